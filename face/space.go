@@ -1,0 +1,94 @@
+package face
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Errors that [Space.Check] wraps.
+var (
+	ErrDimension = errors.New("vector of another length")
+	ErrNotFinite = errors.New("vector with a value that is not a finite number")
+	ErrZeroNorm  = errors.New("vector of zero length where the space needs a direction")
+	ErrNotUnit   = errors.New("vector that is not of unit length")
+)
+
+// Space names the metric that a face vector lives in. Vectors of two spaces cannot be compared,
+// so a gallery carries the ID of its space and refuses all others.
+//
+// The distance of two vectors is Scale times their Euclidean distance.
+type Space struct {
+	ID    string  `json:"id"`
+	Dim   int     `json:"dim"`
+	Scale float64 `json:"scale"`
+	Unit  bool    `json:"unit"` // vectors have Euclidean norm 1
+
+	Sigma float64 `json:"sigma"` // default kernel width, in units of the distance
+	Gamma float64 `json:"gamma"` // default regulariser gamma_g
+
+	// ImpostorRadius is the distance below which faces of two people begin to be met. A graph
+	// whose edges reach further joins people up; 0 when it was not measured.
+	ImpostorRadius float64 `json:"impostor_radius,omitempty"`
+}
+
+// Distance returns the distance of a and b, which must both be of the space's dimension.
+func (s Space) Distance(a, b []float32) float64 {
+	if len(a) != s.Dim || len(b) != s.Dim {
+		panic("face: dimension mismatch")
+	}
+	return s.Scale * math.Sqrt(SquaredDistance(a, b))
+}
+
+// SquaredDistance returns the squared Euclidean distance of a and b, summed in float64.
+// b must be at least as long as a. Its value depends on nothing but the two vectors: the order of
+// the sum is fixed, so that a stream gives the same bytes on every run.
+func SquaredDistance(a, b []float32) float64 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		d0 := float64(a[i] - b[i])
+		d1 := float64(a[i+1] - b[i+1])
+		d2 := float64(a[i+2] - b[i+2])
+		d3 := float64(a[i+3] - b[i+3])
+		s0 += d0 * d0
+		s1 += d1 * d1
+		s2 += d2 * d2
+		s3 += d3 * d3
+	}
+	for ; i < len(a); i++ {
+		d := float64(a[i] - b[i])
+		s0 += d * d
+	}
+	return (s0 + s1) + (s2 + s3)
+}
+
+// Check returns nil when v is a vector of the space, and otherwise an error that says what is
+// wrong with it and wraps [ErrDimension], [ErrNotFinite], [ErrZeroNorm] or [ErrNotUnit]. The
+// error never holds a value of v.
+func (s Space) Check(v []float32) error {
+	if len(v) != s.Dim {
+		return fmt.Errorf("space %s: %w: %d values, want %d", s.ID, ErrDimension, len(v), s.Dim)
+	}
+	var sum float64
+	for i, x := range v {
+		f := float64(x)
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return fmt.Errorf("space %s: %w: value %d of %d", s.ID, ErrNotFinite, i+1, len(v))
+		}
+		sum += f * f
+	}
+	if !s.Unit {
+		return nil
+	}
+	if sum == 0 {
+		return fmt.Errorf("space %s: %w", s.ID, ErrZeroNorm)
+	}
+	// Normalising 512 float32 values leaves an error of a few units in the last place; 1e-3 is
+	// far above that and far below what would change a verdict.
+	if math.Abs(sum-1) > 1e-3 {
+		return fmt.Errorf("space %s: %w: norm %.3g", s.ID, ErrNotUnit, math.Sqrt(sum))
+	}
+	return nil
+}
