@@ -32,38 +32,6 @@ type Space struct {
 	ImpostorRadius float64 `json:"impostor_radius,omitempty"`
 }
 
-// Distance returns the distance of a and b, which must both be of the space's dimension.
-func (s Space) Distance(a, b []float32) float64 {
-	if len(a) != s.Dim || len(b) != s.Dim {
-		panic("face: dimension mismatch")
-	}
-	return s.Scale * math.Sqrt(SquaredDistance(a, b))
-}
-
-// SquaredDistance returns the squared Euclidean distance of a and b, summed in float64.
-// b must be at least as long as a. Its value depends on nothing but the two vectors: the order of
-// the sum is fixed, so that a stream gives the same bytes on every run.
-func SquaredDistance(a, b []float32) float64 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 float64
-	i := 0
-	for ; i+4 <= len(a); i += 4 {
-		d0 := float64(a[i] - b[i])
-		d1 := float64(a[i+1] - b[i+1])
-		d2 := float64(a[i+2] - b[i+2])
-		d3 := float64(a[i+3] - b[i+3])
-		s0 += d0 * d0
-		s1 += d1 * d1
-		s2 += d2 * d2
-		s3 += d3 * d3
-	}
-	for ; i < len(a); i++ {
-		d := float64(a[i] - b[i])
-		s0 += d * d
-	}
-	return (s0 + s1) + (s2 + s3)
-}
-
 // Check returns nil when v is a vector of the space, and otherwise an error that says what is
 // wrong with it and wraps [ErrDimension], [ErrNotFinite], [ErrZeroNorm] or [ErrNotUnit]. The
 // error never holds a value of v.

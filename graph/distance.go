@@ -1,0 +1,43 @@
+package graph
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// SquaredDistance returns the squared Euclidean distance of a and b, summed in float64. b must be
+// at least as long as a. The order of the sum is fixed, so the value depends on nothing but the two
+// vectors and is the same when they are exchanged.
+func SquaredDistance(a, b []float32) float64 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		d0 := float64(a[i]) - float64(b[i])
+		d1 := float64(a[i+1]) - float64(b[i+1])
+		d2 := float64(a[i+2]) - float64(b[i+2])
+		d3 := float64(a[i+3]) - float64(b[i+3])
+		s0 += d0 * d0
+		s1 += d1 * d1
+		s2 += d2 * d2
+		s3 += d3 * d3
+	}
+	for ; i < len(a); i++ {
+		d := float64(a[i]) - float64(b[i])
+		s0 += d * d
+	}
+	return (s0 + s1) + (s2 + s3)
+}
+
+// Distances returns the matrix of scale times the Euclidean distances between the rows of x, which
+// must all be of one length.
+func Distances(x [][]float32, scale float64) *mat.SymDense {
+	d := mat.NewSymDense(len(x), nil)
+	for i := range x {
+		for j := range i {
+			d.SetSym(i, j, scale*math.Sqrt(SquaredDistance(x[i], x[j])))
+		}
+	}
+	return d
+}

@@ -1,0 +1,76 @@
+package graph
+
+import (
+	"sort"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Similarity returns the epsilon-neighbourhood graph over points at the given distances: weights
+// of the kernel, those below epsilon set to zero, and a zero diagonal. Epsilon 0 keeps every edge.
+func Similarity(d mat.Symmetric, k Kernel, epsilon float64) *mat.SymDense {
+	n := d.SymmetricDim()
+	w := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i {
+			if x := k.Weight(d.At(i, j)); x >= epsilon {
+				w.SetSym(i, j, x)
+			}
+		}
+	}
+	return w
+}
+
+// Nearest returns the graph that joins two points when either is among the m nearest of the other
+// (symmetrised by OR), with the kernel's weights and a zero diagonal. Equal distances go to the
+// smaller index. It panics unless m is positive; with m >= n-1 every pair is joined.
+func Nearest(d mat.Symmetric, k Kernel, m int) *mat.SymDense {
+	if m <= 0 {
+		panic("graph: number of neighbours not positive")
+	}
+	n := d.SymmetricDim()
+	w := mat.NewSymDense(n, nil)
+	order := make([]int, 0, n)
+	for i := range n {
+		order = order[:0]
+		for j := range n {
+			if j != i {
+				order = append(order, j)
+			}
+		}
+		sort.SliceStable(order, func(a, b int) bool { return d.At(i, order[a]) < d.At(i, order[b]) })
+		for _, j := range order[:min(m, len(order))] {
+			w.SetSym(i, j, k.Weight(d.At(i, j)))
+		}
+	}
+	return w
+}
+
+// Degrees returns the sum of the weights at each vertex.
+func Degrees(w mat.Symmetric) []float64 {
+	n := w.SymmetricDim()
+	deg := make([]float64, n)
+	for i := range n {
+		for j := range n {
+			deg[i] += w.At(i, j)
+		}
+	}
+	return deg
+}
+
+// Stationary returns the share of time that an endless random walk on w spends at each vertex, the
+// degrees divided by the volume (equation rw_closed). In a graph without edges every share is 0.
+func Stationary(w mat.Symmetric) []float64 {
+	s := Degrees(w)
+	var volume float64
+	for _, x := range s {
+		volume += x
+	}
+	if volume == 0 {
+		return s
+	}
+	for i := range s {
+		s[i] /= volume
+	}
+	return s
+}

@@ -1,0 +1,264 @@
+package online
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/quantized"
+)
+
+// Errors of [Learner.Label] and [Learner.Forget].
+var (
+	ErrName    = errors.New("unusable name")
+	ErrUnknown = errors.New("nobody of that name")
+	ErrFull    = errors.New("too many labelled faces for k")
+)
+
+// Learner recognises the people it was shown and learns from the faces that it sees.
+type Learner struct {
+	space    face.Space
+	settings Settings
+	names    []string // of the classes
+	graph    *quantized.Graph
+	counts   Counts
+	values   []float64
+}
+
+// Counts of what a learner has been shown since it was made.
+type Counts struct {
+	Labelled int64 `json:"labelled"` // faces that came with a name
+	Observed int64 `json:"observed"` // faces judged by Observe or ObserveFrame
+	Outliers int64 `json:"outliers"` // of these, nowhere near the graph
+	Learned  int64 `json:"learned"`  // of these, stored
+}
+
+// New returns a learner that has been shown nobody. Its error wraps [ErrSettings].
+func New(space face.Space, s Settings) (*Learner, error) {
+	s = s.defaults(space)
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	g, err := quantized.New(s.graph(space))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+	}
+	return &Learner{space: space, settings: s, graph: g}, nil
+}
+
+// Configure replaces the settings of l. Faces stay; weights, edges and verdicts follow the new
+// settings, and a smaller k merges centroids at once. On error l is as it was. The error wraps
+// [ErrSettings], or [ErrFull] where k is too small for the labelled faces.
+func (l *Learner) Configure(s Settings) error {
+	s = s.defaults(l.space)
+	if s == l.settings {
+		return nil
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	g, err := quantized.Restore(s.graph(l.space), l.graph.State())
+	switch {
+	case errors.Is(err, quantized.ErrFull):
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrSettings, err)
+	}
+	l.settings, l.graph = s, g
+	return nil
+}
+
+// Space returns the feature space of l.
+func (l *Learner) Space() face.Space { return l.space }
+
+// Settings returns the settings of l with defaults filled in.
+func (l *Learner) Settings() Settings { return l.settings }
+
+// Counts returns what l has been shown.
+func (l *Learner) Counts() Counts { return l.counts }
+
+// Graph returns the compact graph of l for reading.
+func (l *Learner) Graph() *quantized.Graph { return l.graph }
+
+// Names returns the people that l knows, in the order in which they were first shown.
+func (l *Learner) Names() []string { return slices.Clone(l.names) }
+
+// Label shows l a face of the named person. It may be called at any time.
+//
+// The error is that of [face.Space.Check] for a vector that cannot be one of the space, or wraps
+// [ErrName] or [ErrFull]; l has then not changed.
+func (l *Learner) Label(x []float32, name string) error {
+	if err := l.space.Check(x); err != nil {
+		return err
+	}
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	class := slices.Index(l.names, name)
+	if class < 0 {
+		class = len(l.names)
+	}
+	if err := l.graph.Label(x, class); err != nil {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	if class == len(l.names) {
+		l.names = append(l.names, name)
+	}
+	l.counts.Labelled++
+	return nil
+}
+
+// Observe judges a face and learns from it.
+//
+// The error is that of [face.Space.Check] where x is no vector of the space; l has then not changed.
+func (l *Learner) Observe(x []float32) (Verdict, error) {
+	v, err := l.ObserveFrame([]Observation{{Vector: x}})
+	if err != nil {
+		return Verdict{}, err
+	}
+	return v[0], nil
+}
+
+// Observation is one face in a frame.
+type Observation struct {
+	Vector []float32
+	Hold   bool // judge it, but do not learn from it: the picture is poor, or somebody else's rule forbids it
+}
+
+// ObserveFrame judges all faces of one frame, in which nobody can be twice: of two faces that look
+// like the same person the one with the better confidence is that person, and the other one is
+// unknown and not learned.
+//
+// On error, which is that of [face.Space.Check] for the first face that is no vector of the space,
+// l has not changed.
+func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
+	for i, f := range faces {
+		if err := l.space.Check(f.Vector); err != nil {
+			return nil, fmt.Errorf("face %d of %d: %w", i+1, len(faces), err)
+		}
+	}
+	verdicts := make([]Verdict, len(faces))
+	if len(faces) == 1 {
+		v, err := l.step(faces[0].Vector, !faces[0].Hold)
+		if err != nil {
+			return nil, err
+		}
+		verdicts[0] = v
+		l.count(v)
+		return verdicts, nil
+	}
+	// Judge each by itself against the graph as it is, settle the claims, then learn the winners.
+	for i, f := range faces {
+		v, err := l.step(f.Vector, false)
+		if err != nil {
+			return nil, err
+		}
+		verdicts[i] = v
+	}
+	oneEach(verdicts)
+	for i, f := range faces {
+		if v := &verdicts[i]; !f.Hold && v.Reason != BetterFace {
+			learned, err := l.step(f.Vector, true)
+			if err != nil {
+				return nil, err
+			}
+			v.Learned = learned.Learned
+		}
+	}
+	for _, v := range verdicts {
+		l.count(v)
+	}
+	return verdicts, nil
+}
+
+// Judge says what l would make of a face, and changes nothing.
+func (l *Learner) Judge(x []float32) (Verdict, error) {
+	if err := l.space.Check(x); err != nil {
+		return Verdict{}, err
+	}
+	return l.step(x, false)
+}
+
+// step is the listing "Online quantized harmonic solution" for one face: place it, solve, read its
+// value. It stays in the graph if it may be learned and its confidence suffices.
+func (l *Learner) step(x []float32, learn bool) (Verdict, error) {
+	if !l.graph.Place(x, !learn) {
+		return Verdict{Sink: 1, Reason: Outlier}, nil
+	}
+	if _, err := l.graph.Solve(); err != nil {
+		l.graph.Drop()
+		return Verdict{}, err
+	}
+	l.values = l.graph.ValuesTo(l.values, l.graph.Trial())
+	v, class := l.judge(l.values)
+	if learn && v.Confidence >= l.settings.Learn {
+		l.graph.Keep(class)
+		v.Learned = true
+	} else {
+		l.graph.Drop()
+	}
+	return v, nil
+}
+
+func (l *Learner) count(v Verdict) {
+	l.counts.Observed++
+	if v.Reason == Outlier {
+		l.counts.Outliers++
+	}
+	if v.Learned {
+		l.counts.Learned++
+	}
+}
+
+// Forget removes a person: the labelled faces, and every centroid to which a face accepted as that
+// person has gone. The error wraps [ErrUnknown].
+func (l *Learner) Forget(name string) error {
+	class := slices.Index(l.names, name)
+	if class < 0 {
+		return fmt.Errorf("%w: %s", ErrUnknown, name)
+	}
+	l.graph.Forget(class)
+	l.names = slices.Delete(l.names, class, class+1)
+	return nil
+}
+
+// Warnings returns sentences for a person about settings that do not fit: a graph that reaches too
+// far for its space, or a k that is too small for what was seen.
+func (l *Learner) Warnings() []string {
+	var w []string
+	reach := l.settings.graph(l.space).EdgeRadius()
+	if safe := l.space.ImpostorRadius; safe > 0 && reach > safe {
+		w = append(w, fmt.Sprintf("edges of this graph reach %.2f, and faces of two people are met from %.2f on: "+
+			"strangers may be accepted; use a smaller sigma or a larger gamma", reach, safe))
+	}
+	if l.graph.Shattered() {
+		w = append(w, fmt.Sprintf("k = %d is too small for what was seen: centroids are %.2f apart and edges reach %.2f; use a larger k",
+			l.settings.K, l.graph.R(), reach))
+	}
+	return w
+}
+
+// CheckName returns nil for a name that can be given to a person: one to 100 characters that print,
+// without white space at its ends. The error wraps [ErrName].
+func CheckName(name string) error {
+	var what string
+	switch n := utf8.RuneCountInString(name); {
+	case n == 0:
+		what = "it is empty"
+	case n > 100:
+		what = fmt.Sprintf("it has %d characters; use at most 100", n)
+	case !utf8.ValidString(name):
+		what = "it is not UTF-8"
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		what = "it has a character that does not print"
+	case strings.TrimSpace(name) != name:
+		what = "it begins or ends with a space"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w %q: %s", ErrName, name, what)
+}

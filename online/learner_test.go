@@ -1,0 +1,429 @@
+package online_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+)
+
+// plane is a toy space in which a person can be pictured as a spot.
+var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, ImpostorRadius: .9}
+
+func Example() {
+	l, err := online.New(plane, online.Settings{K: 50})
+	if err != nil {
+		panic(err)
+	}
+	l.Label([]float32{0, 0}, "alice")
+	l.Label([]float32{3, 0}, "bob")
+	// Alice turns her head, step by step, far beyond what she was labelled with.
+	for i := range 10 {
+		l.Observe([]float32{0, .3 * float32(i)})
+	}
+	for _, x := range [][]float32{{0, 2.9}, {3, .1}, {-3, -3}} {
+		v, err := l.Observe(x)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%q %.2f %s\n", v.Label, v.Confidence, v.Reason)
+	}
+	// Output:
+	// "alice" 0.88
+	// "bob" 1.00
+	// "" 0.00 not near anybody known
+}
+
+// faces returns a stream of labelled faces and unlabelled ones of three people and a stranger.
+func faces(seed uint64, n int) [][]float32 {
+	r := rand.New(rand.NewPCG(seed, 11))
+	var xs [][]float32
+	for range n {
+		person := float64(r.IntN(4))
+		x := []float32{float32(2*person + .15*r.NormFloat64()), float32(.5 * r.NormFloat64())}
+		if person == 3 {
+			x[1] += 20
+		}
+		xs = append(xs, x)
+	}
+	return xs
+}
+
+func learner(t *testing.T, s online.Settings) *online.Learner {
+	t.Helper()
+	l, err := online.New(plane, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"alice", "bob", "carol"} {
+		for _, y := range []float32{-.1, .1} {
+			if err := l.Label([]float32{2 * float32(i), y}, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return l
+}
+
+func snapshot(t *testing.T, l *online.Learner) []byte {
+	t.Helper()
+	b, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestSameStreamSameBytes(t *testing.T) {
+	run := func() []byte {
+		l := learner(t, online.Settings{K: 25})
+		for _, x := range faces(1, 500) {
+			if _, err := l.Observe(x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return snapshot(t, l)
+	}
+	if !bytes.Equal(run(), run()) {
+		t.Error("two runs over one stream differ")
+	}
+}
+
+func TestOutlierChangesNothing(t *testing.T) {
+	l := learner(t, online.Settings{K: 25})
+	outliers := 0
+	for _, x := range faces(2, 600) {
+		before, counts := l.Graph().State(), l.Counts()
+		v, err := l.Observe(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Reason != online.Outlier {
+			continue
+		}
+		outliers++
+		if !reflect.DeepEqual(before, l.Graph().State()) {
+			t.Fatal("an outlier changed the graph")
+		}
+		counts.Observed++
+		counts.Outliers++
+		if l.Counts() != counts {
+			t.Fatalf("counts %+v, want %+v", l.Counts(), counts)
+		}
+	}
+	if outliers < 100 {
+		t.Errorf("%d outliers: the stream tests too little", outliers)
+	}
+}
+
+func TestJudgeChangesNothing(t *testing.T) {
+	l := learner(t, online.Settings{K: 12})
+	for i, x := range faces(3, 200) {
+		before := snapshot(t, l)
+		looked, err := l.Judge(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(before, snapshot(t, l)) {
+			t.Fatal("a look changed the learner")
+		}
+		full := l.Graph().Len() > l.Settings().K
+		v, err := l.Observe(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// At a full set Observe repartitions first, so the two may differ a little there.
+		if !full && (v.Label != looked.Label || v.Confidence != looked.Confidence) {
+			t.Fatalf("face %d: judged %+v, then observed %+v", i, looked, v)
+		}
+	}
+}
+
+// TestOncePerFrame shows a frame in which two faces look like alice.
+func TestOncePerFrame(t *testing.T) {
+	for _, order := range [][]int{{0, 1, 2}, {1, 0, 2}, {2, 1, 0}} {
+		l := learner(t, online.Settings{K: 25})
+		near, far, bob := []float32{0, .05}, []float32{0, .7}, []float32{2, 0}
+		all := [][]float32{near, far, bob}
+		var frame []online.Observation
+		for _, i := range order {
+			frame = append(frame, online.Observation{Vector: all[i]})
+		}
+		verdicts, err := l.ObserveFrame(frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for q, i := range order {
+			v := verdicts[q]
+			want := []online.Verdict{{Label: "alice", Learned: true}, {Reason: online.BetterFace}, {Label: "bob", Learned: true}}[i]
+			if v.Label != want.Label || v.Reason != want.Reason || v.Learned != want.Learned {
+				t.Errorf("order %v: face %d is %+v, want %+v", order, i, v, want)
+			}
+		}
+		if m := l.Graph().Mass(); m != 2 {
+			t.Errorf("order %v: %g faces learned, want 2", order, m)
+		}
+	}
+}
+
+func TestHold(t *testing.T) {
+	l := learner(t, online.Settings{})
+	before := l.Graph().State()
+	v, err := l.ObserveFrame([]online.Observation{{Vector: []float32{0, 0}, Hold: true}})
+	if err != nil || v[0].Label != "alice" || v[0].Learned {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if !reflect.DeepEqual(before, l.Graph().State()) {
+		t.Error("a face on hold was learned")
+	}
+}
+
+func TestThresholds(t *testing.T) {
+	l := learner(t, online.Settings{Accept: .5, Learn: .9, Gamma: .1, Epsilon: 1e-4})
+	far := []float32{0, .62}
+	v, _ := l.Observe(far)
+	if v.Label != "" || v.Reason != online.Unsure || v.Learned || v.Confidence <= 0 || v.Confidence >= .5 {
+		t.Errorf("far face: %+v", v)
+	}
+	middle := []float32{0, .45}
+	if v, _ = l.Observe(middle); v.Label != "alice" || v.Learned {
+		t.Errorf("face between the thresholds: %+v", v)
+	}
+	if v, _ = l.Observe([]float32{0, .05}); v.Label != "alice" || !v.Learned {
+		t.Errorf("near face: %+v", v)
+	}
+}
+
+func TestTie(t *testing.T) {
+	l, _ := online.New(plane, online.Settings{})
+	l.Label([]float32{-.3, 0}, "alice")
+	l.Label([]float32{.3, 0}, "bob")
+	v, err := l.Observe([]float32{0, 0})
+	if err != nil || v.Label != "" || v.Reason != online.Tie || math.Abs(v.Confidence-.5) > .01 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+func TestNobodyLabelled(t *testing.T) {
+	l, _ := online.New(plane, online.Settings{})
+	v, err := l.Observe([]float32{0, 0})
+	if err != nil || v != (online.Verdict{Sink: 1, Reason: online.Outlier}) {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+func TestLabelLate(t *testing.T) {
+	l := learner(t, online.Settings{K: 25})
+	dave := []float32{10, 10}
+	if v, _ := l.Observe(dave); v.Label != "" {
+		t.Errorf("a stranger is %q", v.Label)
+	}
+	for _, x := range faces(5, 300) {
+		l.Observe(x)
+	}
+	if err := l.Label(dave, "dave"); err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := l.Observe([]float32{10.1, 10}); v.Label != "dave" {
+		t.Errorf("dave is %+v", v)
+	}
+}
+
+func TestSnapshot(t *testing.T) {
+	l := learner(t, online.Settings{K: 25, Accept: .2, Learn: .3})
+	stream := faces(7, 800)
+	for _, x := range stream[:400] {
+		l.Observe(x)
+	}
+	var m online.Learner
+	if err := m.UnmarshalBinary(snapshot(t, l)); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range stream[400:] {
+		a, _ := l.Observe(x)
+		b, _ := m.Observe(x)
+		if a != b {
+			t.Fatalf("a restored learner judges %+v, the other %+v", b, a)
+		}
+	}
+	if !bytes.Equal(snapshot(t, l), snapshot(t, &m)) {
+		t.Error("a restored learner went on with other bytes")
+	}
+}
+
+func TestSnapshotDamaged(t *testing.T) {
+	l := learner(t, online.Settings{K: 10})
+	for _, x := range faces(8, 50) {
+		l.Observe(x)
+	}
+	good := snapshot(t, l)
+	for n := range good {
+		var m online.Learner
+		if err := m.UnmarshalBinary(good[:n]); !errors.Is(err, online.ErrDamaged) {
+			t.Fatalf("the first %d of %d bytes: %v", n, len(good), err)
+		}
+	}
+	other := bytes.Replace(good, []byte("\x67version\x01"), []byte("\x67version\x09"), 1)
+	var m online.Learner
+	if err := m.UnmarshalBinary(other); !errors.Is(err, online.ErrVersion) || err.Error() != "snapshot of another version: it is 9, and this program reads 1" {
+		t.Errorf("another version: %v", err)
+	}
+	// Whatever a flipped bit does, it must not break the learner that comes out of it.
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 1 << (i % 8)
+		var m online.Learner
+		if m.UnmarshalBinary(bad) == nil {
+			v, err := m.Observe(make([]float32, m.Space().Dim))
+			if err == nil && math.IsNaN(v.Confidence) {
+				t.Fatalf("byte %d: a damaged snapshot gives NaN", i)
+			}
+		}
+	}
+}
+
+func TestConfigure(t *testing.T) {
+	l := learner(t, online.Settings{K: 60})
+	for _, x := range faces(9, 300) {
+		l.Observe(x)
+	}
+	mass := l.Graph().Mass()
+	s := l.Settings()
+	s.K, s.Sigma = 10, .25
+	if err := l.Configure(s); err != nil {
+		t.Fatal(err)
+	}
+	if l.Graph().Len() > 11 || l.Graph().Mass() != mass || l.Settings() != s {
+		t.Errorf("%d vertices, mass %g of %g", l.Graph().Len(), l.Graph().Mass(), mass)
+	}
+	before := snapshot(t, l)
+	s.K = 5
+	if err := l.Configure(s); !errors.Is(err, online.ErrFull) {
+		t.Errorf("k smaller than the labelled faces: %v", err)
+	}
+	s.K, s.Gamma = 10, math.NaN()
+	if err := l.Configure(s); !errors.Is(err, online.ErrSettings) {
+		t.Errorf("gamma NaN: %v", err)
+	}
+	if !bytes.Equal(before, snapshot(t, l)) {
+		t.Error("refused settings changed the learner")
+	}
+}
+
+func TestForget(t *testing.T) {
+	l := learner(t, online.Settings{K: 40})
+	for _, x := range faces(10, 200) {
+		l.Observe(x)
+	}
+	if err := l.Forget("bob"); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(l.Names()); got != "[alice carol]" {
+		t.Errorf("names %s", got)
+	}
+	if bytes.Contains(snapshot(t, l), []byte("bob")) {
+		t.Error("the name is still in the snapshot")
+	}
+	if v, _ := l.Judge([]float32{2, 0}); v.Label != "" {
+		t.Errorf("bob is %q", v.Label)
+	}
+	if v, _ := l.Judge([]float32{4, 0}); v.Label != "carol" {
+		t.Errorf("carol is %+v", v)
+	}
+	if err := l.Forget("bob"); !errors.Is(err, online.ErrUnknown) || err.Error() != "nobody of that name: bob" {
+		t.Errorf("forgotten twice: %v", err)
+	}
+}
+
+func TestBadVectors(t *testing.T) {
+	nan := float32(math.NaN())
+	unit := plane
+	unit.ID, unit.Unit = "directions", true
+	for _, tt := range []struct {
+		space face.Space
+		x     []float32
+		want  string
+		is    error
+	}{
+		{plane, nil, "space plane: vector of another length: 0 values, want 2", face.ErrDimension},
+		{plane, []float32{1}, "space plane: vector of another length: 1 values, want 2", face.ErrDimension},
+		{plane, []float32{1, nan}, "space plane: vector with a value that is not a finite number: value 2 of 2", face.ErrNotFinite},
+		{plane, []float32{float32(math.Inf(-1)), 0}, "space plane: vector with a value that is not a finite number: value 1 of 2", face.ErrNotFinite},
+		{unit, []float32{0, 0}, "space directions: vector of zero length where the space needs a direction", face.ErrZeroNorm},
+		{unit, []float32{3, 4}, "space directions: vector that is not of unit length: norm 5", face.ErrNotUnit},
+	} {
+		l, err := online.New(tt.space, online.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Label([]float32{1, 0}, "alice")
+		before := snapshot(t, l)
+		for name, err := range map[string]error{
+			"Label":   l.Label(tt.x, "alice"),
+			"Judge":   func() error { _, err := l.Judge(tt.x); return err }(),
+			"Observe": func() error { _, err := l.Observe(tt.x); return err }(),
+		} {
+			if !errors.Is(err, tt.is) || !strings.HasSuffix(err.Error(), tt.want) {
+				t.Errorf("%s: got %v, want %s", name, err, tt.want)
+			}
+		}
+		if !bytes.Equal(before, snapshot(t, l)) {
+			t.Errorf("%s: a refused vector changed the learner", tt.want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	l, _ := online.New(plane, online.Settings{})
+	for name, want := range map[string]string{
+		"":                       `unusable name "": it is empty`,
+		" alice":                 `unusable name " alice": it begins or ends with a space`,
+		"a\nb":                   `unusable name "a\nb": it has a character that does not print`,
+		"\xff":                   `unusable name "\xff": it is not UTF-8`,
+		strings.Repeat("a", 101): `unusable name "` + strings.Repeat("a", 101) + `": it has 101 characters; use at most 100`,
+	} {
+		if err := l.Label([]float32{0, 0}, name); !errors.Is(err, online.ErrName) || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if err := l.Label([]float32{0, 0}, "Žofie d'Arc 李"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	l, _ := online.New(plane, online.Settings{})
+	if w := l.Warnings(); w != nil {
+		t.Errorf("defaults: %q", w)
+	}
+	l, _ = online.New(plane, online.Settings{Sigma: .24})
+	if w := l.Warnings(); len(w) != 1 || !strings.HasPrefix(w[0], "edges of this graph reach 1.03, and faces of two people are met from 0.90 on") {
+		t.Errorf("near the cliff: %q", w)
+	}
+	l, _ = online.New(plane, online.Settings{K: 3, Sigma: .1})
+	l.Label([]float32{0, 0}, "alice")
+	for i := range 40 {
+		l.Observe([]float32{0, .1 * float32(i)})
+	}
+	if w := l.Warnings(); len(w) != 1 || !strings.HasPrefix(w[0], "k = 3 is too small for what was seen") {
+		t.Errorf("k too small: %q", w)
+	}
+}
+
+func TestSettingsErrors(t *testing.T) {
+	for _, s := range []online.Settings{
+		{K: 1}, {K: -1}, {K: math.MaxInt}, {Sigma: -1}, {Sigma: math.NaN()}, {Gamma: -1}, {Gamma: math.Inf(1)},
+		{Epsilon: 2}, {Multiplier: 1}, {Accept: 2}, {Accept: math.NaN()}, {Learn: -1},
+	} {
+		if _, err := online.New(plane, s); !errors.Is(err, online.ErrSettings) {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package online
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
+)
+
+// ErrSettings is wrapped by the errors of [New] and [Learner.Configure]; they say which setting
+// cannot be used.
+var ErrSettings = errors.New("unusable setting")
+
+// Settings of a learner. The zero value of each field stands for its default.
+type Settings struct {
+	K          int     `json:"k"`          // centroids kept; memory and time a step are fixed by it. Default 300
+	Sigma      float64 `json:"sigma"`      // kernel width in units of the space's distance. Default: the space's
+	Gamma      float64 `json:"gamma"`      // regulariser gamma_g. Default: the space's
+	Epsilon    float64 `json:"epsilon"`    // a smaller compact weight is no edge. Default 0.1 Gamma, as in the thesis
+	Multiplier float64 `json:"multiplier"` // growth of R at a repartition. Default 1.5, as in the thesis
+	Accept     float64 `json:"accept"`     // least confidence of a verdict, in [0,1]. Default: any above 0
+	Learn      float64 `json:"learn"`      // least confidence of a face that is learned, in [0,1]. Default: every face that is no outlier
+	Absorb     bool    `json:"absorb"`     // labelled vertices take in the faces near them
+	Normalized bool    `json:"normalized"` // use the normalised Laplacian; a step then takes O(k³)
+}
+
+// defaults fills in what was left open.
+func (s Settings) defaults(space face.Space) Settings {
+	set := func(x *float64, value float64) {
+		if *x == 0 {
+			*x = value
+		}
+	}
+	if s.K == 0 {
+		s.K = 300
+	}
+	set(&s.Sigma, space.Sigma)
+	set(&s.Gamma, space.Gamma)
+	set(&s.Epsilon, 0.1*s.Gamma)
+	set(&s.Multiplier, 1.5)
+	return s
+}
+
+func (s Settings) check() error {
+	if !(s.Accept >= 0 && s.Accept <= 1) {
+		return fmt.Errorf("%w: accept is %g, but must lie between 0 and 1", ErrSettings, s.Accept)
+	}
+	if !(s.Learn >= 0 && s.Learn <= 1) {
+		return fmt.Errorf("%w: learn is %g, but must lie between 0 and 1", ErrSettings, s.Learn)
+	}
+	if !(s.Sigma > 0) {
+		return fmt.Errorf("%w: sigma is %g, but must be positive", ErrSettings, s.Sigma)
+	}
+	return nil
+}
+
+func (s Settings) graph(space face.Space) quantized.Config {
+	return quantized.Config{
+		K:          s.K,
+		Multiplier: s.Multiplier,
+		Dim:        space.Dim,
+		Scale:      space.Scale,
+		Kernel:     graph.Heat(s.Sigma),
+		Epsilon:    s.Epsilon,
+		Gamma:      s.Gamma,
+		Absorb:     s.Absorb,
+		Normalized: s.Normalized,
+	}
+}

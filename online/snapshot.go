@@ -1,0 +1,132 @@
+package online
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/quantized"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Errors of [Learner.UnmarshalBinary].
+var (
+	ErrVersion = errors.New("snapshot of another version")
+	ErrDamaged = errors.New("damaged snapshot")
+)
+
+// version of the snapshot format that MarshalBinary writes.
+const version = 1
+
+type snapshot struct {
+	Version  int              `cbor:"version"`
+	Space    face.Space       `cbor:"space"`
+	Settings Settings         `cbor:"settings"`
+	Names    []string         `cbor:"names"`
+	Counts   Counts           `cbor:"counts"`
+	R        float64          `cbor:"r"`
+	Vertices []snapshotVertex `cbor:"vertices"`
+}
+
+type snapshotVertex struct {
+	_            struct{} `cbor:",toarray"`
+	Point        []byte
+	Multiplicity float64
+	Class        int
+	Source       []int
+	Values       []float64
+}
+
+var (
+	encoding cbor.EncMode
+	decoding cbor.DecMode
+)
+
+func init() {
+	// Neither fails: the options are constants that the package's tests have seen.
+	encoding, _ = cbor.CoreDetEncOptions().EncMode()
+	decoding, _ = cbor.DecOptions{
+		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		MaxArrayElements:  1 << 16,
+		MaxNestedLevels:   8,
+		IndefLength:       cbor.IndefLengthForbidden,
+		TagsMd:            cbor.TagsForbidden,
+	}.DecMode()
+}
+
+// MarshalBinary returns a snapshot of l. The same learner gives the same bytes.
+func (l *Learner) MarshalBinary() ([]byte, error) {
+	state := l.graph.State()
+	s := snapshot{
+		Version: version, Space: l.space, Settings: l.settings, Names: l.names, Counts: l.counts,
+		R: state.R, Vertices: make([]snapshotVertex, len(state.Vertices)),
+	}
+	for i, v := range state.Vertices {
+		point := make([]byte, 0, 4*len(v.Point))
+		for _, x := range v.Point {
+			point = binary.LittleEndian.AppendUint32(point, math.Float32bits(x))
+		}
+		s.Vertices[i] = snapshotVertex{Point: point, Multiplicity: v.Multiplicity, Class: v.Class, Source: v.Source, Values: v.Values}
+	}
+	return encoding.Marshal(s)
+}
+
+// UnmarshalBinary makes l the learner of which data is a snapshot. The error wraps [ErrVersion] or
+// [ErrDamaged]; l has then not changed.
+func (l *Learner) UnmarshalBinary(data []byte) error {
+	var head struct {
+		Version int `cbor:"version"`
+	}
+	if err := cbor.Unmarshal(data, &head); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if head.Version != version {
+		return fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, head.Version, version)
+	}
+	var s snapshot
+	if err := decoding.Unmarshal(data, &s); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	damaged := func(err error) error { return fmt.Errorf("%w: %w", ErrDamaged, err) }
+	if s.Settings != s.Settings.defaults(s.Space) {
+		return damaged(errors.New("settings are not complete"))
+	}
+	if err := s.Settings.check(); err != nil {
+		return damaged(err)
+	}
+	for i, name := range s.Names {
+		if err := CheckName(name); err != nil {
+			return damaged(err)
+		}
+		if slices.Contains(s.Names[:i], name) {
+			return damaged(fmt.Errorf("the name %q is there twice", name))
+		}
+	}
+	state := quantized.State{R: s.R, Classes: len(s.Names), Vertices: make([]quantized.Vertex, len(s.Vertices))}
+	for i, v := range s.Vertices {
+		if len(v.Point) != 4*s.Space.Dim {
+			return damaged(fmt.Errorf("vertex %d has %d bytes, want %d", i, len(v.Point), 4*s.Space.Dim))
+		}
+		point := make([]float32, s.Space.Dim)
+		for q := range point {
+			point[q] = math.Float32frombits(binary.LittleEndian.Uint32(v.Point[4*q:]))
+		}
+		if err := s.Space.Check(point); err != nil {
+			return damaged(fmt.Errorf("vertex %d: %w", i, err))
+		}
+		state.Vertices[i] = quantized.Vertex{Point: point, Multiplicity: v.Multiplicity, Class: v.Class, Source: v.Source, Values: v.Values}
+	}
+	if n := len(state.Vertices); n > s.Settings.K+1 {
+		return damaged(fmt.Errorf("%d vertices for k = %d", n, s.Settings.K))
+	}
+	g, err := quantized.Restore(s.Settings.graph(s.Space), state)
+	if err != nil {
+		return damaged(err)
+	}
+	*l = Learner{space: s.Space, settings: s.Settings, names: s.Names, counts: s.Counts, graph: g}
+	return nil
+}

@@ -1,0 +1,61 @@
+package quantized
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/faceauth/faceauth/graph"
+)
+
+// Errors that [New], [Graph.Label] and [Restore] wrap.
+var (
+	ErrConfig  = errors.New("quantized: unusable setting")
+	ErrFull    = errors.New("quantized: as many labelled points as vertices")
+	ErrInvalid = errors.New("quantized: state that no graph can have")
+)
+
+// maxFloats bounds what a configuration may make the graph reserve: 1 GiB of coordinates.
+const maxFloats = 1 << 28
+
+// Config says what a Graph may hold and how it measures. All fields but the last two must be set.
+type Config struct {
+	K          int          // vertices left after a repartition, at the most; >= 2
+	Multiplier float64      // m, by which R grows at a repartition; >= 1.05, and 1.5 in the thesis
+	Dim        int          // length of a point
+	Scale      float64      // distance = Scale times Euclidean distance; > 0
+	Kernel     graph.Kernel // of the compact weights
+	Epsilon    float64      // smaller weights are no edge; in (0,1)
+	Gamma      float64      // regulariser gamma_g > 0
+	Absorb     bool         // labelled vertices take in points closer than R
+	Normalized bool         // normalised Laplacian; solved directly, O(k³) a step
+}
+
+func (c Config) check() error {
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+	var what string
+	switch {
+	case c.K < 2:
+		what = fmt.Sprintf("k is %d, but must be at least 2", c.K)
+	case c.Dim < 1:
+		what = fmt.Sprintf("dimension is %d, but must be at least 1", c.Dim)
+	case c.K+2 > maxFloats/c.Dim || c.K > 1<<14:
+		what = fmt.Sprintf("%d vertices of %d values need too much memory; use a smaller k", c.K, c.Dim)
+	case !(c.Multiplier >= 1.05 && c.Multiplier <= 1e3):
+		what = fmt.Sprintf("multiplier is %g, but must lie between 1.05 and 1000", c.Multiplier)
+	case !(c.Scale >= 1e-30 && c.Scale <= 1e30):
+		what = fmt.Sprintf("scale is %g, but must be positive and of ordinary size", c.Scale)
+	case !positive(c.Kernel.Denominator):
+		what = fmt.Sprintf("kernel denominator is %g, but must be positive", c.Kernel.Denominator)
+	case !(c.Epsilon > 0 && c.Epsilon < 1):
+		what = fmt.Sprintf("epsilon is %g, but must lie between 0 and 1", c.Epsilon)
+	case !positive(c.Gamma):
+		what = fmt.Sprintf("gamma is %g, but must be positive", c.Gamma)
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrConfig, what)
+}
+
+// EdgeRadius returns the distance beyond which two points are not joined.
+func (c Config) EdgeRadius() float64 { return c.Kernel.Radius(c.Epsilon) }

@@ -1,0 +1,338 @@
+package quantized
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/faceauth/faceauth/graph"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Graph is a compact graph of at most k+1 vertices, and its harmonic solution.
+type Graph struct {
+	c Config
+	r float64 // R: unlabelled vertices are at least this far apart
+
+	// Vertices in the order in which they came, as parallel arrays. Their capacity is reserved once,
+	// for k+1 vertices and one on trial.
+	x      []float32   // n x Dim coordinates
+	v      []float64   // multiplicities, whole numbers
+	label  []int       // class of a labelled vertex, else unlabelled
+	source [][]int     // classes through which the points of an unlabelled vertex were learned, sorted
+	dist   []float64   // stride x stride, symmetric: repartitions work on these
+	edges  [][]edge    // neighbours with a weight of at least epsilon
+	l      [][]float64 // harmonic solution, a row for each class
+
+	trial  trial
+	d      []float64 // of the point at hand to every vertex
+	solver solver
+}
+
+// An edge leads to vertex to with compact weight w.
+type edge struct {
+	to int
+	w  float64
+}
+
+const unlabelled = -1
+
+// A trial is a point that was placed and neither kept nor dropped.
+type trial struct {
+	on     bool
+	vertex int
+	merged bool
+	before [][]float64 // solution before the trial
+}
+
+// New returns an empty graph. Its error wraps [ErrConfig] and says which setting cannot be used.
+func New(c Config) (*Graph, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	n := c.K + 2
+	return &Graph{
+		c:      c,
+		x:      make([]float32, 0, n*c.Dim),
+		v:      make([]float64, 0, n),
+		label:  make([]int, 0, n),
+		source: make([][]int, 0, n),
+		dist:   make([]float64, n*n),
+		edges:  make([][]edge, 0, n),
+	}, nil
+}
+
+// Config returns the configuration of g.
+func (g *Graph) Config() Config { return g.c }
+
+// Len returns the number of vertices, at most k+1, and one more during a trial.
+func (g *Graph) Len() int { return len(g.v) }
+
+// Labelled returns the number of labelled vertices.
+func (g *Graph) Labelled() int {
+	n := 0
+	for _, c := range g.label {
+		if c != unlabelled {
+			n++
+		}
+	}
+	return n
+}
+
+// Classes returns the number of classes seen so far: one more than the largest class labelled.
+func (g *Graph) Classes() int { return len(g.l) }
+
+// R returns the radius below which unlabelled points are merged.
+func (g *Graph) R() float64 { return g.r }
+
+// Bound returns R·m/(m-1): no point lies further from its centroid.
+func (g *Graph) Bound() float64 { return g.r * g.c.Multiplier / (g.c.Multiplier - 1) }
+
+// Shattered reports whether R has grown beyond the longest edge, so that unlabelled vertices are no
+// longer joined to each other. Only a larger k, or a wider kernel, mends it.
+func (g *Graph) Shattered() bool { return g.r > g.c.EdgeRadius() }
+
+// Mass returns the sum of the multiplicities of unlabelled vertices: the number of points learned.
+func (g *Graph) Mass() float64 {
+	var m float64
+	for i, c := range g.label {
+		if c == unlabelled {
+			m += g.v[i]
+		}
+	}
+	return m
+}
+
+// Point returns the coordinates of vertex i, which must not be changed.
+func (g *Graph) Point(i int) []float32 { return g.x[i*g.c.Dim : (i+1)*g.c.Dim : (i+1)*g.c.Dim] }
+
+// Multiplicity returns the number of points at vertex i.
+func (g *Graph) Multiplicity(i int) float64 { return g.v[i] }
+
+// Class returns the class of vertex i, and whether it is labelled.
+func (g *Graph) Class(i int) (class int, ok bool) {
+	return max(g.label[i], 0), g.label[i] != unlabelled
+}
+
+// Distance returns the stored distance between vertices i and j.
+func (g *Graph) Distance(i, j int) float64 { return g.dist[i*g.stride()+j] }
+
+func (g *Graph) stride() int { return g.c.K + 2 }
+
+// Label adds x as a fresh labelled vertex, whatever is near it. Classes count from 0. It returns an
+// error that wraps [ErrFull] when no vertex would be left for what is not labelled. It panics when x
+// has another dimension, on a class below 0 or above k, and during a trial.
+func (g *Graph) Label(x []float32, class int) error {
+	g.mustBeSettled()
+	if class < 0 || class > g.c.K {
+		panic("quantized: class out of range")
+	}
+	if n := g.Labelled() + 1; n >= g.c.K {
+		return fmt.Errorf("%w: this would be number %d and k is %d; use a larger k", ErrFull, n, g.c.K)
+	}
+	if g.Len() > g.c.K {
+		g.apply(g.plan(g.c.K))
+	}
+	for len(g.l) <= class {
+		g.l = append(g.l, make([]float64, g.Len(), g.stride()))
+	}
+	g.add(x, g.distances(x), class)
+	return nil
+}
+
+// Place puts x into the graph on trial and reports whether it belongs to it. A point all of whose
+// compact weights are below epsilon is an outlier: it does not, and nothing has changed.
+//
+// When the set is full it is repartitioned first, as the thesis's listing does at the start of a
+// step. With look set it is not: then [Graph.Drop] leaves the graph as it was to the last bit.
+//
+// It panics when x has another dimension, or when a trial is on already.
+func (g *Graph) Place(x []float32, look bool) bool {
+	g.mustBeSettled()
+	d := g.distances(x)
+	if !g.reaches(d) {
+		return false
+	}
+	if g.Len() > g.c.K && !look {
+		p := g.plan(g.c.K)
+		d = p.survivors(d)
+		if !g.reaches(d) {
+			return false // all that it was near to would be merged away
+		}
+		g.apply(p)
+	}
+	g.trial.on = true
+	g.trial.before = resized(g.trial.before, len(g.l))
+	for c := range g.l {
+		g.trial.before[c] = append(g.trial.before[c][:0], g.l[c]...)
+	}
+	g.trial.vertex = g.home(d)
+	g.trial.merged = g.trial.vertex >= 0
+	if g.trial.merged {
+		g.v[g.trial.vertex]++
+	} else {
+		g.trial.vertex = g.Len()
+		g.add(x, d, unlabelled)
+	}
+	return true
+}
+
+// reaches reports whether a point at distances d from the vertices has an edge to one of them.
+func (g *Graph) reaches(d []float64) bool {
+	for _, d := range d {
+		if g.c.Kernel.Weight(d) >= g.c.Epsilon {
+			return true
+		}
+	}
+	return false
+}
+
+// home returns the vertex that takes in a point at distances d, the nearest one closer than R, or -1.
+func (g *Graph) home(d []float64) int {
+	best := -1
+	for i := range d {
+		if g.mergeable(i) && (d[i] < g.r || d[i] == 0) && (best < 0 || d[i] < d[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+func (g *Graph) mergeable(i int) bool { return g.label[i] == unlabelled || g.c.Absorb }
+
+// Keep ends the trial: the point stays. Class says through which class it was accepted, for
+// [Graph.Forget]; it is negative for a point that no class claimed.
+func (g *Graph) Keep(class int) {
+	g.mustBeOnTrial()
+	if i := g.trial.vertex; class >= 0 {
+		if at, found := slices.BinarySearch(g.source[i], class); !found {
+			g.source[i] = slices.Insert(g.source[i], at, class)
+		}
+	}
+	g.trial.on = false
+}
+
+// Drop ends the trial: the point was never there.
+func (g *Graph) Drop() {
+	g.mustBeOnTrial()
+	if g.trial.merged {
+		g.v[g.trial.vertex]--
+	} else {
+		g.removeLast()
+	}
+	for c := range g.l {
+		g.l[c] = append(g.l[c][:0], g.trial.before[c]...)
+	}
+	g.trial.on = false
+}
+
+// Trial returns the vertex at which the point on trial was placed. It panics without a trial.
+func (g *Graph) Trial() int {
+	g.mustBeOnTrial()
+	return g.trial.vertex
+}
+
+// ValuesTo returns the harmonic values of vertex i as of the last [Graph.Solve], one for each
+// class, in dst if it is large enough.
+func (g *Graph) ValuesTo(dst []float64, i int) []float64 {
+	dst = dst[:0]
+	for c := range g.l {
+		dst = append(dst, g.l[c][i])
+	}
+	return dst
+}
+
+// Problem returns the harmonic problem on the compact graph as [graph.Harmonic] takes it, built
+// anew from the stored distances.
+func (g *Graph) Problem() graph.Problem {
+	n := g.Len()
+	d := mat.NewSymDense(max(n, 1), nil)
+	p := graph.Problem{V: slices.Clone(g.v), Gamma: g.c.Gamma, Normalized: g.c.Normalized}
+	for i := range n {
+		for j := range i {
+			d.SetSym(i, j, g.Distance(i, j))
+		}
+		if g.label[i] != unlabelled {
+			p.Labelled = append(p.Labelled, i)
+		}
+	}
+	p.W = graph.Similarity(d, g.c.Kernel, g.c.Epsilon)
+	if len(p.Labelled) > 0 {
+		y := mat.NewDense(len(p.Labelled), len(g.l), nil)
+		for q, i := range p.Labelled {
+			y.Set(q, g.label[i], 1)
+		}
+		p.Y = y
+	}
+	return p
+}
+
+// distances returns those from x to every vertex.
+func (g *Graph) distances(x []float32) []float64 {
+	if len(x) != g.c.Dim {
+		panic("quantized: dimension mismatch")
+	}
+	g.d = resized(g.d, g.Len())
+	for i := range g.d {
+		g.d[i] = g.c.Scale * math.Sqrt(graph.SquaredDistance(x, g.Point(i)))
+	}
+	return g.d
+}
+
+// add appends a vertex of multiplicity 1 at distances d from the others.
+func (g *Graph) add(x []float32, d []float64, class int) {
+	n := g.Len()
+	g.x = append(g.x, x...)
+	g.v = append(g.v, 1)
+	g.label = append(g.label, class)
+	g.source = append(g.source, nil)
+	g.place(n, d)
+	for c := range g.l {
+		g.l[c] = append(g.l[c], g.guess(n, c))
+	}
+}
+
+// place stores the distances of vertex i to the vertices before it, and joins it to them.
+func (g *Graph) place(i int, d []float64) {
+	s := g.stride()
+	g.edges = resized(g.edges, i+1)
+	g.edges[i] = g.edges[i][:0]
+	for j, d := range d[:i] {
+		g.dist[i*s+j], g.dist[j*s+i] = d, d
+		if w := g.c.Kernel.Weight(d); w >= g.c.Epsilon {
+			g.edges[i] = append(g.edges[i], edge{j, w})
+			g.edges[j] = append(g.edges[j], edge{i, w})
+		}
+	}
+	g.dist[i*s+i] = 0
+}
+
+// removeLast takes the last vertex away. It is the last entry in the list of each neighbour.
+func (g *Graph) removeLast() {
+	n := g.Len() - 1
+	for _, e := range g.edges[n] {
+		g.edges[e.to] = g.edges[e.to][:len(g.edges[e.to])-1]
+	}
+	g.x = g.x[:n*g.c.Dim]
+	g.v, g.label, g.source, g.edges = g.v[:n], g.label[:n], g.source[:n], g.edges[:n]
+	for c := range g.l {
+		g.l[c] = g.l[c][:n]
+	}
+}
+
+func (g *Graph) mustBeSettled() {
+	if g.trial.on {
+		panic("quantized: the point on trial was neither kept nor dropped")
+	}
+}
+
+func (g *Graph) mustBeOnTrial() {
+	if !g.trial.on {
+		panic("quantized: no point on trial")
+	}
+}
+
+// resized returns s with length n, keeping its elements and its storage where that is enough.
+func resized[S ~[]E, E any](s S, n int) S {
+	return slices.Grow(s[:0], n)[:n]
+}
