@@ -33,12 +33,12 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%q %.2f %s\n", v.Label, v.Confidence, v.Reason)
+		fmt.Printf("label %q, confidence %.2f, reason %q\n", v.Label, v.Confidence, v.Reason)
 	}
 	// Output:
-	// "alice" 0.88
-	// "bob" 1.00
-	// "" 0.00 not near anybody known
+	// label "alice", confidence 0.88, reason ""
+	// label "bob", confidence 1.00, reason ""
+	// label "", confidence 0.00, reason "not near anybody known"
 }
 
 // faces returns a stream of labelled faces and unlabelled ones of three people and a stranger.

@@ -5,6 +5,7 @@ import "sort"
 // Verdict is what a learner makes of one face.
 type Verdict struct {
 	Label      string  `json:"label"`            // a person's name, or "" for unknown
+	Best       string  `json:"best,omitempty"`   // whose value is largest, also where that was not enough; "" where nobody's is
 	Confidence float64 `json:"confidence"`       // harmonic value of the best person in [0,1], also where that was not enough
 	Sink       float64 `json:"sink"`             // mass of the sink: 1 minus the values of all people
 	Reason     Reason  `json:"reason,omitempty"` // why nobody was recognised; "" when somebody was
@@ -49,10 +50,12 @@ func (l *Learner) judge(values []float64) (Verdict, int) {
 	case v.Confidence-second <= resolution:
 		v.Reason = Tie
 		return v, -1
-	case v.Confidence < l.settings.Accept:
+	}
+	v.Best = l.names[best]
+	if v.Confidence < l.settings.Accept {
 		v.Reason = Unsure
-	default:
-		v.Label = l.names[best]
+	} else {
+		v.Label = v.Best
 	}
 	return v, best
 }

@@ -1,0 +1,102 @@
+package evaluate
+
+import (
+	"context"
+	"math"
+	"strings"
+)
+
+// Summary is the outcome of one protocol, or the mean over several choices of strangers.
+type Summary struct {
+	Runs    int      `json:"runs"`
+	Faces   Counts   `json:"faces"` // summed over the runs, but for Undetected
+	Methods []Result `json:"methods"`
+	Worst   []Worst  `json:"worst,omitempty"` // for each method, of several runs
+}
+
+// Worst is the worst run of a method.
+type Worst struct {
+	Name          string `json:"name"`
+	Recall        Rate   `json:"recall"`
+	RecallWithout string `json:"recall_strangers"` // the strangers of that run
+	FAR           Rate   `json:"far"`
+	FARWithout    string `json:"far_strangers"`
+}
+
+// RunAll carries out p for each choice of strangers and returns the means of the rates over the
+// runs; the curve is over the trials of all runs together, with one threshold for all. Progress, if
+// it is not nil, is called before each run.
+func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string, methods []Entry, progress func(done int)) (Summary, error) {
+	s := Summary{Runs: len(choices)}
+	var runs [][]Result
+	for i, strangers := range choices {
+		if err := ctx.Err(); err != nil {
+			return s, err
+		}
+		if progress != nil {
+			progress(i)
+		}
+		p.Strangers = strangers
+		counts, results, err := Run(ids, p, methods)
+		if err != nil {
+			return s, err
+		}
+		s.Faces.Enrolled += counts.Enrolled
+		s.Faces.Known += counts.Known
+		s.Faces.Strangers += counts.Strangers
+		s.Faces.Undetected = counts.Undetected
+		runs = append(runs, results)
+	}
+	if len(runs) == 1 {
+		s.Methods = runs[0]
+		return s, nil
+	}
+	for m, e := range methods {
+		pool := Result{Name: e.Name}
+		w := Worst{Name: e.Name, Recall: 1, FAR: rate(0, 0)}
+		var precision, recall, far, far0, far001, at mean
+		for i, results := range runs {
+			r := results[m]
+			pool.trials = append(pool.trials, r.trials...)
+			pool.elapsed += r.elapsed
+			precision.add(r.Precision)
+			recall.add(r.Recall)
+			far.add(r.FAR)
+			far0.add(r.RecallAtFAR0)
+			far001.add(r.RecallAtFAR001)
+			at.add(r.PrecisionAtRecall)
+			if r.Recall <= w.Recall {
+				w.Recall, w.RecallWithout = r.Recall, strings.Join(choices[i], ",")
+			}
+			if !(r.FAR <= w.FAR) {
+				w.FAR, w.FARWithout = r.FAR, strings.Join(choices[i], ",")
+			}
+		}
+		pool.conclude(false, pool)
+		pool.Precision, pool.Recall, pool.FAR = precision.rate(), recall.rate(), far.rate()
+		pool.RecallAtFAR0, pool.RecallAtFAR001, pool.PrecisionAtRecall = far0.rate(), far001.rate(), at.rate()
+		s.Methods = append(s.Methods, pool)
+		s.Worst = append(s.Worst, w)
+	}
+	return s, nil
+}
+
+// mean averages the rates that are numbers.
+type mean struct {
+	sum float64
+	n   int
+}
+
+func (m *mean) add(r Rate) {
+	if !math.IsNaN(float64(r)) {
+		m.sum += float64(r)
+		m.n++
+	}
+}
+
+func (m *mean) rate() Rate {
+	if m.n == 0 {
+		return rate(0, 0)
+	}
+	return Rate(m.sum / float64(m.n))
+}

@@ -1,0 +1,271 @@
+package gallery
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Errors of [Open] and [Gallery.Save].
+var (
+	ErrNotGallery = errors.New("not a faceauth gallery")
+	ErrVersion    = errors.New("gallery of another version")
+	ErrDamaged    = errors.New("damaged gallery")
+	ErrSpace      = errors.New("gallery of another feature space")
+	ErrChanged    = errors.New("gallery was changed by another program since it was opened")
+)
+
+const (
+	magic   = "faceauth gallery"
+	version = 1
+	header  = len(magic) + 4 + 8
+	largest = 2 << 30 // no gallery of a permitted k comes near it
+)
+
+type content struct {
+	People  []Person `cbor:"people"`
+	Learner []byte   `cbor:"learner"`
+}
+
+// Default returns the path of the gallery that programs use unless told otherwise:
+// faceauth/gallery below $XDG_DATA_HOME or ~/.local/share.
+func Default() (string, error) {
+	dir := os.Getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(dir) { // the specification says to ignore a relative one
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("finding the default gallery: %w; name one", err)
+		}
+		dir = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(dir, "faceauth", "gallery"), nil
+}
+
+// Open reads the gallery at path, which must be of the given space.
+//
+// The error wraps [fs.ErrNotExist] where there is none, [ErrNotGallery], [ErrVersion], [ErrDamaged]
+// for a file that is cut off or altered, or [ErrSpace].
+func Open(path string, space face.Space) (*Gallery, error) {
+	g, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if g.Space().ID != space.ID {
+		return nil, fmt.Errorf("opening gallery %s: %w: it holds %s, and this is %s", path, ErrSpace, g.Space().ID, space.ID)
+	}
+	return g, nil
+}
+
+// Read reads the gallery at path, of whatever space it is. Its errors are those of [Open] but for
+// [ErrSpace].
+func Read(path string) (*Gallery, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening gallery: %w", err)
+	}
+	g, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("opening gallery %s: %w", path, err)
+	}
+	return g, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %w", path, ErrNotGallery)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, largest))
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+func parse(data []byte) (*Gallery, error) {
+	if len(data) < len(magic) || string(data[:len(magic)]) != magic {
+		return nil, ErrNotGallery
+	}
+	if len(data) < header+sha256.Size {
+		return nil, fmt.Errorf("%w: it is cut off", ErrDamaged)
+	}
+	if v := binary.BigEndian.Uint32(data[len(magic):]); v != version {
+		return nil, fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, v, version)
+	}
+	length := binary.BigEndian.Uint64(data[len(magic)+4:])
+	switch have := uint64(len(data) - header - sha256.Size); {
+	case have < length:
+		return nil, fmt.Errorf("%w: it is cut off", ErrDamaged)
+	case have > length:
+		return nil, fmt.Errorf("%w: something follows its end", ErrDamaged)
+	}
+	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
+	if want := sha256.Sum256(body); !bytes.Equal(sum, want[:]) {
+		return nil, fmt.Errorf("%w: its checksum is wrong", ErrDamaged)
+	}
+	var c content
+	if err := cbor.Unmarshal(body[header:], &c); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	g := &Gallery{people: c.People, learner: new(online.Learner)}
+	copy(g.sum[:], sum)
+	if err := g.learner.UnmarshalBinary(c.Learner); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	names := g.learner.Names()
+	if len(names) != len(g.people) {
+		return nil, fmt.Errorf("%w: it lists %d people and knows %d", ErrDamaged, len(g.people), len(names))
+	}
+	for i, p := range g.people {
+		if p.Name != names[i] {
+			return nil, fmt.Errorf("%w: its people are not those of its learner", ErrDamaged)
+		}
+	}
+	return g, nil
+}
+
+// Save writes g to path, and makes the directory where there is none. On error the file is as it
+// was. The error wraps [ErrChanged] when the file is not the one that g was read from or last saved
+// to: another program has written it, and saving would undo that.
+func (g *Gallery) Save(path string) error {
+	data, err := g.bytes()
+	if err != nil {
+		return fmt.Errorf("saving gallery %s: %w", path, err)
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("saving gallery: %w", err)
+	}
+	unlock, err := lock(path + ".lock")
+	if err != nil {
+		return fmt.Errorf("saving gallery: %w", err)
+	}
+	defer unlock()
+	if err := g.unchanged(path); err != nil {
+		return fmt.Errorf("saving gallery %s: %w", path, err)
+	}
+	if err := replace(path, data); err != nil {
+		return fmt.Errorf("saving gallery: %w; %s is as it was", err, path)
+	}
+	copy(g.sum[:], data[len(data)-sha256.Size:])
+	return nil
+}
+
+func (g *Gallery) bytes() ([]byte, error) {
+	snapshot, err := g.learner.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	mode, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		return nil, err
+	}
+	body, err := mode.Marshal(content{g.people, snapshot})
+	if err != nil {
+		return nil, err
+	}
+	data := append(make([]byte, 0, header+len(body)+sha256.Size), magic...)
+	data = binary.BigEndian.AppendUint32(data, version)
+	data = binary.BigEndian.AppendUint64(data, uint64(len(body)))
+	data = append(data, body...)
+	sum := sha256.Sum256(data)
+	return append(data, sum[:]...), nil
+}
+
+// unchanged returns nil when the file at path ends with the checksum that g knows, or when there is
+// neither.
+func (g *Gallery) unchanged(path string) error {
+	var sum [sha256.Size]byte
+	f, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if _, err := f.ReadAt(sum[:], info.Size()-sha256.Size); err != nil {
+			return fmt.Errorf("%w", ErrChanged)
+		}
+	}
+	if sum != g.sum {
+		return ErrChanged
+	}
+	return nil
+}
+
+// lock takes the lock file at path for the moment of a save.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	// It is held for the length of one write, so a few seconds are long.
+	for range 50 {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking %s, which another program holds or the system refuses: %w", path, err)
+	}
+	return func() { f.Close() }, nil
+}
+
+// replace writes data to a temporary file beside path, syncs it, and renames it to path.
+func replace(path string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".gallery-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	// The rename lasts once the directory is on disk, too.
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	d.Sync()
+	return nil
+}

@@ -1,0 +1,194 @@
+// Package gallery keeps the people that a device knows, their labelled faces and what was learned
+// from them, in one file.
+//
+// [Open] reads a gallery or says why it cannot, [New] begins an empty one, [Gallery.Enroll] adds a
+// person, and [Gallery.Save] writes the file. The learner in it, [Gallery.Learner], judges.
+//
+// # File format
+//
+// The 16 bytes "faceauth gallery", the version as a big-endian uint32, the length of the content as
+// a big-endian uint64, the content, and the SHA-256 of all that. The content is a CBOR map (RFC
+// 8949, core deterministic encoding) with the people, and a snapshot of the learner (see package
+// online), which names the feature space.
+//
+// A save writes a temporary file beside the gallery, syncs it and renames it: whatever interrupts
+// it, the file is the old gallery or the new one. The file is readable and writable by its owner
+// alone.
+//
+// # Caveats
+//
+// The file is not encrypted: who can read it can compare faces with it, and a vector of pixels is a
+// picture. The tablet's sealed store is the place for a login.
+package gallery
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/online"
+)
+
+// Errors of [Gallery.Enroll] and [Gallery.Remove]. Label errors of package online pass through.
+var (
+	ErrExists   = errors.New("somebody of that name is enrolled already")
+	ErrNoFaces  = errors.New("no faces to enrol")
+	ErrMixed    = errors.New("faces that do not look like one person")
+	ErrMismatch = errors.New("faces that do not look like the person of that name")
+)
+
+// Person is one enrolled person.
+type Person struct {
+	Name     string    `json:"name"`
+	Faces    int       `json:"faces"`    // labelled faces
+	Enrolled time.Time `json:"enrolled"` // when the last of them were added, in UTC
+}
+
+// Gallery is a set of people and the learner that recognises them. It is not safe for concurrent use.
+type Gallery struct {
+	people  []Person
+	learner *online.Learner
+	sum     [32]byte // of the file that it was read from; zero for a new one
+}
+
+// New returns an empty gallery for a feature space. The error is that of [online.New].
+func New(space face.Space, s online.Settings) (*Gallery, error) {
+	l, err := online.New(space, s)
+	if err != nil {
+		return nil, err
+	}
+	return &Gallery{learner: l}, nil
+}
+
+// Learner returns the learner of g. What it learns is saved with g.
+func (g *Gallery) Learner() *online.Learner { return g.learner }
+
+// Space returns the feature space of g.
+func (g *Gallery) Space() face.Space { return g.learner.Space() }
+
+// People returns the enrolled people in the order in which they were enrolled.
+func (g *Gallery) People() []Person { return append([]Person(nil), g.people...) }
+
+func (g *Gallery) person(name string) *Person {
+	for i := range g.people {
+		if g.people[i].Name == name {
+			return &g.people[i]
+		}
+	}
+	return nil
+}
+
+// Enrolment says how to treat faces that contradict what is known.
+type Enrolment struct {
+	Add   bool // add faces to a person who is enrolled already
+	Force bool // enrol even where the faces do not look like one person, or not like the one of that name
+}
+
+// Enroll labels faces with a name, all or none. It returns the name of another enrolled person whom
+// most of the faces look like, or "": one person under two names splits what is learned of them.
+//
+// The error wraps [ErrNoFaces], [ErrExists], [ErrMixed] or [ErrMismatch], or is that of
+// [online.Learner.Label]; g has then not changed.
+func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, err error) {
+	if err := online.CheckName(name); err != nil {
+		return "", err
+	}
+	if len(faces) == 0 {
+		return "", fmt.Errorf("enrolling %s: %w", name, ErrNoFaces)
+	}
+	for i, x := range faces {
+		if err := g.Space().Check(x); err != nil {
+			return "", fmt.Errorf("enrolling %s, face %d of %d: %w", name, i+1, len(faces), err)
+		}
+	}
+	p := g.person(name)
+	if p != nil && !how.Add {
+		return "", fmt.Errorf("enrolling %s: %w; add faces to them, or choose another name", name, ErrExists)
+	}
+	if !how.Force && !g.onePerson(faces) {
+		return "", fmt.Errorf("enrolling %s: %w; use a recording of one person", name, ErrMixed)
+	}
+	likeness, err := g.likeness(faces)
+	if err != nil {
+		return "", fmt.Errorf("enrolling %s: %w", name, err)
+	}
+	if p != nil && !how.Force && likeness[name] == 0 {
+		return "", fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
+	}
+	for other, n := range likeness {
+		if other != name && 2*n > len(faces) {
+			resembles = other
+		}
+	}
+	before, err := g.learner.MarshalBinary()
+	if err != nil {
+		return "", err
+	}
+	for _, x := range faces {
+		if err := g.learner.Label(x, name); err != nil {
+			// The snapshot was made a moment ago by the same code: reading it does not fail.
+			return "", errors.Join(fmt.Errorf("enrolling %s: %w", name, err), g.learner.UnmarshalBinary(before))
+		}
+	}
+	if p == nil {
+		g.people = append(g.people, Person{Name: name})
+		p = &g.people[len(g.people)-1]
+	}
+	p.Faces += len(faces)
+	p.Enrolled = now.UTC().Truncate(time.Second)
+	return resembles, nil
+}
+
+// slack is how many times the distance at which faces of two people begin to be met a face of the
+// same person may be away: pictures of one person taken years apart are.
+const slack = 1.4
+
+// onePerson reports whether each face is near some other one.
+func (g *Gallery) onePerson(faces [][]float32) bool {
+	space := g.Space()
+	if space.ImpostorRadius == 0 {
+		return true
+	}
+	d := graph.Distances(faces, space.Scale)
+	for i := range faces {
+		alone := len(faces) > 1
+		for j := range faces {
+			alone = alone && (i == j || d.At(i, j) > slack*space.ImpostorRadius)
+		}
+		if alone {
+			return false
+		}
+	}
+	return true
+}
+
+// likeness counts as whom the faces are recognised.
+func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
+	n := make(map[string]int)
+	for _, x := range faces {
+		v, err := g.learner.Judge(x)
+		if err != nil {
+			return nil, err
+		}
+		if v.Label != "" {
+			n[v.Label]++
+		}
+	}
+	return n, nil
+}
+
+// Remove forgets a person and what was learned from them. The error wraps [online.ErrUnknown].
+func (g *Gallery) Remove(name string) error {
+	if err := g.learner.Forget(name); err != nil {
+		return err
+	}
+	for i := range g.people {
+		if g.people[i].Name == name {
+			g.people = append(g.people[:i], g.people[i+1:]...)
+			break
+		}
+	}
+	return nil
+}
