@@ -9,5 +9,6 @@ require (
 
 require (
 	github.com/fxamacker/cbor/v2 v2.9.6 // indirect
+	github.com/maruel/natural v1.3.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 )

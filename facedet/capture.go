@@ -1,0 +1,164 @@
+package facedet
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+// capture is a Source over a video file, a stream or a camera. One goroutine owns the cv.Capture,
+// whose calls may block for ever, and hands frames over; the deadline is on this side.
+type capture struct {
+	o     Options
+	live  bool
+	start time.Time
+	rate  float64
+	count Count
+	last  time.Duration
+
+	want   chan struct{} // a frame is wanted; closed to end the worker
+	got    chan shot
+	quit   chan struct{} // nobody will take what the worker has
+	ended  chan struct{} // the worker has released the capture
+	closed bool
+}
+
+// shot is what one read came to.
+type shot struct {
+	img *cv.Image
+	at  time.Duration
+	err error
+}
+
+var _ Source = (*capture)(nil)
+
+func openCapture(ctx context.Context, o Options, live bool, open func() (*cv.Capture, error)) (*capture, error) {
+	c := &capture{
+		o: o, live: live, count: Count{Declared: -1},
+		want: make(chan struct{}, 1), got: make(chan shot), quit: make(chan struct{}), ended: make(chan struct{}),
+	}
+	type opened struct {
+		declared int
+		rate     float64
+		err      error
+	}
+	ready := make(chan opened, 1)
+	go func() {
+		defer close(c.ended)
+		dev, err := open()
+		if err != nil {
+			ready <- opened{err: err}
+			return
+		}
+		defer dev.Close()
+		first := opened{declared: -1, rate: dev.Rate()}
+		if !live {
+			first.declared = dev.Frames()
+		}
+		ready <- first
+		for range c.want {
+			img, err := dev.Read()
+			select {
+			case c.got <- shot{img, dev.Position(), err}:
+			case <-c.quit:
+				if img != nil {
+					img.Close()
+				}
+				return
+			}
+		}
+	}()
+	timer := time.NewTimer(o.Timeout)
+	defer timer.Stop()
+	select {
+	case f := <-ready:
+		if f.err != nil {
+			return nil, f.err
+		}
+		c.count.Declared, c.rate, c.start = f.declared, f.rate, o.Now()
+		return c, nil
+	case <-timer.C:
+		c.abandon()
+		return nil, fmt.Errorf("%w: it did not open within %v", ErrTimeout, o.Timeout)
+	case <-ctx.Done():
+		c.abandon()
+		return nil, ctx.Err()
+	}
+}
+
+// Next implements [Source].
+func (c *capture) Next(ctx context.Context) (*Frame, error) {
+	if c.closed {
+		return nil, io.EOF
+	}
+	if err := ctx.Err(); err != nil {
+		c.abandon()
+		return nil, err
+	}
+	c.want <- struct{}{}
+	timer := time.NewTimer(c.o.Timeout)
+	defer timer.Stop()
+	select {
+	case s := <-c.got:
+		if s.err != nil || s.img == nil {
+			c.abandon()
+			if s.err != nil {
+				return nil, fmt.Errorf("reading frame %d: %w", c.count.Read, s.err)
+			}
+			return nil, io.EOF
+		}
+		f := &Frame{Index: c.count.Read, Time: c.time(s.at), Image: s.img}
+		c.count.Read++
+		return f, nil
+	case <-timer.C:
+		c.abandon()
+		return nil, fmt.Errorf("%w: none after %d frames within %v; check the camera or the connection", ErrTimeout, c.count.Read, c.o.Timeout)
+	case <-ctx.Done():
+		c.abandon()
+		return nil, ctx.Err()
+	}
+}
+
+// time returns the time of the frame at hand, which never goes back: containers give zeros, and
+// times that do.
+func (c *capture) time(at time.Duration) time.Duration {
+	switch {
+	case c.live:
+		at = c.o.Now().Sub(c.start)
+	case at <= c.last && c.count.Read > 0:
+		step := 40 * time.Millisecond
+		if c.rate > 0 {
+			step = time.Duration(float64(time.Second) / c.rate)
+		}
+		at = c.last + step
+	}
+	c.last = max(at, c.last)
+	return c.last
+}
+
+// Count implements [Source].
+func (c *capture) Count() Count { return c.count }
+
+// abandon ends the worker without waiting for it.
+func (c *capture) abandon() {
+	if !c.closed {
+		c.closed = true
+		close(c.quit)
+		close(c.want)
+	}
+}
+
+// Close implements [Source]. It waits for the camera to be released, but not for a read that hangs.
+func (c *capture) Close() error {
+	c.abandon()
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case <-c.ended:
+	case <-timer.C:
+	}
+	return nil
+}

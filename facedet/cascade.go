@@ -1,0 +1,79 @@
+package facedet
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+// Cascade is a detector of boosted classifiers, as the thesis used. Its faces have no landmarks.
+type Cascade struct{ c *cv.Cascade }
+
+var _ Detector = (*Cascade)(nil)
+
+// NewCascade reads a cascade from an XML file.
+func NewCascade(path string) (*Cascade, error) {
+	c, err := cv.OpenCascade(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening detector: %w", err)
+	}
+	return &Cascade{c}, nil
+}
+
+// Haar returns the frontal face detector of Haar features that comes with OpenCV.
+func Haar() (*Cascade, error) {
+	return standard("haarcascades/haarcascade_frontalface_default.xml")
+}
+
+// LBP returns the frontal face detector of local binary patterns that comes with OpenCV: faster, and
+// misses more.
+func LBP() (*Cascade, error) {
+	return standard("lbpcascades/lbpcascade_frontalface_improved.xml")
+}
+
+// standard opens a file of the package opencv-data.
+func standard(name string) (*Cascade, error) {
+	for _, dir := range []string{"/usr/share/opencv4", "/usr/local/share/opencv4"} {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err == nil {
+			return NewCascade(path)
+		}
+	}
+	return nil, fmt.Errorf("opening detector: there is no %s below /usr/share/opencv4; run: apt-get install opencv-data", name)
+}
+
+// smallestShare is the smallest face that is looked for, as a share of the shorter side of the frame.
+const smallestShare = .1
+
+// Detect implements [Detector].
+func (d *Cascade) Detect(img *cv.Image) ([]Face, error) {
+	size := img.Size()
+	boxes, err := d.c.Detect(img, int(smallestShare*float64(min(size.X, size.Y))))
+	if err != nil {
+		return nil, err
+	}
+	var faces []Face
+	for _, b := range boxes {
+		faces = append(faces, Face{Box: b, Score: 1})
+	}
+	largestFirst(faces)
+	return faces, nil
+}
+
+// Close implements [Detector].
+func (d *Cascade) Close() error { return d.c.Close() }
+
+// largestFirst sorts faces by area; equals by place, so that the order never depends on chance.
+func largestFirst(faces []Face) {
+	slices.SortFunc(faces, func(a, b Face) int {
+		return cmp.Or(
+			cmp.Compare(b.Box.Dx()*b.Box.Dy(), a.Box.Dx()*a.Box.Dy()),
+			cmp.Compare(a.Box.Min.Y, b.Box.Min.Y),
+			cmp.Compare(a.Box.Min.X, b.Box.Min.X),
+		)
+	})
+}

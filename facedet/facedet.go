@@ -1,0 +1,72 @@
+// Package facedet takes frames from cameras, recordings and pictures, and finds the faces in them.
+//
+// [Open] turns what a user names, a camera, file, folder or URL, into a [Source] of frames;
+// [NewNetwork], [Haar] and [LBP] make a [Detector]; a [Tracker] ties the faces of one frame to those
+// of the next.
+//
+// # Caveats
+//
+// A [Frame] holds memory that Go's collector does not see: whoever gets one closes it.
+package facedet
+
+import (
+	"context"
+	"errors"
+	"image"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+// Errors of [Open] and [Source]. A missing or forbidden file or device is fs.ErrNotExist or
+// fs.ErrPermission.
+var (
+	ErrNoCamera = errors.New("no such camera")
+	ErrNotVideo = errors.New("neither a video nor an image that can be read")
+	ErrNoImages = errors.New("no images in the folder")
+	ErrTimeout  = errors.New("the source gave no frame in time")
+	ErrScheme   = errors.New("unsupported kind of URL")
+)
+
+// Frame is one picture of a source.
+type Frame struct {
+	Index int           // counts from 0
+	Time  time.Duration // since the beginning of the source
+	Image *cv.Image
+}
+
+// Close frees the picture.
+func (f *Frame) Close() error { return f.Image.Close() }
+
+// Count says how many frames a source has, as far as is known.
+type Count struct {
+	Declared int `json:"declared"` // by the container, or the number of files; -1 where nothing is
+	Read     int `json:"read"`
+	Damaged  int `json:"damaged"` // image files that could not be read and were passed over
+}
+
+// Source gives frames in order. It is used by one goroutine at a time.
+type Source interface {
+	// Next returns the next frame, which the caller closes, or io.EOF after the last. It gives up
+	// with an error that wraps [ErrTimeout] where the source does not answer, and with that of ctx
+	// when it ends; in both cases the source is finished.
+	Next(ctx context.Context) (*Frame, error)
+	// Count returns what has been read so far.
+	Count() Count
+	// Close releases the source. A read that hangs is left behind and releases it when it returns.
+	Close() error
+}
+
+// Face is a face in a picture.
+type Face struct {
+	Box       image.Rectangle // inside the picture
+	Score     float32         // the detector's confidence in [0,1]; 1 where it has none
+	Landmarks []face.Point    // 68 points in the iBUG 300-W order, or nil
+}
+
+// Detector finds the faces in a picture, the largest first. It is used by one goroutine at a time.
+type Detector interface {
+	Detect(img *cv.Image) ([]Face, error)
+	Close() error
+}

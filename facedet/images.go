@@ -1,0 +1,102 @@
+package facedet
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/maruel/natural"
+)
+
+// images is a Source over image files.
+type images struct {
+	paths []string
+	step  time.Duration
+	next  int
+	count Count
+}
+
+var _ Source = (*images)(nil)
+
+var imageExtensions = []string{".jpg", ".jpeg", ".png", ".pgm", ".ppm", ".pnm", ".bmp", ".tif", ".tiff", ".webp"}
+
+func isImage(path string) bool {
+	return slices.Contains(imageExtensions, strings.ToLower(filepath.Ext(path)))
+}
+
+// openFolder opens the image files in dir itself, 2.jpg before 10.jpg.
+func openFolder(dir string, o Options) (*images, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening source: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() && isImage(e.Name()) && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("opening source %s: %w; it should hold %s files", dir, ErrNoImages, strings.Join(imageExtensions, ", "))
+	}
+	slices.SortFunc(names, natural.Compare)
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
+	}
+	return openImages(names, o)
+}
+
+// openImages opens the named files, one frame each. A single one must be readable.
+func openImages(paths []string, o Options) (*images, error) {
+	s := &images{paths: paths, step: time.Duration(float64(time.Second) / o.FPS), count: Count{Declared: len(paths)}}
+	if len(paths) == 1 && !s.readable() {
+		return nil, fmt.Errorf("opening source %s: %w", paths[0], ErrNotVideo)
+	}
+	return s, nil
+}
+
+func (s *images) readable() bool {
+	img, err := cv.ReadImage(s.paths[0])
+	if err != nil {
+		return false
+	}
+	img.Close()
+	return true
+}
+
+// Next implements [Source]. A file that is no image does not end a recording: it is passed over and
+// counted.
+func (s *images) Next(ctx context.Context) (*Frame, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if s.next >= len(s.paths) {
+			return nil, io.EOF
+		}
+		i := s.next
+		s.next++
+		img, err := cv.ReadImage(s.paths[i])
+		if err != nil {
+			s.count.Damaged++
+			continue
+		}
+		s.count.Read++
+		return &Frame{Index: i, Time: time.Duration(i) * s.step, Image: img}, nil
+	}
+}
+
+// Count implements [Source].
+func (s *images) Count() Count { return s.count }
+
+// Close implements [Source].
+func (s *images) Close() error {
+	s.next = len(s.paths)
+	return nil
+}

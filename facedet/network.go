@@ -1,0 +1,176 @@
+package facedet
+
+import (
+	"cmp"
+	"fmt"
+	"image"
+	"math"
+	"slices"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/models"
+)
+
+// Network is a detector of two neural networks: one finds boxes, the other 68 points in each.
+type Network struct {
+	boxes, points       models.Description
+	boxesNet, pointsNet *cv.Net
+}
+
+var _ Detector = (*Network)(nil)
+
+// NewNetwork opens the networks of the two descriptions, whose files lie in dir. The error wraps
+// those of [models.Description.Path].
+func NewNetwork(detector, landmarks models.Description, dir string) (*Network, error) {
+	n := &Network{boxes: detector, points: landmarks}
+	var err error
+	if n.boxesNet, err = open(detector, models.Detector, dir); err != nil {
+		return nil, err
+	}
+	if n.pointsNet, err = open(landmarks, models.Landmarks, dir); err != nil {
+		n.boxesNet.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+func open(d models.Description, kind models.Kind, dir string) (*cv.Net, error) {
+	if d.Kind != kind {
+		return nil, fmt.Errorf("opening detector: model %s is of kind %s, want %s", d.Name, d.Kind, kind)
+	}
+	path, err := d.Path(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening detector: %w", err)
+	}
+	return cv.OpenNet(path)
+}
+
+// Detect implements [Detector]. The whole picture is scaled to the network's input. A picture not
+// much larger than the face in it, such as the stills of a gallery, is given a border first: the
+// network was trained on faces with something around them.
+func (n *Network) Detect(img *cv.Image) ([]Face, error) {
+	size := img.Size()
+	if size.X < n.boxes.Input.Width/2 || size.Y < n.boxes.Input.Height/2 {
+		border := max(size.X, size.Y) / 2
+		padded, err := img.Pad(border, 127)
+		if err != nil {
+			return nil, err
+		}
+		defer padded.Close()
+		faces, err := n.detect(padded)
+		if err != nil {
+			return nil, err
+		}
+		shift := image.Pt(-border, -border)
+		kept := faces[:0]
+		for _, f := range faces {
+			f.Box = f.Box.Add(shift).Intersect(img.Bounds())
+			if f.Box.Empty() {
+				continue
+			}
+			for i := range f.Landmarks {
+				f.Landmarks[i].X -= float32(border)
+				f.Landmarks[i].Y -= float32(border)
+			}
+			kept = append(kept, f)
+		}
+		return kept, nil
+	}
+	return n.detect(img)
+}
+
+func (n *Network) detect(img *cv.Image) ([]Face, error) {
+	out, err := n.boxesNet.Forward(img, blob(n.boxes.Input), n.boxes.Outputs...)
+	if err != nil {
+		return nil, fmt.Errorf("detecting faces: %w", err)
+	}
+	faces, err := n.decode(out, img.Size())
+	if err != nil {
+		return nil, err
+	}
+	for i := range faces {
+		if faces[i].Landmarks, err = n.landmarks(img, faces[i].Box); err != nil {
+			return nil, err
+		}
+	}
+	return faces, nil
+}
+
+// decode reads boxes [1,N,4], corners relative to the picture, and scores [1,N,2], of which the
+// second is that of a face.
+func (n *Network) decode(out []cv.Tensor, size image.Point) ([]Face, error) {
+	boxes, scores := out[0], out[1]
+	if len(boxes.Shape) != 3 || boxes.Shape[2] != 4 || len(scores.Shape) != 3 || scores.Shape[2] != 2 || boxes.Shape[1] != scores.Shape[1] {
+		return nil, fmt.Errorf("detecting faces: model %s has outputs of shape %v and %v, want [1 N 4] and [1 N 2]", n.boxes.Name, boxes.Shape, scores.Shape)
+	}
+	frame := image.Rectangle{Max: size}
+	var found []Face
+	for i := range boxes.Shape[1] {
+		score := scores.Data[2*i+1]
+		if !(float64(score) >= n.boxes.Threshold) {
+			continue
+		}
+		b := boxes.Data[4*i:]
+		at := func(rel float32, side int) int {
+			return int(math.Round(min(max(float64(rel), -1), 2) * float64(side)))
+		}
+		box := image.Rect(at(b[0], size.X), at(b[1], size.Y), at(b[2], size.X), at(b[3], size.Y)).Intersect(frame)
+		if box.Dx() >= 2 && box.Dy() >= 2 {
+			found = append(found, Face{Box: box, Score: min(score, 1)})
+		}
+	}
+	found = suppress(found, n.boxes.NMS)
+	largestFirst(found)
+	return found, nil
+}
+
+// suppress leaves of boxes that overlap by more than limit only the one with the best score.
+func suppress(faces []Face, limit float64) []Face {
+	slices.SortStableFunc(faces, func(a, b Face) int { return cmp.Compare(b.Score, a.Score) })
+	var kept []Face
+	for _, f := range faces {
+		if !slices.ContainsFunc(kept, func(k Face) bool { return overlap(k.Box, f.Box) > limit }) {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// landmarks runs the second network on a box. Its output is relative to the box.
+func (n *Network) landmarks(img *cv.Image, box image.Rectangle) ([]face.Point, error) {
+	crop, err := img.Crop(box)
+	if err != nil {
+		return nil, err
+	}
+	defer crop.Close()
+	out, err := n.pointsNet.Forward(crop, blob(n.points.Input), n.points.Outputs...)
+	if err != nil {
+		return nil, fmt.Errorf("finding landmarks: %w", err)
+	}
+	x := out[0].Data
+	if len(x) != 2*68 {
+		return nil, fmt.Errorf("finding landmarks: model %s has an output of shape %v, want 68 points", n.points.Name, out[0].Shape)
+	}
+	points := make([]face.Point, 68)
+	for i := range points {
+		points[i] = face.Point{
+			X: float32(box.Min.X) + x[2*i]*float32(box.Dx()),
+			Y: float32(box.Min.Y) + x[2*i+1]*float32(box.Dy()),
+		}
+	}
+	return points, nil
+}
+
+// Close implements [Detector].
+func (n *Network) Close() error {
+	n.boxesNet.Close()
+	return n.pointsNet.Close()
+}
+
+func blob(in models.Input) cv.Blob {
+	return cv.Blob{
+		Size: image.Pt(in.Width, in.Height), Scale: in.Scale, Mean: in.Mean,
+		RGB: in.Colour == "rgb", Gray: in.Colour == "gray",
+	}
+}

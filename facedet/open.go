@@ -1,0 +1,131 @@
+package facedet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+// Options of [Open]. The zero value of each stands for its default.
+type Options struct {
+	Timeout time.Duration    // to open the source, and for each frame. Default 10 s
+	FPS     float64          // frames a second of a folder of images. Default 25
+	Now     func() time.Time // clock of a live source. Default time.Now
+}
+
+func (o Options) defaults() Options {
+	if o.Timeout <= 0 {
+		o.Timeout = 10 * time.Second
+	}
+	if !(o.FPS > 0) {
+		o.FPS = 25
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Open opens a source by what a user would call it: the number of a camera ("0") or its device
+// ("/dev/video0"), a video, an image, a folder of images, which are taken in natural order, or an
+// http, https, rtsp or rtsps URL.
+func Open(ctx context.Context, name string, o Options) (Source, error) {
+	o = o.defaults()
+	if scheme, _, ok := strings.Cut(name, "://"); ok {
+		return openURL(ctx, name, scheme, o)
+	}
+	if index, ok := cameraIndex(name); ok {
+		return openCamera(ctx, index, o)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("opening source: %w", err)
+	}
+	if info.IsDir() {
+		return openFolder(name, o)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("opening source %s: %w", name, ErrNotVideo)
+	}
+	if f, err := os.Open(name); err != nil {
+		return nil, fmt.Errorf("opening source: %w", err)
+	} else {
+		f.Close()
+	}
+	// A name with a colon in it would be a protocol to FFmpeg; an absolute path never is.
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return nil, fmt.Errorf("opening source: %w", err)
+	}
+	if isImage(path) {
+		return openImages([]string{path}, o)
+	}
+	s, err := openCapture(ctx, o, false, func() (*cv.Capture, error) { return cv.OpenVideo(path, o.Timeout) })
+	if err == nil {
+		return s, nil
+	}
+	if errors.Is(err, ErrTimeout) || ctx.Err() != nil {
+		return nil, fmt.Errorf("opening source %s: %w", name, err)
+	}
+	// An image under another name is still an image.
+	if images, imageErr := openImages([]string{path}, o); imageErr == nil && images.readable() {
+		return images, nil
+	}
+	return nil, fmt.Errorf("opening source %s: %w", name, ErrNotVideo)
+}
+
+func openURL(ctx context.Context, name, scheme string, o Options) (Source, error) {
+	shown := "URL"
+	if u, err := url.Parse(name); err == nil {
+		shown = u.Redacted() // a camera's password stays out of messages
+	}
+	switch strings.ToLower(scheme) {
+	case "http", "https", "rtsp", "rtsps":
+	default:
+		return nil, fmt.Errorf("opening source %s: %w; use http, https, rtsp or rtsps", shown, ErrScheme)
+	}
+	s, err := openCapture(ctx, o, true, func() (*cv.Capture, error) { return cv.OpenVideo(name, o.Timeout) })
+	if err != nil {
+		return nil, fmt.Errorf("opening source %s: %w", shown, err)
+	}
+	return s, nil
+}
+
+// cameraIndex returns the number in "0" or "/dev/video0".
+func cameraIndex(name string) (int, bool) {
+	i, err := strconv.Atoi(strings.TrimPrefix(name, "/dev/video"))
+	return i, err == nil && i >= 0
+}
+
+func openCamera(ctx context.Context, index int, o Options) (Source, error) {
+	device := fmt.Sprintf("/dev/video%d", index)
+	f, err := os.OpenFile(device, os.O_RDWR, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		others, _ := filepath.Glob("/dev/video*")
+		have := "this machine has none"
+		if len(others) > 0 {
+			have = "there are " + strings.Join(others, ", ")
+		}
+		return nil, fmt.Errorf("opening camera %d: %w: there is no %s; %s", index, ErrNoCamera, device, have)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("opening camera %d: %w; add yourself to the group video and log in again", index, err)
+	case err != nil:
+		return nil, fmt.Errorf("opening camera %d: %w", index, err)
+	}
+	f.Close()
+	s, err := openCapture(ctx, o, true, func() (*cv.Capture, error) { return cv.OpenCamera(index) })
+	if err != nil {
+		return nil, fmt.Errorf("opening camera %d (%s): %w; is another program using it?", index, device, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,43 @@
+package facedet
+
+import (
+	"image/color"
+
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+// Recorder writes frames to a video file, motion JPEG in AVI. All have the size of the first.
+type Recorder struct {
+	path string
+	fps  float64
+	w    *cv.VideoWriter
+}
+
+// NewRecorder returns a recorder that begins the file at path with the first frame.
+func NewRecorder(path string, fps float64) *Recorder { return &Recorder{path: path, fps: fps} }
+
+// Write appends a picture.
+func (r *Recorder) Write(img *cv.Image) error {
+	if r.w == nil {
+		size := img.Size()
+		w, err := cv.NewVideoWriter(r.path, r.fps, size.X, size.Y)
+		if err != nil {
+			return err
+		}
+		r.w = w
+	}
+	return r.w.Write(img)
+}
+
+// Close ends the file.
+func (r *Recorder) Close() error {
+	if r.w == nil {
+		return nil
+	}
+	return r.w.Close()
+}
+
+// Colours can be told apart with any colour vision (Okabe and Ito 2008).
+var Colours = []color.RGBA{
+	{0, 158, 115, 255}, {0, 114, 178, 255}, {230, 159, 0, 255}, {204, 121, 167, 255}, {86, 180, 233, 255}, {213, 94, 0, 255},
+}

@@ -1,0 +1,178 @@
+package cv
+
+/*
+#include <stdlib.h>
+#include "safe.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+	"unsafe"
+
+	"gocv.io/x/gocv"
+)
+
+// Capture reads frames from a video file, a stream or a camera. Its methods block, some of them for
+// ever: whoever needs a deadline calls them from a goroutine. It is not safe for concurrent use.
+type Capture struct{ p unsafe.Pointer }
+
+// OpenVideo opens a file or URL through FFmpeg. The timeout is FFmpeg's own, for connecting and for
+// each read; not every protocol heeds it.
+func OpenVideo(url string, timeout time.Duration) (*Capture, error) {
+	name := C.CString(url)
+	defer C.free(unsafe.Pointer(name))
+	var fail *C.char
+	p := C.fa_capture_file(name, C.int(min(timeout.Milliseconds(), math.MaxInt32)), &fail)
+	if err := failure(fail); err != nil {
+		return nil, err
+	}
+	return &Capture{p}, nil
+}
+
+// OpenCamera opens the video device of that index.
+func OpenCamera(index int) (*Capture, error) {
+	var fail *C.char
+	p := C.fa_capture_device(C.int(index), &fail)
+	if err := failure(fail); err != nil {
+		return nil, err
+	}
+	return &Capture{p}, nil
+}
+
+// Read returns the next frame, or nil at the end.
+func (c *Capture) Read() (*Image, error) {
+	if c.p == nil {
+		return nil, fmt.Errorf("capture: %w", ErrClosed)
+	}
+	m := gocv.NewMat()
+	var fail *C.char
+	ok := C.fa_capture_read(c.p, unsafe.Pointer(m.Ptr()), &fail)
+	if err := failure(fail); err != nil {
+		m.Close()
+		return nil, err
+	}
+	if ok == 0 || m.Empty() {
+		m.Close()
+		return nil, nil
+	}
+	return adopt(m)
+}
+
+// Frames returns the number of frames that the container declares, or -1.
+func (c *Capture) Frames() int {
+	if n := c.property(gocv.VideoCaptureFrameCount); n >= 1 && n < 1<<40 {
+		return int(n)
+	}
+	return -1
+}
+
+// Rate returns the frames a second that the source declares, or 0.
+func (c *Capture) Rate() float64 {
+	if r := c.property(gocv.VideoCaptureFPS); r > 0 && r <= 1000 {
+		return r
+	}
+	return 0
+}
+
+// Position returns the time of the frame that was read last, where the source knows it.
+func (c *Capture) Position() time.Duration {
+	ms := c.property(gocv.VideoCapturePosMsec)
+	if !(ms > 0 && ms < 1e12) {
+		return 0
+	}
+	return time.Duration(ms * float64(time.Millisecond))
+}
+
+func (c *Capture) property(p gocv.VideoCaptureProperties) float64 {
+	if c.p == nil {
+		return 0
+	}
+	var fail *C.char
+	x := float64(C.fa_capture_get(c.p, C.int(p), &fail))
+	if failure(fail) != nil {
+		return 0
+	}
+	return x
+}
+
+// Close releases the source. It may be called twice.
+func (c *Capture) Close() error {
+	if c.p != nil {
+		C.fa_capture_close(c.p)
+		c.p = nil
+	}
+	return nil
+}
+
+// VideoWriter writes frames of one size as motion JPEG in an AVI container.
+type VideoWriter struct {
+	w    *gocv.VideoWriter
+	size [2]int
+}
+
+// NewVideoWriter begins a file at path.
+func NewVideoWriter(path string, fps float64, width, height int) (*VideoWriter, error) {
+	if !(fps > 0 && fps <= 1000) || width < 1 || height < 1 || width > 1<<14 || height > 1<<14 {
+		return nil, fmt.Errorf("writing video %s: %dx%d pixels at %g frames a second", path, width, height, fps)
+	}
+	w, err := gocv.VideoWriterFile(path, "MJPG", fps, width, height, true)
+	if err != nil {
+		return nil, fmt.Errorf("writing video %s: %w", path, err)
+	}
+	if !w.IsOpened() {
+		w.Close()
+		return nil, fmt.Errorf("writing video %s: the file cannot be created", path)
+	}
+	return &VideoWriter{w, [2]int{width, height}}, nil
+}
+
+// Write appends a frame, which must be of the size of the video.
+func (v *VideoWriter) Write(img *Image) error {
+	if v.w == nil {
+		return fmt.Errorf("video: %w", ErrClosed)
+	}
+	if s := img.Size(); s.X != v.size[0] || s.Y != v.size[1] {
+		return fmt.Errorf("writing video: frame of %dx%d pixels in a video of %dx%d", s.X, s.Y, v.size[0], v.size[1])
+	}
+	return v.w.Write(img.mat)
+}
+
+// Close ends the file. It may be called twice.
+func (v *VideoWriter) Close() error {
+	if v.w == nil {
+		return nil
+	}
+	err := v.w.Close()
+	v.w = nil
+	return err
+}
+
+// ErrNoDisplay is returned by [NewWindow] where there is nothing to open a window on.
+var ErrNoDisplay = errors.New("no display to open a window on")
+
+// Window shows images.
+type Window struct{ w *gocv.Window }
+
+// NewWindow opens a window. OpenCV's window toolkit ends the process where it finds no display, so
+// the display is tried first.
+func NewWindow(title string) (*Window, error) {
+	if err := tryDisplay(); err != nil {
+		return nil, err
+	}
+	return &Window{gocv.NewWindow(title)}, nil
+}
+
+// Show shows the image and handles what happens to the window for a millisecond. It returns false
+// once the user has closed the window or pressed Escape or q.
+func (w *Window) Show(img *Image) bool {
+	w.w.IMShow(img.mat)
+	key := w.w.WaitKey(1)
+	return key != 27 && key != 'q' && w.w.GetWindowProperty(gocv.WindowPropertyVisible) >= 1
+}
+
+// Close closes the window.
+func (w *Window) Close() error { return w.w.Close() }

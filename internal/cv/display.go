@@ -1,0 +1,44 @@
+package cv
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// tryDisplay connects to the display that the environment names, and hangs up.
+func tryDisplay() error {
+	try := func(network, address string) bool {
+		c, err := net.DialTimeout(network, address, 2*time.Second)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}
+	if name := os.Getenv("WAYLAND_DISPLAY"); name != "" {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), name)
+		}
+		if try("unix", name) {
+			return nil
+		}
+	}
+	display := os.Getenv("DISPLAY")
+	if display == "" {
+		return fmt.Errorf("%w: neither DISPLAY nor WAYLAND_DISPLAY is set", ErrNoDisplay)
+	}
+	host, number, ok := strings.Cut(display, ":")
+	number, _, _ = strings.Cut(number, ".")
+	if ok && host == "" && try("unix", "/tmp/.X11-unix/X"+number) {
+		return nil
+	}
+	var port int
+	if _, err := fmt.Sscanf(number, "%d", &port); ok && host != "" && err == nil && port >= 0 && port < 60000 &&
+		try("tcp", net.JoinHostPort(host, fmt.Sprint(6000+port))) {
+		return nil
+	}
+	return fmt.Errorf("%w: DISPLAY=%s does not answer", ErrNoDisplay, display)
+}

@@ -1,0 +1,69 @@
+package cv
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+
+	"gocv.io/x/gocv"
+)
+
+// Smooth returns the picture convolved with the 3x3 Gaussian kernel, [1 2 1]/4 in each direction.
+func (g *Gray) Smooth() *Gray {
+	dst := gocv.NewMat()
+	gocv.GaussianBlur(g.mat, &dst, image.Pt(3, 3), 0, 0, gocv.BorderDefault)
+	return &Gray{dst}
+}
+
+// Equalize returns the picture with its histogram equalised.
+func (g *Gray) Equalize() *Gray {
+	dst := gocv.NewMat()
+	gocv.EqualizeHist(g.mat, &dst)
+	return &Gray{dst}
+}
+
+// Stats returns the mean and the standard deviation of the grey values.
+func (g *Gray) Stats() (mean, deviation float64) {
+	m, d := gocv.NewMat(), gocv.NewMat()
+	defer m.Close()
+	defer d.Close()
+	gocv.MeanStdDev(g.mat, &m, &d)
+	return m.GetDoubleAt(0, 0), d.GetDoubleAt(0, 0)
+}
+
+// Sharpness returns the variance of the Laplacian of the picture.
+func (g *Gray) Sharpness() float64 {
+	l, m, d := gocv.NewMat(), gocv.NewMat(), gocv.NewMat()
+	defer l.Close()
+	defer m.Close()
+	defer d.Close()
+	gocv.Laplacian(g.mat, &l, gocv.MatTypeCV64F, 1, 1, 0, gocv.BorderDefault)
+	gocv.MeanStdDev(l, &m, &d)
+	s := d.GetDoubleAt(0, 0)
+	return s * s
+}
+
+// Affine maps a point x, y of a source to A[0]x + A[1]y + A[2], A[3]x + A[4]y + A[5].
+type Affine [6]float64
+
+// Warp returns the picture of the given size into which a maps this one, bilinear, black where it
+// sees past the edge.
+func (m *Image) Warp(a Affine, size image.Point) (*Image, error) {
+	if err := checkSize(size); err != nil {
+		return nil, err
+	}
+	for _, x := range a {
+		if math.IsNaN(x) || math.Abs(x) > 1e9 {
+			return nil, fmt.Errorf("warping by %g", x)
+		}
+	}
+	t := gocv.NewMatWithSize(2, 3, gocv.MatTypeCV64F)
+	defer t.Close()
+	for i, x := range a {
+		t.SetDoubleAt(i/3, i%3, x)
+	}
+	dst := gocv.NewMat()
+	gocv.WarpAffineWithParams(m.mat, &dst, t, size, gocv.InterpolationLinear, gocv.BorderConstant, color.RGBA{})
+	return &Image{dst}, nil
+}

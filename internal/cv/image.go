@@ -1,0 +1,309 @@
+package cv
+
+/*
+#include "safe.h"
+*/
+import "C"
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	_ "image/gif"
+	_ "image/jpeg"
+	_ "image/png"
+	"io"
+	"os"
+	"unsafe"
+
+	"gocv.io/x/gocv"
+)
+
+const (
+	maxPixels = 64 << 20  // of an image
+	maxFile   = 256 << 20 // bytes of an image file
+)
+
+// Image is an 8-bit BGR picture of at least one pixel.
+type Image struct{ mat gocv.Mat }
+
+// NewImage returns an image of one colour.
+func NewImage(size image.Point, c color.RGBA) (*Image, error) {
+	if err := checkSize(size); err != nil {
+		return nil, err
+	}
+	s := gocv.NewScalar(float64(c.B), float64(c.G), float64(c.R), 0)
+	return &Image{gocv.NewMatWithSizeFromScalar(s, size.Y, size.X, gocv.MatTypeCV8UC3)}, nil
+}
+
+// FromGo returns a copy of a Go image.
+func FromGo(img image.Image) (*Image, error) {
+	size := img.Bounds().Size()
+	if err := checkSize(size); err != nil {
+		return nil, err
+	}
+	pix := make([]byte, 0, 3*size.X*size.Y)
+	b := img.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			c := color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)
+			pix = append(pix, c.B, c.G, c.R)
+		}
+	}
+	m, err := gocv.NewMatFromBytes(size.Y, size.X, gocv.MatTypeCV8UC3, pix)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	return &Image{m.Clone()}, nil // gocv's Mat refers to pix, which Go may move or free
+}
+
+// ReadImage reads an image file of any kind that OpenCV reads, in any depth and number of channels:
+// 16 bits become 8, grey becomes BGR, alpha is dropped, an EXIF orientation is applied. The error
+// wraps [ErrNotImage], [ErrTooLarge], or one of package fs.
+func ReadImage(path string) (*Image, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	m, err := DecodeImage(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// DecodeImage is ReadImage for the bytes of a file.
+func DecodeImage(data []byte) (*Image, error) {
+	if len(data) == 0 {
+		return nil, fmt.Errorf("%w: it is empty", ErrNotImage)
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxFile)
+	}
+	// Where Go knows the format its header tells the size before anything is allocated.
+	if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil {
+		if err := checkSize(image.Pt(c.Width, c.Height)); err != nil {
+			return nil, err
+		}
+	}
+	m := gocv.NewMat()
+	var fail *C.char
+	C.fa_decode(unsafe.Pointer(&data[0]), C.int(len(data)), unsafe.Pointer(m.Ptr()), &fail)
+	if err := failure(fail); err != nil {
+		m.Close()
+		return nil, fmt.Errorf("%w: %v", ErrNotImage, err)
+	}
+	if m.Empty() {
+		m.Close()
+		return nil, ErrNotImage
+	}
+	return adopt(m)
+}
+
+// adopt makes an Image of a Mat of whatever type, which it takes over.
+func adopt(m gocv.Mat) (*Image, error) {
+	fail := func(err error) (*Image, error) {
+		m.Close()
+		return nil, err
+	}
+	if m.Empty() || m.Rows() <= 0 || m.Cols() <= 0 {
+		return fail(ErrNotImage)
+	}
+	if err := checkSize(image.Pt(m.Cols(), m.Rows())); err != nil {
+		return fail(err)
+	}
+	var code gocv.ColorConversionCode
+	switch m.Type() {
+	case gocv.MatTypeCV8UC3:
+		return &Image{m}, nil
+	case gocv.MatTypeCV8UC1:
+		code = gocv.ColorGrayToBGR
+	case gocv.MatTypeCV8UC4:
+		code = gocv.ColorBGRAToBGR
+	default:
+		return fail(fmt.Errorf("%w: pixels of type %d", ErrNotImage, m.Type()))
+	}
+	dst := gocv.NewMat()
+	gocv.CvtColor(m, &dst, code)
+	m.Close()
+	return &Image{dst}, nil
+}
+
+func checkSize(size image.Point) error {
+	if size.X < 1 || size.Y < 1 {
+		return fmt.Errorf("%w: %dx%d pixels", ErrNotImage, size.X, size.Y)
+	}
+	if size.X > maxPixels/size.Y {
+		return fmt.Errorf("%w: %dx%d pixels", ErrTooLarge, size.X, size.Y)
+	}
+	return nil
+}
+
+// Close frees the picture. It may be called twice.
+func (m *Image) Close() error { return closeMat(&m.mat) }
+
+// Size returns the width and height in pixels.
+func (m *Image) Size() image.Point { return sizeOf(m.mat) }
+
+// Bounds returns the rectangle of the picture, from 0,0.
+func (m *Image) Bounds() image.Rectangle { return image.Rectangle{Max: m.Size()} }
+
+// Clone returns a copy.
+func (m *Image) Clone() *Image { return &Image{m.mat.Clone()} }
+
+// Crop returns a copy of the part of r that lies in the picture, or an error where there is none.
+func (m *Image) Crop(r image.Rectangle) (*Image, error) {
+	mat, err := crop(m.mat, r)
+	if err != nil {
+		return nil, err
+	}
+	return &Image{mat}, nil
+}
+
+// Resize returns the picture scaled to size: by the mean over areas where it shrinks, and bilinear
+// where it grows.
+func (m *Image) Resize(size image.Point) (*Image, error) {
+	mat, err := resize(m.mat, size)
+	if err != nil {
+		return nil, err
+	}
+	return &Image{mat}, nil
+}
+
+// Pad returns the picture with a border of that many pixels of one grey value on each side.
+func (m *Image) Pad(border int, value uint8) (*Image, error) {
+	if border < 0 {
+		return nil, fmt.Errorf("border of %d pixels", border)
+	}
+	if err := checkSize(m.Size().Add(image.Pt(2*border, 2*border))); err != nil {
+		return nil, err
+	}
+	dst := gocv.NewMat()
+	gocv.CopyMakeBorder(m.mat, &dst, border, border, border, border, gocv.BorderConstant, color.RGBA{value, value, value, 0})
+	return &Image{dst}, nil
+}
+
+// Gray returns the picture in grey.
+func (m *Image) Gray() *Gray {
+	dst := gocv.NewMat()
+	gocv.CvtColor(m.mat, &dst, gocv.ColorBGRToGray)
+	return &Gray{dst}
+}
+
+// JPEG returns the picture as a JPEG file of that quality, 1 to 100.
+func (m *Image) JPEG(quality int) ([]byte, error) {
+	return encode(gocv.JPEGFileExt, m.mat, []int{gocv.IMWriteJpegQuality, min(max(quality, 1), 100)})
+}
+
+// PNG returns the picture as a PNG file.
+func (m *Image) PNG() ([]byte, error) { return encode(gocv.PNGFileExt, m.mat, nil) }
+
+// DrawBox draws a rectangle and a line of text above it.
+func (m *Image) DrawBox(r image.Rectangle, text string, c color.RGBA) {
+	gocv.Rectangle(&m.mat, r, c, 2)
+	if text == "" {
+		return
+	}
+	at := image.Pt(max(r.Min.X, 0), r.Min.Y-6)
+	if at.Y < 14 {
+		at.Y = r.Max.Y + 16
+	}
+	gocv.PutText(&m.mat, text, at, gocv.FontHersheySimplex, .5, c, 1)
+}
+
+// Gray is an 8-bit picture with one channel and at least one pixel.
+type Gray struct{ mat gocv.Mat }
+
+// Close frees the picture. It may be called twice.
+func (g *Gray) Close() error { return closeMat(&g.mat) }
+
+// Size returns the width and height in pixels.
+func (g *Gray) Size() image.Point { return sizeOf(g.mat) }
+
+// Crop returns a copy of the part of r that lies in the picture, or an error where there is none.
+func (g *Gray) Crop(r image.Rectangle) (*Gray, error) {
+	mat, err := crop(g.mat, r)
+	if err != nil {
+		return nil, err
+	}
+	return &Gray{mat}, nil
+}
+
+// Resize is [Image.Resize].
+func (g *Gray) Resize(size image.Point) (*Gray, error) {
+	mat, err := resize(g.mat, size)
+	if err != nil {
+		return nil, err
+	}
+	return &Gray{mat}, nil
+}
+
+// Bytes returns a copy of the pixels, row by row.
+func (g *Gray) Bytes() []byte { return g.mat.ToBytes() }
+
+// GrayFromBytes returns the picture with these pixels, given row by row.
+func GrayFromBytes(size image.Point, pix []byte) (*Gray, error) {
+	if err := checkSize(size); err != nil {
+		return nil, err
+	}
+	if len(pix) != size.X*size.Y {
+		return nil, fmt.Errorf("%d bytes for %dx%d pixels", len(pix), size.X, size.Y)
+	}
+	m, err := gocv.NewMatFromBytes(size.Y, size.X, gocv.MatTypeCV8UC1, pix)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	return &Gray{m.Clone()}, nil
+}
+
+func closeMat(m *gocv.Mat) error {
+	if m.Ptr() == nil {
+		return nil
+	}
+	err := m.Close()
+	*m = gocv.Mat{}
+	return err
+}
+
+func sizeOf(m gocv.Mat) image.Point { return image.Pt(m.Cols(), m.Rows()) }
+
+func crop(m gocv.Mat, r image.Rectangle) (gocv.Mat, error) {
+	r = r.Intersect(image.Rectangle{Max: sizeOf(m)})
+	if r.Empty() {
+		return gocv.Mat{}, errors.New("cropping outside the picture")
+	}
+	part := m.Region(r)
+	defer part.Close()
+	return part.Clone(), nil
+}
+
+func resize(m gocv.Mat, size image.Point) (gocv.Mat, error) {
+	if err := checkSize(size); err != nil {
+		return gocv.Mat{}, err
+	}
+	how := gocv.InterpolationLinear
+	if from := sizeOf(m); size.X <= from.X && size.Y <= from.Y {
+		how = gocv.InterpolationArea
+	}
+	dst := gocv.NewMat()
+	gocv.Resize(m, &dst, size, 0, 0, how)
+	return dst, nil
+}
+
+func encode(ext gocv.FileExt, m gocv.Mat, params []int) ([]byte, error) {
+	b, err := gocv.IMEncodeWithParams(ext, m, params)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	return bytes.Clone(b.GetBytes()), nil
+}

@@ -1,0 +1,115 @@
+package cv
+
+/*
+#include <stdlib.h>
+#include "safe.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"image"
+	"math"
+	"os"
+	"unsafe"
+)
+
+// Tensor is an output of a network, in Go's memory.
+type Tensor struct {
+	Shape []int
+	Data  []float32
+}
+
+// Blob says how an image becomes the input of a network: scaled to Size, then (x - Mean)·Scale for
+// each channel, in the order BGR unless RGB is set, or one grey channel.
+type Blob struct {
+	Size  image.Point
+	Scale float64
+	Mean  [3]float64 // in the order of the channels
+	RGB   bool
+	Gray  bool
+}
+
+// Net is a neural network in ONNX. It is not safe for concurrent use.
+type Net struct{ p unsafe.Pointer }
+
+// OpenNet reads a network from an ONNX file. A damaged file, or one with a layer that OpenCV does not
+// know, is an error.
+func OpenNet(path string) (*Net, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	var fail *C.char
+	p := C.fa_net_open(name, &fail)
+	if err := failure(fail); err != nil {
+		return nil, fmt.Errorf("reading network %s: %w", path, err)
+	}
+	return &Net{p}, nil
+}
+
+// Forward runs the network on img and returns the named outputs, or without names the last one.
+func (n *Net) Forward(img *Image, in Blob, outputs ...string) ([]Tensor, error) {
+	if n.p == nil {
+		return nil, fmt.Errorf("network: %w", ErrClosed)
+	}
+	if err := checkSize(in.Size); err != nil {
+		return nil, err
+	}
+	if len(outputs) == 0 {
+		outputs = []string{""}
+	}
+	blob := C.fa_blob{width: C.int(in.Size.X), height: C.int(in.Size.Y), scale: C.double(in.Scale)}
+	for i, m := range in.Mean {
+		blob.mean[i] = C.double(m)
+	}
+	if in.RGB {
+		blob.rgb = 1
+	}
+	if in.Gray {
+		blob.gray = 1
+	}
+	names := make([]*C.char, len(outputs))
+	for i, name := range outputs {
+		names[i] = C.CString(name)
+		defer C.free(unsafe.Pointer(names[i]))
+	}
+	out := make([]C.fa_tensor, len(outputs))
+	defer func() {
+		for _, t := range out {
+			C.free(unsafe.Pointer(t.data))
+		}
+	}()
+	var fail *C.char
+	C.fa_net_forward(n.p, unsafe.Pointer(img.mat.Ptr()), &blob, &names[0], C.int(len(names)), &out[0], &fail)
+	if err := failure(fail); err != nil {
+		return nil, fmt.Errorf("running network: %w", err)
+	}
+	tensors := make([]Tensor, len(out))
+	for i, t := range out {
+		size := 1
+		for d := range int(t.dims) {
+			tensors[i].Shape = append(tensors[i].Shape, int(t.shape[d]))
+			size *= int(t.shape[d])
+		}
+		if size > 0 {
+			tensors[i].Data = append([]float32(nil), unsafe.Slice((*float32)(unsafe.Pointer(t.data)), size)...)
+		}
+		for _, x := range tensors[i].Data {
+			if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+				return nil, fmt.Errorf("running network: output %d is not finite", i+1)
+			}
+		}
+	}
+	return tensors, nil
+}
+
+// Close frees the network. It may be called twice.
+func (n *Net) Close() error {
+	if n.p != nil {
+		C.fa_net_close(n.p)
+		n.p = nil
+	}
+	return nil
+}

@@ -1,0 +1,6 @@
+//go:build !matprofile
+
+package cv
+
+// LiveMats reports that the number of open Mats is not known: it is with the build tag matprofile.
+func LiveMats() (n int, ok bool) { return 0, false }

@@ -1,0 +1,169 @@
+#include "safe.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <opencv2/core/utils/logger.hpp>
+#include <opencv2/dnn.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+#include <opencv2/objdetect.hpp>
+#include <opencv2/videoio.hpp>
+
+namespace {
+
+template <typename F> void guard(char **err, F f) {
+	try {
+		f();
+	} catch (const cv::Exception &e) {
+		*err = strdup(e.err.empty() ? "OpenCV error" : e.err.c_str());
+	} catch (const std::exception &e) {
+		*err = strdup(e.what());
+	} catch (...) {
+		*err = strdup("unknown C++ exception");
+	}
+}
+
+cv::Mat &mat(void *p) { return *static_cast<cv::Mat *>(p); }
+
+} // namespace
+
+// What goes wrong is returned as an error; OpenCV and FFmpeg would print it as well.
+void fa_quiet(void) {
+	cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+	setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0); // AV_LOG_QUIET
+	cv::redirectError([](int, const char *, const char *, const char *, int, void *) { return 0; });
+}
+
+void fa_decode(const void *data, int length, void *dst, char **err) {
+	guard(err, [&] {
+		cv::Mat in(1, length, CV_8UC1, const_cast<void *>(data));
+		mat(dst) = cv::imdecode(in, cv::IMREAD_COLOR);
+	});
+}
+
+void *fa_net_open(const char *path, char **err) {
+	cv::dnn::Net *net = nullptr;
+	guard(err, [&] { net = new cv::dnn::Net(cv::dnn::readNetFromONNX(path)); });
+	return net;
+}
+
+void fa_net_forward(void *p, void *img, const fa_blob *in, const char **outputs, int n, fa_tensor *out, char **err) {
+	for (int i = 0; i < n; i++)
+		out[i] = fa_tensor{};
+	guard(err, [&] {
+		auto &net = *static_cast<cv::dnn::Net *>(p);
+		cv::Mat src = mat(img);
+		if (in->gray)
+			cv::cvtColor(src, src, cv::COLOR_BGR2GRAY);
+		net.setInput(cv::dnn::blobFromImage(src, in->scale, cv::Size(in->width, in->height),
+			cv::Scalar(in->mean[0], in->mean[1], in->mean[2]), in->rgb != 0, false, CV_32F));
+		std::vector<cv::Mat> results;
+		if (n == 1 && outputs[0][0] == 0) {
+			results.push_back(net.forward());
+		} else {
+			std::vector<cv::String> names(outputs, outputs + n);
+			net.forward(results, names);
+		}
+		for (int i = 0; i < n; i++) {
+			cv::Mat m = results.at(i);
+			if (m.depth() != CV_32F || m.channels() != 1 || m.dims > 8)
+				throw std::runtime_error("output is not a float tensor of at most 8 dimensions");
+			if (!m.isContinuous())
+				m = m.clone();
+			float *data = static_cast<float *>(malloc(m.total() * sizeof(float) + 1));
+			if (!data)
+				throw std::bad_alloc();
+			memcpy(data, m.data, m.total() * sizeof(float));
+			out[i].data = data;
+			out[i].dims = m.dims;
+			for (int d = 0; d < m.dims; d++)
+				out[i].shape[d] = m.size[d];
+		}
+	});
+}
+
+void fa_net_close(void *net) { delete static_cast<cv::dnn::Net *>(net); }
+
+void *fa_capture_file(const char *url, int timeout_ms, char **err) {
+	cv::VideoCapture *c = nullptr;
+	guard(err, [&] {
+		c = new cv::VideoCapture();
+		// FFmpeg alone: the fallbacks take a file name for a pattern of numbered images.
+		if (!c->open(url, cv::CAP_FFMPEG,
+				{cv::CAP_PROP_OPEN_TIMEOUT_MSEC, timeout_ms, cv::CAP_PROP_READ_TIMEOUT_MSEC, timeout_ms}))
+			throw std::runtime_error("it cannot be opened as a video");
+	});
+	if (*err) {
+		delete c;
+		return nullptr;
+	}
+	return c;
+}
+
+void *fa_capture_device(int index, char **err) {
+	cv::VideoCapture *c = nullptr;
+	guard(err, [&] {
+		c = new cv::VideoCapture();
+		if (!c->open(index, cv::CAP_V4L2))
+			throw std::runtime_error("the camera cannot be opened");
+	});
+	if (*err) {
+		delete c;
+		return nullptr;
+	}
+	return c;
+}
+
+int fa_capture_read(void *c, void *dst, char **err) {
+	bool ok = false;
+	guard(err, [&] { ok = static_cast<cv::VideoCapture *>(c)->read(mat(dst)); });
+	return ok;
+}
+
+double fa_capture_get(void *c, int property, char **err) {
+	double x = 0;
+	guard(err, [&] { x = static_cast<cv::VideoCapture *>(c)->get(property); });
+	return x;
+}
+
+void fa_capture_close(void *c) {
+	char *err = nullptr;
+	guard(&err, [&] { delete static_cast<cv::VideoCapture *>(c); });
+	free(err);
+}
+
+void *fa_cascade_open(const char *path, char **err) {
+	cv::CascadeClassifier *c = nullptr;
+	guard(err, [&] {
+		c = new cv::CascadeClassifier();
+		if (!c->load(path))
+			throw std::runtime_error("it is not a cascade");
+	});
+	if (*err) {
+		delete c;
+		return nullptr;
+	}
+	return c;
+}
+
+int fa_cascade_detect(void *c, void *gray, int smallest, int *boxes, int most, char **err) {
+	int n = 0;
+	guard(err, [&] {
+		std::vector<cv::Rect> found;
+		static_cast<cv::CascadeClassifier *>(c)->detectMultiScale(
+			mat(gray), found, 1.1, 5, 0, cv::Size(smallest, smallest));
+		for (const auto &r : found) {
+			if (n == most)
+				break;
+			int *b = boxes + 4 * n++;
+			b[0] = r.x, b[1] = r.y, b[2] = r.width, b[3] = r.height;
+		}
+	});
+	return n;
+}
+
+void fa_cascade_close(void *c) { delete static_cast<cv::CascadeClassifier *>(c); }

@@ -1,0 +1,164 @@
+package models
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// The npm package that carries the builtin networks, and the Subresource Integrity of its tarball.
+const (
+	packageName    = "faceplugin-face-recognition-js"
+	packageVersion = "0.0.1"
+	integrity      = "sha512-shriXjd4zJHEwhK1jHK+bWo8Vv6Vu9B/w6RRsd4AFtNM/jaI2vhuOamOSMl9qQmLd8WlQ7dgqN+3C2iOi5pXWw=="
+)
+
+// ErrIntegrity is returned when what was fetched is not the package that was meant.
+var ErrIntegrity = errors.New("package is not the one that was pinned")
+
+// Install puts the builtin networks that are missing or wrong into dir, by npm pack. It fetches
+// nothing when all are there. Report, if it is not nil, is told what is installed.
+func Install(ctx context.Context, dir string, report func(string)) error {
+	if len(wanting(dir)) == 0 {
+		return nil
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return fmt.Errorf("installing models: npm is needed to fetch %s, and is not installed; run: apt-get install npm", source)
+	}
+	tmp, err := os.MkdirTemp("", "faceauth-models-")
+	if err != nil {
+		return fmt.Errorf("installing models: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	cmd := exec.CommandContext(ctx, npm, "pack", "--silent", packageName+"@"+packageVersion)
+	cmd.Dir = tmp
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("installing models: npm pack %s@%s failed (%w); is there a network? npm said: %s",
+			packageName, packageVersion, err, lastLine(string(out)))
+	}
+	return InstallFrom(filepath.Join(tmp, packageName+"-"+packageVersion+".tgz"), dir, report)
+}
+
+// InstallFrom is Install from the package's tarball, where somebody has fetched it already.
+func InstallFrom(tarball, dir string, report func(string)) error {
+	return installFrom(tarball, integrity, Builtin(), dir, report)
+}
+
+func installFrom(tarball, integrity string, all []Description, dir string, report func(string)) error {
+	f, err := os.Open(tarball)
+	if err != nil {
+		return fmt.Errorf("installing models: %w", err)
+	}
+	defer f.Close()
+	h := sha512.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return fmt.Errorf("installing models: %w", err)
+	}
+	if "sha512-"+base64.StdEncoding.EncodeToString(h.Sum(nil)) != integrity {
+		return fmt.Errorf("installing models: %w: the integrity of %s is another", ErrIntegrity, filepath.Base(tarball))
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("installing models: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("installing models: %w", err)
+	}
+	files := map[string]Description{}
+	for _, d := range all {
+		files["package/model/"+d.File] = d
+	}
+	gz, err := gzip.NewReader(f)
+	if err != nil {
+		return fmt.Errorf("installing models: %w", err)
+	}
+	for r := tar.NewReader(gz); ; {
+		head, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("installing models: %w", err)
+		}
+		d, ok := files[head.Name]
+		if !ok || head.Typeflag != tar.TypeReg {
+			continue
+		}
+		if _, err := d.Path(dir); err == nil {
+			continue
+		}
+		if err := d.write(io.LimitReader(r, 1<<30), dir); err != nil {
+			return fmt.Errorf("installing model %s: %w", d.Name, err)
+		}
+		if report != nil {
+			report(fmt.Sprintf("installed model %s (%s, %s) in %s", d.Name, d.Kind, d.Licence, dir))
+		}
+	}
+	for _, d := range all {
+		if _, err := d.Path(dir); err != nil {
+			return fmt.Errorf("installing models: %w", err)
+		}
+	}
+	return nil
+}
+
+// write puts the file into dir, if it is the one described, by way of a temporary file.
+func (d Description) write(r io.Reader, dir string) (err error) {
+	f, err := os.CreateTemp(dir, ".model-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	h := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(f, h), r); err != nil {
+		return err
+	}
+	if hex.EncodeToString(h.Sum(nil)) != d.SHA256 {
+		return ErrHash
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), filepath.Join(dir, d.File))
+}
+
+// wanting returns the builtin networks that are not in dir as they should be.
+func wanting(dir string) []Description {
+	var w []Description
+	for _, d := range Builtin() {
+		if _, err := d.Path(dir); err != nil {
+			w = append(w, d)
+		}
+	}
+	return w
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return "nothing"
+	}
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}

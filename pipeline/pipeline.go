@@ -1,0 +1,125 @@
+// Package pipeline turns a source of frames into a stream of plain samples: it is the whole way from
+// the camera to the line that no OpenCV value crosses.
+//
+// [New] ties a source, a detector and an extractor together, and [Pipeline.Next] returns what one
+// frame came to. Package replay and whatever else judges samples need not know where they come from.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// Options of a pipeline.
+type Options struct {
+	Gate     preprocess.Gate      // what a face must pass to be learned
+	Picture  int                  // side of the JPEG of each face in pixels; 0 for none
+	Liveness *preprocess.Liveness // scores each face; nil for none
+	// Show, if it is not nil, is given each frame's picture and its samples before Next returns. It
+	// must not keep the picture.
+	Show func(img *cv.Image, f face.Frame) error
+}
+
+// Pipeline is a stream of frames of samples. It is used by one goroutine at a time, and owns nothing
+// that it was given: who made the source, the detector and the extractor closes them.
+type Pipeline struct {
+	source    facedet.Source
+	detector  facedet.Detector
+	extractor preprocess.Extractor
+	o         Options
+	tracker   facedet.Tracker
+}
+
+// New returns the pipeline over a source.
+func New(s facedet.Source, d facedet.Detector, e preprocess.Extractor, o Options) *Pipeline {
+	return &Pipeline{source: s, detector: d, extractor: e, o: o}
+}
+
+// Next returns what the next frame came to, or io.EOF after the last. A face of which no vector can
+// be made is a sample with the reason. Other errors are those of the source, and of networks that
+// do not fit their description.
+func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
+	frame, err := p.source.Next(ctx)
+	if err != nil {
+		return face.Frame{}, err
+	}
+	defer frame.Close()
+	f := face.Frame{Index: frame.Index, Time: frame.Time}
+	faces, err := p.detector.Detect(frame.Image)
+	if err != nil {
+		return f, fmt.Errorf("frame %d: %w", frame.Index, err)
+	}
+	boxes := make([]image.Rectangle, len(faces))
+	for i := range faces {
+		boxes[i] = faces[i].Box
+	}
+	for i, track := range p.tracker.Update(frame.Index, boxes) {
+		s, err := p.sample(frame.Image, faces[i], track)
+		if err != nil {
+			return f, fmt.Errorf("frame %d: %w", frame.Index, err)
+		}
+		f.Samples = append(f.Samples, s)
+	}
+	if p.o.Show != nil {
+		if err := p.o.Show(frame.Image, f); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+func (p *Pipeline) sample(img *cv.Image, f facedet.Face, track int) (face.Sample, error) {
+	s := face.Sample{Track: track, Box: f.Box, Score: f.Score, Landmarks: f.Landmarks, Space: p.extractor.Space().ID}
+	var err error
+	if s.Quality, err = preprocess.Measure(img, f.Box, f.Landmarks); err != nil {
+		return s, err
+	}
+	s.Reason = p.o.Gate.Check(s.Quality)
+	s.Vector, err = p.extractor.Extract(img, f.Box, f.Landmarks)
+	switch {
+	case errors.Is(err, preprocess.ErrLandmarks):
+		s.Vector, s.Reason = nil, face.NoVector
+	case err != nil:
+		return s, err
+	}
+	if p.o.Liveness != nil {
+		score, err := p.o.Liveness.Score(img, f.Box)
+		if err != nil {
+			return s, err
+		}
+		s.Liveness = &score
+	}
+	if p.o.Picture > 0 {
+		if s.JPEG, err = picture(img, f.Box, p.o.Picture); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// picture returns the face with a little around it as a JPEG.
+func picture(img *cv.Image, box image.Rectangle, side int) ([]byte, error) {
+	crop, err := img.Crop(box.Inset(-max(box.Dx(), box.Dy()) / 8))
+	if err != nil {
+		return nil, err
+	}
+	defer crop.Close()
+	size := crop.Size()
+	scale := float64(side) / float64(max(size.X, size.Y))
+	small, err := crop.Resize(image.Pt(max(1, int(scale*float64(size.X))), max(1, int(scale*float64(size.Y)))))
+	if err != nil {
+		return nil, err
+	}
+	defer small.Close()
+	return small.JPEG(80)
+}
+
+// Count returns how many frames the source has and gave.
+func (p *Pipeline) Count() facedet.Count { return p.source.Count() }

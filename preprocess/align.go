@@ -1,0 +1,62 @@
+package preprocess
+
+import (
+	"errors"
+	"math"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+// ErrLandmarks is returned for landmarks that no face can have.
+var ErrLandmarks = errors.New("landmarks of no face: they are not finite or lie on one spot")
+
+// canonical are the places of both eyes, the tip of the nose and both corners of the mouth in an
+// aligned picture of 112x112 pixels (Deng et al., ArcFace, 2019).
+var canonical = [5][2]float64{
+	{38.2946, 51.6963}, {73.5318, 51.5014}, {56.0252, 71.7366}, {41.5493, 92.3655}, {70.7299, 92.2041},
+}
+
+// fivePoints returns those five points of a face from its 68 landmarks.
+func fivePoints(l []face.Point) (p [5][2]float64, err error) {
+	if len(l) != 68 {
+		return p, ErrNoLandmarks
+	}
+	mean := func(points []face.Point) (m [2]float64) {
+		for _, q := range points {
+			m[0] += float64(q.X) / float64(len(points))
+			m[1] += float64(q.Y) / float64(len(points))
+		}
+		return m
+	}
+	return [5][2]float64{mean(l[36:42]), mean(l[42:48]), mean(l[30:31]), mean(l[48:49]), mean(l[54:55])}, nil
+}
+
+// similarity returns the rotation, uniform scale and shift that takes the points from nearest to the
+// points to, in the sense of least squares (Umeyama 1991). In the plane, written with complex
+// numbers, it is z → a z + b with a = Σ conj(z_i - z̄)(w_i - w̄) / Σ |z_i - z̄|².
+func similarity(from, to [5][2]float64) (cv.Affine, error) {
+	var z, w [2]float64
+	for i := range from {
+		for c := range 2 {
+			z[c] += from[i][c] / 5
+			w[c] += to[i][c] / 5
+		}
+	}
+	var re, im, norm float64
+	for i := range from {
+		x, y := from[i][0]-z[0], from[i][1]-z[1]
+		u, v := to[i][0]-w[0], to[i][1]-w[1]
+		re += x*u + y*v
+		im += x*v - y*u
+		norm += x*x + y*y
+	}
+	re, im = re/norm, im/norm
+	if !(norm > 1e-6) || math.IsInf(norm, 1) || math.IsNaN(re) || math.IsNaN(im) || re == 0 && im == 0 {
+		return cv.Affine{}, ErrLandmarks
+	}
+	return cv.Affine{
+		re, -im, w[0] - re*z[0] + im*z[1],
+		im, re, w[1] - im*z[0] - re*z[1],
+	}, nil
+}

@@ -1,0 +1,60 @@
+package preprocess
+
+import (
+	"image"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+// side of the thesis's face pictures.
+const side = 96
+
+// Pixels is the preprocessing of the thesis (Section "Vision Datasets"): the box in grey, resized to
+// 96x96, smoothed with the 3x3 Gaussian kernel, its histogram equalised. The vector is the 9216
+// grey values divided by 255, and the distance the root of their mean squared difference.
+type Pixels struct{}
+
+var _ Extractor = Pixels{}
+
+// NewPixels returns the thesis's extractor.
+func NewPixels() Pixels { return Pixels{} }
+
+// Space implements [Extractor]. Sigma is the thesis's.
+func (Pixels) Space() face.Space {
+	return face.Space{ID: "pixels", Dim: side * side, Scale: 1. / side, Sigma: .025, Gamma: 1e-3}
+}
+
+// Extract implements [Extractor]. It needs no landmarks.
+func (Pixels) Extract(img *cv.Image, box image.Rectangle, _ []face.Point) ([]float32, error) {
+	small, err := scaledFace(img, box)
+	if err != nil {
+		return nil, err
+	}
+	defer small.Close()
+	smooth := small.Smooth()
+	defer smooth.Close()
+	flat := smooth.Equalize()
+	defer flat.Close()
+	pix := flat.Bytes()
+	x := make([]float32, len(pix))
+	for i, p := range pix {
+		x[i] = float32(p) / 255
+	}
+	return x, nil
+}
+
+// Close implements [Extractor].
+func (Pixels) Close() error { return nil }
+
+// scaledFace returns the box in grey, 96x96.
+func scaledFace(img *cv.Image, box image.Rectangle) (*cv.Gray, error) {
+	crop, err := img.Crop(box)
+	if err != nil {
+		return nil, err
+	}
+	defer crop.Close()
+	gray := crop.Gray()
+	defer gray.Close()
+	return gray.Resize(image.Pt(side, side))
+}
