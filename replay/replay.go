@@ -1,0 +1,105 @@
+// Package replay judges a recording and reports who was in it: a line for each face and frame, and
+// one page for a person.
+//
+// [Run] takes a stream of samples, wherever it comes from, through a learner; the [Report] that it
+// fills writes a summary and a page. A recording may last for days: what is kept of it is bounded.
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+)
+
+// Stream gives the frames of a recording in order, and io.EOF after the last.
+type Stream interface {
+	Next(ctx context.Context) (face.Frame, error)
+}
+
+// Event is one face in one frame and what was made of it.
+type Event struct {
+	Frame      int     `json:"frame"`
+	Time       float64 `json:"time"` // seconds since the beginning, to the millisecond
+	Track      int     `json:"track"`
+	Box        [4]int  `json:"box"`        // left, top, width and height in pixels
+	Label      string  `json:"label"`      // "" for unknown
+	Confidence float64 `json:"confidence"` // of the best person, to six places
+	Reason     string  `json:"reason"`     // why it is unknown, or else why it was not learned; "" for neither
+	Learned    bool    `json:"learned"`
+	Poor       bool    `json:"poor"` // the picture was refused by the quality gate: Reason says why where the face was recognised
+}
+
+// Options of [Run].
+type Options struct {
+	Freeze bool // judge, but learn nothing
+	// Each, if it is not nil, is called after each frame with the events of its faces, in the order
+	// of the samples.
+	Each func(f face.Frame, events []Event) error
+}
+
+// Run judges all frames of s with l, which learns from them, and adds them to r. It ends with nil at
+// the end of the stream, and otherwise with the error of the stream, of Each, or of ctx; r then
+// holds what came before.
+func Run(ctx context.Context, s Stream, l *online.Learner, r *Report, o Options) error {
+	for {
+		f, err := s.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		events, err := judge(l, f, o.Freeze)
+		if err != nil {
+			return fmt.Errorf("frame %d: %w", f.Index, err)
+		}
+		r.add(f, events)
+		if o.Each != nil {
+			if err := o.Each(f, events); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// judge returns what l makes of the faces of a frame.
+func judge(l *online.Learner, f face.Frame, freeze bool) ([]Event, error) {
+	events := make([]Event, len(f.Samples))
+	var seen []online.Observation
+	var at []int // the event of each observation
+	for i, s := range f.Samples {
+		if s.Vector == nil {
+			continue
+		}
+		if space := l.Space().ID; s.Space != space {
+			return nil, fmt.Errorf("face of space %s, and the gallery is of %s", s.Space, space)
+		}
+		seen = append(seen, online.Observation{Vector: s.Vector, Hold: freeze || s.Reason != ""})
+		at = append(at, i)
+	}
+	verdicts, err := l.ObserveFrame(seen)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range f.Samples {
+		events[i] = Event{
+			Frame: f.Index, Time: math.Round(f.Time.Seconds()*1000) / 1000, Track: s.Track,
+			Box:    [4]int{s.Box.Min.X, s.Box.Min.Y, s.Box.Dx(), s.Box.Dy()},
+			Reason: string(s.Reason), Poor: s.Reason != "",
+		}
+	}
+	for q, v := range verdicts {
+		e := &events[at[q]]
+		e.Label, e.Learned = v.Label, v.Learned
+		e.Confidence = math.Round(v.Confidence*1e6) / 1e6
+		if v.Reason != "" {
+			e.Reason = string(v.Reason)
+		}
+	}
+	return events, nil
+}

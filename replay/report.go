@@ -1,0 +1,213 @@
+package replay
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+)
+
+// Report is what is kept of a recording. Its size does not grow with the length of the recording,
+// only with the number of people.
+type Report struct {
+	frames, faces int
+	end           time.Duration
+	people        map[string]*person // "" for the unknown
+	unknown       map[string]int     // faces by reason
+	refused       map[string]int     // faces not learned, by what was wrong with the picture
+	poor          timeline           // of the refused faces
+	width         time.Duration      // of a bin of the timelines, the same for all
+}
+
+// person is what is kept of everybody of one name.
+type person struct {
+	faces, learned int
+	first, last    time.Duration
+	confidence     float64 // sum
+	line           timeline
+	pictures       album
+}
+
+// NewReport returns an empty report.
+func NewReport() *Report {
+	return &Report{
+		people: map[string]*person{}, unknown: map[string]int{}, refused: map[string]int{},
+		width: 100 * time.Millisecond,
+	}
+}
+
+func (r *Report) add(f face.Frame, events []Event) {
+	r.frames++
+	r.end = max(r.end, f.Time)
+	for r.end >= r.width*maxBins {
+		r.width *= 2
+		r.poor.halve()
+		for _, p := range r.people {
+			p.line.halve()
+		}
+	}
+	column := int(f.Time / r.width)
+	for i, e := range events {
+		r.faces++
+		if e.Poor {
+			r.refused[string(f.Samples[i].Reason)]++
+			r.poor.add(column, 0)
+		}
+		p := r.people[e.Label]
+		if p == nil {
+			p = &person{first: f.Time}
+			r.people[e.Label] = p
+		}
+		if e.Label == "" {
+			r.unknown[e.Reason]++
+		}
+		p.faces++
+		if e.Learned {
+			p.learned++
+		}
+		p.first, p.last = min(p.first, f.Time), max(p.last, f.Time)
+		p.confidence += e.Confidence
+		p.line.add(column, e.Confidence)
+		if jpeg := f.Samples[i].JPEG; jpeg != nil {
+			p.pictures.add(picture{jpeg, f.Time, e.Confidence})
+		}
+	}
+}
+
+// maxBins is the number of columns of a timeline.
+const maxBins = 512
+
+// timeline is a row of bins of equal width.
+type timeline struct{ bins []bin }
+
+type bin struct {
+	n        int
+	min, max float64
+	sum      float64
+}
+
+func (t *timeline) add(i int, confidence float64) {
+	for len(t.bins) <= i {
+		t.bins = append(t.bins, bin{})
+	}
+	t.bins[i].join(bin{1, confidence, confidence, confidence})
+}
+
+func (b *bin) join(c bin) {
+	switch {
+	case c.n == 0:
+	case b.n == 0:
+		*b = c
+	default:
+		*b = bin{b.n + c.n, min(b.min, c.min), max(b.max, c.max), b.sum + c.sum}
+	}
+}
+
+// halve makes one bin of every two.
+func (t *timeline) halve() {
+	for i := range t.bins {
+		b := t.bins[i]
+		t.bins[i] = bin{}
+		t.bins[i/2].join(b)
+	}
+	t.bins = t.bins[:(len(t.bins)+1)/2]
+}
+
+// picture is a face to show.
+type picture struct {
+	jpeg       []byte
+	at         time.Duration
+	confidence float64
+}
+
+// album keeps a few pictures that lie far apart in time.
+type album struct {
+	pictures []picture
+	apart    time.Duration
+}
+
+const maxPictures = 8
+
+func (a *album) add(p picture) {
+	if n := len(a.pictures); n > 0 && p.at-a.pictures[n-1].at < a.apart {
+		// Of pictures close together the surest one stands for all.
+		if p.confidence > a.pictures[n-1].confidence {
+			a.pictures[n-1].jpeg, a.pictures[n-1].confidence = p.jpeg, p.confidence
+		}
+		return
+	}
+	a.pictures = append(a.pictures, p)
+	if len(a.pictures) < 2*maxPictures {
+		return
+	}
+	for i := range maxPictures {
+		a.pictures[i] = a.pictures[2*i]
+	}
+	clear(a.pictures[maxPictures:])
+	a.pictures = a.pictures[:maxPictures]
+	a.apart = max(2*a.apart, (p.at-a.pictures[0].at)/maxPictures)
+}
+
+// spread returns at most maxPictures of the album, evenly.
+func (a *album) spread() []picture {
+	n := len(a.pictures)
+	if n <= maxPictures {
+		return a.pictures
+	}
+	s := make([]picture, maxPictures)
+	for i := range s {
+		s[i] = a.pictures[i*(n-1)/(maxPictures-1)]
+	}
+	return s
+}
+
+// Summary is a report in figures.
+type Summary struct {
+	Frames   int             `json:"frames"`
+	Faces    int             `json:"faces"`
+	Duration float64         `json:"duration"` // seconds
+	People   []PersonSummary `json:"people"`   // by first appearance
+	Unknown  PersonSummary   `json:"unknown"`
+	Reasons  map[string]int  `json:"unknown_reasons"` // unknown faces by reason
+	Refused  map[string]int  `json:"refused_reasons"` // faces judged but not learned, by what was wrong with the picture
+}
+
+// PersonSummary is what a report says of one person.
+type PersonSummary struct {
+	Name       string  `json:"name"`
+	Faces      int     `json:"faces"`
+	Learned    int     `json:"learned"`
+	First      float64 `json:"first"` // seconds
+	Last       float64 `json:"last"`
+	Confidence float64 `json:"confidence"` // mean
+}
+
+// Summary returns the figures of r.
+func (r *Report) Summary() Summary {
+	s := Summary{
+		Frames: r.frames, Faces: r.faces, Duration: r.end.Seconds(),
+		People: []PersonSummary{}, Reasons: maps.Clone(r.unknown), Refused: maps.Clone(r.refused),
+	}
+	for _, name := range r.names() {
+		s.People = append(s.People, r.people[name].summary(name))
+	}
+	if p := r.people[""]; p != nil {
+		s.Unknown = p.summary("")
+	}
+	return s
+}
+
+func (p *person) summary(name string) PersonSummary {
+	return PersonSummary{name, p.faces, p.learned, p.first.Seconds(), p.last.Seconds(), p.confidence / float64(p.faces)}
+}
+
+// names returns the people in the order of their first appearance.
+func (r *Report) names() []string {
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(r.people)), func(s string) bool { return s == "" })
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.people[a].first, r.people[b].first), cmp.Compare(a, b))
+	})
+	return names
+}

@@ -1,0 +1,64 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// WriteText writes the summary as a few aligned lines for a person.
+func (s Summary) WriteText(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(t, "%s, %s, %s\n", plural(s.Frames, "frame"), clock(s.Duration), plural(s.Faces, "face"))
+	for _, p := range s.People {
+		fmt.Fprintf(t, "  %s\t%s\t%s to %s\tconfidence %.2f\n", p.Name, plural(p.Faces, "face"), clock(p.First), clock(p.Last), p.Confidence)
+	}
+	if s.Unknown.Faces > 0 {
+		fmt.Fprintf(t, "  unknown\t%s\t%s to %s\t%s\n", plural(s.Unknown.Faces, "face"), clock(s.Unknown.First), clock(s.Unknown.Last), tally(s.Reasons))
+	}
+	if n := sum(s.Refused); n > 0 {
+		fmt.Fprintf(t, "  not learned\t%s\tpoor pictures\t%s\n", plural(n, "face"), tally(s.Refused))
+	}
+	return t.Flush()
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// clock writes seconds as minutes and seconds, and hours where there are any.
+func clock(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond)
+	h, m, s := int(d.Hours()), int(d.Minutes())%60, (d % time.Minute).Seconds()
+	if h > 0 {
+		return fmt.Sprintf("%d:%02d:%04.1f", h, m, s)
+	}
+	return fmt.Sprintf("%d:%04.1f", m, s)
+}
+
+// tally writes counts by reason, the largest first.
+func tally(counts map[string]int) string {
+	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	for i, r := range reasons {
+		reasons[i] = fmt.Sprintf("%s: %d", r, counts[r])
+	}
+	return strings.Join(reasons, ", ")
+}
+
+func sum(counts map[string]int) int {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
