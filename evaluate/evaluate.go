@@ -19,10 +19,17 @@ package evaluate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
+)
+
+// Errors of [Run].
+var (
+	ErrProtocol = errors.New("protocol that cannot be carried out")
+	ErrTooFew   = errors.New("too few usable faces")
 )
 
 // Face is one streamed face.
@@ -106,8 +113,9 @@ type Counts struct {
 }
 
 // Run carries out p on the identities for each method, and returns the results in the order of the
-// methods. It returns an error when a stranger is not among the identities, nobody is left to enrol,
-// or an enrolled person has no more usable faces than are to be labelled.
+// methods. The error wraps [ErrProtocol] when a stranger is not among the identities or nobody is
+// left to enrol, and [ErrTooFew] when an enrolled person has no more usable faces than are to be
+// labelled.
 func Run(ids []Identity, p Protocol, methods []Entry) (Counts, []Result, error) {
 	labelled, stream, counts, err := p.split(ids)
 	if err != nil {
@@ -162,11 +170,11 @@ type labelledFace struct {
 func (p Protocol) split(ids []Identity) (labelled, stream []labelledFace, counts Counts, err error) {
 	for _, s := range p.Strangers {
 		if !slices.ContainsFunc(ids, func(id Identity) bool { return id.Name == s }) {
-			return nil, nil, counts, fmt.Errorf("stranger %q is not among the recordings", s)
+			return nil, nil, counts, fmt.Errorf("%w: stranger %q is not among the recordings", ErrProtocol, s)
 		}
 	}
 	if p.Enroll < 1 || p.Stride < 1 {
-		return nil, nil, counts, fmt.Errorf("enrolling %d faces at a stride of %d: both must be at least 1", p.Enroll, p.Stride)
+		return nil, nil, counts, fmt.Errorf("%w: %d faces enrolled at a stride of %d; both must be at least 1", ErrProtocol, p.Enroll, p.Stride)
 	}
 	queues := make([][]labelledFace, len(ids))
 	known := 0
@@ -191,14 +199,14 @@ func (p Protocol) split(ids []Identity) (labelled, stream []labelledFace, counts
 			continue
 		}
 		if taken < p.Enroll || len(queues[i]) == 0 {
-			return nil, nil, counts, fmt.Errorf("%s has %d usable faces of %d: %d are to be enrolled and at least one to be judged",
-				id.Name, taken, len(id.Faces), p.Enroll)
+			return nil, nil, counts, fmt.Errorf("%w: %s has %d of %d that are to be enrolled, and %d to be judged",
+				ErrTooFew, id.Name, taken, p.Enroll, len(queues[i]))
 		}
 		known++
 		counts.Known += len(queues[i])
 	}
 	if known == 0 {
-		return nil, nil, counts, fmt.Errorf("nobody is left to enrol")
+		return nil, nil, counts, fmt.Errorf("%w: nobody is left to enrol", ErrProtocol)
 	}
 	counts.Enrolled = len(labelled)
 	return labelled, p.merge(queues), counts, nil

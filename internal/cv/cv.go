@@ -18,6 +18,8 @@ import "C"
 import (
 	"errors"
 	"unsafe"
+
+	"gocv.io/x/gocv"
 )
 
 // Errors that functions of this package wrap.
@@ -28,6 +30,9 @@ var (
 )
 
 func init() { C.fa_quiet() }
+
+// Version returns the version of OpenCV.
+func Version() string { return gocv.OpenCVVersion() }
 
 // failure takes the text of a C++ exception over from the C side and frees it.
 func failure(err *C.char) error {

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// tryDisplay connects to the display that the environment names, and hangs up.
-func tryDisplay() error {
+// Display returns nil when the display that the environment names answers, and otherwise an error that
+// wraps [ErrNoDisplay].
+func Display() error {
 	try := func(network, address string) bool {
 		c, err := net.DialTimeout(network, address, 2*time.Second)
 		if err == nil {

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/replay"
+	"github.com/spf13/cobra"
+)
+
+func newDemo() *cobra.Command {
+	var o options
+	var out string
+	var video bool
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "try the program on real faces without a camera",
+		Long: "Demo makes short moving recordings of three people out of stills, enrols two of them from their\n" +
+			"first faces, replays a recording of all three, and prints who was recognised.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			v, err := o.open(nil, func(s string) { warn(c, s) })
+			if err != nil {
+				return err
+			}
+			defer v.Close()
+			stills, err := demo.Find()
+			if err != nil {
+				return fail(badSource, err)
+			}
+			if err := os.MkdirAll(out, 0o700); err != nil {
+				return fmt.Errorf("making the demo: %w", err)
+			}
+			script, err := demo.Write(c.Context(), stills, out)
+			if err != nil {
+				return err
+			}
+			w := c.OutOrStdout()
+			if !o.json {
+				fmt.Fprintf(w, "made %s of the stills in %s\n", script.Recording, stills)
+			}
+			g, err := gallery.New(v.extractor.Space(), o.settings(c, online.Settings{}))
+			if err != nil {
+				return fail(badUsage, err)
+			}
+			for _, e := range script.Enrolment {
+				h, err := o.usable(c, v, e.Path, 4)
+				if err != nil {
+					return err
+				}
+				if _, err := g.Enroll(e.Name, h.vectors, time.Now(), gallery.Enrolment{}); err != nil {
+					return fail(badGallery, err)
+				}
+				if !o.json {
+					fmt.Fprintf(w, "enrolled %s from the first %s of %s\n", e.Name, count(len(h.vectors), "usable face"), e.Path)
+				}
+			}
+			path := filepath.Join(out, "gallery")
+			if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+				return fail(badGallery, err)
+			}
+			if err := g.Save(path); err != nil {
+				return fail(badGallery, err)
+			}
+			var score demo.Score
+			r, err := o.play(c, v, g, path, script.Recording, player{
+				out: out, video: video,
+				each: func(frame int, events []replay.Event) { script.Score(&score, frame, events) },
+			})
+			if err != nil {
+				return err
+			}
+			if err := o.printResult(c, r); err != nil {
+				return err
+			}
+			if !o.json {
+				fmt.Fprintf(w, "against the script: of %d faces of alice and bob %d were named rightly and %d wrongly; of %d faces of the stranger %d were accepted\n",
+					score.Known, score.Right, score.Wrong, score.Strangers, score.Accepted)
+			}
+			return nil
+		},
+	}
+	o.visionFlags(c)
+	o.learnerFlags(c)
+	c.Flags().StringVar(&out, "out", "faceauth-demo", "folder of the recordings and the report")
+	c.Flags().BoolVar(&video, "video", true, "write an annotated recording, too")
+	return c
+}

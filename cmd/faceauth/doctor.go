@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/models"
+	"github.com/spf13/cobra"
+)
+
+func newDoctor() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "say what is missing on this machine, and the command that mends it",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			w := c.OutOrStdout()
+			broken := 0
+			check := func(needed bool, what string, err error, good string) {
+				switch {
+				case err == nil:
+					fmt.Fprintf(w, "ok       %s: %s\n", what, good)
+				case needed:
+					broken++
+					fmt.Fprintf(w, "missing  %s: %v\n", what, err)
+				default:
+					fmt.Fprintf(w, "without  %s: %v\n", what, err)
+				}
+			}
+			check(true, "OpenCV", nil, cv.Version())
+			for _, d := range models.Builtin() {
+				_, err := d.Path(o.models)
+				check(d.Kind != models.Liveness, "model "+d.Name, err, string(d.Kind))
+			}
+			haar, err := facedet.Haar()
+			if err == nil {
+				haar.Close()
+			}
+			check(false, "Haar cascade", err, "of opencv-data")
+			check(false, "camera", cameras(), "found")
+			path, err := o.galleryPath()
+			if err != nil {
+				return err
+			}
+			g, err := gallery.Read(path)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				check(false, "gallery", fmt.Errorf("there is none at %s yet; run: faceauth enroll SOURCE --name NAME", path), "")
+			case err != nil:
+				check(true, "gallery", err, "")
+			default:
+				check(true, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID, strings.Join(append(g.Learner().Names(), "nobody")[:max(1, len(g.Learner().Names()))], ", ")))
+			}
+			check(false, "window", cv.Display(), "a display answers")
+			_, err = demo.Find()
+			check(false, "demo", err, "its stills are there")
+			if broken > 0 {
+				return fmt.Errorf("%s missing", count(broken, "thing"))
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&o.models, "models", models.Dir(), "folder of the model files")
+	o.galleryFlag(c)
+	return c
+}
+
+// cameras returns nil when there is a camera that can be opened.
+func cameras() error {
+	devices, _ := filepath.Glob("/dev/video*")
+	if len(devices) == 0 {
+		return errors.New("there is no /dev/video*; connect one, or use a recording")
+	}
+	for _, d := range devices {
+		f, err := os.OpenFile(d, os.O_RDWR, 0)
+		if err == nil {
+			f.Close()
+			return nil
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("%w; run: sudo usermod -aG video $USER, and log in again", err)
+		}
+	}
+	return fmt.Errorf("none of %s opens", strings.Join(devices, ", "))
+}

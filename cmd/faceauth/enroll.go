@@ -1,0 +1,187 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/spf13/cobra"
+)
+
+func newEnroll() *cobra.Command {
+	var o options
+	var name string
+	var frames int
+	var how gallery.Enrolment
+	c := &cobra.Command{
+		Use:   "enroll SOURCE --name NAME",
+		Short: "show the device a person: label their first usable faces in a recording",
+		Long: "Enroll labels the first usable faces in SOURCE, a camera (0), a video, an image, a folder of images\n" +
+			"or a URL. Only one person may be in view; frames that are too poor, or turned away, are passed over.",
+		Example: "  faceauth enroll 0 --name alice\n  faceauth enroll alice.mp4 --name alice --frames 8",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.enroll(c, args[0], name, frames, how)
+		},
+	}
+	o.visionFlags(c)
+	o.learnerFlags(c)
+	o.galleryFlag(c)
+	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
+	c.Flags().IntVar(&frames, "frames", 4, "faces to label")
+	c.Flags().BoolVar(&how.Add, "add", false, "add faces to a person who is enrolled already")
+	c.Flags().BoolVar(&how.Force, "force", false, "enrol even where the faces do not look like one person")
+	return c
+}
+
+func (o *options) enroll(c *cobra.Command, source, name string, frames int, how gallery.Enrolment) error {
+	if err := online.CheckName(name); err != nil {
+		return fail(badUsage, fmt.Errorf("%w; give one with --name", err))
+	}
+	if frames < 1 {
+		return fail(badUsage, fmt.Errorf("--frames %d: at least one face is needed", frames))
+	}
+	path, err := o.galleryPath()
+	if err != nil {
+		return err
+	}
+	g, err := gallery.Read(path)
+	var space *face.Space
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		g = nil
+	case err != nil:
+		return fail(badGallery, err)
+	default:
+		s := g.Space()
+		space = &s
+		if slices.Contains(g.Learner().Names(), name) && !how.Add {
+			return fail(badGallery, fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name", name, gallery.ErrExists))
+		}
+	}
+	v, err := o.open(space, func(s string) { warn(c, s) })
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if g == nil {
+		if g, err = gallery.New(v.extractor.Space(), o.settings(c, online.Settings{})); err != nil {
+			return fail(badUsage, err)
+		}
+	} else if err := g.Learner().Configure(o.settings(c, g.Learner().Settings())); err != nil {
+		return fail(badUsage, err)
+	}
+	found, err := o.usable(c, v, source, frames)
+	if err != nil {
+		return err
+	}
+	resembles, err := g.Enroll(name, found.vectors, time.Now(), how)
+	if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) {
+		return fail(badGallery, fmt.Errorf("%w, or give --force", err))
+	}
+	if err != nil {
+		return fail(badGallery, err)
+	}
+	if err := g.Save(path); err != nil {
+		return fail(badGallery, err)
+	}
+	if resembles != "" {
+		warn(c, fmt.Sprintf("these faces look like %s, who is enrolled already; one person under two names is recognised as either, or neither", resembles))
+	}
+	warn(c, g.Learner().Warnings()...)
+	if o.json {
+		return json.NewEncoder(c.OutOrStdout()).Encode(struct {
+			Name      string         `json:"name"`
+			Faces     int            `json:"faces"`
+			Frames    int            `json:"frames"`
+			Refused   map[string]int `json:"refused"`
+			Resembles string         `json:"resembles"`
+			Gallery   string         `json:"gallery"`
+		}{name, len(found.vectors), found.frames, found.refused, resembles, path})
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%s: %s labelled, from %s%s\ngallery: %s\n",
+		name, count(len(found.vectors), "face"), count(found.frames, "frame"), found.why(), path)
+	return nil
+}
+
+// harvest is what a search for usable faces came to.
+type harvest struct {
+	vectors [][]float32
+	frames  int
+	refused map[string]int
+}
+
+func (h harvest) why() string {
+	if len(h.refused) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, r := range slices.Sorted(maps.Keys(h.refused)) {
+		parts = append(parts, fmt.Sprintf("%s: %d", r, h.refused[r]))
+	}
+	return " (passed over: " + strings.Join(parts, ", ") + ")"
+}
+
+// usable returns the first n faces of a source that may be labelled.
+func (o *options) usable(c *cobra.Command, v *vision, source string, n int) (harvest, error) {
+	h := harvest{refused: map[string]int{}}
+	src, err := o.source(c, source)
+	if err != nil {
+		return h, err
+	}
+	defer src.Close()
+	bar := newProgress(n, "enrolling")
+	defer bar.end()
+	p := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.EnrolGate})
+	for len(h.vectors) < n {
+		f, err := p.Next(c.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return h, o.streamError(c, err)
+		}
+		h.frames++
+		switch {
+		case len(f.Samples) == 0:
+			h.refused["no face"]++
+		case len(f.Samples) > 1:
+			h.refused["several faces"]++
+		case f.Samples[0].Reason != "":
+			h.refused[string(f.Samples[0].Reason)]++
+		default:
+			h.vectors = append(h.vectors, f.Samples[0].Vector)
+			bar.step()
+		}
+	}
+	if len(h.vectors) < n {
+		return h, fail(noFace, fmt.Errorf("only %d of %d usable faces in %s%s; nothing was enrolled", len(h.vectors), n, count(h.frames, "frame"), h.why()))
+	}
+	return h, nil
+}
+
+// streamError gives an error from the middle of a stream its exit code.
+func (o *options) streamError(c *cobra.Command, err error) error {
+	if c.Context().Err() != nil {
+		return err
+	}
+	return fail(badSource, err)
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/faceauth/faceauth/models"
+	"github.com/spf13/cobra"
+)
+
+func newModels() *cobra.Command {
+	var dir string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "models",
+		Short: "list, verify or install the neural networks",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.PersistentFlags().StringVar(&dir, "models", models.Dir(), "folder of the model files")
+	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON for programs")
+	c.AddCommand(&cobra.Command{
+		Use: "list", Short: "list the networks and whether they are there", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			type row struct {
+				models.Description
+				Installed bool   `json:"installed"`
+				Problem   string `json:"problem,omitempty"`
+			}
+			var rows []row
+			for _, d := range models.Builtin() {
+				_, err := d.Path(dir)
+				r := row{Description: d, Installed: err == nil}
+				if err != nil {
+					r.Problem = err.Error()
+				}
+				rows = append(rows, r)
+			}
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(rows)
+			}
+			t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', 0)
+			for _, r := range rows {
+				state := "installed"
+				if !r.Installed {
+					state = "not usable"
+				}
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.Name, r.Kind, state, r.Licence, r.Source)
+			}
+			return t.Flush()
+		},
+	}, &cobra.Command{
+		Use: "verify", Short: "compare the files with the hashes that they should have", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			for _, d := range models.Builtin() {
+				path, err := d.Path(dir)
+				if err != nil {
+					return fail(badModel, err)
+				}
+				fmt.Fprintf(c.OutOrStdout(), "%s: as it should be\n", path)
+			}
+			return nil
+		},
+	}, &cobra.Command{
+		Use: "install", Short: "fetch the networks that are missing, by npm", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return fail(badModel, models.Install(c.Context(), dir, func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }))
+		},
+	})
+	return c
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/replay"
+	"github.com/spf13/cobra"
+)
+
+// options are the flags that several commands share.
+type options struct {
+	features, detector           string
+	models                       string
+	detectorModel, embeddingFile string
+	gallery                      string
+	timeout                      time.Duration
+	json                         bool
+
+	k                                   int
+	sigma, gamma, accept, learnFrom     float64
+	kSet, sigmaSet, gammaSet, acceptSet bool
+	learnSet                            bool
+}
+
+// visionFlags adds the flags that say how faces are found and turned into vectors.
+func (o *options) visionFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.features, "features", "auto", "feature space: embedding, pixels (the thesis's), or auto: the gallery's, else embedding where the models are installed")
+	f.StringVar(&o.detector, "detector", "auto", "face detector: network, haar, lbp, or auto: network where the models are installed, else haar")
+	f.StringVar(&o.models, "models", models.Dir(), "folder of the model files")
+	f.StringVar(&o.detectorModel, "detector-model", "", "description (JSON) of a detector network of your own")
+	f.StringVar(&o.embeddingFile, "embedding-model", "", "description (JSON) of an embedding network of your own")
+	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
+	f.BoolVar(&o.json, "json", false, "print JSON for programs")
+}
+
+// learnerFlags adds the settings of the learner.
+func (o *options) learnerFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.IntVar(&o.k, "k", 300, "centroids kept; memory and time a face are fixed by it")
+	f.Float64Var(&o.sigma, "sigma", 0, "kernel width (default: the feature space's)")
+	f.Float64Var(&o.gamma, "gamma", 0, "regulariser gamma_g (default: the feature space's)")
+	f.Float64Var(&o.accept, "accept", 0, "least confidence of a recognition, 0 to 1")
+	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a face that is learned, 0 to 1")
+}
+
+func (o *options) galleryFlag(c *cobra.Command) {
+	c.Flags().StringVar(&o.gallery, "gallery", "", "file of the people (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
+}
+
+// settings returns s with the settings that were given on the command line.
+func (o *options) settings(c *cobra.Command, s online.Settings) online.Settings {
+	given := c.Flags().Changed
+	if given("k") {
+		s.K = o.k
+	}
+	if given("sigma") {
+		s.Sigma = o.sigma
+	}
+	if given("gamma") {
+		s.Gamma, s.Epsilon = o.gamma, 0 // the edge threshold follows gamma
+	}
+	if given("accept") {
+		s.Accept = o.accept
+	}
+	if given("learn-from") {
+		s.Learn = o.learnFrom
+	}
+	for name, x := range map[string]*float64{"sigma": &s.Sigma, "gamma": &s.Gamma} {
+		if given(name) && *x == 0 {
+			*x = -1 // zero would stand for the default; it was asked for, and is refused
+		}
+	}
+	if given("k") && s.K == 0 {
+		s.K = -1
+	}
+	return s
+}
+
+func (o *options) galleryPath() (string, error) {
+	if o.gallery != "" {
+		return o.gallery, nil
+	}
+	path, err := gallery.Default()
+	return path, fail(badGallery, err)
+}
+
+// vision is what finds faces and turns them into vectors. Close it.
+type vision struct {
+	detector  facedet.Detector
+	extractor preprocess.Extractor
+	name      string // of the detector
+}
+
+func (v *vision) Close() {
+	if v.detector != nil {
+		v.detector.Close()
+	}
+	if v.extractor != nil {
+		v.extractor.Close()
+	}
+}
+
+// open opens detector and extractor. Space is that of the gallery in use, or nil; note is told what
+// "auto" had to do without.
+func (o *options) open(space *face.Space, note func(string)) (v *vision, err error) {
+	v = new(vision)
+	defer func() {
+		if err != nil {
+			v.Close()
+			v = nil
+		}
+	}()
+	embedding := models.Default(models.Embedding)
+	if o.embeddingFile != "" {
+		if embedding, err = models.ParseDescription(o.embeddingFile); err != nil {
+			return v, fail(badModel, err)
+		}
+	}
+	features := o.features
+	if features == "auto" {
+		_, missing := embedding.Path(o.models)
+		switch {
+		case space != nil && space.ID == preprocess.NewPixels().Space().ID:
+			features = "pixels"
+		case space != nil || missing == nil || o.embeddingFile != "":
+			features = "embedding"
+		case errors.Is(missing, models.ErrMissing):
+			features = "pixels"
+			note("the models are not installed, so faces are compared by their pixels, which is much weaker; run: faceauth models install")
+		default:
+			return v, fail(badModel, missing)
+		}
+	}
+	switch features {
+	case "pixels":
+		v.extractor = preprocess.NewPixels()
+	case "embedding":
+		if v.extractor, err = preprocess.NewEmbedding(embedding, o.models); err != nil {
+			v.extractor = nil
+			return v, fail(badModel, err)
+		}
+	default:
+		return v, fail(badUsage, fmt.Errorf("unknown features %q; use embedding, pixels or auto", o.features))
+	}
+	if space != nil && space.ID != v.extractor.Space().ID {
+		return v, fail(badGallery, fmt.Errorf("%w: it holds %s, and this is %s; use another gallery or other features",
+			gallery.ErrSpace, space.ID, v.extractor.Space().ID))
+	}
+	return v, o.openDetector(v, note)
+}
+
+func (o *options) openDetector(v *vision, note func(string)) (err error) {
+	boxes, points := models.Default(models.Detector), models.Default(models.Landmarks)
+	if o.detectorModel != "" {
+		if boxes, err = models.ParseDescription(o.detectorModel); err != nil {
+			return fail(badModel, err)
+		}
+	}
+	v.name = o.detector
+	if v.name == "auto" {
+		v.name = "network"
+		if _, err := boxes.Path(o.models); errors.Is(err, models.ErrMissing) && o.detectorModel == "" && v.extractor.Space().ID == preprocess.NewPixels().Space().ID {
+			v.name = "haar"
+		}
+	}
+	var d facedet.Detector
+	switch v.name {
+	case "network":
+		d, err = facedet.NewNetwork(boxes, points, o.models)
+	case "haar":
+		d, err = facedet.Haar()
+	case "lbp":
+		d, err = facedet.LBP()
+	default:
+		return fail(badUsage, fmt.Errorf("unknown detector %q; use network, haar, lbp or auto", o.detector))
+	}
+	if err != nil {
+		return fail(badModel, err)
+	}
+	v.detector = d
+	if v.name != "network" && v.extractor.Space().Unit {
+		return fail(badUsage, fmt.Errorf("the %s detector finds no landmarks, and embeddings need them; use --detector network or --features pixels", v.name))
+	}
+	return nil
+}
+
+// openGallery reads the gallery at path and puts the command line's settings into its learner.
+func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, error) {
+	g, err := gallery.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fail(badGallery, fmt.Errorf("there is no gallery at %s; enrol somebody first: faceauth enroll SOURCE --name NAME", path))
+	}
+	if err != nil {
+		return nil, fail(badGallery, err)
+	}
+	if err := g.Learner().Configure(o.settings(c, g.Learner().Settings())); err != nil {
+		return nil, fail(badUsage, err)
+	}
+	return g, nil
+}
+
+// source opens a source with the exit code that its errors have.
+func (o *options) source(c *cobra.Command, name string) (facedet.Source, error) {
+	if o.timeout <= 0 {
+		return nil, fail(badUsage, fmt.Errorf("a timeout of %v is none; use a positive one", o.timeout))
+	}
+	s, err := facedet.Open(c.Context(), name, facedet.Options{Timeout: o.timeout})
+	if err != nil && c.Context().Err() == nil {
+		return nil, fail(badSource, err)
+	}
+	return s, err
+}
+
+// describe lists the settings for a report.
+func describe(v *vision, s online.Settings, path string) []replay.Setting {
+	space := v.extractor.Space()
+	add := func(name, format string, args ...any) replay.Setting {
+		return replay.Setting{Name: name, Value: fmt.Sprintf(format, args...)}
+	}
+	return []replay.Setting{
+		add("feature space", "%s, %d values", space.ID, space.Dim),
+		add("detector", "%s", v.name),
+		add("centroids k", "%d", s.K),
+		add("kernel width sigma", "%g", s.Sigma),
+		add("regulariser gamma_g", "%g", s.Gamma),
+		add("edge threshold epsilon", "%g", s.Epsilon),
+		add("growth of R", "%g", s.Multiplier),
+		add("accept from", "%g", s.Accept),
+		add("learn from", "%g", s.Learn),
+		add("gallery", "%s", path),
+	}
+}
+
+// warn prints sentences for a person.
+func warn(c *cobra.Command, sentences ...string) {
+	for _, s := range sentences {
+		fmt.Fprintf(c.ErrOrStderr(), "faceauth: warning: %s\n", strings.TrimSpace(s))
+	}
+}

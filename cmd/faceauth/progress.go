@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// progress shows how far a long work is, on a terminal and nowhere else.
+type progress struct{ bar *progressbar.ProgressBar }
+
+// newProgress begins a bar of total steps; -1 where their number is not known.
+func newProgress(total int, what string) progress {
+	if !term.IsTerminal(int(os.Stderr.Fd())) {
+		return progress{}
+	}
+	return progress{progressbar.NewOptions(total,
+		progressbar.OptionSetWriter(os.Stderr),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)}
+}
+
+func (p progress) step() {
+	if p.bar != nil {
+		p.bar.Add(1)
+	}
+}
+
+func (p progress) end() {
+	if p.bar != nil {
+		p.bar.Finish()
+	}
+}

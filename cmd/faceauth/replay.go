@@ -1,0 +1,277 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"image"
+	"os"
+	"path/filepath"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/replay"
+	"github.com/spf13/cobra"
+)
+
+func newReplay() *cobra.Command {
+	var o options
+	var p player
+	var keep bool
+	c := &cobra.Command{
+		Use:   "replay SOURCE",
+		Short: "say who is in a recording, and write a report",
+		Long: "Replay judges every face in SOURCE and writes events.jsonl, a line for each face and frame, and\n" +
+			"report.html, a page that needs no network, into a folder. The recogniser learns as it goes;\n" +
+			"what it learned is forgotten at the end unless --learn is given.",
+		Example: "  faceauth replay hall.mp4 --out hall-report --video",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if keep && p.freeze {
+				return fail(badUsage, fmt.Errorf("--learn and --freeze contradict each other"))
+			}
+			path, err := o.galleryPath()
+			if err != nil {
+				return err
+			}
+			g, err := o.openGallery(c, path)
+			if err != nil {
+				return err
+			}
+			space := g.Space()
+			v, err := o.open(&space, func(s string) { warn(c, s) })
+			if err != nil {
+				return err
+			}
+			defer v.Close()
+			result, err := o.play(c, v, g, path, args[0], p)
+			if err != nil {
+				return err
+			}
+			if keep {
+				if err := g.Save(path); err != nil {
+					return fail(badGallery, err)
+				}
+			}
+			if err := o.printResult(c, result); err != nil {
+				return err
+			}
+			if result.Summary.Faces == 0 {
+				return fail(noFace, fmt.Errorf("no face in the whole of %s", args[0]))
+			}
+			return nil
+		},
+	}
+	o.visionFlags(c)
+	o.learnerFlags(c)
+	o.galleryFlag(c)
+	c.Flags().StringVar(&p.out, "out", "faceauth-report", "folder of the report")
+	c.Flags().BoolVar(&p.video, "video", false, "write an annotated recording, too")
+	c.Flags().BoolVar(&keep, "learn", false, "keep what was learned in the gallery")
+	c.Flags().BoolVar(&p.freeze, "freeze", false, "judge, but learn nothing")
+	return c
+}
+
+// player says how a recording is replayed.
+type player struct {
+	out           string
+	video, freeze bool
+	each          func(frame int, events []replay.Event) // nil for nothing
+}
+
+// result is what a replay printed and wrote.
+type result struct {
+	Source  string         `json:"source"`
+	Count   facedet.Count  `json:"frames"`
+	Summary replay.Summary `json:"summary"`
+	Report  string         `json:"report"`
+	Events  string         `json:"events"`
+	Video   string         `json:"video,omitempty"`
+}
+
+// play replays a source through the learner of g and writes the report. An earlier report in the
+// same folder stays until the new one is complete.
+func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, source string, how player) (result, error) {
+	r := result{
+		Source: filepath.Base(source),
+		Report: filepath.Join(how.out, "report.html"),
+		Events: filepath.Join(how.out, "events.jsonl"),
+	}
+	src, err := o.source(c, source)
+	if err != nil {
+		return r, err
+	}
+	defer src.Close()
+	if err := os.MkdirAll(how.out, 0o700); err != nil {
+		return r, fmt.Errorf("writing report: %w", err)
+	}
+	events, err := atomicfile.Create(r.Events)
+	if err != nil {
+		return r, fmt.Errorf("writing report: %w", err)
+	}
+	defer events.Abort()
+	log := replay.NewLog(events)
+	film := &film{names: g.Learner().Names()}
+	if how.video {
+		r.Video = filepath.Join(how.out, "annotated.avi")
+		film.path = filepath.Join(how.out, ".annotated.avi") // the container is chosen by the ending
+		defer film.abort()
+	}
+	bar := newProgress(src.Count().Declared, "replaying")
+	defer bar.end()
+	opt := pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}
+	if how.video {
+		opt.Show = film.hold
+	}
+	report := replay.NewReport()
+	err = replay.Run(c.Context(), pipeline.New(src, v.detector, v.extractor, opt), g.Learner(), report, replay.Options{
+		Freeze: how.freeze,
+		Each: func(f face.Frame, es []replay.Event) error {
+			bar.step()
+			for _, e := range es {
+				if err := log.Write(e); err != nil {
+					return fmt.Errorf("writing %s: %w", r.Events, err)
+				}
+			}
+			if how.each != nil {
+				how.each(f.Index, es)
+			}
+			if how.video {
+				return film.write(f, es)
+			}
+			return nil
+		},
+	})
+	bar.end()
+	if err != nil {
+		return r, o.streamError(c, err)
+	}
+	r.Count, r.Summary = src.Count(), report.Summary()
+	if err := log.Flush(); err != nil {
+		return r, fmt.Errorf("writing %s: %w", r.Events, err)
+	}
+	page, err := atomicfile.Create(r.Report)
+	if err != nil {
+		return r, fmt.Errorf("writing report: %w", err)
+	}
+	defer page.Abort()
+	if err := report.WriteHTML(page, replay.Meta{
+		Source: r.Source, Declared: r.Count.Declared, Read: r.Count.Read, Damaged: r.Count.Damaged,
+		Settings: describe(v, g.Learner().Settings(), path), Warnings: g.Learner().Warnings(),
+	}); err != nil {
+		return r, fmt.Errorf("writing %s: %w", r.Report, err)
+	}
+	if how.video {
+		if err := film.commit(r.Video); err != nil {
+			return r, err
+		}
+	}
+	if err := events.Commit(); err != nil {
+		return r, fmt.Errorf("writing %s: %w", r.Events, err)
+	}
+	if err := page.Commit(); err != nil {
+		return r, fmt.Errorf("writing %s: %w", r.Report, err)
+	}
+	warn(c, g.Learner().Warnings()...)
+	if d := r.Count.Declared; d > r.Count.Read {
+		warn(c, fmt.Sprintf("%s declares %d frames and gave %d; it may be cut off", r.Source, d, r.Count.Read))
+	}
+	return r, nil
+}
+
+func (o *options) printResult(c *cobra.Command, r result) error {
+	w := c.OutOrStdout()
+	if o.json {
+		return json.NewEncoder(w).Encode(r)
+	}
+	fmt.Fprintf(w, "%s: ", r.Source)
+	if err := r.Summary.WriteText(w); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "report: %s\nevents: %s\n", r.Report, r.Events)
+	if r.Video != "" {
+		fmt.Fprintf(w, "video:  %s\n", r.Video)
+	}
+	return nil
+}
+
+// film annotates the frames of a recording. The picture of a frame comes before the verdicts, so it
+// is held until then.
+type film struct {
+	names []string
+	path  string
+	rec   *facedet.Recorder
+	held  *cv.Image
+	size  image.Point
+}
+
+func (a *film) hold(img *cv.Image, _ face.Frame) error {
+	if a.held != nil {
+		a.held.Close()
+	}
+	a.held = img.Clone()
+	return nil
+}
+
+func (a *film) write(f face.Frame, events []replay.Event) error {
+	if a.rec == nil {
+		a.rec, a.size = facedet.NewRecorder(a.path, 25), a.held.Size()
+	}
+	annotate(a.held, a.names, f, events)
+	img := a.held
+	a.held = nil
+	defer img.Close()
+	if img.Size() != a.size { // pictures of a folder may differ; a video has one size
+		same, err := img.Resize(a.size)
+		if err != nil {
+			return err
+		}
+		defer same.Close()
+		return a.rec.Write(same)
+	}
+	return a.rec.Write(img)
+}
+
+func (a *film) commit(path string) error {
+	if a.rec == nil {
+		return nil
+	}
+	if err := a.rec.Close(); err != nil {
+		return err
+	}
+	if err := os.Chmod(a.path, 0o600); err != nil {
+		return fmt.Errorf("writing video: %w", err)
+	}
+	return os.Rename(a.path, path)
+}
+
+func (a *film) abort() {
+	if a.held != nil {
+		a.held.Close()
+		a.held = nil
+	}
+	if a.rec != nil {
+		a.rec.Close()
+		os.Remove(a.path)
+	}
+}
+
+// annotate draws boxes and verdicts into a picture.
+func annotate(img *cv.Image, names []string, f face.Frame, events []replay.Event) {
+	for i, e := range events {
+		text, c := "unknown", facedet.Unknown
+		if e.Label != "" {
+			text = fmt.Sprintf("%s %.2f", e.Label, e.Confidence)
+			for n, name := range names {
+				if name == e.Label {
+					c = facedet.Colours[n%len(facedet.Colours)]
+				}
+			}
+		}
+		img.DrawBox(f.Samples[i].Box, text, c)
+	}
+}

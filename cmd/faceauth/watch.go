@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/replay"
+	"github.com/spf13/cobra"
+)
+
+func newWatch() *cobra.Command {
+	var o options
+	var keep, freeze, show bool
+	c := &cobra.Command{
+		Use:   "watch SOURCE",
+		Short: "say who is in front of a camera, live: a line when a verdict changes",
+		Long: "Watch judges every face until the source ends or Ctrl-C, and prints a line when the verdict on a\n" +
+			"face in view changes. The recogniser learns as it goes; what it learned is forgotten at the end\n" +
+			"unless --learn is given.",
+		Example: "  faceauth watch 0 --show",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if keep && freeze {
+				return fail(badUsage, fmt.Errorf("--learn and --freeze contradict each other"))
+			}
+			path, err := o.galleryPath()
+			if err != nil {
+				return err
+			}
+			g, err := o.openGallery(c, path)
+			if err != nil {
+				return err
+			}
+			space := g.Space()
+			v, err := o.open(&space, func(s string) { warn(c, s) })
+			if err != nil {
+				return err
+			}
+			defer v.Close()
+			w := &watcher{c: c, json: o.json, names: g.Learner().Names(), said: map[int]string{}}
+			opt := pipeline.Options{Gate: preprocess.LearnGate}
+			if show {
+				if w.window, err = cv.NewWindow("faceauth"); err != nil {
+					return err
+				}
+				defer w.window.Close()
+				opt.Show = w.hold
+				defer w.drop()
+			}
+			src, err := o.source(c, args[0])
+			if err != nil {
+				return err
+			}
+			defer src.Close()
+			warn(c, g.Learner().Warnings()...)
+			p := pipeline.New(src, v.detector, v.extractor, opt)
+			err = replay.Run(c.Context(), p, g.Learner(), replay.NewReport(), replay.Options{Freeze: freeze, Each: w.each})
+			// Ctrl-C, or closing the window, is how a watch ends; what was learned until then is whole.
+			if err != nil && !errors.Is(err, errClosed) && c.Context().Err() == nil {
+				return fail(badSource, err)
+			}
+			if keep {
+				if err := g.Save(path); err != nil {
+					return fail(badGallery, err)
+				}
+			}
+			return nil
+		},
+	}
+	o.visionFlags(c)
+	o.learnerFlags(c)
+	o.galleryFlag(c)
+	c.Flags().BoolVar(&show, "show", false, "show the picture in a window")
+	c.Flags().BoolVar(&keep, "learn", false, "keep what was learned in the gallery")
+	c.Flags().BoolVar(&freeze, "freeze", false, "judge, but learn nothing")
+	return c
+}
+
+// errClosed ends a watch whose window was closed.
+var errClosed = errors.New("the window was closed")
+
+type watcher struct {
+	c      *cobra.Command
+	json   bool
+	names  []string
+	said   map[int]string // what was said last of each track in view
+	window *cv.Window
+	held   *cv.Image
+}
+
+func (w *watcher) each(f face.Frame, events []replay.Event) error {
+	now := map[int]string{}
+	for _, e := range events {
+		now[e.Track] = e.Label
+		if last, ok := w.said[e.Track]; ok && last == e.Label {
+			continue
+		}
+		if err := w.say(f.Time, e); err != nil {
+			return err
+		}
+	}
+	for track, label := range w.said {
+		// A face may be missed for a frame or two; the tracker keeps its number for ten.
+		if _, ok := now[track]; !ok && len(now)+len(w.said) < 64 {
+			now[track] = label
+		}
+	}
+	w.said = now
+	if w.window != nil && w.held != nil {
+		annotate(w.held, w.names, f, events)
+		open := w.window.Show(w.held)
+		w.drop()
+		if !open {
+			return errClosed
+		}
+	}
+	return nil
+}
+
+func (w *watcher) say(at time.Duration, e replay.Event) error {
+	if w.json {
+		return json.NewEncoder(w.c.OutOrStdout()).Encode(e)
+	}
+	who := e.Label
+	if who == "" {
+		who = "unknown (" + e.Reason + ")"
+	}
+	_, err := fmt.Fprintf(w.c.OutOrStdout(), "%8.1f s  face %d  %s  %.2f\n", at.Seconds(), e.Track, who, e.Confidence)
+	return err
+}
+
+func (w *watcher) hold(img *cv.Image, _ face.Frame) error {
+	w.drop()
+	w.held = img.Clone()
+	return nil
+}
+
+func (w *watcher) drop() {
+	if w.held != nil {
+		w.held.Close()
+		w.held = nil
+	}
+}

@@ -1,0 +1,33 @@
+package cv
+
+import (
+	"errors"
+
+	"gocv.io/x/gocv"
+)
+
+// ErrNoDisplay is returned by [NewWindow] where there is nothing to open a window on.
+var ErrNoDisplay = errors.New("no display to open a window on")
+
+// Window shows images.
+type Window struct{ w *gocv.Window }
+
+// NewWindow opens a window. OpenCV's window toolkit ends the process where it finds no display, so
+// the display is tried first.
+func NewWindow(title string) (*Window, error) {
+	if err := Display(); err != nil {
+		return nil, err
+	}
+	return &Window{gocv.NewWindow(title)}, nil
+}
+
+// Show shows the image and handles what happens to the window for a millisecond. It returns false
+// once the user has closed the window or pressed Escape or q.
+func (w *Window) Show(img *Image) bool {
+	w.w.IMShow(img.mat)
+	key := w.w.WaitKey(1)
+	return key != 27 && key != 'q' && w.w.GetWindowProperty(gocv.WindowPropertyVisible) >= 1
+}
+
+// Close closes the window.
+func (w *Window) Close() error { return w.w.Close() }
