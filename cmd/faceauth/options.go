@@ -26,10 +26,8 @@ type options struct {
 	timeout                      time.Duration
 	json                         bool
 
-	k                                   int
-	sigma, gamma, accept, learnFrom     float64
-	kSet, sigmaSet, gammaSet, acceptSet bool
-	learnSet                            bool
+	k                               int
+	sigma, gamma, accept, learnFrom float64
 }
 
 // visionFlags adds the flags that say how faces are found and turned into vectors.

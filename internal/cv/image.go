@@ -38,28 +38,6 @@ func NewImage(size image.Point, c color.RGBA) (*Image, error) {
 	return &Image{gocv.NewMatWithSizeFromScalar(s, size.Y, size.X, gocv.MatTypeCV8UC3)}, nil
 }
 
-// FromGo returns a copy of a Go image.
-func FromGo(img image.Image) (*Image, error) {
-	size := img.Bounds().Size()
-	if err := checkSize(size); err != nil {
-		return nil, err
-	}
-	pix := make([]byte, 0, 3*size.X*size.Y)
-	b := img.Bounds()
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			c := color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)
-			pix = append(pix, c.B, c.G, c.R)
-		}
-	}
-	m, err := gocv.NewMatFromBytes(size.Y, size.X, gocv.MatTypeCV8UC3, pix)
-	if err != nil {
-		return nil, err
-	}
-	defer m.Close()
-	return &Image{m.Clone()}, nil // gocv's Mat refers to pix, which Go may move or free
-}
-
 // ReadImage reads an image file of any kind that OpenCV reads, in any depth and number of channels:
 // 16 bits become 8, grey becomes BGR, alpha is dropped, an EXIF orientation is applied. The error
 // wraps [ErrNotImage], [ErrTooLarge], or one of package fs.
@@ -191,6 +169,13 @@ func (m *Image) Pad(border int, value uint8) (*Image, error) {
 	return &Image{dst}, nil
 }
 
+// BGR returns the picture as one of three equal channels.
+func (g *Gray) BGR() *Image {
+	dst := gocv.NewMat()
+	gocv.CvtColor(g.mat, &dst, gocv.ColorGrayToBGR)
+	return &Image{dst}
+}
+
 // Gray returns the picture in grey.
 func (m *Image) Gray() *Gray {
 	dst := gocv.NewMat()
@@ -206,17 +191,24 @@ func (m *Image) JPEG(quality int) ([]byte, error) {
 // PNG returns the picture as a PNG file.
 func (m *Image) PNG() ([]byte, error) { return encode(gocv.PNGFileExt, m.mat, nil) }
 
-// DrawBox draws a rectangle and a line of text above it.
+// DrawBox draws a rectangle, and above it a line of text on a ground of the same colour.
 func (m *Image) DrawBox(r image.Rectangle, text string, c color.RGBA) {
 	gocv.Rectangle(&m.mat, r, c, 2)
 	if text == "" {
 		return
 	}
-	at := image.Pt(max(r.Min.X, 0), r.Min.Y-6)
-	if at.Y < 14 {
-		at.Y = r.Max.Y + 16
+	const scale = .5
+	size := gocv.GetTextSize(text, gocv.FontHersheySimplex, scale, 1)
+	at := image.Pt(max(r.Min.X-1, 0), r.Min.Y-4)
+	if at.Y < size.Y+6 {
+		at.Y = r.Max.Y + size.Y + 8
 	}
-	gocv.PutText(&m.mat, text, at, gocv.FontHersheySimplex, .5, c, 1)
+	gocv.Rectangle(&m.mat, image.Rect(at.X, at.Y-size.Y-4, at.X+size.X+6, at.Y+5), c, -1)
+	ink := color.RGBA{255, 255, 255, 255}
+	if 299*int(c.R)+587*int(c.G)+114*int(c.B) > 140_000 {
+		ink = color.RGBA{0, 0, 0, 255}
+	}
+	gocv.PutTextWithParams(&m.mat, text, at.Add(image.Pt(3, 0)), gocv.FontHersheySimplex, scale, ink, 1, gocv.LineAA, false)
 }
 
 // Gray is an 8-bit picture with one channel and at least one pixel.

@@ -2,8 +2,9 @@ package demo
 
 import (
 	"image"
-	"image/color"
 	"math"
+
+	"github.com/faceauth/faceauth/internal/cv"
 )
 
 // photo is a grey still.
@@ -42,8 +43,8 @@ func newCanvas() *canvas {
 }
 
 // draw puts a still on the canvas, panned, zoomed, tilted and at times blurred as the number of the
-// frame says, and returns its box.
-func (c *canvas) draw(p *photo, place float64, frame int) image.Rectangle {
+// frame says, and returns its box. Fade is how far the still that follows shows through already.
+func (c *canvas) draw(p, following *photo, fade, place float64, frame int) image.Rectangle {
 	zoom := 2.3 + .35*wave(frame, 97, place)
 	if place != .5 {
 		zoom *= .8
@@ -64,6 +65,10 @@ func (c *canvas) draw(p *photo, place float64, frame int) image.Rectangle {
 			var sum, weight float64
 			for _, d := range [...][2]float64{{0, 0}, {-1, 0}, {1, 0}, {0, -1}, {0, 1}} {
 				v, a := p.at(sx+blur*d[0], sy+blur*d[1])
+				if fade > 0 {
+					next, _ := following.at(sx+blur*d[0], sy+blur*d[1])
+					v = (1-fade)*v + fade*next
+				}
 				sum, weight = sum+v*a, weight+a
 			}
 			if weight > 0 {
@@ -84,11 +89,16 @@ func (c *canvas) light(frame int) {
 	}
 }
 
-func (c *canvas) image() image.Image {
-	img := image.NewRGBA(image.Rect(0, 0, width, height))
+// picture returns the canvas as an image.
+func (c *canvas) picture() (*cv.Image, error) {
+	pix := make([]byte, len(c.pix))
 	for i, v := range c.pix {
-		g := uint8(min(max(v+.5, 0), 255))
-		img.SetRGBA(i%width, i/width, color.RGBA{g, g, g, 255})
+		pix[i] = uint8(min(max(v+.5, 0), 255))
 	}
-	return img
+	g, err := cv.GrayFromBytes(image.Pt(width, height), pix)
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	return g.BGR(), nil
 }

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/jpeg"
 	"math"
 	"os"
 	"os/exec"
@@ -19,7 +18,6 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/replay"
 )
 
@@ -51,6 +49,7 @@ const (
 	width, height = 640, 480
 	fps           = 15
 	still         = 24 // frames for which a still is shown
+	fading        = 8. // of these, in which it turns into the next
 	enrolled      = 2  // first stills of a person that go into their enrolment
 )
 
@@ -136,11 +135,13 @@ func film(ctx context.Context, path string, scenes ...scene) (cast [][]actor, er
 			f := newCanvas()
 			var actors []actor
 			for _, r := range sc {
-				p := r.photos[(i/still)%len(r.photos)]
-				actors = append(actors, actor{r.name, f.draw(p, r.place, len(cast))})
+				n := i / still
+				p, following := r.photos[n%len(r.photos)], r.photos[(n+1)%len(r.photos)]
+				fade := max(0, float64(i%still-still+fading)/fading)
+				actors = append(actors, actor{r.name, f.draw(p, following, fade, r.place, len(cast))})
 			}
 			f.light(len(cast))
-			img, err := cv.FromGo(f.image())
+			img, err := f.picture()
 			if err != nil {
 				return nil, err
 			}

@@ -1,0 +1,57 @@
+#!/bin/sh
+# Installs what faceauth needs to be built and says what it installs. It does nothing, and needs no
+# network, where everything is there. Run it by way of make.
+set -eu
+
+say() { printf 'setup: %s\n' "$*"; }
+stop() {
+	printf 'setup: %s\n' "$*" >&2
+	exit 1
+}
+
+# Packages whose file or command is missing.
+need=''
+want() { need="$need $1"; }
+command -v gcc >/dev/null 2>&1 || want gcc
+command -v g++ >/dev/null 2>&1 || want g++
+command -v pkg-config >/dev/null 2>&1 || want pkg-config
+{ command -v pkg-config >/dev/null 2>&1 && pkg-config --exists opencv4; } || want libopencv-dev
+[ -f /usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml ] || want opencv-data
+
+dir=${FACEAUTH_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/faceauth/models}
+models=yes
+for m in fr_detect fr_landmark fr_feature fr_liveness; do
+	[ -f "$dir/$m.onnx" ] || models=no
+done
+[ $models = yes ] || command -v npm >/dev/null 2>&1 || want npm
+
+if ! command -v go >/dev/null 2>&1; then
+	stop "Go is not installed; install Go 1.26 or newer from https://go.dev/dl/"
+fi
+# Since 1.21 an older Go fetches the version that go.mod asks for by itself.
+case $(go env GOVERSION 2>/dev/null) in
+go1.[0-9] | go1.[0-9].* | go1.1[0-9] | go1.1[0-9].* | go1.20 | go1.20.*)
+	stop "$(go version) is too old; install Go 1.26 or newer from https://go.dev/dl/"
+	;;
+esac
+
+if [ -n "$need" ]; then
+	command -v apt-get >/dev/null 2>&1 ||
+		stop "there is no apt-get here; install by other means what these Debian packages hold, then run make again:$need"
+	sudo=''
+	if [ "$(id -u)" -ne 0 ]; then
+		command -v sudo >/dev/null 2>&1 ||
+			stop "these packages are missing and only root can install them; as root run: apt-get install$need"
+		sudo='sudo'
+		say "not root: sudo is used for apt-get, and may ask for your password"
+	fi
+	say "installing with apt-get:$need"
+	log=$(mktemp)
+	apt() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q "$@" >>"$log" 2>&1; }
+	# shellcheck disable=SC2086
+	if ! { apt update && apt install -y --no-install-recommends $need; }; then
+		tail -n 5 "$log" >&2
+		stop "apt-get could not install:$need (is there a network? all it said is in $log)"
+	fi
+	rm -f "$log"
+fi
