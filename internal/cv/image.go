@@ -19,6 +19,9 @@ import (
 	"unsafe"
 
 	"gocv.io/x/gocv"
+	_ "golang.org/x/image/bmp"
+	_ "golang.org/x/image/tiff"
+	_ "golang.org/x/image/webp"
 )
 
 const (

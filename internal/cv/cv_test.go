@@ -1,0 +1,435 @@
+package cv_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/models"
+)
+
+func encode(t testing.TB, m image.Image) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// chart returns a picture of a few colours.
+func chart(w, h int) *image.RGBA {
+	m := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			m.SetRGBA(x, y, color.RGBA{uint8(40 * x), uint8(30 * y), uint8(20 * (x + y)), 255})
+		}
+	}
+	return m
+}
+
+func TestDecodeImage(t *testing.T) {
+	see := image.NewNRGBA(image.Rect(0, 0, 5, 4))
+	deep := image.NewGray16(image.Rect(0, 0, 5, 4))
+	deeper := image.NewRGBA64(image.Rect(0, 0, 5, 4))
+	for i := range 20 {
+		see.SetNRGBA(i%5, i/5, color.NRGBA{200, 100, 50, uint8(12 * i)})
+		deep.SetGray16(i%5, i/5, color.Gray16{uint16(3000 * i)})
+		deeper.SetRGBA64(i%5, i/5, color.RGBA64{60000, uint16(3000 * i), 100, 65535})
+	}
+	huge := encode(t, image.NewGray(image.Rect(0, 0, 1, 1)))
+	copy(huge[16:], []byte{0, 1, 0, 0, 0, 1, 0, 0}) // the header claims 65536x65536 pixels
+	binary.BigEndian.PutUint32(huge[29:], crc32.ChecksumIEEE(huge[12:29]))
+	whole := encode(t, chart(64, 48))
+	for _, c := range []struct {
+		name string
+		data []byte
+		size image.Point // 0,0 for an error
+		err  error
+	}{
+		{"one pixel", encode(t, chart(1, 1)), image.Pt(1, 1), nil},
+		{"colour", whole, image.Pt(64, 48), nil},
+		{"grey", encode(t, image.NewGray(image.Rect(0, 0, 7, 3))), image.Pt(7, 3), nil},
+		{"four channels", encode(t, see), image.Pt(5, 4), nil},
+		{"16 bits grey", encode(t, deep), image.Pt(5, 4), nil},
+		{"16 bits colour", encode(t, deeper), image.Pt(5, 4), nil},
+		{"empty", nil, image.Point{}, cv.ErrNotImage},
+		{"garbage", bytes.Repeat([]byte("no picture"), 100), image.Point{}, cv.ErrNotImage},
+		{"header alone", whole[:8], image.Point{}, cv.ErrNotImage},
+		{"too large", huge, image.Point{}, cv.ErrTooLarge},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := cv.DecodeImage(c.data)
+			if c.err != nil {
+				if !errors.Is(err, c.err) {
+					t.Fatalf("error %v, want %v", err, c.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			if m.Size() != c.size {
+				t.Errorf("size %v, want %v", m.Size(), c.size)
+			}
+			// Grey pixels are one byte each: the picture has the type that all else relies on.
+			g := m.Gray()
+			defer g.Close()
+			if n := len(g.Bytes()); n != c.size.X*c.size.Y {
+				t.Errorf("%d grey values, want %d", n, c.size.X*c.size.Y)
+			}
+		})
+	}
+}
+
+// A 16-bit value is divided by 257, not cut off, and alpha is dropped.
+func TestDecodeDepth(t *testing.T) {
+	deep := image.NewGray16(image.Rect(0, 0, 1, 1))
+	deep.SetGray16(0, 0, color.Gray16{51400})
+	see := image.NewNRGBA(image.Rect(0, 0, 1, 1))
+	see.SetNRGBA(0, 0, color.NRGBA{200, 200, 200, 0})
+	for _, m := range []image.Image{deep, see} {
+		img, err := cv.DecodeImage(encode(t, m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := img.Gray()
+		if b := g.Bytes()[0]; b != 200 {
+			t.Errorf("%T: grey value %d, want 200", m, b)
+		}
+		g.Close()
+		img.Close()
+	}
+}
+
+func FuzzDecodeImage(f *testing.F) {
+	whole := encode(f, chart(9, 7))
+	f.Add(whole)
+	f.Add(whole[:len(whole)/2])
+	f.Add([]byte("P5 3 2 255\nabcdef"))
+	f.Add([]byte("P6 1 1 65535\nabcdef"))
+	f.Add([]byte("BM\x00\x00\x00\x00"))
+	f.Add([]byte("II*\x00\x08\x00\x00\x00"))
+	f.Add([]byte("\xff\xd8\xff\xe0\x00\x10JFIF"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := cv.DecodeImage(data)
+		if (m == nil) == (err == nil) {
+			t.Fatal("an image and an error, or neither")
+		}
+		if m != nil {
+			m.Gray().Close()
+			m.Close()
+		}
+	})
+}
+
+func TestImageBounds(t *testing.T) {
+	m, err := cv.NewImage(image.Pt(20, 10), color.RGBA{10, 20, 30, 255})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	part, err := m.Crop(image.Rect(15, 5, 100, 100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part.Size() != image.Pt(5, 5) {
+		t.Errorf("cropped to %v, want the 5x5 pixels that there are", part.Size())
+	}
+	part.Close()
+	fails := func(what string, f func() (*cv.Image, error)) {
+		if got, err := f(); err == nil {
+			got.Close()
+			t.Errorf("%s gave no error", what)
+		}
+	}
+	fails("cropping outside", func() (*cv.Image, error) { return m.Crop(image.Rect(20, 0, 30, 10)) })
+	fails("cropping nothing", func() (*cv.Image, error) { return m.Crop(image.Rect(3, 3, 3, 9)) })
+	fails("resizing to nothing", func() (*cv.Image, error) { return m.Resize(image.Pt(0, 5)) })
+	fails("resizing to too much", func() (*cv.Image, error) { return m.Resize(image.Pt(1<<20, 1<<20)) })
+	fails("a negative border", func() (*cv.Image, error) { return m.Pad(-1, 0) })
+	fails("an image of no size", func() (*cv.Image, error) { return cv.NewImage(image.Pt(0, 0), color.RGBA{}) })
+	if _, err := cv.GrayFromBytes(image.Pt(3, 3), make([]byte, 8)); err == nil {
+		t.Error("8 bytes for 9 pixels gave no error")
+	}
+	// Drawing past the edges is cut off.
+	m.DrawBox(image.Rect(-50, -50, 500, 500), "somebody with a long name", color.RGBA{200, 0, 0, 255})
+	m.DrawBox(image.Rect(5, 0, 9, 3), "", color.RGBA{200, 0, 0, 255})
+}
+
+// Smooth and Equalize against their definitions, written out.
+func TestFilters(t *testing.T) {
+	const w, h = 13, 9
+	pix := make([]byte, w*h)
+	for i := range pix {
+		pix[i] = byte(i * i * 7)
+	}
+	g, err := cv.GrayFromBytes(image.Pt(w, h), pix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	smooth := g.Smooth()
+	defer smooth.Close()
+	at := func(x, y int) int { // the border mirrors about the outermost pixel
+		mirror := func(i, n int) int {
+			if i < 0 {
+				return -i
+			}
+			if i >= n {
+				return 2*n - 2 - i
+			}
+			return i
+		}
+		return int(pix[mirror(y, h)*w+mirror(x, w)])
+	}
+	got := smooth.Bytes()
+	for y := range h {
+		for x := range w {
+			sum := 0
+			for dy := -1; dy <= 1; dy++ {
+				for dx := -1; dx <= 1; dx++ {
+					sum += (2 - dx*dx) * (2 - dy*dy) * at(x+dx, y+dy)
+				}
+			}
+			// OpenCV rounds to nearest; halves may go either way.
+			if d := 16*int(got[y*w+x]) - sum; d < -8 || d > 8 {
+				t.Fatalf("pixel %d,%d is %d, want %d/16", x, y, got[y*w+x], sum)
+			}
+		}
+	}
+
+	var hist, below [256]int
+	for _, p := range pix {
+		hist[p]++
+	}
+	first, sum := -1, 0
+	for v, n := range hist {
+		if n > 0 && first < 0 {
+			first = v
+		}
+		sum += n
+		below[v] = sum
+	}
+	flat := g.Equalize()
+	defer flat.Close()
+	for i, p := range flat.Bytes() {
+		want := 255 * float64(below[pix[i]]-hist[first]) / float64(len(pix)-hist[first])
+		if d := float64(p) - want; d < -.51 || d > .51 {
+			t.Fatalf("value %d became %d, want %.2f", pix[i], p, want)
+		}
+	}
+}
+
+func TestWarp(t *testing.T) {
+	m, err := cv.DecodeImage(encode(t, chart(6, 8)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	// A quarter turn: x,y goes to 7-y,x.
+	turned, err := m.Warp(cv.Affine{0, -1, 7, 1, 0, 0}, image.Pt(8, 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turned.Close()
+	a, b := m.Gray(), turned.Gray()
+	defer a.Close()
+	defer b.Close()
+	from, to := a.Bytes(), b.Bytes()
+	for y := range 8 {
+		for x := range 6 {
+			if from[y*6+x] != to[x*8+7-y] {
+				t.Fatalf("pixel %d,%d was not moved to %d,%d", x, y, 7-y, x)
+			}
+		}
+	}
+	var zero float64
+	if _, err := m.Warp(cv.Affine{1 / zero}, image.Pt(8, 6)); err == nil {
+		t.Error("warping by infinity gave no error")
+	}
+}
+
+func TestNetErrors(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	paths := []string{
+		filepath.Join(dir, "missing.onnx"),
+		write("empty.onnx", nil),
+		write("garbage.onnx", bytes.Repeat([]byte("not a network"), 99)),
+	}
+	whole, err := os.ReadFile(filepath.Join(fixture.Models(t), "fr_landmark.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, share := range []int{2, 10, 100} {
+		paths = append(paths, write("cut.onnx", whole[:len(whole)/share]))
+	}
+	for _, path := range paths {
+		n, err := cv.OpenNet(path)
+		if err == nil {
+			// What OpenCV accepts must still not bring the process down when it is run.
+			img, _ := cv.NewImage(image.Pt(9, 9), color.RGBA{})
+			n.Forward(img, cv.Blob{Size: image.Pt(64, 64), Scale: 1, Gray: true})
+			img.Close()
+			n.Close()
+		}
+	}
+	if _, err := cv.OpenNet(paths[0]); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing network: %v", err)
+	}
+}
+
+// Inputs that a network was not made for are errors.
+func TestForwardErrors(t *testing.T) {
+	n, err := cv.OpenNet(filepath.Join(fixture.Models(t), models.Default(models.Landmarks).File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := cv.NewImage(image.Pt(30, 30), color.RGBA{90, 90, 90, 255})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	right := cv.Blob{Size: image.Pt(64, 64), Scale: 1. / 256, Gray: true}
+	out, err := n.Forward(img, right)
+	if err != nil || len(out) != 1 || len(out[0].Data) != 136 {
+		t.Fatalf("the right input: %d outputs, %v", len(out), err)
+	}
+	for what, f := range map[string]func() ([]cv.Tensor, error){
+		"three channels for one": func() ([]cv.Tensor, error) { return n.Forward(img, cv.Blob{Size: right.Size, Scale: 1}) },
+		"another size": func() ([]cv.Tensor, error) {
+			return n.Forward(img, cv.Blob{Size: image.Pt(3, 5), Scale: 1, Gray: true})
+		},
+		"no size":                  func() ([]cv.Tensor, error) { return n.Forward(img, cv.Blob{Gray: true}) },
+		"an output without a name": func() ([]cv.Tensor, error) { return n.Forward(img, right, "no such output") },
+	} {
+		if _, err := f(); err == nil {
+			t.Errorf("%s gave no error", what)
+		}
+	}
+	// An error does not spoil what follows.
+	if again, err := n.Forward(img, right); err != nil || again[0].Data[7] != out[0].Data[7] {
+		t.Errorf("after the errors: %v", err)
+	}
+	n.Close()
+	n.Close()
+	if _, err := n.Forward(img, right); !errors.Is(err, cv.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func TestCascadeErrors(t *testing.T) {
+	dir := t.TempDir()
+	for name, data := range map[string]string{
+		"empty":         "",
+		"garbage":       "no XML",
+		"cut off":       "<?xml version=\"1.0\"?><opencv_storage><cascade>",
+		"not a cascade": "<?xml version=\"1.0\"?><opencv_storage><a>1</a></opencv_storage>",
+	} {
+		path := filepath.Join(dir, "c.xml")
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := cv.OpenCascade(path); err == nil {
+			c.Close()
+			t.Errorf("%s gave no error", name)
+		}
+	}
+	if _, err := cv.OpenCascade(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing cascade: %v", err)
+	}
+}
+
+func TestVideo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "v.avi")
+	w, err := cv.NewVideoWriter(path, 10, 64, 48)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		img, err := cv.NewImage(image.Pt(64, 48), color.RGBA{uint8(50 * i), 80, 80, 255})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(img); err != nil {
+			t.Fatal(err)
+		}
+		img.Close()
+	}
+	other, err := cv.NewImage(image.Pt(32, 48), color.RGBA{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := w.Write(other); err == nil {
+		t.Error("a frame of another size gave no error")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(other); !errors.Is(err, cv.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+
+	c, err := cv.OpenVideo(path, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Frames() != 5 || c.Rate() != 10 {
+		t.Errorf("%d frames at %g a second, want 5 at 10", c.Frames(), c.Rate())
+	}
+	n := 0
+	for {
+		img, err := c.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if img == nil {
+			break
+		}
+		n++
+		img.Close()
+	}
+	if n != 5 {
+		t.Errorf("read %d frames, want 5", n)
+	}
+	c.Close()
+	c.Close()
+	if _, err := c.Read(); !errors.Is(err, cv.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if _, err := cv.NewVideoWriter(filepath.Join(path, "below a file.avi"), 10, 64, 48); err == nil {
+		t.Error("a video below a file gave no error")
+	}
+	if _, err := cv.NewVideoWriter(path, 0, 64, 48); err == nil {
+		t.Error("a video of no rate gave no error")
+	}
+}
+
+func TestDisplay(t *testing.T) {
+	t.Setenv("WAYLAND_DISPLAY", "")
+	for _, display := range []string{"", ":97", "nonsense", "localhost:60001", ":"} {
+		t.Setenv("DISPLAY", display)
+		if _, err := cv.NewWindow("test"); !errors.Is(err, cv.ErrNoDisplay) {
+			t.Errorf("DISPLAY=%q: %v", display, err)
+		}
+	}
+}
