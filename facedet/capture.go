@@ -9,8 +9,19 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// capture is a Source over a video file, a stream or a camera. One goroutine owns the cv.Capture,
-// whose calls may block for ever, and hands frames over; the deadline is on this side.
+// grabber is a cv.Capture.
+type grabber interface {
+	Read() (*cv.Image, error) // the next frame, or nil at the end
+	Position() time.Duration
+	Frames() int
+	Rate() float64
+	Close() error
+}
+
+var _ grabber = (*cv.Capture)(nil)
+
+// capture is a Source over a video file, a stream or a camera. One goroutine owns the grabber, whose
+// calls may block for ever, and hands frames over; the deadline is on this side.
 type capture struct {
 	o     Options
 	live  bool
@@ -35,7 +46,7 @@ type shot struct {
 
 var _ Source = (*capture)(nil)
 
-func openCapture(ctx context.Context, o Options, live bool, open func() (*cv.Capture, error)) (*capture, error) {
+func openCapture(ctx context.Context, o Options, live bool, open func() (grabber, error)) (*capture, error) {
 	c := &capture{
 		o: o, live: live, count: Count{Declared: -1},
 		want: make(chan struct{}, 1), got: make(chan shot), quit: make(chan struct{}), ended: make(chan struct{}),

@@ -38,6 +38,8 @@ func (o Options) defaults() Options {
 // Open opens a source by what a user would call it: the number of a camera ("0") or its device
 // ("/dev/video0"), a video, an image, a folder of images, which are taken in natural order, or an
 // http, https, rtsp or rtsps URL.
+//
+// OpenCV opens one video at a time: while a URL does not answer, others wait until its timeout.
 func Open(ctx context.Context, name string, o Options) (Source, error) {
 	o = o.defaults()
 	if scheme, _, ok := strings.Cut(name, "://"); ok {
@@ -69,7 +71,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	if isImage(path) {
 		return openImages([]string{path}, o)
 	}
-	s, err := openCapture(ctx, o, false, func() (*cv.Capture, error) { return cv.OpenVideo(path, o.Timeout) })
+	s, err := openCapture(ctx, o, false, func() (grabber, error) { return cv.OpenVideo(path, o.Timeout) })
 	if err == nil {
 		return s, nil
 	}
@@ -93,7 +95,7 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 	default:
 		return nil, fmt.Errorf("opening source %s: %w; use http, https, rtsp or rtsps", shown, ErrScheme)
 	}
-	s, err := openCapture(ctx, o, true, func() (*cv.Capture, error) { return cv.OpenVideo(name, o.Timeout) })
+	s, err := openCapture(ctx, o, true, func() (grabber, error) { return cv.OpenVideo(name, o.Timeout) })
 	if err != nil {
 		return nil, fmt.Errorf("opening source %s: %w", shown, err)
 	}
@@ -123,7 +125,7 @@ func openCamera(ctx context.Context, index int, o Options) (Source, error) {
 		return nil, fmt.Errorf("opening camera %d: %w", index, err)
 	}
 	f.Close()
-	s, err := openCapture(ctx, o, true, func() (*cv.Capture, error) { return cv.OpenCamera(index) })
+	s, err := openCapture(ctx, o, true, func() (grabber, error) { return cv.OpenCamera(index) })
 	if err != nil {
 		return nil, fmt.Errorf("opening camera %d (%s): %w; is another program using it?", index, device, err)
 	}

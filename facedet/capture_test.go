@@ -1,0 +1,222 @@
+package facedet
+
+import (
+	"context"
+	"errors"
+	"image"
+	"image/color"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+// device is a camera that a test commands.
+type device struct {
+	frames   int           // that it gives
+	hang     chan struct{} // a read after them waits for this
+	released chan struct{}
+}
+
+func (d *device) Read() (*cv.Image, error) {
+	if d.frames == 0 {
+		<-d.hang
+		return nil, nil
+	}
+	d.frames--
+	return cv.NewImage(image.Pt(4, 4), color.RGBA{})
+}
+
+func (d *device) Frames() int             { return -1 }
+func (d *device) Rate() float64           { return 0 }
+func (d *device) Position() time.Duration { return 0 }
+func (d *device) Close() error            { close(d.released); return nil }
+
+func newDevice(frames int) *device {
+	return &device{frames: frames, hang: make(chan struct{}), released: make(chan struct{})}
+}
+
+func (d *device) open(t *testing.T, o Options, live bool) *capture {
+	t.Helper()
+	c, err := openCapture(context.Background(), o.defaults(), live, func() (grabber, error) { return d, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A read that hangs is given up, and the camera is released when it returns at last.
+func TestReadHangs(t *testing.T) {
+	d := newDevice(3)
+	c := d.open(t, Options{Timeout: 50 * time.Millisecond}, true)
+	for range 3 {
+		f, err := c.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	if _, err := c.Next(context.Background()); !errors.Is(err, ErrTimeout) {
+		t.Fatalf("error %v", err)
+	}
+	select {
+	case <-d.released:
+		t.Fatal("released while the read hangs")
+	default:
+	}
+	close(d.hang)
+	<-d.released
+	c.Close()
+}
+
+// The camera is released on every way out.
+func TestReleased(t *testing.T) {
+	for name, end := range map[string]func(c *capture, d *device){
+		"closed at once":    func(c *capture, d *device) { c.Close() },
+		"closed twice":      func(c *capture, d *device) { c.Close(); c.Close() },
+		"after a frame":     func(c *capture, d *device) { next(c); c.Close() },
+		"at the end":        func(c *capture, d *device) { close(d.hang); next(c); next(c); next(c) },
+		"context cancelled": func(c *capture, d *device) { c.Next(cancelled()) },
+	} {
+		d := newDevice(2)
+		c := d.open(t, Options{}, true)
+		end(c, d)
+		select {
+		case <-d.released:
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: not released", name)
+		}
+	}
+}
+
+func next(c *capture) {
+	if f, err := c.Next(context.Background()); err == nil {
+		f.Close()
+	}
+}
+
+func cancelled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// A live source is timed by the clock; a recording without times by its rate, or 25 a second.
+func TestTimes(t *testing.T) {
+	now := time.Unix(1000, 0)
+	c := newDevice(3).open(t, Options{Now: func() time.Time { return now }}, true)
+	for i := range 3 {
+		now = now.Add(time.Second)
+		f, err := c.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := time.Duration(i+1) * time.Second; f.Time != want {
+			t.Errorf("live frame %d at %v, want %v", i, f.Time, want)
+		}
+		f.Close()
+	}
+	c.Close()
+	c = newDevice(3).open(t, Options{}, false)
+	for i := range 3 {
+		f, err := c.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := time.Duration(i) * 40 * time.Millisecond; f.Time != want {
+			t.Errorf("frame %d at %v, want %v", i, f.Time, want)
+		}
+		f.Close()
+	}
+	c.Close()
+}
+
+func TestOverlap(t *testing.T) {
+	for _, c := range []struct {
+		a, b image.Rectangle
+		want float64
+	}{
+		{image.Rect(0, 0, 10, 10), image.Rect(0, 0, 10, 10), 1},
+		{image.Rect(0, 0, 10, 10), image.Rect(5, 0, 15, 10), 50. / 150},
+		{image.Rect(0, 0, 10, 10), image.Rect(10, 0, 20, 10), 0},
+		{image.Rect(0, 0, 10, 10), image.Rectangle{}, 0},
+		{image.Rect(0, 0, 1<<20, 1<<20), image.Rect(0, 0, 1<<20, 1<<20), 1},
+	} {
+		if got := overlap(c.a, c.b); got != c.want {
+			t.Errorf("overlap of %v and %v is %g, want %g", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func TestTracker(t *testing.T) {
+	var k Tracker
+	at := func(x int) image.Rectangle { return image.Rect(x, 0, x+40, 40) }
+	for _, c := range []struct {
+		frame int
+		boxes []image.Rectangle
+		want  []int
+	}{
+		{0, nil, []int{}},
+		{1, []image.Rectangle{at(0), at(100)}, []int{1, 2}},
+		{2, []image.Rectangle{at(105), at(5)}, []int{2, 1}},             // the order of boxes means nothing
+		{3, []image.Rectangle{at(10), at(16)}, []int{1, 3}},             // one person keeps the track, the nearer box
+		{4, []image.Rectangle{at(10), at(16), at(105)}, []int{1, 3, 2}}, // gone for a frame
+		{14, []image.Rectangle{at(105)}, []int{2}},                      // gone for ten
+		{25, []image.Rectangle{at(105)}, []int{4}},                      // and for eleven
+	} {
+		got := k.Update(c.frame, c.boxes)
+		if len(got) != len(c.want) {
+			t.Fatalf("frame %d: %v, want %v", c.frame, got, c.want)
+		}
+		for i := range got {
+			if got[i] != c.want[i] {
+				t.Fatalf("frame %d: tracks %v, want %v", c.frame, got, c.want)
+			}
+		}
+	}
+	if len(k.tracks) != 1 {
+		t.Errorf("%d tracks are kept", len(k.tracks))
+	}
+}
+
+func TestSuppress(t *testing.T) {
+	faces := []Face{
+		{Box: image.Rect(0, 0, 40, 40), Score: .7},
+		{Box: image.Rect(2, 2, 42, 42), Score: .9},
+		{Box: image.Rect(100, 0, 140, 40), Score: .8},
+	}
+	got := suppress(faces, .4)
+	if len(got) != 2 || got[0].Score != .9 || got[1].Score != .8 {
+		t.Errorf("%v", got)
+	}
+}
+
+// Outputs that no picture could give are errors or nothing, never a crash.
+func TestDecodeBoxes(t *testing.T) {
+	n := new(Network)
+	n.boxes.Threshold, n.boxes.NMS = .5, .4
+	size := image.Pt(100, 50)
+	nan := float32(0)
+	nan /= nan
+	tensor := func(shape []int, data ...float32) cv.Tensor { return cv.Tensor{Shape: shape, Data: data} }
+	got, err := n.decode([]cv.Tensor{
+		tensor([]int{1, 5, 4}, .1, .2, .5, .8, -9, -9, 9, 9, .9, .9, .1, .1, nan, 0, 1, 1, .2, .2, .2, .2),
+		tensor([]int{1, 5, 2}, .1, .9, 0, .6, 0, nan, 0, .3, 0, .9),
+	}, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || got[0].Box != image.Rect(0, 0, 100, 50) || got[1].Box != image.Rect(10, 10, 50, 40) {
+		t.Errorf("%v", got)
+	}
+	for _, out := range [][]cv.Tensor{
+		{tensor([]int{1, 2, 4}), tensor([]int{1, 3, 2})},
+		{tensor([]int{4}), tensor([]int{1, 1, 2})},
+		{tensor([]int{1, 1, 3}), tensor([]int{1, 1, 2})},
+		{tensor(nil), tensor(nil)},
+	} {
+		if _, err := n.decode(out, size); err == nil {
+			t.Errorf("shapes %v and %v gave no error", out[0].Shape, out[1].Shape)
+		}
+	}
+}

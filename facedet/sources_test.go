@@ -1,0 +1,379 @@
+package facedet_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+func picture(t testing.TB, shade uint8, w, h int) []byte {
+	t.Helper()
+	m := image.NewGray(image.Rect(0, 0, w, h))
+	for i := range m.Pix {
+		m.Pix[i] = shade
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func write(t testing.TB, dir, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// shade returns the grey value of a frame of one colour.
+func shade(t testing.TB, f *facedet.Frame) uint8 {
+	t.Helper()
+	g := f.Image.Gray()
+	defer g.Close()
+	return g.Bytes()[0]
+}
+
+// video writes a recording of n frames at 10 a second that grow brighter.
+func video(t testing.TB, path string, n int) string {
+	t.Helper()
+	rec := facedet.NewRecorder(path, 10)
+	for i := range n {
+		img, err := cv.NewImage(image.Pt(64, 48), color.RGBA{uint8(10 * i), uint8(10 * i), uint8(10 * i), 255})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rec.Write(img); err != nil {
+			t.Fatal(err)
+		}
+		img.Close()
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// drain reads a source to its end and returns the times of the frames.
+func drain(t testing.TB, s facedet.Source) ([]time.Duration, error) {
+	t.Helper()
+	var times []time.Duration
+	for {
+		f, err := s.Next(context.Background())
+		if errors.Is(err, io.EOF) {
+			return times, nil
+		}
+		if err != nil {
+			return times, err
+		}
+		times = append(times, f.Time)
+		f.Close()
+	}
+}
+
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	for name, s := range map[string]uint8{"10.png": 100, "2.png": 20, "1.PNG": 10, "b.png": 200} {
+		write(t, dir, name, picture(t, s, 8, 8))
+	}
+	write(t, dir, "3.png", []byte("no picture"))
+	write(t, dir, ".hidden.png", picture(t, 1, 8, 8))
+	write(t, dir, "notes.txt", []byte("notes"))
+	s, err := facedet.Open(context.Background(), dir, facedet.Options{FPS: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var got []string
+	for {
+		f, err := s.Next(context.Background())
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(f.Index, f.Time, shade(t, f)))
+		f.Close()
+	}
+	if want := "0 0s 10|1 500ms 20|3 1.5s 100|4 2s 200"; strings.Join(got, "|") != want {
+		t.Errorf("frames %s, want %s", strings.Join(got, "|"), want)
+	}
+	if c := s.Count(); c != (facedet.Count{Declared: 5, Read: 4, Damaged: 1}) {
+		t.Errorf("count %+v", c)
+	}
+}
+
+func TestVideo(t *testing.T) {
+	path := video(t, filepath.Join(t.TempDir(), "a:b.avi"), 12)
+	s, err := facedet.Open(context.Background(), path, facedet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	times, err := drain(t, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, at := range times {
+		if want := time.Duration(i) * 100 * time.Millisecond; at != want {
+			t.Errorf("frame %d at %v, want %v", i, at, want)
+		}
+	}
+	if c := s.Count(); c != (facedet.Count{Declared: 12, Read: 12}) {
+		t.Errorf("count %+v, want 12 declared and read", c)
+	}
+	s.Close()
+	if _, err := s.Next(context.Background()); err != io.EOF {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// A recording cut in half gives the frames that are left, and says how many it declared.
+func TestVideoCutOff(t *testing.T) {
+	dir := t.TempDir()
+	whole, err := os.ReadFile(video(t, filepath.Join(dir, "whole.avi"), 40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := facedet.Open(context.Background(), write(t, dir, "half.avi", whole[:len(whole)/2]), facedet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	times, err := drain(t, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := s.Count(); c.Read != len(times) || c.Read < 5 || c.Declared <= c.Read {
+		t.Errorf("count %+v with %d frames", c, len(times))
+	}
+}
+
+func TestImageUnderAnotherName(t *testing.T) {
+	path := write(t, t.TempDir(), "face.dat", picture(t, 77, 30, 20))
+	s, err := facedet.Open(context.Background(), path, facedet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	f, err := s.Next(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.Image.Size() != image.Pt(30, 20) || shade(t, f) != 77 {
+		t.Errorf("another picture: %v", f.Image.Size())
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	secret := write(t, dir, "secret.avi", []byte("x"))
+	if err := os.Chmod(secret, 0); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(dir, "empty")
+	if err := os.Mkdir(empty, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, source string
+		err          error
+		text         string
+	}{
+		{"missing", filepath.Join(dir, "nothing.avi"), fs.ErrNotExist, "opening source"},
+		{"empty name", "", fs.ErrNotExist, "opening source"},
+		{"forbidden", secret, fs.ErrPermission, "opening source"},
+		{"no video", write(t, dir, "v.avi", bytes.Repeat([]byte("no video"), 99)), facedet.ErrNotVideo, "v.avi"},
+		{"no image", write(t, dir, "i.png", []byte("no image")), facedet.ErrNotVideo, "i.png"},
+		{"nothing in it", write(t, dir, "z.mp4", nil), facedet.ErrNotVideo, "z.mp4"},
+		{"folder without images", empty, facedet.ErrNoImages, "it should hold"},
+		{"device", "/dev/zero", facedet.ErrNotVideo, "/dev/zero"},
+		{"no camera", "97", facedet.ErrNoCamera, "/dev/video97"},
+		{"no camera device", "/dev/video97", facedet.ErrNoCamera, "this machine has none"},
+		{"another protocol", "file:///etc/passwd", facedet.ErrScheme, "use http"},
+		{"FFmpeg's protocols", "concat://a|b", facedet.ErrScheme, "use http"},
+		{"a password", "ftp://me:hush@cam/", facedet.ErrScheme, "me:xxxxx@cam"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.err == fs.ErrPermission && os.Geteuid() == 0 {
+				t.Skip("root may read everything; the command line's tests drop to another user")
+			}
+			s, err := facedet.Open(context.Background(), c.source, facedet.Options{Timeout: 5 * time.Second})
+			if err == nil {
+				s.Close()
+				t.Fatal("it opened")
+			}
+			if !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("error %q, want %v with %q", err, c.err, c.text)
+			}
+			if strings.Contains(err.Error(), "hush") {
+				t.Errorf("the password is in %q", err)
+			}
+		})
+	}
+}
+
+// stream serves frames as motion JPEG until n were sent, and then does what then says.
+func stream(t *testing.T, n int, then func(context.Context)) *httptest.Server {
+	t.Helper()
+	stop, cancel := context.WithCancel(context.Background())
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "multipart/x-mixed-replace; boundary=frame")
+		for i := range n {
+			var b bytes.Buffer
+			m := image.NewGray(image.Rect(0, 0, 64, 48))
+			for p := range m.Pix {
+				m.Pix[p] = uint8(10 * i)
+			}
+			if err := jpeg.Encode(&b, m, nil); err != nil {
+				t.Error(err)
+			}
+			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", b.Len(), b.Bytes())
+			w.(http.Flusher).Flush()
+		}
+		then(stop)
+	}))
+	t.Cleanup(func() {
+		cancel()
+		s.Close()
+	})
+	return s
+}
+
+func TestURL(t *testing.T) {
+	s := stream(t, 20, func(context.Context) {})
+	src, err := facedet.Open(context.Background(), s.URL+"/cam", facedet.Options{Timeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	times, err := drain(t, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := src.Count(); len(times) < 18 || c.Declared != -1 || c.Read != len(times) {
+		t.Errorf("%d frames of 20, count %+v", len(times), c)
+	}
+	for i := 1; i < len(times); i++ {
+		if times[i] < times[i-1] {
+			t.Fatalf("frame %d at %v, after %v", i, times[i], times[i-1])
+		}
+	}
+}
+
+func TestURLStalls(t *testing.T) {
+	s := stream(t, 20, func(stop context.Context) { <-stop.Done() })
+	src, err := facedet.Open(context.Background(), s.URL, facedet.Options{Timeout: 3 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	_, err = drain(t, src)
+	if src.Count().Read == 0 {
+		t.Errorf("no frame before the stall")
+	}
+	// FFmpeg may notice first, and then the stream has ended.
+	if err != nil && !errors.Is(err, facedet.ErrTimeout) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// silent accepts connections and never says anything.
+func silent(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+		}
+	}()
+	return l.Addr().String()
+}
+
+func TestURLNeverAnswers(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for _, scheme := range []string{"http", "rtsp"} {
+		name := scheme + "://me:hush@" + silent(t) + "/cam"
+		_, err := facedet.Open(context.Background(), name, facedet.Options{Timeout: 500 * time.Millisecond})
+		if err == nil {
+			t.Fatalf("%s opened", scheme)
+		}
+		if strings.Contains(err.Error(), "hush") || !strings.Contains(err.Error(), scheme+"://me:xxxxx@") {
+			t.Errorf("error %q", err)
+		}
+	}
+	// The goroutines that were left behind end when FFmpeg's own limit is reached.
+	for range 200 {
+		if runtime.NumGoroutine() <= before+2 { // the listeners
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines, before %d", runtime.NumGoroutine(), before)
+}
+
+func TestURLCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	// What is left behind holds OpenCV's lock on opening until FFmpeg gives up, so not for long.
+	_, err := facedet.Open(ctx, "http://"+silent(t), facedet.Options{Timeout: 2 * time.Second})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+
+	src, err := facedet.Open(context.Background(), video(t, filepath.Join(t.TempDir(), "v.avi"), 9), facedet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if _, err := src.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := src.Next(context.Background()); err != io.EOF {
+		t.Errorf("after it was cancelled: %v", err)
+	}
+}
+
+func TestURLRefused(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	if s, err := facedet.Open(context.Background(), "http://"+address, facedet.Options{}); err == nil {
+		s.Close()
+		t.Error("it opened")
+	}
+}
