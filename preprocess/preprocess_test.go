@@ -1,0 +1,293 @@
+package preprocess_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"image"
+	"image/color"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// noise returns a picture of blurred noise, in which every place looks different.
+func noise(t testing.TB, size image.Point) *cv.Image {
+	t.Helper()
+	r := rand.New(rand.NewPCG(3, 4))
+	pix := make([]byte, size.X*size.Y/64)
+	for i := range pix {
+		pix[i] = uint8(r.IntN(256))
+	}
+	g, err := cv.GrayFromBytes(image.Pt(size.X/8, size.Y/8), pix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	large, err := g.Resize(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer large.Close()
+	return large.BGR()
+}
+
+// landmarks returns 68 points of a frontal face in a box.
+func landmarks(box image.Rectangle) []face.Point {
+	l := make([]face.Point, 68)
+	set := func(from, to int, x, y float32) {
+		for i := from; i < to; i++ {
+			l[i] = face.Point{X: float32(box.Min.X) + x*float32(box.Dx()), Y: float32(box.Min.Y) + y*float32(box.Dy())}
+		}
+	}
+	set(0, 68, .5, .5)
+	set(36, 42, .3, .4)
+	set(42, 48, .7, .4)
+	set(30, 31, .5, .6)
+	set(48, 49, .35, .8)
+	set(54, 55, .65, .8)
+	return l
+}
+
+func embedding(t testing.TB) *preprocess.Embedding {
+	t.Helper()
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), fixture.Models(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// The embedding of a face does not depend on where in the frame it is, on its size, or on its tilt:
+// the alignment undoes that, up to the rounding of pixels.
+func TestEmbeddingAligned(t *testing.T) {
+	e := embedding(t)
+	size := image.Pt(240, 240)
+	img := noise(t, size)
+	defer img.Close()
+	points := landmarks(image.Rect(50, 50, 190, 190))
+	x, err := e.Extract(img, image.Rect(50, 50, 190, 190), points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Space().Check(x); err != nil {
+		t.Fatal(err)
+	}
+	sin, cos := math.Sincos(.3)
+	for _, m := range []struct {
+		name string
+		a    cv.Affine
+	}{
+		{"moved", cv.Affine{1, 0, 37, 0, 1, 81}},
+		{"enlarged", cv.Affine{1.5, 0, 10, 0, 1.5, 20}},
+		{"tilted", cv.Affine{cos, -sin, 100, sin, cos, 20}},
+	} {
+		moved, err := img.Warp(m.a, image.Pt(420, 420))
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := make([]face.Point, len(points))
+		for i, p := range points {
+			px, py := float64(p.X), float64(p.Y)
+			there[i] = face.Point{X: float32(m.a[0]*px + m.a[1]*py + m.a[2]), Y: float32(m.a[3]*px + m.a[4]*py + m.a[5])}
+		}
+		y, err := e.Extract(moved, image.Rect(0, 0, 420, 420), there)
+		moved.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum float64
+		for i := range x {
+			sum += float64(x[i]-y[i]) * float64(x[i]-y[i])
+		}
+		// Interpolating twice costs up to .2 here; without the alignment it is above .8.
+		if d := math.Sqrt(sum); d > .35 {
+			t.Errorf("%s: distance %.3f from the same face", m.name, d)
+		}
+	}
+}
+
+func TestEmbeddingErrors(t *testing.T) {
+	e := embedding(t)
+	img := noise(t, image.Pt(120, 120))
+	defer img.Close()
+	box := image.Rect(0, 0, 120, 120)
+	spot := make([]face.Point, 68)
+	nan := landmarks(box)
+	nan[36].X = float32(math.NaN())
+	far := landmarks(box)
+	far[36].X = float32(math.Inf(1))
+	for _, c := range []struct {
+		name      string
+		landmarks []face.Point
+		err       error
+	}{
+		{"none", nil, preprocess.ErrNoLandmarks},
+		{"five", spot[:5], preprocess.ErrNoLandmarks},
+		{"one spot", spot, preprocess.ErrLandmarks},
+		{"not a number", nan, preprocess.ErrLandmarks},
+		{"infinite", far, preprocess.ErrLandmarks},
+	} {
+		if _, err := e.Extract(img, box, c.landmarks); !errors.Is(err, c.err) {
+			t.Errorf("%s: error %v, want %v", c.name, err, c.err)
+		}
+	}
+}
+
+// A description that does not fit the network is an error at the first face, not a crash.
+func TestEmbeddingOfAnotherShape(t *testing.T) {
+	dir := fixture.Models(t)
+	img := noise(t, image.Pt(120, 120))
+	defer img.Close()
+	box := image.Rect(0, 0, 120, 120)
+	landmarkNet := models.Default(models.Landmarks)
+	for name, change := range map[string]func(d *models.Description){
+		"another length":          func(d *models.Description) { d.Dim = 128 },
+		"another input":           func(d *models.Description) { d.Input.Width = 37 },
+		"grey for colour":         func(d *models.Description) { d.Input.Colour = "gray" },
+		"no such output":          func(d *models.Description) { d.Outputs = []string{"nothing"} },
+		"another kind of network": func(d *models.Description) { d.File, d.SHA256 = landmarkNet.File, landmarkNet.SHA256 },
+	} {
+		d := models.Default(models.Embedding)
+		change(&d)
+		e, err := preprocess.NewEmbedding(d, dir)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := e.Extract(img, box, landmarks(box)); err == nil {
+			t.Errorf("%s gave no error", name)
+		}
+		e.Close()
+	}
+	wrong := models.Default(models.Landmarks)
+	if _, err := preprocess.NewEmbedding(wrong, dir); err == nil || !strings.Contains(err.Error(), "kind") {
+		t.Errorf("a landmark network as embedding: %v", err)
+	}
+}
+
+// A network of one's own lives in a space of its own.
+func TestSpaceOf(t *testing.T) {
+	d := models.Default(models.Embedding)
+	a := preprocess.SpaceOf(d)
+	d.SHA256 = "00" + d.SHA256[2:]
+	if b := preprocess.SpaceOf(d); a.ID == b.ID {
+		t.Errorf("two networks share the space %s", a.ID)
+	}
+}
+
+func TestLiveness(t *testing.T) {
+	l, err := preprocess.NewLiveness(models.Default(models.Liveness), fixture.Models(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	img := noise(t, image.Pt(160, 80))
+	defer img.Close()
+	for _, box := range []image.Rectangle{image.Rect(60, 20, 100, 60), image.Rect(0, 0, 160, 80), image.Rect(159, 79, 160, 80)} {
+		s, err := l.Score(img, box)
+		if err != nil || !(s >= 0 && s <= 1) {
+			t.Errorf("box %v: %g, %v", box, s, err)
+		}
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	flat, err := cv.NewImage(image.Pt(100, 100), color.RGBA{100, 100, 100, 255})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer flat.Close()
+	box := image.Rect(10, 20, 70, 90)
+	q, err := preprocess.Measure(flat, box, landmarks(box))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q.Size != 60 || q.Sharpness != 0 || q.Brightness != 100 || q.Contrast != 0 || math.Abs(q.Turn) > 1e-6 {
+		t.Errorf("%+v", q)
+	}
+	// The nose under an eye is a head turned as far as the scale goes.
+	turned := landmarks(box)
+	turned[30].X = turned[36].X
+	if q, _ := preprocess.Measure(flat, box, turned); math.Abs(q.Turn+1) > 1e-6 {
+		t.Errorf("turn %g, want -1", q.Turn)
+	}
+	if _, err := preprocess.Measure(flat, image.Rect(200, 200, 300, 300), nil); err == nil {
+		t.Error("a box outside the picture gave no error")
+	}
+}
+
+func TestGate(t *testing.T) {
+	g := preprocess.Gate{MinSize: 40, MinSharpness: 10, MinBrightness: 30, MaxBrightness: 200, MinContrast: 12, MaxTurn: .6}
+	good := face.Quality{Size: 40, Sharpness: 10, Brightness: 30, Contrast: 12, Turn: -.6}
+	for _, c := range []struct {
+		want   face.Reason
+		change func(q *face.Quality)
+	}{
+		{"", func(q *face.Quality) {}},
+		{face.TooSmall, func(q *face.Quality) { q.Size = 39 }},
+		{face.TooDark, func(q *face.Quality) { q.Brightness = 29.9 }},
+		{face.TooBright, func(q *face.Quality) { q.Brightness = 200.1 }},
+		{face.Flat, func(q *face.Quality) { q.Contrast = 11.9 }},
+		{face.Blurred, func(q *face.Quality) { q.Sharpness = 9.9 }},
+		{face.TurnedAway, func(q *face.Quality) { q.Turn = -.61 }},
+		{face.TurnedAway, func(q *face.Quality) { q.Turn = .61 }},
+		{face.TooSmall, func(q *face.Quality) { *q = face.Quality{} }},
+	} {
+		q := good
+		c.change(&q)
+		if got := g.Check(q); got != c.want {
+			t.Errorf("%+v is %q, want %q", q, got, c.want)
+		}
+	}
+}
+
+// The sample is the seam: it goes through JSON and comes back the same, so that another process can
+// have made it.
+func TestSampleIsPlain(t *testing.T) {
+	live := float32(.5)
+	s := preprocess.Sample{
+		Track: 3, Box: image.Rect(1, 2, 3, 4), Score: .9, Landmarks: []face.Point{{X: 1, Y: 2}}, Space: "pixels",
+		Vector: []float32{.25, .5}, Quality: face.Quality{Size: 2}, Reason: face.Blurred, Liveness: &live, JPEG: []byte{1, 2},
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back preprocess.Sample
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(back)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b, again) {
+		t.Errorf("%s became %s", b, again)
+	}
+}
+
+// A model file that was altered is never fed a face.
+func TestEmbeddingWrongHash(t *testing.T) {
+	d := models.Default(models.Embedding)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, d.File), []byte("another network"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := preprocess.NewEmbedding(d, dir); !errors.Is(err, models.ErrHash) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := preprocess.NewEmbedding(d, t.TempDir()); !errors.Is(err, models.ErrMissing) {
+		t.Errorf("error %v", err)
+	}
+}
