@@ -14,7 +14,7 @@
 //	  "sha256": "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
 //	  "licence": "MIT", "source": "where it came from",
 //	  "input": {"width": 112, "height": 112, "scale": 0.0078125, "mean": [127, 127, 127], "colour": "rgb"},
-//	  "dim": 512, "sigma": 0.2, "gamma": 0.001, "impostor_radius": 0.95
+//	  "dim": 512, "sigma": 0.2, "gamma": 0.001, "impostor_radius": 0.93
 //	}
 //
 // A relative file is looked for beside the description. A channel x of the input is fed as
@@ -104,7 +104,7 @@ func Builtin() []Description {
 		Name: "fr_feature", Kind: Embedding, File: "fr_feature.onnx", Licence: "MIT", Source: source,
 		SHA256: "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
 		Input:  Input{Width: 112, Height: 112, Scale: 1. / 128, Mean: half, Colour: "rgb"},
-		Dim:    512, Sigma: .2, Gamma: 1e-3, ImpostorRadius: .95,
+		Dim:    512, Sigma: .2, Gamma: 1e-3, ImpostorRadius: .93,
 	}, {
 		Name: "fr_liveness", Kind: Liveness, File: "fr_liveness.onnx", Licence: "MIT", Source: source,
 		SHA256:   "afa783b7e902fdfcf323a7240cac2a1c580c25314ea4161129dc1b0d100dc32d",

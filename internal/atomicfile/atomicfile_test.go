@@ -1,0 +1,75 @@
+package atomicfile_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/atomicfile"
+)
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	for _, s := range []string{"first", "second and longer", ""} {
+		if err := atomicfile.Write(path, []byte(s)); err != nil {
+			t.Fatal(err)
+		}
+		if got := content(t, path); got != s {
+			t.Errorf("%q, want %q", got, s)
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if err := atomicfile.Write(filepath.Join(path, "g"), nil); err == nil {
+		t.Error("writing below a file gave no error")
+	}
+	if err := atomicfile.Write(filepath.Join(t.TempDir(), "no", "g"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("writing into no directory: %v", err)
+	}
+}
+
+// Whatever ends a write before Commit leaves the old file and nothing else.
+func TestAbort(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	if err := atomicfile.Write(path, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("half"); err != nil {
+		t.Fatal(err)
+	}
+	f.Abort()
+	f.Abort()
+	if err := f.Commit(); err == nil {
+		t.Error("Commit after Abort gave no error")
+	}
+	// A directory in the way cannot be replaced.
+	blocked := filepath.Join(dir, "d")
+	if err := os.MkdirAll(filepath.Join(blocked, "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.Write(blocked, []byte("x")); err == nil {
+		t.Error("replacing a directory gave no error")
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 || content(t, path) != "old" {
+		t.Errorf("left %v, %v", entries, err)
+	}
+}

@@ -1,0 +1,120 @@
+package models_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/models"
+)
+
+const example = `{
+  "name": "my-embedding", "kind": "embedding", "file": "my.onnx",
+  "sha256": "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
+  "licence": "MIT", "source": "where it came from",
+  "input": {"width": 112, "height": 112, "scale": 0.0078125, "mean": [127, 127, 127], "colour": "rgb"},
+  "dim": 512, "sigma": 0.2, "gamma": 0.001, "impostor_radius": 0.93
+}`
+
+func describe(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "d.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestParseDescription(t *testing.T) {
+	path := describe(t, example)
+	d, err := models.ParseDescription(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := models.Default(models.Embedding)
+	if d.Input != want.Input || d.Dim != want.Dim || d.Sigma != want.Sigma || d.Gamma != want.Gamma {
+		t.Errorf("%+v", d)
+	}
+	if d.File != filepath.Join(filepath.Dir(path), "my.onnx") {
+		t.Errorf("file %s, want it beside the description", d.File)
+	}
+	// The package's documentation shows this very description.
+	source, err := os.ReadFile("models.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(example, "\n") {
+		if !strings.Contains(string(source), "//\t"+line+"\n") {
+			t.Errorf("the documentation has no line %q", line)
+		}
+	}
+}
+
+// The builtin networks pass the checks that others must pass.
+func TestBuiltin(t *testing.T) {
+	seen := map[models.Kind]bool{}
+	for _, d := range models.Builtin() {
+		b, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := models.ParseDescription(describe(t, string(b))); err != nil {
+			t.Error(err)
+		}
+		if d.Licence == "" || d.Source == "" || seen[d.Kind] {
+			t.Errorf("%s has no licence or source, or a kind that another one has", d.Name)
+		}
+		seen[d.Kind] = true
+	}
+}
+
+func TestParseDescriptionErrors(t *testing.T) {
+	for _, c := range []struct{ name, old, new, want string }{
+		{"no JSON", example, "no JSON", "invalid character"},
+		{"empty", example, "", "EOF"},
+		{"two", example, example + example, "something follows"},
+		{"unknown field", `"name"`, `"nmae"`, "nmae"},
+		{"no name", "my-embedding", "", "no name"},
+		{"no file", "my.onnx", "", "names no file"},
+		{"short hash", "87aa", "", "64 hexadecimal"},
+		{"no hash", "87aacd", "xxxxxx", "64 hexadecimal"},
+		{"no width", `"width": 112`, `"width": 0`, "0x112"},
+		{"enormous", `"height": 112`, `"height": 100000`, "112x100000"},
+		{"negative scale", "0.0078125", "-1", "scale"},
+		{"colour", `"rgb"`, `"red"`, `"red"`},
+		{"kind", `"embedding"`, `"oracle"`, `"oracle"`},
+		{"no dim", `"dim": 512`, `"dim": 0`, "dim"},
+		{"no sigma", `"sigma": 0.2`, `"sigma": 0`, "sigma"},
+		{"negative radius", "0.93", "-1", "needs a dim"},
+		{"detector without outputs", `"embedding"`, `"detector"`, "two outputs"},
+		{"liveness without box", `"embedding"`, `"liveness"`, "box_scale"},
+	} {
+		text := strings.Replace(example, c.old, c.new, 1)
+		_, err := models.ParseDescription(describe(t, text))
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, models.ErrDescription) {
+			t.Errorf("%s: error %v, want it to say %s", c.name, err, c.want)
+		}
+	}
+	if _, err := models.ParseDescription(filepath.Join(t.TempDir(), "no")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing description: %v", err)
+	}
+}
+
+func TestDir(t *testing.T) {
+	t.Setenv("HOME", "/home/me")
+	for _, c := range []struct{ own, xdg, want string }{
+		{"/m", "/x", "/m"},
+		{"", "/x", "/x/faceauth/models"},
+		{"", "relative", "/home/me/.local/share/faceauth/models"},
+		{"", "", "/home/me/.local/share/faceauth/models"},
+	} {
+		t.Setenv("FACEAUTH_MODELS", c.own)
+		t.Setenv("XDG_DATA_HOME", c.xdg)
+		if got := models.Dir(); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
