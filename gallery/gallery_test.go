@@ -1,0 +1,396 @@
+package gallery_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/online"
+)
+
+// space is a small one in which faces of a person are up to .3 apart and people are 1.4 apart.
+var space = face.Space{ID: "test", Dim: 8, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, ImpostorRadius: .93}
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// person returns n faces of person i.
+func person(i, n int) [][]float32 {
+	r := rand.New(rand.NewPCG(uint64(i), 9))
+	faces := make([][]float32, n)
+	for q := range faces {
+		x := make([]float32, space.Dim)
+		var sum float64
+		for j := range x {
+			x[j] = float32(.04 * r.NormFloat64())
+			if j == i {
+				x[j]++
+			}
+			sum += float64(x[j]) * float64(x[j])
+		}
+		for j := range x {
+			x[j] /= float32(math.Sqrt(sum))
+		}
+		faces[q] = x
+	}
+	return faces
+}
+
+func newGallery(t testing.TB, people ...string) *gallery.Gallery {
+	t.Helper()
+	g, err := gallery.New(space, online.Settings{K: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range people {
+		if _, err := g.Enroll(name, person(i, 4), noon, gallery.Enrolment{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g
+}
+
+func save(t testing.TB, g *gallery.Gallery) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "new", "gallery")
+	if err := g.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSaveOpen(t *testing.T) {
+	g := newGallery(t, "alice", "bob")
+	for _, x := range person(0, 30) {
+		if _, err := g.Learner().Observe(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := save(t, g)
+	for _, p := range []string{path, path + ".lock"} {
+		if info, err := os.Stat(p); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v, %v", p, info.Mode(), err)
+		}
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("mode of the directory %v, %v", info.Mode(), err)
+	}
+	back, err := gallery.Open(path, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []gallery.Person{{Name: "alice", Faces: 4, Enrolled: noon}, {Name: "bob", Faces: 4, Enrolled: noon}}
+	for i, p := range back.People() {
+		if p.Name != want[i].Name || p.Faces != 4 || !p.Enrolled.Equal(noon) {
+			t.Errorf("person %d is %+v", i, p)
+		}
+	}
+	for i, name := range []string{"alice", "bob", ""} {
+		a, err := g.Learner().Judge(person(i, 9)[8])
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := back.Learner().Judge(person(i, 9)[8])
+		if err != nil || a != b || b.Label != name {
+			t.Errorf("person %d is %+v before and %+v after, want %q; %v", i, a, b, name, err)
+		}
+	}
+	if !strings.Contains(fmt.Sprint(back.Learner().Counts()), "30") {
+		t.Errorf("counts %+v", back.Learner().Counts())
+	}
+	// The same gallery is the same bytes.
+	again := filepath.Join(t.TempDir(), "again")
+	fresh, err := gallery.Open(path, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(again, read(t, path), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := fresh.Save(again); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(read(t, path), read(t, again)) {
+		t.Error("saved again it is another file")
+	}
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// No single altered byte, and no cut, goes unnoticed.
+func TestDamaged(t *testing.T) {
+	path := save(t, newGallery(t, "alice"))
+	whole := read(t, path)
+	check := func(what string, data []byte, want ...error) {
+		t.Helper()
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := gallery.Open(path, space)
+		for _, w := range want {
+			if errors.Is(err, w) {
+				return
+			}
+		}
+		t.Fatalf("%s: error %v, want one of %v", what, err, want)
+	}
+	for n := range len(whole) {
+		if n < 100 || n%37 == 0 {
+			check(fmt.Sprintf("cut off after %d bytes", n), whole[:n], gallery.ErrNotGallery, gallery.ErrDamaged)
+		}
+	}
+	for i := range whole {
+		if i > 100 && i%13 != 0 && i < len(whole)-40 {
+			continue
+		}
+		b := bytes.Clone(whole)
+		b[i] ^= 1 << (i % 8)
+		check(fmt.Sprintf("byte %d altered", i), b, gallery.ErrNotGallery, gallery.ErrVersion, gallery.ErrDamaged)
+	}
+	check("something appended", append(bytes.Clone(whole), 0), gallery.ErrDamaged)
+	check("another file", []byte("dear diary, today I wrote a letter"), gallery.ErrNotGallery)
+	check("empty", nil, gallery.ErrNotGallery)
+	next := bytes.Clone(whole)
+	next[19] = 2
+	check("another version", next, gallery.ErrVersion)
+
+	if _, err := gallery.Open(filepath.Join(t.TempDir(), "none"), space); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no gallery: %v", err)
+	}
+	if _, err := gallery.Open(t.TempDir(), space); err == nil {
+		t.Error("a directory gave no error")
+	}
+	if _, err := gallery.Open("/dev/null", space); !errors.Is(err, gallery.ErrNotGallery) {
+		t.Errorf("a device: %v", err)
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	whole := read(f, save(f, newGallery(f, "alice")))
+	f.Add(whole)
+	f.Add(whole[:40])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "g")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := gallery.Read(path); err == nil && !bytes.Equal(data, whole) {
+			t.Error("it opened")
+		}
+	})
+}
+
+func TestAnotherSpace(t *testing.T) {
+	path := save(t, newGallery(t, "alice"))
+	other := space
+	other.ID = "other"
+	if _, err := gallery.Open(path, other); !errors.Is(err, gallery.ErrSpace) || !strings.Contains(err.Error(), "it holds test, and this is other") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Of two programs that change one gallery the second is told, and undoes nothing.
+func TestChanged(t *testing.T) {
+	path := save(t, newGallery(t, "alice"))
+	one, err := gallery.Open(path, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := gallery.Open(path, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Enroll("bob", person(1, 4), noon, gallery.Enrolment{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	before := read(t, path)
+	if err := two.Save(path); !errors.Is(err, gallery.ErrChanged) {
+		t.Errorf("error %v", err)
+	}
+	if !bytes.Equal(before, read(t, path)) {
+		t.Error("the file was changed")
+	}
+	if err := one.Save(path); err != nil {
+		t.Errorf("saving twice: %v", err)
+	}
+	// A new gallery does not overwrite one that it never saw, nor does an old one bring back what
+	// was deleted.
+	if err := newGallery(t).Save(path); !errors.Is(err, gallery.ErrChanged) {
+		t.Errorf("a new one over another: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Save(path); !errors.Is(err, gallery.ErrChanged) {
+		t.Errorf("after it was deleted: %v", err)
+	}
+}
+
+func TestLocked(t *testing.T) {
+	path := save(t, newGallery(t, "alice"))
+	f, err := os.OpenFile(path+".lock", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(300*time.Millisecond, func() { f.Close() })
+	g, err := gallery.Open(path, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Save(path); err != nil {
+		t.Errorf("a lock held for a moment: %v", err)
+	}
+}
+
+// A disk that fills up while the gallery is written leaves the old one.
+func TestFullDisk(t *testing.T) {
+	path := save(t, newGallery(t, "alice"))
+	g, err := gallery.Open(path, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Enroll("bob", person(1, 4), noon, gallery.Enrolment{}); err != nil {
+		t.Fatal(err)
+	}
+	before := read(t, path)
+	limit(t, 200) // bytes that a file may have: a write beyond fails as on a full disk
+	err = g.Save(path)
+	unlimit(t)
+	if !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), "is as it was") {
+		t.Errorf("error %v", err)
+	}
+	if !bytes.Equal(before, read(t, path)) {
+		t.Error("the gallery was changed")
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 2 {
+		t.Errorf("left %v, %v", entries, err)
+	}
+	if err := g.Save(path); err != nil {
+		t.Errorf("once there is room: %v", err)
+	}
+}
+
+func TestEnrollErrors(t *testing.T) {
+	g := newGallery(t, "alice", "bob")
+	before, err := g.Learner().MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed := append(person(2, 3), person(3, 1)...)
+	bad := person(2, 2)
+	bad[1] = bad[1][:5]
+	for _, c := range []struct {
+		name, person string
+		faces        [][]float32
+		how          gallery.Enrolment
+		err          error
+	}{
+		{"twice", "alice", person(0, 2), gallery.Enrolment{}, gallery.ErrExists},
+		{"no faces", "carol", nil, gallery.Enrolment{}, gallery.ErrNoFaces},
+		{"no name", "", person(2, 2), gallery.Enrolment{}, online.ErrName},
+		{"two people", "carol", mixed, gallery.Enrolment{}, gallery.ErrMixed},
+		{"somebody else", "alice", person(1, 2), gallery.Enrolment{Add: true}, gallery.ErrMismatch},
+		{"a short vector", "carol", bad, gallery.Enrolment{}, face.ErrDimension},
+		{"too many", "carol", person(2, 45), gallery.Enrolment{}, online.ErrFull},
+	} {
+		if _, err := g.Enroll(c.person, c.faces, noon, c.how); !errors.Is(err, c.err) {
+			t.Errorf("%s: error %v, want %v", c.name, err, c.err)
+		}
+		after, err := g.Learner().MarshalBinary()
+		if err != nil || !bytes.Equal(before, after) || len(g.People()) != 2 {
+			t.Fatalf("%s: the gallery has changed, %v", c.name, err)
+		}
+	}
+}
+
+func TestEnroll(t *testing.T) {
+	g := newGallery(t, "alice", "bob")
+	// More faces of the same person.
+	if like, err := g.Enroll("alice", person(0, 7)[4:], noon.Add(time.Hour), gallery.Enrolment{Add: true}); err != nil || like != "" {
+		t.Errorf("adding: %q, %v", like, err)
+	}
+	if p := g.People()[0]; p.Faces != 7 || !p.Enrolled.Equal(noon.Add(time.Hour)) {
+		t.Errorf("%+v", p)
+	}
+	// The same person under another name is done, and said.
+	if like, err := g.Enroll("alicia", person(0, 4), noon, gallery.Enrolment{}); err != nil || like != "alice" {
+		t.Errorf("under two names: %q, %v", like, err)
+	}
+	// Force does what would be refused.
+	if _, err := g.Enroll("couple", append(person(2, 1), person(3, 1)...), noon, gallery.Enrolment{Force: true}); err != nil {
+		t.Error(err)
+	}
+	// Remove forgets.
+	if err := g.Remove("bob"); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := g.Learner().Judge(person(1, 9)[8]); err != nil || v.Label != "" {
+		t.Errorf("bob is still %+v, %v", v, err)
+	}
+	if err := g.Remove("bob"); !errors.Is(err, online.ErrUnknown) {
+		t.Errorf("removing twice: %v", err)
+	}
+	if _, err := gallery.Open(save(t, g), space); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDefault(t *testing.T) {
+	t.Setenv("HOME", "/home/me")
+	for xdg, want := range map[string]string{
+		"/x": "/x/faceauth/gallery", "relative": "/home/me/.local/share/faceauth/gallery", "": "/home/me/.local/share/faceauth/gallery",
+	} {
+		t.Setenv("XDG_DATA_HOME", xdg)
+		if got, err := gallery.Default(); err != nil || got != want {
+			t.Errorf("XDG_DATA_HOME=%q: %s, %v", xdg, got, err)
+		}
+	}
+}
+
+// limit bounds the size of every file that this process writes.
+func limit(t *testing.T, bytes uint64) {
+	t.Helper()
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: bytes, Max: old.Max}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func unlimit(t *testing.T) {
+	t.Helper()
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &l); err != nil {
+		t.Fatal(err)
+	}
+	l.Cur = l.Max
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &l); err != nil {
+		t.Fatal(err)
+	}
+}
