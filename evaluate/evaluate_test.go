@@ -1,0 +1,280 @@
+package evaluate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+)
+
+var line = face.Space{ID: "line", Dim: 1, Scale: 1, Sigma: .2, Gamma: 1e-3}
+
+// at returns usable faces at places on the line.
+func at(x ...float32) []evaluate.Face {
+	faces := make([]evaluate.Face, len(x))
+	for i, x := range x {
+		faces[i] = evaluate.Face{Vector: []float32{x}, Usable: true}
+	}
+	return faces
+}
+
+// script is a method that says what it is told, and records what it is shown.
+type script struct {
+	shown    []string
+	verdicts map[float32]struct {
+		claim string
+		score float64
+	}
+	accept float64
+}
+
+func (s *script) Enroll(x []float32, name string) error {
+	s.shown = append(s.shown, fmt.Sprintf("%s=%g", name, x[0]))
+	return nil
+}
+
+func (s *script) Judge(x []float32, hold bool) (string, float64, error) {
+	s.shown = append(s.shown, fmt.Sprintf("%g%s", x[0], map[bool]string{true: "!"}[hold]))
+	v := s.verdicts[x[0]]
+	return v.claim, v.score, nil
+}
+
+func (s *script) Accepts(score float64) bool { return score >= s.accept }
+
+func (s *script) entry(hindsight bool) evaluate.Entry {
+	return evaluate.Entry{Name: "script", Hindsight: hindsight, New: func() (evaluate.Method, error) { s.shown = nil; return s, nil }}
+}
+
+func (s *script) say(x float32, claim string, score float64) {
+	if s.verdicts == nil {
+		s.verdicts = map[float32]struct {
+			claim string
+			score float64
+		}{}
+	}
+	s.verdicts[x] = struct {
+		claim string
+		score float64
+	}{claim, score}
+}
+
+// Eight streamed faces, counted by hand:
+//
+//	alice   right .9, right .6, bob .5, nobody
+//	bob     right .8, nobody
+//	eve     alice .7, nobody       (a stranger)
+func TestCounts(t *testing.T) {
+	ids := []evaluate.Identity{
+		{Name: "alice", Faces: at(0, 1, 2, 3, 4), Undetected: 2},
+		{Name: "bob", Faces: at(10, 11, 12), Undetected: 1},
+		{Name: "eve", Faces: at(20, 21)},
+	}
+	s := &script{accept: .55}
+	s.say(1, "alice", .9)
+	s.say(2, "alice", .6)
+	s.say(3, "bob", .5)
+	s.say(11, "bob", .8)
+	s.say(20, "alice", .7)
+	p := evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Order: evaluate.Sequential, Stride: 1}
+	counts, results, err := evaluate.Run(ids, p, []evaluate.Entry{s.entry(false), s.entry(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counts != (evaluate.Counts{Enrolled: 2, Known: 6, Strangers: 2, Undetected: 3}) {
+		t.Errorf("counts %+v", counts)
+	}
+	r := results[0]
+	near(t, "precision", r.Precision, 3./4) // accepted: .9 .8 .7 .6, of which .7 is eve's
+	near(t, "recall", r.Recall, 3./6)
+	near(t, "FAR", r.FAR, 1./2)
+	near(t, "recall at FAR 0", r.RecallAtFAR0, 2./6) // the threshold must lie above .7
+	near(t, "recall at FAR .001", r.RecallAtFAR001, 2./6)
+	near(t, "precision at that recall", r.PrecisionAtRecall, 3./4)
+	want := []evaluate.Point{
+		{Threshold: .9, Precision: 1, Recall: 1. / 6, FAR: 0},
+		{Threshold: .8, Precision: 1, Recall: 2. / 6, FAR: 0},
+		{Threshold: .7, Precision: 2. / 3, Recall: 2. / 6, FAR: .5},
+		{Threshold: .6, Precision: 3. / 4, Recall: 3. / 6, FAR: .5},
+		{Threshold: .5, Precision: 3. / 5, Recall: 3. / 6, FAR: .5},
+	}
+	if len(r.Curve) != len(want) {
+		t.Fatalf("curve %+v", r.Curve)
+	}
+	for i, w := range want {
+		if g := r.Curve[i]; g.Threshold != w.Threshold || math.Abs(float64(g.Precision-w.Precision)) > 1e-12 || g.Recall != w.Recall || g.FAR != w.FAR {
+			t.Errorf("point %d of the curve %+v, want %+v", i, g, w)
+		}
+	}
+	// The second is given the best threshold at the FAR of the first, .5.
+	near(t, "recall in hindsight", results[1].Recall, 3./6)
+	near(t, "precision in hindsight", results[1].Precision, 3./4)
+}
+
+func near(t *testing.T, what string, got evaluate.Rate, want float64) {
+	t.Helper()
+	if math.Abs(float64(got)-want) > 1e-12 {
+		t.Errorf("%s is %g, want %g", what, got, want)
+	}
+}
+
+// Equal scores stand or fall together: no threshold lies between them.
+func TestEqualScores(t *testing.T) {
+	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1, 2)}, {Name: "eve", Faces: at(20)}}
+	s := new(script)
+	s.say(1, "alice", .7)
+	s.say(2, "alice", .7)
+	s.say(20, "alice", .7)
+	_, results, err := evaluate.Run(ids, evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Stride: 1, Order: evaluate.Sequential}, []evaluate.Entry{s.entry(false)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := results[0]; len(r.Curve) != 1 || r.RecallAtFAR0 != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	poor := at(7)[0]
+	poor.Usable, poor.Hold = false, true
+	ids := []evaluate.Identity{
+		{Name: "alice", Faces: append([]evaluate.Face{poor}, at(0, 1, 2, 3)...)},
+		{Name: "bob", Faces: at(10, 11, 12)},
+		{Name: "eve", Faces: at(20)},
+	}
+	for _, c := range []struct {
+		p    evaluate.Protocol
+		want string
+	}{
+		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 1, Enroll: 1}, "alice=0 bob=10 7! 1 2 3 11 12 20"},
+		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 2, Enroll: 1}, "alice=0 bob=10 7! 2 11 20"},
+		{evaluate.Protocol{Order: evaluate.Interleaved, Stride: 1, Enroll: 2}, "alice=0 alice=1 bob=10 bob=11 7! 12 20 2 3"},
+	} {
+		s := new(script)
+		c.p.Strangers = []string{"eve"}
+		if _, _, err := evaluate.Run(ids, c.p, []evaluate.Entry{s.entry(false)}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(s.shown, " "); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.p, got, c.want)
+		}
+	}
+	// A shuffle is the same for the same seed, another for another, and loses nothing.
+	shuffled := func(seed uint64) []string {
+		s := new(script)
+		p := evaluate.Protocol{Order: evaluate.Shuffled, Seed: seed, Stride: 1, Enroll: 1, Strangers: []string{"eve"}}
+		if _, _, err := evaluate.Run(ids, p, []evaluate.Entry{s.entry(false)}); err != nil {
+			t.Fatal(err)
+		}
+		return s.shown
+	}
+	a, b, c := shuffled(1), shuffled(1), shuffled(2)
+	if !slices.Equal(a, b) || slices.Equal(a, c) {
+		t.Errorf("shuffles %v, %v and %v", a, b, c)
+	}
+	slices.Sort(a)
+	slices.Sort(c)
+	if !slices.Equal(a, c) {
+		t.Errorf("shuffles of other faces: %v and %v", a, c)
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1)}, {Name: "bob", Faces: at(3)}}
+	s := new(script)
+	for _, c := range []struct {
+		p    evaluate.Protocol
+		err  error
+		text string
+	}{
+		{evaluate.Protocol{Enroll: 1, Stride: 1, Strangers: []string{"eve"}}, evaluate.ErrProtocol, `"eve"`},
+		{evaluate.Protocol{Enroll: 1, Stride: 1, Strangers: []string{"alice", "bob"}}, evaluate.ErrProtocol, "nobody is left"},
+		{evaluate.Protocol{Enroll: 0, Stride: 1}, evaluate.ErrProtocol, "at least 1"},
+		{evaluate.Protocol{Enroll: 1, Stride: 0}, evaluate.ErrProtocol, "at least 1"},
+		{evaluate.Protocol{Enroll: 2, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew, "alice has 2 of 2"},
+		{evaluate.Protocol{Enroll: 1, Stride: 1}, evaluate.ErrTooFew, "bob has 1 of 1"},
+	} {
+		if _, _, err := evaluate.Run(ids, c.p, []evaluate.Entry{s.entry(false)}); !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%+v: error %v", c.p, err)
+		}
+	}
+	if _, err := evaluate.ParseOrder("backwards"); err == nil {
+		t.Error("an order that there is not")
+	}
+}
+
+// The means are over the runs, the curve over all trials together.
+func TestRunAll(t *testing.T) {
+	ids := []evaluate.Identity{
+		{Name: "alice", Faces: at(0, .1, .2, .3)},
+		{Name: "bob", Faces: at(10, 10.1, 10.2)},
+		{Name: "eve", Faces: at(.35, 30)}, // nearly alice
+	}
+	choices := evaluate.Choices([]string{"alice", "bob", "eve"}, 1)
+	p := evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}
+	var done []int
+	s, err := evaluate.RunAll(context.Background(), ids, p, choices,
+		[]evaluate.Entry{evaluate.Learner(line, online.Settings{K: 50}), evaluate.Nearest(line)}, func(i int) { done = append(done, i) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Runs != 3 || !slices.Equal(done, []int{0, 1, 2}) {
+		t.Errorf("%d runs, progress %v", s.Runs, done)
+	}
+	l := s.Methods[0]
+	// Eve is accepted as alice, and alice as eve: two strangers' faces of the 2+4+3 in three runs.
+	near(t, "FAR", l.FAR, (1./2+4./4+0)/3)
+	if s.Worst[0].FARWithout != "alice" || s.Worst[0].FAR != 1 {
+		t.Errorf("worst %+v", s.Worst[0])
+	}
+	if s.Faces.Known != 5+3+4 || s.Faces.Strangers != 2+3+4 {
+		t.Errorf("faces %+v", s.Faces)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := evaluate.RunAll(ctx, ids, p, choices, nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestChoices(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	if n := len(evaluate.Choices(names, 2)); n != 15 {
+		t.Errorf("%d choices of two of six, want 15", n)
+	}
+	if got := fmt.Sprint(evaluate.Choices(names[:3], 2)); got != "[[a b] [a c] [b c]]" {
+		t.Errorf("%s", got)
+	}
+	if got := fmt.Sprint(evaluate.Choices(names[:2], 3)); got != "[]" {
+		t.Errorf("%s", got)
+	}
+}
+
+// A rate without trials is null, so that JSON can be written at all.
+func TestNoStrangers(t *testing.T) {
+	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, .1)}}
+	s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, [][]string{nil},
+		[]evaluate.Entry{evaluate.Learner(line, online.Settings{}), evaluate.Nearest(line)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), `"far":null`) || strings.Contains(string(b), "NaN") {
+		t.Errorf("%s", b)
+	}
+	for _, m := range s.Methods {
+		if m.Recall != 1 {
+			t.Errorf("%s: recall %g", m.Name, m.Recall)
+		}
+	}
+}
