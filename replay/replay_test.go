@@ -1,0 +1,278 @@
+package replay_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/replay"
+)
+
+var line = face.Space{ID: "line", Dim: 1, Scale: 1, Sigma: .2, Gamma: 1e-3}
+
+// frames is a stream that has been made up.
+type frames []face.Frame
+
+func (s *frames) Next(ctx context.Context) (face.Frame, error) {
+	if err := ctx.Err(); err != nil {
+		return face.Frame{}, err
+	}
+	if len(*s) == 0 {
+		return face.Frame{}, io.EOF
+	}
+	f := (*s)[0]
+	*s = (*s)[1:]
+	return f, nil
+}
+
+func sample(track int, x float32) face.Sample {
+	return face.Sample{Track: track, Box: image.Rect(10, 20, 50, 70), Space: "line", Vector: []float32{x}}
+}
+
+func frame(i int, samples ...face.Sample) face.Frame {
+	return face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond, Samples: samples}
+}
+
+func learner(t testing.TB, names ...string) *online.Learner {
+	t.Helper()
+	l, err := online.New(line, online.Settings{K: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		if err := l.Label([]float32{float32(10 * i)}, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// run replays a stream and returns the log.
+func run(t testing.TB, l *online.Learner, r *replay.Report, freeze bool, s ...face.Frame) string {
+	t.Helper()
+	var b bytes.Buffer
+	log := replay.NewLog(&b)
+	stream := frames(s)
+	err := replay.Run(context.Background(), &stream, l, r, replay.Options{Freeze: freeze, Each: func(_ face.Frame, events []replay.Event) error {
+		for _, e := range events {
+			if err := log.Write(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func ExampleRun() {
+	l, err := online.New(line, online.Settings{})
+	if err != nil {
+		panic(err)
+	}
+	l.Label([]float32{0}, "alice")
+	stream := &frames{frame(0, sample(1, .1)), frame(1, sample(1, .2), sample(2, 9)), frame(2)}
+	r := replay.NewReport()
+	if err := replay.Run(context.Background(), stream, l, r, replay.Options{}); err != nil {
+		panic(err)
+	}
+	r.Summary().WriteText(os.Stdout)
+	// Output:
+	// 3 frames, 0:00.1, 3 faces
+	//   alice     2 faces   0:00.0 to 0:00.0   confidence 1.00
+	//   unknown   1 face    0:00.0 to 0:00.0   not near anybody known: 1
+}
+
+// A line says all that the issue of a face is; the same stream gives the same bytes.
+func TestLog(t *testing.T) {
+	poor := sample(4, .1)
+	poor.Reason = face.Blurred
+	none := face.Sample{Track: 5, Box: image.Rect(0, 0, 9, 9), Space: "line", Reason: face.NoVector}
+	s := []face.Frame{
+		frame(0, sample(1, .1)),
+		frame(3, sample(1, .1), sample(2, .2), sample(3, 70)),
+		frame(4, poor, none),
+	}
+	want := `{"frame":0,"time":0,"track":1,"box":[10,20,40,50],"label":"a","confidence":X,"reason":"","learned":true,"poor":false}
+{"frame":3,"time":0.12,"track":1,"box":[10,20,40,50],"label":"a","confidence":X,"reason":"","learned":true,"poor":false}
+{"frame":3,"time":0.12,"track":2,"box":[10,20,40,50],"label":"","confidence":X,"reason":"another face in this frame is a better match","learned":false,"poor":false}
+{"frame":3,"time":0.12,"track":3,"box":[10,20,40,50],"label":"","confidence":X,"reason":"not near anybody known","learned":false,"poor":false}
+{"frame":4,"time":0.16,"track":4,"box":[10,20,40,50],"label":"a","confidence":X,"reason":"blurred","learned":false,"poor":true}
+{"frame":4,"time":0.16,"track":5,"box":[0,0,9,9],"label":"","confidence":X,"reason":"no vector could be made of it","learned":false,"poor":true}
+`
+	r := replay.NewReport()
+	got := run(t, learner(t, "a", "b"), r, false, s...)
+	var masked strings.Builder
+	for _, l := range strings.SplitAfter(got, "\n") {
+		if before, after, ok := strings.Cut(l, `"confidence":`); ok {
+			l = before + `"confidence":X` + after[strings.IndexByte(after, ','):]
+		}
+		masked.WriteString(l)
+	}
+	if masked.String() != want {
+		t.Errorf("log\n%swant\n%s", masked.String(), want)
+	}
+	if again := run(t, learner(t, "a", "b"), replay.NewReport(), false, s...); again != got {
+		t.Errorf("a second time it is\n%s", again)
+	}
+	sum := r.Summary()
+	if sum.Frames != 3 || sum.Faces != 6 || sum.Unknown.Faces != 3 || sum.People[0].Faces != 3 || sum.People[0].Learned != 2 {
+		t.Errorf("summary %+v", sum)
+	}
+	if sum.Refused["blurred"] != 1 || sum.Refused["no vector could be made of it"] != 1 || sum.Reasons["not near anybody known"] != 1 {
+		t.Errorf("reasons %v and %v", sum.Reasons, sum.Refused)
+	}
+}
+
+func TestFreeze(t *testing.T) {
+	l := learner(t, "a")
+	before, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, l, replay.NewReport(), true, frame(0, sample(1, .1))); strings.Contains(got, `"learned":true`) {
+		t.Error(got)
+	}
+	if l.Graph().Len() != 1 {
+		t.Errorf("it learned: %d vertices, before %d bytes", l.Graph().Len(), len(before))
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	other := sample(1, 0)
+	other.Space = "another"
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		s    frames
+		ctx  context.Context
+		each func(face.Frame, []replay.Event) error
+		want string
+	}{
+		"another space":  {frames{frame(7, other)}, context.Background(), nil, "frame 7: face of space another"},
+		"another length": {frames{frame(7, face.Sample{Space: "line", Vector: []float32{1, 2}})}, context.Background(), nil, "another length"},
+		"no callback":    {frames{frame(0, sample(1, 0))}, context.Background(), func(face.Frame, []replay.Event) error { return broken }, "broken"},
+		"cancelled":      {frames{frame(0)}, cancelled(), nil, "canceled"},
+	} {
+		err := replay.Run(c.ctx, &c.s, learner(t, "a"), replay.NewReport(), replay.Options{Each: c.each})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func cancelled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func page(t testing.TB, r *replay.Report, m replay.Meta) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.WriteHTML(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Names, sources and warnings are words, whatever is in them, and the page asks for nothing.
+func TestPageEscapes(t *testing.T) {
+	evil := `<script>alert(1)</script>"'&`
+	r := replay.NewReport()
+	f := sample(1, 0)
+	f.JPEG = []byte{0xff, 0xd8, 0xff}
+	run(t, learner(t, evil), r, false, frame(0, f), frame(1, sample(1, .1)), frame(2, sample(1, .1)))
+	p := page(t, r, replay.Meta{Source: evil, Declared: 9, Read: 3, Damaged: 1, Settings: []replay.Setting{{Name: evil, Value: evil}}, Warnings: []string{evil}})
+	if strings.Contains(p, "<script") || strings.Contains(p, "ZgotmplZ") {
+		t.Error("a name became markup")
+	}
+	for _, outside := range []string{"http:", "https:", "src=\"/", "url(", "<link", "@import"} {
+		if strings.Contains(p, outside) {
+			t.Errorf("the page holds %q", outside)
+		}
+	}
+	for _, want := range []string{
+		"default-src &#39;none&#39;", "data:image/jpeg;base64,/9j/", "The recording declares 9 frames and gave 3: 6 are missing",
+		"1 files could not be read", "&lt;script&gt;alert(1)&lt;/script&gt;",
+	} {
+		if !strings.Contains(p, want) && !strings.Contains(p, strings.ReplaceAll(want, "&#39;", "'")) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+}
+
+func TestPageOfNothing(t *testing.T) {
+	p := page(t, replay.NewReport(), replay.Meta{Source: "empty.avi", Declared: -1})
+	if !strings.Contains(p, "No face was found.") || strings.Contains(p, "NaN") {
+		t.Error(p)
+	}
+}
+
+// A recording of a week takes no more than one of an hour.
+func TestReportBounded(t *testing.T) {
+	l := learner(t, "a", "b")
+	size := func(hours int) int {
+		r := replay.NewReport()
+		rnd := rand.New(rand.NewPCG(5, 6))
+		var s frames
+		for i := range 3000 {
+			f := sample(1, float32(10*rnd.IntN(3)))
+			f.JPEG = make([]byte, 500)
+			s = append(s, face.Frame{Index: i, Time: time.Duration(i) * time.Duration(hours) * time.Hour / 3000, Samples: []face.Sample{f}})
+		}
+		if err := replay.Run(context.Background(), &s, l, r, replay.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		sum := 0
+		for _, p := range r.Summary().People {
+			sum += p.Faces
+		}
+		if u := r.Summary().Unknown.Faces; sum+u != 3000 {
+			t.Errorf("%d faces of 3000", sum+u)
+		}
+		p := page(t, r, replay.Meta{Source: "long.avi"})
+		if n := strings.Count(p, "<img"); n > 3*8 {
+			t.Errorf("%d pictures", n)
+		}
+		return len(p)
+	}
+	hour, week := size(1), size(24*7)
+	if float64(week) > 1.5*float64(hour) {
+		t.Errorf("the page of a week has %d bytes, of an hour %d", week, hour)
+	}
+}
+
+// The writer's errors are passed on.
+func TestWriteErrors(t *testing.T) {
+	r := replay.NewReport()
+	if err := r.WriteHTML(full{}, replay.Meta{}); err == nil {
+		t.Error("WriteHTML to a full disk gave no error")
+	}
+	log := replay.NewLog(full{})
+	err := log.Write(replay.Event{})
+	if err == nil {
+		err = log.Flush()
+	}
+	if err == nil {
+		t.Error("a log on a full disk gave no error")
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, fmt.Errorf("no space left on device") }
