@@ -21,6 +21,5 @@ const (
 	Flat       Reason = "too little contrast"
 	Blurred    Reason = "blurred"
 	TurnedAway Reason = "turned away"
-	CutOff     Reason = "cut off by the edge of the picture"
 	NoVector   Reason = "no vector could be made of it"
 )

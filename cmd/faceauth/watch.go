@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -43,7 +44,7 @@ func newWatch() *cobra.Command {
 				return err
 			}
 			defer v.Close()
-			w := &watcher{c: c, json: o.json, names: g.Learner().Names(), said: map[int]string{}}
+			w := &watcher{c: c, json: o.json, names: g.Learner().Names(), said: map[int]said{}}
 			opt := pipeline.Options{Gate: preprocess.LearnGate}
 			if show {
 				if w.window, err = cv.NewWindow("faceauth"); err != nil {
@@ -89,29 +90,32 @@ type watcher struct {
 	c      *cobra.Command
 	json   bool
 	names  []string
-	said   map[int]string // what was said last of each track in view
+	said   map[int]said // of each track that was in view a moment ago
 	window *cv.Window
 	held   *cv.Image
 }
 
+// said is what was said last of a track, and the frame in which it was seen last.
+type said struct {
+	label string
+	frame int
+}
+
+// moment is longer, in frames, than the tracker waits for a face that is missed.
+const moment = 50
+
 func (w *watcher) each(f face.Frame, events []replay.Event) error {
-	now := map[int]string{}
 	for _, e := range events {
-		now[e.Track] = e.Label
-		if last, ok := w.said[e.Track]; ok && last == e.Label {
+		last, ok := w.said[e.Track]
+		w.said[e.Track] = said{e.Label, f.Index}
+		if ok && last.label == e.Label {
 			continue
 		}
 		if err := w.say(f.Time, e); err != nil {
 			return err
 		}
 	}
-	for track, label := range w.said {
-		// A face may be missed for a frame or two; the tracker keeps its number for ten.
-		if _, ok := now[track]; !ok && len(now)+len(w.said) < 64 {
-			now[track] = label
-		}
-	}
-	w.said = now
+	maps.DeleteFunc(w.said, func(_ int, s said) bool { return f.Index-s.frame > moment })
 	if w.window != nil && w.held != nil {
 		annotate(w.held, w.names, f, events)
 		open := w.window.Show(w.held)

@@ -48,9 +48,9 @@ func Find() (string, error) {
 const (
 	width, height = 640, 480
 	fps           = 15
-	still         = 24 // frames for which a still is shown
-	fading        = 8. // of these, in which it turns into the next
-	enrolled      = 2  // first stills of a person that go into their enrolment
+	still         = 24  // frames for which a still is shown
+	fading        = 16. // of these, in which it turns into the next
+	enrolled      = 2   // first stills of a person that go into their enrolment
 )
 
 // Script is what was made: where it lies, and who is to be seen in it.
@@ -85,7 +85,8 @@ func Write(ctx context.Context, dir, out string) (Script, error) {
 			if len(photos) <= enrolled {
 				return s, fmt.Errorf("making the demo's recording: %s has %d stills, want more than %d", p.folder, len(photos), enrolled)
 			}
-			first[p.name], photos = photos[:enrolled], photos[enrolled:]
+			// The recording begins with the last still of the enrolment and turns into those that follow.
+			first[p.name], photos = photos[:enrolled], photos[enrolled-1:]
 		}
 		later[p.name] = photos
 	}
