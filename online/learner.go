@@ -232,7 +232,7 @@ func (l *Learner) Warnings() []string {
 	var w []string
 	reach := l.settings.graph(l.space).EdgeRadius()
 	if safe := l.space.ImpostorRadius; safe > 0 && reach > safe {
-		w = append(w, fmt.Sprintf("edges of this graph reach %.2f, and faces of two people are met from %.2f on: "+
+		w = append(w, fmt.Sprintf("edges of this graph reach %.3g, and faces of two people are met from %.3g on: "+
 			"strangers may be accepted; use a smaller sigma or a larger gamma", reach, safe))
 	}
 	if l.graph.Shattered() {

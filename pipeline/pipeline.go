@@ -113,7 +113,7 @@ func picture(img *cv.Image, box image.Rectangle, side int) ([]byte, error) {
 	defer crop.Close()
 	size := crop.Size()
 	scale := float64(side) / float64(max(size.X, size.Y))
-	small, err := crop.Resize(image.Pt(max(1, int(scale*float64(size.X))), max(1, int(scale*float64(size.Y)))))
+	small, err := crop.Resize(image.Pt(max(1, int(scale*float64(size.X)+.5)), max(1, int(scale*float64(size.Y)+.5))))
 	if err != nil {
 		return nil, err
 	}

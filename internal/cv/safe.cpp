@@ -1,5 +1,6 @@
 #include "safe.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -51,7 +52,8 @@ void *fa_net_open(const char *path, char **err) {
 	return net;
 }
 
-void fa_net_forward(void *p, void *img, const fa_blob *in, const char **outputs, int n, fa_tensor *out, char **err) {
+void fa_net_forward(void *p, void *img, const fa_blob *in, const char **outputs, int n, fa_tensor *out,
+	long long *ns, char **err) {
 	for (int i = 0; i < n; i++)
 		out[i] = fa_tensor{};
 	guard(err, [&] {
@@ -62,12 +64,14 @@ void fa_net_forward(void *p, void *img, const fa_blob *in, const char **outputs,
 		net.setInput(cv::dnn::blobFromImage(src, in->scale, cv::Size(in->width, in->height),
 			cv::Scalar(in->mean[0], in->mean[1], in->mean[2]), in->rgb != 0, false, CV_32F));
 		std::vector<cv::Mat> results;
+		auto start = std::chrono::steady_clock::now();
 		if (n == 1 && outputs[0][0] == 0) {
 			results.push_back(net.forward());
 		} else {
 			std::vector<cv::String> names(outputs, outputs + n);
 			net.forward(results, names);
 		}
+		*ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
 		for (int i = 0; i < n; i++) {
 			cv::Mat m = results.at(i);
 			if (m.depth() != CV_32F || m.channels() != 1 || m.dims > 8)

@@ -27,7 +27,8 @@ void fa_quiet(void);
 void fa_decode(const void *data, int length, void *mat, char **err);
 
 void *fa_net_open(const char *path, char **err);
-void fa_net_forward(void *net, void *mat, const fa_blob *in, const char **outputs, int n, fa_tensor *out, char **err);
+void fa_net_forward(void *net, void *mat, const fa_blob *in, const char **outputs, int n, fa_tensor *out,
+	long long *ns, char **err);
 void fa_net_close(void *net);
 
 void *fa_capture_file(const char *url, int timeout_ms, char **err);

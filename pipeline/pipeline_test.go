@@ -1,0 +1,312 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"image"
+	"io"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+var folder string // of the recordings
+
+func TestMain(m *testing.M) {
+	var err error
+	if folder, err = os.MkdirTemp("", "pipeline"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+// makeDemo makes the demo's recordings, once.
+var makeDemo = sync.OnceValues(func() (demo.Script, error) {
+	dir, err := demo.Find()
+	if err != nil {
+		return demo.Script{}, err
+	}
+	return demo.Write(context.Background(), dir, folder)
+})
+
+func recordings(t testing.TB) demo.Script {
+	t.Helper()
+	s, err := makeDemo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// network opens the networks.
+func network(t testing.TB) (facedet.Detector, preprocess.Extractor) {
+	t.Helper()
+	dir := fixture.Models(t)
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return d, e
+}
+
+// loop plays images over and over.
+type loop struct {
+	images []*cv.Image
+	next   int
+	last   int // frames in all; 0 for ever
+}
+
+func (l *loop) Next(context.Context) (*facedet.Frame, error) {
+	if l.last > 0 && l.next == l.last {
+		return nil, io.EOF
+	}
+	img := l.images[l.next%len(l.images)].Clone()
+	l.next++
+	return &facedet.Frame{Index: l.next - 1, Image: img}, nil
+}
+
+func (l *loop) Count() facedet.Count { return facedet.Count{Declared: -1, Read: l.next} }
+func (l *loop) Close() error         { return nil }
+
+// load reads the frames of a recording into memory.
+func load(t testing.TB, path string) []*cv.Image {
+	t.Helper()
+	src, err := facedet.Open(context.Background(), path, facedet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var images []*cv.Image
+	t.Cleanup(func() {
+		for _, m := range images {
+			m.Close()
+		}
+	})
+	for {
+		f, err := src.Next(context.Background())
+		if errors.Is(err, io.EOF) {
+			return images
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		images = append(images, f.Image)
+	}
+}
+
+// A sample holds all that the stages after the seam need, and the same recording gives the same ones.
+func TestSamples(t *testing.T) {
+	s := recordings(t)
+	d, e := network(t)
+	read := func() []byte {
+		src, err := facedet.Open(context.Background(), s.Enrolment[0].Path, facedet.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Picture: 64})
+		var frames []face.Frame
+		for {
+			f, err := p.Next(context.Background())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames = append(frames, f)
+		}
+		if n := p.Count(); n.Read != len(frames) || n.Declared != n.Read {
+			t.Errorf("count %+v of %d frames", n, len(frames))
+		}
+		for _, f := range frames {
+			if len(f.Samples) != 1 {
+				t.Fatalf("frame %d has %d faces", f.Index, len(f.Samples))
+			}
+			x := f.Samples[0]
+			if x.Track != 1 || x.Reason != "" || len(x.Landmarks) != 68 || x.Space != e.Space().ID || x.Quality.Size < 60 {
+				t.Fatalf("frame %d: track %d, reason %q, %d landmarks, space %s, %d pixels", f.Index, x.Track, x.Reason, len(x.Landmarks), x.Space, x.Quality.Size)
+			}
+			if err := e.Space().Check(x.Vector); err != nil {
+				t.Fatal(err)
+			}
+			if img, err := cv.DecodeImage(x.JPEG); err != nil || max(img.Size().X, img.Size().Y) != 64 {
+				t.Fatalf("frame %d: the picture is none of 64 pixels: %v", f.Index, err)
+			} else {
+				img.Close()
+			}
+		}
+		b, err := json.Marshal(frames)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	if !bytes.Equal(read(), read()) {
+		t.Error("the same recording gave other samples")
+	}
+}
+
+// A face without landmarks, of an extractor that needs them, is a sample with the reason.
+func TestNoVector(t *testing.T) {
+	s := recordings(t)
+	_, e := network(t)
+	img := load(t, s.Enrolment[0].Path)[0]
+	blind := &blind{box: img.Bounds().Inset(100)}
+	for name, want := range map[string]string{"none": "landmarks", "on one spot": ""} {
+		if name == "on one spot" {
+			blind.landmarks = make([]face.Point, 68)
+		}
+		f, err := pipeline.New(&loop{images: []*cv.Image{img}}, blind, e, pipeline.Options{}).Next(context.Background())
+		if want != "" {
+			if !errors.Is(err, preprocess.ErrNoLandmarks) {
+				t.Errorf("%s: error %v", name, err)
+			}
+			continue
+		}
+		if err != nil || f.Samples[0].Vector != nil || f.Samples[0].Reason != face.NoVector {
+			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+	}
+}
+
+// blind is a detector that sees a face where it is told.
+type blind struct {
+	box       image.Rectangle
+	landmarks []face.Point
+}
+
+func (b *blind) Detect(*cv.Image) ([]facedet.Face, error) {
+	return []facedet.Face{{Box: b.box, Score: 1, Landmarks: b.landmarks}}, nil
+}
+
+func (b *blind) Close() error { return nil }
+
+// Every Mat of a thousand frames is closed, by all detectors and extractors, with pictures and
+// without.
+func TestMatsClosed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a thousand frames take a while")
+	}
+	if _, ok := cv.LiveMats(); !ok {
+		t.Skip("gocv counts Mats only with -tags matprofile, as in make test")
+	}
+	s := recordings(t)
+	d, e := network(t)
+	haar, err := facedet.Haar()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer haar.Close()
+	live, err := preprocess.NewLiveness(models.Default(models.Liveness), fixture.Models(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Close()
+	before, _ := cv.LiveMats()
+	play := func(d facedet.Detector, e preprocess.Extractor, frames int, o pipeline.Options) {
+		src, err := facedet.Open(context.Background(), s.Recording, facedet.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		p := pipeline.New(src, d, e, o)
+		for range frames {
+			if _, err := p.Next(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			// One for the frame that the worker of the source may hold ready.
+			if n, _ := cv.LiveMats(); n > before+1 {
+				t.Fatalf("%d live Mats, before %d", n, before)
+			}
+		}
+	}
+	play(d, e, 550, pipeline.Options{Picture: 112, Liveness: live})
+	play(d, preprocess.NewPixels(), 250, pipeline.Options{})
+	play(haar, preprocess.NewPixels(), 200, pipeline.Options{Picture: 112})
+	if n, _ := cv.LiveMats(); n != before {
+		t.Errorf("%d live Mats after 1000 frames, %d before", n, before)
+	}
+}
+
+// BenchmarkPath takes a frame of 640x480 pixels with one face from the decoded picture to the
+// verdict. The metric x-forward is its time as a multiple of the networks' own forward passes.
+func BenchmarkPath(b *testing.B) {
+	s := recordings(b)
+	d, e := network(b)
+	images := load(b, s.Enrolment[0].Path)
+	p := pipeline.New(&loop{images: images}, d, e, pipeline.Options{Gate: preprocess.LearnGate})
+	l, err := online.New(e.Space(), online.Settings{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	step := func() {
+		f, err := p.Next(context.Background())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(f.Samples) != 1 {
+			b.Fatalf("%d faces", len(f.Samples))
+		}
+		if len(l.Names()) == 0 {
+			if err := l.Label(f.Samples[0].Vector, "alice"); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, err := l.Observe(f.Samples[0].Vector); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for range 2 * len(images) { // the first forward pass of a network allocates
+		step()
+	}
+	forward := cv.ForwardTime()
+	for b.Loop() {
+		step()
+	}
+	own := cv.ForwardTime() - forward
+	b.ReportMetric(b.Elapsed().Seconds()/own.Seconds(), "x-forward")
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "frames/s")
+}
+
+// BenchmarkReplay is the same with decoding, from a recording of one or two faces.
+func BenchmarkReplay(b *testing.B) {
+	s := recordings(b)
+	d, e := network(b)
+	frames := 0
+	for b.Loop() {
+		src, err := facedet.Open(context.Background(), s.Recording, facedet.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
+		for {
+			if _, err := p.Next(context.Background()); err != nil {
+				break
+			}
+			frames++
+		}
+		src.Close()
+	}
+	b.ReportMetric(float64(frames)/b.Elapsed().Seconds(), "frames/s")
+}
