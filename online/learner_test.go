@@ -404,7 +404,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("defaults: %q", w)
 	}
 	l, _ = online.New(plane, online.Settings{Sigma: .24})
-	if w := l.Warnings(); len(w) != 1 || !strings.HasPrefix(w[0], "edges of this graph reach 1.03, and faces of two people are met from 0.90 on") {
+	if w := l.Warnings(); len(w) != 1 || !strings.HasPrefix(w[0], "edges of this graph reach 1.03, and faces of two people are met from 0.9 on") {
 		t.Errorf("near the cliff: %q", w)
 	}
 	l, _ = online.New(plane, online.Settings{K: 3, Sigma: .1})

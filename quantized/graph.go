@@ -51,6 +51,11 @@ func New(c Config) (*Graph, error) {
 		return nil, err
 	}
 	n := c.K + 2
+	store := make([]edge, n*n)
+	edges := make([][]edge, n)
+	for i := range edges {
+		edges[i] = store[i*n : i*n : (i+1)*n]
+	}
 	return &Graph{
 		c:      c,
 		x:      make([]float32, 0, n*c.Dim),
@@ -58,7 +63,7 @@ func New(c Config) (*Graph, error) {
 		label:  make([]int, 0, n),
 		source: make([][]int, 0, n),
 		dist:   make([]float64, n*n),
-		edges:  make([][]edge, 0, n),
+		edges:  edges[:0],
 	}, nil
 }
 

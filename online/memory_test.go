@@ -1,0 +1,136 @@
+package online_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+)
+
+// sphere is a space like that of an embedding.
+var sphere = face.Space{ID: "sphere", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3}
+
+// walker gives the faces of a few people, each of whom turns slowly and for ever.
+type walker struct {
+	r    *rand.Rand
+	axes [][3][]float64 // of each person: the middle, and two directions to turn in
+}
+
+func newWalker(people int) *walker {
+	w := &walker{r: rand.New(rand.NewPCG(8, 15))}
+	for range people {
+		var a [3][]float64
+		for q := range a {
+			a[q] = make([]float64, sphere.Dim)
+			for i := range a[q] {
+				a[q][i] = w.r.NormFloat64() / math.Sqrt(float64(sphere.Dim))
+			}
+		}
+		w.axes = append(w.axes, a)
+	}
+	return w
+}
+
+// at returns a face of a person, the further from the middle the larger t grows.
+func (w *walker) at(person int, t float64) []float32 {
+	a := w.axes[person]
+	x := make([]float32, sphere.Dim)
+	u, v := .8*math.Sin(t/8), .8*math.Sin(t/19)
+	var sum float64
+	for i := range x {
+		f := a[0][i] + u*a[1][i] + v*a[2][i] + .006*w.r.NormFloat64()
+		x[i] = float32(f)
+		sum += f * f
+	}
+	for i := range x {
+		x[i] /= float32(math.Sqrt(sum))
+	}
+	return x
+}
+
+// memory is what a process takes, in bytes.
+type memory struct {
+	heap     uint64 // alive on Go's heap
+	resident uint64 // of the whole process; 0 where the system does not say
+}
+
+func measure(t *testing.T) (m memory) {
+	t.Helper()
+	debug.FreeOSMemory()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	m.heap = s.HeapAlloc
+	if b, err := os.ReadFile("/proc/self/statm"); err == nil {
+		pages, err := strconv.ParseUint(strings.Fields(string(b))[1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.resident = pages * uint64(os.Getpagesize())
+	}
+	return m
+}
+
+// After ten thousand steps a learner takes no more memory than after one thousand. Asserted is the
+// heap, which is exact; the resident memory of so small a process scatters by a few per cent, for
+// reasons of the runtime, and is logged for docs/results.md.
+func TestMemoryFlat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten thousand steps take a while")
+	}
+	stroll(t) // brings the code, and what the runtime keeps for itself, into memory
+	early, late := stroll(t)
+	const mb = 1e6
+	t.Logf("after 1,000 steps heap %.2f MB, resident %.1f MB; after 10,000 steps heap %.2f MB, resident %.1f MB",
+		float64(early.heap)/mb, float64(early.resident)/mb, float64(late.heap)/mb, float64(late.resident)/mb)
+	if float64(late.heap) > 1.01*float64(early.heap) {
+		t.Errorf("the heap grew from %d to %d bytes", early.heap, late.heap)
+	}
+}
+
+// stroll shows a learner ten thousand faces and returns the memory after the first thousand and at
+// the end.
+func stroll(t *testing.T) (early, late memory) {
+	t.Helper()
+	const people = 4
+	w := newWalker(people)
+	l, err := online.New(sphere, online.Settings{K: 500})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range people {
+		for q := range 4 {
+			if err := l.Label(w.at(i, float64(q)), string(rune('a'+i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	right := 0
+	for step := range 10_000 {
+		v, err := l.Observe(w.at(step%people, float64(step/people)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Label == string(rune('a'+step%people)) {
+			right++
+		}
+		if step == 999 {
+			early = measure(t)
+		}
+	}
+	if right < 9_900 {
+		t.Errorf("%d of 10,000 verdicts are right: this is not the stream that was meant", right)
+	}
+	if n := l.Graph().Len(); n > 501 {
+		t.Errorf("%d vertices", n)
+	}
+	late = measure(t)
+	runtime.KeepAlive(l)
+	return early, late
+}

@@ -1,0 +1,124 @@
+//go:build cgo
+
+package quantized_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"path"
+	"testing"
+
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/quantized"
+)
+
+// On real faces, too, the graph must agree with the listing written out: four people, the first four
+// frames of each labelled, and two strangers. A small k makes it repartition often.
+func TestRecordingAgainstReference(t *testing.T) {
+	if testing.Short() {
+		t.Skip("real recordings take a while")
+	}
+	dir := fixture.Models(t)
+	fixture.Recordings(t, "faces/vidtimit_rot")
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	read := func(person string) [][]float32 {
+		src, err := facedet.Open(context.Background(), fixture.Recordings(t, path.Join("faces/vidtimit_rot", person)), facedet.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		p := pipeline.New(src, d, e, pipeline.Options{})
+		var faces [][]float32
+		for {
+			f, err := p.Next(context.Background())
+			if errors.Is(err, io.EOF) {
+				return faces
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(f.Samples) > 0 && f.Samples[0].Vector != nil && f.Index%2 == 0 {
+				faces = append(faces, f.Samples[0].Vector)
+			}
+		}
+	}
+	s := e.Space()
+	c := quantized.Config{
+		K: 60, Multiplier: 1.5, Dim: s.Dim, Scale: s.Scale, Kernel: graph.Heat(s.Sigma), Epsilon: .1 * s.Gamma, Gamma: s.Gamma,
+	}
+	g, err := quantized.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reference{c: c}
+	const known, labelled = 4, 4
+	var stream [][]float32
+	for i, person := range []string{"p0", "p1", "p2", "p3", "p4", "p5"} {
+		faces := read(person)
+		if i < known {
+			for _, x := range faces[:labelled] {
+				if err := g.Label(x, i); err != nil {
+					t.Fatal(err)
+				}
+				r.label(x, i)
+			}
+			faces = faces[labelled:]
+		}
+		stream = append(stream, faces...)
+	}
+	largest, outliers, repartitions := 0., 0, 0
+	var values []float64
+	for step, x := range stream {
+		radius := g.R()
+		want := r.observe(t, x, known)
+		placed := g.Place(x, false)
+		if placed != (want != nil) {
+			t.Fatalf("face %d: placed %t, reference %t", step, placed, want != nil)
+		}
+		if !placed {
+			outliers++
+			continue
+		}
+		if g.R() != radius {
+			repartitions++
+		}
+		if _, err := g.Solve(); err != nil {
+			t.Fatal(err)
+		}
+		values = g.ValuesTo(values, g.Trial())
+		first, best := 0, 0
+		for q := range want {
+			largest = max(largest, math.Abs(values[q]-want[q]))
+			if values[q] > values[first] {
+				first = q
+			}
+			if want[q] > want[best] {
+				best = q
+			}
+		}
+		if first != best {
+			t.Fatalf("face %d: class %d, reference %d", step, first, best)
+		}
+		g.Keep(first)
+	}
+	t.Logf("%d faces, %d outliers, %d repartitions, largest difference %.2g", len(stream), outliers, repartitions, largest)
+	if largest > 1e-8 || outliers == 0 || repartitions == 0 {
+		t.Errorf("largest difference %g, %d outliers, %d repartitions", largest, outliers, repartitions)
+	}
+}
