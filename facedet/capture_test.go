@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/network"
+	"github.com/faceauth/faceauth/models"
 )
 
 // device is a camera that a test commands.
@@ -193,8 +195,7 @@ func TestSuppress(t *testing.T) {
 
 // Outputs that no picture could give are errors or nothing, never a crash.
 func TestDecodeBoxes(t *testing.T) {
-	n := new(Network)
-	n.boxes.Threshold, n.boxes.NMS = .5, .4
+	n := &Network{boxes: &network.Network{Description: models.Description{Threshold: .5, NMS: .4}}}
 	size := image.Pt(100, 50)
 	nan := float32(0)
 	nan /= nan

@@ -9,41 +9,40 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
 )
 
 // Network is a detector of two neural networks: one finds boxes, the other 68 points in each.
-type Network struct {
-	boxes, points       models.Description
-	boxesNet, pointsNet *cv.Net
-}
+type Network struct{ boxes, points *network.Network }
 
 var _ Detector = (*Network)(nil)
 
-// NewNetwork opens the networks of the two descriptions, whose files lie in dir. The error wraps
-// those of [models.Description.Path].
+// NewNetwork opens the networks of the two descriptions, whose files lie in dir, and tries them once.
+// The error wraps those of [models.Description.Path], or [models.ErrShape].
 func NewNetwork(detector, landmarks models.Description, dir string) (*Network, error) {
-	n := &Network{boxes: detector, points: landmarks}
-	var err error
-	if n.boxesNet, err = open(detector, models.Detector, dir); err != nil {
-		return nil, err
-	}
-	if n.pointsNet, err = open(landmarks, models.Landmarks, dir); err != nil {
-		n.boxesNet.Close()
-		return nil, err
-	}
-	return n, nil
-}
-
-func open(d models.Description, kind models.Kind, dir string) (*cv.Net, error) {
-	if d.Kind != kind {
-		return nil, fmt.Errorf("opening detector: model %s is of kind %s, want %s", d.Name, d.Kind, kind)
-	}
-	path, err := d.Path(dir)
+	boxes, err := network.Open(detector, models.Detector, dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening detector: %w", err)
 	}
-	return cv.OpenNet(path)
+	points, err := network.Open(landmarks, models.Landmarks, dir)
+	if err != nil {
+		boxes.Close()
+		return nil, fmt.Errorf("opening detector: %w", err)
+	}
+	n := &Network{boxes, points}
+	err = boxes.Try(func(blank *cv.Image) error {
+		if _, err := n.detect(blank); err != nil {
+			return err
+		}
+		_, err := n.landmarks(blank, blank.Bounds())
+		return err
+	})
+	if err != nil {
+		n.Close()
+		return nil, fmt.Errorf("opening detector: %w", err)
+	}
+	return n, nil
 }
 
 // Detect implements [Detector]. The whole picture is scaled to the network's input. A picture not
@@ -81,7 +80,7 @@ func (n *Network) Detect(img *cv.Image) ([]Face, error) {
 }
 
 func (n *Network) detect(img *cv.Image) ([]Face, error) {
-	out, err := n.boxesNet.Forward(img, blob(n.boxes.Input), n.boxes.Outputs...)
+	out, err := n.boxes.Forward(img)
 	if err != nil {
 		return nil, fmt.Errorf("detecting faces: %w", err)
 	}
@@ -102,7 +101,8 @@ func (n *Network) detect(img *cv.Image) ([]Face, error) {
 func (n *Network) decode(out []cv.Tensor, size image.Point) ([]Face, error) {
 	boxes, scores := out[0], out[1]
 	if len(boxes.Shape) != 3 || boxes.Shape[2] != 4 || len(scores.Shape) != 3 || scores.Shape[2] != 2 || boxes.Shape[1] != scores.Shape[1] {
-		return nil, fmt.Errorf("detecting faces: model %s has outputs of shape %v and %v, want [1 N 4] and [1 N 2]", n.boxes.Name, boxes.Shape, scores.Shape)
+		return nil, fmt.Errorf("detecting faces: %w",
+			n.boxes.Unfit("its outputs have the shapes %v and %v, want [1 N 4] and [1 N 2]", boxes.Shape, scores.Shape))
 	}
 	frame := image.Rectangle{Max: size}
 	var found []Face
@@ -144,13 +144,13 @@ func (n *Network) landmarks(img *cv.Image, box image.Rectangle) ([]face.Point, e
 		return nil, err
 	}
 	defer crop.Close()
-	out, err := n.pointsNet.Forward(crop, blob(n.points.Input), n.points.Outputs...)
+	out, err := n.points.Forward(crop)
 	if err != nil {
 		return nil, fmt.Errorf("finding landmarks: %w", err)
 	}
 	x := out[0].Data
 	if len(x) != 2*68 {
-		return nil, fmt.Errorf("finding landmarks: model %s has an output of shape %v, want 68 points", n.points.Name, out[0].Shape)
+		return nil, fmt.Errorf("finding landmarks: %w", n.points.Unfit("its output has the shape %v, want 68 points", out[0].Shape))
 	}
 	points := make([]face.Point, 68)
 	for i := range points {
@@ -164,13 +164,6 @@ func (n *Network) landmarks(img *cv.Image, box image.Rectangle) ([]face.Point, e
 
 // Close implements [Detector].
 func (n *Network) Close() error {
-	n.boxesNet.Close()
-	return n.pointsNet.Close()
-}
-
-func blob(in models.Input) cv.Blob {
-	return cv.Blob{
-		Size: image.Pt(in.Width, in.Height), Scale: in.Scale, Mean: in.Mean,
-		RGB: in.Colour == "rgb", Gray: in.Colour == "gray",
-	}
+	n.boxes.Close()
+	return n.points.Close()
 }

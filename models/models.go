@@ -41,6 +41,10 @@ var (
 	ErrHash    = errors.New("model file is not the one described")
 )
 
+// ErrShape is wrapped by whatever opens a network that takes or gives something else than its
+// description says.
+var ErrShape = errors.New("model does not fit its description")
+
 // ErrDescription is wrapped by the errors of [ParseDescription].
 var ErrDescription = errors.New("unusable model description")
 

@@ -7,27 +7,52 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
 )
 
 // Embedding is a network that maps an aligned face to a point on the unit sphere. It holds the
 // network; close it.
 type Embedding struct {
-	d     models.Description
-	net   *cv.Net
+	net   *network.Network
 	space face.Space
 }
 
 var _ Extractor = (*Embedding)(nil)
 
-// NewEmbedding opens the network of a description, whose file lies in dir. The error wraps those of
-// [models.Description.Path].
+// NewEmbedding opens the network of a description, whose file lies in dir, and tries it once. The
+// error wraps those of [models.Description.Path], or [models.ErrShape].
 func NewEmbedding(d models.Description, dir string) (*Embedding, error) {
-	net, err := open(d, models.Embedding, dir)
+	net, err := open(d, models.Embedding, dir, d.Dim)
 	if err != nil {
 		return nil, err
 	}
-	return &Embedding{d, net, SpaceOf(d)}, nil
+	return &Embedding{net, SpaceOf(d)}, nil
+}
+
+// open opens a network that maps a picture to so many values.
+func open(d models.Description, kind models.Kind, dir string, values int) (*network.Network, error) {
+	net, err := network.Open(d, kind, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := net.Try(func(blank *cv.Image) error { _, err := forward(net, blank, values); return err }); err != nil {
+		net.Close()
+		return nil, err
+	}
+	return net, nil
+}
+
+// forward returns the values that the network gives for a picture.
+func forward(net *network.Network, img *cv.Image, values int) ([]float32, error) {
+	out, err := net.Forward(img)
+	if err != nil {
+		return nil, err
+	}
+	if len(out[0].Data) != values {
+		return nil, net.Unfit("its output has the shape %v, want %d values", out[0].Shape, values)
+	}
+	return out[0].Data, nil
 }
 
 // SpaceOf returns the feature space of an embedding. Its ID is made of the hash of the network:
@@ -51,25 +76,21 @@ func (e *Embedding) Extract(img *cv.Image, _ image.Rectangle, landmarks []face.P
 	}
 	to := canonical
 	for i := range to {
-		to[i][0] *= float64(e.d.Input.Width) / 112
-		to[i][1] *= float64(e.d.Input.Height) / 112
+		to[i][0] *= float64(e.net.Input.Width) / 112
+		to[i][1] *= float64(e.net.Input.Height) / 112
 	}
 	a, err := similarity(points, to)
 	if err != nil {
 		return nil, err
 	}
-	aligned, err := img.Warp(a, image.Pt(e.d.Input.Width, e.d.Input.Height))
+	aligned, err := img.Warp(a, image.Pt(e.net.Input.Width, e.net.Input.Height))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLandmarks, err)
 	}
 	defer aligned.Close()
-	out, err := e.net.Forward(aligned, blob(e.d.Input), e.d.Outputs...)
+	x, err := forward(e.net, aligned, e.space.Dim)
 	if err != nil {
 		return nil, fmt.Errorf("embedding a face: %w", err)
-	}
-	x := out[0].Data
-	if len(x) != e.space.Dim {
-		return nil, fmt.Errorf("embedding a face: model %s has an output of shape %v, want %d values", e.d.Name, out[0].Shape, e.space.Dim)
 	}
 	var sum float64
 	for _, v := range x {
@@ -77,7 +98,7 @@ func (e *Embedding) Extract(img *cv.Image, _ image.Rectangle, landmarks []face.P
 	}
 	norm := math.Sqrt(sum)
 	if norm == 0 {
-		return nil, fmt.Errorf("embedding a face: model %s gave a vector of zero length", e.d.Name)
+		return nil, fmt.Errorf("embedding a face: model %s gave a vector of zero length", e.net.Name)
 	}
 	for i := range x {
 		x[i] = float32(float64(x[i]) / norm)
@@ -87,21 +108,3 @@ func (e *Embedding) Extract(img *cv.Image, _ image.Rectangle, landmarks []face.P
 
 // Close implements [Extractor].
 func (e *Embedding) Close() error { return e.net.Close() }
-
-func open(d models.Description, kind models.Kind, dir string) (*cv.Net, error) {
-	if d.Kind != kind {
-		return nil, fmt.Errorf("model %s is of kind %s, want %s", d.Name, d.Kind, kind)
-	}
-	path, err := d.Path(dir)
-	if err != nil {
-		return nil, err
-	}
-	return cv.OpenNet(path)
-}
-
-func blob(in models.Input) cv.Blob {
-	return cv.Blob{
-		Size: image.Pt(in.Width, in.Height), Scale: in.Scale, Mean: in.Mean,
-		RGB: in.Colour == "rgb", Gray: in.Colour == "gray",
-	}
-}

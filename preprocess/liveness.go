@@ -6,40 +6,35 @@ import (
 	"math"
 
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
 )
 
 // Liveness is a network that tells a face from a picture of one, by the face and its surroundings in
 // a single frame. Its score is one piece of evidence, not a gate: it is low on some real recordings
 // in poor light.
-type Liveness struct {
-	d   models.Description
-	net *cv.Net
-}
+type Liveness struct{ net *network.Network }
 
-// NewLiveness opens the network of a description, whose file lies in dir.
+// NewLiveness opens the network of a description, whose file lies in dir, and tries it once. The
+// error wraps those of [models.Description.Path], or [models.ErrShape].
 func NewLiveness(d models.Description, dir string) (*Liveness, error) {
-	net, err := open(d, models.Liveness, dir)
+	net, err := open(d, models.Liveness, dir, 3)
 	if err != nil {
 		return nil, err
 	}
-	return &Liveness{d, net}, nil
+	return &Liveness{net}, nil
 }
 
 // Score returns the probability in [0,1] that the face in the box is live.
 func (l *Liveness) Score(img *cv.Image, box image.Rectangle) (float32, error) {
-	crop, err := img.Crop(surroundings(box, l.d.BoxScale, img.Size()))
+	crop, err := img.Crop(surroundings(box, l.net.BoxScale, img.Size()))
 	if err != nil {
 		return 0, err
 	}
 	defer crop.Close()
-	out, err := l.net.Forward(crop, blob(l.d.Input), l.d.Outputs...)
+	x, err := forward(l.net, crop, 3)
 	if err != nil {
 		return 0, fmt.Errorf("scoring liveness: %w", err)
-	}
-	x := out[0].Data
-	if len(x) != 3 {
-		return 0, fmt.Errorf("scoring liveness: model %s has an output of shape %v, want 3 values", l.d.Name, out[0].Shape)
 	}
 	top := max(x[0], x[1], x[2])
 	var sum float64
