@@ -30,6 +30,10 @@ type Space struct {
 	// ImpostorRadius is the distance below which faces of two people begin to be met. A graph
 	// whose edges reach further joins people up; 0 when it was not measured.
 	ImpostorRadius float64 `json:"impostor_radius,omitempty"`
+
+	// GenuineRadius is the distance beyond which two faces of one person are hardly ever met; 0 where
+	// the space cannot tell people apart by two faces alone.
+	GenuineRadius float64 `json:"genuine_radius,omitempty"`
 }
 
 // Check returns nil when v is a vector of the space, and otherwise an error that says what is

@@ -105,11 +105,14 @@ func parse(data []byte) (*Gallery, error) {
 	if len(data) < len(magic) || string(data[:len(magic)]) != magic {
 		return nil, ErrNotGallery
 	}
+	// Another version may have another header, so this comes first.
+	if len(data) >= len(magic)+4 {
+		if v := binary.BigEndian.Uint32(data[len(magic):]); v != version {
+			return nil, fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, v, version)
+		}
+	}
 	if len(data) < header+sha256.Size {
 		return nil, fmt.Errorf("%w: it is cut off", ErrDamaged)
-	}
-	if v := binary.BigEndian.Uint32(data[len(magic):]); v != version {
-		return nil, fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, v, version)
 	}
 	length := binary.BigEndian.Uint64(data[len(magic)+4:])
 	switch have := uint64(len(data) - header - sha256.Size); {

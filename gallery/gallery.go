@@ -114,7 +114,7 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 	if err != nil {
 		return "", fmt.Errorf("enrolling %s: %w", name, err)
 	}
-	if p != nil && !how.Force && likeness[name] == 0 {
+	if p != nil && !how.Force && g.Space().GenuineRadius > 0 && likeness[name] == 0 {
 		return "", fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
 	}
 	for other, n := range likeness {
@@ -141,21 +141,17 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 	return resembles, nil
 }
 
-// slack is how many times the distance at which faces of two people begin to be met a face of the
-// same person may be away: pictures of one person taken years apart are.
-const slack = 1.4
-
 // onePerson reports whether each face is near some other one.
 func (g *Gallery) onePerson(faces [][]float32) bool {
 	space := g.Space()
-	if space.ImpostorRadius == 0 {
+	if space.GenuineRadius == 0 {
 		return true
 	}
 	d := graph.Distances(faces, space.Scale)
 	for i := range faces {
 		alone := len(faces) > 1
 		for j := range faces {
-			alone = alone && (i == j || d.At(i, j) > slack*space.ImpostorRadius)
+			alone = alone && (i == j || d.At(i, j) > space.GenuineRadius)
 		}
 		if alone {
 			return false

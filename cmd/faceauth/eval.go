@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -82,6 +83,10 @@ func (o *options) eval(c *cobra.Command, dir string, p evaluate.Protocol, choose
 	var names []string
 	for _, path := range paths {
 		id, err := o.identity(c, v, path)
+		if errors.Is(err, facedet.ErrNotVideo) && !slices.Contains(videoExtensions, strings.ToLower(filepath.Ext(path))) {
+			warn(c, path+" is neither a recording nor a folder of images, and is passed over")
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -95,6 +100,9 @@ func (o *options) eval(c *cobra.Command, dir string, p evaluate.Protocol, choose
 		if choices = evaluate.Choices(names, choose); len(choices) == 0 || choose >= len(names) {
 			return fail(badUsage, fmt.Errorf("--choose-strangers %d of %s leaves nobody to enrol", choose, count(len(names), "identity")))
 		}
+	}
+	if len(ids) == 0 {
+		return fail(badSource, fmt.Errorf("%s holds neither folders of images nor videos", dir))
 	}
 	bar := newProgress(len(choices), "evaluating")
 	s, err := evaluate.RunAll(c.Context(), ids, p, choices,
@@ -124,6 +132,10 @@ func (o *options) eval(c *cobra.Command, dir string, p evaluate.Protocol, choose
 	}
 	return printEval(c.OutOrStdout(), names, p, choose, s)
 }
+
+// A file with one of these endings is meant to be a recording: one that cannot be read is an error,
+// and not a note that somebody left beside the recordings.
+var videoExtensions = []string{".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv", ".flv", ".ts", ".3gp", ".mjpeg", ".mjpg"}
 
 // identities returns the folders and videos in dir, in natural order.
 func identities(dir string) ([]string, error) {
@@ -185,7 +197,8 @@ func (o *options) identity(c *cobra.Command, v *vision, path string) (evaluate.I
 }
 
 func printEval(w io.Writer, names []string, p evaluate.Protocol, choose int, s evaluate.Summary) error {
-	fmt.Fprintf(w, "%s, %s labelled each, %s order", count(len(names), "person"), count(p.Enroll, "face"), p.Order)
+	away := max(choose, len(p.Strangers))
+	fmt.Fprintf(w, "%d of %d people enrolled with %s each, %s order", len(names)-away, len(names), count(p.Enroll, "face"), p.Order)
 	if p.Stride > 1 {
 		fmt.Fprintf(w, ", every %dth face", p.Stride)
 	}
@@ -202,7 +215,7 @@ func printEval(w io.Writer, names []string, p evaluate.Protocol, choose int, s e
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "method\tprecision\trecall\tFAR\trecall at FAR 0\tat FAR .001\tprecision at the learner's recall\tms a face\t")
 	for _, m := range s.Methods {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.3f\t\n", m.Name, figure(m.Precision), figure(m.Recall), figure(m.FAR),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.3f\t\n", m.Name, figure(m.Precision), figure(m.Recall), share(m.FAR, math.Ceil),
 			figure(m.RecallAtFAR0), figure(m.RecallAtFAR001), figure(m.PrecisionAtRecall), m.MSPerStep)
 	}
 	if err := t.Flush(); err != nil {
@@ -211,17 +224,20 @@ func printEval(w io.Writer, names []string, p evaluate.Protocol, choose int, s e
 	for _, m := range s.Worst {
 		fmt.Fprintf(w, "%s: least recall %s (strangers %s)", m.Name, figure(m.Recall), m.RecallWithout)
 		if m.FARWithout != "" {
-			fmt.Fprintf(w, ", largest FAR %s (strangers %s)", figure(m.FAR), m.FARWithout)
+			fmt.Fprintf(w, ", largest FAR %s (strangers %s)", share(m.FAR, math.Ceil), m.FARWithout)
 		}
 		fmt.Fprintln(w)
 	}
 	return nil
 }
 
-// figure writes a rate with four places, rounded down: nothing is made to look better.
-func figure(r evaluate.Rate) string {
+// figure writes a rate with four places, rounded down.
+func figure(r evaluate.Rate) string { return share(r, math.Floor) }
+
+// share writes a rate with four places. Nothing is rounded so that it looks better.
+func share(r evaluate.Rate, round func(float64) float64) string {
 	if math.IsNaN(float64(r)) {
 		return "-"
 	}
-	return fmt.Sprintf("%.4f", math.Floor(float64(r)*1e4)/1e4)
+	return fmt.Sprintf("%.4f", round(float64(r)*1e4)/1e4)
 }

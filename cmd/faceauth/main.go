@@ -82,12 +82,17 @@ func newRoot() *cobra.Command {
 			"refuses strangers, and stays within fixed memory and time for ever.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail(badUsage, err) })
 	root.AddCommand(newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newModels(), newDemo(), newDoctor())
-	for _, c := range root.Commands() {
-		usage(c)
-	}
+	usage(root)
 	return root
 }
 
@@ -96,7 +101,7 @@ func usage(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return fail(badUsage, fmt.Errorf("%w; see faceauth %s --help", err, c.Name()))
+				return fail(badUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 			}
 			return nil
 		}

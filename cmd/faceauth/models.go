@@ -53,12 +53,18 @@ func newModels() *cobra.Command {
 	}, &cobra.Command{
 		Use: "verify", Short: "compare the files with the hashes that they should have", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			broken := 0
 			for _, d := range models.Builtin() {
 				path, err := d.Path(dir)
 				if err != nil {
-					return fail(badModel, err)
+					broken++
+					fmt.Fprintln(c.OutOrStdout(), err)
+					continue
 				}
 				fmt.Fprintf(c.OutOrStdout(), "%s: as it should be\n", path)
+			}
+			if broken > 0 {
+				return fail(badModel, fmt.Errorf("%s cannot be used; run: faceauth models install", count(broken, "model")))
 			}
 			return nil
 		},
