@@ -45,7 +45,7 @@ func Install(ctx context.Context, dir string, report func(string)) error {
 		return fmt.Errorf("installing models: %w", err)
 	}
 	defer os.RemoveAll(tmp)
-	cmd := exec.CommandContext(ctx, npm, "pack", "--silent", packageName+"@"+packageVersion)
+	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", packageName+"@"+packageVersion)
 	cmd.Dir = tmp
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("installing models: npm pack %s@%s failed (%w); is there a network? npm said: %s",
