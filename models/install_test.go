@@ -121,12 +121,12 @@ func TestInstallByNpm(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "apt-get install npm") {
 		t.Errorf("without npm: %v", err)
 	}
-	script := "#!/bin/sh\necho npm notice >&2\necho 'npm error network is unreachable' >&2\nexit 1\n"
+	script := "#!/bin/sh\necho 'npm ERR! code ENETUNREACH' >&2\necho 'npm ERR! network is unreachable' >&2\necho 'npm ERR!     /root/.npm/_logs/x.log' >&2\nexit 1\n"
 	if err := os.WriteFile(filepath.Join(bin, "npm"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	err = Install(context.Background(), t.TempDir(), nil)
-	if err == nil || !strings.Contains(err.Error(), "is there a network?") || !strings.Contains(err.Error(), "network is unreachable") {
+	if err == nil || !strings.Contains(err.Error(), "is there a network?") || !strings.HasSuffix(err.Error(), "npm said: code ENETUNREACH; network is unreachable") {
 		t.Errorf("without a network: %v", err)
 	}
 }
