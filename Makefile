@@ -38,7 +38,7 @@ lint:
 	go tool staticcheck ./...
 
 bench: models
-	go test -run '^$$' -bench . -benchmem ./quantized ./online ./pipeline
+	go test -run '^$$' -bench . -benchmem ./online ./pipeline
 
 clean:
 	rm -rf bin faceauth-demo faceauth-report

@@ -208,6 +208,23 @@ func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, 
 	return g, nil
 }
 
+// recogniser opens the gallery, which lies at path, and what finds faces for it. Keep and freeze are the
+// flags --learn and --freeze.
+func (o *options) recogniser(c *cobra.Command, keep, freeze bool) (g *gallery.Gallery, path string, v *vision, err error) {
+	if keep && freeze {
+		return nil, "", nil, fail(badUsage, errors.New("--learn and --freeze contradict each other"))
+	}
+	if path, err = o.galleryPath(); err != nil {
+		return nil, path, nil, err
+	}
+	if g, err = o.openGallery(c, path); err != nil {
+		return nil, path, nil, err
+	}
+	space := g.Space()
+	v, err = o.open(&space, func(s string) { warn(c, s) })
+	return g, path, v, err
+}
+
 // source opens a source with the exit code that its errors have.
 func (o *options) source(c *cobra.Command, name string) (facedet.Source, error) {
 	if o.timeout <= 0 {

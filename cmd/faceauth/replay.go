@@ -31,19 +31,7 @@ func newReplay() *cobra.Command {
 		Example: "  faceauth replay hall.mp4 --out hall-report --video",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if keep && p.freeze {
-				return fail(badUsage, fmt.Errorf("--learn and --freeze contradict each other"))
-			}
-			path, err := o.galleryPath()
-			if err != nil {
-				return err
-			}
-			g, err := o.openGallery(c, path)
-			if err != nil {
-				return err
-			}
-			space := g.Space()
-			v, err := o.open(&space, func(s string) { warn(c, s) })
+			g, path, v, err := o.recogniser(c, keep, p.freeze)
 			if err != nil {
 				return err
 			}

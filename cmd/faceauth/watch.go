@@ -27,19 +27,7 @@ func newWatch() *cobra.Command {
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if keep && freeze {
-				return fail(badUsage, fmt.Errorf("--learn and --freeze contradict each other"))
-			}
-			path, err := o.galleryPath()
-			if err != nil {
-				return err
-			}
-			g, err := o.openGallery(c, path)
-			if err != nil {
-				return err
-			}
-			space := g.Space()
-			v, err := o.open(&space, func(s string) { warn(c, s) })
+			g, path, v, err := o.recogniser(c, keep, freeze)
 			if err != nil {
 				return err
 			}
