@@ -16,7 +16,7 @@ import (
 var (
 	ErrName    = errors.New("unusable name")
 	ErrUnknown = errors.New("nobody of that name")
-	ErrFull    = errors.New("too many labelled faces for k")
+	ErrFull    = quantized.ErrFull
 )
 
 // Learner recognises the people it was shown and learns from the faces that it sees.
@@ -45,7 +45,7 @@ func New(space face.Space, s Settings) (*Learner, error) {
 	}
 	g, err := quantized.New(s.graph(space))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+		return nil, err
 	}
 	return &Learner{space: space, settings: s, graph: g}, nil
 }
@@ -62,11 +62,8 @@ func (l *Learner) Configure(s Settings) error {
 		return err
 	}
 	g, err := quantized.Restore(s.graph(l.space), l.graph.State())
-	switch {
-	case errors.Is(err, quantized.ErrFull):
-		return fmt.Errorf("%w: %w", ErrFull, err)
-	case err != nil:
-		return fmt.Errorf("%w: %w", ErrSettings, err)
+	if err != nil {
+		return err
 	}
 	l.settings, l.graph = s, g
 	return nil
@@ -103,7 +100,7 @@ func (l *Learner) Label(x []float32, name string) error {
 		class = len(l.names)
 	}
 	if err := l.graph.Label(x, class); err != nil {
-		return fmt.Errorf("%w: %w", ErrFull, err)
+		return err
 	}
 	if class == len(l.names) {
 		l.names = append(l.names, name)
@@ -250,7 +247,7 @@ func CheckName(name string) error {
 	case n == 0:
 		what = "it is empty"
 	case n > 100:
-		what = fmt.Sprintf("it has %d characters; use at most 100", n)
+		return fmt.Errorf("%w: it has %d characters; use at most 100", ErrName, n)
 	case !utf8.ValidString(name):
 		what = "it is not UTF-8"
 	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):

@@ -1,7 +1,6 @@
 package online
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/faceauth/faceauth/face"
@@ -11,7 +10,7 @@ import (
 
 // ErrSettings is wrapped by the errors of [New] and [Learner.Configure]; they say which setting
 // cannot be used.
-var ErrSettings = errors.New("unusable setting")
+var ErrSettings = quantized.ErrConfig
 
 // Settings of a learner. The zero value of each field stands for its default.
 type Settings struct {

@@ -10,8 +10,8 @@ import (
 
 // Errors that [New], [Graph.Label] and [Restore] wrap.
 var (
-	ErrConfig  = errors.New("quantized: unusable setting")
-	ErrFull    = errors.New("quantized: as many labelled points as vertices")
+	ErrConfig  = errors.New("unusable setting")
+	ErrFull    = errors.New("too many labelled points for k")
 	ErrInvalid = errors.New("quantized: state that no graph can have")
 )
 

@@ -337,17 +337,17 @@ func TestNewErrors(t *testing.T) {
 		change func(*quantized.Config)
 		want   string
 	}{
-		{func(c *quantized.Config) { c.K = 1 }, "quantized: unusable setting: k is 1, but must be at least 2"},
-		{func(c *quantized.Config) { c.K = -5 }, "quantized: unusable setting: k is -5, but must be at least 2"},
-		{func(c *quantized.Config) { c.K = math.MaxInt }, "quantized: unusable setting: 9223372036854775807 vertices of 2 values need too much memory; use a smaller k"},
-		{func(c *quantized.Config) { c.K = 1 << 20 }, "quantized: unusable setting: 1048576 vertices of 2 values need too much memory; use a smaller k"},
-		{func(c *quantized.Config) { c.Dim = 0 }, "quantized: unusable setting: dimension is 0, but must be at least 1"},
-		{func(c *quantized.Config) { c.Multiplier = 1 }, "quantized: unusable setting: multiplier is 1, but must lie between 1.05 and 1000"},
-		{func(c *quantized.Config) { c.Multiplier = math.NaN() }, "quantized: unusable setting: multiplier is NaN, but must lie between 1.05 and 1000"},
-		{func(c *quantized.Config) { c.Scale = math.Inf(1) }, "quantized: unusable setting: scale is +Inf, but must be positive and of ordinary size"},
-		{func(c *quantized.Config) { c.Kernel.Denominator = 0 }, "quantized: unusable setting: kernel denominator is 0, but must be positive"},
-		{func(c *quantized.Config) { c.Epsilon = 1 }, "quantized: unusable setting: epsilon is 1, but must lie between 0 and 1"},
-		{func(c *quantized.Config) { c.Gamma = math.NaN() }, "quantized: unusable setting: gamma is NaN, but must be positive"},
+		{func(c *quantized.Config) { c.K = 1 }, "unusable setting: k is 1, but must be at least 2"},
+		{func(c *quantized.Config) { c.K = -5 }, "unusable setting: k is -5, but must be at least 2"},
+		{func(c *quantized.Config) { c.K = math.MaxInt }, "unusable setting: 9223372036854775807 vertices of 2 values need too much memory; use a smaller k"},
+		{func(c *quantized.Config) { c.K = 1 << 20 }, "unusable setting: 1048576 vertices of 2 values need too much memory; use a smaller k"},
+		{func(c *quantized.Config) { c.Dim = 0 }, "unusable setting: dimension is 0, but must be at least 1"},
+		{func(c *quantized.Config) { c.Multiplier = 1 }, "unusable setting: multiplier is 1, but must lie between 1.05 and 1000"},
+		{func(c *quantized.Config) { c.Multiplier = math.NaN() }, "unusable setting: multiplier is NaN, but must lie between 1.05 and 1000"},
+		{func(c *quantized.Config) { c.Scale = math.Inf(1) }, "unusable setting: scale is +Inf, but must be positive and of ordinary size"},
+		{func(c *quantized.Config) { c.Kernel.Denominator = 0 }, "unusable setting: kernel denominator is 0, but must be positive"},
+		{func(c *quantized.Config) { c.Epsilon = 1 }, "unusable setting: epsilon is 1, but must lie between 0 and 1"},
+		{func(c *quantized.Config) { c.Gamma = math.NaN() }, "unusable setting: gamma is NaN, but must be positive"},
 	} {
 		c := config(10, 2)
 		tt.change(&c)
@@ -370,7 +370,7 @@ func TestLabelFull(t *testing.T) {
 	}
 	before := fmt.Sprint(g.State())
 	err := g.Label([]float32{2}, 0)
-	if want := "quantized: as many labelled points as vertices: this would be number 3 and k is 3; use a larger k"; err == nil || err.Error() != want {
+	if want := "too many labelled points for k: this would be number 3 and k is 3; use a larger k"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if !bytes.Equal([]byte(before), []byte(fmt.Sprint(g.State()))) {

@@ -1,0 +1,41 @@
+package face_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/face"
+)
+
+func TestCheck(t *testing.T) {
+	unit := face.Space{ID: "unit", Dim: 2, Scale: 1, Unit: true}
+	free := face.Space{ID: "free", Dim: 2, Scale: 1}
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+	for _, c := range []struct {
+		name string
+		s    face.Space
+		v    []float32
+		err  error
+		text string
+	}{
+		{"unit", unit, []float32{.6, .8}, nil, ""},
+		{"nearly unit", unit, []float32{.6, .8003}, nil, ""},
+		{"any", free, []float32{3, -4}, nil, ""},
+		{"zero", free, []float32{0, 0}, nil, ""},
+		{"nil", free, nil, face.ErrDimension, "0 values, want 2"},
+		{"short", unit, []float32{1}, face.ErrDimension, "1 values, want 2"},
+		{"long", unit, []float32{1, 0, 0}, face.ErrDimension, "3 values, want 2"},
+		{"not a number", free, []float32{0, nan}, face.ErrNotFinite, "value 2 of 2"},
+		{"infinite", unit, []float32{inf, 0}, face.ErrNotFinite, "value 1 of 2"},
+		{"no direction", unit, []float32{0, 0}, face.ErrZeroNorm, "space unit"},
+		{"too long", unit, []float32{3, 4}, face.ErrNotUnit, "norm 5"},
+		{"overflowing", unit, []float32{math.MaxFloat32, math.MaxFloat32}, face.ErrNotUnit, "norm"},
+	} {
+		err := c.s.Check(c.v)
+		if !errors.Is(err, c.err) || (err != nil && !strings.Contains(err.Error(), c.text)) {
+			t.Errorf("%s: error %v, want %v with %q", c.name, err, c.err, c.text)
+		}
+	}
+}

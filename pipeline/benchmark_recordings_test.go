@@ -1,0 +1,67 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// What docs/results.md and the README say of vidtimit_rot holds: with the default settings, over all
+// choices of two strangers, the learner recognises the people, accepts no stranger, and leaves the
+// nearest labelled face behind.
+func TestMainBenchmark(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the recordings take a while")
+	}
+	d, e := network(t)
+	var ids []evaluate.Identity
+	var names []string
+	for i := range 6 {
+		id := evaluate.Identity{Name: fmt.Sprintf("p%d", i)}
+		src, err := facedet.Open(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot/"+id.Name), facedet.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate})
+		for {
+			f, err := p.Next(context.Background())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(f.Samples) == 0 {
+				id.Undetected++
+				continue
+			}
+			s := f.Samples[0]
+			id.Faces = append(id.Faces, evaluate.Face{
+				Vector: s.Vector, Usable: preprocess.EnrolGate.Check(s.Quality) == "", Hold: s.Reason != "",
+			})
+		}
+		ids, names = append(ids, id), append(names, id.Name)
+	}
+	for _, order := range []evaluate.Order{evaluate.Sequential, evaluate.Interleaved} {
+		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: 4, Order: order, Stride: 1}, evaluate.Choices(names, 2),
+			[]evaluate.Entry{evaluate.Learner(e.Space(), online.Settings{}), evaluate.Nearest(e.Space())}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		learner, nearest := s.Methods[0], s.Methods[1]
+		t.Logf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f, FAR %.4f", order, learner.Recall, learner.FAR, nearest.Recall, nearest.FAR)
+		if learner.Recall < .99 || learner.FAR > .001 || learner.Recall < nearest.Recall+.10 {
+			t.Errorf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f", order, learner.Recall, learner.FAR, nearest.Recall)
+		}
+	}
+}
