@@ -113,11 +113,19 @@ func (l *Learner) Label(x []float32, name string) error {
 //
 // The error is that of [face.Space.Check] where x is no vector of the space; l has then not changed.
 func (l *Learner) Observe(x []float32) (Verdict, error) {
-	v, err := l.ObserveFrame([]Observation{{Vector: x}})
-	if err != nil {
+	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	return v[0], nil
+	return l.observe(x, true)
+}
+
+// observe judges one face and counts it.
+func (l *Learner) observe(x []float32, learn bool) (Verdict, error) {
+	v, err := l.step(x, learn)
+	if err == nil {
+		l.count(v)
+	}
+	return v, err
 }
 
 // Observation is one face in a frame.
@@ -140,12 +148,11 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	}
 	verdicts := make([]Verdict, len(faces))
 	if len(faces) == 1 {
-		v, err := l.step(faces[0].Vector, !faces[0].Hold)
+		v, err := l.observe(faces[0].Vector, !faces[0].Hold)
 		if err != nil {
 			return nil, err
 		}
 		verdicts[0] = v
-		l.count(v)
 		return verdicts, nil
 	}
 	// Judge each by itself against the graph as it is, settle the claims, then learn the winners.

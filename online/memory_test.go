@@ -19,18 +19,19 @@ var sphere = face.Space{ID: "sphere", Dim: 512, Scale: 1, Unit: true, Sigma: .2,
 
 // walker gives the faces of a few people, each of whom turns slowly and for ever.
 type walker struct {
+	dim  int
 	r    *rand.Rand
-	axes [][3][]float64 // of each person: the middle, and two directions to turn in
+	axes [][5][]float64 // of each person: the middle, and four directions to turn in
 }
 
-func newWalker(people int) *walker {
-	w := &walker{r: rand.New(rand.NewPCG(8, 15))}
+func newWalker(people, dim int) *walker {
+	w := &walker{dim: dim, r: rand.New(rand.NewPCG(8, 15))}
 	for range people {
-		var a [3][]float64
+		var a [5][]float64
 		for q := range a {
-			a[q] = make([]float64, sphere.Dim)
+			a[q] = make([]float64, dim)
 			for i := range a[q] {
-				a[q][i] = w.r.NormFloat64() / math.Sqrt(float64(sphere.Dim))
+				a[q][i] = w.r.NormFloat64() / math.Sqrt(float64(dim))
 			}
 		}
 		w.axes = append(w.axes, a)
@@ -41,11 +42,18 @@ func newWalker(people int) *walker {
 // at returns a face of a person, the further from the middle the larger t grows.
 func (w *walker) at(person int, t float64) []float32 {
 	a := w.axes[person]
-	x := make([]float32, sphere.Dim)
-	u, v := .8*math.Sin(t/8), .8*math.Sin(t/19)
+	x := make([]float32, w.dim)
+	var turn [5]float64
+	turn[0] = 1
+	for q, period := range []float64{8, 19, 31, 43} {
+		turn[q+1] = .55 * math.Sin(t/period)
+	}
 	var sum float64
 	for i := range x {
-		f := a[0][i] + u*a[1][i] + v*a[2][i] + .006*w.r.NormFloat64()
+		f := .14 / math.Sqrt(float64(w.dim)) * w.r.NormFloat64()
+		for q := range a {
+			f += turn[q] * a[q][i]
+		}
 		x[i] = float32(f)
 		sum += f * f
 	}
@@ -99,7 +107,7 @@ func TestMemoryFlat(t *testing.T) {
 func stroll(t *testing.T) (early, late memory) {
 	t.Helper()
 	const people = 4
-	w := newWalker(people)
+	w := newWalker(people, sphere.Dim)
 	l, err := online.New(sphere, online.Settings{K: 500})
 	if err != nil {
 		t.Fatal(err)

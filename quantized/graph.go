@@ -2,7 +2,6 @@ package quantized
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/faceauth/faceauth/graph"
@@ -16,17 +15,22 @@ type Graph struct {
 
 	// Vertices in the order in which they came, as parallel arrays. Their capacity is reserved once,
 	// for k+1 vertices and one on trial.
-	x      []float32   // n x Dim coordinates
-	v      []float64   // multiplicities, whole numbers
-	label  []int       // class of a labelled vertex, else unlabelled
-	source [][]int     // classes through which the points of an unlabelled vertex were learned, sorted
-	dist   []float64   // stride x stride, symmetric: repartitions work on these
-	edges  [][]edge    // neighbours with a weight of at least epsilon
-	l      [][]float64 // harmonic solution, a row for each class
+	x       []float32   // n x Dim coordinates
+	squares []float64   // their squared norms
+	v       []float64   // multiplicities, whole numbers
+	label   []int       // class of a labelled vertex, else unlabelled
+	source  [][]int     // classes through which the points of an unlabelled vertex were learned, sorted
+	dist    []float64   // stride x stride, symmetric, or unmeasured: repartitions work on these
+	edges   [][]edge    // neighbours with a weight of at least epsilon
+	l       [][]float64 // harmonic solution, a row for each class
+	stale   bool        // more than the point on trial has changed since l was solved for
 
-	trial  trial
-	d      []float64 // of the point at hand to every vertex
-	solver solver
+	trial    trial
+	reach    float64   // edge radius
+	d        []float64 // of the point at hand to every vertex
+	products []float32 // of the point at hand with every vertex
+	square   float64   // squared norm of the point at hand
+	solver   solver
 }
 
 // An edge leads to vertex to with compact weight w.
@@ -42,6 +46,8 @@ type trial struct {
 	on     bool
 	vertex int
 	merged bool
+	solved bool
+	stale  bool        // as of before the trial
 	before [][]float64 // solution before the trial
 }
 
@@ -56,14 +62,20 @@ func New(c Config) (*Graph, error) {
 	for i := range edges {
 		edges[i] = store[i*n : i*n : (i+1)*n]
 	}
+	source := make([][]int, n)
+	for i := range source {
+		source[i] = make([]int, 0, 2)
+	}
 	return &Graph{
-		c:      c,
-		x:      make([]float32, 0, n*c.Dim),
-		v:      make([]float64, 0, n),
-		label:  make([]int, 0, n),
-		source: make([][]int, 0, n),
-		dist:   make([]float64, n*n),
-		edges:  edges[:0],
+		c:       c,
+		x:       make([]float32, 0, n*c.Dim),
+		squares: make([]float64, 0, n),
+		v:       make([]float64, 0, n),
+		label:   make([]int, 0, n),
+		source:  source[:0],
+		dist:    make([]float64, n*n),
+		edges:   edges[:0],
+		reach:   c.EdgeRadius(),
 	}, nil
 }
 
@@ -119,7 +131,8 @@ func (g *Graph) Class(i int) (class int, ok bool) {
 	return max(g.label[i], 0), g.label[i] != unlabelled
 }
 
-// Distance returns the stored distance between vertices i and j.
+// Distance returns the stored distance between vertices i and j, or +Inf where it exceeds the edge
+// radius and no repartition has needed it.
 func (g *Graph) Distance(i, j int) float64 { return g.dist[i*g.stride()+j] }
 
 func (g *Graph) stride() int { return g.c.K + 2 }
@@ -142,6 +155,7 @@ func (g *Graph) Label(x []float32, class int) error {
 		g.l = append(g.l, make([]float64, g.Len(), g.stride()))
 	}
 	g.add(x, g.distances(x), class)
+	g.stale = true
 	return nil
 }
 
@@ -165,8 +179,11 @@ func (g *Graph) Place(x []float32, look bool) bool {
 			return false // all that it was near to would be merged away
 		}
 		g.apply(p)
+		if g.r > g.reach {
+			d = g.distances(x) // R now takes in what was too far to be measured
+		}
 	}
-	g.trial.on = true
+	g.trial.on, g.trial.solved, g.trial.stale = true, false, g.stale
 	g.trial.before = resized(g.trial.before, len(g.l))
 	for c := range g.l {
 		g.trial.before[c] = append(g.trial.before[c][:0], g.l[c]...)
@@ -175,6 +192,8 @@ func (g *Graph) Place(x []float32, look bool) bool {
 	g.trial.merged = g.trial.vertex >= 0
 	if g.trial.merged {
 		g.v[g.trial.vertex]++
+		// A labelled vertex that pulls harder does so on all sides.
+		g.stale = g.stale || g.label[g.trial.vertex] != unlabelled
 	} else {
 		g.trial.vertex = g.Len()
 		g.add(x, d, unlabelled)
@@ -182,14 +201,13 @@ func (g *Graph) Place(x []float32, look bool) bool {
 	return true
 }
 
-// reaches reports whether a point at distances d from the vertices has an edge to one of them.
+// reaches reports whether a point at distances d from the vertices has an edge to one of them. Only the
+// nearest one is asked: weights fall with the distance.
 func (g *Graph) reaches(d []float64) bool {
-	for _, d := range d {
-		if g.c.Kernel.Weight(d) >= g.c.Epsilon {
-			return true
-		}
+	if len(d) == 0 {
+		return false
 	}
-	return false
+	return g.c.Kernel.Weight(slices.Min(d)) >= g.c.Epsilon
 }
 
 // home returns the vertex that takes in a point at distances d, the nearest one closer than R, or -1.
@@ -214,6 +232,7 @@ func (g *Graph) Keep(class int) {
 			g.source[i] = slices.Insert(g.source[i], at, class)
 		}
 	}
+	g.stale = g.stale || !g.trial.solved
 	g.trial.on = false
 }
 
@@ -228,6 +247,7 @@ func (g *Graph) Drop() {
 	for c := range g.l {
 		g.l[c] = append(g.l[c][:0], g.trial.before[c]...)
 	}
+	g.stale = g.trial.stale
 	g.trial.on = false
 }
 
@@ -272,25 +292,16 @@ func (g *Graph) Problem() graph.Problem {
 	return p
 }
 
-// distances returns those from x to every vertex.
-func (g *Graph) distances(x []float32) []float64 {
-	if len(x) != g.c.Dim {
-		panic("quantized: dimension mismatch")
-	}
-	g.d = resized(g.d, g.Len())
-	for i := range g.d {
-		g.d[i] = g.c.Scale * math.Sqrt(graph.SquaredDistance(x, g.Point(i)))
-	}
-	return g.d
-}
-
-// add appends a vertex of multiplicity 1 at distances d from the others.
+// add appends a vertex of multiplicity 1 at distances d from the others, as [Graph.distances] of the
+// same point has returned them.
 func (g *Graph) add(x []float32, d []float64, class int) {
 	n := g.Len()
 	g.x = append(g.x, x...)
+	g.squares = append(g.squares, g.square)
 	g.v = append(g.v, 1)
 	g.label = append(g.label, class)
-	g.source = append(g.source, nil)
+	g.source = resized(g.source, n+1)
+	g.source[n] = g.source[n][:0]
 	g.place(n, d)
 	for c := range g.l {
 		g.l[c] = append(g.l[c], g.guess(n, c))
@@ -304,6 +315,9 @@ func (g *Graph) place(i int, d []float64) {
 	g.edges[i] = g.edges[i][:0]
 	for j, d := range d[:i] {
 		g.dist[i*s+j], g.dist[j*s+i] = d, d
+		if d == unmeasured {
+			continue
+		}
 		if w := g.c.Kernel.Weight(d); w >= g.c.Epsilon {
 			g.edges[i] = append(g.edges[i], edge{j, w})
 			g.edges[j] = append(g.edges[j], edge{i, w})
@@ -318,7 +332,7 @@ func (g *Graph) removeLast() {
 	for _, e := range g.edges[n] {
 		g.edges[e.to] = g.edges[e.to][:len(g.edges[e.to])-1]
 	}
-	g.x = g.x[:n*g.c.Dim]
+	g.x, g.squares = g.x[:n*g.c.Dim], g.squares[:n]
 	g.v, g.label, g.source, g.edges = g.v[:n], g.label[:n], g.source[:n], g.edges[:n]
 	for c := range g.l {
 		g.l[c] = g.l[c][:n]

@@ -143,7 +143,7 @@ func compare(t *testing.T, step int, g *quantized.Graph, r *reference, want []fl
 	if g.Len() > r.c.K+1 {
 		t.Fatalf("step %d: %d vertices for k = %d", step, g.Len(), r.c.K)
 	}
-	if g.R() != r.r {
+	if math.Abs(g.R()-r.r) > 1e-9*r.r { // the distances differ by rounding
 		t.Fatalf("step %d: R = %g, reference %g", step, g.R(), r.r)
 	}
 	solution := r.solution(t, g.Classes())
@@ -193,8 +193,10 @@ func invariants(t *testing.T, step int, g *quantized.Graph, r *reference, accept
 			if v.class < 0 && w.class < 0 && (d < g.R() || d == 0) {
 				t.Fatalf("step %d: centroids %d and %d are %g apart, and R is %g", step, i, j, d, g.R())
 			}
-			if g.Distance(i, j) != d || g.Distance(j, i) != d {
-				t.Fatalf("step %d: stored distance of %d and %d is not theirs", step, i, j)
+			// Beyond the edges it need not be measured; what is measured is right to rounding.
+			stored := g.Distance(i, j)
+			if far := math.IsInf(stored, 1) && d > r.c.EdgeRadius(); stored != g.Distance(j, i) || !far && math.Abs(stored-d) > 1e-9*d {
+				t.Fatalf("step %d: stored distance of %d and %d is %g, and they are %g apart", step, i, j, stored, d)
 			}
 		}
 	}

@@ -22,9 +22,13 @@ const tolerance = 1e-10
 // solver holds the working storage of Solve.
 type solver struct {
 	degree []float64 // sum of w_ij v_j over all neighbours
+	scaled []float64 // v_j times the value at j of what a product is taken with; fixed at labelled j
 	r      []float64 // residual
 	z      []float64 // preconditioned residual
 	p, q   []float64 // search direction, and the matrix times it
+	part   []int     // unlabelled vertices that depend on each other
+	seen   []bool    // vertices that were put into a part
+	class  []bool    // classes of the labelled vertices next to the part
 }
 
 // Solve brings the harmonic solution up to date, starting from the last one, and says how.
@@ -35,77 +39,124 @@ type solver struct {
 //
 // so a residual of at most ρ in all of them leaves an error of at most ρ/gamma at any vertex: the
 // matrix is an M-matrix whose rows sum to at least gamma. The iteration stops at ρ <= gamma·1e-10,
-// or at the rounding error of the sums where that is larger, and after as many steps as it would
-// take a direct solution to be cheaper, the direct solution takes over.
+// or at the rounding error of the sums where that is larger; where it does not come to that, the
+// direct solution takes over.
+//
+// Vertices depend on each other along paths that no labelled vertex cuts. Where nothing but the point
+// on trial is new since the last solution, only the part of the graph in which it lies is solved, and
+// only for the classes that are labelled at its rim.
 func (g *Graph) Solve() (Method, error) {
+	g.trial.solved = true
 	if g.c.Normalized {
 		return Direct, g.direct()
 	}
 	s := &g.solver
 	n := g.Len()
-	s.degree = resized(s.degree, n)
+	s.degree, s.scaled = resized(s.degree, n), resized(s.scaled, n)
 	s.r, s.z, s.p, s.q = resized(s.r, n), resized(s.z, n), resized(s.p, n), resized(s.q, n)
-	var largest float64
-	for i := range n {
-		var d float64
-		for _, e := range g.edges[i] {
-			d += e.w * g.v[e.to]
-		}
-		s.degree[i] = d
-		largest = max(largest, d)
-	}
-	// A sum of that size is good to a few units in its last place.
-	stop := max(g.c.Gamma*tolerance, 8*largest*0x1p-53)
-	for c := range g.l {
-		for i, class := range g.label {
-			if class == c {
-				g.l[c][i] = 1
-			} else if class != unlabelled {
-				g.l[c][i] = 0
+	s.seen, s.class = resized(s.seen, n), resized(s.class, len(g.l))
+	clear(s.seen)
+	ok := true
+	switch {
+	case g.stale:
+		for i := range n {
+			if g.label[i] == unlabelled && !s.seen[i] {
+				ok = ok && g.solvePart(i)
 			}
 		}
-		if !g.iterate(g.l[c], stop) {
-			return Direct, g.direct()
+		for c := range g.l {
+			for i, class := range g.label {
+				if class != unlabelled {
+					g.l[c][i] = indicator(class, c)
+				}
+			}
 		}
+	case g.trial.on && g.label[g.trial.vertex] == unlabelled:
+		ok = g.solvePart(g.trial.vertex)
 	}
+	if !ok {
+		err := g.direct()
+		g.stale = err != nil
+		return Direct, err
+	}
+	g.stale = false
 	return Iterative, nil
 }
 
-// iterate solves for one class by conjugate gradients on the symmetric system, each equation times
-// v_i, preconditioned by its diagonal. It reports whether every residual came to at most stop.
-func (g *Graph) iterate(l []float64, stop float64) bool {
+// solvePart solves for the vertices that depend on vertex i, and reports whether every residual came
+// to the bound.
+func (g *Graph) solvePart(i int) bool {
 	s := &g.solver
-	gamma := g.c.Gamma
+	clear(s.class)
+	s.part = append(s.part[:0], i)
+	s.seen[i] = true
+	var largest float64
+	for at := 0; at < len(s.part); at++ {
+		var degree float64
+		for _, e := range g.edges[s.part[at]] {
+			degree += e.w * g.v[e.to]
+			if class := g.label[e.to]; class != unlabelled {
+				s.class[class] = true
+			} else if !s.seen[e.to] {
+				s.seen[e.to] = true
+				s.part = append(s.part, e.to)
+			}
+		}
+		s.degree[s.part[at]] = degree
+		largest = max(largest, degree)
+	}
+	// A sum of that size is good to a few units in its last place.
+	stop := max(g.c.Gamma*tolerance, 8*largest*0x1p-53)
+	for c, near := range s.class {
+		if !near {
+			for _, i := range s.part {
+				g.l[c][i] = 0
+			}
+		} else if !g.iterate(c, stop) {
+			return false
+		}
+	}
+	return true
+}
+
+// iterate solves for one class on a part by conjugate gradients on the symmetric system, each equation
+// times v_i, preconditioned by its diagonal. It reports whether every residual came to at most stop.
+func (g *Graph) iterate(class int, stop float64) bool {
+	s := &g.solver
+	l, gamma := g.l[class], g.c.Gamma
 	for range 3 { // the residual that the recurrence carries drifts from the true one: look, and go on
+		for i, c := range g.label {
+			if c != unlabelled {
+				s.scaled[i] = g.v[i] * indicator(c, class)
+			}
+		}
+		for _, i := range s.part {
+			s.scaled[i] = g.v[i] * l[i]
+		}
 		var rz, worst float64
-		for i := range l {
-			s.r[i], s.p[i] = 0, 0
-			if g.label[i] != unlabelled {
-				continue
-			}
-			sum := -(gamma + s.degree[i]) * l[i]
-			for _, e := range g.edges[i] {
-				sum += e.w * g.v[e.to] * l[e.to]
-			}
+		for _, i := range s.part {
+			diagonal := gamma + s.degree[i]
+			sum := g.pull(i) - diagonal*l[i]
 			worst = max(worst, math.Abs(sum))
 			s.r[i] = g.v[i] * sum
-			s.p[i] = sum / (gamma + s.degree[i])
+			s.p[i] = sum / diagonal
 			rz += s.r[i] * s.p[i]
 		}
 		if worst <= stop {
 			return true
 		}
-		for range len(l) + 10 {
+		for i, c := range g.label {
+			if c != unlabelled {
+				s.scaled[i] = 0
+			}
+		}
+		for range len(s.part) + 10 {
+			for _, i := range s.part {
+				s.scaled[i] = g.v[i] * s.p[i]
+			}
 			var pq float64
-			for i := range l {
-				if g.label[i] != unlabelled {
-					continue
-				}
-				sum := (gamma + s.degree[i]) * s.p[i]
-				for _, e := range g.edges[i] {
-					sum -= e.w * g.v[e.to] * s.p[e.to]
-				}
-				s.q[i] = g.v[i] * sum
+			for _, i := range s.part {
+				s.q[i] = g.v[i] * ((gamma+s.degree[i])*s.p[i] - g.pull(i))
 				pq += s.p[i] * s.q[i]
 			}
 			if !(pq > 0) {
@@ -114,15 +165,12 @@ func (g *Graph) iterate(l []float64, stop float64) bool {
 			alpha := rz / pq
 			worst = 0
 			var next float64
-			for i := range l {
-				if g.label[i] != unlabelled {
-					continue
-				}
+			for _, i := range s.part {
 				l[i] += alpha * s.p[i]
 				s.r[i] -= alpha * s.q[i]
-				scaled := s.r[i] / g.v[i]
-				worst = max(worst, math.Abs(scaled))
-				s.z[i] = scaled / (gamma + s.degree[i])
+				sum := s.r[i] / g.v[i]
+				worst = max(worst, math.Abs(sum))
+				s.z[i] = sum / (gamma + s.degree[i])
 				next += s.r[i] * s.z[i]
 			}
 			if worst <= stop/2 {
@@ -130,14 +178,28 @@ func (g *Graph) iterate(l []float64, stop float64) bool {
 			}
 			beta := next / rz
 			rz = next
-			for i := range l {
-				if g.label[i] == unlabelled {
-					s.p[i] = s.z[i] + beta*s.p[i]
-				}
+			for _, i := range s.part {
+				s.p[i] = s.z[i] + beta*s.p[i]
 			}
 		}
 	}
 	return false
+}
+
+// pull returns Σ_j w_ij times what is in scaled at j.
+func (g *Graph) pull(i int) float64 {
+	var sum float64
+	for _, e := range g.edges[i] {
+		sum += e.w * g.solver.scaled[e.to]
+	}
+	return sum
+}
+
+func indicator(label, class int) float64 {
+	if label == class {
+		return 1
+	}
+	return 0
 }
 
 // direct solves by [graph.Harmonic].
@@ -161,10 +223,7 @@ func (g *Graph) direct() error {
 // where the iteration starts for a new vertex.
 func (g *Graph) guess(i, c int) float64 {
 	if g.label[i] != unlabelled {
-		if g.label[i] == c {
-			return 1
-		}
-		return 0
+		return indicator(g.label[i], c)
 	}
 	sum, degree := 0.0, g.c.Gamma
 	for _, e := range g.edges[i] {

@@ -38,6 +38,9 @@ func (g *Graph) plan(k int) partition {
 	})
 	for {
 		p.r *= g.c.Multiplier
+		if p.r > g.reach {
+			g.measureAll()
+		}
 		p.kept = p.kept[:0]
 		for _, i := range order {
 			if g.label[i] != unlabelled || g.nearest(i, p.kept, p.r) < 0 {
@@ -77,6 +80,15 @@ func (g *Graph) nearest(i int, among []int, r float64) int {
 // firstRadius returns the smallest positive distance between two vertices that are not both
 // labelled, or between any where there is no such pair.
 func (g *Graph) firstRadius() float64 {
+	if r := g.smallest(); r <= g.reach {
+		return r
+	}
+	g.measureAll() // one that is not measured may be smaller
+	return g.smallest()
+}
+
+// smallest is firstRadius over the distances that are measured.
+func (g *Graph) smallest() float64 {
 	best, fallback := math.Inf(1), math.Inf(1)
 	for i := range g.v {
 		for j := range i {
@@ -127,7 +139,8 @@ func (g *Graph) compact(kept []int) {
 	s, dim := g.stride(), g.c.Dim
 	for q, i := range kept {
 		copy(g.x[q*dim:(q+1)*dim], g.x[i*dim:(i+1)*dim])
-		g.v[q], g.label[q], g.source[q] = g.v[i], g.label[i], g.source[i]
+		g.v[q], g.label[q], g.squares[q] = g.v[i], g.label[i], g.squares[i]
+		g.source[q], g.source[i] = g.source[i], g.source[q] // each keeps a storage of its own
 		for c := range g.l {
 			g.l[c][q] = g.l[c][i]
 		}
@@ -137,8 +150,11 @@ func (g *Graph) compact(kept []int) {
 		}
 	}
 	n := len(kept)
-	clear(g.source[n:])
-	g.x, g.v, g.label, g.source = g.x[:n*dim], g.v[:n], g.label[:n], g.source[:n]
+	for _, s := range g.source[n:] {
+		clear(s)
+	}
+	g.x, g.squares, g.v, g.label, g.source = g.x[:n*dim], g.squares[:n], g.v[:n], g.label[:n], g.source[:n]
+	g.stale = true
 	for c := range g.l {
 		g.l[c] = g.l[c][:n]
 	}

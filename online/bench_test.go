@@ -1,0 +1,122 @@
+package online_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/online"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+const benchPeople = 8
+
+// sizes are those of docs/results.md: the thesis's, the embedding's, and a series over k.
+var sizes = []struct{ k, d int }{{500, 9216}, {100, 512}, {200, 512}, {500, 512}, {1000, 512}, {2000, 512}}
+
+func name(k, d int) string { return fmt.Sprintf("k=%d/d=%d", k, d) }
+
+// gathering returns a learner that has seen enough of eight people to be full, and faces that follow.
+func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
+	tb.Helper()
+	space := face.Space{ID: "bench", Dim: d, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3}
+	w := newWalker(benchPeople, d)
+	l, err := online.New(space, online.Settings{K: k})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i := range benchPeople {
+		for q := range 4 {
+			if err := l.Label(w.at(i, float64(q)), fmt.Sprint("person ", i)); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	step := 0
+	next := func() []float32 {
+		step++
+		return w.at(step%benchPeople, float64(step/benchPeople))
+	}
+	for range 6 * k {
+		if _, err := l.Observe(next()); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	faces := make([][]float32, 256)
+	for i := range faces {
+		faces[i] = next()
+	}
+	return l, faces
+}
+
+// BenchmarkStep is one face judged and learned by a full graph.
+func BenchmarkStep(b *testing.B) {
+	for _, s := range sizes {
+		b.Run(name(s.k, s.d), func(b *testing.B) {
+			l, faces := gathering(b, s.k, s.d)
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if _, err := l.Observe(faces[i%len(faces)]); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+			b.ReportMetric(float64(l.Graph().Len()), "vertices")
+		})
+	}
+}
+
+// BenchmarkDistancePass is the work that no step can do without: the products of one face with every
+// centroid, a float32 matrix times a vector.
+func BenchmarkDistancePass(b *testing.B) {
+	for _, s := range sizes {
+		b.Run(name(s.k, s.d), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 1))
+			random := func(n int) []float32 {
+				x := make([]float32, n)
+				for i := range x {
+					x[i] = r.Float32()
+				}
+				return x
+			}
+			a := blas32.General{Rows: s.k, Cols: s.d, Stride: s.d, Data: random(s.k * s.d)}
+			faces := make([]blas32.Vector, 256)
+			for i := range faces {
+				faces[i] = blas32.Vector{N: s.d, Inc: 1, Data: random(s.d)}
+			}
+			y := blas32.Vector{N: s.k, Inc: 1, Data: make([]float32, s.k)}
+			i := 0
+			for b.Loop() {
+				blas32.Gemv(blas.NoTrans, 1, a, faces[i%len(faces)], 0, y)
+				i++
+			}
+		})
+	}
+}
+
+// BenchmarkDenseStep is the obvious implementation: the similarities from the vectors, and a dense
+// Cholesky decomposition, on the same vertices.
+func BenchmarkDenseStep(b *testing.B) {
+	for _, s := range sizes {
+		b.Run(name(s.k, s.d), func(b *testing.B) {
+			l, _ := gathering(b, s.k, s.d)
+			g := l.Graph()
+			points := make([][]float32, g.Len())
+			for i := range points {
+				points[i] = g.Point(i)
+			}
+			c := g.Config()
+			p := g.Problem()
+			for b.Loop() {
+				p.W = graph.Similarity(graph.Distances(points, c.Scale), c.Kernel, c.Epsilon)
+				if _, err := graph.Harmonic(p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
