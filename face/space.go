@@ -27,6 +27,10 @@ type Space struct {
 	Sigma float64 `json:"sigma"` // default kernel width, in units of the distance
 	Gamma float64 `json:"gamma"` // default regulariser gamma_g
 
+	// Reach is the default length of the longest edge, in units of the distance. Without one, 0, a
+	// wider kernel makes longer edges, and sooner or later joins people up.
+	Reach float64 `json:"reach,omitempty"`
+
 	// ImpostorRadius is the distance below which faces of two people begin to be met. A graph
 	// whose edges reach further joins people up; 0 when it was not measured.
 	ImpostorRadius float64 `json:"impostor_radius,omitempty"`

@@ -14,7 +14,7 @@
 //	  "sha256": "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
 //	  "licence": "MIT", "source": "where it came from",
 //	  "input": {"width": 112, "height": 112, "scale": 0.0078125, "mean": [127, 127, 127], "colour": "rgb"},
-//	  "dim": 512, "sigma": 0.2, "gamma": 0.001, "impostor_radius": 0.93, "genuine_radius": 1.3
+//	  "dim": 512, "sigma": 0.2, "gamma": 0.001, "reach": 0.86, "impostor_radius": 0.93, "genuine_radius": 1.3
 //	}
 //
 // A relative file is looked for beside the description. A channel x of the input is fed as
@@ -86,6 +86,7 @@ type Description struct {
 	Dim            int     `json:"dim,omitempty"`             // embedding: length of the vector
 	Sigma          float64 `json:"sigma,omitempty"`           // embedding: default kernel width
 	Gamma          float64 `json:"gamma,omitempty"`           // embedding: default regulariser
+	Reach          float64 `json:"reach,omitempty"`           // embedding: see face.Space
 	ImpostorRadius float64 `json:"impostor_radius,omitempty"` // embedding: see face.Space
 	GenuineRadius  float64 `json:"genuine_radius,omitempty"`  // embedding: see face.Space
 
@@ -111,7 +112,7 @@ func Builtin() []Description {
 		Name: "fr_feature", Kind: Embedding, File: "fr_feature.onnx", Licence: "MIT", Source: source,
 		SHA256: "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
 		Input:  Input{Width: 112, Height: 112, Scale: 1. / 128, Mean: half, Colour: "rgb"},
-		Dim:    512, Sigma: .2, Gamma: 1e-3, ImpostorRadius: .93, GenuineRadius: 1.3,
+		Dim:    512, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3,
 	}, {
 		Name: "fr_liveness", Kind: Liveness, File: "fr_liveness.onnx", Licence: "MIT", Source: source,
 		SHA256:   "afa783b7e902fdfcf323a7240cac2a1c580c25314ea4161129dc1b0d100dc32d",
@@ -227,7 +228,7 @@ func (d Description) flaw() string {
 			return "a detector needs the names of two outputs, boxes and scores, a threshold and an nms"
 		}
 	case Embedding:
-		if d.Dim < 1 || d.Dim > 1<<16 || !positive(d.Sigma) || !positive(d.Gamma) || !(d.ImpostorRadius >= 0) || !(d.GenuineRadius >= 0) {
+		if d.Dim < 1 || d.Dim > 1<<16 || !positive(d.Sigma) || !positive(d.Gamma) || !(d.Reach >= 0) || !(d.ImpostorRadius >= 0) || !(d.GenuineRadius >= 0) {
 			return "an embedding needs a dim of 1 to 65536, a sigma and a gamma"
 		}
 	case Liveness:

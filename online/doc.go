@@ -24,9 +24,10 @@
 // # Snapshots
 //
 // [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of
-// the format, the space, the settings, the names, the counters, and for each vertex its coordinates
+// the format, now 2, the space, the settings, the names, the counters, and for each vertex its coordinates
 // as little-endian float32, its multiplicity, label, sources and harmonic values. A learner restored
-// from it goes on with the same bytes. [Learner.UnmarshalBinary] trusts nothing that it reads.
+// from it goes on with the same bytes. [Learner.UnmarshalBinary] trusts nothing that it reads, and
+// reads version 1, too, in which space and settings had no longest edge.
 //
 // # Caveats
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -270,9 +271,9 @@ func TestSnapshotDamaged(t *testing.T) {
 			t.Fatalf("the first %d of %d bytes: %v", n, len(good), err)
 		}
 	}
-	other := bytes.Replace(good, []byte("\x67version\x01"), []byte("\x67version\x09"), 1)
+	other := bytes.Replace(good, []byte("\x67version\x02"), []byte("\x67version\x09"), 1)
 	var m online.Learner
-	if err := m.UnmarshalBinary(other); !errors.Is(err, online.ErrVersion) || err.Error() != "snapshot of another version: it is 9, and this program reads 1" {
+	if err := m.UnmarshalBinary(other); !errors.Is(err, online.ErrVersion) || err.Error() != "snapshot of another version: it is 9, and this program reads 1 to 2" {
 		t.Errorf("another version: %v", err)
 	}
 	// Whatever a flipped bit does, it must not break the learner that comes out of it.
@@ -424,6 +425,39 @@ func TestSettingsErrors(t *testing.T) {
 	} {
 		if _, err := online.New(plane, s); !errors.Is(err, online.ErrSettings) {
 			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}
+
+// Snapshots of earlier versions stay readable, and say the same.
+func TestSnapshotVersion1(t *testing.T) {
+	old, err := os.ReadFile("testdata/v1.snapshot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l online.Learner
+	if err := l.UnmarshalBinary(old); err != nil {
+		t.Fatal(err)
+	}
+	// The learner that wrote it, anew.
+	same := learner(t, online.Settings{K: 12})
+	for _, x := range faces(3, 60) {
+		if _, err := same.Observe(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range faces(4, 60) {
+		got, err := l.Observe(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := same.Observe(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The solution goes on from numbers that are right to 1e-10.
+		if math.Abs(got.Confidence-want.Confidence) > 1e-8 || got.Label != want.Label || got.Learned != want.Learned {
+			t.Fatalf("%+v, want %+v", got, want)
 		}
 	}
 }

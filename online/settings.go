@@ -17,6 +17,7 @@ type Settings struct {
 	K          int     `json:"k"`          // centroids kept; memory and time a step are fixed by it. Default 300
 	Sigma      float64 `json:"sigma"`      // kernel width in units of the space's distance. Default: the space's
 	Gamma      float64 `json:"gamma"`      // regulariser gamma_g. Default: the space's
+	Reach      float64 `json:"reach"`      // longest edge in units of the space's distance. Default: the space's; 0 where it has none
 	Epsilon    float64 `json:"epsilon"`    // a smaller compact weight is no edge. Default 0.1 Gamma, as in the thesis
 	Multiplier float64 `json:"multiplier"` // growth of R at a repartition. Default 1.5, as in the thesis
 	Accept     float64 `json:"accept"`     // least confidence of a verdict, in [0,1]. Default: any above 0
@@ -37,6 +38,7 @@ func (s Settings) defaults(space face.Space) Settings {
 	}
 	set(&s.Sigma, space.Sigma)
 	set(&s.Gamma, space.Gamma)
+	set(&s.Reach, space.Reach)
 	set(&s.Epsilon, 0.1*s.Gamma)
 	set(&s.Multiplier, 1.5)
 	return s
@@ -63,6 +65,7 @@ func (s Settings) graph(space face.Space) quantized.Config {
 		Scale:      space.Scale,
 		Kernel:     graph.Heat(s.Sigma),
 		Epsilon:    s.Epsilon,
+		Reach:      s.Reach,
 		Gamma:      s.Gamma,
 		Absorb:     s.Absorb,
 		Normalized: s.Normalized,

@@ -18,8 +18,8 @@ var (
 	ErrDamaged = errors.New("damaged snapshot")
 )
 
-// version of the snapshot format that MarshalBinary writes.
-const version = 1
+// version of the snapshot format that MarshalBinary writes. Version 1 had no longest edge.
+const version = 2
 
 type snapshot struct {
 	Version  int              `cbor:"version"`
@@ -84,8 +84,8 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 	if err := cbor.Unmarshal(data, &head); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if head.Version != version {
-		return fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, head.Version, version)
+	if head.Version < 1 || head.Version > version {
+		return fmt.Errorf("%w: it is %d, and this program reads 1 to %d", ErrVersion, head.Version, version)
 	}
 	var s snapshot
 	if err := decoding.Unmarshal(data, &s); err != nil {

@@ -60,7 +60,7 @@ func forward(net *network.Network, img *cv.Image, values int) ([]float32, error)
 func SpaceOf(d models.Description) face.Space {
 	return face.Space{
 		ID: "embedding:" + d.SHA256[:12], Dim: d.Dim, Scale: 1, Unit: true,
-		Sigma: d.Sigma, Gamma: d.Gamma, ImpostorRadius: d.ImpostorRadius, GenuineRadius: d.GenuineRadius,
+		Sigma: d.Sigma, Gamma: d.Gamma, Reach: d.Reach, ImpostorRadius: d.ImpostorRadius, GenuineRadius: d.GenuineRadius,
 	}
 }
 

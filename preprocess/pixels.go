@@ -24,7 +24,7 @@ func NewPixels() Pixels { return Pixels{} }
 // distance at which faces of two people begin to be met, as measured on att, umist, faces94_subset
 // and fast_videos (docs/results.md).
 func (Pixels) Space() face.Space {
-	return face.Space{ID: "pixels", Dim: side * side, Scale: 1. / side, Sigma: .025, Gamma: 1e-3, ImpostorRadius: .118}
+	return face.Space{ID: "pixels", Dim: side * side, Scale: 1. / side, Sigma: .025, Gamma: 1e-3, Reach: .107, ImpostorRadius: .118}
 }
 
 // Extract implements [Extractor]. It needs no landmarks.

@@ -18,7 +18,7 @@ var (
 // maxFloats bounds what a configuration may make the graph reserve: 1 GiB of coordinates.
 const maxFloats = 1 << 28
 
-// Config says what a Graph may hold and how it measures. All fields but the last two must be set.
+// Config says what a Graph may hold and how it measures. All fields but Reach and the last two must be set.
 type Config struct {
 	K          int          // vertices left after a repartition, at the most; >= 2
 	Multiplier float64      // m, by which R grows at a repartition; >= 1.05, and 1.5 in the thesis
@@ -26,6 +26,7 @@ type Config struct {
 	Scale      float64      // distance = Scale times Euclidean distance; > 0
 	Kernel     graph.Kernel // of the compact weights
 	Epsilon    float64      // smaller weights are no edge; in (0,1)
+	Reach      float64      // longest edge; 0 for as long as epsilon allows
 	Gamma      float64      // regulariser gamma_g > 0
 	Absorb     bool         // labelled vertices take in points closer than R
 	Normalized bool         // normalised Laplacian; solved directly, O(k³) a step
@@ -49,6 +50,8 @@ func (c Config) check() error {
 		what = fmt.Sprintf("kernel denominator is %g, but must be positive", c.Kernel.Denominator)
 	case !(c.Epsilon > 0 && c.Epsilon < 1):
 		what = fmt.Sprintf("epsilon is %g, but must lie between 0 and 1", c.Epsilon)
+	case !(c.Reach >= 0):
+		what = fmt.Sprintf("reach is %g, but must be positive, or 0 for none", c.Reach)
 	case !positive(c.Gamma):
 		what = fmt.Sprintf("gamma is %g, but must be positive", c.Gamma)
 	default:
@@ -58,4 +61,21 @@ func (c Config) check() error {
 }
 
 // EdgeRadius returns the distance beyond which two points are not joined.
-func (c Config) EdgeRadius() float64 { return c.Kernel.Radius(c.Epsilon) }
+func (c Config) EdgeRadius() float64 {
+	r := c.Kernel.Radius(c.Epsilon)
+	if c.Reach > 0 {
+		r = min(r, c.Reach)
+	}
+	return r
+}
+
+// weight returns that of an edge between two points at distance d, or 0 where there is none.
+func (c Config) weight(d float64) float64 {
+	if c.Reach > 0 && d > c.Reach {
+		return 0
+	}
+	if w := c.Kernel.Weight(d); w >= c.Epsilon {
+		return w
+	}
+	return 0
+}

@@ -71,6 +71,7 @@ func TestAgainstReference(t *testing.T) {
 		gamma              float64
 		absorb, normalized bool
 		full               bool
+		reach              float64
 	}{
 		{name: "one class", k: 12, dim: 2, labels: 3, classes: 1, steps: 400, gamma: 1e-3, full: true},
 		{name: "three classes", k: 20, dim: 3, labels: 9, classes: 3, steps: 500, gamma: 1e-3, full: true},
@@ -80,12 +81,13 @@ func TestAgainstReference(t *testing.T) {
 		{name: "smallest k", k: 2, dim: 2, labels: 1, classes: 1, steps: 200, gamma: 1e-3, full: true},
 		{name: "absorbing", k: 15, dim: 2, labels: 6, classes: 2, steps: 400, gamma: 1e-3, absorb: true},
 		{name: "normalised", k: 15, dim: 2, labels: 6, classes: 2, steps: 200, gamma: 1e-3, normalized: true},
+		{name: "short reach", k: 20, dim: 3, labels: 9, classes: 3, steps: 500, gamma: 1e-3, full: true, reach: .3},
 		{name: "many vertices", k: 80, dim: 4, labels: 12, classes: 4, steps: 600, gamma: 1e-3},
 	} {
-		for seed := range uint64(4) {
+		for seed := range uint64(8) {
 			t.Run(fmt.Sprintf("%s/seed %d", tt.name, seed), func(t *testing.T) {
 				c := config(tt.k, tt.dim)
-				c.Gamma, c.Absorb, c.Normalized = tt.gamma, tt.absorb, tt.normalized
+				c.Gamma, c.Absorb, c.Normalized, c.Reach = tt.gamma, tt.absorb, tt.normalized, tt.reach
 				g, err := quantized.New(c)
 				if err != nil {
 					t.Fatal(err)
@@ -126,7 +128,7 @@ func TestAgainstReference(t *testing.T) {
 					accepted++
 					invariants(t, step, g, r, accepted)
 				}
-				if accepted < tt.steps/2 {
+				if accepted < tt.steps*2/5 {
 					t.Errorf("only %d of %d points were accepted: the stream tests too little", accepted, tt.steps)
 				}
 			})

@@ -67,7 +67,7 @@ func (r *reference) mergeable(v *vertex) bool { return v.class < 0 || r.c.Absorb
 
 func (r *reference) reaches(x []float32, among []*vertex) bool {
 	for _, v := range among {
-		if r.c.Kernel.Weight(r.distance(x, v.x)) >= r.c.Epsilon {
+		if d := r.distance(x, v.x); r.c.Kernel.Weight(d) >= r.c.Epsilon && (r.c.Reach == 0 || d <= r.c.Reach) {
 			return true
 		}
 	}
@@ -179,7 +179,16 @@ func (r *reference) full(t *testing.T, classes int) (*mat.Dense, []int) {
 
 func (r *reference) solve(t *testing.T, p graph.Problem, x [][]float32, classes int, class func(int) int) *mat.Dense {
 	t.Helper()
-	p.W = graph.Similarity(graph.Distances(x, r.c.Scale), r.c.Kernel, r.c.Epsilon)
+	d := graph.Distances(x, r.c.Scale)
+	w := graph.Similarity(d, r.c.Kernel, r.c.Epsilon)
+	for i := range x {
+		for j := range i {
+			if r.c.Reach > 0 && d.At(i, j) > r.c.Reach {
+				w.SetSym(i, j, 0)
+			}
+		}
+	}
+	p.W = w
 	if len(p.Labelled) > 0 {
 		y := mat.NewDense(len(p.Labelled), classes, nil)
 		for q, i := range p.Labelled {

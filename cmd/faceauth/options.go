@@ -26,8 +26,9 @@ type options struct {
 	timeout                      time.Duration
 	json                         bool
 
-	k                               int
-	sigma, gamma, accept, learnFrom float64
+	k                   int
+	sigma, gamma, reach float64
+	accept, learnFrom   float64
 }
 
 // visionFlags adds the flags that say how faces are found and turned into vectors.
@@ -48,6 +49,7 @@ func (o *options) learnerFlags(c *cobra.Command) {
 	f.IntVar(&o.k, "k", 300, "centroids kept; memory and time a face are fixed by it")
 	f.Float64Var(&o.sigma, "sigma", 0, "kernel width (default: the feature space's)")
 	f.Float64Var(&o.gamma, "gamma", 0, "regulariser gamma_g (default: the feature space's)")
+	f.Float64Var(&o.reach, "reach", 0, "longest edge of the graph (default: the feature space's)")
 	f.Float64Var(&o.accept, "accept", 0, "least confidence of a recognition, 0 to 1")
 	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a face that is learned, 0 to 1")
 }
@@ -68,13 +70,16 @@ func (o *options) settings(c *cobra.Command, s online.Settings) online.Settings 
 	if given("gamma") {
 		s.Gamma, s.Epsilon = o.gamma, 0 // the edge threshold follows gamma
 	}
+	if given("reach") {
+		s.Reach = o.reach
+	}
 	if given("accept") {
 		s.Accept = o.accept
 	}
 	if given("learn-from") {
 		s.Learn = o.learnFrom
 	}
-	for name, x := range map[string]*float64{"sigma": &s.Sigma, "gamma": &s.Gamma} {
+	for name, x := range map[string]*float64{"sigma": &s.Sigma, "gamma": &s.Gamma, "reach": &s.Reach} {
 		if given(name) && *x == 0 {
 			*x = -1 // zero would stand for the default; it was asked for, and is refused
 		}
@@ -250,6 +255,7 @@ func describe(v *vision, s online.Settings, path string) []replay.Setting {
 		add("kernel width sigma", "%g", s.Sigma),
 		add("regulariser gamma_g", "%g", s.Gamma),
 		add("edge threshold epsilon", "%g", s.Epsilon),
+		add("longest edge", "%g", s.Reach),
 		add("growth of R", "%g", s.Multiplier),
 		add("accept from", "%g", s.Accept),
 		add("learn from", "%g", s.Learn),
