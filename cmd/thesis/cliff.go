@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/spf13/cobra"
+)
+
+// The map of the cliff.
+var (
+	cliffSigmas = []float64{.16, .18, .20, .22, .24, .26, .28, .30}
+	cliffGammas = []float64{1e-4, 3e-4, 1e-3, 3e-3, 1e-2}
+)
+
+// unbounded is longer than any edge between vectors of length 1.
+const unbounded = 3
+
+// cell is one setting of the map.
+type cell struct {
+	bounded      bool
+	sigma, gamma float64
+	recall, far  float64
+	worst        float64 // FAR of the worst choice of strangers
+	err          error
+}
+
+func newCliff(o *options) *cobra.Command {
+	var stride int
+	c := &cobra.Command{
+		Use:   "cliff",
+		Short: "false accepts and recall over sigma and gamma, with the longest edge bounded and unbounded",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.cliff(c.Context(), stride)
+		},
+	}
+	c.Flags().IntVar(&stride, "stride", 1, "use every so manieth face")
+	return c
+}
+
+func (o *options) cliff(ctx context.Context, stride int) error {
+	ids, names, err := o.turningHeads(ctx)
+	if err != nil {
+		return err
+	}
+	space := preprocess.SpaceOf(models.Default(models.Embedding))
+	var cells []*cell
+	for _, bounded := range []bool{false, true} {
+		for _, gamma := range cliffGammas {
+			for _, sigma := range cliffSigmas {
+				cells = append(cells, &cell{bounded: bounded, sigma: sigma, gamma: gamma})
+			}
+		}
+	}
+	work := make(chan *cell)
+	var wait sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for c := range work {
+				s := online.Settings{Sigma: c.sigma, Gamma: c.gamma}
+				if !c.bounded {
+					s.Reach = unbounded
+				}
+				sum, err := evaluate.RunAll(ctx, ids, evaluate.Protocol{Enroll: 4, Order: evaluate.Sequential, Stride: stride},
+					evaluate.Choices(names, 2), []evaluate.Entry{evaluate.Learner(space, s)}, nil)
+				if err != nil {
+					c.err = err
+					continue
+				}
+				c.recall, c.far, c.worst = float64(sum.Methods[0].Recall), float64(sum.Methods[0].FAR), float64(sum.Worst[0].FAR)
+				fmt.Fprintf(os.Stderr, "bounded %t, sigma %g, gamma %g: recall %.4f, FAR %.4f, worst %.4f\n", c.bounded, c.sigma, c.gamma, c.recall, c.far, c.worst)
+			}
+		}()
+	}
+	for _, c := range cells {
+		work <- c
+	}
+	close(work)
+	wait.Wait()
+	for _, c := range cells {
+		if c.err != nil {
+			return c.err
+		}
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
+	if err := writeCliff(filepath.Join(o.out, "cliff.csv"), cells); err != nil {
+		return err
+	}
+	return drawCliff(filepath.Join(o.out, "cliff.png"), cells)
+}
+
+// turningHeads returns the faces of vidtimit_rot.
+func (o *options) turningHeads(ctx context.Context) (ids []evaluate.Identity, names []string, err error) {
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
+	if err != nil {
+		return nil, nil, err
+	}
+	defer d.Close()
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
+	if err != nil {
+		return nil, nil, err
+	}
+	defer e.Close()
+	for i := range 6 {
+		id := evaluate.Identity{Name: fmt.Sprintf("p%d", i)}
+		src, err := facedet.Open(ctx, filepath.Join(o.data, "faces", "vidtimit_rot", id.Name), facedet.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate})
+		for {
+			f, err := p.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				src.Close()
+				return nil, nil, err
+			}
+			if len(f.Samples) > 0 && f.Samples[0].Vector != nil {
+				s := f.Samples[0]
+				id.Faces = append(id.Faces, evaluate.Face{Vector: s.Vector, Usable: preprocess.EnrolGate.Check(s.Quality) == "", Hold: s.Reason != ""})
+			}
+		}
+		src.Close()
+		ids, names = append(ids, id), append(names, id.Name)
+	}
+	return ids, names, nil
+}
+
+func writeCliff(path string, cells []*cell) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := csv.NewWriter(f)
+	w.Write([]string{"longest_edge", "sigma", "gamma", "recall", "far_mean", "far_worst"})
+	for _, c := range cells {
+		edge := "unbounded"
+		if c.bounded {
+			edge = "bounded"
+		}
+		w.Write([]string{edge, fmt.Sprint(c.sigma), fmt.Sprint(c.gamma), fmt.Sprintf("%.4f", c.recall), fmt.Sprintf("%.4f", c.far), fmt.Sprintf("%.4f", c.worst)})
+	}
+	w.Flush()
+	if err := w.Error(); err != nil {
+		return err
+	}
+	return f.Close()
+}
