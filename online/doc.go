@@ -25,9 +25,10 @@
 //
 // [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of
 // the format, now 2, the space, the settings, the names, the counters, and for each vertex its coordinates
-// as little-endian float32, its multiplicity, label, sources and harmonic values. A learner restored
+// as little-endian float32, its multiplicity, label, sources, harmonic values and origin, and the
+// journal as pairs of an observation and the vertex that took it in. A learner restored
 // from it goes on with the same bytes. [Learner.UnmarshalBinary] trusts nothing that it reads, and
-// reads version 1, too, in which space and settings had no longest edge.
+// reads version 1, too, which had no longest edge, no origins and no journal.
 //
 // # Caveats
 //

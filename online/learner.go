@@ -12,11 +12,12 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Errors of [Learner.Label] and [Learner.Forget].
+// Errors of [Learner.Label], [Learner.Forget] and [Learner.Undo].
 var (
 	ErrName    = errors.New("unusable name")
 	ErrUnknown = errors.New("nobody of that name")
 	ErrFull    = quantized.ErrFull
+	ErrJournal = quantized.ErrJournal
 )
 
 // Learner recognises the people it was shown and learns from the faces that it sees.
@@ -121,7 +122,7 @@ func (l *Learner) Observe(x []float32) (Verdict, error) {
 
 // observe judges one face and counts it.
 func (l *Learner) observe(x []float32, learn bool) (Verdict, error) {
-	v, err := l.step(x, learn)
+	v, err := l.step(x, learn, l.counts.Observed+1)
 	if err == nil {
 		l.count(v)
 	}
@@ -157,7 +158,7 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	}
 	// Judge each by itself against the graph as it is, settle the claims, then learn the winners.
 	for i, f := range faces {
-		v, err := l.step(f.Vector, false)
+		v, err := l.step(f.Vector, false, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +167,7 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	oneEach(verdicts)
 	for i, f := range faces {
 		if v := &verdicts[i]; !f.Hold && v.Reason != BetterFace {
-			learned, err := l.step(f.Vector, true)
+			learned, err := l.step(f.Vector, true, l.counts.Observed+int64(i)+1)
 			if err != nil {
 				return nil, err
 			}
@@ -184,12 +185,13 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	return l.step(x, false)
+	return l.step(x, false, 0)
 }
 
 // step is the listing "Online quantized harmonic solution" for one face: place it, solve, read its
-// value. It stays in the graph if it may be learned and its confidence suffices.
-func (l *Learner) step(x []float32, learn bool) (Verdict, error) {
+// value. It stays in the graph, as that observation, if it may be learned and its confidence suffices.
+func (l *Learner) step(x []float32, learn bool, observation int64) (Verdict, error) {
+	learn = learn && !l.settings.Freeze
 	if !l.graph.Place(x, !learn) {
 		return Verdict{Sink: 1, Reason: Outlier}, nil
 	}
@@ -199,8 +201,8 @@ func (l *Learner) step(x []float32, learn bool) (Verdict, error) {
 	}
 	l.values = l.graph.ValuesTo(l.values, l.graph.Trial())
 	v, class := l.judge(l.values)
-	if learn && v.Confidence >= l.settings.Learn {
-		l.graph.Keep(class)
+	if learn && v.Confidence >= l.settings.Learn && (l.settings.MaxHops == 0 || l.graph.Hops(class) <= l.settings.MaxHops) {
+		l.graph.Keep(class, observation)
 		v.Learned = true
 	} else {
 		l.graph.Drop()
@@ -228,6 +230,16 @@ func (l *Learner) Forget(name string) error {
 	l.graph.Forget(class)
 	l.names = slices.Delete(l.names, class, class+1)
 	return nil
+}
+
+// Undo takes back what was learned after the observation of that number, as [Counts].Observed had it
+// then, and returns how many faces that are. A stored face that came later goes with all that it stands
+// for. Labelled faces stay, and so does the radius R, which what was learned has made larger.
+//
+// The error wraps [ErrJournal] when the journal does not reach back so far; l has then not changed.
+func (l *Learner) Undo(since int64) (faces int, err error) {
+	n, err := l.graph.Undo(since)
+	return int(n), err
 }
 
 // Warnings returns sentences for a person about settings that do not fit: a graph that reaches too

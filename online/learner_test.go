@@ -2,6 +2,7 @@ package online_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -458,6 +459,167 @@ func TestSnapshotVersion1(t *testing.T) {
 		// The solution goes on from numbers that are right to 1e-10.
 		if math.Abs(got.Confidence-want.Confidence) > 1e-8 || got.Label != want.Label || got.Learned != want.Learned {
 			t.Fatalf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+// What is undone is gone from the snapshot, byte by byte, and the verdicts are those of before.
+func TestUndo(t *testing.T) {
+	l := learner(t, online.Settings{K: 400})
+	for _, x := range faces(30, 100) {
+		l.Observe(x)
+	}
+	mark := l.Counts().Observed
+	judge := func() (v []online.Verdict) {
+		for _, x := range faces(31, 50) {
+			w, err := l.Judge(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Confidence, w.Sink = math.Round(w.Confidence*1e8), math.Round(w.Sink*1e8)
+			v = append(v, w)
+		}
+		return v
+	}
+	before := judge()
+	learned := 0
+	var later [][]float32
+	for _, x := range faces(32, 100) {
+		v, err := l.Observe(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Learned {
+			learned++
+			later = append(later, x)
+		}
+	}
+	n, err := l.Undo(mark)
+	if err != nil || n != learned || learned == 0 {
+		t.Fatalf("%d faces undone of %d; %v", n, learned, err)
+	}
+	if !reflect.DeepEqual(before, judge()) {
+		t.Error("the verdicts are not those of before")
+	}
+	after := snapshot(t, l)
+	for _, x := range later {
+		if bytes.Contains(after, raw(x)) {
+			t.Fatal("a face that was undone is still in the snapshot")
+		}
+	}
+	if _, err := l.Undo(0); err != nil {
+		t.Error(err)
+	}
+	if l.Graph().Mass() != 0 {
+		t.Errorf("mass %g after all was undone", l.Graph().Mass())
+	}
+}
+
+// raw returns a vector as a snapshot holds it.
+func raw(x []float32) []byte {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+// Nothing of a person who is forgotten remains: no labelled face, no face that was accepted as theirs,
+// no name.
+func TestForgetLeavesNothing(t *testing.T) {
+	l := learner(t, online.Settings{K: 300})
+	var bobs [][]float32
+	for _, x := range faces(33, 200) {
+		v, err := l.Observe(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Label == "bob" {
+			bobs = append(bobs, x)
+		}
+	}
+	if len(bobs) < 20 || !bytes.Contains(snapshot(t, l), raw(bobs[0])) {
+		t.Fatalf("%d faces of bob: the stream tests too little", len(bobs))
+	}
+	if err := l.Forget("bob"); err != nil {
+		t.Fatal(err)
+	}
+	after := snapshot(t, l)
+	for _, x := range append(bobs, []float32{2, -.1}, []float32{2, .1}) {
+		if bytes.Contains(after, raw(x)) {
+			t.Fatal("a face of bob is still in the snapshot")
+		}
+	}
+	var back online.Learner
+	if err := back.UnmarshalBinary(after); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFreeze(t *testing.T) {
+	l := learner(t, online.Settings{K: 40, Freeze: true})
+	for _, x := range faces(34, 50) {
+		if v, err := l.Observe(x); err != nil || v.Learned {
+			t.Fatalf("%+v, %v", v, err)
+		}
+	}
+	if l.Graph().Mass() != 0 || l.Counts().Observed != 50 {
+		t.Errorf("mass %g, counts %+v", l.Graph().Mass(), l.Counts())
+	}
+	s := l.Settings()
+	s.Freeze = false
+	if err := l.Configure(s); err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := l.Observe([]float32{0, 0}); !v.Learned {
+		t.Errorf("thawed: %+v", v)
+	}
+}
+
+// With a limit of hops a chain of faces is followed only so far.
+func TestMaxHops(t *testing.T) {
+	for _, limit := range []int{0, 3} {
+		l, err := online.New(plane, online.Settings{K: 100, MaxHops: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Label([]float32{0, 0}, "alice")
+		followed := 0
+		for i := range 20 {
+			// Each face reaches the one before, and hardly the one before that.
+			v, err := l.Observe([]float32{0, .6 * float32(i+1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Label == "alice" {
+				followed++
+			}
+		}
+		switch {
+		case limit == 0 && followed != 20:
+			t.Errorf("without a limit %d faces were followed", followed)
+		case limit > 0 && followed != limit+1: // the last one is judged and not learned
+			t.Errorf("with a limit of %d hops %d faces were followed", limit, followed)
+		}
+	}
+}
+
+// A step that does not repartition allocates nothing, whatever becomes of the face.
+func TestAllocations(t *testing.T) {
+	l := learner(t, online.Settings{K: 2000})
+	stream := faces(40, 3000)
+	for _, x := range stream[:500] {
+		l.Observe(x)
+	}
+	i, nowhere := 500, []float32{-50, -50}
+	for name, f := range map[string]func(){
+		"new vertex": func() { l.Observe(stream[i]); i++ },
+		"merged":     func() { l.Observe(stream[0]) },
+		"outlier":    func() { l.Observe(nowhere) },
+		"judged":     func() { l.Judge(stream[1]) },
+	} {
+		if n := testing.AllocsPerRun(300, f); n != 0 {
+			t.Errorf("%s: %g allocations a step", name, n)
 		}
 	}
 }

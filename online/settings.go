@@ -22,6 +22,9 @@ type Settings struct {
 	Multiplier float64 `json:"multiplier"` // growth of R at a repartition. Default 1.5, as in the thesis
 	Accept     float64 `json:"accept"`     // least confidence of a verdict, in [0,1]. Default: any above 0
 	Learn      float64 `json:"learn"`      // least confidence of a face that is learned, in [0,1]. Default: every face that is no outlier
+	MaxHops    int     `json:"max_hops"`   // a face further from a labelled one, counted in faces through which it was accepted, is not learned. Default 0, no limit
+	Journal    int     `json:"journal"`    // learned faces that [Learner.Undo] can take back one by one. Default 16384
+	Freeze     bool    `json:"freeze"`     // judge, but learn nothing
 	Absorb     bool    `json:"absorb"`     // labelled vertices take in the faces near them
 	Normalized bool    `json:"normalized"` // use the normalised Laplacian; a step then takes O(k³)
 }
@@ -35,6 +38,9 @@ func (s Settings) defaults(space face.Space) Settings {
 	}
 	if s.K == 0 {
 		s.K = 300
+	}
+	if s.Journal == 0 {
+		s.Journal = 1 << 14
 	}
 	set(&s.Sigma, space.Sigma)
 	set(&s.Gamma, space.Gamma)
@@ -54,6 +60,9 @@ func (s Settings) check() error {
 	if !(s.Sigma > 0) {
 		return fmt.Errorf("%w: sigma is %g, but must be positive", ErrSettings, s.Sigma)
 	}
+	if s.MaxHops < 0 {
+		return fmt.Errorf("%w: max_hops is %d, but must not be negative", ErrSettings, s.MaxHops)
+	}
 	return nil
 }
 
@@ -67,6 +76,7 @@ func (s Settings) graph(space face.Space) quantized.Config {
 		Epsilon:    s.Epsilon,
 		Reach:      s.Reach,
 		Gamma:      s.Gamma,
+		Journal:    s.Journal,
 		Absorb:     s.Absorb,
 		Normalized: s.Normalized,
 	}

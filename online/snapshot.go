@@ -29,6 +29,9 @@ type snapshot struct {
 	Counts   Counts           `cbor:"counts"`
 	R        float64          `cbor:"r"`
 	Vertices []snapshotVertex `cbor:"vertices"`
+	LastID   int64            `cbor:"last_id"`
+	Journal  []int64          `cbor:"journal"`
+	Lost     int64            `cbor:"lost"`
 }
 
 type snapshotVertex struct {
@@ -38,6 +41,50 @@ type snapshotVertex struct {
 	Class        int
 	Source       []int
 	Values       []float64
+	Origin       snapshotOrigin
+}
+
+type snapshotOrigin struct {
+	_                    struct{} `cbor:",toarray"`
+	ID, Observation, Via int64
+	Hops                 int
+}
+
+// snapshot1 is version 1: no vertex knew where it came from.
+type snapshot1 struct {
+	Version  int               `cbor:"version"`
+	Space    face.Space        `cbor:"space"`
+	Settings Settings          `cbor:"settings"`
+	Names    []string          `cbor:"names"`
+	Counts   Counts            `cbor:"counts"`
+	R        float64           `cbor:"r"`
+	Vertices []snapshotVertex1 `cbor:"vertices"`
+}
+
+type snapshotVertex1 struct {
+	_            struct{} `cbor:",toarray"`
+	Point        []byte
+	Multiplicity float64
+	Class        int
+	Source       []int
+	Values       []float64
+}
+
+// upgrade returns the snapshot as version 2 writes it. Its vertices are numbered by their age, and
+// nothing in it can be undone.
+func (s snapshot1) upgrade() snapshot {
+	s.Settings.Journal = Settings{}.defaults(s.Space).Journal
+	t := snapshot{
+		Version: version, Space: s.Space, Settings: s.Settings, Names: s.Names, Counts: s.Counts, R: s.R,
+		LastID: int64(len(s.Vertices)), Lost: s.Counts.Observed,
+	}
+	for i, v := range s.Vertices {
+		t.Vertices = append(t.Vertices, snapshotVertex{
+			Point: v.Point, Multiplicity: v.Multiplicity, Class: v.Class, Source: v.Source, Values: v.Values,
+			Origin: snapshotOrigin{ID: int64(i + 1)},
+		})
+	}
+	return t
 }
 
 var (
@@ -51,7 +98,7 @@ func init() {
 	decoding, _ = cbor.DecOptions{
 		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
 		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
-		MaxArrayElements:  1 << 16,
+		MaxArrayElements:  1 << 22,
 		MaxNestedLevels:   8,
 		IndefLength:       cbor.IndefLengthForbidden,
 		TagsMd:            cbor.TagsForbidden,
@@ -64,13 +111,18 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 	s := snapshot{
 		Version: version, Space: l.space, Settings: l.settings, Names: l.names, Counts: l.counts,
 		R: state.R, Vertices: make([]snapshotVertex, len(state.Vertices)),
+		LastID: state.LastID, Journal: state.Journal, Lost: state.Lost,
 	}
 	for i, v := range state.Vertices {
 		point := make([]byte, 0, 4*len(v.Point))
 		for _, x := range v.Point {
 			point = binary.LittleEndian.AppendUint32(point, math.Float32bits(x))
 		}
-		s.Vertices[i] = snapshotVertex{Point: point, Multiplicity: v.Multiplicity, Class: v.Class, Source: v.Source, Values: v.Values}
+		o := v.Origin
+		s.Vertices[i] = snapshotVertex{
+			Point: point, Multiplicity: v.Multiplicity, Class: v.Class, Source: v.Source, Values: v.Values,
+			Origin: snapshotOrigin{ID: o.ID, Observation: o.Observation, Via: o.Via, Hops: o.Hops},
+		}
 	}
 	return encoding.Marshal(s)
 }
@@ -88,7 +140,15 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("%w: it is %d, and this program reads 1 to %d", ErrVersion, head.Version, version)
 	}
 	var s snapshot
-	if err := decoding.Unmarshal(data, &s); err != nil {
+	var err error
+	if head.Version == 1 {
+		var old snapshot1
+		err = decoding.Unmarshal(data, &old)
+		s = old.upgrade()
+	} else {
+		err = decoding.Unmarshal(data, &s)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	damaged := func(err error) error { return fmt.Errorf("%w: %w", ErrDamaged, err) }
@@ -106,7 +166,10 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 			return damaged(fmt.Errorf("the name %q is there twice", name))
 		}
 	}
-	state := quantized.State{R: s.R, Classes: len(s.Names), Vertices: make([]quantized.Vertex, len(s.Vertices))}
+	state := quantized.State{
+		R: s.R, Classes: len(s.Names), Vertices: make([]quantized.Vertex, len(s.Vertices)),
+		LastID: s.LastID, Journal: s.Journal, Lost: s.Lost,
+	}
 	for i, v := range s.Vertices {
 		if len(v.Point) != 4*s.Space.Dim {
 			return damaged(fmt.Errorf("vertex %d has %d bytes, want %d", i, len(v.Point), 4*s.Space.Dim))
@@ -118,7 +181,11 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 		if err := s.Space.Check(point); err != nil {
 			return damaged(fmt.Errorf("vertex %d: %w", i, err))
 		}
-		state.Vertices[i] = quantized.Vertex{Point: point, Multiplicity: v.Multiplicity, Class: v.Class, Source: v.Source, Values: v.Values}
+		o := v.Origin
+		state.Vertices[i] = quantized.Vertex{
+			Point: point, Multiplicity: v.Multiplicity, Class: v.Class, Source: v.Source, Values: v.Values,
+			Origin: quantized.Origin{ID: o.ID, Observation: o.Observation, Via: o.Via, Hops: o.Hops},
+		}
 	}
 	if n := len(state.Vertices); n > s.Settings.K+1 {
 		return damaged(fmt.Errorf("%d vertices for k = %d", n, s.Settings.K))

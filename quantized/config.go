@@ -18,7 +18,7 @@ var (
 // maxFloats bounds what a configuration may make the graph reserve: 1 GiB of coordinates.
 const maxFloats = 1 << 28
 
-// Config says what a Graph may hold and how it measures. All fields but Reach and the last two must be set.
+// Config says what a Graph may hold and how it measures. All fields but Reach and those after Gamma must be set.
 type Config struct {
 	K          int          // vertices left after a repartition, at the most; >= 2
 	Multiplier float64      // m, by which R grows at a repartition; >= 1.05, and 1.5 in the thesis
@@ -28,6 +28,7 @@ type Config struct {
 	Epsilon    float64      // smaller weights are no edge; in (0,1)
 	Reach      float64      // longest edge; 0 for as long as epsilon allows
 	Gamma      float64      // regulariser gamma_g > 0
+	Journal    int          // points taken in that are remembered for Undo; >= 0
 	Absorb     bool         // labelled vertices take in points closer than R
 	Normalized bool         // normalised Laplacian; solved directly, O(k³) a step
 }
@@ -50,6 +51,8 @@ func (c Config) check() error {
 		what = fmt.Sprintf("kernel denominator is %g, but must be positive", c.Kernel.Denominator)
 	case !(c.Epsilon > 0 && c.Epsilon < 1):
 		what = fmt.Sprintf("epsilon is %g, but must lie between 0 and 1", c.Epsilon)
+	case c.Journal < 0 || c.Journal > 1<<20:
+		what = fmt.Sprintf("journal is %d, but must lie between 0 and %d", c.Journal, 1<<24)
 	case !(c.Reach >= 0):
 		what = fmt.Sprintf("reach is %g, but must be positive, or 0 for none", c.Reach)
 	case !positive(c.Gamma):

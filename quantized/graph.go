@@ -20,10 +20,14 @@ type Graph struct {
 	v       []float64   // multiplicities, whole numbers
 	label   []int       // class of a labelled vertex, else unlabelled
 	source  [][]int     // classes through which the points of an unlabelled vertex were learned, sorted
+	origin  []Origin    // where each vertex comes from
 	dist    []float64   // stride x stride, symmetric, or unmeasured: repartitions work on these
 	edges   [][]edge    // neighbours with a weight of at least epsilon
 	l       [][]float64 // harmonic solution, a row for each class
 	stale   bool        // more than the point on trial has changed since l was solved for
+
+	journal journal
+	lastID  int64
 
 	trial    trial
 	reach    float64   // edge radius
@@ -73,6 +77,7 @@ func New(c Config) (*Graph, error) {
 		v:       make([]float64, 0, n),
 		label:   make([]int, 0, n),
 		source:  source[:0],
+		origin:  make([]Origin, 0, n),
 		dist:    make([]float64, n*n),
 		edges:   edges[:0],
 		reach:   c.EdgeRadius(),
@@ -224,16 +229,54 @@ func (g *Graph) home(d []float64) int {
 func (g *Graph) mergeable(i int) bool { return g.label[i] == unlabelled || g.c.Absorb }
 
 // Keep ends the trial: the point stays. Class says through which class it was accepted, for
-// [Graph.Forget]; it is negative for a point that no class claimed.
-func (g *Graph) Keep(class int) {
+// [Graph.Forget]; it is negative for a point that no class claimed. Observation is a number of the
+// caller's that never falls, for [Graph.Undo].
+func (g *Graph) Keep(class int, observation int64) {
 	g.mustBeOnTrial()
-	if i := g.trial.vertex; class >= 0 {
+	i := g.trial.vertex
+	if g.trial.merged {
+		g.record(observation, i)
+	} else {
+		g.origin[i].Observation = observation
+		g.origin[i].Via, g.origin[i].Hops = g.via(i, class)
+	}
+	if class >= 0 {
 		if at, found := slices.BinarySearch(g.source[i], class); !found {
 			g.source[i] = slices.Insert(g.source[i], at, class)
 		}
 	}
 	g.stale = g.stale || !g.trial.solved
 	g.trial.on = false
+}
+
+// Hops returns how many vertices the point on trial is away from a labelled one, along those through
+// which it and they were accepted as class: 1 where a labelled vertex speaks for it.
+func (g *Graph) Hops(class int) int {
+	g.mustBeOnTrial()
+	if g.trial.merged {
+		return g.origin[g.trial.vertex].Hops
+	}
+	_, hops := g.via(g.trial.vertex, class)
+	return hops
+}
+
+// via returns the neighbour of vertex i that contributes most to its value for a class, or most weight
+// where class is negative, and the hops of i if it was accepted through it.
+func (g *Graph) via(i, class int) (id int64, hops int) {
+	best := 0.
+	for _, e := range g.edges[i] {
+		x := e.w * g.v[e.to]
+		if class >= 0 {
+			x *= g.l[class][e.to]
+		}
+		if x > best {
+			best, id, hops = x, g.origin[e.to].ID, g.origin[e.to].Hops+1
+		}
+	}
+	if id == 0 && class >= 0 {
+		return g.via(i, -1) // nobody speaks for the class: whoever is nearest does
+	}
+	return id, hops
 }
 
 // Drop ends the trial: the point was never there.
@@ -306,6 +349,8 @@ func (g *Graph) add(x []float32, d []float64, class int) {
 	g.label = append(g.label, class)
 	g.source = resized(g.source, n+1)
 	g.source[n] = g.source[n][:0]
+	g.lastID++
+	g.origin = append(g.origin, Origin{ID: g.lastID})
 	g.place(n, d)
 	for c := range g.l {
 		g.l[c] = append(g.l[c], g.guess(n, c))
@@ -338,6 +383,8 @@ func (g *Graph) removeLast() {
 	}
 	g.x, g.squares = g.x[:n*g.c.Dim], g.squares[:n]
 	g.v, g.label, g.source, g.edges = g.v[:n], g.label[:n], g.source[:n], g.edges[:n]
+	g.origin = g.origin[:n]
+	g.lastID--
 	for c := range g.l {
 		g.l[c] = g.l[c][:n]
 	}

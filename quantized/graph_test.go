@@ -124,7 +124,7 @@ func TestAgainstReference(t *testing.T) {
 						t.Fatal(err)
 					}
 					compare(t, step, g, r, want, tt.full && step%7 == 0)
-					g.Keep(-1)
+					g.Keep(-1, int64(step+1))
 					accepted++
 					invariants(t, step, g, r, accepted)
 				}
@@ -235,7 +235,7 @@ func TestDrop(t *testing.T) {
 		}
 		if g.Place(x, false) {
 			g.Solve()
-			g.Keep(0)
+			g.Keep(0, 1)
 		}
 	}
 	if merged == 0 {
@@ -251,7 +251,7 @@ func TestRestore(t *testing.T) {
 		for _, x := range points {
 			if g.Place(x, false) {
 				g.Solve()
-				g.Keep(0)
+				g.Keep(0, 1)
 			}
 		}
 	}
@@ -315,7 +315,7 @@ func TestForget(t *testing.T) {
 			t.Fatalf("%g is an outlier", p.x)
 		}
 		g.Solve()
-		g.Keep(p.class)
+		g.Keep(p.class, 1)
 	}
 	if n := g.Forget(1); n != 3 {
 		t.Errorf("removed %d vertices, want 3", n)
@@ -385,9 +385,9 @@ func TestLabelFull(t *testing.T) {
 // TestRestoreInvalid checks that no state from a file makes a graph that breaks its own rules.
 func TestRestoreInvalid(t *testing.T) {
 	good := func() quantized.State {
-		return quantized.State{R: .1, Classes: 1, Vertices: []quantized.Vertex{
-			{Point: []float32{0}, Multiplicity: 1, Class: 0, Values: []float64{1}},
-			{Point: []float32{1}, Multiplicity: 3, Class: -1, Source: []int{0}, Values: []float64{.5}},
+		return quantized.State{R: .1, Classes: 1, LastID: 4, Journal: []int64{8, 2, 9, 2}, Vertices: []quantized.Vertex{
+			{Point: []float32{0}, Multiplicity: 1, Class: 0, Values: []float64{1}, Origin: quantized.Origin{ID: 1}},
+			{Point: []float32{1}, Multiplicity: 3, Class: -1, Source: []int{0}, Values: []float64{.5}, Origin: quantized.Origin{ID: 2, Observation: 7, Via: 1, Hops: 1}},
 		}}
 	}
 	if _, err := quantized.Restore(config(5, 1), good()); err != nil {
@@ -402,12 +402,20 @@ func TestRestoreInvalid(t *testing.T) {
 		"class":        func(s *quantized.State) { s.Vertices[0].Class = 1 },
 		"values":       func(s *quantized.State) { s.Vertices[0].Values = nil },
 		"value":        func(s *quantized.State) { s.Vertices[1].Values[0] = math.NaN() },
+		"ID twice":     func(s *quantized.State) { s.Vertices[1].Origin.ID = 1 },
+		"ID":           func(s *quantized.State) { s.LastID = 1 },
+		"observation":  func(s *quantized.State) { s.Vertices[1].Origin.Observation = -1 },
+		"hops":         func(s *quantized.State) { s.Vertices[1].Origin.Hops = -1 },
+		"journal":      func(s *quantized.State) { s.Journal = s.Journal[:3] },
+		"journal's ID": func(s *quantized.State) { s.Journal[1] = 3 },
+		"journal full": func(s *quantized.State) { s.Journal = append(s.Journal, 9, 2) },
+		"lost":         func(s *quantized.State) { s.Lost = -1 },
 		"source":       func(s *quantized.State) { s.Vertices[1].Source = []int{0, 0} },
 	} {
 		s := good()
 		change(&s)
 		if _, err := quantized.Restore(config(5, 1), s); !errors.Is(err, quantized.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

@@ -131,6 +131,7 @@ func (g *Graph) apply(p partition) {
 		}
 	}
 	g.r = p.r
+	g.rewrite(p.to)
 	g.compact(p.kept)
 }
 
@@ -139,7 +140,7 @@ func (g *Graph) compact(kept []int) {
 	s, dim := g.stride(), g.c.Dim
 	for q, i := range kept {
 		copy(g.x[q*dim:(q+1)*dim], g.x[i*dim:(i+1)*dim])
-		g.v[q], g.label[q], g.squares[q] = g.v[i], g.label[i], g.squares[i]
+		g.v[q], g.label[q], g.squares[q], g.origin[q] = g.v[i], g.label[i], g.squares[i], g.origin[i]
 		g.source[q], g.source[i] = g.source[i], g.source[q] // each keeps a storage of its own
 		for c := range g.l {
 			g.l[c][q] = g.l[c][i]
@@ -154,6 +155,7 @@ func (g *Graph) compact(kept []int) {
 		clear(s)
 	}
 	g.x, g.squares, g.v, g.label, g.source = g.x[:n*dim], g.squares[:n], g.v[:n], g.label[:n], g.source[:n]
+	g.origin = g.origin[:n]
 	g.stale = true
 	for c := range g.l {
 		g.l[c] = g.l[c][:n]
@@ -162,6 +164,18 @@ func (g *Graph) compact(kept []int) {
 	for q := range n {
 		g.place(q, g.dist[q*s:q*s+q])
 	}
+}
+
+// erase leaves only the vertices of kept, and nothing of the others in memory or in the journal.
+func (g *Graph) erase(kept []int) {
+	there := make(map[int64]bool)
+	for _, i := range kept {
+		there[g.origin[i].ID] = true
+	}
+	g.journal.filter(func(e entry) bool { return there[e.vertex] })
+	old := g.x[:cap(g.x)]
+	g.compact(kept)
+	clear(old[len(g.x):])
 }
 
 // Forget removes the labelled points of a class, and every vertex to which a point accepted through
@@ -180,9 +194,7 @@ func (g *Graph) Forget(class int) int {
 		}
 	}
 	removed := g.Len() - len(kept)
-	old := g.x[:cap(g.x)]
-	g.compact(kept)
-	clear(old[len(g.x):]) // what is forgotten does not stay in memory either
+	g.erase(kept)
 	g.l = slices.Delete(g.l, class, class+1)
 	for i := range g.v {
 		if g.label[i] > class {

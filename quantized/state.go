@@ -11,27 +11,39 @@ type State struct {
 	R        float64
 	Classes  int
 	Vertices []Vertex // in the order of their age
+	LastID   int64    // of the vertices that there ever were
+	Journal  []int64  // pairs of an observation and the ID of the vertex that took it in, the oldest first
+	Lost     int64    // last observation that is missing in Journal
 }
 
 // Vertex is one vertex of a State.
 type Vertex struct {
 	Point        []float32
-	Multiplicity float64   // whole and positive
-	Class        int       // -1 where not labelled
-	Source       []int     // classes through which its points were learned, ascending
+	Multiplicity float64 // whole and positive
+	Class        int     // -1 where not labelled
+	Source       []int   // classes through which its points were learned, ascending
+	Origin       Origin
 	Values       []float64 // the harmonic solution there, one value a class: where the next one starts
 }
 
 // State returns a copy of the state of g. It panics during a trial.
 func (g *Graph) State() State {
 	g.mustBeSettled()
-	s := State{R: g.r, Classes: len(g.l), Vertices: make([]Vertex, g.Len())}
+	s := State{
+		R: g.r, Classes: len(g.l), Vertices: make([]Vertex, g.Len()),
+		LastID: g.lastID, Journal: make([]int64, 0, 2*len(g.journal.entries)), Lost: g.journal.lost,
+	}
+	for q := range g.journal.entries {
+		e := g.journal.entries[(g.journal.next+q)%len(g.journal.entries)]
+		s.Journal = append(s.Journal, e.observation, e.vertex)
+	}
 	for i := range s.Vertices {
 		s.Vertices[i] = Vertex{
 			Point:        slices.Clone(g.Point(i)),
 			Multiplicity: g.v[i],
 			Class:        g.label[i],
 			Source:       slices.Clone(g.source[i]),
+			Origin:       g.origin[i],
 			Values:       g.ValuesTo(nil, i),
 		}
 	}
@@ -75,10 +87,15 @@ func Restore(c Config, s State) (*Graph, error) {
 	for i, v := range s.Vertices {
 		g.add(v.Point, g.distances(v.Point), v.Class)
 		g.v[i] = v.Multiplicity
-		g.source[i] = slices.Clone(v.Source)
+		g.source[i] = append(g.source[i], v.Source...)
+		g.origin[i] = v.Origin
 		for q := range g.l {
 			g.l[q][i] = v.Values[q]
 		}
+	}
+	g.lastID, g.journal.lost = s.LastID, s.Lost
+	for q := 0; q < len(s.Journal); q += 2 {
+		g.journal.add(c.Journal, entry{s.Journal[q], s.Journal[q+1]})
 	}
 	if room.K == c.K {
 		return g, nil
@@ -97,7 +114,28 @@ func (s State) check(dim int) error {
 	if s.Classes < 0 || s.Classes > 1<<14 {
 		return invalid("%d classes", s.Classes)
 	}
+	if len(s.Journal)%2 != 0 || s.Lost < 0 {
+		return invalid("journal of %d numbers, complete from %d on", len(s.Journal), s.Lost)
+	}
+	taken := make(map[int64]float64)
+	for q := 0; q < len(s.Journal); q += 2 {
+		taken[s.Journal[q+1]]++
+	}
+	for _, v := range s.Vertices {
+		if taken[v.Origin.ID] > v.Multiplicity-1 {
+			return invalid("vertex %d has taken in fewer points than the journal says", v.Origin.ID)
+		}
+		delete(taken, v.Origin.ID)
+	}
+	if len(taken) > 0 {
+		return invalid("journal of vertices that there are not")
+	}
+	last := int64(0)
 	for i, v := range s.Vertices {
+		if o := v.Origin; o.ID <= last || o.ID > s.LastID || o.Observation < 0 || o.Via < 0 || o.Via > s.LastID || o.Hops < 0 {
+			return invalid("vertex %d has an origin that cannot be: %+v", i, o)
+		}
+		last = v.Origin.ID
 		if len(v.Point) != dim {
 			return invalid("vertex %d has %d values, want %d", i, len(v.Point), dim)
 		}

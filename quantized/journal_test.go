@@ -1,0 +1,155 @@
+package quantized_test
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/faceauth/faceauth/quantized"
+)
+
+// learn feeds n points to a graph, numbered from first, and returns how many were kept.
+func learn(t *testing.T, g *quantized.Graph, s *stream, first, n int) (kept float64) {
+	t.Helper()
+	for i := range n {
+		x, _ := s.next()
+		if !g.Place(x, false) {
+			continue
+		}
+		if _, err := g.Solve(); err != nil {
+			t.Fatal(err)
+		}
+		g.Keep(0, int64(first+i))
+		kept++
+	}
+	return kept
+}
+
+func labelled(t *testing.T, k, journal int) (*quantized.Graph, *stream) {
+	t.Helper()
+	c := config(k, 2)
+	c.Journal = journal
+	g, err := quantized.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStream(21, 2, 3)
+	for class := range 2 {
+		x, _ := s.next()
+		if err := g.Label(x, class); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g, s
+}
+
+// Without a repartition in between, Undo gives back the graph as it was, to the last point.
+func TestUndo(t *testing.T) {
+	g, s := labelled(t, 200, 1000)
+	learn(t, g, s, 1, 60)
+	before := g.State()
+	kept := learn(t, g, s, 61, 60)
+	if g.Len() > 200 {
+		t.Fatal("it was repartitioned: the stream does not test this")
+	}
+	points, err := g.Undo(60)
+	if err != nil || points != kept {
+		t.Fatalf("%g points undone, want %g; %v", points, kept, err)
+	}
+	after := g.State()
+	for i := range before.Vertices {
+		// The solution is not taken back, but solved for again.
+		before.Vertices[i].Values, after.Vertices[i].Values = nil, nil
+	}
+	before.LastID = after.LastID
+	if !reflect.DeepEqual(before, after) {
+		t.Error("it is another graph than before")
+	}
+	if points, err := g.Undo(60); err != nil || points != 0 {
+		t.Errorf("a second time: %g points, %v", points, err)
+	}
+}
+
+// With repartitions, nothing that came after since is left, masses stay whole and positive, and the
+// harmonic solution is that of the graph that is left.
+func TestUndoAcrossRepartitions(t *testing.T) {
+	for since := range int64(40) {
+		since *= 10
+		g, s := labelled(t, 20, 1000)
+		kept := learn(t, g, s, 1, 400)
+		r := g.R()
+		points, err := g.Undo(since)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.Mass() != kept-points || g.R() != r {
+			t.Fatalf("since %d: mass %g, %g of %g points undone", since, g.Mass(), points, kept)
+		}
+		for i := range g.Len() {
+			if o := g.Origin(i); o.Observation > since {
+				t.Fatalf("since %d: a vertex of observation %d is left", since, o.Observation)
+			}
+			if v := g.Multiplicity(i); v < 1 || v != math.Trunc(v) {
+				t.Fatalf("since %d: multiplicity %g", since, v)
+			}
+		}
+		// What is left can be written and read, and goes on.
+		h, err := quantized.Restore(g.Config(), g.State())
+		if err != nil {
+			t.Fatalf("since %d: %v", since, err)
+		}
+		learn(t, h, s, 401, 50)
+	}
+}
+
+// A journal that is full forgets the oldest, and says how far it reaches.
+func TestUndoTooFar(t *testing.T) {
+	g, s := labelled(t, 20, 30)
+	learn(t, g, s, 1, 300)
+	before := g.State()
+	if _, err := g.Undo(10); !errors.Is(err, quantized.ErrJournal) {
+		t.Errorf("error %v", err)
+	}
+	if !reflect.DeepEqual(before, g.State()) {
+		t.Error("a refused undo changed the graph")
+	}
+	if _, err := g.Undo(before.Lost); err != nil {
+		t.Errorf("as far as it reaches: %v", err)
+	}
+	if none, s := labelled(t, 20, 0); learn(t, none, s, 1, 50) > 0 {
+		if _, err := none.Undo(0); !errors.Is(err, quantized.ErrJournal) {
+			t.Errorf("without a journal: %v", err)
+		}
+	}
+}
+
+// Every vertex leads, along Via, to a labelled one or to one that is gone, with a hop fewer each time.
+func TestOrigin(t *testing.T) {
+	g, s := labelled(t, 60, 0)
+	learn(t, g, s, 1, 100)
+	at := map[int64]int{}
+	for i := range g.Len() {
+		at[g.Origin(i).ID] = i
+	}
+	far := 0
+	for i := range g.Len() {
+		o := g.Origin(i)
+		if _, ok := g.Class(i); ok {
+			if o.Hops != 0 || o.Via != 0 || o.Observation != 0 {
+				t.Errorf("a labelled vertex comes from %+v", o)
+			}
+			continue
+		}
+		far = max(far, o.Hops)
+		if o.Hops < 1 || o.Via >= o.ID {
+			t.Errorf("a learned vertex comes from %+v", o)
+		}
+		if j, there := at[o.Via]; there && g.Origin(j).Hops != o.Hops-1 {
+			t.Errorf("%+v was accepted through %+v", o, g.Origin(j))
+		}
+	}
+	if far < 2 {
+		t.Errorf("no vertex is further than %d hops away: the stream tests too little", far)
+	}
+}
