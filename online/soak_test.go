@@ -1,0 +1,91 @@
+package online_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+)
+
+// A million faces of three people who wander for ever, and of strangers: memory, the number of vertices
+// and the time a step stay what they were, and no figure becomes something else than one.
+func TestSoak(t *testing.T) {
+	steps := 1_000_000
+	if testing.Short() {
+		steps = 50_000
+	}
+	space := face.Space{ID: "soak", Dim: 4, Scale: 1, Sigma: .2, Gamma: 1e-3}
+	l, err := online.New(space, online.Settings{K: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(77, 1))
+	at := func(person, step int) []float32 {
+		u := float64(step) / 20_000
+		x := []float32{float32(5 * person), float32(.8 * math.Sin(u)), float32(.8 * math.Cos(1.3*u)), 0}
+		for i := range x {
+			x[i] += float32(.08 * r.NormFloat64())
+		}
+		return x
+	}
+	for person, name := range []string{"alice", "bob", "carol"} {
+		for i := range 4 {
+			if err := l.Label(at(person, i), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const parts = 10
+	var heap [parts]uint64
+	var took [parts]time.Duration
+	wrong := 0
+	for part := range parts {
+		begun := time.Now()
+		for i := range steps / parts {
+			step := part*steps/parts + i
+			person := r.IntN(4) // 3 is nobody
+			v, err := l.Observe(at(person, step))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.IsNaN(v.Confidence) || v.Confidence < 0 || v.Confidence > 1+1e-6 || math.IsNaN(v.Sink) {
+				t.Fatalf("step %d: %+v", step, v)
+			}
+			if want := []string{"alice", "bob", "carol", ""}[person]; v.Label != want {
+				wrong++
+			}
+			if n := l.Graph().Len(); n > 61 {
+				t.Fatalf("step %d: %d vertices", step, n)
+			}
+		}
+		took[part] = time.Since(begun)
+		heap[part] = measure(t).heap
+	}
+	t.Logf("%d steps, %d wrong; time by tenths %v; heap by tenths %v; mass %g, R %.3g", steps, wrong, took, heap, l.Graph().Mass(), l.Graph().R())
+	if float64(heap[parts-1]) > 1.02*float64(heap[0]) {
+		t.Errorf("the heap grew from %d to %d bytes", heap[0], heap[parts-1])
+	}
+	// The fastest of some tenths, so that other work on the machine does not count; the first ones, in
+	// which the people have not yet been everywhere, are left out.
+	fastest := func(d []time.Duration) time.Duration {
+		best := d[0]
+		for _, x := range d {
+			best = min(best, x)
+		}
+		return best
+	}
+	if early, late := fastest(took[2:6]), fastest(took[6:]); late > 2*early {
+		t.Errorf("a tenth took %v early on, and %v later", early, late)
+	}
+	if wrong > steps/100 {
+		t.Errorf("%d of %d verdicts are wrong: this is not the stream that was meant", wrong, steps)
+	}
+	if b, err := l.MarshalBinary(); err != nil {
+		t.Error(err)
+	} else if err := new(online.Learner).UnmarshalBinary(b); err != nil {
+		t.Errorf("what a million steps made cannot be restored: %v", err)
+	}
+}
