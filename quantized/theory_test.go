@@ -1,0 +1,135 @@
+package quantized_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Lemma "reg_hfs_bound": the regularised soft solution has a norm of at most √n_l/(gamma + 1), whatever
+// the graph. That holds for c_l = c_u = 1. With a smaller c_u, which the text allows, it does not: its
+// proof takes C⁻¹K for symmetric, and as c_u vanishes every vertex of a connected graph comes to carry
+// nearly 1, so that the norm is nearly √n.
+func TestNormBound(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 0))
+	closest := 0.
+	for range 200 {
+		n := 3 + r.IntN(30)
+		x := make([][]float32, n)
+		for i := range x {
+			x[i] = []float32{r.Float32(), r.Float32()}
+		}
+		labelled := 1 + r.IntN(n-1)
+		gamma := math.Pow(10, -3+4*r.Float64())
+		p := graph.Problem{W: graph.Similarity(graph.Distances(x, 1), graph.Heat(.05+r.Float64()), 1e-6), Gamma: gamma, V: make([]float64, n)}
+		y := mat.NewDense(labelled, 1, nil)
+		for i := range n {
+			p.V[i] = 1
+			if i < labelled {
+				p.Labelled = append(p.Labelled, i)
+				y.Set(i, 0, 1)
+			}
+		}
+		p.Y = y
+		l, err := graph.Soft(p, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		norm, bound := mat.Norm(l, 2), math.Sqrt(float64(labelled))/(gamma+1)
+		if norm > bound*(1+1e-12) {
+			t.Fatalf("%d vertices, %d labelled, gamma %g: norm %g, bound %g", n, labelled, gamma, norm, bound)
+		}
+		closest = max(closest, norm/bound)
+	}
+	if closest < .9 {
+		t.Errorf("the norm came to %.2f of the bound at the most: the graphs test too little", closest)
+	}
+
+	// The counterexample: ten vertices on one spot, one of them labelled.
+	const n, gamma = 10, 1e-3
+	p := graph.Problem{Gamma: gamma, V: make([]float64, n), Labelled: []int{0}, Y: mat.NewDense(1, 1, []float64{1})}
+	x := make([][]float32, n)
+	for i := range x {
+		x[i], p.V[i] = []float32{0}, 1
+	}
+	p.W = graph.Similarity(graph.Distances(x, 1), graph.Heat(1), 1e-6)
+	l, err := graph.Soft(p, 1, 1e-6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if norm := mat.Norm(l, 2); norm < 3 || 1/(gamma+1) > 1 {
+		t.Errorf("c_u = 1e-6: norm %g, and the printed bound is %g", norm, 1/(gamma+1))
+	}
+}
+
+// The error of the quantised solution against that on all points vanishes as k grows (the thesis's
+// Section "Quantized Laplacian"): with room for every point there is none.
+func TestQuantisationErrorDecays(t *testing.T) {
+	const n = 240
+	r := rand.New(rand.NewPCG(5, 5))
+	var x [][]float32
+	p := graph.Problem{Gamma: 1e-2}
+	y := mat.NewDense(6, 2, nil)
+	for i := range n {
+		class := i % 2
+		x = append(x, []float32{float32(2*class) + float32(.5*r.NormFloat64()), float32(.5 * r.NormFloat64())})
+		p.V = append(p.V, 1)
+		if i < 6 {
+			p.Labelled = append(p.Labelled, i)
+			y.Set(i, class, 1)
+		}
+	}
+	c := quantized.Config{Multiplier: 1.2, Dim: 2, Scale: 1, Kernel: graph.Heat(.4), Epsilon: 1e-3, Gamma: 1e-2}
+	p.W, p.Y = graph.Similarity(graph.Distances(x, 1), c.Kernel, c.Epsilon), y
+	full, err := graph.Harmonic(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errors []float64
+	ks := []int{10, 20, 40, 80, 160, n}
+	for _, k := range ks {
+		c.K = k
+		g, err := quantized.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range x {
+			if i < 6 {
+				if err := g.Label(x, i%2); err != nil {
+					t.Fatal(err)
+				}
+			} else if g.Place(x, false) {
+				g.Keep(-1, int64(i))
+			}
+		}
+		if _, err := g.Solve(); err != nil {
+			t.Fatal(err)
+		}
+		var sum float64
+		for i, x := range x {
+			near, best := 0, math.Inf(1)
+			for j := range g.Len() {
+				if d := graph.SquaredDistance(x, g.Point(j)); d < best {
+					near, best = j, d
+				}
+			}
+			d := g.ValuesTo(nil, near)[0] - full.At(i, 0)
+			sum += d * d / n
+		}
+		errors = append(errors, sum)
+	}
+	t.Logf("mean squared error at k = %v: %.3g", ks, errors)
+	for i := 1; i < len(errors); i++ {
+		// A single stream need not fall at every doubling, but does so over two.
+		if i > 1 && errors[i] >= errors[i-2] {
+			t.Errorf("k = %d: error %g, and %g at k = %d", ks[i], errors[i], errors[i-2], ks[i-2])
+		}
+	}
+	if last := errors[len(errors)-1]; last > 1e-18 {
+		t.Errorf("with room for every point the error is %g", last)
+	}
+}
