@@ -22,8 +22,8 @@ import (
 
 // The map of the cliff.
 var (
-	cliffSigmas = []float64{.16, .18, .20, .22, .24, .26, .28, .30}
-	cliffGammas = []float64{1e-4, 3e-4, 1e-3, 3e-3, 1e-2}
+	cliffSigmas = []float64{.16, .18, .20, .22, .24, .27, .30}
+	cliffGammas = []float64{1e-4, 1e-3, 1e-2}
 )
 
 // unbounded is longer than any edge between vectors of length 1.
@@ -53,11 +53,16 @@ func newCliff(o *options) *cobra.Command {
 }
 
 func (o *options) cliff(ctx context.Context, stride int) error {
-	ids, names, err := o.turningHeads(ctx)
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
 	if err != nil {
 		return err
 	}
-	space := preprocess.SpaceOf(models.Default(models.Embedding))
+	defer e.Close()
+	ids, names, err := o.turningHeads(ctx, e)
+	if err != nil {
+		return err
+	}
+	space := e.Space()
 	var cells []*cell
 	for _, bounded := range []bool{false, true} {
 		for _, gamma := range cliffGammas {
@@ -108,17 +113,12 @@ func (o *options) cliff(ctx context.Context, stride int) error {
 }
 
 // turningHeads returns the faces of vidtimit_rot.
-func (o *options) turningHeads(ctx context.Context) (ids []evaluate.Identity, names []string, err error) {
+func (o *options) turningHeads(ctx context.Context, e preprocess.Extractor) (ids []evaluate.Identity, names []string, err error) {
 	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
 	if err != nil {
 		return nil, nil, err
 	}
 	defer d.Close()
-	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
-	if err != nil {
-		return nil, nil, err
-	}
-	defer e.Close()
 	for i := range 6 {
 		id := evaluate.Identity{Name: fmt.Sprintf("p%d", i)}
 		src, err := facedet.Open(ctx, filepath.Join(o.data, "faces", "vidtimit_rot", id.Name), facedet.Options{})
