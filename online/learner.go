@@ -27,6 +27,7 @@ type Learner struct {
 	names    []string // of the classes
 	graph    *quantized.Graph
 	counts   Counts
+	budget   budget
 	values   []float64
 }
 
@@ -201,13 +202,21 @@ func (l *Learner) step(x []float32, learn bool, observation int64) (Verdict, err
 	}
 	l.values = l.graph.ValuesTo(l.values, l.graph.Trial())
 	v, class := l.judge(l.values)
-	if learn && v.Confidence >= l.settings.Learn && (l.settings.MaxHops == 0 || l.graph.Hops(class) <= l.settings.MaxHops) {
+	if learn && l.teaches(v, class, observation) {
 		l.graph.Keep(class, observation)
+		l.spend(class, observation)
 		v.Learned = true
 	} else {
 		l.graph.Drop()
 	}
 	return v, nil
+}
+
+// teaches reports whether the face on trial, with that verdict, may be learned.
+func (l *Learner) teaches(v Verdict, class int, observation int64) bool {
+	return v.Confidence >= l.settings.Learn &&
+		(l.settings.MaxHops == 0 || l.graph.Hops(class) <= l.settings.MaxHops) &&
+		l.affords(class, observation)
 }
 
 func (l *Learner) count(v Verdict) {
@@ -229,6 +238,9 @@ func (l *Learner) Forget(name string) error {
 	}
 	l.graph.Forget(class)
 	l.names = slices.Delete(l.names, class, class+1)
+	if class < len(l.budget.used) {
+		l.budget.used = slices.Delete(l.budget.used, class, class+1)
+	}
 	return nil
 }
 

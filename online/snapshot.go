@@ -32,6 +32,8 @@ type snapshot struct {
 	LastID   int64            `cbor:"last_id"`
 	Journal  []int64          `cbor:"journal"`
 	Lost     int64            `cbor:"lost"`
+	Window   int64            `cbor:"window"`
+	Spent    []int            `cbor:"spent"`
 }
 
 type snapshotVertex struct {
@@ -73,7 +75,8 @@ type snapshotVertex1 struct {
 // upgrade returns the snapshot as version 2 writes it. Its vertices are numbered by their age, and
 // nothing in it can be undone.
 func (s snapshot1) upgrade() snapshot {
-	s.Settings.Journal = Settings{}.defaults(s.Space).Journal
+	later := Settings{}.defaults(s.Space)
+	s.Settings.Journal, s.Settings.LearnWindow, s.Settings.DriftConstancy = later.Journal, later.LearnWindow, later.DriftConstancy
 	t := snapshot{
 		Version: version, Space: s.Space, Settings: s.Settings, Names: s.Names, Counts: s.Counts, R: s.R,
 		LastID: int64(len(s.Vertices)), Lost: s.Counts.Observed,
@@ -112,6 +115,7 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 		Version: version, Space: l.space, Settings: l.settings, Names: l.names, Counts: l.counts,
 		R: state.R, Vertices: make([]snapshotVertex, len(state.Vertices)),
 		LastID: state.LastID, Journal: state.Journal, Lost: state.Lost,
+		Window: l.budget.window, Spent: l.budget.used,
 	}
 	for i, v := range state.Vertices {
 		point := make([]byte, 0, 4*len(v.Point))
@@ -194,6 +198,12 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return damaged(err)
 	}
-	*l = Learner{space: s.Space, settings: s.Settings, names: s.Names, counts: s.Counts, graph: g}
+	if len(s.Spent) > len(s.Names) {
+		return damaged(errors.New("more people have been learned than there are"))
+	}
+	*l = Learner{
+		space: s.Space, settings: s.Settings, names: s.Names, counts: s.Counts, graph: g,
+		budget: budget{window: s.Window, used: s.Spent},
+	}
 	return nil
 }

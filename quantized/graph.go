@@ -80,6 +80,7 @@ func New(c Config) (*Graph, error) {
 		origin:  make([]Origin, 0, n),
 		dist:    make([]float64, n*n),
 		edges:   edges[:0],
+		journal: journal{entries: make([]entry, 0, c.Journal)},
 		reach:   c.EdgeRadius(),
 	}, nil
 }
@@ -135,6 +136,10 @@ func (g *Graph) Multiplicity(i int) float64 { return g.v[i] }
 func (g *Graph) Class(i int) (class int, ok bool) {
 	return max(g.label[i], 0), g.label[i] != unlabelled
 }
+
+// Source returns the classes through which the points of vertex i were accepted, ascending, which must
+// not be changed. A labelled vertex has none unless it absorbs.
+func (g *Graph) Source(i int) []int { return g.source[i] }
 
 // Distance returns the stored distance between vertices i and j, or +Inf where it exceeds the edge
 // radius and no repartition has needed it.

@@ -1,0 +1,125 @@
+package online
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/faceauth/faceauth/graph"
+)
+
+// Drift says how far what was learned of a person has moved from the faces they were labelled with. A
+// person who is being replaced by another, a little at every login, moves far and in one direction; a
+// head that turns moves to and fro.
+type Drift struct {
+	Name      string  `json:"name"`
+	Learned   float64 `json:"learned"`   // faces accepted as this person, and nobody else, that are stored
+	Distance  float64 `json:"distance"`  // of their centre from that of the labelled faces, in units of the space's distance
+	Constancy float64 `json:"constancy"` // cosine, in [-1,1], of the way to the centre of the older half and the way on to that of the newer
+	Alarm     bool    `json:"alarm"`     // distance and constancy exceed the settings' DriftDistance and DriftConstancy
+}
+
+// Drift returns the drift of a person, at the cost of a pass over the stored faces. Without learned
+// faces all of it is 0. The error wraps [ErrUnknown].
+func (l *Learner) Drift(name string) (Drift, error) {
+	class := slices.Index(l.names, name)
+	if class < 0 {
+		return Drift{}, fmt.Errorf("%w: %s", ErrUnknown, name)
+	}
+	d := Drift{Name: name}
+	var labelled, learned []int
+	for i := range l.graph.Len() {
+		if c, ok := l.graph.Class(i); ok {
+			if c == class {
+				labelled = append(labelled, i)
+			}
+		} else if s := l.graph.Source(i); len(s) == 1 && s[0] == class {
+			learned = append(learned, i)
+			d.Learned += l.graph.Multiplicity(i)
+		}
+	}
+	if len(learned) == 0 || len(labelled) == 0 {
+		return d, nil
+	}
+	slices.SortStableFunc(learned, func(a, b int) int {
+		return int(l.graph.Origin(a).Observation - l.graph.Origin(b).Observation)
+	})
+	start, centre := l.centre(labelled), l.centre(learned)
+	d.Distance = l.space.Scale * math.Sqrt(graph.SquaredDistance(start, centre))
+	// The halves are by mass. A vertex is where its first point was, so this is the older half of the
+	// places that were ever reached.
+	half, mass := 0, 0.
+	for half < len(learned) && 2*mass < d.Learned {
+		mass += l.graph.Multiplicity(learned[half])
+		half++
+	}
+	if half < len(learned) {
+		d.Constancy = cosine(start, l.centre(learned[:half]), l.centre(learned[half:]))
+	}
+	d.Alarm = l.settings.DriftDistance > 0 && d.Distance > l.settings.DriftDistance && d.Constancy > l.settings.DriftConstancy
+	return d, nil
+}
+
+// centre returns the mean of the points at vertices, weighted by their multiplicities.
+func (l *Learner) centre(vertices []int) []float32 {
+	sum := make([]float64, l.space.Dim)
+	mass := 0.
+	for _, i := range vertices {
+		v := l.graph.Multiplicity(i)
+		mass += v
+		for q, x := range l.graph.Point(i) {
+			sum[q] += v * float64(x)
+		}
+	}
+	c := make([]float32, l.space.Dim)
+	for q := range c {
+		c[q] = float32(sum[q] / mass)
+	}
+	return c
+}
+
+// cosine returns that of the angle between the ways from a to b and from b to c, or 0 where there is no
+// way.
+func cosine(a, b, c []float32) float64 {
+	var ab, bc, dot float64
+	for q := range a {
+		u, v := float64(b[q])-float64(a[q]), float64(c[q])-float64(b[q])
+		ab += u * u
+		bc += v * v
+		dot += u * v
+	}
+	if ab == 0 || bc == 0 {
+		return 0
+	}
+	return dot / math.Sqrt(ab*bc)
+}
+
+// budget counts what each person was learned in the window at hand.
+type budget struct {
+	window int64 // number of the window
+	used   []int // by class
+}
+
+// affords reports whether another face of a class may be learned in the window of an observation.
+func (l *Learner) affords(class int, observation int64) bool {
+	if l.settings.LearnCap == 0 || class < 0 {
+		return true
+	}
+	return l.budget.window != observation/int64(l.settings.LearnWindow) || class >= len(l.budget.used) ||
+		l.budget.used[class] < l.settings.LearnCap
+}
+
+// spend notes that a face of a class was learned.
+func (l *Learner) spend(class int, observation int64) {
+	if l.settings.LearnCap == 0 || class < 0 {
+		return
+	}
+	if w := observation / int64(l.settings.LearnWindow); w != l.budget.window {
+		l.budget.window = w
+		clear(l.budget.used)
+	}
+	for len(l.budget.used) <= class {
+		l.budget.used = append(l.budget.used, 0)
+	}
+	l.budget.used[class]++
+}
