@@ -60,7 +60,7 @@ func TestScripts(t *testing.T) {
 			"exits":  exits,
 			"denied": denied,
 			"half":   half,
-			"limit":  limit,
+			"limit":  smallDisk,
 		},
 	})
 }
@@ -97,8 +97,8 @@ func denied(ts *testscript.TestScript, neg bool, args []string) {
 	exits(ts, neg, args)
 }
 
-// limit is exits on a disk with room for files of half a kilobyte.
-func limit(ts *testscript.TestScript, neg bool, args []string) {
+// smallDisk is exits on a disk with room for files of half a kilobyte.
+func smallDisk(ts *testscript.TestScript, neg bool, args []string) {
 	exits(ts, neg, append([]string{args[0], "sh", "-c", `ulimit -f 1 && exec "$@"`, "sh"}, args[1:]...))
 }
 

@@ -29,6 +29,7 @@ type options struct {
 	k                   int
 	sigma, gamma, reach float64
 	accept, learnFrom   float64
+	maxHops, learnCap   int
 }
 
 // visionFlags adds the flags that say how faces are found and turned into vectors.
@@ -51,6 +52,8 @@ func (o *options) learnerFlags(c *cobra.Command) {
 	f.Float64Var(&o.gamma, "gamma", 0, "regulariser gamma_g (default: the feature space's)")
 	f.Float64Var(&o.reach, "reach", 0, "longest edge of the graph (default: the feature space's)")
 	f.Float64Var(&o.accept, "accept", 0, "least confidence of a recognition, 0 to 1")
+	f.IntVar(&o.maxHops, "max-hops", 0, "do not learn a face further from a labelled one, counted in faces in between; 0 for no limit")
+	f.IntVar(&o.learnCap, "learn-cap", 0, "faces of one person that are learned in 1000 observations, at the most; 0 for no limit")
 	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a face that is learned, 0 to 1")
 }
 
@@ -72,6 +75,12 @@ func (o *options) settings(c *cobra.Command, s online.Settings) online.Settings 
 	}
 	if given("reach") {
 		s.Reach = o.reach
+	}
+	if given("max-hops") {
+		s.MaxHops = o.maxHops
+	}
+	if given("learn-cap") {
+		s.LearnCap = o.learnCap
 	}
 	if given("accept") {
 		s.Accept = o.accept
@@ -259,8 +268,18 @@ func describe(v *vision, s online.Settings, path string) []replay.Setting {
 		add("growth of R", "%g", s.Multiplier),
 		add("accept from", "%g", s.Accept),
 		add("learn from", "%g", s.Learn),
+		add("hops from a labelled face", "%s", limit(s.MaxHops)),
+		add("learned of one person in a window", "%s in %d observations", limit(s.LearnCap), s.LearnWindow),
 		add("gallery", "%s", path),
 	}
+}
+
+// limit writes a number of which 0 means that there is none.
+func limit(n int) string {
+	if n == 0 {
+		return "no limit"
+	}
+	return fmt.Sprint(n)
 }
 
 // warn prints sentences for a person.

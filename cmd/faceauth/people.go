@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/gallery"
@@ -20,13 +21,25 @@ func newPeople() *cobra.Command {
 			return err
 		}
 		g, err := gallery.Read(path)
-		people := []gallery.Person{}
+		type row struct {
+			gallery.Person
+			Drift online.Drift `json:"drift"`
+		}
+		people := []row{}
+		observed := int64(0)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // nobody is enrolled
 		case err != nil:
 			return fail(badGallery, err)
 		default:
-			people = append(people, g.People()...)
+			for _, p := range g.People() {
+				d, err := g.Learner().Drift(p.Name)
+				if err != nil {
+					return fail(badGallery, err)
+				}
+				people = append(people, row{p, d})
+			}
+			observed = g.Learner().Counts().Observed
 		}
 		if o.json {
 			return json.NewEncoder(c.OutOrStdout()).Encode(people)
@@ -37,13 +50,18 @@ func newPeople() *cobra.Command {
 		}
 		t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', 0)
 		for _, p := range people {
-			fmt.Fprintf(t, "%s\t%s\tenrolled %s\n", p.Name, count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"))
+			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f\tmoved %.2f\n",
+				p.Name, count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned, p.Drift.Distance)
 		}
-		return t.Flush()
+		if err := t.Flush(); err != nil || observed == 0 {
+			return err
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "after observation %d; to take back what is learned later: faceauth people undo %d\n", observed, observed)
+		return err
 	}
 	c := &cobra.Command{
 		Use:   "people",
-		Short: "list the people in the gallery, or remove one",
+		Short: "list the people in the gallery, remove one, or take back what was learned",
 		Args:  cobra.NoArgs,
 		RunE:  list,
 	}
@@ -75,6 +93,34 @@ func newPeople() *cobra.Command {
 			return nil
 		},
 	}
-	c.AddCommand(&cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
+	undo := &cobra.Command{
+		Use:   "undo OBSERVATION",
+		Short: "take back what was learned after an observation, whose number faceauth people had printed then",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			since, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil || since < 0 {
+				return fail(badUsage, fmt.Errorf("%q is not the number of an observation; see faceauth people", args[0]))
+			}
+			path, err := o.galleryPath()
+			if err != nil {
+				return err
+			}
+			g, err := o.openGallery(c, path)
+			if err != nil {
+				return err
+			}
+			n, err := g.Learner().Undo(since)
+			if err != nil {
+				return fail(badGallery, err)
+			}
+			if err := g.Save(path); err != nil {
+				return fail(badGallery, err)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s taken back\n", count(n, "learned face"))
+			return nil
+		},
+	}
+	c.AddCommand(undo, &cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
 	return c
 }
