@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -178,7 +179,27 @@ func (p Problem) check() {
 	}
 }
 
+// solve solves a x = b, both of which it overwrites. The diagonal is scaled to 1 first: multiplicities
+// of very different size would make a system that is well determined look singular.
 func solve(a *mat.SymDense, b *mat.Dense) (*mat.Dense, error) {
+	n, classes := b.Dims()
+	scale := make([]float64, n)
+	for i := range scale {
+		d := a.At(i, i)
+		if !(d > 0) {
+			return nil, ErrSingular
+		}
+		scale[i] = 1 / math.Sqrt(d)
+	}
+	for i := range n {
+		for j := range i {
+			a.SetSym(i, j, scale[i]*a.At(i, j)*scale[j])
+		}
+		a.SetSym(i, i, 1)
+		for c := range classes {
+			b.Set(i, c, scale[i]*b.At(i, c))
+		}
+	}
 	var chol mat.Cholesky
 	if !chol.Factorize(a) {
 		return nil, ErrSingular
@@ -190,6 +211,11 @@ func solve(a *mat.SymDense, b *mat.Dense) (*mat.Dense, error) {
 		var c mat.Condition
 		if !errors.As(err, &c) || c > 1e16 {
 			return nil, ErrSingular
+		}
+	}
+	for i := range n {
+		for c := range classes {
+			x.Set(i, c, scale[i]*x.At(i, c))
 		}
 	}
 	return &x, nil

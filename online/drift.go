@@ -28,6 +28,7 @@ func (l *Learner) Drift(name string) (Drift, error) {
 	}
 	d := Drift{Name: name}
 	var labelled, learned []int
+	all := 0. // multiplicity of what was learned
 	for i := range l.graph.Len() {
 		if c, ok := l.graph.Class(i); ok {
 			if c == class {
@@ -35,7 +36,8 @@ func (l *Learner) Drift(name string) (Drift, error) {
 			}
 		} else if s := l.graph.Source(i); len(s) == 1 && s[0] == class {
 			learned = append(learned, i)
-			d.Learned += l.graph.Multiplicity(i)
+			d.Learned += l.graph.Points(i)
+			all += l.graph.Multiplicity(i)
 		}
 	}
 	if len(learned) == 0 || len(labelled) == 0 {
@@ -49,7 +51,7 @@ func (l *Learner) Drift(name string) (Drift, error) {
 	// The halves are by mass. A vertex is where its first point was, so this is the older half of the
 	// places that were ever reached.
 	half, mass := 0, 0.
-	for half < len(learned) && 2*mass < d.Learned {
+	for half < len(learned) && 2*mass < all {
 		mass += l.graph.Multiplicity(learned[half])
 		half++
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -28,6 +29,7 @@ type Learner struct {
 	graph    *quantized.Graph
 	counts   Counts
 	budget   budget
+	time     int64 // seconds since 1970 that learned faces carry; 0 for unknown
 	values   []float64
 }
 
@@ -63,7 +65,12 @@ func (l *Learner) Configure(s Settings) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	g, err := quantized.Restore(s.graph(l.space), l.graph.State())
+	state := l.graph.State()
+	state.Stale = true
+	if l.settings.HalfLife == 0 {
+		state.Aged = l.counts.Observed // ageing begins now
+	}
+	g, err := quantized.Restore(s.graph(l.space), state)
 	if err != nil {
 		return err
 	}
@@ -193,6 +200,11 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 // value. It stays in the graph, as that observation, if it may be learned and its confidence suffices.
 func (l *Learner) step(x []float32, learn bool, observation int64) (Verdict, error) {
 	learn = learn && !l.settings.Freeze
+	if learn {
+		if _, err := l.graph.Age(observation); err != nil {
+			return Verdict{}, err
+		}
+	}
 	if !l.graph.Place(x, !learn) {
 		return Verdict{Sink: 1, Reason: Outlier}, nil
 	}
@@ -203,7 +215,7 @@ func (l *Learner) step(x []float32, learn bool, observation int64) (Verdict, err
 	l.values = l.graph.ValuesTo(l.values, l.graph.Trial())
 	v, class := l.judge(l.values)
 	if learn && l.teaches(v, class, observation) {
-		l.graph.Keep(class, observation)
+		l.graph.Keep(class, quantized.Moment{Observation: observation, Time: l.time})
 		l.spend(class, observation)
 		v.Learned = true
 	} else {
@@ -252,6 +264,21 @@ func (l *Learner) Forget(name string) error {
 func (l *Learner) Undo(since int64) (faces int, err error) {
 	n, err := l.graph.Undo(since)
 	return int(n), err
+}
+
+// SetTime says when the faces are seen that l learns from now on, for [Learner.UndoSince]. The zero time
+// stands for unknown.
+func (l *Learner) SetTime(t time.Time) {
+	l.time = 0
+	if !t.IsZero() {
+		l.time = t.Unix()
+	}
+}
+
+// UndoSince takes back what was learned after a time, to the second, and all that followed it, as
+// [Learner.Undo] does. A face that was learned without a time does not count as later.
+func (l *Learner) UndoSince(t time.Time) (faces int, err error) {
+	return l.Undo(l.graph.Since(t.Unix()))
 }
 
 // Warnings returns sentences for a person about settings that do not fit: a graph that reaches too

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
@@ -272,9 +273,9 @@ func TestSnapshotDamaged(t *testing.T) {
 			t.Fatalf("the first %d of %d bytes: %v", n, len(good), err)
 		}
 	}
-	other := bytes.Replace(good, []byte("\x67version\x02"), []byte("\x67version\x09"), 1)
+	other := bytes.Replace(good, []byte("\x67version\x03"), []byte("\x67version\x09"), 1)
 	var m online.Learner
-	if err := m.UnmarshalBinary(other); !errors.Is(err, online.ErrVersion) || err.Error() != "snapshot of another version: it is 9, and this program reads 1 to 2" {
+	if err := m.UnmarshalBinary(other); !errors.Is(err, online.ErrVersion) || err.Error() != "snapshot of another version: it is 9, and this program reads 1 to 3" {
 		t.Errorf("another version: %v", err)
 	}
 	// Whatever a flipped bit does, it must not break the learner that comes out of it.
@@ -431,34 +432,52 @@ func TestSettingsErrors(t *testing.T) {
 }
 
 // Snapshots of earlier versions stay readable, and say the same.
-func TestSnapshotVersion1(t *testing.T) {
-	old, err := os.ReadFile("testdata/v1.snapshot")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var l online.Learner
-	if err := l.UnmarshalBinary(old); err != nil {
-		t.Fatal(err)
-	}
-	// The learner that wrote it, anew.
-	same := learner(t, online.Settings{K: 12})
-	for _, x := range faces(3, 60) {
-		if _, err := same.Observe(x); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, x := range faces(4, 60) {
-		got, err := l.Observe(x)
+func TestOldSnapshots(t *testing.T) {
+	for path, settings := range map[string]online.Settings{
+		"testdata/v1.snapshot": {K: 12},
+		"testdata/v2.snapshot": {K: 12, MaxHops: 9},
+		"testdata/v3.snapshot": {K: 12, MaxHops: 9, HalfLife: 25},
+	} {
+		old, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := same.Observe(x)
-		if err != nil {
-			t.Fatal(err)
+		var l online.Learner
+		if err := l.UnmarshalBinary(old); err != nil {
+			t.Fatalf("%s: %v", path, err)
 		}
-		// The solution goes on from numbers that are right to 1e-10.
-		if math.Abs(got.Confidence-want.Confidence) > 1e-8 || got.Label != want.Label || got.Learned != want.Learned {
-			t.Fatalf("%+v, want %+v", got, want)
+		if l.Settings().MaxHops != settings.MaxHops {
+			t.Errorf("%s: settings %+v", path, l.Settings())
+		}
+		// The learner that wrote it, anew.
+		same := learner(t, settings)
+		for _, x := range faces(3, 60) {
+			if _, err := same.Observe(x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, x := range faces(4, 60) {
+			got, err := l.Observe(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := same.Observe(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The solution goes on from numbers that are right to 1e-10.
+			if math.Abs(got.Confidence-want.Confidence) > 1e-8 || got.Label != want.Label || got.Learned != want.Learned {
+				t.Fatalf("%s: %+v, want %+v", path, got, want)
+			}
+		}
+		// Version 1 had no journal; that of version 2 goes on.
+		a, err := l.Undo(70)
+		b, want := same.Undo(70)
+		if a != b || want != nil || err != nil {
+			t.Errorf("%s: %d faces undone, want %d; %v, %v", path, a, b, err, want)
+		}
+		if _, err := l.Undo(20); (err != nil) != (path == "testdata/v1.snapshot") {
+			t.Errorf("%s: undone to before it was written: %v", path, err)
 		}
 	}
 }
@@ -512,6 +531,46 @@ func TestUndo(t *testing.T) {
 	}
 	if l.Graph().Mass() != 0 {
 		t.Errorf("mass %g after all was undone", l.Graph().Mass())
+	}
+}
+
+// A time takes back what a number does. Where a clock was set back, all that came after the first later
+// face goes with it; faces without a time stay.
+func TestUndoSince(t *testing.T) {
+	begin := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	for _, minutes := range []int{-5, 0, 40, 99, 500} {
+		l, same := learner(t, online.Settings{K: 20}), learner(t, online.Settings{K: 20})
+		for i, x := range faces(31, 130) {
+			at := begin.Add(time.Duration(i) * time.Minute)
+			switch {
+			case i < 10:
+				at = time.Time{}
+			case i == 60:
+				at = begin // the clock was set back
+			}
+			for _, l := range []*online.Learner{l, same} {
+				l.SetTime(at)
+				if _, err := l.Observe(x); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		got, err := l.UndoSince(begin.Add(time.Duration(minutes) * time.Minute))
+		want, wantErr := same.Undo(int64(max(10, minutes+1)))
+		if err != nil || wantErr != nil || got != want || (got == 0) != (minutes == 500) {
+			t.Errorf("since minute %d: %d faces undone, want %d; %v, %v", minutes, got, want, err, wantErr)
+		}
+		if minutes < 500 && !bytes.Equal(snapshot(t, l), snapshot(t, same)) {
+			t.Errorf("since minute %d: another learner than that undone by the number", minutes)
+		}
+	}
+	l := learner(t, online.Settings{K: 20, Journal: 5})
+	l.SetTime(begin)
+	for _, x := range faces(31, 130) {
+		l.Observe(x)
+	}
+	if _, err := l.UndoSince(begin.Add(-time.Hour)); !errors.Is(err, online.ErrJournal) {
+		t.Errorf("further back than the journal: %v", err)
 	}
 }
 
@@ -607,19 +666,27 @@ func TestMaxHops(t *testing.T) {
 // A step that does not repartition allocates nothing, whatever becomes of the face.
 func TestAllocations(t *testing.T) {
 	l := learner(t, online.Settings{K: 2000})
+	// One that ages: a step of ageing, and an eviction, every second face.
+	ages := learner(t, online.Settings{K: 2000, HalfLife: 128})
 	stream := faces(40, 3000)
 	for _, x := range stream[:500] {
 		l.Observe(x)
+		ages.Observe(x)
 	}
+	evicted := ages.Graph().Len()
 	i, nowhere := 500, []float32{-50, -50}
 	for name, f := range map[string]func(){
 		"new vertex": func() { l.Observe(stream[i]); i++ },
 		"merged":     func() { l.Observe(stream[0]) },
 		"outlier":    func() { l.Observe(nowhere) },
 		"judged":     func() { l.Judge(stream[1]) },
+		"ageing":     func() { ages.Observe(stream[i]); i++; evicted++ },
 	} {
 		if n := testing.AllocsPerRun(300, f); n != 0 {
 			t.Errorf("%s: %g allocations a step", name, n)
 		}
+	}
+	if evicted -= ages.Graph().Len(); evicted < 100 {
+		t.Errorf("at most %d vertices were evicted: the stream tests too little", evicted)
 	}
 }

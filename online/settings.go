@@ -24,6 +24,7 @@ type Settings struct {
 	Learn          float64 `json:"learn"`           // least confidence of a face that is learned, in [0,1]. Default: every face that is no outlier
 	MaxHops        int     `json:"max_hops"`        // a face further from a labelled one, counted in faces through which it was accepted, is not learned. Default 0, no limit
 	Journal        int     `json:"journal"`         // learned faces that [Learner.Undo] can take back one by one. Default 16384
+	HalfLife       int     `json:"half_life"`       // observations after which a learned face counts half; see [quantized.Graph.Age]. Default 0, for ever
 	LearnCap       int     `json:"learn_cap"`       // faces of one person that are learned in a window, at the most. Default 0, no limit
 	LearnWindow    int     `json:"learn_window"`    // observations in a window. Default 1000
 	DriftDistance  float64 `json:"drift_distance"`  // see [Learner.Drift]: no alarm before the learned centre is that far away. Default 0, no alarm
@@ -91,6 +92,7 @@ func (s Settings) graph(space face.Space) quantized.Config {
 		Reach:      s.Reach,
 		Gamma:      s.Gamma,
 		Journal:    s.Journal,
+		HalfLife:   s.HalfLife,
 		Absorb:     s.Absorb,
 		Normalized: s.Normalized,
 	}

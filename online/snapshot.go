@@ -18,8 +18,8 @@ var (
 	ErrDamaged = errors.New("damaged snapshot")
 )
 
-// version of the snapshot format that MarshalBinary writes. Version 1 had no longest edge.
-const version = 2
+// version of the snapshot format that MarshalBinary writes.
+const version = 3
 
 type snapshot struct {
 	Version  int              `cbor:"version"`
@@ -30,8 +30,10 @@ type snapshot struct {
 	R        float64          `cbor:"r"`
 	Vertices []snapshotVertex `cbor:"vertices"`
 	LastID   int64            `cbor:"last_id"`
-	Journal  []int64          `cbor:"journal"`
-	Lost     int64            `cbor:"lost"`
+	Journal  []int64          `cbor:"journal"` // an observation, its time, and the ID of the vertex that took it in; and so on
+	Lost     snapshotMoment   `cbor:"lost"`
+	Aged     int64            `cbor:"aged"`
+	Stale    bool             `cbor:"stale"`
 	Window   int64            `cbor:"window"`
 	Spent    []int            `cbor:"spent"`
 }
@@ -40,54 +42,22 @@ type snapshotVertex struct {
 	_            struct{} `cbor:",toarray"`
 	Point        []byte
 	Multiplicity float64
+	Points       float64
 	Class        int
 	Source       []int
 	Values       []float64
 	Origin       snapshotOrigin
 }
 
+type snapshotMoment struct {
+	_                 struct{} `cbor:",toarray"`
+	Observation, Time int64
+}
+
 type snapshotOrigin struct {
-	_                    struct{} `cbor:",toarray"`
-	ID, Observation, Via int64
-	Hops                 int
-}
-
-// snapshot1 is version 1: no vertex knew where it came from.
-type snapshot1 struct {
-	Version  int               `cbor:"version"`
-	Space    face.Space        `cbor:"space"`
-	Settings Settings          `cbor:"settings"`
-	Names    []string          `cbor:"names"`
-	Counts   Counts            `cbor:"counts"`
-	R        float64           `cbor:"r"`
-	Vertices []snapshotVertex1 `cbor:"vertices"`
-}
-
-type snapshotVertex1 struct {
-	_            struct{} `cbor:",toarray"`
-	Point        []byte
-	Multiplicity float64
-	Class        int
-	Source       []int
-	Values       []float64
-}
-
-// upgrade returns the snapshot as version 2 writes it. Its vertices are numbered by their age, and
-// nothing in it can be undone.
-func (s snapshot1) upgrade() snapshot {
-	later := Settings{}.defaults(s.Space)
-	s.Settings.Journal, s.Settings.LearnWindow, s.Settings.DriftConstancy = later.Journal, later.LearnWindow, later.DriftConstancy
-	t := snapshot{
-		Version: version, Space: s.Space, Settings: s.Settings, Names: s.Names, Counts: s.Counts, R: s.R,
-		LastID: int64(len(s.Vertices)), Lost: s.Counts.Observed,
-	}
-	for i, v := range s.Vertices {
-		t.Vertices = append(t.Vertices, snapshotVertex{
-			Point: v.Point, Multiplicity: v.Multiplicity, Class: v.Class, Source: v.Source, Values: v.Values,
-			Origin: snapshotOrigin{ID: int64(i + 1)},
-		})
-	}
-	return t
+	_                          struct{} `cbor:",toarray"`
+	ID, Observation, Time, Via int64
+	Hops                       int
 }
 
 var (
@@ -114,8 +84,12 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 	s := snapshot{
 		Version: version, Space: l.space, Settings: l.settings, Names: l.names, Counts: l.counts,
 		R: state.R, Vertices: make([]snapshotVertex, len(state.Vertices)),
-		LastID: state.LastID, Journal: state.Journal, Lost: state.Lost,
+		LastID: state.LastID, Journal: make([]int64, 0, 3*len(state.Journal)),
+		Lost: snapshotMoment{Observation: state.Lost.Observation, Time: state.Lost.Time}, Aged: state.Aged, Stale: state.Stale,
 		Window: l.budget.window, Spent: l.budget.used,
+	}
+	for _, e := range state.Journal {
+		s.Journal = append(s.Journal, e.Observation, e.Time, e.Vertex)
 	}
 	for i, v := range state.Vertices {
 		point := make([]byte, 0, 4*len(v.Point))
@@ -124,8 +98,8 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 		}
 		o := v.Origin
 		s.Vertices[i] = snapshotVertex{
-			Point: point, Multiplicity: v.Multiplicity, Class: v.Class, Source: v.Source, Values: v.Values,
-			Origin: snapshotOrigin{ID: o.ID, Observation: o.Observation, Via: o.Via, Hops: o.Hops},
+			Point: point, Multiplicity: v.Multiplicity, Points: v.Points, Class: v.Class, Source: v.Source, Values: v.Values,
+			Origin: snapshotOrigin{ID: o.ID, Observation: o.Observation, Time: o.Time, Via: o.Via, Hops: o.Hops},
 		}
 	}
 	return encoding.Marshal(s)
@@ -145,11 +119,16 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 	}
 	var s snapshot
 	var err error
-	if head.Version == 1 {
+	switch head.Version {
+	case 1:
 		var old snapshot1
 		err = decoding.Unmarshal(data, &old)
+		s = old.upgrade().upgrade()
+	case 2:
+		var old snapshot2
+		err = decoding.Unmarshal(data, &old)
 		s = old.upgrade()
-	} else {
+	default:
 		err = decoding.Unmarshal(data, &s)
 	}
 	if err != nil {
@@ -172,7 +151,15 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 	}
 	state := quantized.State{
 		R: s.R, Classes: len(s.Names), Vertices: make([]quantized.Vertex, len(s.Vertices)),
-		LastID: s.LastID, Journal: s.Journal, Lost: s.Lost,
+		LastID: s.LastID, Lost: quantized.Moment{Observation: s.Lost.Observation, Time: s.Lost.Time}, Aged: s.Aged, Stale: s.Stale,
+	}
+	if len(s.Journal)%3 != 0 {
+		return damaged(fmt.Errorf("journal of %d numbers", len(s.Journal)))
+	}
+	for q := 0; q < len(s.Journal); q += 3 {
+		state.Journal = append(state.Journal, quantized.Entry{
+			Moment: quantized.Moment{Observation: s.Journal[q], Time: s.Journal[q+1]}, Vertex: s.Journal[q+2],
+		})
 	}
 	for i, v := range s.Vertices {
 		if len(v.Point) != 4*s.Space.Dim {
@@ -187,8 +174,8 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 		}
 		o := v.Origin
 		state.Vertices[i] = quantized.Vertex{
-			Point: point, Multiplicity: v.Multiplicity, Class: v.Class, Source: v.Source, Values: v.Values,
-			Origin: quantized.Origin{ID: o.ID, Observation: o.Observation, Via: o.Via, Hops: o.Hops},
+			Point: point, Multiplicity: v.Multiplicity, Points: v.Points, Class: v.Class, Source: v.Source, Values: v.Values,
+			Origin: quantized.Origin{ID: o.ID, Moment: quantized.Moment{Observation: o.Observation, Time: o.Time}, Via: o.Via, Hops: o.Hops},
 		}
 	}
 	if n := len(state.Vertices); n > s.Settings.K+1 {

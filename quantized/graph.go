@@ -17,7 +17,8 @@ type Graph struct {
 	// for k+1 vertices and one on trial.
 	x       []float32   // n x Dim coordinates
 	squares []float64   // their squared norms
-	v       []float64   // multiplicities, whole numbers
+	v       []float64   // multiplicities; whole numbers where nothing ages
+	points  []float64   // numbers of points that the vertices stand for
 	label   []int       // class of a labelled vertex, else unlabelled
 	source  [][]int     // classes through which the points of an unlabelled vertex were learned, sorted
 	origin  []Origin    // where each vertex comes from
@@ -28,6 +29,7 @@ type Graph struct {
 
 	journal journal
 	lastID  int64
+	aged    int64 // observation up to which multiplicities are aged
 
 	trial    trial
 	reach    float64   // edge radius
@@ -35,6 +37,7 @@ type Graph struct {
 	products []float32 // of the point at hand with every vertex
 	square   float64   // squared norm of the point at hand
 	solver   solver
+	eviction eviction
 }
 
 // An edge leads to vertex to with compact weight w.
@@ -52,6 +55,7 @@ type trial struct {
 	merged bool
 	solved bool
 	stale  bool        // as of before the trial
+	v      float64     // multiplicity of the vertex before the trial, where merged
 	before [][]float64 // solution before the trial
 }
 
@@ -75,6 +79,7 @@ func New(c Config) (*Graph, error) {
 		x:       make([]float32, 0, n*c.Dim),
 		squares: make([]float64, 0, n),
 		v:       make([]float64, 0, n),
+		points:  make([]float64, 0, n),
 		label:   make([]int, 0, n),
 		source:  source[:0],
 		origin:  make([]Origin, 0, n),
@@ -115,7 +120,8 @@ func (g *Graph) Bound() float64 { return g.r * g.c.Multiplier / (g.c.Multiplier 
 // longer joined to each other. Only a larger k, or a wider kernel, mends it.
 func (g *Graph) Shattered() bool { return g.r > g.c.EdgeRadius() }
 
-// Mass returns the sum of the multiplicities of unlabelled vertices: the number of points learned.
+// Mass returns the sum of the multiplicities of unlabelled vertices: the number of points learned, where
+// nothing ages.
 func (g *Graph) Mass() float64 {
 	var m float64
 	for i, c := range g.label {
@@ -129,8 +135,11 @@ func (g *Graph) Mass() float64 {
 // Point returns the coordinates of vertex i, which must not be changed.
 func (g *Graph) Point(i int) []float32 { return g.x[i*g.c.Dim : (i+1)*g.c.Dim : (i+1)*g.c.Dim] }
 
-// Multiplicity returns the number of points at vertex i.
+// Multiplicity returns what the points at vertex i count together: their number, where nothing ages.
 func (g *Graph) Multiplicity(i int) float64 { return g.v[i] }
+
+// Points returns the number of points that vertex i stands for.
+func (g *Graph) Points(i int) float64 { return g.points[i] }
 
 // Class returns the class of vertex i, and whether it is labelled.
 func (g *Graph) Class(i int) (class int, ok bool) {
@@ -194,14 +203,13 @@ func (g *Graph) Place(x []float32, look bool) bool {
 		}
 	}
 	g.trial.on, g.trial.solved, g.trial.stale = true, false, g.stale
-	g.trial.before = resized(g.trial.before, len(g.l))
-	for c := range g.l {
-		g.trial.before[c] = append(g.trial.before[c][:0], g.l[c]...)
-	}
+	g.copySolution(&g.trial.before)
 	g.trial.vertex = g.home(d)
 	g.trial.merged = g.trial.vertex >= 0
 	if g.trial.merged {
+		g.trial.v = g.v[g.trial.vertex]
 		g.v[g.trial.vertex]++
+		g.points[g.trial.vertex]++
 		// A labelled vertex that pulls harder does so on all sides.
 		g.stale = g.stale || g.label[g.trial.vertex] != unlabelled
 	} else {
@@ -234,15 +242,14 @@ func (g *Graph) home(d []float64) int {
 func (g *Graph) mergeable(i int) bool { return g.label[i] == unlabelled || g.c.Absorb }
 
 // Keep ends the trial: the point stays. Class says through which class it was accepted, for
-// [Graph.Forget]; it is negative for a point that no class claimed. Observation is a number of the
-// caller's that never falls, for [Graph.Undo].
-func (g *Graph) Keep(class int, observation int64) {
+// [Graph.Forget]; it is negative for a point that no class claimed. M says when, for [Graph.Undo].
+func (g *Graph) Keep(class int, m Moment) {
 	g.mustBeOnTrial()
 	i := g.trial.vertex
 	if g.trial.merged {
-		g.record(observation, i)
+		g.record(m, i)
 	} else {
-		g.origin[i].Observation = observation
+		g.origin[i].Moment = m
 		g.origin[i].Via, g.origin[i].Hops = g.via(i, class)
 	}
 	if class >= 0 {
@@ -288,7 +295,8 @@ func (g *Graph) via(i, class int) (id int64, hops int) {
 func (g *Graph) Drop() {
 	g.mustBeOnTrial()
 	if g.trial.merged {
-		g.v[g.trial.vertex]--
+		g.v[g.trial.vertex] = g.trial.v
+		g.points[g.trial.vertex]--
 	} else {
 		g.removeLast()
 	}
@@ -351,6 +359,7 @@ func (g *Graph) add(x []float32, d []float64, class int) {
 	g.x = append(g.x, x...)
 	g.squares = append(g.squares, g.square)
 	g.v = append(g.v, 1)
+	g.points = append(g.points, 1)
 	g.label = append(g.label, class)
 	g.source = resized(g.source, n+1)
 	g.source[n] = g.source[n][:0]
@@ -388,7 +397,7 @@ func (g *Graph) removeLast() {
 	}
 	g.x, g.squares = g.x[:n*g.c.Dim], g.squares[:n]
 	g.v, g.label, g.source, g.edges = g.v[:n], g.label[:n], g.source[:n], g.edges[:n]
-	g.origin = g.origin[:n]
+	g.points, g.origin = g.points[:n], g.origin[:n]
 	g.lastID--
 	for c := range g.l {
 		g.l[c] = g.l[c][:n]

@@ -72,6 +72,7 @@ func TestAgainstReference(t *testing.T) {
 		absorb, normalized bool
 		full               bool
 		reach              float64
+		halfLife           int
 	}{
 		{name: "one class", k: 12, dim: 2, labels: 3, classes: 1, steps: 400, gamma: 1e-3, full: true},
 		{name: "three classes", k: 20, dim: 3, labels: 9, classes: 3, steps: 500, gamma: 1e-3, full: true},
@@ -82,31 +83,46 @@ func TestAgainstReference(t *testing.T) {
 		{name: "absorbing", k: 15, dim: 2, labels: 6, classes: 2, steps: 400, gamma: 1e-3, absorb: true},
 		{name: "normalised", k: 15, dim: 2, labels: 6, classes: 2, steps: 200, gamma: 1e-3, normalized: true},
 		{name: "short reach", k: 20, dim: 3, labels: 9, classes: 3, steps: 500, gamma: 1e-3, full: true, reach: .3},
+		{name: "ageing", k: 20, dim: 3, labels: 9, classes: 3, steps: 500, gamma: 1e-3, full: true, halfLife: 15},
+		{name: "ageing fast", k: 30, dim: 2, labels: 6, classes: 2, steps: 500, gamma: 1e-3, full: true, halfLife: 7},
+		{name: "ageing, absorbing", k: 15, dim: 2, labels: 6, classes: 2, steps: 400, gamma: 1e-3, absorb: true, halfLife: 10},
 		{name: "many vertices", k: 80, dim: 4, labels: 12, classes: 4, steps: 600, gamma: 1e-3},
 	} {
 		for seed := range uint64(8) {
 			t.Run(fmt.Sprintf("%s/seed %d", tt.name, seed), func(t *testing.T) {
 				c := config(tt.k, tt.dim)
-				c.Gamma, c.Absorb, c.Normalized, c.Reach = tt.gamma, tt.absorb, tt.normalized, tt.reach
+				c.Gamma, c.Absorb, c.Normalized, c.Reach, c.HalfLife = tt.gamma, tt.absorb, tt.normalized, tt.reach, tt.halfLife
 				g, err := quantized.New(c)
 				if err != nil {
 					t.Fatal(err)
 				}
 				r := &reference{c: c}
 				s := newStream(seed, tt.dim, tt.classes+1) // one cluster nobody labels
-				labelled, accepted := 0, 0
+				labelled, accepted, evicted := 0, 0, 0
 				for step := range tt.steps {
 					x, cluster := s.next()
 					if cluster < tt.classes && labelled < tt.labels && (step < tt.labels || s.rand.IntN(10) == 0) {
 						if err := g.Label(x, cluster); err != nil {
 							t.Fatal(err)
 						}
-						r.label(x, cluster)
+						r.label(t, x, cluster)
 						labelled++
 						continue
 					}
 					if g.Classes() == 0 {
 						continue
+					}
+					if tt.halfLife > 0 {
+						n := g.Len()
+						gone, err := g.Age(int64(step + 1))
+						if err != nil {
+							t.Fatal(err)
+						}
+						if g.Len() != n-gone {
+							t.Fatalf("step %d: %d vertices, of %d, after %d were evicted", step, g.Len(), n, gone)
+						}
+						evicted += gone
+						r.age(t, int64(step+1), g.Classes())
 					}
 					before := g.State()
 					ok := g.Place(x, false)
@@ -124,12 +140,15 @@ func TestAgainstReference(t *testing.T) {
 						t.Fatal(err)
 					}
 					compare(t, step, g, r, want, tt.full && step%7 == 0)
-					g.Keep(-1, int64(step+1))
+					g.Keep(-1, quantized.Moment{Observation: int64(step + 1)})
 					accepted++
 					invariants(t, step, g, r, accepted)
 				}
 				if accepted < tt.steps*2/5 {
 					t.Errorf("only %d of %d points were accepted: the stream tests too little", accepted, tt.steps)
+				}
+				if tt.halfLife > 0 && evicted < 5 {
+					t.Errorf("only %d vertices were evicted: the stream tests too little", evicted)
 				}
 			})
 		}
@@ -150,7 +169,7 @@ func compare(t *testing.T, step int, g *quantized.Graph, r *reference, want []fl
 	}
 	solution := r.solution(t, g.Classes())
 	for i, v := range r.vertices {
-		if !reflect.DeepEqual(g.Point(i), v.x) || g.Multiplicity(i) != float64(len(v.points)) {
+		if m := r.multiplicity(t, v); !reflect.DeepEqual(g.Point(i), v.x) || g.Points(i) != float64(len(v.points)) || math.Abs(g.Multiplicity(i)-m) > 1e-12*m {
 			t.Fatalf("step %d: vertex %d is not the reference's", step, i)
 		}
 		for c, x := range g.ValuesTo(nil, i) {
@@ -202,7 +221,7 @@ func invariants(t *testing.T, step int, g *quantized.Graph, r *reference, accept
 			}
 		}
 	}
-	if !r.c.Absorb && g.Mass() != float64(accepted) {
+	if !r.c.Absorb && r.c.HalfLife == 0 && g.Mass() != float64(accepted) {
 		t.Fatalf("step %d: multiplicities sum to %g, and %d points were accepted", step, g.Mass(), accepted)
 	}
 }
@@ -235,7 +254,7 @@ func TestDrop(t *testing.T) {
 		}
 		if g.Place(x, false) {
 			g.Solve()
-			g.Keep(0, 1)
+			g.Keep(0, quantized.Moment{Observation: 1})
 		}
 	}
 	if merged == 0 {
@@ -251,7 +270,7 @@ func TestRestore(t *testing.T) {
 		for _, x := range points {
 			if g.Place(x, false) {
 				g.Solve()
-				g.Keep(0, 1)
+				g.Keep(0, quantized.Moment{Observation: 1})
 			}
 		}
 	}
@@ -315,7 +334,7 @@ func TestForget(t *testing.T) {
 			t.Fatalf("%g is an outlier", p.x)
 		}
 		g.Solve()
-		g.Keep(p.class, 1)
+		g.Keep(p.class, quantized.Moment{Observation: 1})
 	}
 	if n := g.Forget(1); n != 3 {
 		t.Errorf("removed %d vertices, want 3", n)
@@ -385,9 +404,9 @@ func TestLabelFull(t *testing.T) {
 // TestRestoreInvalid checks that no state from a file makes a graph that breaks its own rules.
 func TestRestoreInvalid(t *testing.T) {
 	good := func() quantized.State {
-		return quantized.State{R: .1, Classes: 1, LastID: 4, Journal: []int64{8, 2, 9, 2}, Vertices: []quantized.Vertex{
-			{Point: []float32{0}, Multiplicity: 1, Class: 0, Values: []float64{1}, Origin: quantized.Origin{ID: 1}},
-			{Point: []float32{1}, Multiplicity: 3, Class: -1, Source: []int{0}, Values: []float64{.5}, Origin: quantized.Origin{ID: 2, Observation: 7, Via: 1, Hops: 1}},
+		return quantized.State{R: .1, Classes: 1, LastID: 4, Journal: []quantized.Entry{{quantized.Moment{Observation: 8}, 2}, {quantized.Moment{Observation: 9}, 2}}, Vertices: []quantized.Vertex{
+			{Point: []float32{0}, Multiplicity: 1, Points: 1, Class: 0, Values: []float64{1}, Origin: quantized.Origin{ID: 1}},
+			{Point: []float32{1}, Multiplicity: 3, Points: 3, Class: -1, Source: []int{0}, Values: []float64{.5}, Origin: quantized.Origin{ID: 2, Moment: quantized.Moment{Observation: 7}, Via: 1, Hops: 1}},
 		}}
 	}
 	if _, err := quantized.Restore(config(5, 1), good()); err != nil {
@@ -398,7 +417,11 @@ func TestRestoreInvalid(t *testing.T) {
 		"classes":      func(s *quantized.State) { s.Classes = -1 },
 		"point":        func(s *quantized.State) { s.Vertices[1].Point = nil },
 		"coordinate":   func(s *quantized.State) { s.Vertices[1].Point[0] = float32(math.Inf(1)) },
-		"multiplicity": func(s *quantized.State) { s.Vertices[1].Multiplicity = .5 },
+		"multiplicity": func(s *quantized.State) { s.Vertices[1].Multiplicity = 0 },
+		"heavy":        func(s *quantized.State) { s.Vertices[1].Multiplicity = 7 },
+		"light label":  func(s *quantized.State) { s.Vertices[0].Multiplicity = .5 },
+		"points":       func(s *quantized.State) { s.Vertices[1].Points = 2.5 },
+		"aged":         func(s *quantized.State) { s.Aged = -1 },
 		"class":        func(s *quantized.State) { s.Vertices[0].Class = 1 },
 		"values":       func(s *quantized.State) { s.Vertices[0].Values = nil },
 		"value":        func(s *quantized.State) { s.Vertices[1].Values[0] = math.NaN() },
@@ -406,10 +429,9 @@ func TestRestoreInvalid(t *testing.T) {
 		"ID":           func(s *quantized.State) { s.LastID = 1 },
 		"observation":  func(s *quantized.State) { s.Vertices[1].Origin.Observation = -1 },
 		"hops":         func(s *quantized.State) { s.Vertices[1].Origin.Hops = -1 },
-		"journal":      func(s *quantized.State) { s.Journal = s.Journal[:3] },
-		"journal's ID": func(s *quantized.State) { s.Journal[1] = 3 },
-		"journal full": func(s *quantized.State) { s.Journal = append(s.Journal, 9, 2) },
-		"lost":         func(s *quantized.State) { s.Lost = -1 },
+		"journal's ID": func(s *quantized.State) { s.Journal[1].Vertex = 3 },
+		"journal full": func(s *quantized.State) { s.Journal = append(s.Journal, s.Journal[1]) },
+		"lost":         func(s *quantized.State) { s.Lost.Observation = -1 },
 		"source":       func(s *quantized.State) { s.Vertices[1].Source = []int{0, 0} },
 	} {
 		s := good()

@@ -20,7 +20,7 @@ func learn(t *testing.T, g *quantized.Graph, s *stream, first, n int) (kept floa
 		if _, err := g.Solve(); err != nil {
 			t.Fatal(err)
 		}
-		g.Keep(0, int64(first+i))
+		g.Keep(0, quantized.Moment{Observation: int64(first + i)})
 		kept++
 	}
 	return kept
@@ -62,7 +62,7 @@ func TestUndo(t *testing.T) {
 		// The solution is not taken back, but solved for again.
 		before.Vertices[i].Values, after.Vertices[i].Values = nil, nil
 	}
-	before.LastID = after.LastID
+	before.LastID, before.Stale = after.LastID, after.Stale
 	if !reflect.DeepEqual(before, after) {
 		t.Error("it is another graph than before")
 	}
@@ -114,7 +114,7 @@ func TestUndoTooFar(t *testing.T) {
 	if !reflect.DeepEqual(before, g.State()) {
 		t.Error("a refused undo changed the graph")
 	}
-	if _, err := g.Undo(before.Lost); err != nil {
+	if _, err := g.Undo(before.Lost.Observation); err != nil {
 		t.Errorf("as far as it reaches: %v", err)
 	}
 	if none, s := labelled(t, 20, 0); learn(t, none, s, 1, 50) > 0 {

@@ -124,6 +124,7 @@ func (g *Graph) apply(p partition) {
 			continue
 		}
 		g.v[j] += g.v[i]
+		g.points[j] += g.points[i]
 		for _, c := range g.source[i] {
 			if at, found := slices.BinarySearch(g.source[j], c); !found {
 				g.source[j] = slices.Insert(g.source[j], at, c)
@@ -141,6 +142,7 @@ func (g *Graph) compact(kept []int) {
 	for q, i := range kept {
 		copy(g.x[q*dim:(q+1)*dim], g.x[i*dim:(i+1)*dim])
 		g.v[q], g.label[q], g.squares[q], g.origin[q] = g.v[i], g.label[i], g.squares[i], g.origin[i]
+		g.points[q] = g.points[i]
 		g.source[q], g.source[i] = g.source[i], g.source[q] // each keeps a storage of its own
 		for c := range g.l {
 			g.l[c][q] = g.l[c][i]
@@ -155,7 +157,7 @@ func (g *Graph) compact(kept []int) {
 		clear(s)
 	}
 	g.x, g.squares, g.v, g.label, g.source = g.x[:n*dim], g.squares[:n], g.v[:n], g.label[:n], g.source[:n]
-	g.origin = g.origin[:n]
+	g.points, g.origin = g.points[:n], g.origin[:n]
 	g.stale = true
 	for c := range g.l {
 		g.l[c] = g.l[c][:n]
@@ -168,14 +170,10 @@ func (g *Graph) compact(kept []int) {
 
 // erase leaves only the vertices of kept, and nothing of the others in memory or in the journal.
 func (g *Graph) erase(kept []int) {
-	there := make(map[int64]bool)
-	for _, i := range kept {
-		there[g.origin[i].ID] = true
-	}
-	g.journal.filter(func(e entry) bool { return there[e.vertex] })
 	old := g.x[:cap(g.x)]
 	g.compact(kept)
 	clear(old[len(g.x):])
+	g.journal.filter(func(e entry) bool { return g.find(e.vertex) >= 0 })
 }
 
 // Forget removes the labelled points of a class, and every vertex to which a point accepted through

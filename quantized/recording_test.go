@@ -76,7 +76,7 @@ func TestRecordingAgainstReference(t *testing.T) {
 				if err := g.Label(x, i); err != nil {
 					t.Fatal(err)
 				}
-				r.label(x, i)
+				r.label(t, x, i)
 			}
 			faces = faces[labelled:]
 		}
@@ -115,7 +115,7 @@ func TestRecordingAgainstReference(t *testing.T) {
 		if first != best {
 			t.Fatalf("face %d: class %d, reference %d", step, first, best)
 		}
-		g.Keep(first, int64(step+1))
+		g.Keep(first, quantized.Moment{Observation: int64(step + 1)})
 	}
 	t.Logf("%d faces, %d outliers, %d repartitions, largest difference %.2g", len(stream), outliers, repartitions, largest)
 	if largest > 1e-8 || outliers == 0 || repartitions == 0 {

@@ -16,23 +16,102 @@ type reference struct {
 	c        quantized.Config
 	r        float64
 	vertices []*vertex
+	now      int64
 }
 
 type vertex struct {
 	x      []float32
 	class  int         // -1 unlabelled
 	points [][]float32 // all that it stands for
+	when   []int64     // the observations at which they came; 0 for a labelled one
+	count  float64     // what they count together
+}
+
+// weight returns what a point of that observation counts now.
+func (r *reference) weight(when int64) float64 {
+	if r.c.HalfLife == 0 || when == 0 {
+		return 1
+	}
+	period := int64(max(1, r.c.HalfLife/64))
+	return math.Exp2(-float64(r.now/period-when/period) * float64(period) / float64(r.c.HalfLife))
+}
+
+// multiplicity returns what the points of a vertex count together. They may be two at one age or one at
+// half that age, which is the same but for rounding, and the order of a repartition hangs on it: so the
+// sum that is used is the running one, and it is checked against the one written out.
+func (r *reference) multiplicity(t *testing.T, v *vertex) float64 {
+	t.Helper()
+	var sum float64
+	for _, when := range v.when {
+		sum += r.weight(when)
+	}
+	if math.Abs(v.count-sum) > 1e-12*sum {
+		t.Fatalf("the points of a vertex count %g, and the running sum is %g", sum, v.count)
+	}
+	return v.count
+}
+
+// age goes on to an observation, and evicts what has faded, by the rule of Graph.Age.
+func (r *reference) age(t *testing.T, observation int64, classes int) {
+	t.Helper()
+	period := int64(max(1, r.c.HalfLife/64))
+	ticks := observation/period - r.now/period
+	r.now = observation
+	if ticks == 0 {
+		return
+	}
+	for _, v := range r.vertices {
+		f := math.Exp2(-float64(ticks*period) / float64(r.c.HalfLife))
+		if v.class < 0 {
+			v.count *= f
+		} else {
+			v.count = 1 + (v.count-1)*f
+		}
+	}
+	solution := r.solution(t, classes)
+	var faint []*vertex
+	for _, v := range r.vertices {
+		if v.class < 0 && r.multiplicity(t, v) < .5 {
+			faint = append(faint, v)
+		}
+	}
+	value := make(map[*vertex][]float64)
+	for i, v := range r.vertices {
+		value[v] = mat.Row(nil, i, solution)
+	}
+	for q := range min(16, len(faint)) {
+		all := r.vertices
+		v := faint[(int(observation/period)%len(faint)*16+q)%len(faint)]
+		r.vertices = nil
+		for _, w := range all {
+			if w != v {
+				r.vertices = append(r.vertices, w)
+			}
+		}
+		without := r.solution(t, classes)
+		for i, w := range r.vertices {
+			for c, x := range value[w] {
+				if math.Abs(x-without.At(i, c)) > .01 {
+					r.vertices = all
+				}
+			}
+			if len(r.vertices) == len(all) {
+				break
+			}
+		}
+	}
 }
 
 func (r *reference) distance(a, b []float32) float64 {
 	return r.c.Scale * math.Sqrt(graph.SquaredDistance(a, b))
 }
 
-func (r *reference) label(x []float32, class int) {
+func (r *reference) label(t *testing.T, x []float32, class int) {
+	t.Helper()
 	if len(r.vertices) == r.c.K+1 {
-		r.repartition()
+		r.repartition(t)
 	}
-	r.vertices = append(r.vertices, &vertex{x, class, [][]float32{x}})
+	r.vertices = append(r.vertices, &vertex{x, class, [][]float32{x}, []int64{0}, 1})
 }
 
 // observe returns the harmonic values of x, or nil for an outlier.
@@ -42,7 +121,7 @@ func (r *reference) observe(t *testing.T, x []float32, classes int) []float64 {
 	}
 	if len(r.vertices) == r.c.K+1 {
 		before := r.copy()
-		r.repartition()
+		r.repartition(t)
 		if !r.reaches(x, r.vertices) {
 			*r = before
 			return nil
@@ -56,9 +135,11 @@ func (r *reference) observe(t *testing.T, x []float32, classes int) []float64 {
 	}
 	if at >= 0 {
 		r.vertices[at].points = append(r.vertices[at].points, x)
+		r.vertices[at].when = append(r.vertices[at].when, r.now)
+		r.vertices[at].count++
 	} else {
 		at = len(r.vertices)
-		r.vertices = append(r.vertices, &vertex{x, -1, [][]float32{x}})
+		r.vertices = append(r.vertices, &vertex{x, -1, [][]float32{x}, []int64{r.now}, 1})
 	}
 	return mat.Row(nil, at, r.solution(t, classes))
 }
@@ -84,7 +165,8 @@ func (r *reference) copy() reference {
 	return c
 }
 
-func (r *reference) repartition() {
+func (r *reference) repartition(t *testing.T) {
+	t.Helper()
 	if r.r == 0 {
 		r.r = math.Inf(1)
 		for i, v := range r.vertices {
@@ -103,7 +185,7 @@ func (r *reference) repartition() {
 			if (a.class >= 0) != (b.class >= 0) {
 				return a.class >= 0
 			}
-			return a.class < 0 && len(a.points) > len(b.points) || r.c.Absorb && a.class >= 0 && len(a.points) > len(b.points)
+			return r.multiplicity(t, a) > r.multiplicity(t, b) && (a.class < 0 || r.c.Absorb)
 		})
 		var kept []*vertex
 		keep := make(map[*vertex]bool)
@@ -131,6 +213,8 @@ func (r *reference) repartition() {
 				}
 			}
 			home.points = append(home.points, v.points...)
+			home.when = append(home.when, v.when...)
+			home.count += v.count
 		}
 		var left []*vertex
 		for _, v := range r.vertices {
@@ -149,7 +233,7 @@ func (r *reference) solution(t *testing.T, classes int) *mat.Dense {
 	p := graph.Problem{Gamma: r.c.Gamma, Normalized: r.c.Normalized}
 	for i, v := range r.vertices {
 		x[i] = v.x
-		p.V = append(p.V, float64(len(v.points)))
+		p.V = append(p.V, r.multiplicity(t, v))
 		if v.class >= 0 {
 			p.Labelled = append(p.Labelled, i)
 		}
@@ -169,7 +253,8 @@ func (r *reference) full(t *testing.T, classes int) (*mat.Dense, []int) {
 		if v.class >= 0 {
 			p.Labelled = append(p.Labelled, len(x))
 		}
-		for range v.points {
+		for _, when := range v.when {
+			p.V = append(p.V, r.weight(when))
 			x = append(x, v.x)
 			class = append(class, v.class)
 		}

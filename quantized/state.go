@@ -12,14 +12,23 @@ type State struct {
 	Classes  int
 	Vertices []Vertex // in the order of their age
 	LastID   int64    // of the vertices that there ever were
-	Journal  []int64  // pairs of an observation and the ID of the vertex that took it in, the oldest first
-	Lost     int64    // last observation that is missing in Journal
+	Journal  []Entry  // the oldest first
+	Lost     Moment   // the latest that is missing in Journal
+	Aged     int64    // observation up to which multiplicities are aged
+	Stale    bool     // the Values are not those of the solution
+}
+
+// Entry says which vertex took a point in.
+type Entry struct {
+	Moment
+	Vertex int64 // its ID
 }
 
 // Vertex is one vertex of a State.
 type Vertex struct {
 	Point        []float32
-	Multiplicity float64 // whole and positive
+	Multiplicity float64 // positive; at least 1 where labelled
+	Points       float64 // that it stands for; whole and positive
 	Class        int     // -1 where not labelled
 	Source       []int   // classes through which its points were learned, ascending
 	Origin       Origin
@@ -31,16 +40,18 @@ func (g *Graph) State() State {
 	g.mustBeSettled()
 	s := State{
 		R: g.r, Classes: len(g.l), Vertices: make([]Vertex, g.Len()),
-		LastID: g.lastID, Journal: make([]int64, 0, 2*len(g.journal.entries)), Lost: g.journal.lost,
+		Aged: g.aged, Stale: g.stale,
+		LastID: g.lastID, Journal: make([]Entry, 0, len(g.journal.entries)), Lost: g.journal.lost,
 	}
 	for q := range g.journal.entries {
 		e := g.journal.entries[(g.journal.next+q)%len(g.journal.entries)]
-		s.Journal = append(s.Journal, e.observation, e.vertex)
+		s.Journal = append(s.Journal, Entry{e.Moment, e.vertex})
 	}
 	for i := range s.Vertices {
 		s.Vertices[i] = Vertex{
 			Point:        slices.Clone(g.Point(i)),
 			Multiplicity: g.v[i],
+			Points:       g.points[i],
 			Class:        g.label[i],
 			Source:       slices.Clone(g.source[i]),
 			Origin:       g.origin[i],
@@ -52,7 +63,7 @@ func (g *Graph) State() State {
 
 // Restore returns the graph with that state, which goes on exactly as the one it was taken from
 // when c is the same. With another c the weights follow the new kernel, and a set that is larger
-// than the new k+1 is repartitioned at once.
+// than the new k+1 is repartitioned at once. Set Stale then, so that no old value stays.
 //
 // The state may come from a file: nothing in it is trusted. The error wraps [ErrConfig],
 // [ErrInvalid], or [ErrFull] where it has too many labelled points for the new k.
@@ -86,7 +97,7 @@ func Restore(c Config, s State) (*Graph, error) {
 	}
 	for i, v := range s.Vertices {
 		g.add(v.Point, g.distances(v.Point), v.Class)
-		g.v[i] = v.Multiplicity
+		g.v[i], g.points[i] = v.Multiplicity, v.Points
 		g.source[i] = append(g.source[i], v.Source...)
 		g.origin[i] = v.Origin
 		for q := range g.l {
@@ -94,8 +105,9 @@ func Restore(c Config, s State) (*Graph, error) {
 		}
 	}
 	g.lastID, g.journal.lost = s.LastID, s.Lost
-	for q := 0; q < len(s.Journal); q += 2 {
-		g.journal.add(c.Journal, entry{s.Journal[q], s.Journal[q+1]})
+	g.aged, g.stale = s.Aged, s.Stale
+	for _, e := range s.Journal {
+		g.journal.add(c.Journal, entry{e.Moment, e.Vertex})
 	}
 	if room.K == c.K {
 		return g, nil
@@ -111,18 +123,21 @@ func (s State) check(dim int) error {
 	if !(s.R >= 0) || math.IsInf(s.R, 1) {
 		return invalid("R is %g", s.R)
 	}
+	if s.Aged < 0 {
+		return invalid("aged up to observation %d", s.Aged)
+	}
 	if s.Classes < 0 || s.Classes > 1<<14 {
 		return invalid("%d classes", s.Classes)
 	}
-	if len(s.Journal)%2 != 0 || s.Lost < 0 {
-		return invalid("journal of %d numbers, complete from %d on", len(s.Journal), s.Lost)
+	if s.Lost.Observation < 0 {
+		return invalid("a journal complete from observation %d on", s.Lost.Observation)
 	}
 	taken := make(map[int64]float64)
-	for q := 0; q < len(s.Journal); q += 2 {
-		taken[s.Journal[q+1]]++
+	for _, e := range s.Journal {
+		taken[e.Vertex]++
 	}
 	for _, v := range s.Vertices {
-		if taken[v.Origin.ID] > v.Multiplicity-1 {
+		if taken[v.Origin.ID] > v.Points-1 {
 			return invalid("vertex %d has taken in fewer points than the journal says", v.Origin.ID)
 		}
 		delete(taken, v.Origin.ID)
@@ -144,7 +159,10 @@ func (s State) check(dim int) error {
 				return invalid("vertex %d has a value that is not finite", i)
 			}
 		}
-		if !(v.Multiplicity >= 1) || v.Multiplicity > 1<<53 || v.Multiplicity != math.Trunc(v.Multiplicity) {
+		if !(v.Points >= 1) || v.Points > 1<<53 || v.Points != math.Trunc(v.Points) {
+			return invalid("vertex %d stands for %g points", i, v.Points)
+		}
+		if !(v.Multiplicity >= lightest) || v.Multiplicity > 2*v.Points || v.Class != unlabelled && v.Multiplicity < 1 {
 			return invalid("vertex %d has multiplicity %g", i, v.Multiplicity)
 		}
 		if v.Class < -1 || v.Class >= s.Classes {

@@ -103,7 +103,7 @@ func TestQuantisationErrorDecays(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else if g.Place(x, false) {
-				g.Keep(-1, int64(i))
+				g.Keep(-1, quantized.Moment{Observation: int64(i)})
 			}
 		}
 		if _, err := g.Solve(); err != nil {

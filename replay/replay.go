@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
@@ -36,7 +37,8 @@ type Event struct {
 
 // Options of [Run].
 type Options struct {
-	Freeze bool // judge, but learn nothing
+	Freeze bool             // judge, but learn nothing
+	Now    func() time.Time // when the frame at hand is seen, for online.Learner.UndoSince; nil for unknown
 	// Each, if it is not nil, is called after each frame with the events of its faces, in the order
 	// of the samples.
 	Each func(f face.Frame, events []Event) error
@@ -53,6 +55,9 @@ func Run(ctx context.Context, s Stream, l *online.Learner, r *Report, o Options)
 		}
 		if err != nil {
 			return err
+		}
+		if o.Now != nil {
+			l.SetTime(o.Now())
 		}
 		events, err := judge(l, f, o.Freeze)
 		if err != nil {

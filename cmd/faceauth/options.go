@@ -30,6 +30,7 @@ type options struct {
 	sigma, gamma, reach float64
 	accept, learnFrom   float64
 	maxHops, learnCap   int
+	halfLife            int
 }
 
 // visionFlags adds the flags that say how faces are found and turned into vectors.
@@ -54,6 +55,7 @@ func (o *options) learnerFlags(c *cobra.Command) {
 	f.Float64Var(&o.accept, "accept", 0, "least confidence of a recognition, 0 to 1")
 	f.IntVar(&o.maxHops, "max-hops", 0, "do not learn a face further from a labelled one, counted in faces in between; 0 for no limit")
 	f.IntVar(&o.learnCap, "learn-cap", 0, "faces of one person that are learned in 1000 observations, at the most; 0 for no limit")
+	f.IntVar(&o.halfLife, "half-life", 0, "observations after which a learned face counts half, and may be evicted; 0 for never")
 	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a face that is learned, 0 to 1")
 }
 
@@ -81,6 +83,9 @@ func (o *options) settings(c *cobra.Command, s online.Settings) online.Settings 
 	}
 	if given("learn-cap") {
 		s.LearnCap = o.learnCap
+	}
+	if given("half-life") {
+		s.HalfLife = o.halfLife
 	}
 	if given("accept") {
 		s.Accept = o.accept

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strconv"
 	"text/tabwriter"
+	"time"
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
@@ -94,13 +95,16 @@ func newPeople() *cobra.Command {
 		},
 	}
 	undo := &cobra.Command{
-		Use:   "undo OBSERVATION",
-		Short: "take back what was learned after an observation, whose number faceauth people had printed then",
-		Args:  cobra.ExactArgs(1),
+		Use:   "undo SINCE",
+		Short: "take back what was learned since a moment",
+		Long: "Undo takes back what was learned since a moment, and keeps who was enrolled. SINCE is the number of\n" +
+			"an observation, as faceauth people had printed it then, or a time such as \"2026-11-20 17:30\", or how\n" +
+			"long ago that was, such as 90m or 12h.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			since, err := strconv.ParseInt(args[0], 10, 64)
-			if err != nil || since < 0 {
-				return fail(badUsage, fmt.Errorf("%q is not the number of an observation; see faceauth people", args[0]))
+			undo, err := undoSince(args[0], time.Now())
+			if err != nil {
+				return fail(badUsage, err)
 			}
 			path, err := o.galleryPath()
 			if err != nil {
@@ -110,7 +114,7 @@ func newPeople() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			n, err := g.Learner().Undo(since)
+			n, err := undo(g.Learner())
 			if err != nil {
 				return fail(badGallery, err)
 			}
@@ -123,4 +127,24 @@ func newPeople() *cobra.Command {
 	}
 	c.AddCommand(undo, &cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
 	return c
+}
+
+// undoSince returns what takes back all that was learned since a moment, as a person writes it.
+func undoSince(s string, now time.Time) (func(*online.Learner) (int, error), error) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
+		return func(l *online.Learner) (int, error) { return l.Undo(n) }, nil
+	}
+	at := func(t time.Time) (func(*online.Learner) (int, error), error) {
+		return func(l *online.Learner) (int, error) { return l.UndoSince(t) }, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return at(now.Add(-d))
+	}
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
+			return at(t)
+		}
+	}
+	return nil, fmt.Errorf("%q is no moment; give the number of an observation (see faceauth people), a time such as %q, or how long ago, such as 12h",
+		s, "2026-11-20 17:30")
 }

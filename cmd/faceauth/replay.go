@@ -6,6 +6,7 @@ import (
 	"image"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
@@ -118,6 +119,7 @@ func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, so
 	report := replay.NewReport()
 	err = replay.Run(c.Context(), pipeline.New(src, v.detector, v.extractor, opt), g.Learner(), report, replay.Options{
 		Freeze: how.freeze,
+		Now:    time.Now,
 		Each: func(f face.Frame, es []replay.Event) error {
 			bar.step()
 			for _, e := range es {

@@ -49,7 +49,7 @@ func newWatch() *cobra.Command {
 			defer src.Close()
 			warn(c, g.Learner().Warnings()...)
 			p := pipeline.New(src, v.detector, v.extractor, opt)
-			err = replay.Run(c.Context(), p, g.Learner(), replay.NewReport(), replay.Options{Freeze: freeze, Each: w.each})
+			err = replay.Run(c.Context(), p, g.Learner(), replay.NewReport(), replay.Options{Freeze: freeze, Now: time.Now, Each: w.each})
 			// Ctrl-C, or closing the window, is how a watch ends; what was learned until then is whole.
 			if err != nil && !errors.Is(err, errClosed) && c.Context().Err() == nil {
 				return fail(badSource, err)
