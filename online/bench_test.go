@@ -23,11 +23,20 @@ func name(k, d int) string { return fmt.Sprintf("k=%d/d=%d", k, d) }
 func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 	tb.Helper()
 	space := face.Space{ID: "bench", Dim: d, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3}
-	w := newWalker(benchPeople, d)
 	l, err := online.New(space, online.Settings{K: k})
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return l, gather(tb, l, k, d)
+}
+
+// gather shows eight people to a learner until k vertices are full, and returns faces that follow.
+func gather(tb testing.TB, l interface {
+	Label(x []float32, name string) error
+	Observe(x []float32) (online.Verdict, error)
+}, k, d int) [][]float32 {
+	tb.Helper()
+	w := newWalker(benchPeople, d)
 	for i := range benchPeople {
 		for q := range 4 {
 			if err := l.Label(w.at(i, float64(q)), fmt.Sprint("person ", i)); err != nil {
@@ -49,7 +58,7 @@ func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 	for i := range faces {
 		faces[i] = next()
 	}
-	return l, faces
+	return faces
 }
 
 // BenchmarkStep is one face judged and learned by a full graph.
@@ -67,6 +76,24 @@ func BenchmarkStep(b *testing.B) {
 			}
 			b.ReportMetric(float64(l.Graph().Len()), "vertices")
 		})
+	}
+}
+
+// BenchmarkAgeing is a step of a learner that ages as well, with a half-life of 5,000 faces.
+func BenchmarkAgeing(b *testing.B) {
+	l, faces := gathering(b, 500, 512)
+	s := l.Settings()
+	s.HalfLife = 5000
+	if err := l.Configure(s); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		if _, err := l.Observe(faces[i%len(faces)]); err != nil {
+			b.Fatal(err)
+		}
+		i++
 	}
 }
 
@@ -118,5 +145,28 @@ func BenchmarkDenseStep(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkParallel is one face judged and learned by eight full graphs, by one worker and by two.
+func BenchmarkParallel(b *testing.B) {
+	for _, s := range []struct{ k, d int }{{50, 512}, {50, 9216}} {
+		for _, workers := range []int{1, 2} {
+			b.Run(fmt.Sprintf("graphs=%d/%s/workers=%d", benchPeople, name(s.k, s.d), workers), func(b *testing.B) {
+				space := face.Space{ID: "bench", Dim: s.d, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3}
+				p, err := online.NewParallel(space, online.Settings{K: s.k}, online.PerPerson, workers)
+				if err != nil {
+					b.Fatal(err)
+				}
+				faces := gather(b, p, s.k*benchPeople, s.d)
+				i := 0
+				for b.Loop() {
+					if _, err := p.Observe(faces[i%len(faces)]); err != nil {
+						b.Fatal(err)
+					}
+					i++
+				}
+			})
+		}
 	}
 }

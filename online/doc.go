@@ -21,19 +21,40 @@
 //
 // A face that is nowhere near the graph is an outlier: the verdict is unknown, and nothing changes.
 //
+// # Learning safely
+//
+// An accepted face changes the graph, so whoever is accepted shapes who will be. What stands against
+// that, from the first line of defence to the last:
+//
+//   - Settings.Reach bounds the length of an edge, whatever the kernel. Without it the graph percolates:
+//     chains of weak edges join people and strangers. It is on by default where the space names one.
+//   - Settings.Learn asks more of a face that is learned than Settings.Accept of one that is let in;
+//     Settings.MaxHops bounds how many faces lie between a learned one and a labelled one; and
+//     Settings.LearnCap how many faces of one person are learned in a window.
+//   - [Learner.Drift] says how far what was learned of a person has moved from the labelled faces, and
+//     how steadily: an alarm for a program to read.
+//   - Every learned face knows its observation, its time and the vertex through which it was accepted.
+//     [Learner.Undo] and [Learner.UndoSince] take back what came after a moment, [Learner.Forget] a
+//     person, and Settings.Freeze stops all learning.
+//   - With Settings.HalfLife what was learned counts less and less, and goes when no prediction needs it.
+//     It is for people who change, and for places that change hands; labelled faces never age.
+//
+// What each of them costs in recall is in docs/results.md.
+//
 // # Snapshots
 //
-// [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of
-// the format, now 2, the space, the settings, the names, the counters, and for each vertex its coordinates
-// as little-endian float32, its multiplicity, label, sources, harmonic values and origin, and the
-// journal as pairs of an observation and the vertex that took it in. A learner restored
-// from it goes on with the same bytes. [Learner.UnmarshalBinary] trusts nothing that it reads, and
-// reads version 1, too, which had no longest edge, no origins and no journal.
+// [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the
+// format, now 3; the space, the settings, the names and the counters; R; for each vertex an array of its
+// coordinates as little-endian float32, its multiplicity, the number of faces it stands for, its class or
+// -1, its sources, its harmonic values, and its origin (ID, observation, Unix time, via, hops); the last ID; the
+// journal, three numbers an entry: an observation, its Unix time, and the ID of the vertex that took it in;
+// the latest observation and time that fell out of it; the observation to which multiplicities are aged, and
+// whether the values are out of date; and what was spent in the window of Settings.LearnCap. A learner
+// restored from it goes on with the same bytes. [Learner.UnmarshalBinary] trusts nothing that it reads. It
+// reads version 1, which had no longest edge, no origins and no journal, and version 2, which had no
+// times and no ageing.
 //
 // # Caveats
-//
-// An accepted face changes the graph, so whoever is accepted shapes who will be. Settings.Learn
-// asks more of a face that is learned than Settings.Accept of one that is let in.
 //
 // A Learner is not safe for concurrent use.
 package online

@@ -2,9 +2,7 @@ package pipeline_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"testing"
 
 	"github.com/faceauth/faceauth/evaluate"
@@ -26,31 +24,17 @@ func TestMainBenchmark(t *testing.T) {
 	var ids []evaluate.Identity
 	var names []string
 	for i := range 6 {
-		id := evaluate.Identity{Name: fmt.Sprintf("p%d", i)}
-		src, err := facedet.Open(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot/"+id.Name), facedet.Options{})
+		name := fmt.Sprintf("p%d", i)
+		src, err := facedet.Open(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot/"+name), facedet.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer src.Close()
-		p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate})
-		for {
-			f, err := p.Next(context.Background())
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(f.Samples) == 0 {
-				id.Undetected++
-				continue
-			}
-			s := f.Samples[0]
-			id.Faces = append(id.Faces, evaluate.Face{
-				Vector: s.Vector, Usable: preprocess.EnrolGate.Check(s.Quality) == "", Hold: s.Reason != "",
-			})
+		id, err := evaluate.Read(context.Background(), name, pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate}), preprocess.EnrolGate.Passes)
+		if err != nil {
+			t.Fatal(err)
 		}
-		ids, names = append(ids, id), append(names, id.Name)
+		ids, names = append(ids, id), append(names, name)
 	}
 	for _, order := range []evaluate.Order{evaluate.Sequential, evaluate.Interleaved} {
 		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: 4, Order: order, Stride: 1}, evaluate.Choices(names, 2),

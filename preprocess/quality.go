@@ -77,3 +77,6 @@ func (g Gate) Check(q face.Quality) face.Reason {
 	}
 	return ""
 }
+
+// Passes reports whether g refuses nothing of q.
+func (g Gate) Passes(q face.Quality) bool { return g.Check(q) == "" }

@@ -25,6 +25,23 @@
 //
 // The guarantee is that every point lies within R·m/(m-1) of its centroid ([Graph.Bound]).
 //
+// An edge is at most [Config].Reach long, whatever the kernel. The thesis bounds its weight alone.
+//
+// # Time and memory
+//
+// A step takes the distances of one point to at most k+1 vertices, a float32 matrix-vector product; only
+// those that could be an edge are then measured in float64. The weights of the edges are the distances
+// just taken, and a repartition works on stored ones. The solution is found by conjugate gradients that
+// start from the last one, on the part of the graph that the point can reach without crossing a
+// labelled vertex; [Graph.Solve] says when a direct solution had to do. All storage is taken at the start,
+// O(k·Dim + k²), and a step takes none, but for one that repartitions.
+//
+// # Ageing
+//
+// With [Config].HalfLife the multiplicity of what was learned decays, and vertices that have faded are
+// evicted where no value depends on them ([Graph.Age]). It is one answer to the thesis's open question of
+// concept drift.
+//
 // # Caveats
 //
 // A Graph is not safe for concurrent use. When R exceeds the length of the longest edge, the graph

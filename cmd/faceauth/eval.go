@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
@@ -158,42 +160,40 @@ func identities(dir string) ([]string, error) {
 
 // identity reads the faces of one recording.
 func (o *options) identity(c *cobra.Command, v *vision, path string) (evaluate.Identity, error) {
-	id := evaluate.Identity{Name: filepath.Base(path)}
+	name := filepath.Base(path)
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		id.Name = strings.TrimSuffix(id.Name, filepath.Ext(id.Name))
+		name = strings.TrimSuffix(name, filepath.Ext(name))
 	}
 	src, err := o.source(c, path)
 	if err != nil {
-		return id, err
+		return evaluate.Identity{}, err
 	}
 	defer src.Close()
-	bar := newProgress(src.Count().Declared, id.Name)
+	bar := newProgress(src.Count().Declared, name)
 	defer bar.end()
-	p := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate})
-	for {
-		f, err := p.Next(c.Context())
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return id, o.streamError(c, err)
-		}
-		bar.step()
-		if len(f.Samples) == 0 || f.Samples[0].Vector == nil {
-			id.Undetected++
-			continue
-		}
-		s := f.Samples[0]
-		id.Faces = append(id.Faces, evaluate.Face{
-			Vector: s.Vector,
-			Usable: preprocess.EnrolGate.Check(s.Quality) == "",
-			Hold:   s.Reason != "",
-		})
+	frames := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate})
+	id, err := evaluate.Read(c.Context(), name, counted{frames, bar}, preprocess.EnrolGate.Passes)
+	if err != nil {
+		return id, o.streamError(c, err)
 	}
 	if n := src.Count(); n.Declared > n.Read || n.Damaged > 0 {
 		warn(c, fmt.Sprintf("%s declares %d frames and gave %d", path, n.Declared, n.Read))
 	}
 	return id, nil
+}
+
+// counted tells a progress bar of each frame.
+type counted struct {
+	evaluate.Stream
+	bar progress
+}
+
+func (s counted) Next(ctx context.Context) (face.Frame, error) {
+	f, err := s.Stream.Next(ctx)
+	if err == nil {
+		s.bar.step()
+	}
+	return f, err
 }
 
 func printEval(w io.Writer, names []string, p evaluate.Protocol, choose int, s evaluate.Summary) error {

@@ -2,20 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 
 	"github.com/faceauth/faceauth/evaluate"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
@@ -103,67 +97,21 @@ func (o *options) cliff(ctx context.Context, stride int) error {
 			return c.err
 		}
 	}
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
+	header := []string{"longest_edge", "sigma", "gamma", "recall", "far_mean", "far_worst"}
+	if err := o.table("cliff.csv", header, rowsOfCliff(cells)); err != nil {
 		return err
 	}
-	if err := writeCliff(filepath.Join(o.out, "cliff.csv"), cells); err != nil {
-		return err
-	}
-	return drawCliff(filepath.Join(o.out, "cliff.png"), cells)
+	return o.drawCliff(cells)
 }
 
-// turningHeads returns the faces of vidtimit_rot.
-func (o *options) turningHeads(ctx context.Context, e preprocess.Extractor) (ids []evaluate.Identity, names []string, err error) {
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
-	if err != nil {
-		return nil, nil, err
-	}
-	defer d.Close()
-	for i := range 6 {
-		id := evaluate.Identity{Name: fmt.Sprintf("p%d", i)}
-		src, err := facedet.Open(ctx, filepath.Join(o.data, "faces", "vidtimit_rot", id.Name), facedet.Options{})
-		if err != nil {
-			return nil, nil, err
-		}
-		p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate})
-		for {
-			f, err := p.Next(ctx)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				src.Close()
-				return nil, nil, err
-			}
-			if len(f.Samples) > 0 && f.Samples[0].Vector != nil {
-				s := f.Samples[0]
-				id.Faces = append(id.Faces, evaluate.Face{Vector: s.Vector, Usable: preprocess.EnrolGate.Check(s.Quality) == "", Hold: s.Reason != ""})
-			}
-		}
-		src.Close()
-		ids, names = append(ids, id), append(names, id.Name)
-	}
-	return ids, names, nil
-}
-
-func writeCliff(path string, cells []*cell) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w := csv.NewWriter(f)
-	w.Write([]string{"longest_edge", "sigma", "gamma", "recall", "far_mean", "far_worst"})
+// rowsOfCliff returns the cells as they are tabulated.
+func rowsOfCliff(cells []*cell) (rows [][]string) {
 	for _, c := range cells {
 		edge := "unbounded"
 		if c.bounded {
 			edge = "bounded"
 		}
-		w.Write([]string{edge, fmt.Sprint(c.sigma), fmt.Sprint(c.gamma), fmt.Sprintf("%.4f", c.recall), fmt.Sprintf("%.4f", c.far), fmt.Sprintf("%.4f", c.worst)})
+		rows = append(rows, []string{edge, fmt.Sprint(c.sigma), fmt.Sprint(c.gamma), fmt.Sprintf("%.4f", c.recall), fmt.Sprintf("%.4f", c.far), fmt.Sprintf("%.4f", c.worst)})
 	}
-	w.Flush()
-	if err := w.Error(); err != nil {
-		return err
-	}
-	return f.Close()
+	return rows
 }

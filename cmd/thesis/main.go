@@ -20,8 +20,8 @@ func main() {
 	var o options
 	root := &cobra.Command{Use: "thesis", Short: "make the figures and tables of docs/results.md", SilenceUsage: true, SilenceErrors: true}
 	root.PersistentFlags().StringVar(&o.data, "data", cmp.Or(os.Getenv("FACEAUTH_DATA"), "../shared/data"), "folder of the recordings and tables")
-	root.PersistentFlags().StringVar(&o.out, "out", "docs/figures", "folder of what is made")
-	root.AddCommand(newCliff(&o), newParallel(&o))
+	root.PersistentFlags().StringVar(&o.out, "out", "docs/thesis", "folder of what is made")
+	root.AddCommand(newCliff(&o), newParallel(&o), newDrift(&o), newApproximation(&o))
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "thesis:", err)
 		stop()

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"image/color"
-	"os"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -12,7 +11,6 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // field is one figure over sigma, to the right, and gamma, upwards.
@@ -39,7 +37,7 @@ func (s shades) Colors() []color.Color {
 var _ palette.Palette = shades{}
 
 // drawCliff draws false accepts and recall, without the bound on the left and with it on the right.
-func drawCliff(path string, cells []*cell) error {
+func (o *options) drawCliff(cells []*cell) error {
 	panel := func(title string, bounded bool, value func(*cell) float64, to color.RGBA) (*plot.Plot, error) {
 		f := field{make([][]float64, len(cliffGammas))}
 		for r, gamma := range cliffGammas {
@@ -84,7 +82,6 @@ func drawCliff(path string, cells []*cell) error {
 	}
 	worst := func(c *cell) float64 { return c.worst }
 	recall := func(c *cell) float64 { return c.recall }
-	red, green := color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255}
 	var rows [][]*plot.Plot
 	for _, row := range []struct {
 		name  string
@@ -105,21 +102,5 @@ func drawCliff(path string, cells []*cell) error {
 		}
 		rows = append(rows, plots)
 	}
-	img := vgimg.NewWith(vgimg.UseWH(13*vg.Inch, 7*vg.Inch), vgimg.UseDPI(96), vgimg.UseBackgroundColor(color.White))
-	tiles := draw.Tiles{Rows: 2, Cols: 2, PadX: vg.Points(20), PadY: vg.Points(20), PadTop: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6), PadBottom: vg.Points(6)}
-	canvases := plot.Align(rows, tiles, draw.New(img))
-	for r := range rows {
-		for c := range rows[r] {
-			rows[r][c].Draw(canvases[r][c])
-		}
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(f); err != nil {
-		return err
-	}
-	return f.Close()
+	return o.picture("cliff.png", 6.5*vg.Inch, 3.5*vg.Inch, rows)
 }

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/faceauth/faceauth/evaluate"
@@ -34,71 +31,69 @@ type observer interface {
 // arrangement is one way of dividing 300 vertices.
 type arrangement struct {
 	name string
-	new  func(face.Space) (observer, error)
+	new  func(face.Space, online.Settings) (observer, error)
 }
 
 var arrangements = []arrangement{
-	{"one graph of 300", func(s face.Space) (observer, error) { return online.New(s, online.Settings{K: 300}) }},
-	{"six graphs of 50, one worker", func(s face.Space) (observer, error) {
-		return online.NewParallel(s, online.Settings{K: 50}, online.PerExample, 1)
+	{"one graph of 300", func(s face.Space, set online.Settings) (observer, error) {
+		set.K = 300
+		return online.New(s, set)
 	}},
-	{"six graphs of 50, two workers", func(s face.Space) (observer, error) {
-		return online.NewParallel(s, online.Settings{K: 50}, online.PerExample, 2)
-	}},
+	{"six graphs of 50, one worker", six(1)},
+	{"six graphs of 50, two workers", six(2)},
+}
+
+func six(workers int) func(face.Space, online.Settings) (observer, error) {
+	return func(s face.Space, set online.Settings) (observer, error) {
+		set.K = 50
+		return online.NewParallel(s, set, online.PerExample, workers)
+	}
 }
 
 // parallel labels the first face of each person, as many examples as there are graphs, and streams the
-// others in turn.
+// others in turn. The normalised Laplacian is solved directly, as the thesis does, in O(k³).
 func (o *options) parallel(ctx context.Context) error {
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return err
-	}
-	f, err := os.Create(filepath.Join(o.out, "parallel.csv"))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w := csv.NewWriter(f)
-	w.Write([]string{"features", "arrangement", "accuracy", "ms_a_face", "times_as_fast"})
 	embedding, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
 	if err != nil {
 		return err
 	}
 	defer embedding.Close()
+	var rows [][]string
 	for _, e := range []preprocess.Extractor{preprocess.NewPixels(), embedding} {
 		ids, _, err := o.turningHeads(ctx, e)
 		if err != nil {
 			return err
 		}
-		var first float64
-		for _, a := range arrangements {
-			var fastest, accuracy float64
-			for range 3 {
-				ms, share, err := run(a, e.Space(), ids)
-				if err != nil {
-					return err
+		for _, solver := range []string{"iterative", "direct"} {
+			var first float64
+			for _, a := range arrangements {
+				var fastest, accuracy float64
+				for range 3 {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					ms, share, err := run(a, e.Space(), online.Settings{Normalized: solver == "direct"}, ids)
+					if err != nil {
+						return err
+					}
+					accuracy = share
+					if fastest == 0 || ms < fastest {
+						fastest = ms
+					}
 				}
-				accuracy = share
-				if fastest == 0 || ms < fastest {
-					fastest = ms
+				if first == 0 {
+					first = fastest
 				}
+				rows = append(rows, []string{e.Space().ID, solver, a.name, fmt.Sprintf("%.4f", accuracy), fmt.Sprintf("%.4f", fastest), fmt.Sprintf("%.2f", first/fastest)})
 			}
-			if first == 0 {
-				first = fastest
-			}
-			w.Write([]string{e.Space().ID, a.name, fmt.Sprintf("%.4f", accuracy), fmt.Sprintf("%.4f", fastest), fmt.Sprintf("%.2f", first/fastest)})
 		}
 	}
-	w.Flush()
-	if err := w.Error(); err != nil {
-		return err
-	}
-	return f.Close()
+	return o.table("parallel.csv", []string{"features", "solver", "arrangement", "accuracy", "ms_a_face", "times_as_fast"}, rows)
 }
 
 // run returns the time a face and the share of the faces that were given the right name.
-func run(a arrangement, s face.Space, ids []evaluate.Identity) (ms, share float64, err error) {
-	l, err := a.new(s)
+func run(a arrangement, s face.Space, set online.Settings, ids []evaluate.Identity) (ms, share float64, err error) {
+	l, err := a.new(s, set)
 	if err != nil {
 		return 0, 0, err
 	}

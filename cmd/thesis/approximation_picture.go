@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+)
+
+// drawApproximation draws one picture over time and one over k: errors above, accuracies below.
+func (o *options) drawApproximation(all []*outcome) error {
+	grey := black
+	grey.R, grey.G, grey.B = 150, 150, 150
+	curve := func(n int, x func(int) float64, y []float64) (points plotter.XYs) {
+		for i := range n {
+			if !math.IsNaN(y[i]) {
+				points = append(points, plotter.XY{X: x(i), Y: y[i]})
+			}
+		}
+		return points
+	}
+	for _, by := range []string{"time", "centroids"} {
+		var above, below []*plot.Plot
+		for _, out := range all {
+			n, label := len(out.t), "time t"
+			x := func(i int) float64 { return float64(out.t[i]) }
+			errors, quantized := out.error, out.quantized
+			offline, online := out.offline, out.online
+			if by == "centroids" {
+				n, label = len(centroids), "number of centroids k"
+				x = func(i int) float64 { return float64(centroids[i]) }
+				errors, quantized = out.errorAt, out.accuracyAt
+				last := len(out.t) - 1
+				offline, online = constant(n, offline[last]), constant(n, online[last])
+			}
+			e, err := linePanel(fmt.Sprintf("%s, %s graph", out.dataset, out.sparse), label, "error of the Laplacian", []line{{"", black, curve(n, x, errors)}})
+			if err != nil {
+				return err
+			}
+			e.Y.Min = 0
+			a, err := linePanel("", label, "cumulative accuracy", []line{
+				{"offline", grey, curve(n, x, offline)}, {"online", blue, curve(n, x, online)}, {"online, quantized", black, curve(n, x, quantized)},
+			})
+			if err != nil {
+				return err
+			}
+			a.Y.Min, a.Y.Max = .4, 1
+			a.Legend.Top = false
+			above, below = append(above, e), append(below, a)
+		}
+		if err := o.picture("approximation-"+by+".png", 4*vg.Inch, 3*vg.Inch, [][]*plot.Plot{above, below}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func constant(n int, x float64) []float64 {
+	s := make([]float64, n)
+	for i := range s {
+		s[i] = x
+	}
+	return s
+}

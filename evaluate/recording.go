@@ -1,0 +1,35 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/faceauth/faceauth/face"
+)
+
+// Stream gives the frames of a recording in order, and io.EOF after the last.
+type Stream interface {
+	Next(ctx context.Context) (face.Frame, error)
+}
+
+// Read returns the first face of each frame of one person's recording. Usable says of which faces the
+// pictures are good enough to enrol from. It ends at the end of the stream, or with its error.
+func Read(ctx context.Context, name string, s Stream, usable func(face.Quality) bool) (Identity, error) {
+	id := Identity{Name: name}
+	for {
+		f, err := s.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return id, nil
+		}
+		if err != nil {
+			return id, err
+		}
+		if len(f.Samples) == 0 || f.Samples[0].Vector == nil {
+			id.Undetected++
+			continue
+		}
+		x := f.Samples[0]
+		id.Faces = append(id.Faces, Face{Vector: x.Vector, Usable: usable(x.Quality), Hold: x.Reason != ""})
+	}
+}
