@@ -3,6 +3,7 @@ package online_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
@@ -65,7 +66,9 @@ func gather(tb testing.TB, l interface {
 func BenchmarkStep(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(name(s.k, s.d), func(b *testing.B) {
+			before := heap()
 			l, faces := gathering(b, s.k, s.d)
+			held := float64(heap()-before) - float64(4*s.d*len(faces)) // without the faces that follow
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
@@ -75,6 +78,48 @@ func BenchmarkStep(b *testing.B) {
 				i++
 			}
 			b.ReportMetric(float64(l.Graph().Len()), "vertices")
+			b.ReportMetric(held, "bytes-held")
+		})
+	}
+}
+
+// heap returns the bytes of the heap that are in use.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkRepartition is a step that finds the graph full: it plans a partition, carries it out, and goes
+// on as any other.
+func BenchmarkRepartition(b *testing.B) {
+	for _, k := range []int{500, 2000} {
+		b.Run(name(k, 512), func(b *testing.B) {
+			l, faces := gathering(b, k, 512)
+			s := l.Settings()
+			s.K = l.Graph().Len() - 1 // it has one vertex too many now
+			if err := l.Configure(s); err != nil {
+				b.Fatal(err)
+			}
+			full, err := l.MarshalBinary()
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				b.StopTimer()
+				if err := l.UnmarshalBinary(full); err != nil {
+					b.Fatal(err)
+				}
+				r := l.Graph().R()
+				b.StartTimer()
+				if _, err := l.Observe(faces[0]); err != nil {
+					b.Fatal(err)
+				}
+				if l.Graph().R() == r {
+					b.Fatal("it was not repartitioned")
+				}
+			}
 		})
 	}
 }

@@ -48,4 +48,26 @@ func TestMainBenchmark(t *testing.T) {
 			t.Errorf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f", order, learner.Recall, learner.FAR, nearest.Recall)
 		}
 	}
+	// The longest edge keeps strangers out where the kernel alone would not: at the far corners of the map
+	// in docs/thesis/cliff.png.
+	for _, c := range []struct {
+		settings online.Settings
+		falls    bool
+	}{
+		{online.Settings{Sigma: .30, Gamma: 1e-4}, false},
+		{online.Settings{Sigma: .30, Gamma: 1e-2}, false},
+		{online.Settings{Sigma: .16, Gamma: 1e-4}, false},
+		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3}, true},
+	} {
+		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: 4, Order: evaluate.Sequential, Stride: 2}, evaluate.Choices(names, 2),
+			[]evaluate.Entry{evaluate.Learner(e.Space(), c.settings)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		far := s.Methods[0].FAR
+		t.Logf("sigma %g, gamma %g, reach %g: recall %.4f, FAR %.4f", c.settings.Sigma, c.settings.Gamma, c.settings.Reach, s.Methods[0].Recall, far)
+		if c.falls && far < .5 || !c.falls && far > .001 {
+			t.Errorf("sigma %g, gamma %g, reach %g: FAR %.4f", c.settings.Sigma, c.settings.Gamma, c.settings.Reach, far)
+		}
+	}
 }

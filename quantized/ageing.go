@@ -96,6 +96,7 @@ func (g *Graph) evict() (int, error) {
 		g.v[i] = lightest // as good as not there
 		g.stale = true
 		if _, err := g.Solve(); err != nil {
+			g.v[i] = v
 			return 0, err
 		}
 		if g.differs(before, gone) {

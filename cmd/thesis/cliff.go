@@ -8,9 +8,7 @@ import (
 	"sync"
 
 	"github.com/faceauth/faceauth/evaluate"
-	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
 
@@ -47,16 +45,10 @@ func newCliff(o *options) *cobra.Command {
 }
 
 func (o *options) cliff(ctx context.Context, stride int) error {
-	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
+	space, ids, names, err := o.embeddedHeads(ctx)
 	if err != nil {
 		return err
 	}
-	defer e.Close()
-	ids, names, err := o.turningHeads(ctx, e)
-	if err != nil {
-		return err
-	}
-	space := e.Space()
 	var cells []*cell
 	for _, bounded := range []bool{false, true} {
 		for _, gamma := range cliffGammas {

@@ -9,9 +9,7 @@ import (
 
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -34,12 +32,7 @@ var halfLives = []int{100, 250, 500, 1000, 2000, 4000, 8000, 0}
 const phase = 5000
 
 func (o *options) drift(ctx context.Context) error {
-	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	ids, names, err := o.turningHeads(ctx, e)
+	space, ids, names, err := o.embeddedHeads(ctx)
 	if err != nil {
 		return err
 	}
@@ -53,7 +46,7 @@ func (o *options) drift(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		v, err := visits(e.Space(), h, ids, names)
+		v, err := visits(space, h, ids, names)
 		if err != nil {
 			return err
 		}

@@ -50,8 +50,12 @@ func six(workers int) func(face.Space, online.Settings) (observer, error) {
 	}
 }
 
-// parallel labels the first face of each person, as many examples as there are graphs, and streams the
-// others in turn. The normalised Laplacian is solved directly, as the thesis does, in O(k³).
+// examples is how many faces of the one person who may log in are labelled: there are as many graphs.
+const examples = 6
+
+// parallel is the thesis's login: one person is labelled with faces from all over their recording, and
+// everybody passes; means over the six people. The normalised Laplacian is solved directly, as the thesis
+// solves, in O(k³).
 func (o *options) parallel(ctx context.Context) error {
 	embedding, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
 	if err != nil {
@@ -67,61 +71,85 @@ func (o *options) parallel(ctx context.Context) error {
 		for _, solver := range []string{"iterative", "direct"} {
 			var first float64
 			for _, a := range arrangements {
-				var fastest, accuracy float64
+				var all, fastest login
 				for range 3 {
-					if err := ctx.Err(); err != nil {
-						return err
+					all = login{}
+					for user := range ids {
+						if err := ctx.Err(); err != nil {
+							return err
+						}
+						if err := all.run(a, e.Space(), online.Settings{Normalized: solver == "direct"}, ids, user); err != nil {
+							return err
+						}
 					}
-					ms, share, err := run(a, e.Space(), online.Settings{Normalized: solver == "direct"}, ids)
-					if err != nil {
-						return err
-					}
-					accuracy = share
-					if fastest == 0 || ms < fastest {
-						fastest = ms
+					if fastest.took == 0 || all.took < fastest.took {
+						fastest = all
 					}
 				}
+				ms := fastest.took.Seconds() * 1000 / float64(fastest.own+fastest.others)
 				if first == 0 {
-					first = fastest
+					first = ms
 				}
-				rows = append(rows, []string{e.Space().ID, solver, a.name, fmt.Sprintf("%.4f", accuracy), fmt.Sprintf("%.4f", fastest), fmt.Sprintf("%.2f", first/fastest)})
+				rows = append(rows, []string{
+					e.Space().ID, solver, a.name, fmt.Sprintf("%.4f", float64(all.right)/float64(all.own)),
+					fmt.Sprintf("%.4f", float64(all.accepted)/float64(all.others)), fmt.Sprintf("%.4f", ms), fmt.Sprintf("%.2f", first/ms),
+				})
 			}
 		}
 	}
-	return o.table("parallel.csv", []string{"features", "solver", "arrangement", "accuracy", "ms_a_face", "times_as_fast"}, rows)
+	return o.table("parallel.csv", []string{"features", "solver", "arrangement", "recall", "far", "ms_a_face", "times_as_fast"}, rows)
 }
 
-// run returns the time a face and the share of the faces that were given the right name.
-func run(a arrangement, s face.Space, set online.Settings, ids []evaluate.Identity) (ms, share float64, err error) {
+// login counts the faces of those who may log in, and of others.
+type login struct {
+	own, right       int
+	others, accepted int
+	took             time.Duration
+}
+
+// run adds what one user, and everybody else, comes to.
+func (n *login) run(a arrangement, s face.Space, set online.Settings, ids []evaluate.Identity, user int) error {
 	l, err := a.new(s, set)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	for _, id := range ids {
-		if err := l.Label(id.Faces[0].Vector, id.Name); err != nil {
-			return 0, 0, err
+	name, own := ids[user].Name, ids[user].Faces
+	labelled := make(map[int]bool)
+	for i := range examples {
+		at := i * len(own) / examples
+		labelled[at] = true
+		if err := l.Label(own[at].Vector, name); err != nil {
+			return err
 		}
 	}
-	right, n := 0, 0
 	begun := time.Now()
-	for i := 1; ; i++ {
-		left := false
-		for _, id := range ids {
+	for i, left := 0, true; left; i++ {
+		left = false
+		for q, id := range ids {
 			if i >= len(id.Faces) {
 				continue
 			}
 			left = true
+			if q == user && labelled[i] {
+				continue
+			}
 			v, err := l.Observe(id.Faces[i].Vector)
 			if err != nil {
-				return 0, 0, err
+				return err
 			}
-			n++
-			if v.Label == id.Name {
-				right++
+			if q == user {
+				n.own++
+			} else {
+				n.others++
 			}
-		}
-		if !left {
-			return time.Since(begun).Seconds() * 1000 / float64(n), float64(right) / float64(n), nil
+			switch {
+			case v.Label == name && q == user:
+				n.right++
+			case v.Label == name:
+				n.accepted++
+			}
 		}
 	}
+	n.took += time.Since(begun)
+	return nil
 }
