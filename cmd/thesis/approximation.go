@@ -46,9 +46,9 @@ type sparse bool
 
 func (s sparse) String() string {
 	if s {
-		return "5-nearest-neighbour"
+		return "5-nearest-neighbour graph"
 	}
-	return "full, as printed"
+	return "full graph as printed"
 }
 
 func (s sparse) weights(d mat.Symmetric, k graph.Kernel) *mat.SymDense {
@@ -372,7 +372,7 @@ func (o *options) approximation(ctx context.Context) error {
 				return err
 			}
 			all = append(all, out)
-			fmt.Fprintf(os.Stderr, "%s, %s graph: accuracy offline %.3f, online %.3f, quantized at k = %d %.3f\n",
+			fmt.Fprintf(os.Stderr, "%s, %s: accuracy offline %.3f, online %.3f, quantized at k = %d %.3f\n",
 				dataset, s, out.offline[len(out.t)-1], out.online[len(out.t)-1], fixedK, out.quantized[len(out.t)-1])
 		}
 	}

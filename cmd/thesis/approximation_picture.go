@@ -35,7 +35,7 @@ func (o *options) drawApproximation(all []*outcome) error {
 				last := len(out.t) - 1
 				offline, online = constant(n, offline[last]), constant(n, online[last])
 			}
-			e, err := linePanel(fmt.Sprintf("%s, %s graph", out.dataset, out.sparse), label, "error of the Laplacian", []line{{"", black, curve(n, x, errors)}})
+			e, err := linePanel(fmt.Sprintf("%s, %s", out.dataset, out.sparse), label, "error of the Laplacian", []line{{"", black, curve(n, x, errors)}})
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func (o *options) drawApproximation(all []*outcome) error {
 			if err != nil {
 				return err
 			}
-			a.Y.Min, a.Y.Max = .4, 1
+			a.Y.Min, a.Y.Max = .2, 1 // the legend fits below the curves
 			a.Legend.Top = false
 			above, below = append(above, e), append(below, a)
 		}

@@ -81,6 +81,7 @@ func (o *options) drift(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	cost.Legend.Top = false
 	return o.picture("drift.png", 5*vg.Inch, 3.2*vg.Inch, [][]*plot.Plot{{gain, cost}})
 }
 

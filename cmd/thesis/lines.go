@@ -23,6 +23,7 @@ func linePanel(title, x, y string, lines []line) (*plot.Plot, error) {
 	p.Add(plotter.NewGrid())
 	p.Legend.Top = true
 	p.Legend.Padding = vg.Points(2)
+	p.Legend.XOffs = -vg.Points(6)
 	for _, l := range lines {
 		curve, dots, err := plotter.NewLinePoints(l.points)
 		if err != nil {

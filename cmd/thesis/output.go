@@ -47,7 +47,7 @@ func (o *options) picture(name string, width, height vg.Length, panels [][]*plot
 	img := vgimg.NewWith(vgimg.UseWH(vg.Length(cols)*width, vg.Length(rows)*height), vgimg.UseDPI(96), vgimg.UseBackgroundColor(color.White))
 	tiles := draw.Tiles{
 		Rows: rows, Cols: cols, PadX: vg.Points(20), PadY: vg.Points(20),
-		PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(12),
+		PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(24),
 	}
 	canvases := plot.Align(panels, tiles, draw.New(img))
 	for r := range panels {

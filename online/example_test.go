@@ -1,0 +1,63 @@
+package online_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/faceauth/faceauth/online"
+)
+
+func ExampleNewParallel() {
+	p, err := online.NewParallel(plane, online.Settings{K: 20}, online.PerPerson, 2)
+	if err != nil {
+		panic(err)
+	}
+	p.Label([]float32{0, 0}, "alice")
+	p.Label([]float32{3, 0}, "bob")
+	v, err := p.Observe([]float32{2.9, .1})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(v.Label, "by one of", len(p.Learners()), "graphs")
+	// Output:
+	// bob by one of 2 graphs
+}
+
+func ExampleLearner_UndoSince() {
+	l, err := online.New(plane, online.Settings{})
+	if err != nil {
+		panic(err)
+	}
+	l.Label([]float32{0, 0}, "alice")
+	friday := time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)
+	for i := range 5 {
+		l.SetTime(friday.Add(time.Duration(i) * time.Hour))
+		l.Observe([]float32{0, .2 * float32(i)})
+	}
+	// Somebody else sat there from six o'clock on.
+	n, err := l.UndoSince(friday.Add(time.Hour))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(n, "faces taken back,", l.Graph().Mass(), "left")
+	// Output:
+	// 3 faces taken back, 2 left
+}
+
+func ExampleLearner_Drift() {
+	l, err := online.New(plane, online.Settings{DriftDistance: .5})
+	if err != nil {
+		panic(err)
+	}
+	l.Label([]float32{0, 0}, "alice")
+	for i := range 12 {
+		l.Observe([]float32{0, .2 * float32(i)}) // each a little further, and never back
+	}
+	d, err := l.Drift("alice")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s moved by %.2f, constancy %.2f, alarm %t\n", d.Name, d.Distance, d.Constancy, d.Alarm)
+	// Output:
+	// alice moved by 1.10, constancy 1.00, alarm true
+}
