@@ -482,6 +482,21 @@ func TestOldSnapshots(t *testing.T) {
 	}
 }
 
+// A gallery of version 2 of a space with a longest edge had no alarm for drift.
+func TestOldSnapshotWithReach(t *testing.T) {
+	old, err := os.ReadFile("testdata/v2-reach.snapshot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l online.Learner
+	if err := l.UnmarshalBinary(old); err != nil {
+		t.Fatal(err)
+	}
+	if s := l.Settings(); s.Reach != .7 || s.DriftDistance != .7 {
+		t.Errorf("settings %+v", s)
+	}
+}
+
 // What is undone is gone from the snapshot, byte by byte, and the verdicts are those of before.
 func TestUndo(t *testing.T) {
 	l := learner(t, online.Settings{K: 400})

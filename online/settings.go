@@ -27,7 +27,7 @@ type Settings struct {
 	HalfLife       int     `json:"half_life"`       // observations after which a learned face counts half; see [quantized.Graph.Age]. Default 0, for ever
 	LearnCap       int     `json:"learn_cap"`       // faces of one person that are learned in a window, at the most. Default 0, no limit
 	LearnWindow    int     `json:"learn_window"`    // observations in a window. Default 1000
-	DriftDistance  float64 `json:"drift_distance"`  // see [Learner.Drift]: no alarm before the learned centre is that far away. Default 0, no alarm
+	DriftDistance  float64 `json:"drift_distance"`  // see [Learner.Drift]: no alarm before the learned centre is that far away. Default: Reach; where that is 0, or with a large number, there is no alarm
 	DriftConstancy float64 `json:"drift_constancy"` // no alarm below that constancy. Default 0.5
 	Freeze         bool    `json:"freeze"`          // judge, but learn nothing
 	Absorb         bool    `json:"absorb"`          // labelled vertices take in the faces near them
@@ -54,6 +54,7 @@ func (s Settings) defaults(space face.Space) Settings {
 	set(&s.Sigma, space.Sigma)
 	set(&s.Gamma, space.Gamma)
 	set(&s.Reach, space.Reach)
+	set(&s.DriftDistance, s.Reach)
 	set(&s.Epsilon, 0.1*s.Gamma)
 	set(&s.Multiplier, 1.5)
 	return s

@@ -72,8 +72,11 @@ type snapshotOrigin2 struct {
 	Hops                 int
 }
 
-// upgrade returns the snapshot as version 3 writes it.
+// upgrade returns the snapshot as version 3 writes it, which has an alarm for drift by default.
 func (s snapshot2) upgrade() snapshot {
+	if s.Settings.DriftDistance == 0 {
+		s.Settings.DriftDistance = s.Settings.Reach
+	}
 	t := snapshot{
 		Version: version, Space: s.Space, Settings: s.Settings, Names: s.Names, Counts: s.Counts, R: s.R,
 		LastID: s.LastID, Lost: snapshotMoment{Observation: s.Lost}, Window: s.Window, Spent: s.Spent, Stale: true,

@@ -51,8 +51,12 @@ func newPeople() *cobra.Command {
 		}
 		t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', 0)
 		for _, p := range people {
-			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f\tmoved %.2f\n",
-				p.Name, count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned, p.Drift.Distance)
+			alarm := ""
+			if p.Drift.Alarm {
+				alarm = ", steadily: is it still the same person?"
+			}
+			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f\tmoved %.2f%s\n",
+				p.Name, count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned, p.Drift.Distance, alarm)
 		}
 		if err := t.Flush(); err != nil || observed == 0 {
 			return err
