@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
@@ -20,7 +21,8 @@ var sizes = []struct{ k, d int }{{500, 9216}, {100, 512}, {200, 512}, {500, 512}
 
 func name(k, d int) string { return fmt.Sprintf("k=%d/d=%d", k, d) }
 
-// gathering returns a learner that has seen enough of eight people to be full, and faces that follow.
+// gathering returns a learner with k vertices that eight people have filled, and faces that it has seen, so
+// that it does not grow.
 func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 	tb.Helper()
 	space := face.Space{ID: "bench", Dim: d, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3}
@@ -28,14 +30,37 @@ func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return l, gather(tb, l, k, d)
+	next := gather(tb, l, 6*k, d)
+	// A repartition has left it with fewer than k; it takes in no more than k faces before the next one.
+	s := l.Settings()
+	s.K = k + 1
+	if err := l.Configure(s); err != nil {
+		tb.Fatal(err)
+	}
+	var faces [][]float32
+	for l.Graph().Len() < k {
+		x := next()
+		if _, err := l.Observe(x); err != nil {
+			tb.Fatal(err)
+		}
+		faces = append(faces, x)
+	}
+	for len(faces) < 256 {
+		x := next()
+		v, err := l.Judge(x)
+		if err != nil || v.Label == "" {
+			tb.Fatalf("%+v, %v", v, err)
+		}
+		faces = append(faces, x)
+	}
+	return l, slices.Clone(faces[len(faces)-256:])
 }
 
-// gather shows eight people to a learner until k vertices are full, and returns faces that follow.
+// gather shows eight people to a learner, n faces, and returns what gives those that follow.
 func gather(tb testing.TB, l interface {
 	Label(x []float32, name string) error
 	Observe(x []float32) (online.Verdict, error)
-}, k, d int) [][]float32 {
+}, n, d int) (next func() []float32) {
 	tb.Helper()
 	w := newWalker(benchPeople, d)
 	for i := range benchPeople {
@@ -46,20 +71,16 @@ func gather(tb testing.TB, l interface {
 		}
 	}
 	step := 0
-	next := func() []float32 {
+	next = func() []float32 {
 		step++
 		return w.at(step%benchPeople, float64(step/benchPeople))
 	}
-	for range 6 * k {
+	for range n {
 		if _, err := l.Observe(next()); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	faces := make([][]float32, 256)
-	for i := range faces {
-		faces[i] = next()
-	}
-	return faces
+	return next
 }
 
 // BenchmarkStep is one face judged and learned by a full graph.
@@ -203,7 +224,11 @@ func BenchmarkParallel(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				faces := gather(b, p, s.k*benchPeople, s.d)
+				next := gather(b, p, 6*s.k*benchPeople, s.d)
+				faces := make([][]float32, 256)
+				for i := range faces {
+					faces[i] = next()
+				}
 				i := 0
 				for b.Loop() {
 					if _, err := p.Observe(faces[i%len(faces)]); err != nil {

@@ -11,6 +11,9 @@ import (
 // unmeasured stands for a distance that exceeds the edge radius and was not measured any closer.
 var unmeasured = math.Inf(1)
 
+// cached is how many coordinates a core's own cache surely holds.
+const cached = 1 << 16
+
 // distances returns those from x to every vertex that matter: all up to the edge radius or R, whichever
 // is longer, and [unmeasured] for the rest.
 //
@@ -29,9 +32,6 @@ func (g *Graph) distances(x []float32) []float64 {
 	if n == 0 {
 		return g.d
 	}
-	g.products = resized(g.products, n)
-	blas32.Gemv(blas.NoTrans, 1, blas32.General{Rows: n, Cols: g.c.Dim, Stride: g.c.Dim, Data: g.x},
-		vector(x), 0, blas32.Vector{N: n, Inc: 1, Data: g.products})
 	nu := float64(g.c.Dim+4) * 0x1p-24 // 4 for the scaling and the sum that Gemv adds
 	if nu >= .5 {
 		nu = math.Inf(1) // no bound holds; measure everything
@@ -39,14 +39,23 @@ func (g *Graph) distances(x []float32) []float64 {
 	slack := 2 * nu / (1 - nu) * math.Sqrt(g.square)
 	cut := max(g.reach, g.r) / g.c.Scale
 	cut *= cut
-	for i, p := range g.products {
-		near := g.square + g.squares[i] - 2*float64(p) - slack*math.Sqrt(g.squares[i])
-		// Written so that what overflowed, and is not a number, is measured.
-		if near > cut*(1+1e-9) {
-			g.d[i] = unmeasured
-			continue
+	// Some vertices at a time, so that those that are measured are still in the cache.
+	rows := min(n, max(1, cached/g.c.Dim))
+	g.products = resized(g.products, rows)
+	for first := 0; first < n; first += rows {
+		some := min(rows, n-first)
+		blas32.Gemv(blas.NoTrans, 1, blas32.General{Rows: some, Cols: g.c.Dim, Stride: g.c.Dim, Data: g.x[first*g.c.Dim:]},
+			vector(x), 0, blas32.Vector{N: some, Inc: 1, Data: g.products})
+		for q, p := range g.products[:some] {
+			i := first + q
+			near := g.square + g.squares[i] - 2*float64(p) - slack*math.Sqrt(g.squares[i])
+			// Written so that what overflowed, and is not a number, is measured.
+			if near > cut*(1+1e-9) {
+				g.d[i] = unmeasured
+				continue
+			}
+			g.d[i] = g.measure(x, g.square, i)
 		}
-		g.d[i] = g.measure(x, g.square, i)
 	}
 	return g.d
 }
