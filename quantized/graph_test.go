@@ -136,8 +136,12 @@ func TestAgainstReference(t *testing.T) {
 						}
 						continue
 					}
-					if _, err := g.Solve(); err != nil {
+					method, err := g.Solve()
+					if err != nil {
 						t.Fatal(err)
+					}
+					if method == quantized.Direct && !tt.normalized {
+						t.Errorf("step %d: the iteration did not converge", step)
 					}
 					compare(t, step, g, r, want, tt.full && step%7 == 0)
 					g.Keep(-1, quantized.Moment{Observation: int64(step + 1)})

@@ -26,8 +26,8 @@ type options struct {
 	timeout                      time.Duration
 	json                         bool
 
-	k                   int
-	sigma, gamma, reach float64
+	k                   positive[int]
+	sigma, gamma, reach positive[float64]
 	accept, learnFrom   float64
 	maxHops, learnCap   int
 	halfLife            int
@@ -48,10 +48,11 @@ func (o *options) visionFlags(c *cobra.Command) {
 // learnerFlags adds the settings of the learner.
 func (o *options) learnerFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.IntVar(&o.k, "k", 300, "centroids kept; memory and time a face are fixed by it")
-	f.Float64Var(&o.sigma, "sigma", 0, "kernel width (default: the feature space's)")
-	f.Float64Var(&o.gamma, "gamma", 0, "regulariser gamma_g (default: the feature space's)")
-	f.Float64Var(&o.reach, "reach", 0, "longest edge of the graph (default: the feature space's)")
+	o.k.n = 300
+	f.Var(&o.k, "k", "centroids kept; memory and time a face are fixed by it")
+	f.Var(&o.sigma, "sigma", "kernel width (default: the feature space's)")
+	f.Var(&o.gamma, "gamma", "regulariser gamma_g (default: the feature space's)")
+	f.Var(&o.reach, "reach", "longest edge of the graph (default: the feature space's)")
 	f.Float64Var(&o.accept, "accept", 0, "least confidence of a recognition, 0 to 1")
 	f.IntVar(&o.maxHops, "max-hops", 0, "do not learn a face further from a labelled one, counted in faces in between; 0 for no limit")
 	f.IntVar(&o.learnCap, "learn-cap", 0, "faces of one person that are learned in 1000 observations, at the most; 0 for no limit")
@@ -67,16 +68,16 @@ func (o *options) galleryFlag(c *cobra.Command) {
 func (o *options) settings(c *cobra.Command, s online.Settings) online.Settings {
 	given := c.Flags().Changed
 	if given("k") {
-		s.K = o.k
+		s.K = o.k.n
 	}
 	if given("sigma") {
-		s.Sigma = o.sigma
+		s.Sigma = o.sigma.n
 	}
 	if given("gamma") {
-		s.Gamma, s.Epsilon = o.gamma, 0 // the edge threshold follows gamma
+		s.Gamma, s.Epsilon = o.gamma.n, 0 // the edge threshold follows gamma
 	}
 	if given("reach") {
-		s.Reach = o.reach
+		s.Reach = o.reach.n
 	}
 	if given("max-hops") {
 		s.MaxHops = o.maxHops
@@ -92,14 +93,6 @@ func (o *options) settings(c *cobra.Command, s online.Settings) online.Settings 
 	}
 	if given("learn-from") {
 		s.Learn = o.learnFrom
-	}
-	for name, x := range map[string]*float64{"sigma": &s.Sigma, "gamma": &s.Gamma, "reach": &s.Reach} {
-		if given(name) && *x == 0 {
-			*x = -1 // zero would stand for the default; it was asked for, and is refused
-		}
-	}
-	if given("k") && s.K == 0 {
-		s.K = -1
 	}
 	return s
 }

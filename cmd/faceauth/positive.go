@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/pflag"
+)
+
+var (
+	_ pflag.Value = (*positive[int])(nil)
+	_ pflag.Value = (*positive[float64])(nil)
+)
+
+// positive is the value of a flag for a number above 0: 0 would stand for the default in the settings of the
+// learner, and whoever writes it means something else.
+type positive[N int | float64] struct{ n N }
+
+func (p *positive[N]) Set(s string) error {
+	var n N
+	var rest string
+	if got, _ := fmt.Sscan(s+" ", &n, &rest); got != 1 {
+		return errors.New("it is no number")
+	}
+	if !(n > 0) || math.IsInf(float64(n), 1) {
+		return errors.New("it must be positive and finite")
+	}
+	p.n = n
+	return nil
+}
+
+func (p *positive[N]) String() string {
+	if p.n == 0 {
+		return ""
+	}
+	return fmt.Sprint(p.n)
+}
+
+func (p *positive[N]) Type() string {
+	var n N
+	return fmt.Sprintf("%T", n)
+}
