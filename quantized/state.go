@@ -162,7 +162,7 @@ func (s State) check(dim int) error {
 		if !(v.Points >= 1) || v.Points > 1<<53 || v.Points != math.Trunc(v.Points) {
 			return invalid("vertex %d stands for %g points", i, v.Points)
 		}
-		if !(v.Multiplicity >= lightest) || v.Multiplicity > 2*v.Points || v.Class != unlabelled && v.Multiplicity < 1 {
+		if !(v.Multiplicity >= lightest) || v.Multiplicity > v.Points*(1+1e-9) || v.Class != unlabelled && v.Multiplicity < 1 {
 			return invalid("vertex %d has multiplicity %g", i, v.Multiplicity)
 		}
 		if v.Class < -1 || v.Class >= s.Classes {
