@@ -14,11 +14,10 @@ import (
 
 // Colours that people with any kind of colour vision can tell apart (Okabe and Ito).
 var (
-	black  = color.RGBA{0, 0, 0, 255}
-	blue   = color.RGBA{0, 114, 178, 255}
-	green  = color.RGBA{0, 158, 115, 255}
-	red    = color.RGBA{213, 94, 0, 255}
-	purple = color.RGBA{204, 121, 167, 255}
+	black = color.RGBA{0, 0, 0, 255}
+	blue  = color.RGBA{0, 114, 178, 255}
+	green = color.RGBA{0, 158, 115, 255}
+	red   = color.RGBA{213, 94, 0, 255}
 )
 
 // table writes a CSV file below --out.
