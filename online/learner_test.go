@@ -587,6 +587,18 @@ func TestUndoSince(t *testing.T) {
 	if _, err := l.UndoSince(begin.Add(-time.Hour)); !errors.Is(err, online.ErrJournal) {
 		t.Errorf("further back than the journal: %v", err)
 	}
+	// Before 1970 as well: a face without a time does not count as later.
+	l = learner(t, online.Settings{K: 20})
+	for i, x := range faces(31, 50) {
+		if i == 20 {
+			l.SetTime(begin)
+		}
+		l.Observe(x)
+	}
+	mass := l.Graph().Mass()
+	if n, err := l.UndoSince(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)); err != nil || n == 0 || l.Graph().Mass() != mass-float64(n) || l.Graph().Mass() == 0 {
+		t.Errorf("%d faces undone, of %g; %v", n, mass, err)
+	}
 }
 
 // raw returns a vector as a snapshot holds it.

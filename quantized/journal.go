@@ -136,11 +136,12 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 
 // Since returns the number of the last observation before the first one that was kept after a time, in
 // seconds since 1970, or the largest number where none was. With it, [Graph.Undo] takes back what came
-// after that time; it fails where the journal does not reach back so far.
+// after that time; it fails where the journal does not reach back so far. A point whose time is unknown
+// does not count as later.
 func (g *Graph) Since(time int64) int64 {
 	since := int64(math.MaxInt64)
 	see := func(m Moment) {
-		if m.Time > time {
+		if m.Time != 0 && m.Time > time {
 			since = min(since, m.Observation-1)
 		}
 	}
