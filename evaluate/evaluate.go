@@ -14,7 +14,7 @@
 // # Caveats
 //
 // Consecutive frames of one person are not independent trials. A rate over ten thousand frames of
-// six people says little about the seventh.
+// six people says little about the seventh: [Result].Strangers counts people instead, with an interval.
 package evaluate
 
 import (
@@ -97,6 +97,7 @@ type Entry struct {
 
 // trial is one judged face.
 type trial struct {
+	person   string
 	known    bool // of an enrolled person
 	correct  bool // the claim is right
 	claimed  bool
@@ -152,7 +153,7 @@ func runOne(e Entry, labelled, stream []labelledFace) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		t := trial{known: f.known, claimed: claim != "", correct: f.known && claim == f.name, score: score}
+		t := trial{person: f.name, known: f.known, claimed: claim != "", correct: f.known && claim == f.name, score: score}
 		t.accepted = t.claimed && m.Accepts(score)
 		r.trials = append(r.trials, t)
 	}

@@ -98,6 +98,11 @@ func TestCounts(t *testing.T) {
 	near(t, "recall at FAR 0", r.RecallAtFAR0, 2./6) // the threshold must lie above .7
 	near(t, "recall at FAR .001", r.RecallAtFAR001, 2./6)
 	near(t, "precision at that recall", r.PrecisionAtRecall, 3./4)
+	// Eve, the only stranger, was taken for alice: of one trial that was positive nothing is known but
+	// that the share is not below .025.
+	if p := r.Strangers; p.Total != 1 || p.Accepted != 1 || math.Abs(p.Interval.Low-.025) > 1e-9 || p.Interval.High != 1 {
+		t.Errorf("strangers %+v", p)
+	}
 	want := []evaluate.Point{
 		{Threshold: .9, Precision: 1, Recall: 1. / 6, FAR: 0},
 		{Threshold: .8, Precision: 1, Recall: 2. / 6, FAR: 0},

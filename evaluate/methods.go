@@ -1,10 +1,7 @@
 package evaluate
 
 import (
-	"math"
-
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -32,38 +29,3 @@ func (m *learner) Judge(x []float32, hold bool) (string, float64, error) {
 }
 
 func (m *learner) Accepts(score float64) bool { return score >= m.l.Settings().Accept }
-
-// Nearest returns the entry of the nearest labelled face, which does not learn. Its score is the
-// negative distance.
-func Nearest(space face.Space) Entry {
-	return Entry{Name: "nearest", Hindsight: true, New: func() (Method, error) { return &nearest{space: space}, nil }}
-}
-
-type nearest struct {
-	space face.Space
-	faces [][]float32
-	names []string
-}
-
-func (m *nearest) Enroll(x []float32, name string) error {
-	if err := m.space.Check(x); err != nil {
-		return err
-	}
-	m.faces, m.names = append(m.faces, x), append(m.names, name)
-	return nil
-}
-
-func (m *nearest) Judge(x []float32, _ bool) (string, float64, error) {
-	if err := m.space.Check(x); err != nil {
-		return "", 0, err
-	}
-	claim, best := "", math.Inf(1)
-	for i, f := range m.faces {
-		if d := graph.SquaredDistance(x, f); d < best {
-			claim, best = m.names[i], d
-		}
-	}
-	return claim, -m.space.Scale * math.Sqrt(best), nil
-}
-
-func (m *nearest) Accepts(float64) bool { return true }

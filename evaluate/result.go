@@ -33,6 +33,14 @@ type Point struct {
 	FAR       Rate    `json:"far"`
 }
 
+// People counts the strangers who were accepted at least once. It is a count of independent trials, as
+// faces of one person are not.
+type People struct {
+	Total    int      `json:"total"`
+	Accepted int      `json:"accepted"`
+	Interval Interval `json:"interval"` // of the share of people who are accepted at least once, 95 %
+}
+
 // Result is how one method did.
 type Result struct {
 	Name           string  `json:"name"`
@@ -46,7 +54,9 @@ type Result struct {
 	// method.
 	PrecisionAtRecall Rate    `json:"precision_at_recall"`
 	Curve             []Point `json:"curve"`
+	Strangers         People  `json:"strangers"`
 
+	people  map[string]bool // strangers, and whether a face of theirs was accepted
 	trials  []trial
 	elapsed time.Duration
 }
@@ -70,6 +80,17 @@ func (r *Result) conclude(hindsight bool, first Result) {
 		}
 	}
 	r.Precision, r.Recall, r.FAR = own.Precision, own.Recall, own.FAR
+	r.people = make(map[string]bool)
+	for _, t := range r.trials {
+		accepted := t.accepted
+		if hindsight {
+			accepted = t.claimed && own.Recall > 0 && t.score >= own.Threshold
+		}
+		if !t.known {
+			r.people[t.person] = r.people[t.person] || accepted
+		}
+	}
+	r.count()
 	r.PrecisionAtRecall = rate(0, 0)
 	for _, p := range all {
 		if p.Recall >= first.operating().Recall && !(p.Precision <= r.PrecisionAtRecall) {
@@ -81,6 +102,17 @@ func (r *Result) conclude(hindsight bool, first Result) {
 		r.MSPerStep = r.elapsed.Seconds() * 1000 / float64(len(r.trials))
 	}
 	r.Curve = thin(all, 101)
+}
+
+// count sums up the people.
+func (r *Result) count() {
+	r.Strangers = People{Total: len(r.people)}
+	for _, accepted := range r.people {
+		if accepted {
+			r.Strangers.Accepted++
+		}
+	}
+	r.Strangers.Interval = ClopperPearson(r.Strangers.Accepted, r.Strangers.Total)
 }
 
 // operating returns the point at which the method itself accepts.

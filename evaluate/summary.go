@@ -54,6 +54,7 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 	for m, e := range methods {
 		pool := Result{Name: e.Name}
 		w := Worst{Name: e.Name, Recall: 1, FAR: rate(0, 0)}
+		people := make(map[string]bool)
 		var precision, recall, far, far0, far001, at mean
 		for i, results := range runs {
 			r := results[m]
@@ -65,6 +66,9 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 			far0.add(r.RecallAtFAR0)
 			far001.add(r.RecallAtFAR001)
 			at.add(r.PrecisionAtRecall)
+			for person, accepted := range r.people {
+				people[person] = people[person] || accepted
+			}
 			if r.Recall <= w.Recall {
 				w.Recall, w.RecallWithout = r.Recall, strings.Join(choices[i], ",")
 			}
@@ -73,6 +77,8 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 			}
 		}
 		pool.conclude(false, pool)
+		pool.people = people
+		pool.count()
 		pool.Precision, pool.Recall, pool.FAR = precision.rate(), recall.rate(), far.rate()
 		pool.RecallAtFAR0, pool.RecallAtFAR001, pool.PrecisionAtRecall = far0.rate(), far001.rate(), at.rate()
 		s.Methods = append(s.Methods, pool)

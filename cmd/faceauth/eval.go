@@ -28,6 +28,7 @@ func newEval() *cobra.Command {
 	var p evaluate.Protocol
 	var order string
 	var choose int
+	var methods []string
 	c := &cobra.Command{
 		Use:   "eval DIR",
 		Short: "measure the learner and the nearest labelled face on labelled recordings",
@@ -49,7 +50,7 @@ func newEval() *cobra.Command {
 			if choose > 0 && len(p.Strangers) > 0 {
 				return fail(badUsage, fmt.Errorf("give --strangers or --choose-strangers, not both"))
 			}
-			return o.eval(c, args[0], p, choose)
+			return o.eval(c, args[0], p, choose, methods)
 		},
 	}
 	o.visionFlags(c)
@@ -57,13 +58,14 @@ func newEval() *cobra.Command {
 	c.Flags().IntVar(&p.Enroll, "enroll", 4, "first usable faces of each known identity that are labelled")
 	c.Flags().StringSliceVar(&p.Strangers, "strangers", nil, "identities that are never enrolled")
 	c.Flags().IntVar(&choose, "choose-strangers", 0, "run every choice of that many strangers, and give the means")
+	c.Flags().StringSliceVar(&methods, "methods", []string{"learner", "nearest"}, "what is measured beside the learner, of "+strings.Join(evaluate.Methods[1:], ", "))
 	c.Flags().StringVar(&order, "order", "sequential", "order of the stream: sequential, interleaved or shuffled")
 	c.Flags().Uint64Var(&p.Seed, "seed", 1, "of the shuffled order")
 	c.Flags().IntVar(&p.Stride, "stride", 1, "use every so manieth face of the stream")
 	return c
 }
 
-func (o *options) eval(c *cobra.Command, dir string, p evaluate.Protocol, choose int) error {
+func (o *options) eval(c *cobra.Command, dir string, p evaluate.Protocol, choose int, methods []string) error {
 	v, err := o.open(nil, func(s string) { warn(c, s) })
 	if err != nil {
 		return err
@@ -77,6 +79,10 @@ func (o *options) eval(c *cobra.Command, dir string, p evaluate.Protocol, choose
 	}
 	settings = probe.Settings()
 	warn(c, probe.Warnings()...)
+	entries, err := evaluate.Entries(methods, space, settings)
+	if err != nil {
+		return fail(badUsage, err)
+	}
 	paths, err := identities(dir)
 	if err != nil {
 		return fail(badSource, err)
@@ -107,8 +113,7 @@ func (o *options) eval(c *cobra.Command, dir string, p evaluate.Protocol, choose
 		return fail(badSource, fmt.Errorf("%s holds neither folders of images nor videos", dir))
 	}
 	bar := newProgress(len(choices), "evaluating")
-	s, err := evaluate.RunAll(c.Context(), ids, p, choices,
-		[]evaluate.Entry{evaluate.Learner(space, settings), evaluate.Nearest(space)}, func(int) { bar.step() })
+	s, err := evaluate.RunAll(c.Context(), ids, p, choices, entries, func(int) { bar.step() })
 	bar.end()
 	if errors.Is(err, evaluate.ErrTooFew) {
 		return fail(noFace, err)
@@ -220,6 +225,12 @@ func printEval(w io.Writer, names []string, p evaluate.Protocol, choose int, s e
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	for _, m := range s.Methods {
+		if p := m.Strangers; p.Total > 0 {
+			fmt.Fprintf(w, "%s: %d of %s accepted at least once (95 %% interval %.2f to %.2f)\n",
+				m.Name, p.Accepted, count(p.Total, "stranger"), math.Floor(p.Interval.Low*100)/100, math.Ceil(p.Interval.High*100)/100)
+		}
 	}
 	for _, m := range s.Worst {
 		fmt.Fprintf(w, "%s: least recall %s (strangers %s)", m.Name, figure(m.Recall), m.RecallWithout)
