@@ -122,14 +122,17 @@ func (g *Graph) Shattered() bool { return g.r > g.c.EdgeRadius() }
 
 // Mass returns the sum of the multiplicities of unlabelled vertices: the number of points learned, where
 // nothing ages.
-func (g *Graph) Mass() float64 {
-	var m float64
+func (g *Graph) Mass() float64 { return g.sumUnlabelled(g.v) }
+
+// sumUnlabelled sums x, a value for each vertex, over the unlabelled ones.
+func (g *Graph) sumUnlabelled(x []float64) float64 {
+	var sum float64
 	for i, c := range g.label {
 		if c == unlabelled {
-			m += g.v[i]
+			sum += x[i]
 		}
 	}
-	return m
+	return sum
 }
 
 // Point returns the coordinates of vertex i, which must not be changed.

@@ -116,7 +116,7 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 	if since < g.journal.lost.Observation {
 		return 0, fmt.Errorf("%w: to observation %d, and not to %d", ErrJournal, g.journal.lost.Observation, since)
 	}
-	before := g.learned()
+	before := g.sumUnlabelled(g.points)
 	var kept []int
 	for i, o := range g.origin {
 		if g.label[i] != unlabelled || o.Observation <= since {
@@ -131,7 +131,7 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 		return e.Observation <= since
 	})
 	g.erase(kept)
-	return before - g.learned(), nil
+	return before - g.sumUnlabelled(g.points), nil
 }
 
 // Since returns the number of the last observation before the first one that was kept after a time, in
@@ -161,15 +161,4 @@ func (g *Graph) weight(observation int64) float64 {
 		return 1 // of a labelled vertex
 	}
 	return max(g.c.fades(g.c.tick(g.aged)-g.c.tick(observation)), lightest)
-}
-
-// learned returns the number of points that unlabelled vertices stand for.
-func (g *Graph) learned() float64 {
-	var n float64
-	for i, class := range g.label {
-		if class == unlabelled {
-			n += g.points[i]
-		}
-	}
-	return n
 }
