@@ -19,7 +19,7 @@ var Methods = []string{"learner", "nearest", "knn", "mean", "selftrain"}
 var ErrMethod = errors.New("unknown method")
 
 // Entries returns the methods of these names. The learner always comes first: the others' best thresholds in
-// hindsight are those at its false accepts.
+// hindsight are those at its false accepts. S has its defaults filled in, as [online.Learner.Settings] has.
 func Entries(names []string, space face.Space, s online.Settings) ([]Entry, error) {
 	all := map[string]Entry{
 		"learner":   Learner(space, s),

@@ -63,12 +63,12 @@ type Result struct {
 
 // conclude computes the figures from the trials. First is the result of the first method.
 func (r *Result) conclude(hindsight bool, first Result) {
-	own := r.operating()
+	own, reference := r.operating(), first.operating()
 	all := r.points()
 	r.RecallAtFAR0 = best(all, 0)
 	r.RecallAtFAR001 = best(all, .001)
 	if hindsight {
-		limit := first.operating().FAR
+		limit := reference.FAR
 		if math.IsNaN(float64(limit)) {
 			limit = 1
 		}
@@ -93,7 +93,7 @@ func (r *Result) conclude(hindsight bool, first Result) {
 	r.count()
 	r.PrecisionAtRecall = rate(0, 0)
 	for _, p := range all {
-		if p.Recall >= first.operating().Recall && !(p.Precision <= r.PrecisionAtRecall) {
+		if p.Recall >= reference.Recall && !(p.Precision <= r.PrecisionAtRecall) {
 			r.PrecisionAtRecall = p.Precision
 		}
 	}

@@ -21,6 +21,23 @@ var sizes = []struct{ k, d int }{{500, 9216}, {100, 512}, {200, 512}, {500, 512}
 
 func name(k, d int) string { return fmt.Sprintf("k=%d/d=%d", k, d) }
 
+// observer is a learner, or several.
+type observer interface {
+	Label(x []float32, name string) error
+	Observe(x []float32) (online.Verdict, error)
+}
+
+// observe is the loop of a benchmark: one face after the other, in turn.
+func observe(b *testing.B, l observer, faces [][]float32) {
+	i := 0
+	for b.Loop() {
+		if _, err := l.Observe(faces[i%len(faces)]); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+}
+
 // gathering returns a learner with k vertices that eight people have filled, and faces that it has seen, so
 // that it does not grow.
 func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
@@ -57,10 +74,7 @@ func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 }
 
 // gather shows eight people to a learner, n faces, and returns what gives those that follow.
-func gather(tb testing.TB, l interface {
-	Label(x []float32, name string) error
-	Observe(x []float32) (online.Verdict, error)
-}, n, d int) (next func() []float32) {
+func gather(tb testing.TB, l observer, n, d int) (next func() []float32) {
 	tb.Helper()
 	w := newWalker(benchPeople, d)
 	for i := range benchPeople {
@@ -91,13 +105,7 @@ func BenchmarkStep(b *testing.B) {
 			l, faces := gathering(b, s.k, s.d)
 			held := float64(heap()-before) - float64(4*s.d*len(faces)) // without the faces that follow
 			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				if _, err := l.Observe(faces[i%len(faces)]); err != nil {
-					b.Fatal(err)
-				}
-				i++
-			}
+			observe(b, l, faces)
 			b.ReportMetric(float64(l.Graph().Len()), "vertices")
 			b.ReportMetric(held, "bytes-held")
 		})
@@ -150,13 +158,7 @@ func BenchmarkAgeing(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		if _, err := l.Observe(faces[i%len(faces)]); err != nil {
-			b.Fatal(err)
-		}
-		i++
-	}
+	observe(b, l, faces)
 }
 
 // BenchmarkDistancePass is the work that no step can do without: the products of one face with every
@@ -225,13 +227,7 @@ func BenchmarkParallel(b *testing.B) {
 				for i := range faces {
 					faces[i] = next()
 				}
-				i := 0
-				for b.Loop() {
-					if _, err := p.Observe(faces[i%len(faces)]); err != nil {
-						b.Fatal(err)
-					}
-					i++
-				}
+				observe(b, p, faces)
 			})
 		}
 	}

@@ -2,12 +2,11 @@ package pipeline_test
 
 import (
 	"context"
-	"errors"
-	"io"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -98,20 +97,18 @@ func learnable(t *testing.T, d facedet.Detector, e preprocess.Extractor, path st
 	}
 	defer src.Close()
 	stills := filepath.Ext(path) == ""
-	p := pipeline.New(every{src, map[bool]int{true: 1, false: 5}[stills]}, d, e, pipeline.Options{Gate: preprocess.LearnGate})
+	frames := every{src, map[bool]int{true: 1, false: 5}[stills]}
+	id, err := evaluate.Read(context.Background(), path, pipeline.New(frames, d, e, pipeline.Options{Gate: preprocess.LearnGate}), preprocess.EnrolGate.Passes)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var faces [][]float32
-	for {
-		f, err := p.Next(context.Background())
-		if errors.Is(err, io.EOF) {
-			return faces
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(f.Samples) > 0 && f.Samples[0].Reason == "" {
-			faces = append(faces, f.Samples[0].Vector)
+	for _, f := range id.Faces {
+		if !f.Hold {
+			faces = append(faces, f.Vector)
 		}
 	}
+	return faces
 }
 
 // between returns the distances of each face of a to each of b; of a set to itself, of each pair once.

@@ -19,12 +19,15 @@ type eviction struct {
 	before, last [][]float64 // solution with all vertices, and with those that are not gone so far
 }
 
+// period returns the observations in a step of ageing.
+func (c Config) period() int { return max(1, c.HalfLife/stepsPerHalfLife) }
+
 // tick returns the number of the step of ageing in which an observation falls.
 func (c Config) tick(observation int64) int64 {
 	if c.HalfLife == 0 {
 		return 0
 	}
-	return observation / int64(max(1, c.HalfLife/stepsPerHalfLife))
+	return observation / int64(c.period())
 }
 
 // fades returns what is left of a multiplicity of 1 after ticks steps.
@@ -32,8 +35,7 @@ func (c Config) fades(ticks int64) float64 {
 	if c.HalfLife == 0 || ticks <= 0 {
 		return 1
 	}
-	period := float64(max(1, c.HalfLife/stepsPerHalfLife))
-	return math.Exp2(-float64(ticks) * period / float64(c.HalfLife))
+	return math.Exp2(-float64(ticks) * float64(c.period()) / float64(c.HalfLife))
 }
 
 // Age lets what was learned count less, to the moment of an observation: half after [Config].HalfLife

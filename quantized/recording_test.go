@@ -4,12 +4,11 @@ package quantized_test
 
 import (
 	"context"
-	"errors"
-	"io"
 	"math"
 	"path"
 	"testing"
 
+	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -43,20 +42,17 @@ func TestRecordingAgainstReference(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer src.Close()
-		p := pipeline.New(src, d, e, pipeline.Options{})
+		id, err := evaluate.Read(context.Background(), person, pipeline.New(src, d, e, pipeline.Options{}), preprocess.EnrolGate.Passes)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var faces [][]float32
-		for {
-			f, err := p.Next(context.Background())
-			if errors.Is(err, io.EOF) {
-				return faces
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(f.Samples) > 0 && f.Samples[0].Vector != nil && f.Index%2 == 0 {
-				faces = append(faces, f.Samples[0].Vector)
+		for i, f := range id.Faces {
+			if i%2 == 0 {
+				faces = append(faces, f.Vector)
 			}
 		}
+		return faces
 	}
 	s := e.Space()
 	c := quantized.Config{

@@ -77,22 +77,15 @@ func newPeople() *cobra.Command {
 		Short: "forget a person: the labelled faces and all that was learned from them",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			path, err := o.galleryPath()
-			if err != nil {
-				return err
-			}
-			g, err := o.openGallery(c, path)
-			if err != nil {
-				return err
-			}
-			if err := g.Remove(args[0]); err != nil {
+			err := o.amend(c, func(g *gallery.Gallery) error {
+				err := g.Remove(args[0])
 				if errors.Is(err, online.ErrUnknown) {
 					err = fmt.Errorf("%w; see faceauth people", err)
 				}
-				return fail(badGallery, err)
-			}
-			if err := g.Save(path); err != nil {
-				return fail(badGallery, err)
+				return err
+			})
+			if err != nil {
+				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s is forgotten\n", args[0])
 			return nil
@@ -110,20 +103,13 @@ func newPeople() *cobra.Command {
 			if err != nil {
 				return fail(badUsage, err)
 			}
-			path, err := o.galleryPath()
+			var n int
+			err = o.amend(c, func(g *gallery.Gallery) (err error) {
+				n, err = undo(g.Learner())
+				return err
+			})
 			if err != nil {
 				return err
-			}
-			g, err := o.openGallery(c, path)
-			if err != nil {
-				return err
-			}
-			n, err := undo(g.Learner())
-			if err != nil {
-				return fail(badGallery, err)
-			}
-			if err := g.Save(path); err != nil {
-				return fail(badGallery, err)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s taken back\n", count(n, "learned face"))
 			return nil
@@ -131,6 +117,22 @@ func newPeople() *cobra.Command {
 	}
 	c.AddCommand(undo, &cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
 	return c
+}
+
+// amend changes the gallery and saves it.
+func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) error) error {
+	path, err := o.galleryPath()
+	if err != nil {
+		return err
+	}
+	g, err := o.openGallery(c, path)
+	if err != nil {
+		return err
+	}
+	if err := change(g); err != nil {
+		return fail(badGallery, err)
+	}
+	return fail(badGallery, g.Save(path))
 }
 
 // undoSince returns what takes back all that was learned since a moment, as a person writes it.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -353,7 +352,7 @@ func approximate(ctx context.Context, dataset string, s sparse, ps []problem) (*
 		var e, a float64
 		for _, r := range results {
 			run := r.byK[i]
-			last := slices.Max([]int{0, len(run.error) - 1})
+			last := len(run.error) - 1
 			e += run.error[last] / float64(len(results))
 			a += run.accuracy()[last] / float64(len(results))
 		}

@@ -60,9 +60,7 @@ func (o *options) cliff(ctx context.Context, stride int) error {
 	work := make(chan *cell)
 	var wait sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+		wait.Go(func() {
 			for c := range work {
 				s := online.Settings{Sigma: c.sigma, Gamma: c.gamma}
 				if !c.bounded {
@@ -77,7 +75,7 @@ func (o *options) cliff(ctx context.Context, stride int) error {
 				c.recall, c.far, c.worst = float64(sum.Methods[0].Recall), float64(sum.Methods[0].FAR), float64(sum.Worst[0].FAR)
 				fmt.Fprintf(os.Stderr, "bounded %t, sigma %g, gamma %g: recall %.4f, FAR %.4f, worst %.4f\n", c.bounded, c.sigma, c.gamma, c.recall, c.far, c.worst)
 			}
-		}()
+		})
 	}
 	for _, c := range cells {
 		work <- c
