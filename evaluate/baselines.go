@@ -13,7 +13,7 @@ import (
 )
 
 // Methods are the names that [Entries] takes, the learner first.
-var Methods = []string{"learner", "nearest", "knn", "mean", "selftrain"}
+var Methods = []string{"learner", "nearest", "knn", "mean", "boost", "boost-first", "boost-last", "selftrain"}
 
 // ErrMethod is wrapped by the error of [Entries].
 var ErrMethod = errors.New("unknown method")
@@ -22,11 +22,14 @@ var ErrMethod = errors.New("unknown method")
 // hindsight are those at its false accepts. S has its defaults filled in, as [online.Learner.Settings] has.
 func Entries(names []string, space face.Space, s online.Settings) ([]Entry, error) {
 	all := map[string]Entry{
-		"learner":   Learner(space, s),
-		"nearest":   Nearest(space),
-		"knn":       KNN(space, 3),
-		"mean":      Mean(space),
-		"selftrain": SelfTraining(space, s.Reach),
+		"learner":     Learner(space, s),
+		"nearest":     Nearest(space),
+		"knn":         KNN(space, 3),
+		"mean":        Mean(space),
+		"boost":       Boost("boost", space, s, 0, 1),
+		"boost-first": Boost("boost-first", space, s, 0, .25),
+		"boost-last":  Boost("boost-last", space, s, .75, 1),
+		"selftrain":   SelfTraining(space, s.Reach),
 	}
 	entries := []Entry{all["learner"]}
 	for _, name := range names {

@@ -95,7 +95,7 @@ func TestMeanOfUnitVectors(t *testing.T) {
 }
 
 func TestEntries(t *testing.T) {
-	s := online.Settings{Reach: .5}
+	s := online.Settings{Sigma: .2, Epsilon: 1e-4, Reach: .5}
 	for _, c := range []struct {
 		names, want []string
 	}{
@@ -125,7 +125,7 @@ func TestEntries(t *testing.T) {
 		}
 	}
 	_, err := evaluate.Entries([]string{"oracle"}, line, s)
-	if want := `unknown method "oracle"; use learner, nearest, knn, mean, selftrain`; !errors.Is(err, evaluate.ErrMethod) || err.Error() != want {
+	if want := `unknown method "oracle"; use learner, nearest, knn, mean, boost, boost-first, boost-last, selftrain`; !errors.Is(err, evaluate.ErrMethod) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if _, err := evaluate.SelfTraining(line, 0).New(); !errors.Is(err, evaluate.ErrMethod) {

@@ -100,8 +100,23 @@ func TestCounts(t *testing.T) {
 	near(t, "precision at that recall", r.PrecisionAtRecall, 3./4)
 	// Eve, the only stranger, was taken for alice: of one trial that was positive nothing is known but
 	// that the share is not below .025.
-	if p := r.Strangers; p.Total != 1 || p.Accepted != 1 || math.Abs(p.Interval.Low-.025) > 1e-9 || p.Interval.High != 1 {
-		t.Errorf("strangers %+v", p)
+	if e := r.FMR; e.Errors != 1 || e.Faces != 2 || e.Rate != .5 || e.People != 1 || e.PeopleWrong != 1 ||
+		math.Abs(e.PeopleInterval.Low-.025) > 1e-9 || e.PeopleInterval.High != 1 {
+		t.Errorf("FMR %+v", e)
+	}
+	// Of one error in two: 1 - sqrt(.975) and sqrt(.975).
+	if i := r.FMR.Interval; math.Abs(i.Low-.0125791) > 1e-6 || math.Abs(i.High-.9874209) > 1e-6 {
+		t.Errorf("interval of FMR %+v", i)
+	}
+	if e := r.FNMR; e.Errors != 3 || e.Faces != 6 || e.Rate != .5 || e.People != 2 || e.PeopleWrong != 2 {
+		t.Errorf("FNMR %+v", e)
+	}
+	// Bob's .5 is below the threshold, so that alice's face is unknown, and not his.
+	if got := fmt.Sprint(r.Confusion); got != "{[alice bob] [{alice true [2 0] 2} {bob true [0 1] 1} {eve false [1 0] 1}]}" {
+		t.Errorf("confusion %s", got)
+	}
+	if got := fmt.Sprint(r.OverTime); got != "[{0 1 2 2 1} {1 2 2 1 0.5} {2 3 1 0 0} {3 4 1 0 0}]" {
+		t.Errorf("over time %s", got)
 	}
 	want := []evaluate.Point{
 		{Threshold: .9, Precision: 1, Recall: 1. / 6, FAR: 0},
@@ -161,6 +176,8 @@ func TestOrder(t *testing.T) {
 		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 1, Enroll: 1}, "alice=0 bob=10 7! 1 2 3 11 12 20"},
 		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 2, Enroll: 1}, "alice=0 bob=10 7! 2 11 20"},
 		{evaluate.Protocol{Order: evaluate.Interleaved, Stride: 1, Enroll: 2}, "alice=0 alice=1 bob=10 bob=11 7! 12 20 2 3"},
+		// Kept apart, the last third of everybody's faces comes last, and nothing is learned from it.
+		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 1, Enroll: 1, Apart: .34}, "alice=0 bob=10 7! 1 2 11 20 3! 12!"},
 	} {
 		s := new(script)
 		c.p.Strangers = []string{"eve"}
@@ -191,6 +208,86 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// Faces of strangers are mixed in at random; those of enrolled people keep their order.
+func TestMixed(t *testing.T) {
+	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1, 2, 3, 4, 5, 6)}, {Name: "eve", Faces: at(20, 21, 22, 23, 24, 25)}}
+	mixed := func(seed uint64) []string {
+		s := new(script)
+		p := evaluate.Protocol{Order: evaluate.Mixed, Seed: seed, Stride: 1, Enroll: 1, Strangers: []string{"eve"}}
+		if _, _, err := evaluate.Run(ids, p, []evaluate.Entry{s.entry(false)}); err != nil {
+			t.Fatal(err)
+		}
+		return s.shown
+	}
+	a := mixed(1)
+	if !slices.Equal(a, mixed(1)) || slices.Equal(a, mixed(2)) {
+		t.Errorf("the seed does not decide: %v", a)
+	}
+	var alice, eve []string
+	switches := 0
+	for i, x := range a[1:] {
+		if len(x) == 1 {
+			alice = append(alice, x)
+		} else {
+			eve = append(eve, x)
+		}
+		if i > 0 && len(x) != len(a[i]) {
+			switches++
+		}
+	}
+	if got := strings.Join(alice, " "); got != "1 2 3 4 5 6" {
+		t.Errorf("alice's faces come as %s", got)
+	}
+	if slices.IsSorted(eve) || len(eve) != 6 || switches < 3 {
+		t.Errorf("not mixed: %v", a)
+	}
+}
+
+// With adaptation kept apart only the test is counted.
+func TestApart(t *testing.T) {
+	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, .1, .2, .3, .4)}, {Name: "eve", Faces: at(9, 9.1)}}
+	p := evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Order: evaluate.Sequential, Stride: 1, Apart: .5}
+	counts, results, err := evaluate.Run(ids, p, []evaluate.Entry{evaluate.Learner(line, online.Settings{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counts != (evaluate.Counts{Enrolled: 1, Adaptation: 3, Known: 2, Strangers: 1}) {
+		t.Errorf("counts %+v", counts)
+	}
+	if r := results[0]; r.FNMR.Faces != 2 || r.FMR.Faces != 1 || len(r.OverTime) != 2 || r.OverTime[0].From != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Over several runs a face counts once, and as an error when it was one in any run.
+func TestErrorRateOverRuns(t *testing.T) {
+	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1)}, {Name: "bob", Faces: at(10, 11)}, {Name: "eve", Faces: at(20, 21)}}
+	s := &script{accept: .5}
+	s.say(1, "alice", .9)
+	s.say(11, "alice", .9) // right for nobody: wrong where bob is enrolled, and where he is not
+	s.say(20, "alice", .6)
+	all := evaluate.OneUser([]string{"alice", "bob", "eve"}, []string{"alice"})
+	if got := fmt.Sprint(all); got != "[[bob eve]]" {
+		t.Fatalf("one user: %s", got)
+	}
+	choices := append(all, []string{"eve"})
+	sum, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, choices, []evaluate.Entry{s.entry(false)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := sum.Methods[0]
+	// Strangers: bob's 10 and 11 in the first run, eve's 20 and 21 in both; 11 and 20 were accepted.
+	if e := m.FMR; e.Faces != 4 || e.Errors != 2 || e.People != 2 || e.PeopleWrong != 2 {
+		t.Errorf("FMR %+v", e)
+	}
+	if e := m.FNMR; e.Faces != 2 || e.Errors != 1 || e.People != 2 || e.PeopleWrong != 1 {
+		t.Errorf("FNMR %+v", e)
+	}
+	if got := fmt.Sprint(m.Confusion); got != "{[alice bob] [{alice true [2 0] 0} {bob true [1 0] 0} {bob false [1 0] 1} {eve false [2 0] 2}]}" {
+		t.Errorf("confusion %s", got)
+	}
+}
+
 func TestRunErrors(t *testing.T) {
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1)}, {Name: "bob", Faces: at(3)}}
 	s := new(script)
@@ -203,6 +300,8 @@ func TestRunErrors(t *testing.T) {
 		{evaluate.Protocol{Enroll: 1, Stride: 1, Strangers: []string{"alice", "bob"}}, evaluate.ErrProtocol, "nobody is left"},
 		{evaluate.Protocol{Enroll: 0, Stride: 1}, evaluate.ErrProtocol, "at least 1"},
 		{evaluate.Protocol{Enroll: 1, Stride: 0}, evaluate.ErrProtocol, "at least 1"},
+		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: 1}, evaluate.ErrProtocol, "a test of 1 of the faces"},
+		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: math.NaN()}, evaluate.ErrProtocol, "a test of NaN of the faces"},
 		{evaluate.Protocol{Enroll: 2, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew, "alice has 2 of 2"},
 		{evaluate.Protocol{Enroll: 1, Stride: 1}, evaluate.ErrTooFew, "bob has 1 of 1"},
 	} {

@@ -29,3 +29,48 @@ func ClopperPearson(n, total int) Interval {
 	}
 	return i
 }
+
+// ErrorRate is a share of faces that were judged wrongly, and of people of whom at least one was. Over
+// several runs a face or a person counts once, and as an error when it was one in any of them.
+type ErrorRate struct {
+	Rate   Rate `json:"rate"`
+	Errors int  `json:"errors"` // faces judged wrongly
+	Faces  int  `json:"faces"`
+	// Interval is that of the rate at 95 %, if the faces were independent trials. Faces of one person are
+	// not, so it is too narrow.
+	Interval Interval `json:"interval"`
+
+	PeopleWrong    int      `json:"people_wrong"` // people of whom a face was judged wrongly
+	People         int      `json:"people"`       // independent trials
+	PeopleInterval Interval `json:"people_interval"`
+}
+
+// errorRate counts the trials that are of a kind, and those of them that went wrong.
+func errorRate(trials []trial, kind func(trial) (counts, wrong bool)) ErrorRate {
+	type id struct {
+		person string
+		face   int
+	}
+	faces, people := make(map[id]bool), make(map[string]bool)
+	for _, t := range trials {
+		if counts, wrong := kind(t); counts {
+			key := id{t.person, t.face}
+			faces[key] = faces[key] || wrong
+			people[t.person] = people[t.person] || wrong
+		}
+	}
+	e := ErrorRate{Faces: len(faces), People: len(people)}
+	for _, wrong := range faces {
+		if wrong {
+			e.Errors++
+		}
+	}
+	for _, wrong := range people {
+		if wrong {
+			e.PeopleWrong++
+		}
+	}
+	e.Rate = rate(e.Errors, e.Faces)
+	e.Interval, e.PeopleInterval = ClopperPearson(e.Errors, e.Faces), ClopperPearson(e.PeopleWrong, e.People)
+	return e
+}

@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -25,20 +26,26 @@ func rate(n, of int) Rate {
 	return Rate(float64(n) / float64(of))
 }
 
+// trial is one judged face.
+type trial struct {
+	person   string
+	face     int // number in its recording: person and face name it in every run
+	after    int // faces since enrolment
+	known    bool
+	claim    string
+	score    float64
+	accepted bool
+}
+
+// correct reports whether the claim is right.
+func (t trial) correct() bool { return t.known && t.claim == t.person }
+
 // Point is an operating point.
 type Point struct {
 	Threshold float64 `json:"threshold"` // least score that is accepted, on the method's own scale
 	Precision Rate    `json:"precision"`
 	Recall    Rate    `json:"recall"`
 	FAR       Rate    `json:"far"`
-}
-
-// People counts the strangers who were accepted at least once. It is a count of independent trials, as
-// faces of one person are not.
-type People struct {
-	Total    int      `json:"total"`
-	Accepted int      `json:"accepted"`
-	Interval Interval `json:"interval"` // of the share of people who are accepted at least once, 95 %
 }
 
 // Result is how one method did.
@@ -52,70 +59,65 @@ type Result struct {
 	MSPerStep      float64 `json:"ms_per_step"`
 	// PrecisionAtRecall is the best precision of any threshold with at least the recall of the first
 	// method.
-	PrecisionAtRecall Rate    `json:"precision_at_recall"`
-	Curve             []Point `json:"curve"`
-	Strangers         People  `json:"strangers"`
+	PrecisionAtRecall Rate      `json:"precision_at_recall"`
+	FMR               ErrorRate `json:"fmr"`
+	FNMR              ErrorRate `json:"fnmr"`
+	Curve             []Point   `json:"curve"`
+	Confusion         Confusion `json:"confusion"`
+	OverTime          []Period  `json:"over_time"`
 
-	people  map[string]bool // strangers, and whether a face of theirs was accepted
 	trials  []trial
+	steps   int // faces judged, with those that are not counted
 	elapsed time.Duration
 }
 
-// conclude computes the figures from the trials. First is the result of the first method.
+// conclude computes the rates from the trials, and with hindsight the threshold and who is accepted by
+// it. First is the result of the first method.
 func (r *Result) conclude(hindsight bool, first Result) {
 	own, reference := r.operating(), first.operating()
 	all := r.points()
-	r.RecallAtFAR0 = best(all, 0)
-	r.RecallAtFAR001 = best(all, .001)
 	if hindsight {
 		limit := reference.FAR
 		if math.IsNaN(float64(limit)) {
 			limit = 1
 		}
-		own = Point{Precision: rate(0, 0), Recall: 0, FAR: own.FAR}
+		own = Point{Threshold: math.Inf(1), Precision: rate(0, 0), FAR: own.FAR}
 		for _, p := range all {
 			if !(p.FAR > limit) && p.Recall > own.Recall {
 				own = p
 			}
 		}
+		for i := range r.trials {
+			t := &r.trials[i]
+			t.accepted = t.claim != "" && t.score >= own.Threshold
+		}
+		own = r.operating()
 	}
 	r.Precision, r.Recall, r.FAR = own.Precision, own.Recall, own.FAR
-	r.people = make(map[string]bool)
-	for _, t := range r.trials {
-		accepted := t.accepted
-		if hindsight {
-			accepted = t.claimed && own.Recall > 0 && t.score >= own.Threshold
-		}
-		if !t.known {
-			r.people[t.person] = r.people[t.person] || accepted
-		}
-	}
-	r.count()
 	r.PrecisionAtRecall = rate(0, 0)
 	for _, p := range all {
 		if p.Recall >= reference.Recall && !(p.Precision <= r.PrecisionAtRecall) {
 			r.PrecisionAtRecall = p.Precision
 		}
 	}
+	r.sumUp(all)
+}
+
+// sumUp computes what does not depend on another method. All are the operating points of all thresholds.
+func (r *Result) sumUp(all []Point) {
+	r.RecallAtFAR0, r.RecallAtFAR001 = best(all, 0), best(all, .001)
+	r.FMR = errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, t.accepted })
+	r.FNMR = errorRate(r.trials, func(t trial) (counts, wrong bool) { return t.known, !t.accepted || !t.correct() })
+	r.Confusion = confusion(r.trials)
+	r.OverTime = overTime(r.trials)
+	r.Curve = thin(all)
 	r.MSPerStep = 0
-	if len(r.trials) > 0 {
-		r.MSPerStep = r.elapsed.Seconds() * 1000 / float64(len(r.trials))
+	if r.steps > 0 {
+		r.MSPerStep = r.elapsed.Seconds() * 1000 / float64(r.steps)
 	}
-	r.Curve = thin(all, 101)
 }
 
-// count sums up the people.
-func (r *Result) count() {
-	r.Strangers = People{Total: len(r.people)}
-	for _, accepted := range r.people {
-		if accepted {
-			r.Strangers.Accepted++
-		}
-	}
-	r.Strangers.Interval = ClopperPearson(r.Strangers.Accepted, r.Strangers.Total)
-}
-
-// operating returns the point at which the method itself accepts.
+// operating returns the point at which the trials were accepted.
 func (r *Result) operating() Point {
 	var correct, accepted, strangers, known, n int
 	for _, t := range r.trials {
@@ -126,7 +128,7 @@ func (r *Result) operating() Point {
 		}
 		if t.accepted {
 			accepted++
-			if t.correct {
+			if t.correct() {
 				correct++
 			}
 			if !t.known {
@@ -147,23 +149,15 @@ func (r *Result) points() []Point {
 		} else {
 			strangers++
 		}
-		if t.claimed {
+		if t.claim != "" {
 			claims = append(claims, t)
 		}
 	}
-	slices.SortFunc(claims, func(a, b trial) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(claims, func(a, b trial) int { return cmp.Compare(b.score, a.score) })
 	var points []Point
 	var correct, false_ int
 	for i, t := range claims {
-		if t.correct {
+		if t.correct() {
 			correct++
 		}
 		if !t.known {
@@ -188,14 +182,22 @@ func best(points []Point, far Rate) Rate {
 	return r
 }
 
-// thin returns at most n of the points, spread evenly and with both ends.
-func thin(points []Point, n int) []Point {
-	if len(points) <= n {
-		return points
-	}
-	t := make([]Point, n)
-	for i := range t {
-		t[i] = points[i*(len(points)-1)/(n-1)]
+// thin leaves out points that can hardly be told from those before and after on a curve, on linear axes or
+// on a logarithmic one for FAR.
+func thin(points []Point) []Point {
+	var t []Point
+	for i, p := range points {
+		if i > 0 && i+1 < len(points) && near(p, t[len(t)-1]) && near(points[i+1], t[len(t)-1]) {
+			continue
+		}
+		t = append(t, p)
 	}
 	return t
+}
+
+// near reports whether two points can hardly be told apart.
+func near(p, q Point) bool {
+	close := func(a, b Rate) bool { return !(math.Abs(float64(a-b)) > .004) }
+	return close(p.Recall, q.Recall) && close(p.Precision, q.Precision) && close(p.FAR, q.FAR) &&
+		!(math.Abs(float64(p.FAR-q.FAR)) > .1*float64(q.FAR))
 }

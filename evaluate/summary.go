@@ -24,8 +24,8 @@ type Worst struct {
 }
 
 // RunAll carries out p for each choice of strangers and returns the means of the rates over the
-// runs; the curve is over the trials of all runs together, with one threshold for all. Progress, if
-// it is not nil, is called before each run.
+// runs. Curve, error rates, confusion and periods are over the trials of all runs together, the curve with
+// one threshold for all. Progress, if it is not nil, is called before each run.
 func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string, methods []Entry, progress func(done int)) (Summary, error) {
 	s := Summary{Runs: len(choices)}
 	var runs [][]Result
@@ -42,6 +42,7 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 			return s, err
 		}
 		s.Faces.Enrolled += counts.Enrolled
+		s.Faces.Adaptation += counts.Adaptation
 		s.Faces.Known += counts.Known
 		s.Faces.Strangers += counts.Strangers
 		s.Faces.Undetected = counts.Undetected
@@ -54,11 +55,11 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 	for m, e := range methods {
 		pool := Result{Name: e.Name}
 		w := Worst{Name: e.Name, Recall: 1, FAR: rate(0, 0)}
-		people := make(map[string]bool)
 		var precision, recall, far, far0, far001, at mean
 		for i, results := range runs {
 			r := results[m]
 			pool.trials = append(pool.trials, r.trials...)
+			pool.steps += r.steps
 			pool.elapsed += r.elapsed
 			precision.add(r.Precision)
 			recall.add(r.Recall)
@@ -66,9 +67,6 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 			far0.add(r.RecallAtFAR0)
 			far001.add(r.RecallAtFAR001)
 			at.add(r.PrecisionAtRecall)
-			for person, accepted := range r.people {
-				people[person] = people[person] || accepted
-			}
 			if r.Recall <= w.Recall {
 				w.Recall, w.RecallWithout = r.Recall, strings.Join(choices[i], ",")
 			}
@@ -76,9 +74,7 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 				w.FAR, w.FARWithout = r.FAR, strings.Join(choices[i], ",")
 			}
 		}
-		pool.conclude(false, pool)
-		pool.people = people
-		pool.count()
+		pool.sumUp(pool.points())
 		pool.Precision, pool.Recall, pool.FAR = precision.rate(), recall.rate(), far.rate()
 		pool.RecallAtFAR0, pool.RecallAtFAR001, pool.PrecisionAtRecall = far0.rate(), far001.rate(), at.rate()
 		s.Methods = append(s.Methods, pool)

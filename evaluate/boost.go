@@ -1,0 +1,180 @@
+package evaluate
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/online"
+)
+
+// weakLearners is how many faces of the stream a boosted classifier is made of.
+const weakLearners = 500
+
+// Boost returns the entry of online semi-supervised boosting (Grabner, Leistner and Bischof, ECCV 2008) as
+// the thesis modified it to be comparable (Section "Face recognition"): 500 weak learners, each of which
+// says whether a face is near one face of the stream,
+//
+//	h_i(x) = 1 where w(x, x_i) >= epsilon, else 0,    H(x) = Σ α_i h_i(x),
+//
+// for faces x_i drawn at random from the part of the stream between two shares of its length, which it is
+// shown beforehand. W and epsilon are the learner's. Each person has a regressor of their own; the score is
+// the largest H, and a face with H > 0 is accepted, so that one far from all weak learners is an outlier.
+//
+// The thesis does not print its listing. Here a weak learner that says 0 abstains, and
+// α_i = ½ ln(W+/W-), half the logarithm of the ratio of the weights that it met in favour of the person and
+// against (Schapire and Singer 1999), each of which begins with 1. A labelled face weighs exp(-yH), with
+// H summed over the weak learners before; a face without a label weighs |z| in favour of the sign of
+// z = tanh P(x) - tanh H(x), where the prior P(x) = ½ ln((p+ε)/(q+ε)) is made of the weights p and q of the
+// nearest labelled face of the person and of the others.
+func Boost(name string, space face.Space, s online.Settings, from, to float64) Entry {
+	return Entry{Name: name, New: func() (Method, error) {
+		if !(s.Epsilon > 0 && s.Sigma > 0) {
+			return nil, errors.New("boosting needs the learner's sigma and epsilon")
+		}
+		return &boost{templates: templates{space: space}, settings: s, from: from, to: to}, nil
+	}}
+}
+
+type boost struct {
+	templates // labelled faces
+	settings  online.Settings
+	from, to  float64
+	weak      [][]float32
+	classes   []string
+	votes     [][][2]float64 // for each class and weak learner, the weights against and in favour
+}
+
+// Foresee implements [Foreseer].
+func (m *boost) Foresee(stream [][]float32) error {
+	n := float64(len(stream))
+	part := slices.Clone(stream[int(m.from*n):int(m.to*n)])
+	r := rand.New(rand.NewPCG(500, 0))
+	r.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+	m.weak = part[:min(len(part), weakLearners)]
+	return nil
+}
+
+func (m *boost) Enroll(x []float32, name string) error {
+	if err := m.templates.Enroll(x, name); err != nil {
+		return err
+	}
+	if !slices.Contains(m.classes, name) {
+		votes := make([][2]float64, len(m.weak))
+		for i := range votes {
+			votes[i] = [2]float64{1, 1}
+		}
+		m.classes, m.votes = append(m.classes, name), append(m.votes, votes)
+		for _, f := range m.faces[:len(m.faces)-1] { // of others, who came before
+			m.label(len(m.classes)-1, m.near(f), -1)
+		}
+	}
+	near := m.near(x)
+	for c := range m.classes {
+		y := -1.
+		if m.classes[c] == name {
+			y = 1
+		}
+		m.label(c, near, y)
+	}
+	return nil
+}
+
+// label learns a labelled face, in favour of a class, y = 1, or against it, y = -1.
+func (m *boost) label(class int, near []int, y float64) {
+	m.learn(class, near, func(h float64) float64 { return y * math.Exp(-y*h) })
+}
+
+func (m *boost) Judge(x []float32, hold bool) (string, float64, error) {
+	if err := m.space.Check(x); err != nil {
+		return "", 0, err
+	}
+	near := m.near(x)
+	best, score := "", 0.
+	for c, name := range m.classes {
+		if h := m.sum(c, near); h > score {
+			best, score = name, h
+		}
+	}
+	if !hold {
+		for c, p := range m.prior(x) {
+			m.learn(c, near, func(h float64) float64 { return math.Tanh(p) - math.Tanh(h) })
+		}
+	}
+	return best, score, nil
+}
+
+func (m *boost) Accepts(score float64) bool { return score > 0 }
+
+// weight returns the weight of the edge between two faces, or 0 where there is none.
+func (m *boost) weight(x, y []float32) float64 {
+	d := m.space.Scale * math.Sqrt(graph.SquaredDistance(x, y))
+	if m.settings.Reach > 0 && d > m.settings.Reach {
+		return 0
+	}
+	if w := graph.Heat(m.settings.Sigma).Weight(d); w >= m.settings.Epsilon {
+		return w
+	}
+	return 0
+}
+
+// near returns the weak learners that say 1.
+func (m *boost) near(x []float32) (near []int) {
+	for i, w := range m.weak {
+		if m.weight(x, w) > 0 {
+			near = append(near, i)
+		}
+	}
+	return near
+}
+
+// prior returns P for each class.
+func (m *boost) prior(x []float32) []float64 {
+	p := make([]float64, len(m.classes))
+	for i, f := range m.faces {
+		c := slices.Index(m.classes, m.names[i])
+		p[c] = max(p[c], m.weight(x, f))
+	}
+	prior := make([]float64, len(p))
+	for c := range p {
+		q := 0.
+		for other, w := range p {
+			if other != c {
+				q = max(q, w)
+			}
+		}
+		prior[c] = .5 * math.Log((p[c]+m.settings.Epsilon)/(q+m.settings.Epsilon))
+	}
+	return prior
+}
+
+// alpha returns that of a weak learner.
+func (m *boost) alpha(class, i int) float64 {
+	v := m.votes[class][i]
+	return .5 * math.Log(v[1]/v[0])
+}
+
+// sum returns H of a class for a face with these weak learners near.
+func (m *boost) sum(class int, near []int) (h float64) {
+	for _, i := range near {
+		h += m.alpha(class, i)
+	}
+	return h
+}
+
+// learn gives each weak learner near the face, one after the other, a weight that depends on the sum so
+// far, in favour of the class where it is positive, against it where it is negative.
+func (m *boost) learn(class int, near []int, weight func(h float64) float64) {
+	h := 0.
+	for _, i := range near {
+		if w := weight(h); w > 0 {
+			m.votes[class][i][1] += w
+		} else {
+			m.votes[class][i][0] -= w
+		}
+		h += m.alpha(class, i)
+	}
+}

@@ -1,0 +1,176 @@
+package evaluate
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// Order is how the recordings of several people are put into one stream.
+type Order string
+
+const (
+	Sequential  Order = "sequential"  // one recording after the other
+	Interleaved Order = "interleaved" // one face of each in turn
+	Mixed       Order = "mixed"       // recordings of enrolled people one after the other, and strangers' faces at random among them
+	Shuffled    Order = "shuffled"    // at random: no face follows from the one before
+)
+
+// orders are all that there are.
+var orders = []Order{Sequential, Interleaved, Mixed, Shuffled}
+
+// ParseOrder returns the order of that name.
+func ParseOrder(s string) (Order, error) {
+	if o := Order(s); slices.Contains(orders, o) {
+		return o, nil
+	}
+	return "", fmt.Errorf("unknown order %q; use sequential, interleaved, mixed or shuffled", s)
+}
+
+// Protocol says who is enrolled and how the rest is streamed.
+type Protocol struct {
+	Enroll    int      `json:"enroll"`    // first usable faces of each enrolled person that are labelled
+	Strangers []string `json:"strangers"` // never enrolled
+	Order     Order    `json:"order"`
+	Seed      uint64   `json:"seed"`   // of what is at random
+	Stride    int      `json:"stride"` // every how manieth streamed face is used
+	// Apart is the share of each person's streamed faces, the last ones, that are the test. The others
+	// come before, for the method to adapt to, and are not counted; from the test nothing is learned.
+	// With 0 there is one stream, learned from and counted.
+	Apart float64 `json:"apart"`
+}
+
+// Choices returns every choice of n of the names, in lexical order of their positions.
+func Choices(names []string, n int) [][]string {
+	if n <= 0 {
+		return [][]string{{}}
+	}
+	var all [][]string
+	for i := range names {
+		for _, rest := range Choices(names[i+1:], n-1) {
+			all = append(all, append([]string{names[i]}, rest...))
+		}
+	}
+	return all
+}
+
+// OneUser returns the choices of strangers of an authentication: each of the users in turn is the only
+// one enrolled, and all other names are impostors.
+func OneUser(names, users []string) [][]string {
+	var all [][]string
+	for _, user := range users {
+		all = append(all, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == user }))
+	}
+	return all
+}
+
+// streamed is a face on its way to a method.
+type streamed struct {
+	Face
+	name  string
+	face  int  // number of the face in its recording
+	after int  // streamed faces of that person that come before it, whether the stride takes them or not
+	known bool // of an enrolled person
+	test  bool // counted
+}
+
+// split divides the faces into those that are labelled and the stream of the others.
+func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Counts, err error) {
+	for _, s := range p.Strangers {
+		if !slices.ContainsFunc(ids, func(id Identity) bool { return id.Name == s }) {
+			return nil, nil, counts, fmt.Errorf("%w: stranger %q is not among the recordings", ErrProtocol, s)
+		}
+	}
+	if p.Enroll < 1 || p.Stride < 1 {
+		return nil, nil, counts, fmt.Errorf("%w: %d faces enrolled at a stride of %d; both must be at least 1", ErrProtocol, p.Enroll, p.Stride)
+	}
+	if !(p.Apart >= 0 && p.Apart < 1) {
+		return nil, nil, counts, fmt.Errorf("%w: a test of %g of the faces; it must be from 0 to below 1", ErrProtocol, p.Apart)
+	}
+	adapt, test := make([][]streamed, len(ids)), make([][]streamed, len(ids))
+	known := 0
+	for i, id := range ids {
+		counts.Undetected += id.Undetected
+		stranger := slices.Contains(p.Strangers, id.Name)
+		var queue []streamed
+		taken, n := 0, 0
+		for j, f := range id.Faces {
+			s := streamed{Face: f, name: id.Name, face: j, after: n, known: !stranger, test: true}
+			if !stranger && taken < p.Enroll && f.Usable {
+				labelled = append(labelled, s)
+				taken++
+				continue
+			}
+			if n%p.Stride == 0 {
+				queue = append(queue, s)
+			}
+			n++
+		}
+		if p.Apart > 0 {
+			n := len(queue) - int(p.Apart*float64(len(queue))+.5)
+			for j := range queue {
+				queue[j].test, queue[j].Hold = j >= n, queue[j].Hold || j >= n
+			}
+			adapt[i], queue = queue[:n], queue[n:]
+			counts.Adaptation += n
+		}
+		test[i] = queue
+		if stranger {
+			counts.Strangers += len(queue)
+			continue
+		}
+		if taken < p.Enroll || len(queue) == 0 {
+			return nil, nil, counts, fmt.Errorf("%w: %s has %d of %d that are to be enrolled, and %d to be judged",
+				ErrTooFew, id.Name, taken, p.Enroll, len(queue))
+		}
+		known++
+		counts.Known += len(queue)
+	}
+	if known == 0 {
+		return nil, nil, counts, fmt.Errorf("%w: nobody is left to enrol", ErrProtocol)
+	}
+	counts.Enrolled = len(labelled)
+	return labelled, append(p.merge(adapt), p.merge(test)...), counts, nil
+}
+
+// merge puts the queues into one stream.
+func (p Protocol) merge(queues [][]streamed) []streamed {
+	var stream []streamed
+	r := rand.New(rand.NewPCG(p.Seed, 0))
+	switch p.Order {
+	case Interleaved:
+		longest := slices.MaxFunc(queues, func(a, b []streamed) int { return cmp.Compare(len(a), len(b)) })
+		for i := range longest {
+			for _, q := range queues {
+				if i < len(q) {
+					stream = append(stream, q[i])
+				}
+			}
+		}
+	case Mixed:
+		var known, strangers []streamed
+		for _, s := range slices.Concat(queues...) {
+			if s.known {
+				known = append(known, s)
+			} else {
+				strangers = append(strangers, s)
+			}
+		}
+		r.Shuffle(len(strangers), func(i, j int) { strangers[i], strangers[j] = strangers[j], strangers[i] })
+		for len(known)+len(strangers) > 0 {
+			from := &known
+			if r.IntN(len(known)+len(strangers)) >= len(known) {
+				from = &strangers
+			}
+			stream = append(stream, (*from)[0])
+			*from = (*from)[1:]
+		}
+	case Shuffled:
+		stream = slices.Concat(queues...)
+		r.Shuffle(len(stream), func(i, j int) { stream[i], stream[j] = stream[j], stream[i] })
+	default:
+		stream = slices.Concat(queues...)
+	}
+	return stream
+}
