@@ -26,10 +26,11 @@ const weakLearners = 500
 //
 // The thesis does not print its listing. Here a weak learner that says 0 abstains, and
 // α_i = ½ ln(W+/W-), half the logarithm of the ratio of the weights that it met in favour of the person and
-// against (Schapire and Singer 1999), each of which begins with 1. A labelled face weighs exp(-yH), with
-// H summed over the weak learners before; a face without a label weighs |z| in favour of the sign of
-// z = tanh P(x) - tanh H(x), where the prior P(x) = ½ ln((p+ε)/(q+ε)) is made of the weights p and q of the
-// nearest labelled face of the person and of the others.
+// against (Schapire and Singer 1999), each of which begins with 1. A face weighs |z| in favour of the sign of
+// z = p exp(-H(x)) - q exp(H(x)), where p and q are the weights of its edges to the nearest labelled face of the
+// person and of the others (Mallapragada et al., SemiBoost, 2009, without the term between unlabelled faces,
+// which cannot be kept in a stream). A labelled face is at weight 1 from itself, and one that is near no
+// labelled face teaches nothing.
 func Boost(name string, space face.Space, s online.Settings, from, to float64) Entry {
 	return Entry{Name: name, New: func() (Method, error) {
 		if !(s.Epsilon > 0 && s.Sigma > 0) {
@@ -85,7 +86,7 @@ func (m *boost) Enroll(x []float32, name string) error {
 
 // label learns a labelled face, in favour of a class, y = 1, or against it, y = -1.
 func (m *boost) label(class int, near []int, y float64) {
-	m.learn(class, near, func(h float64) float64 { return y * math.Exp(-y*h) })
+	m.learn(class, near, y*math.Exp(-y*m.sum(class, near)))
 }
 
 func (m *boost) Judge(x []float32, hold bool) (string, float64, error) {
@@ -100,8 +101,9 @@ func (m *boost) Judge(x []float32, hold bool) (string, float64, error) {
 		}
 	}
 	if !hold {
-		for c, p := range m.prior(x) {
-			m.learn(c, near, func(h float64) float64 { return math.Tanh(p) - math.Tanh(h) })
+		for c, p := range m.labelledWeights(x) {
+			h := m.sum(c, near)
+			m.learn(c, near, p.own*math.Exp(-h)-p.others*math.Exp(h))
 		}
 	}
 	return best, score, nil
@@ -131,24 +133,21 @@ func (m *boost) near(x []float32) (near []int) {
 	return near
 }
 
-// prior returns P for each class.
-func (m *boost) prior(x []float32) []float64 {
-	p := make([]float64, len(m.classes))
+// labelledWeights returns for each class the weights of a face's edges to the nearest labelled face of the class
+// and of the others.
+func (m *boost) labelledWeights(x []float32) []struct{ own, others float64 } {
+	w := make([]struct{ own, others float64 }, len(m.classes))
 	for i, f := range m.faces {
-		c := slices.Index(m.classes, m.names[i])
-		p[c] = max(p[c], m.weight(x, f))
-	}
-	prior := make([]float64, len(p))
-	for c := range p {
-		q := 0.
-		for other, w := range p {
-			if other != c {
-				q = max(q, w)
+		weight := m.weight(x, f)
+		for c, name := range m.classes {
+			if name == m.names[i] {
+				w[c].own = max(w[c].own, weight)
+			} else {
+				w[c].others = max(w[c].others, weight)
 			}
 		}
-		prior[c] = .5 * math.Log((p[c]+m.settings.Epsilon)/(q+m.settings.Epsilon))
 	}
-	return prior
+	return w
 }
 
 // alpha returns that of a weak learner.
@@ -165,16 +164,14 @@ func (m *boost) sum(class int, near []int) (h float64) {
 	return h
 }
 
-// learn gives each weak learner near the face, one after the other, a weight that depends on the sum so
-// far, in favour of the class where it is positive, against it where it is negative.
-func (m *boost) learn(class int, near []int, weight func(h float64) float64) {
-	h := 0.
+// learn gives each weak learner near the face a weight in favour of the class where it is positive, against it
+// where it is negative.
+func (m *boost) learn(class int, near []int, weight float64) {
 	for _, i := range near {
-		if w := weight(h); w > 0 {
-			m.votes[class][i][1] += w
+		if weight > 0 {
+			m.votes[class][i][1] += weight
 		} else {
-			m.votes[class][i][0] -= w
+			m.votes[class][i][0] -= weight
 		}
-		h += m.alpha(class, i)
 	}
 }

@@ -361,6 +361,43 @@ func TestChoices(t *testing.T) {
 	}
 }
 
+func TestDrawChoices(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	all, err := evaluate.DrawChoices(names, 2, 0, 1)
+	if err != nil || len(all) != 15 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for n := 1; n <= 15; n++ {
+		some, err := evaluate.DrawChoices(names, 2, n, 1)
+		if err != nil || len(some) != n {
+			t.Fatalf("%d drawn: %v, %v", n, some, err)
+		}
+		last := -1
+		for _, c := range some { // each is one of all, in their order, once
+			at := slices.IndexFunc(all, func(d []string) bool { return slices.Equal(c, d) })
+			if at <= last {
+				t.Errorf("%d drawn: %v", n, some)
+			}
+			last = at
+		}
+	}
+	a, _ := evaluate.DrawChoices(names, 3, 5, 1)
+	b, _ := evaluate.DrawChoices(names, 3, 5, 2)
+	if fmt.Sprint(a) == fmt.Sprint(b) {
+		t.Error("the seed does not decide")
+	}
+	many := make([]string, 40)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	if _, err := evaluate.DrawChoices(many, 20, 0, 1); err == nil || !strings.Contains(err.Error(), "1.38e+11 choices") {
+		t.Errorf("all choices of 20 of 40: %v", err)
+	}
+	if some, err := evaluate.DrawChoices(many, 20, 3, 1); err != nil || len(some) != 3 {
+		t.Errorf("three choices of 20 of 40: %v, %v", some, err)
+	}
+}
+
 // A rate without trials is null, so that JSON can be written at all.
 func TestNoStrangers(t *testing.T) {
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, .1)}}

@@ -3,8 +3,11 @@ package evaluate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // Order is how the recordings of several people are put into one stream.
@@ -53,6 +56,39 @@ func Choices(names []string, n int) [][]string {
 		}
 	}
 	return all
+}
+
+// mostChoices is how many [DrawChoices] lists.
+const mostChoices = 10000
+
+// DrawChoices returns n of the choices of so many names, drawn at random without repetition, in lexical
+// order; all of them for n = 0. The error says how many there are where they are too many to list.
+func DrawChoices(names []string, of, n int, seed uint64) ([][]string, error) {
+	total := combin.GeneralizedBinomial(float64(len(names)), float64(of))
+	if n == 0 || float64(n) >= total {
+		if total > mostChoices+.5 {
+			return nil, fmt.Errorf("there are %.3g choices, and %d are the most that can be run", total, mostChoices)
+		}
+		return Choices(names, of), nil
+	}
+	if n > mostChoices {
+		return nil, fmt.Errorf("%d choices are too many; %d are the most that can be run", n, mostChoices)
+	}
+	r := rand.New(rand.NewPCG(seed, 1))
+	drawn := make(map[string][]int)
+	for len(drawn) < n {
+		positions := r.Perm(len(names))[:of]
+		slices.Sort(positions)
+		drawn[fmt.Sprint(positions)] = positions
+	}
+	all := slices.SortedFunc(maps.Values(drawn), slices.Compare)
+	choices := make([][]string, n)
+	for i, positions := range all {
+		for _, at := range positions {
+			choices[i] = append(choices[i], names[at])
+		}
+	}
+	return choices, nil
 }
 
 // OneUser returns the choices of strangers of an authentication: each of the users in turn is the only

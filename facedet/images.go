@@ -30,17 +30,28 @@ func isImage(path string) bool {
 	return slices.Contains(imageExtensions, strings.ToLower(filepath.Ext(path)))
 }
 
-// openFolder opens the image files in dir itself, 2.jpg before 10.jpg.
-func openFolder(dir string, o Options) (*images, error) {
+// HasImages reports whether the folder dir holds an image file of a kind that [Open] reads.
+func HasImages(dir string) bool {
+	names, err := imageNames(dir)
+	return err == nil && len(names) > 0
+}
+
+// imageNames returns the names of the image files in dir itself.
+func imageNames(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening source: %w", err)
-	}
-	var names []string
 	for _, e := range entries {
 		if !e.IsDir() && isImage(e.Name()) && !strings.HasPrefix(e.Name(), ".") {
 			names = append(names, e.Name())
 		}
+	}
+	return names, err
+}
+
+// openFolder opens the image files in dir itself, 2.jpg before 10.jpg.
+func openFolder(dir string, o Options) (*images, error) {
+	names, err := imageNames(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening source: %w", err)
 	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("opening source %s: %w; it should hold %s files", dir, ErrNoImages, strings.Join(imageExtensions, ", "))

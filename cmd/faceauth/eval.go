@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,241 +13,295 @@ import (
 	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/evaluate/report"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
-	"github.com/maruel/natural"
 	"github.com/spf13/cobra"
 )
 
+// evaluation is what the flags of eval say.
+type evaluation struct {
+	evaluate.Protocol
+	Name    string   `json:"protocol"`
+	Users   []string `json:"users,omitempty"`
+	Choose  int      `json:"choose_strangers"`
+	Runs    int      `json:"runs_drawn,omitempty"` // of the choices, drawn at random
+	methods []string
+	out     string
+	attacks []string
+}
+
+// protocols are the values of --protocol.
+var protocols = []string{"office", "authentication", "adaptation"}
+
 func newEval() *cobra.Command {
 	var o options
-	var p evaluate.Protocol
+	var e evaluation
 	var order string
-	var choose int
-	var methods []string
 	c := &cobra.Command{
 		Use:   "eval DIR",
-		Short: "measure the learner and the nearest labelled face on labelled recordings",
-		Long: "Eval takes DIR, with one folder of images or one video for each identity. It enrols each known\n" +
-			"identity from its first usable faces, streams the rest, and counts the verdicts of the learner\n" +
-			"and of the nearest labelled face on the same faces. Of several faces in a frame it takes the\n" +
-			"largest. The nearest face has no threshold of its own: it is given the best one in hindsight\n" +
-			"that accepts no larger share of strangers than the learner.",
-		Example: "  faceauth eval recordings --strangers dave,erin\n  faceauth eval recordings --choose-strangers 2 --json",
+		Short: "measure the learner and other methods on labelled recordings",
+		Long: "Eval enrols people from their first usable faces, streams the rest, and counts the verdicts of each\n" +
+			"method on the same faces. It prints tables, and writes report.html and curves below --out.\n\n" +
+			labelledRecordings + "\n\n" +
+			"Protocols:\n" +
+			"  office          everybody is enrolled but the strangers: --strangers, or --choose-strangers\n" +
+			"  authentication  each identity, or each of --users, in turn is the one enrolled user, and all\n" +
+			"                  others are impostors\n" +
+			"  adaptation      the same, with the faces of the others mixed in at random: for a user whose\n" +
+			"                  recordings were made in several places\n" +
+			"--apart 0.5 makes the last half of each person's faces a test from which nothing is learned.\n\n" +
+			"Methods: learner; nearest, the nearest labelled face; knn, the three nearest; mean, the mean of the\n" +
+			"labelled faces; boost, online semi-supervised boosting with weak learners drawn from the whole stream,\n" +
+			"boost-first and boost-last from its first and last quarter; selftrain, the nearest face of all that\n" +
+			"were ever accepted. A method without a threshold of its own is given the best one in hindsight that\n" +
+			"accepts no larger share of strangers than the learner.",
+		Example: "  faceauth eval recordings --strangers dave,erin\n  faceauth eval recordings --choose-strangers 2 --json\n  faceauth eval recordings --protocol authentication --methods nearest,mean,boost",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			var err error
-			if p.Order, err = evaluate.ParseOrder(order); err != nil {
+			if err := e.check(c, order); err != nil {
 				return fail(badUsage, err)
 			}
-			if p.Enroll < 1 || p.Stride < 1 || choose < 0 {
-				return fail(badUsage, fmt.Errorf("--enroll and --stride must be at least 1, and --choose-strangers not negative"))
-			}
-			if choose > 0 && len(p.Strangers) > 0 {
-				return fail(badUsage, fmt.Errorf("give --strangers or --choose-strangers, not both"))
-			}
-			return o.eval(c, args[0], p, choose, methods)
+			return o.eval(c, args[0], e)
 		},
 	}
 	o.visionFlags(c)
 	o.learnerFlags(c)
-	c.Flags().IntVar(&p.Enroll, "enroll", 4, "first usable faces of each known identity that are labelled")
-	c.Flags().StringSliceVar(&p.Strangers, "strangers", nil, "identities that are never enrolled")
-	c.Flags().IntVar(&choose, "choose-strangers", 0, "run every choice of that many strangers, and give the means")
-	c.Flags().StringSliceVar(&methods, "methods", []string{"learner", "nearest"}, "what is measured beside the learner, of "+strings.Join(evaluate.Methods[1:], ", "))
-	c.Flags().StringVar(&order, "order", "sequential", "order of the stream: sequential, interleaved or shuffled")
-	c.Flags().Uint64Var(&p.Seed, "seed", 1, "of the shuffled order")
-	c.Flags().IntVar(&p.Stride, "stride", 1, "use every so manieth face of the stream")
+	c.Flags().StringVar(&e.Name, "protocol", "office", "who is enrolled: "+strings.Join(protocols, ", "))
+	c.Flags().StringSliceVar(&e.Users, "users", nil, "identities that are in turn the user, in authentication and adaptation (default: all)")
+	c.Flags().IntVar(&e.Enroll, "enroll", 4, "first usable faces of each known identity that are labelled")
+	c.Flags().StringSliceVar(&e.Strangers, "strangers", nil, "identities that are never enrolled")
+	c.Flags().IntVar(&e.Choose, "choose-strangers", 0, "run every choice of that many strangers, and give the means")
+	c.Flags().IntVar(&e.Runs, "runs", 0, "draw that many of the choices at random; 0 for all")
+	c.Flags().StringSliceVar(&e.methods, "methods", []string{"learner", "nearest"}, "what is measured beside the learner, of "+strings.Join(evaluate.Methods[1:], ", "))
+	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled (default: sequential, and mixed in adaptation)")
+	c.Flags().Uint64Var(&e.Seed, "seed", 1, "of what is at random")
+	c.Flags().IntVar(&e.Stride, "stride", 1, "use every so manieth face of the stream")
+	c.Flags().Float64Var(&e.Apart, "apart", 0, "share of each person's faces, the last ones, that are only a test; 0 for one stream that is learned from and counted")
+	c.Flags().StringVar(&e.out, "out", "faceauth-eval", "folder of the report and the curves")
 	return c
 }
 
-func (o *options) eval(c *cobra.Command, dir string, p evaluate.Protocol, choose int, methods []string) error {
-	v, err := o.open(nil, func(s string) { warn(c, s) })
+// check returns nil for flags that go together, and fills in the order.
+func (e *evaluation) check(c *cobra.Command, order string) (err error) {
+	if order == "" {
+		order = string(evaluate.Sequential)
+		if e.Name == "adaptation" {
+			order = string(evaluate.Mixed)
+		}
+	}
+	if e.Order, err = evaluate.ParseOrder(order); err != nil {
+		return err
+	}
+	given := c.Flags().Changed
+	switch {
+	case !slices.Contains(protocols, e.Name):
+		return fmt.Errorf("unknown protocol %q; use %s", e.Name, strings.Join(protocols, ", "))
+	case e.Enroll < 1 || e.Stride < 1 || e.Choose < 0 || e.Runs < 0:
+		return errors.New("--enroll and --stride must be at least 1, and --choose-strangers and --runs not negative")
+	case !(e.Apart >= 0 && e.Apart < 1):
+		return fmt.Errorf("--apart %g: give a share from 0 to below 1", e.Apart)
+	case e.Choose > 0 && len(e.Strangers) > 0:
+		return errors.New("give --strangers or --choose-strangers, not both")
+	case e.Name != "office" && (given("strangers") || given("choose-strangers")):
+		return fmt.Errorf("in the protocol %s all others are strangers; leave out --strangers and --choose-strangers", e.Name)
+	case e.Name == "office" && given("users"):
+		return errors.New("--users is for the protocols authentication and adaptation")
+	}
+	return nil
+}
+
+// choices returns who is a stranger in each run.
+func (e *evaluation) choices(names []string) (all [][]string, err error) {
+	switch {
+	case e.Name != "office":
+		users := e.Users
+		if len(users) == 0 {
+			users = names
+		}
+		for _, u := range users {
+			if !slices.Contains(names, u) {
+				return nil, fmt.Errorf("there is no recording of the user %q", u)
+			}
+		}
+		all = evaluate.OneUser(names, users)
+	case e.Choose > 0:
+		if e.Choose >= len(names) {
+			return nil, fmt.Errorf("--choose-strangers %d of %s leaves nobody to enrol", e.Choose, count(len(names), "identity"))
+		}
+		if all, err = evaluate.DrawChoices(names, e.Choose, e.Runs, e.Seed); err != nil {
+			return nil, fmt.Errorf("--choose-strangers %d: %w; draw some with --runs", e.Choose, err)
+		}
+	default:
+		all = [][]string{e.Strangers}
+	}
+	return all, nil
+}
+
+// method opens what finds faces and checks the settings, before an hour of work and not after.
+func (o *options) prepare(c *cobra.Command) (v *vision, space face.Space, s online.Settings, err error) {
+	if v, err = o.open(nil, func(s string) { warn(c, s) }); err != nil {
+		return nil, space, s, err
+	}
+	space = v.extractor.Space()
+	probe, err := online.New(space, o.settings(c, online.Settings{}))
+	if err != nil {
+		v.Close()
+		return nil, space, s, fail(badUsage, err)
+	}
+	warn(c, probe.Warnings()...)
+	return v, space, probe.Settings(), nil
+}
+
+func (o *options) eval(c *cobra.Command, dir string, e evaluation) error {
+	v, space, settings, err := o.prepare(c)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	space := v.extractor.Space()
-	settings := o.settings(c, online.Settings{})
-	probe, err := online.New(space, settings) // refuse bad settings before an hour of work, not after
+	entries, err := evaluate.Entries(e.methods, space, settings)
 	if err != nil {
 		return fail(badUsage, err)
 	}
-	settings = probe.Settings()
-	warn(c, probe.Warnings()...)
-	entries, err := evaluate.Entries(methods, space, settings)
+	ids, names, err := o.recordings(c, v, dir, pipeline.Options{})
+	if err != nil {
+		return err
+	}
+	choices, err := e.choices(names)
 	if err != nil {
 		return fail(badUsage, err)
-	}
-	paths, err := identities(dir)
-	if err != nil {
-		return fail(badSource, err)
-	}
-	var ids []evaluate.Identity
-	var names []string
-	for _, path := range paths {
-		id, err := o.identity(c, v, path)
-		if errors.Is(err, facedet.ErrNotVideo) && !slices.Contains(videoExtensions, strings.ToLower(filepath.Ext(path))) {
-			warn(c, path+" is neither a recording nor a folder of images, and is passed over")
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if slices.Contains(names, id.Name) {
-			return fail(badSource, fmt.Errorf("%s has two recordings of %q", dir, id.Name))
-		}
-		ids, names = append(ids, id), append(names, id.Name)
-	}
-	choices := [][]string{p.Strangers}
-	if choose > 0 {
-		if choices = evaluate.Choices(names, choose); len(choices) == 0 || choose >= len(names) {
-			return fail(badUsage, fmt.Errorf("--choose-strangers %d of %s leaves nobody to enrol", choose, count(len(names), "identity")))
-		}
-	}
-	if len(ids) == 0 {
-		return fail(badSource, fmt.Errorf("%s holds neither folders of images nor videos", dir))
 	}
 	bar := newProgress(len(choices), "evaluating")
-	s, err := evaluate.RunAll(c.Context(), ids, p, choices, entries, func(int) { bar.step() })
+	s, err := evaluate.RunAll(c.Context(), ids, e.Protocol, choices, entries, func(int) { bar.step() })
 	bar.end()
-	if errors.Is(err, evaluate.ErrTooFew) {
-		return fail(noFace, err)
-	}
-	if errors.Is(err, evaluate.ErrProtocol) {
-		return fail(badUsage, err)
-	}
 	if err != nil {
+		return evalError(err)
+	}
+	lines := e.describe(names, choices, s)
+	if err := os.MkdirAll(e.out, 0o700); err != nil {
+		return fmt.Errorf("writing report: %w", err)
+	}
+	var table []report.Setting
+	for _, line := range describe(v, settings, "") {
+		table = append(table, report.Setting(line))
+	}
+	source := filepath.Base(filepath.Clean(dir))
+	if err := report.Write(e.out, s, report.Meta{Source: source, Protocol: lines, Settings: table}); err != nil {
 		return err
 	}
 	if o.json {
 		return json.NewEncoder(c.OutOrStdout()).Encode(struct {
-			Settings any `json:"settings"`
+			Settings any    `json:"settings"`
+			Report   string `json:"report"`
 			evaluate.Summary
 		}{struct {
 			Source   string `json:"source"`
 			Features string `json:"features"`
 			Detector string `json:"detector"`
 			online.Settings
-			evaluate.Protocol
-			Choose int `json:"choose_strangers"`
-		}{filepath.Base(filepath.Clean(dir)), space.ID, v.name, settings, p, choose}, s})
+			evaluation
+		}{source, space.ID, v.name, settings, e}, filepath.Join(e.out, "report.html"), s})
 	}
-	return printEval(c.OutOrStdout(), names, p, choose, s)
+	w := c.OutOrStdout()
+	for _, line := range lines {
+		fmt.Fprintln(w, line)
+	}
+	if err := printMethods(w, s); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "report: %s\n", filepath.Join(e.out, "report.html"))
+	return nil
 }
 
-// A file with one of these endings is meant to be a recording: one that cannot be read is an error,
-// and not a note that somebody left beside the recordings.
-var videoExtensions = []string{".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv", ".flv", ".ts", ".3gp", ".mjpeg", ".mjpg"}
-
-// identities returns the folders and videos in dir, in natural order.
-func identities(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w; it should hold one folder of images or one video for each identity", dir, err)
+// evalError gives an error of an evaluation its exit code.
+func evalError(err error) error {
+	switch {
+	case errors.Is(err, evaluate.ErrTooFew):
+		return fail(noFace, err)
+	case errors.Is(err, evaluate.ErrProtocol):
+		return fail(badUsage, err)
 	}
-	var paths []string
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") {
-			paths = append(paths, filepath.Join(dir, e.Name()))
-		}
-	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("%s is empty; it should hold one folder of images or one video for each identity", dir)
-	}
-	slices.SortFunc(paths, natural.Compare)
-	return paths, nil
+	return err
 }
 
-// identity reads the faces of one recording.
-func (o *options) identity(c *cobra.Command, v *vision, path string) (evaluate.Identity, error) {
-	name := filepath.Base(path)
-	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		name = strings.TrimSuffix(name, filepath.Ext(name))
+// describe says in sentences who was enrolled, and what was judged.
+func (e *evaluation) describe(names []string, choices [][]string, s evaluate.Summary) []string {
+	var b strings.Builder
+	enrolled := len(names)
+	if len(choices) > 0 {
+		enrolled -= len(choices[0])
 	}
-	src, err := o.source(c, path)
-	if err != nil {
-		return evaluate.Identity{}, err
-	}
-	defer src.Close()
-	bar := newProgress(src.Count().Declared, name)
-	defer bar.end()
-	frames := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate})
-	id, err := evaluate.Read(c.Context(), name, counted{frames, bar}, preprocess.EnrolGate.Passes)
-	if err != nil {
-		return id, o.streamError(c, err)
-	}
-	if n := src.Count(); n.Declared > n.Read || n.Damaged > 0 {
-		warn(c, fmt.Sprintf("%s declares %d frames and gave %d", path, n.Declared, n.Read))
-	}
-	return id, nil
-}
-
-// counted tells a progress bar of each frame.
-type counted struct {
-	evaluate.Stream
-	bar progress
-}
-
-func (s counted) Next(ctx context.Context) (face.Frame, error) {
-	f, err := s.Stream.Next(ctx)
-	if err == nil {
-		s.bar.step()
-	}
-	return f, err
-}
-
-func printEval(w io.Writer, names []string, p evaluate.Protocol, choose int, s evaluate.Summary) error {
-	away := max(choose, len(p.Strangers))
-	fmt.Fprintf(w, "%d of %d people enrolled with %s each, %s order", len(names)-away, len(names), count(p.Enroll, "face"), p.Order)
-	if p.Stride > 1 {
-		fmt.Fprintf(w, ", every %dth face", p.Stride)
+	fmt.Fprintf(&b, "%s: %d of %d people enrolled with %s each, %s order", e.Name, enrolled, len(names), count(e.Enroll, "face"), e.Order)
+	if e.Stride > 1 {
+		fmt.Fprintf(&b, ", every %dth face", e.Stride)
 	}
 	switch {
-	case choose > 0:
-		fmt.Fprintf(w, "; means over %d choices of %s\n", s.Runs, count(choose, "stranger"))
-	case len(p.Strangers) > 0:
-		fmt.Fprintf(w, "; strangers: %s\n", strings.Join(p.Strangers, ", "))
+	case e.Name != "office":
+		fmt.Fprintf(&b, "; means over %s in turn", count(len(choices), "user"))
+	case e.Choose > 0 && e.Runs > 0:
+		fmt.Fprintf(&b, "; means over %d choices of %s, drawn at random", len(choices), count(e.Choose, "stranger"))
+	case e.Choose > 0:
+		fmt.Fprintf(&b, "; means over %d choices of %s", len(choices), count(e.Choose, "stranger"))
+	case len(e.Strangers) > 0:
+		fmt.Fprintf(&b, "; strangers: %s", strings.Join(e.Strangers, ", "))
 	default:
-		fmt.Fprintf(w, "; no strangers\n")
+		fmt.Fprintf(&b, "; no strangers")
 	}
-	fmt.Fprintf(w, "judged: %s of enrolled people, %s of strangers; %s without a usable face\n\n",
-		count(s.Faces.Known, "face"), count(s.Faces.Strangers, "face"), count(s.Faces.Undetected, "frame"))
+	lines := []string{b.String()}
+	if e.Apart > 0 {
+		lines = append(lines, fmt.Sprintf("before the test: %s to adapt to; in the test nothing is learned", count(s.Faces.Adaptation, "face")))
+	}
+	return append(lines, fmt.Sprintf("judged: %s of enrolled people, %s of strangers; %s without a usable face",
+		count(s.Faces.Known, "face"), count(s.Faces.Strangers, "face"), count(s.Faces.Undetected, "frame")))
+}
+
+func printMethods(w io.Writer, s evaluate.Summary) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t)
 	fmt.Fprintln(t, "method\tprecision\trecall\tFAR\trecall at FAR 0\tat FAR .001\tprecision at the learner's recall\tms a face\t")
 	for _, m := range s.Methods {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.3f\t\n", m.Name, figure(m.Precision), figure(m.Recall), share(m.FAR, math.Ceil),
-			figure(m.RecallAtFAR0), figure(m.RecallAtFAR001), figure(m.PrecisionAtRecall), m.MSPerStep)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.3f\t\n", m.Name, low(m.Precision), low(m.Recall), high(m.FAR),
+			low(m.RecallAtFAR0), low(m.RecallAtFAR001), low(m.PrecisionAtRecall), m.MSPerStep)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	t = tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t)
+	fmt.Fprintln(t, "method\t\trate\tfaces\t95 % interval *\tpeople with an error\t95 % interval\t")
 	for _, m := range s.Methods {
-		if p := m.Strangers; p.Total > 0 {
-			fmt.Fprintf(w, "%s: %d of %s accepted at least once (95 %% interval %.2f to %.2f)\n",
-				m.Name, p.Accepted, count(p.Total, "stranger"), math.Floor(p.Interval.Low*100)/100, math.Ceil(p.Interval.High*100)/100)
+		for _, e := range []struct {
+			name string
+			evaluate.ErrorRate
+		}{{"FMR", m.FMR}, {"FNMR", m.FNMR}} {
+			if e.Faces > 0 {
+				fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%d of %d\t%s\t\n", m.Name, e.name, high(e.Rate),
+					e.Errors, e.Faces, span(e.Interval), e.PeopleWrong, e.People, span(e.PeopleInterval))
+			}
 		}
 	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "* if faces were independent trials, which those of one person are not: people are")
+	if len(s.Worst) > 0 {
+		fmt.Fprintln(w)
+	}
 	for _, m := range s.Worst {
-		fmt.Fprintf(w, "%s: least recall %s (strangers %s)", m.Name, figure(m.Recall), m.RecallWithout)
+		fmt.Fprintf(w, "%s: least recall %s (strangers %s)", m.Name, low(m.Recall), m.RecallWithout)
 		if m.FARWithout != "" {
-			fmt.Fprintf(w, ", largest FAR %s (strangers %s)", share(m.FAR, math.Ceil), m.FARWithout)
+			fmt.Fprintf(w, ", largest FAR %s (strangers %s)", high(m.FAR), m.FARWithout)
 		}
 		fmt.Fprintln(w)
 	}
 	return nil
 }
 
-// figure writes a rate with four places, rounded down.
-func figure(r evaluate.Rate) string { return share(r, math.Floor) }
+// low and high write a rate. Nothing is rounded so that it looks better.
+func low(r evaluate.Rate) string  { return report.Figure(r, math.Floor) }
+func high(r evaluate.Rate) string { return report.Figure(r, math.Ceil) }
 
-// share writes a rate with four places. Nothing is rounded so that it looks better.
-func share(r evaluate.Rate, round func(float64) float64) string {
-	if math.IsNaN(float64(r)) {
-		return "-"
-	}
-	return fmt.Sprintf("%.4f", round(float64(r)*1e4)/1e4)
+func span(i evaluate.Interval) string {
+	return low(evaluate.Rate(i.Low)) + " to " + high(evaluate.Rate(i.High))
 }

@@ -249,13 +249,13 @@ func (o *options) source(c *cobra.Command, name string) (facedet.Source, error) 
 	return s, err
 }
 
-// describe lists the settings for a report.
+// describe lists the settings for a report. Path is that of the gallery, or empty.
 func describe(v *vision, s online.Settings, path string) []replay.Setting {
 	space := v.extractor.Space()
 	add := func(name, format string, args ...any) replay.Setting {
 		return replay.Setting{Name: name, Value: fmt.Sprintf(format, args...)}
 	}
-	return []replay.Setting{
+	all := []replay.Setting{
 		add("feature space", "%s, %d values", space.ID, space.Dim),
 		add("detector", "%s", v.name),
 		add("centroids k", "%d", s.K),
@@ -268,8 +268,11 @@ func describe(v *vision, s online.Settings, path string) []replay.Setting {
 		add("learn from", "%g", s.Learn),
 		add("hops from a labelled face", "%s", limit(s.MaxHops)),
 		add("learned of one person in a window", "%s in %d observations", limit(s.LearnCap), s.LearnWindow),
-		add("gallery", "%s", path),
 	}
+	if path != "" {
+		all = append(all, add("gallery", "%s", path))
+	}
+	return all
 }
 
 // limit writes a number of which 0 means that there is none.

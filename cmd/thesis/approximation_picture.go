@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/faceauth/faceauth/internal/figure"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -11,7 +12,7 @@ import (
 
 // drawApproximation draws one picture over time and one over k: errors above, accuracies below.
 func (o *options) drawApproximation(all []*outcome) error {
-	grey := black
+	grey := figure.Black
 	grey.R, grey.G, grey.B = 150, 150, 150
 	curve := func(n int, x func(int) float64, y []float64) (points plotter.XYs) {
 		for i := range n {
@@ -35,13 +36,15 @@ func (o *options) drawApproximation(all []*outcome) error {
 				last := len(out.t) - 1
 				offline, online = constant(n, offline[last]), constant(n, online[last])
 			}
-			e, err := linePanel(fmt.Sprintf("%s, %s", out.dataset, out.sparse), label, "error of the Laplacian", []line{{"", black, curve(n, x, errors)}})
+			e, err := figure.Lines(fmt.Sprintf("%s, %s", out.dataset, out.sparse), label, "error of the Laplacian", []figure.Line{{Colour: figure.Black, Points: curve(n, x, errors)}})
 			if err != nil {
 				return err
 			}
 			e.Y.Min = 0
-			a, err := linePanel("", label, "cumulative accuracy", []line{
-				{"offline", grey, curve(n, x, offline)}, {"online", blue, curve(n, x, online)}, {"online, quantized", black, curve(n, x, quantized)},
+			a, err := figure.Lines("", label, "cumulative accuracy", []figure.Line{
+				{Name: "offline", Colour: grey, Points: curve(n, x, offline)},
+				{Name: "online", Colour: figure.Blue, Points: curve(n, x, online)},
+				{Name: "online, quantized", Colour: figure.Black, Points: curve(n, x, quantized)},
 			})
 			if err != nil {
 				return err

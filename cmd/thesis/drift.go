@@ -9,6 +9,7 @@ import (
 
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/figure"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
@@ -63,8 +64,8 @@ func (o *options) drift(ctx context.Context) error {
 	if err := o.table("drift.csv", header, rows); err != nil {
 		return err
 	}
-	panel := func(title string, low, high float64, lines ...line) (*plot.Plot, error) {
-		p, err := linePanel(title, "half-life, observations", "share of faces", lines)
+	panel := func(title string, low, high float64, lines ...figure.Line) (*plot.Plot, error) {
+		p, err := figure.Lines(title, "half-life, observations", "share of faces", lines)
 		if err != nil {
 			return nil, err
 		}
@@ -73,11 +74,14 @@ func (o *options) drift(ctx context.Context) error {
 		p.Y.Min, p.Y.Max = low, high
 		return p, nil
 	}
-	gain, err := panel("gain: two people go to one place by turns", 0, .15, line{"taken for the other one", red, wrong})
+	gain, err := panel("gain: two people go to one place by turns", 0, .15,
+		figure.Line{Name: "taken for the other one", Colour: figure.Red, Points: wrong})
 	if err != nil {
 		return err
 	}
-	cost, err := panel("cost: vidtimit_rot, everybody comes back", .8, 1, line{"recall, first visit", blue, first}, line{"recall, second visit, in random order", green, second})
+	cost, err := panel("cost: vidtimit_rot, everybody comes back", .8, 1,
+		figure.Line{Name: "recall, first visit", Colour: figure.Blue, Points: first},
+		figure.Line{Name: "recall, second visit, in random order", Colour: figure.Green, Points: second})
 	if err != nil {
 		return err
 	}

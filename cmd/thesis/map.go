@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 
+	"github.com/faceauth/faceauth/internal/figure"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/palette"
@@ -87,7 +88,7 @@ func (o *options) drawCliff(cells []*cell) error {
 		name  string
 		value func(*cell) float64
 		to    color.RGBA
-	}{{"false accepts, worst choice of two strangers", worst, red}, {"recall", recall, green}} {
+	}{{"false accepts, worst choice of two strangers", worst, figure.Red}, {"recall", recall, figure.Green}} {
 		var plots []*plot.Plot
 		for _, bounded := range []bool{false, true} {
 			how := "edges as long as the kernel allows"

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/maruel/natural"
+	"github.com/spf13/cobra"
+)
+
+// A file with one of these endings is meant to be a recording: one that cannot be read is an error,
+// and not a note that somebody left beside the recordings.
+var videoExtensions = []string{".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv", ".flv", ".ts", ".3gp", ".mjpeg", ".mjpg"}
+
+func isVideo(path string) bool {
+	return slices.Contains(videoExtensions, strings.ToLower(filepath.Ext(path)))
+}
+
+// labelledRecordings says what a folder of recordings is, for the help of commands that take one.
+const labelledRecordings = "DIR holds one entry for each identity: a video, a folder of images, or a folder of several such\n" +
+	"recordings of one person, which are taken in natural order. Of several faces in a frame the largest counts."
+
+// recordings reads the faces of all identities in dir.
+func (o *options) recordings(c *cobra.Command, v *vision, dir string, opt pipeline.Options) (ids []evaluate.Identity, names []string, err error) {
+	paths, err := entries(dir)
+	if err != nil {
+		return nil, nil, fail(badSource, fmt.Errorf("%w; it should hold one folder of images or one video for each identity", err))
+	}
+	for _, path := range paths {
+		id, err := o.identity(c, v, path, opt)
+		if errors.Is(err, facedet.ErrNotVideo) && !isVideo(path) {
+			warn(c, path+" is neither a recording nor a folder of images, and is passed over")
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if slices.Contains(names, id.Name) {
+			return nil, nil, fail(badSource, fmt.Errorf("%s has two recordings of %q", dir, id.Name))
+		}
+		ids, names = append(ids, id), append(names, id.Name)
+	}
+	if len(ids) == 0 {
+		return nil, nil, fail(badSource, fmt.Errorf("%s holds neither folders of images nor videos", dir))
+	}
+	return ids, names, nil
+}
+
+// entries returns what is in a folder and not hidden, in natural order.
+func entries(dir string) ([]string, error) {
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", dir, err)
+	}
+	var paths []string
+	for _, e := range all {
+		if !strings.HasPrefix(e.Name(), ".") {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s is empty", dir)
+	}
+	slices.SortFunc(paths, natural.Compare)
+	return paths, nil
+}
+
+// sessions returns the recordings of the identity at path: the path itself, or what a folder without
+// images holds.
+func sessions(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, nil
+	}
+	inside, err := entries(path)
+	if err != nil {
+		return []string{path}, nil // its error says what should be there
+	}
+	var all []string
+	for _, p := range inside {
+		info, err := os.Stat(p)
+		if err != nil {
+			return nil, fmt.Errorf("opening %s: %w", p, err)
+		}
+		if info.IsDir() || isVideo(p) {
+			all = append(all, p)
+		}
+	}
+	if facedet.HasImages(path) || len(all) == 0 {
+		return []string{path}, nil
+	}
+	return all, nil
+}
+
+// identityName returns the name of the identity at path.
+func identityName(path string) string {
+	name := filepath.Base(path)
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		name = strings.TrimSuffix(name, filepath.Ext(name))
+	}
+	return name
+}
+
+// identity reads the faces of one person from all recordings at path.
+func (o *options) identity(c *cobra.Command, v *vision, path string, opt pipeline.Options) (evaluate.Identity, error) {
+	id := evaluate.Identity{Name: identityName(path)}
+	all, err := sessions(path)
+	if err != nil {
+		return id, fail(badSource, err)
+	}
+	for _, recording := range all {
+		part, err := o.session(c, v, id.Name, recording, opt)
+		if err != nil {
+			return id, err
+		}
+		id.Faces, id.Undetected = append(id.Faces, part.Faces...), id.Undetected+part.Undetected
+	}
+	return id, nil
+}
+
+// session reads the faces of one recording of a person.
+func (o *options) session(c *cobra.Command, v *vision, name, path string, opt pipeline.Options) (evaluate.Identity, error) {
+	src, err := o.source(c, path)
+	if err != nil {
+		return evaluate.Identity{}, err
+	}
+	defer src.Close()
+	bar := newProgress(src.Count().Declared, name)
+	defer bar.end()
+	opt.Gate = preprocess.LearnGate
+	frames := pipeline.New(src, v.detector, v.extractor, opt)
+	id, err := evaluate.Read(c.Context(), name, counted{frames, bar}, preprocess.EnrolGate.Passes)
+	if err != nil {
+		return id, o.streamError(c, err)
+	}
+	if n := src.Count(); n.Declared > n.Read || n.Damaged > 0 {
+		warn(c, fmt.Sprintf("%s declares %d frames and gave %d", path, n.Declared, n.Read))
+	}
+	return id, nil
+}
+
+// counted tells a progress bar of each frame.
+type counted struct {
+	evaluate.Stream
+	bar progress
+}
+
+func (s counted) Next(ctx context.Context) (face.Frame, error) {
+	f, err := s.Stream.Next(ctx)
+	if err == nil {
+		s.bar.step()
+	}
+	return f, err
+}

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"io"
+	"math"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/internal/figure"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+)
+
+// drawing is one figure.
+type drawing struct {
+	name, caption string
+	panel         func() (*plot.Plot, error)
+}
+
+func (d drawing) draw(png, svg io.Writer) error {
+	p, err := d.panel()
+	if err != nil {
+		return err
+	}
+	const width, height = 6 * vg.Inch, 4.2 * vg.Inch
+	if err := figure.PNG(png, width, height, [][]*plot.Plot{{p}}); err != nil {
+		return err
+	}
+	return figure.SVG(svg, width, height, [][]*plot.Plot{{p}})
+}
+
+// figures returns those that the outcome has.
+func figures(s evaluate.Summary) []drawing {
+	all := []drawing{
+		{"precision-recall", "Precision and recall at every threshold: further to the top right is better.", func() (*plot.Plot, error) { return precisionRecall(s) }},
+		{"recall-over-time", "Recall over the time since enrolment, counted in faces of the person.", func() (*plot.Plot, error) { return recallOverTime(s) }},
+	}
+	if len(s.Methods) > 0 && s.Methods[0].FMR.Faces > 0 {
+		all = append([]drawing{{
+			"det", "Detection error trade-off, on the scale of normal deviates: further to the bottom left is better. " +
+				"A rate below the edge of the drawing, 0 for one, is drawn at the edge.",
+			func() (*plot.Plot, error) { return det(s) },
+		}}, all...)
+	}
+	return all
+}
+
+// lines returns a curve for each method that has points.
+func lines(s evaluate.Summary, points func(evaluate.Result) plotter.XYs) (all []figure.Line) {
+	for i, m := range s.Methods {
+		if p := points(m); len(p) > 0 {
+			all = append(all, figure.Line{
+				Name: m.Name, Colour: figure.Colours[i%len(figure.Colours)], Points: p, Plain: len(p) > 25, Dashed: i%2 == 1,
+			})
+		}
+	}
+	return all
+}
+
+// det draws false non-matches over false matches.
+func det(s evaluate.Summary) (*plot.Plot, error) {
+	const widest = .5
+	// The edge is half of the least rate above 0 that there can be.
+	least := .05
+	for _, m := range s.Methods {
+		least = min(least, .5/float64(max(m.FMR.Faces, m.FNMR.Faces, 10)))
+	}
+	p, err := figure.Lines("", "false match rate", "false non-match rate", lines(s, func(m evaluate.Result) (xys plotter.XYs) {
+		for _, q := range m.Curve {
+			if q.FAR <= widest {
+				xys = append(xys, plotter.XY{X: float64(q.FAR), Y: 1 - float64(q.Recall)})
+			}
+		}
+		return xys
+	}))
+	if err != nil {
+		return nil, err
+	}
+	figure.Deviate(&p.X, least, widest)
+	figure.Deviate(&p.Y, least, 1-least)
+	return p, nil
+}
+
+// precisionRecall draws precision over recall.
+func precisionRecall(s evaluate.Summary) (*plot.Plot, error) {
+	p, err := figure.Lines("", "recall", "precision", lines(s, func(m evaluate.Result) (xys plotter.XYs) {
+		for _, q := range m.Curve {
+			if !math.IsNaN(float64(q.Precision)) {
+				xys = append(xys, plotter.XY{X: float64(q.Recall), Y: float64(q.Precision)})
+			}
+		}
+		return xys
+	}))
+	if err != nil {
+		return nil, err
+	}
+	unit(p)
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = false, true, vg.Points(6)
+	p.X.Min = 0
+	return p, nil
+}
+
+// recallOverTime draws recall over the faces since enrolment.
+func recallOverTime(s evaluate.Summary) (*plot.Plot, error) {
+	p, err := figure.Lines("", "faces since enrolment", "recall", lines(s, func(m evaluate.Result) (xys plotter.XYs) {
+		for _, q := range m.OverTime {
+			xys = append(xys, plotter.XY{X: float64(q.From+q.To) / 2, Y: float64(q.Recall)})
+		}
+		return xys
+	}))
+	if err != nil {
+		return nil, err
+	}
+	unit(p)
+	p.X.Min = 0
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = false, true, vg.Points(6)
+	return p, nil
+}
+
+// unit makes the upright axis one of shares, with room above 1 so that a line there can be seen.
+func unit(p *plot.Plot) { p.Y.Min, p.Y.Max = 0, 1.02 }

@@ -1,0 +1,104 @@
+// Package report draws the outcome of an evaluation: curves as PNG and SVG, and one page that compares
+// all methods and needs no network.
+//
+// [Write] does all of it.
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"math"
+	"path/filepath"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/internal/atomicfile"
+)
+
+// Setting is one line of the settings that a page lists.
+type Setting struct{ Name, Value string }
+
+// Meta is what a page says beside the figures.
+type Meta struct {
+	Source   string   // name of the folder of recordings
+	Protocol []string // sentences that say who was enrolled, and what was judged
+	Settings []Setting
+	Warnings []string
+}
+
+//go:embed page.html.tmpl
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"low":  func(r evaluate.Rate) string { return Figure(r, math.Floor) },
+	"high": func(r evaluate.Rate) string { return Figure(r, math.Ceil) },
+	"interval": func(i evaluate.Interval) string {
+		return Figure(evaluate.Rate(i.Low), math.Floor) + " to " + Figure(evaluate.Rate(i.High), math.Ceil)
+	},
+}).Parse(pageText))
+
+type page struct {
+	Meta
+	evaluate.Summary
+	Headline string
+	Figures  []shown
+}
+
+// shown is one picture on the page.
+type shown struct {
+	URL           template.URL
+	Name, Caption string
+}
+
+// Figure writes a rate with four places, rounded by that function, so that a figure need not look better than
+// it is; "-" where there was no trial.
+func Figure(r evaluate.Rate, round func(float64) float64) string {
+	if math.IsNaN(float64(r)) {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", round(float64(r)*1e4)/1e4)
+}
+
+// Write writes report.html and the curves into a folder that exists: det, precision-recall and
+// recall-over-time, each as .png and .svg. Without strangers there is no det. Each file is as it was or complete.
+func Write(dir string, s evaluate.Summary, m Meta) error {
+	p := page{Meta: m, Summary: s, Headline: headline(s)}
+	for _, f := range figures(s) {
+		var png, svg bytes.Buffer
+		if err := f.draw(&png, &svg); err != nil {
+			return fmt.Errorf("drawing %s: %w", f.name, err)
+		}
+		for ending, b := range map[string]*bytes.Buffer{".png": &png, ".svg": &svg} {
+			if err := atomicfile.Write(filepath.Join(dir, f.name+ending), b.Bytes()); err != nil {
+				return fmt.Errorf("writing report: %w", err)
+			}
+		}
+		p.Figures = append(p.Figures, shown{
+			URL:  template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(png.Bytes())),
+			Name: f.name, Caption: f.caption,
+		})
+	}
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, p); err != nil {
+		return fmt.Errorf("writing report: %w", err)
+	}
+	if err := atomicfile.Write(filepath.Join(dir, "report.html"), b.Bytes()); err != nil {
+		return fmt.Errorf("writing report: %w", err)
+	}
+	return nil
+}
+
+// headline says what came out for the first method.
+func headline(s evaluate.Summary) string {
+	if len(s.Methods) == 0 {
+		return "Nothing was measured."
+	}
+	m := s.Methods[0]
+	text := fmt.Sprintf("The %s recognised %.2f %% of the faces of enrolled people", m.Name, math.Floor(1e4*float64(m.Recall))/100)
+	if math.IsNaN(float64(m.FAR)) {
+		return text + "; there were no strangers."
+	}
+	return fmt.Sprintf("%s and accepted %.2f %% of the strangers'.", text, math.Ceil(1e4*float64(m.FAR))/100)
+}
