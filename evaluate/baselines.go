@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -114,15 +115,7 @@ func (m *knn) Judge(x []float32, _ bool) (string, float64, error) {
 	for i, f := range m.faces {
 		d[i], order[i] = m.space.Scale*math.Sqrt(graph.SquaredDistance(x, f)), i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case d[a] < d[b]:
-			return -1
-		case d[a] > d[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d[a], d[b]) })
 	order = order[:min(m.k, len(order))]
 	best, votes, least := "", 0, 0.
 	for _, i := range order {

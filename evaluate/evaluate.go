@@ -38,6 +38,8 @@ type Face struct {
 	Vector []float32
 	Usable bool // good enough to enrol from
 	Hold   bool // too poor to learn from
+	// Liveness is the probability in [0,1] that the face is live, or nil where it was not measured.
+	Liveness *float32
 }
 
 // Identity is one person and the faces of their recording in the order of time.
@@ -45,6 +47,22 @@ type Identity struct {
 	Name       string
 	Faces      []Face
 	Undetected int // frames without a usable face
+}
+
+// divide returns the positions of the faces that are labelled, the first usable ones, and of the others. The error
+// wraps [ErrTooFew].
+func (id Identity) divide(enroll int) (labelled, rest []int, err error) {
+	for i, f := range id.Faces {
+		if f.Usable && len(labelled) < enroll {
+			labelled = append(labelled, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	if len(labelled) < enroll {
+		err = fmt.Errorf("%w: %s has %d of %d that are to be enrolled", ErrTooFew, id.Name, len(labelled), enroll)
+	}
+	return labelled, rest, err
 }
 
 // Method is a recogniser under test. A fresh one is made for each run.

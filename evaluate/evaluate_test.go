@@ -302,8 +302,9 @@ func TestRunErrors(t *testing.T) {
 		{evaluate.Protocol{Enroll: 1, Stride: 0}, evaluate.ErrProtocol, "at least 1"},
 		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: 1}, evaluate.ErrProtocol, "a test of 1 of the faces"},
 		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: math.NaN()}, evaluate.ErrProtocol, "a test of NaN of the faces"},
-		{evaluate.Protocol{Enroll: 2, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew, "alice has 2 of 2"},
-		{evaluate.Protocol{Enroll: 1, Stride: 1}, evaluate.ErrTooFew, "bob has 1 of 1"},
+		{evaluate.Protocol{Enroll: 2, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew, "alice has 2, which are enrolled, and none to be judged"},
+		{evaluate.Protocol{Enroll: 3, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew, "alice has 2 of 3"},
+		{evaluate.Protocol{Enroll: 1, Stride: 1}, evaluate.ErrTooFew, "bob has 1, which are enrolled, and none to be judged"},
 	} {
 		if _, _, err := evaluate.Run(ids, c.p, []evaluate.Entry{s.entry(false)}); !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%+v: error %v", c.p, err)
@@ -335,7 +336,7 @@ func TestRunAll(t *testing.T) {
 	l := s.Methods[0]
 	// Eve is accepted as alice, and alice as eve: two strangers' faces of the 2+4+3 in three runs.
 	near(t, "FAR", l.FAR, (1./2+4./4+0)/3)
-	if s.Worst[0].FARWithout != "alice" || s.Worst[0].FAR != 1 {
+	if s.Worst[0].FARRun != "strangers alice" || s.Worst[0].FAR != 1 {
 		t.Errorf("worst %+v", s.Worst[0])
 	}
 	if s.Faces.Known != 5+3+4 || s.Faces.Strangers != 2+3+4 {

@@ -16,6 +16,8 @@ func Learner(space face.Space, s online.Settings) Entry {
 	}}
 }
 
+var _ Alarmer = (*learner)(nil)
+
 type learner struct{ l *online.Learner }
 
 func (m *learner) Enroll(x []float32, name string) error { return m.l.Label(x, name) }
@@ -29,3 +31,9 @@ func (m *learner) Judge(x []float32, hold bool) (string, float64, error) {
 }
 
 func (m *learner) Accepts(score float64) bool { return score >= m.l.Settings().Accept }
+
+// Alarmed implements [Alarmer] by the alarm for drift.
+func (m *learner) Alarmed(name string) (bool, error) {
+	d, err := m.l.Drift(name)
+	return d.Alarm, err
+}

@@ -129,19 +129,22 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 	for i, id := range ids {
 		counts.Undetected += id.Undetected
 		stranger := slices.Contains(p.Strangers, id.Name)
+		enroll := p.Enroll
+		if stranger {
+			enroll = 0
+		}
+		enrolled, rest, err := id.divide(enroll)
+		if err != nil {
+			return nil, nil, counts, err
+		}
+		for _, j := range enrolled {
+			labelled = append(labelled, streamed{Face: id.Faces[j], name: id.Name})
+		}
 		var queue []streamed
-		taken, n := 0, 0
-		for j, f := range id.Faces {
-			s := streamed{Face: f, name: id.Name, face: j, after: n, known: !stranger, test: true}
-			if !stranger && taken < p.Enroll && f.Usable {
-				labelled = append(labelled, s)
-				taken++
-				continue
-			}
+		for n, j := range rest {
 			if n%p.Stride == 0 {
-				queue = append(queue, s)
+				queue = append(queue, streamed{Face: id.Faces[j], name: id.Name, face: j, after: n, known: !stranger, test: true})
 			}
-			n++
 		}
 		if p.Apart > 0 {
 			n := len(queue) - int(p.Apart*float64(len(queue))+.5)
@@ -156,9 +159,8 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 			counts.Strangers += len(queue)
 			continue
 		}
-		if taken < p.Enroll || len(queue) == 0 {
-			return nil, nil, counts, fmt.Errorf("%w: %s has %d of %d that are to be enrolled, and %d to be judged",
-				ErrTooFew, id.Name, taken, p.Enroll, len(queue))
+		if len(queue) == 0 {
+			return nil, nil, counts, fmt.Errorf("%w: %s has %d, which are enrolled, and none to be judged", ErrTooFew, id.Name, len(id.Faces))
 		}
 		known++
 		counts.Known += len(queue)

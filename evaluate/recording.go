@@ -30,6 +30,6 @@ func Read(ctx context.Context, name string, s Stream, usable func(face.Quality) 
 			continue
 		}
 		x := f.Samples[0]
-		id.Faces = append(id.Faces, Face{Vector: x.Vector, Usable: usable(x.Quality), Hold: x.Reason != ""})
+		id.Faces = append(id.Faces, Face{Vector: x.Vector, Usable: usable(x.Quality), Hold: x.Reason != "", Liveness: x.Liveness})
 	}
 }

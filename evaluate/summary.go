@@ -3,6 +3,7 @@ package evaluate
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -16,11 +17,11 @@ type Summary struct {
 
 // Worst is the worst run of a method.
 type Worst struct {
-	Name          string `json:"name"`
-	Recall        Rate   `json:"recall"`
-	RecallWithout string `json:"recall_strangers"` // the strangers of that run
-	FAR           Rate   `json:"far"`
-	FARWithout    string `json:"far_strangers"`
+	Name      string `json:"name"`
+	Recall    Rate   `json:"recall"`
+	RecallRun string `json:"recall_run"` // "strangers a,b" or, where nobody else is enrolled, "user c"
+	FAR       Rate   `json:"far"`
+	FARRun    string `json:"far_run"`
 }
 
 // RunAll carries out p for each choice of strangers and returns the means of the rates over the
@@ -68,10 +69,10 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 			far001.add(r.RecallAtFAR001)
 			at.add(r.PrecisionAtRecall)
 			if r.Recall <= w.Recall {
-				w.Recall, w.RecallWithout = r.Recall, strings.Join(choices[i], ",")
+				w.Recall, w.RecallRun = r.Recall, runName(ids, choices[i])
 			}
 			if !(r.FAR <= w.FAR) {
-				w.FAR, w.FARWithout = r.FAR, strings.Join(choices[i], ",")
+				w.FAR, w.FARRun = r.FAR, runName(ids, choices[i])
 			}
 		}
 		pool.sumUp(pool.points())
@@ -81,6 +82,18 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 		s.Worst = append(s.Worst, w)
 	}
 	return s, nil
+}
+
+// runName says in which run these people were strangers.
+func runName(ids []Identity, strangers []string) string {
+	if len(strangers) == len(ids)-1 {
+		for _, id := range ids {
+			if !slices.Contains(strangers, id.Name) {
+				return "user " + id.Name
+			}
+		}
+	}
+	return "strangers " + strings.Join(strangers, ",")
 }
 
 // mean averages the rates that are numbers.

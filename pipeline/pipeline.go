@@ -82,7 +82,7 @@ func (p *Pipeline) sample(img *cv.Image, f facedet.Face, track int) (face.Sample
 		return s, err
 	}
 	s.Reason = p.o.Gate.Check(s.Quality)
-	s.Vector, err = p.extractor.Extract(img, f.Box, f.Landmarks)
+	s.Vector, err = preprocess.Extract(p.extractor, img, f.Box, f.Landmarks)
 	switch {
 	case errors.Is(err, preprocess.ErrLandmarks):
 		s.Vector, s.Reason = nil, face.NoVector

@@ -67,9 +67,9 @@ func SpaceOf(d models.Description) face.Space {
 // Space implements [Extractor].
 func (e *Embedding) Space() face.Space { return e.space }
 
-// Extract implements [Extractor]. The error wraps [ErrNoLandmarks] or [ErrLandmarks] where the face
+// Align implements [Extractor]. The error wraps [ErrNoLandmarks] or [ErrLandmarks] where the face
 // cannot be aligned.
-func (e *Embedding) Extract(img *cv.Image, _ image.Rectangle, landmarks []face.Point) ([]float32, error) {
+func (e *Embedding) Align(img *cv.Image, _ image.Rectangle, landmarks []face.Point) (*cv.Image, error) {
 	points, err := fivePoints(landmarks)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,11 @@ func (e *Embedding) Extract(img *cv.Image, _ image.Rectangle, landmarks []face.P
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLandmarks, err)
 	}
-	defer aligned.Close()
+	return aligned, nil
+}
+
+// Vector implements [Extractor].
+func (e *Embedding) Vector(aligned *cv.Image) ([]float32, error) {
 	x, err := forward(e.net, aligned, e.space.Dim)
 	if err != nil {
 		return nil, fmt.Errorf("embedding a face: %w", err)

@@ -27,9 +27,19 @@ func (Pixels) Space() face.Space {
 	return face.Space{ID: "pixels", Dim: side * side, Scale: 1. / side, Sigma: .025, Gamma: 1e-3, Reach: .107, ImpostorRadius: .118}
 }
 
-// Extract implements [Extractor]. It needs no landmarks.
-func (Pixels) Extract(img *cv.Image, box image.Rectangle, _ []face.Point) ([]float32, error) {
+// Align implements [Extractor]: the box in grey, 96x96. It needs no landmarks.
+func (Pixels) Align(img *cv.Image, box image.Rectangle, _ []face.Point) (*cv.Image, error) {
 	small, err := scaledFace(img, box)
+	if err != nil {
+		return nil, err
+	}
+	defer small.Close()
+	return small.BGR(), nil
+}
+
+// Vector implements [Extractor].
+func (Pixels) Vector(aligned *cv.Image) ([]float32, error) {
+	small, err := scaledFace(aligned, aligned.Bounds())
 	if err != nil {
 		return nil, err
 	}

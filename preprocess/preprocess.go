@@ -26,8 +26,41 @@ var ErrNoLandmarks = errors.New("no landmarks to align the face by; use the netw
 type Extractor interface {
 	// Space returns the feature space of the vectors.
 	Space() face.Space
-	// Extract returns the vector of the face in the box of img, whose landmarks are 68 points or nil.
-	Extract(img *cv.Image, box image.Rectangle, landmarks []face.Point) ([]float32, error)
+	// Align returns the part of img that the vector of the face in the box is made from, in the size and
+	// position in which faces are compared. Landmarks are 68 points or nil. The caller closes it.
+	Align(img *cv.Image, box image.Rectangle, landmarks []face.Point) (*cv.Image, error)
+	// Vector returns the vector of a picture that Align has made.
+	Vector(aligned *cv.Image) ([]float32, error)
 	// Close frees what the extractor holds.
 	Close() error
+}
+
+// Extract returns the vector of the face in the box of img, whose landmarks are 68 points or nil.
+func Extract(e Extractor, img *cv.Image, box image.Rectangle, landmarks []face.Point) ([]float32, error) {
+	aligned, err := e.Align(img, box, landmarks)
+	if err != nil {
+		return nil, err
+	}
+	defer aligned.Close()
+	return e.Vector(aligned)
+}
+
+// Blends returns the vectors of n pictures on the way from one aligned face to another: the i-th, from 1 on,
+// holds a share of i/n of the other, which the last one is. It is how a recogniser that learns is led from one
+// person to another (Biggio et al. 2012; Lovisotto et al. 2020).
+func Blends(e Extractor, from, to *cv.Image, n int) ([][]float32, error) {
+	var all [][]float32
+	for i := 1; i <= n; i++ {
+		mixed, err := from.Blend(to, float64(i)/float64(n))
+		if err != nil {
+			return nil, err
+		}
+		x, err := e.Vector(mixed)
+		mixed.Close()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
 }

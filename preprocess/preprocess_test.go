@@ -75,7 +75,7 @@ func TestEmbeddingAligned(t *testing.T) {
 	img := noise(t, size)
 	defer img.Close()
 	points := landmarks(image.Rect(50, 50, 190, 190))
-	x, err := e.Extract(img, image.Rect(50, 50, 190, 190), points)
+	x, err := preprocess.Extract(e, img, image.Rect(50, 50, 190, 190), points)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestEmbeddingAligned(t *testing.T) {
 			px, py := float64(p.X), float64(p.Y)
 			there[i] = face.Point{X: float32(m.a[0]*px + m.a[1]*py + m.a[2]), Y: float32(m.a[3]*px + m.a[4]*py + m.a[5])}
 		}
-		y, err := e.Extract(moved, image.Rect(0, 0, 420, 420), there)
+		y, err := preprocess.Extract(e, moved, image.Rect(0, 0, 420, 420), there)
 		moved.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -112,6 +112,56 @@ func TestEmbeddingAligned(t *testing.T) {
 		// Interpolating twice costs up to .2 here; without the alignment it is above .8.
 		if d := math.Sqrt(sum); d > .35 {
 			t.Errorf("%s: distance %.3f from the same face", m.name, d)
+		}
+	}
+}
+
+// The blends of two faces begin near the one and end at the other, and each is nearer to the other than the
+// one before.
+func TestBlends(t *testing.T) {
+	a, b := noise(t, image.Pt(112, 112)), noise(t, image.Pt(112, 112))
+	defer a.Close()
+	defer b.Close()
+	turned, err := b.Warp(cv.Affine{0, -1, 111, 1, 0, 0}, image.Pt(112, 112))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turned.Close()
+	for _, e := range []preprocess.Extractor{preprocess.NewPixels(), embedding(t)} {
+		end, err := e.Vector(turned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := preprocess.Blends(e, a, turned, 4)
+		if err != nil || len(all) != 4 {
+			t.Fatalf("%s: %d blends, %v", e.Space().ID, len(all), err)
+		}
+		last := math.Inf(1)
+		for i, x := range all {
+			if err := e.Space().Check(x); err != nil {
+				t.Fatal(err)
+			}
+			var d float64
+			for q := range x {
+				d += float64(x[q]-end[q]) * float64(x[q]-end[q])
+			}
+			if d >= last {
+				t.Errorf("%s: blend %d is further from the end than the one before", e.Space().ID, i+1)
+			}
+			last = d
+		}
+		if last != 0 {
+			t.Errorf("%s: the last blend is %g away from the end", e.Space().ID, last)
+		}
+	}
+	small := noise(t, image.Pt(96, 96))
+	defer small.Close()
+	if _, err := preprocess.Blends(preprocess.NewPixels(), a, small, 2); err == nil {
+		t.Error("blends of pictures of two sizes")
+	}
+	for _, share := range []float64{-.1, 1.1, math.NaN()} {
+		if _, err := a.Blend(turned, share); err == nil {
+			t.Errorf("a share of %g", share)
 		}
 	}
 }
@@ -137,7 +187,7 @@ func TestEmbeddingErrors(t *testing.T) {
 		{"not a number", nan, preprocess.ErrLandmarks},
 		{"infinite", far, preprocess.ErrLandmarks},
 	} {
-		if _, err := e.Extract(img, box, c.landmarks); !errors.Is(err, c.err) {
+		if _, err := preprocess.Extract(e, img, box, c.landmarks); !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v, want %v", c.name, err, c.err)
 		}
 	}

@@ -30,13 +30,17 @@ func isVideo(path string) bool {
 const labelledRecordings = "DIR holds one entry for each identity: a video, a folder of images, or a folder of several such\n" +
 	"recordings of one person, which are taken in natural order. Of several faces in a frame the largest counts."
 
-// recordings reads the faces of all identities in dir.
-func (o *options) recordings(c *cobra.Command, v *vision, dir string, opt pipeline.Options) (ids []evaluate.Identity, names []string, err error) {
+// recordings reads the faces of all identities in dir. How says how each is read; nil for with nothing special.
+func (o *options) recordings(c *cobra.Command, v *vision, dir string, how func(name string) pipeline.Options) (ids []evaluate.Identity, names []string, err error) {
 	paths, err := entries(dir)
 	if err != nil {
 		return nil, nil, fail(badSource, fmt.Errorf("%w; it should hold one folder of images or one video for each identity", err))
 	}
 	for _, path := range paths {
+		var opt pipeline.Options
+		if how != nil {
+			opt = how(identityName(path))
+		}
 		id, err := o.identity(c, v, path, opt)
 		if errors.Is(err, facedet.ErrNotVideo) && !isVideo(path) {
 			warn(c, path+" is neither a recording nor a folder of images, and is passed over")
@@ -118,8 +122,14 @@ func (o *options) identity(c *cobra.Command, v *vision, path string, opt pipelin
 	if err != nil {
 		return id, fail(badSource, err)
 	}
-	for _, recording := range all {
-		part, err := o.session(c, v, id.Name, recording, opt)
+	return o.join(c, v, id.Name, all, opt)
+}
+
+// join reads the faces of one person from recordings, one after the other.
+func (o *options) join(c *cobra.Command, v *vision, name string, paths []string, opt pipeline.Options) (evaluate.Identity, error) {
+	id := evaluate.Identity{Name: name}
+	for _, path := range paths {
+		part, err := o.session(c, v, name, path, opt)
 		if err != nil {
 			return id, err
 		}

@@ -9,6 +9,19 @@ import (
 	"gocv.io/x/gocv"
 )
 
+// Blend returns the sum of (1 - share) of the picture and share of another, which must be of the same size.
+func (m *Image) Blend(other *Image, share float64) (*Image, error) {
+	if m.Size() != other.Size() {
+		return nil, fmt.Errorf("blending pictures of %v and %v pixels", m.Size(), other.Size())
+	}
+	if !(share >= 0 && share <= 1) {
+		return nil, fmt.Errorf("blending with a share of %g, which is not from 0 to 1", share)
+	}
+	dst := gocv.NewMat()
+	gocv.AddWeighted(m.mat, 1-share, other.mat, share, 0, &dst)
+	return &Image{dst}, nil
+}
+
 // Smooth returns the picture convolved with the 3x3 Gaussian kernel, [1 2 1]/4 in each direction.
 func (g *Gray) Smooth() *Gray {
 	dst := gocv.NewMat()

@@ -32,7 +32,7 @@ func TestPixelsGolden(t *testing.T) {
 		image.Rect(60, 60, 100, 110), // grows
 		image.Rect(0, 0, 96, 96),
 	} {
-		got, err := preprocess.NewPixels().Extract(img, box, nil)
+		got, err := preprocess.Extract(preprocess.NewPixels(), img, box, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

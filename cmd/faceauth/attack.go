@@ -1,0 +1,263 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/spf13/cobra"
+)
+
+// attackKinds are the values of --attack.
+var attackKinds = []string{"bridge", "drift", "replay"}
+
+// fakePrefix begins the names of recordings in which a picture or a video of the person is held before the camera.
+const fakePrefix = "fake"
+
+// assault is what the flags of an attack say.
+type assault struct {
+	kinds    []string
+	steps    int
+	liveness float64
+}
+
+func (a *assault) flags(c *cobra.Command) {
+	c.Flags().StringSliceVar(&a.kinds, "attack", nil, "attack the learner instead: bridge, blends of the user's face and the attacker's; drift, the attacker's faces, nearest first; replay, recordings whose names begin with "+fakePrefix)
+	c.Flags().IntVar(&a.steps, "attack-steps", 20, "blends of a bridge")
+	c.Flags().Float64Var(&a.liveness, "liveness", .5, "in a replay, the least liveness with which a face is let through")
+}
+
+func (a *assault) check() error {
+	for _, k := range a.kinds {
+		if !slices.Contains(attackKinds, k) {
+			return fmt.Errorf("unknown attack %q; use %s", k, strings.Join(attackKinds, ", "))
+		}
+	}
+	switch {
+	case a.steps < 1 || a.steps > 10000:
+		return errors.New("--attack-steps must be from 1 to 10000")
+	case !(a.liveness > 0 && a.liveness <= 1):
+		return errors.New("--liveness must be above 0 and at most 1")
+	}
+	return nil
+}
+
+// attacked is the outcome of one kind of attack for one method and one set of guards.
+type attacked struct {
+	Attack string `json:"attack"`
+	evaluate.Outcome
+}
+
+func (o *options) attack(c *cobra.Command, dir string, e evaluation, a assault) error {
+	v, space, settings, err := o.prepare(c)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if e.methods, err = attackable(e.methods, c.Flags().Changed("methods")); err != nil {
+		return fail(badUsage, err)
+	}
+	bare, err := online.New(space, unguarded(settings))
+	if err != nil {
+		return fail(badUsage, err)
+	}
+	var rows []attacked
+	for _, kind := range a.kinds {
+		attacks, err := o.attacks(c, v, dir, e, a, kind)
+		if err != nil {
+			return err
+		}
+		for _, method := range e.methods {
+			for _, guards := range []struct {
+				name     string
+				settings online.Settings
+				liveness float64
+			}{{"off", bare.Settings(), 0}, {"as set", settings, 0}, {"as set, and liveness", settings, a.liveness}} {
+				if kind != "replay" && guards.liveness > 0 {
+					continue // nobody's liveness is in question where the camera is not
+				}
+				entries, err := evaluate.Entries([]string{method}, space, guards.settings)
+				if err != nil {
+					return fail(badUsage, err)
+				}
+				bar := newProgress(len(attacks), kind+", guards "+guards.name)
+				out, err := evaluate.Withstand(c.Context(), attacks, evaluate.Guarded{
+					Entry: entries[len(entries)-1], Guards: guards.name, Liveness: float32(guards.liveness),
+				}, bar.step)
+				bar.end()
+				if err != nil {
+					return err
+				}
+				rows = append(rows, attacked{kind, out})
+			}
+		}
+	}
+	if o.json {
+		return json.NewEncoder(c.OutOrStdout()).Encode(struct {
+			Source   string          `json:"source"`
+			Features string          `json:"features"`
+			Settings online.Settings `json:"settings"`
+			Enroll   int             `json:"enroll"`
+			Steps    int             `json:"steps"`
+			Liveness float64         `json:"liveness"`
+			Attacks  []attacked      `json:"attacks"`
+		}{filepath.Base(filepath.Clean(dir)), space.ID, settings, e.Enroll, a.steps, a.liveness, rows})
+	}
+	return printAttacks(c.OutOrStdout(), e, a, rows)
+}
+
+// attackable returns those methods that learn, and can be led astray.
+func attackable(methods []string, given bool) ([]string, error) {
+	if !given {
+		return []string{"learner"}, nil
+	}
+	for _, m := range methods {
+		if m != "learner" && m != "selftrain" {
+			return nil, fmt.Errorf("%s does not learn from what it accepts; attack learner, selftrain", m)
+		}
+	}
+	return methods, nil
+}
+
+// unguarded returns the settings without any bound on what is accepted and learned but that of the kernel.
+func unguarded(s online.Settings) online.Settings {
+	s.Reach = 1e6 // longer than any edge can be, as 0 stands for the default
+	s.Accept, s.Learn, s.MaxHops, s.LearnCap = 0, 0, 0, 0
+	return s
+}
+
+// attacks returns the attacks of a kind on the people of dir.
+func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation, a assault, kind string) ([]evaluate.Attack, error) {
+	switch kind {
+	case "replay":
+		return o.replays(c, v, dir, e)
+	case "drift":
+		ids, _, err := o.recordings(c, v, dir, nil)
+		if err != nil {
+			return nil, err
+		}
+		all, err := evaluate.SlowDrifts(ids, e.Enroll)
+		return all, evalError(err)
+	}
+	// What an attacker can have of a person: aligned pictures of the faces that they are enrolled with.
+	portraits := make(map[string][]*cv.Image)
+	defer func() {
+		for _, pictures := range portraits {
+			for _, img := range pictures {
+				img.Close()
+			}
+		}
+	}()
+	ids, names, err := o.recordings(c, v, dir, func(name string) pipeline.Options {
+		return pipeline.Options{Show: func(img *cv.Image, f face.Frame) error {
+			if len(f.Samples) == 0 || f.Samples[0].Vector == nil || !preprocess.EnrolGate.Passes(f.Samples[0].Quality) || len(portraits[name]) == e.Enroll {
+				return nil
+			}
+			aligned, err := v.extractor.Align(img, f.Samples[0].Box, f.Samples[0].Landmarks)
+			if err == nil {
+				portraits[name] = append(portraits[name], aligned)
+			}
+			return err
+		}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	bar := newProgress(len(names)*(len(names)-1), "blending")
+	defer bar.end()
+	all, err := evaluate.Bridges(ids, e.Enroll, func(user string, i int, attacker string, j int) ([][]float32, error) {
+		if err := c.Context().Err(); err != nil {
+			return nil, err
+		}
+		bar.step()
+		return preprocess.Blends(v.extractor, portraits[user][i], portraits[attacker][j], a.steps)
+	})
+	return all, evalError(err)
+}
+
+// replays returns the attacks with recordings in which a person's picture or video is held before the camera.
+func (o *options) replays(c *cobra.Command, v *vision, dir string, e evaluation) (all []evaluate.Attack, err error) {
+	if _, missing := models.Default(models.Liveness).Path(o.models); missing != nil {
+		return nil, fail(badModel, missing)
+	}
+	liveness, err := preprocess.NewLiveness(models.Default(models.Liveness), o.models)
+	if err != nil {
+		return nil, fail(badModel, err)
+	}
+	defer liveness.Close()
+	paths, err := entries(dir)
+	if err != nil {
+		return nil, fail(badSource, err)
+	}
+	for _, path := range paths {
+		recordings, err := sessions(path)
+		if err != nil {
+			return nil, fail(badSource, err)
+		}
+		isFake := func(path string) bool { return strings.HasPrefix(filepath.Base(path), fakePrefix) }
+		if !slices.ContainsFunc(recordings, isFake) {
+			continue
+		}
+		real := slices.DeleteFunc(slices.Clone(recordings), isFake)
+		fake := slices.DeleteFunc(recordings, func(p string) bool { return !isFake(p) })
+		opt := pipeline.Options{Liveness: liveness}
+		user, err := o.join(c, v, identityName(path), real, opt)
+		if err != nil {
+			return nil, err
+		}
+		attacker, err := o.join(c, v, user.Name+", replayed", fake, opt)
+		if err != nil {
+			return nil, err
+		}
+		a, err := evaluate.Replay(user, e.Enroll, attacker.Faces)
+		if err != nil {
+			return nil, evalError(err)
+		}
+		all = append(all, a)
+	}
+	if len(all) == 0 {
+		return nil, fail(badSource, fmt.Errorf("%s has no folder with a recording whose name begins with %q beside others; a replay needs both", dir, fakePrefix))
+	}
+	return all, nil
+}
+
+func printAttacks(w io.Writer, e evaluation, a assault, rows []attacked) error {
+	fmt.Fprintf(w, "each user is enrolled with %s, and then seen in their own recording; then the attack begins\n", count(e.Enroll, "face"))
+	if slices.Contains(a.kinds, "bridge") {
+		fmt.Fprintf(w, "bridge: %s from the user's picture to the attacker's\n", count(a.steps, "blend"))
+	}
+	if slices.Contains(a.kinds, "replay") {
+		fmt.Fprintf(w, "replay: liveness lets faces through from %g on\n", a.liveness)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t)
+	fmt.Fprintln(t, "attack\tmethod\tguards\tattackers accepted\t95 % interval *\tsteps before that: least\tmedian\talarm before that\tattackers' faces accepted\tuser's own\t")
+	for _, r := range rows {
+		least, median, faces := "-", "-", "-"
+		if r.Fallen > 0 {
+			least, median = fmt.Sprint(r.Least), fmt.Sprint(r.Median)
+		}
+		if r.Presented > 0 {
+			faces = fmt.Sprintf("%d of %d", r.Accepted, r.Presented)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\t%d\t%s\t%s\t\n", r.Attack, r.Method, r.Guards, r.Fallen, r.Attacks,
+			span(r.Interval), least, median, r.Alarmed, faces, low(r.Honest))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "* if attacks were independent trials, which those on one user are not")
+	return nil
+}

@@ -1,0 +1,275 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/faceauth/faceauth/graph"
+)
+
+// Attack is an attempt of one person to be accepted as another, the only one enrolled, by showing faces to
+// a method that learns.
+type Attack struct {
+	User, Attacker string
+	Labelled       [][]float32 // of the user
+	Honest         []Face      // of the user, seen before the attack
+	Steps          []Face      // what the attacker shows, in that order
+	// Probes are the attacker's own faces: the attack has succeeded when one is accepted. Without them the
+	// steps themselves are such faces.
+	Probes [][]float32
+}
+
+// SlowDrifts returns an attack of each of the people on each other one with the attacker's own faces, those
+// nearest to a labelled face of the user first. The error wraps [ErrTooFew].
+func SlowDrifts(ids []Identity, enroll int) ([]Attack, error) {
+	return pairs(ids, enroll, func(a *Attack, _, attacker Identity) error {
+		distance := make([]float64, len(attacker.Faces))
+		order := make([]int, len(attacker.Faces))
+		for i, f := range attacker.Faces {
+			order[i], distance[i] = i, math.Inf(1)
+			for _, l := range a.Labelled {
+				distance[i] = min(distance[i], graph.SquaredDistance(f.Vector, l))
+			}
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(distance[a], distance[b]) })
+		for _, i := range order {
+			a.Steps = append(a.Steps, attacker.Faces[i])
+		}
+		return nil
+	})
+}
+
+// Bridges returns an attack of each of the people on each other one over blends from the user's face to the
+// attacker's. Blends is asked for the vectors of those between the i-th labelled face of the user and the j-th
+// of the faces with which the attacker would be enrolled, which are the two that are nearest to each other. Those
+// faces of the attacker are the probes. The error wraps [ErrTooFew], or is that of blends.
+func Bridges(ids []Identity, enroll int, blends func(user string, i int, attacker string, j int) ([][]float32, error)) ([]Attack, error) {
+	return pairs(ids, enroll, func(a *Attack, user, attacker Identity) error {
+		own, _, err := attacker.divide(enroll)
+		if err != nil {
+			return err
+		}
+		best := math.Inf(1)
+		from, to := 0, 0
+		for j, face := range own {
+			x := attacker.Faces[face].Vector
+			a.Probes = append(a.Probes, x)
+			for i, l := range a.Labelled {
+				if d := graph.SquaredDistance(x, l); d < best {
+					from, to, best = i, j, d
+				}
+			}
+		}
+		vectors, err := blends(user.Name, from, attacker.Name, to)
+		for _, x := range vectors {
+			a.Steps = append(a.Steps, Face{Vector: x})
+		}
+		return err
+	})
+}
+
+// Replay returns the attack on a user with faces of pictures or videos of that user.
+func Replay(user Identity, enroll int, fakes []Face) (Attack, error) {
+	a, err := begin(user, "a replay of "+user.Name, enroll)
+	a.Steps = fakes
+	return a, err
+}
+
+// pairs returns an attack for each ordered pair of people, after plan has filled in its steps.
+func pairs(ids []Identity, enroll int, plan func(a *Attack, user, attacker Identity) error) (all []Attack, err error) {
+	for _, user := range ids {
+		for _, attacker := range ids {
+			if user.Name == attacker.Name {
+				continue
+			}
+			a, err := begin(user, attacker.Name, enroll)
+			if err != nil {
+				return nil, err
+			}
+			if err := plan(&a, user, attacker); err != nil {
+				return nil, err
+			}
+			all = append(all, a)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: it takes two people to attack one", ErrTooFew)
+	}
+	return all, nil
+}
+
+// begin returns the attack on a user without its steps.
+func begin(user Identity, attacker string, enroll int) (Attack, error) {
+	a := Attack{User: user.Name, Attacker: attacker}
+	labelled, rest, err := user.divide(enroll)
+	for _, i := range labelled {
+		a.Labelled = append(a.Labelled, user.Faces[i].Vector)
+	}
+	for _, i := range rest {
+		a.Honest = append(a.Honest, user.Faces[i])
+	}
+	return a, err
+}
+
+// Guarded is a method under attack.
+type Guarded struct {
+	Entry
+	Guards   string  // in words, what keeps the attacker out
+	Liveness float32 // a face whose liveness is below it is refused, and not learned; 0 for no such rule
+}
+
+// Alarmer is a method that says when it looks as if somebody were being replaced.
+type Alarmer interface {
+	Alarmed(name string) (bool, error)
+}
+
+// Outcome is how a method withstood attacks of one kind.
+type Outcome struct {
+	Method string `json:"method"`
+	Guards string `json:"guards"`
+	// Attacks counts them, Fallen those in which the attacker was accepted, Alarmed those in which the
+	// method raised an alarm before that, and FalseAlarms those in which it did before the attack.
+	Attacks     int      `json:"attacks"`
+	Fallen      int      `json:"fallen"`
+	Alarmed     int      `json:"alarmed"`
+	FalseAlarms int      `json:"false_alarms"`
+	Interval    Interval `json:"interval"` // of the share of attacks that succeed, 95 %, were they independent
+	// Least and Median are the steps shown before the attacker was accepted, in the attacks that succeeded.
+	Least  int  `json:"least_steps"`
+	Median int  `json:"median_steps"`
+	Honest Rate `json:"honest_recall"` // of the user's own faces before the attack
+	// Presented and Accepted count the attackers' steps where each is a face of their own.
+	Presented int `json:"presented"`
+	Accepted  int `json:"accepted"`
+}
+
+// Withstand carries out attacks on a method and sums up. Progress, if it is not nil, is called after each.
+func Withstand(ctx context.Context, attacks []Attack, g Guarded, progress func()) (Outcome, error) {
+	o := Outcome{Method: g.Name, Guards: g.Guards, Attacks: len(attacks)}
+	var needed []int
+	right, honest := 0, 0
+	for _, a := range attacks {
+		if err := ctx.Err(); err != nil {
+			return o, err
+		}
+		r, err := a.run(g)
+		if err != nil {
+			return o, fmt.Errorf("method %s, %s attacked as %s: %w", g.Name, a.User, a.Attacker, err)
+		}
+		right, honest = right+r.right, honest+len(a.Honest)
+		o.Presented, o.Accepted = o.Presented+r.presented, o.Accepted+r.accepted
+		if r.fallen {
+			o.Fallen++
+			needed = append(needed, r.needed)
+		}
+		if r.alarmed {
+			o.Alarmed++
+		}
+		if r.falseAlarm {
+			o.FalseAlarms++
+		}
+		if progress != nil {
+			progress()
+		}
+	}
+	o.Honest, o.Interval = rate(right, honest), ClopperPearson(o.Fallen, o.Attacks)
+	if len(needed) > 0 {
+		slices.Sort(needed)
+		o.Least, o.Median = needed[0], needed[len(needed)/2]
+	}
+	return o, nil
+}
+
+// trace is the course of one attack.
+type trace struct {
+	right               int  // of the user's own faces accepted
+	falseAlarm          bool // raised before the attack
+	fallen, alarmed     bool // the attacker was accepted; an alarm came before that
+	needed              int  // steps before the attacker was accepted
+	presented, accepted int  // steps that are the attacker's own faces
+}
+
+func (a Attack) run(g Guarded) (t trace, err error) {
+	m, err := g.New()
+	if err != nil {
+		return t, err
+	}
+	for _, x := range a.Labelled {
+		if err := m.Enroll(x, a.User); err != nil {
+			return t, err
+		}
+	}
+	accepts := func(x []float32, hold bool) (bool, error) {
+		claim, score, err := m.Judge(x, hold)
+		return err == nil && claim == a.User && m.Accepts(score), err
+	}
+	shows := func(f Face) (bool, error) {
+		if g.Liveness > 0 && (f.Liveness == nil || *f.Liveness < g.Liveness) {
+			return false, nil
+		}
+		return accepts(f.Vector, f.Hold)
+	}
+	alarmed := func() (bool, error) {
+		if w, ok := m.(Alarmer); ok {
+			return w.Alarmed(a.User)
+		}
+		return false, nil
+	}
+	for _, f := range a.Honest {
+		ok, err := shows(f)
+		if err != nil {
+			return t, err
+		}
+		if ok {
+			t.right++
+		}
+	}
+	if t.falseAlarm, err = alarmed(); err != nil {
+		return t, err
+	}
+	succeed := func(ok bool, steps int) {
+		if ok && !t.fallen {
+			t.fallen, t.needed = true, steps
+		}
+	}
+	probe := func(steps int) error {
+		for _, x := range a.Probes {
+			if t.fallen {
+				return nil
+			}
+			ok, err := accepts(x, true)
+			if err != nil {
+				return err
+			}
+			succeed(ok, steps)
+		}
+		return nil
+	}
+	if err := probe(0); err != nil {
+		return t, err
+	}
+	for i, f := range a.Steps {
+		ok, err := shows(f)
+		if err != nil {
+			return t, err
+		}
+		if len(a.Probes) == 0 {
+			t.presented++
+			if ok {
+				t.accepted++
+			}
+			succeed(ok, i)
+		} else if err := probe(i + 1); err != nil {
+			return t, err
+		}
+		if !t.fallen && !t.alarmed && !t.falseAlarm {
+			if t.alarmed, err = alarmed(); err != nil {
+				return t, err
+			}
+		}
+	}
+	return t, nil
+}
