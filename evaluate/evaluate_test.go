@@ -133,6 +133,18 @@ func TestCounts(t *testing.T) {
 			t.Errorf("point %d of the curve %+v, want %+v", i, g, w)
 		}
 	}
+	for _, c := range []struct{ far, threshold, recall float64 }{
+		{0, .75, 2. / 6}, // between bob's .8 and eve's .7
+		{.4, .75, 2. / 6},
+		{.5, 0, 3. / 6}, // every claim
+	} {
+		if threshold, at := r.ThresholdAt(c.far); math.Abs(threshold-c.threshold) > 1e-12 || float64(at.Recall) != c.recall {
+			t.Errorf("threshold at %g: %g with %+v, want %g with recall %g", c.far, threshold, at, c.threshold, c.recall)
+		}
+	}
+	if r.Pairs != (evaluate.Pairs{Total: 1, Accepted: 1}) {
+		t.Errorf("pairs %+v", r.Pairs)
+	}
 	// The second is given the best threshold at the FAR of the first, .5.
 	near(t, "recall in hindsight", results[1].Recall, 3./6)
 	near(t, "precision in hindsight", results[1].Precision, 3./4)
@@ -142,6 +154,21 @@ func near(t *testing.T, what string, got evaluate.Rate, want float64) {
 	t.Helper()
 	if math.Abs(float64(got)-want) > 1e-12 {
 		t.Errorf("%s is %g, want %g", what, got, want)
+	}
+}
+
+// Where a stranger has the best score, a FAR of 0 accepts nobody.
+func TestThresholdAboveAll(t *testing.T) {
+	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1)}, {Name: "eve", Faces: at(20)}}
+	s := new(script)
+	s.say(1, "alice", .7)
+	s.say(20, "alice", .9)
+	_, results, err := evaluate.Run(ids, evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Stride: 1, Order: evaluate.Sequential}, []evaluate.Entry{s.entry(false)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if threshold, at := results[0].ThresholdAt(.5); threshold <= .9 || at.Recall != 0 {
+		t.Errorf("threshold %g, %+v", threshold, at)
 	}
 }
 
@@ -279,6 +306,9 @@ func TestErrorRateOverRuns(t *testing.T) {
 	// Strangers: bob's 10 and 11 in the first run, eve's 20 and 21 in both; 11 and 20 were accepted.
 	if e := m.FMR; e.Faces != 4 || e.Errors != 2 || e.People != 2 || e.PeopleWrong != 2 {
 		t.Errorf("FMR %+v", e)
+	}
+	if m.Pairs != (evaluate.Pairs{Total: 3, Accepted: 3}) { // bob and eve against alice, eve against both
+		t.Errorf("pairs %+v", m.Pairs)
 	}
 	if e := m.FNMR; e.Faces != 2 || e.Errors != 1 || e.People != 2 || e.PeopleWrong != 1 {
 		t.Errorf("FNMR %+v", e)

@@ -12,6 +12,14 @@ type Interval struct{ Low, High float64 }
 // MarshalJSON writes the interval as a pair.
 func (i Interval) MarshalJSON() ([]byte, error) { return json.Marshal([2]float64{i.Low, i.High}) }
 
+// UnmarshalJSON reads a pair.
+func (i *Interval) UnmarshalJSON(b []byte) error {
+	var pair [2]float64
+	err := json.Unmarshal(b, &pair)
+	i.Low, i.High = pair[0], pair[1]
+	return err
+}
+
 // ClopperPearson returns the exact 95 % interval of a rate of which n independent trials out of a total
 // were positive (Clopper and Pearson 1934). Frames of one person are not independent; people are. It
 // panics unless 0 <= n <= total; without trials the interval is all of [0,1].
@@ -45,6 +53,21 @@ type ErrorRate struct {
 	PeopleInterval Interval `json:"people_interval"`
 }
 
+// Plus returns the rate over the faces and people of both, who must be others.
+func (e ErrorRate) Plus(f ErrorRate) ErrorRate {
+	return ErrorRate{
+		Errors: e.Errors + f.Errors, Faces: e.Faces + f.Faces,
+		PeopleWrong: e.PeopleWrong + f.PeopleWrong, People: e.People + f.People,
+	}.complete()
+}
+
+// complete fills in what follows from the counts.
+func (e ErrorRate) complete() ErrorRate {
+	e.Rate = rate(e.Errors, e.Faces)
+	e.Interval, e.PeopleInterval = ClopperPearson(e.Errors, e.Faces), ClopperPearson(e.PeopleWrong, e.People)
+	return e
+}
+
 // errorRate counts the trials that are of a kind, and those of them that went wrong.
 func errorRate(trials []trial, kind func(trial) (counts, wrong bool)) ErrorRate {
 	type id struct {
@@ -70,7 +93,5 @@ func errorRate(trials []trial, kind func(trial) (counts, wrong bool)) ErrorRate 
 			e.PeopleWrong++
 		}
 	}
-	e.Rate = rate(e.Errors, e.Faces)
-	e.Interval, e.PeopleInterval = ClopperPearson(e.Errors, e.Faces), ClopperPearson(e.PeopleWrong, e.People)
-	return e
+	return e.complete()
 }

@@ -48,6 +48,12 @@ type Point struct {
 	FAR       Rate    `json:"far"`
 }
 
+// Pairs counts the strangers who met what a run had enrolled, and those of them who were accepted at least once.
+type Pairs struct {
+	Total    int `json:"total"`
+	Accepted int `json:"accepted"`
+}
+
 // Result is how one method did.
 type Result struct {
 	Name           string  `json:"name"`
@@ -62,9 +68,11 @@ type Result struct {
 	PrecisionAtRecall Rate      `json:"precision_at_recall"`
 	FMR               ErrorRate `json:"fmr"`
 	FNMR              ErrorRate `json:"fnmr"`
-	Curve             []Point   `json:"curve"`
-	Confusion         Confusion `json:"confusion"`
-	OverTime          []Period  `json:"over_time"`
+	// Pairs counts strangers once for each run: where one user is enrolled in each, these are pairs of people.
+	Pairs     Pairs     `json:"pairs"`
+	Curve     []Point   `json:"curve"`
+	Confusion Confusion `json:"confusion"`
+	OverTime  []Period  `json:"over_time"`
 
 	trials  []trial
 	steps   int // faces judged, with those that are not counted
@@ -107,6 +115,9 @@ func (r *Result) conclude(hindsight bool, first Result) {
 func (r *Result) sumUp(all []Point) {
 	r.RecallAtFAR0, r.RecallAtFAR001 = best(all, 0), best(all, .001)
 	r.FMR = errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, t.accepted })
+	if r.steps > 0 && r.Pairs.Total == 0 { // of one run; those of several are added up
+		r.Pairs = Pairs{r.FMR.People, r.FMR.PeopleWrong}
+	}
 	r.FNMR = errorRate(r.trials, func(t trial) (counts, wrong bool) { return t.known, !t.accepted || !t.correct() })
 	r.Confusion = confusion(r.trials)
 	r.OverTime = overTime(r.trials)
@@ -168,6 +179,29 @@ func (r *Result) points() []Point {
 		}
 	}
 	return points
+}
+
+// ThresholdAt returns the least threshold at which the share of strangers' faces that are accepted does not
+// exceed far, and the operating point there: 0 where every claim may be accepted, and else the middle between
+// the last score that is accepted and the next one. Without a point that strict nothing is accepted: the point
+// has a recall of 0.
+func (r Result) ThresholdAt(far float64) (threshold float64, at Point) {
+	points := r.points()
+	last := -1
+	for i, p := range points {
+		if !(float64(p.FAR) > far) {
+			last = i
+		}
+	}
+	switch {
+	case last < 0 && len(points) > 0:
+		return math.Nextafter(points[0].Threshold, math.Inf(1)), Point{Threshold: points[0].Threshold}
+	case last+1 < len(points):
+		return (points[last].Threshold + points[last+1].Threshold) / 2, points[last]
+	case last < 0:
+		return 0, Point{}
+	}
+	return 0, points[last]
 }
 
 // best returns the largest recall of the points with at most that FAR. Without strangers every point

@@ -8,7 +8,6 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/demo"
-	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
@@ -44,9 +43,9 @@ func newDemo() *cobra.Command {
 			if !o.json {
 				fmt.Fprintf(w, "made %s of the stills in %s\n", script.Recording, stills)
 			}
-			g, err := gallery.New(v.extractor.Space(), o.settings(c, online.Settings{}))
+			g, err := o.newGallery(c, v.extractor.Space())
 			if err != nil {
-				return fail(badUsage, err)
+				return err
 			}
 			for _, e := range script.Enrolment {
 				h, err := o.usable(c, v, e.Path, 4)

@@ -76,11 +76,11 @@ func (o *options) enroll(c *cobra.Command, source, name string, frames int, how 
 	}
 	defer v.Close()
 	if g == nil {
-		if g, err = gallery.New(v.extractor.Space(), o.settings(c, online.Settings{})); err != nil {
-			return fail(badUsage, err)
+		if g, err = o.newGallery(c, v.extractor.Space()); err != nil {
+			return err
 		}
-	} else if err := g.Learner().Configure(o.settings(c, g.Learner().Settings())); err != nil {
-		return fail(badUsage, err)
+	} else if err := o.configure(c, g); err != nil {
+		return err
 	}
 	found, err := o.usable(c, v, source, frames)
 	if err != nil {
@@ -183,5 +183,13 @@ func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	switch {
+	case noun == "person":
+		noun = "people"
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	default:
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }

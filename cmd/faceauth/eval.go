@@ -153,7 +153,11 @@ func (o *options) prepare(c *cobra.Command) (v *vision, space face.Space, s onli
 		return nil, space, s, err
 	}
 	space = v.extractor.Space()
-	probe, err := online.New(space, o.settings(c, online.Settings{}))
+	if s, err = o.settings(c, space, online.Settings{}); err != nil {
+		v.Close()
+		return nil, space, s, err
+	}
+	probe, err := online.New(space, s)
 	if err != nil {
 		v.Close()
 		return nil, space, s, fail(badUsage, err)

@@ -91,7 +91,7 @@ func newRoot() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail(badUsage, err) })
-	root.AddCommand(newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newModels(), newDemo(), newDoctor())
+	root.AddCommand(newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newModels(), newDemo(), newDoctor())
 	usage(root)
 	return root
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/calibrate"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
@@ -22,7 +23,7 @@ type options struct {
 	features, detector           string
 	models                       string
 	detectorModel, embeddingFile string
-	gallery                      string
+	gallery, settingsFile        string
 	timeout                      time.Duration
 	json                         bool
 
@@ -48,6 +49,7 @@ func (o *options) visionFlags(c *cobra.Command) {
 // learnerFlags adds the settings of the learner.
 func (o *options) learnerFlags(c *cobra.Command) {
 	f := c.Flags()
+	f.StringVar(&o.settingsFile, "settings", "", "file of settings that tune has written; the flags below go before it (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config, where there is one)")
 	o.k.n = 300
 	f.Var(&o.k, "k", "centroids kept; memory and time a face are fixed by it")
 	f.Var(&o.sigma, "sigma", "kernel width (default: the feature space's)")
@@ -64,8 +66,13 @@ func (o *options) galleryFlag(c *cobra.Command) {
 	c.Flags().StringVar(&o.gallery, "gallery", "", "file of the people (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
 }
 
-// settings returns s with the settings that were given on the command line.
-func (o *options) settings(c *cobra.Command, s online.Settings) online.Settings {
+// settings returns s with those of the settings file, where there is one, and over them those that were given on
+// the command line.
+func (o *options) settings(c *cobra.Command, space face.Space, s online.Settings) (online.Settings, error) {
+	s, err := o.tuned(c, space, s)
+	if err != nil {
+		return s, fail(badUsage, err)
+	}
 	given := c.Flags().Changed
 	if given("k") {
 		s.K = o.k.n
@@ -94,7 +101,36 @@ func (o *options) settings(c *cobra.Command, s online.Settings) online.Settings 
 	if given("learn-from") {
 		s.Learn = o.learnFrom
 	}
-	return s
+	return s, nil
+}
+
+// tuned returns s with the settings of the settings file. One that lies where it is looked for unasked may be for
+// another feature space: it is then left alone, and a warning says so.
+func (o *options) tuned(c *cobra.Command, space face.Space, s online.Settings) (online.Settings, error) {
+	path, asked := o.settingsFile, o.settingsFile != ""
+	if !asked {
+		var err error
+		if path, err = calibrate.DefaultPath(); err != nil {
+			return s, nil // without a home nothing can lie there
+		}
+	}
+	f, err := calibrate.Read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !asked:
+		return s, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return s, fmt.Errorf("%w; faceauth tune makes one", err)
+	case err != nil:
+		return s, fmt.Errorf("%w; make a new one with faceauth tune, or remove it", err)
+	}
+	if err := f.Check(space); err != nil {
+		if asked {
+			return s, fmt.Errorf("%s: %w", path, err)
+		}
+		warn(c, fmt.Sprintf("%s: %v; they are not used", path, err))
+		return s, nil
+	}
+	return f.Outcome.Choice.Apply(s), nil
 }
 
 func (o *options) galleryPath() (string, error) {
@@ -214,10 +250,26 @@ func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, 
 	if err != nil {
 		return nil, fail(badGallery, err)
 	}
-	if err := g.Learner().Configure(o.settings(c, g.Learner().Settings())); err != nil {
-		return nil, fail(badUsage, err)
+	return g, o.configure(c, g)
+}
+
+// newGallery returns an empty gallery with the settings of the file and of the command line.
+func (o *options) newGallery(c *cobra.Command, space face.Space) (*gallery.Gallery, error) {
+	s, err := o.settings(c, space, online.Settings{})
+	if err != nil {
+		return nil, err
 	}
-	return g, nil
+	g, err := gallery.New(space, s)
+	return g, fail(badUsage, err)
+}
+
+// configure gives the learner of a gallery the settings of the file and of the command line.
+func (o *options) configure(c *cobra.Command, g *gallery.Gallery) error {
+	s, err := o.settings(c, g.Space(), g.Learner().Settings())
+	if err != nil {
+		return err
+	}
+	return fail(badUsage, g.Learner().Configure(s))
 }
 
 // recogniser opens the gallery, which lies at path, and what finds faces for it. Keep and freeze are the

@@ -1,0 +1,281 @@
+// Package calibrate chooses a learner's settings on labelled recordings, says how far the choice can be relied
+// on, and keeps it in a file.
+//
+// [Run] chooses; a [File] is what other programs read.
+//
+// # Method
+//
+// Identity-wise cross-validation: the people are divided into folds. For each fold, settings are chosen on the
+// other people and measured on those of the fold, whom the choice has never seen; each person in turn is the one
+// enrolled user, and the others are impostors. The settings that are kept are then chosen on everybody.
+//
+// A choice is the setting with the largest recall at a false match rate of at most the target, with the least
+// accept threshold that gives that rate. Where recordings do not tell settings apart, to one face in a thousand,
+// the one nearest to the feature space's own is taken.
+//
+// # Caveats
+//
+// Faces of one person are not independent trials. What the data show of the false match rate is counted in pairs
+// of a user and an impostor, and by the rule of three: of n pairs without a false match the rate is below 3/n
+// with 95 % confidence (Hanley and Lippman-Hand 1983). Pairs share people, so that is the most that can be said.
+package calibrate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Errors of [Run]. Those of [evaluate.Run] pass through.
+var (
+	ErrTarget  = errors.New("unusable target")
+	ErrTooFew  = errors.New("too few people")
+	ErrNoValue = errors.New("a grid without a value")
+	ErrMissed  = errors.New("no setting reaches the target")
+)
+
+// Grid lists the values that are tried, all with all.
+type Grid struct{ Sigma, Gamma, Learn []float64 }
+
+// Around returns the grid around the space's own settings: five kernel widths, three regularisers and three
+// thresholds for learning.
+func Around(space face.Space) Grid {
+	var g Grid
+	for _, f := range []float64{.7, .85, 1, 1.2, 1.5} {
+		g.Sigma = append(g.Sigma, f*space.Sigma)
+	}
+	for _, f := range []float64{.1, 1, 10} {
+		g.Gamma = append(g.Gamma, f*space.Gamma)
+	}
+	g.Learn = []float64{0, .5, .9}
+	return g
+}
+
+// Options of a calibration.
+type Options struct {
+	FMR      float64 // target: the largest share of impostors' faces that may be accepted, in (0,1)
+	Folds    int     // at the most; there are two people or more in each
+	Grid     Grid
+	Base     online.Settings   // all that is not chosen
+	Protocol evaluate.Protocol // but for Strangers
+	Progress func(done, of int)
+}
+
+// Choice is a set of settings and how it did on the people that it was chosen on.
+type Choice struct {
+	Sigma  float64       `json:"sigma"`
+	Gamma  float64       `json:"gamma"`
+	Accept float64       `json:"accept"`
+	Learn  float64       `json:"learn"`
+	Recall evaluate.Rate `json:"recall"`
+	FMR    evaluate.Rate `json:"fmr"`
+}
+
+// Apply returns s with the choice's settings.
+func (c Choice) Apply(s online.Settings) online.Settings {
+	s.Sigma, s.Gamma, s.Accept, s.Learn = c.Sigma, c.Gamma, c.Accept, c.Learn
+	s.Epsilon = 0 // follows gamma
+	return s
+}
+
+// Fold is a part of the people, and what was chosen without them.
+type Fold struct {
+	HeldOut []string `json:"held_out"`
+	Choice  Choice   `json:"choice"`
+}
+
+// Outcome of a calibration.
+type Outcome struct {
+	Choice Choice             `json:"choice"` // on everybody
+	People int                `json:"people"`
+	Folds  []Fold             `json:"folds"`
+	FMR    evaluate.ErrorRate `json:"fmr"` // of the held-out people
+	FNMR   evaluate.ErrorRate `json:"fnmr"`
+	// Pairs are those of a user and an impostor who were both held out.
+	Pairs  evaluate.Pairs `json:"pairs"`
+	Target float64        `json:"target"`
+	// Shown is the false match rate, by pairs, that there is not with 95 % confidence: 3/n by the rule of three
+	// where no pair matched.
+	Shown float64 `json:"shown"`
+}
+
+// Supported reports whether the recordings show that the target is met.
+func (o Outcome) Supported() bool { return o.Shown <= o.Target }
+
+// PairsNeeded returns how many pairs without a false match show a false match rate.
+func PairsNeeded(fmr float64) int { return int(math.Ceil(3 / fmr)) }
+
+// PeopleNeeded returns of how many people in so many folds there are that many pairs.
+func PeopleNeeded(pairs, folds int) int {
+	// n people in f folds of n/f are n(n/f - 1) pairs, and a little more where n/f is no whole number.
+	f := float64(folds)
+	return int(math.Ceil(f/2 + math.Sqrt(f*f/4+f*float64(pairs))))
+}
+
+// shown returns the upper end of the one-sided 95 % interval of the share of pairs that match falsely.
+func shown(p evaluate.Pairs) float64 {
+	switch {
+	case p.Accepted == p.Total:
+		return 1
+	case p.Accepted == 0:
+		return min(1, 3/float64(p.Total))
+	}
+	return distuv.Beta{Alpha: float64(p.Accepted + 1), Beta: float64(p.Total - p.Accepted)}.Quantile(.95)
+}
+
+// Run calibrates a learner for a space on the faces of labelled people.
+//
+// The error wraps [ErrTarget], [ErrTooFew] for fewer than four people, [ErrNoValue], [ErrMissed] where every
+// setting accepts too many impostors or nobody at all, [online.ErrSettings] for a value that no learner can
+// have, or is that of [evaluate.Run].
+func Run(ctx context.Context, ids []evaluate.Identity, space face.Space, o Options) (Outcome, error) {
+	out := Outcome{People: len(ids), Target: o.FMR}
+	switch {
+	case !(o.FMR > 0 && o.FMR < 1):
+		return out, fmt.Errorf("%w: a false match rate of %g; give one between 0 and 1", ErrTarget, o.FMR)
+	case len(ids) < 4:
+		return out, fmt.Errorf("%w: there are %d, and it takes four: two to choose on, and two to measure", ErrTooFew, len(ids))
+	case len(o.Grid.Sigma) == 0 || len(o.Grid.Gamma) == 0 || len(o.Grid.Learn) == 0:
+		return out, ErrNoValue
+	}
+	folds := max(2, min(o.Folds, len(ids)/2))
+	// The last part, without a fold to hold out, is everybody.
+	parts := make([][]evaluate.Identity, folds+1)
+	held := make([][]evaluate.Identity, folds)
+	for i, id := range ids {
+		for f := range parts {
+			if f == i%folds {
+				held[f] = append(held[f], id)
+			} else {
+				parts[f] = append(parts[f], id)
+			}
+		}
+	}
+	cells, err := search(ctx, parts, space, o)
+	if err != nil {
+		return out, err
+	}
+	for f := range parts {
+		best, err := choose(cells[f], space)
+		if err != nil {
+			return out, err
+		}
+		if f == folds {
+			out.Choice = best
+			break
+		}
+		m, err := measure(ctx, held[f], space, best.Apply(o.Base), o.Protocol)
+		if err != nil {
+			return out, err
+		}
+		fold := Fold{Choice: best}
+		for _, id := range held[f] {
+			fold.HeldOut = append(fold.HeldOut, id.Name)
+		}
+		out.Folds = append(out.Folds, fold)
+		out.FMR, out.FNMR = out.FMR.Plus(m.FMR), out.FNMR.Plus(m.FNMR)
+		out.Pairs.Total += m.Pairs.Total
+		out.Pairs.Accepted += m.Pairs.Accepted
+	}
+	out.Shown = shown(out.Pairs)
+	return out, nil
+}
+
+// search measures every setting of the grid on every part of the people.
+func search(ctx context.Context, parts [][]evaluate.Identity, space face.Space, o Options) ([][]Choice, error) {
+	type job struct {
+		part, cell int
+		choice     Choice
+	}
+	var jobs []job
+	cells := make([][]Choice, len(parts))
+	for p := range parts {
+		n := 0
+		for _, sigma := range o.Grid.Sigma {
+			for _, gamma := range o.Grid.Gamma {
+				for _, learn := range o.Grid.Learn {
+					jobs = append(jobs, job{p, n, Choice{Sigma: sigma, Gamma: gamma, Learn: learn}})
+					n++
+				}
+			}
+		}
+		cells[p] = make([]Choice, n)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	work := make(chan job)
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for j := range work {
+				c := j.choice
+				r, err := measure(ctx, parts[j.part], space, c.Apply(o.Base), o.Protocol)
+				if err != nil {
+					cancel(err)
+					continue
+				}
+				threshold, at := r.ThresholdAt(o.FMR)
+				c.Accept, c.Recall, c.FMR = threshold, at.Recall, at.FAR
+				cells[j.part][j.cell] = c
+				mu.Lock()
+				done++
+				if o.Progress != nil {
+					o.Progress(done, len(jobs))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, j := range jobs {
+		if ctx.Err() != nil {
+			break
+		}
+		work <- j
+	}
+	close(work)
+	wait.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return cells, nil
+}
+
+// measure enrols each of the people in turn against all others, at any confidence that the settings accept.
+func measure(ctx context.Context, ids []evaluate.Identity, space face.Space, s online.Settings, p evaluate.Protocol) (evaluate.Result, error) {
+	var names []string
+	for _, id := range ids {
+		names = append(names, id.Name)
+	}
+	sum, err := evaluate.RunAll(ctx, ids, p, evaluate.OneUser(names, names), []evaluate.Entry{evaluate.Learner(space, s)}, nil)
+	if err != nil {
+		return evaluate.Result{}, err
+	}
+	return sum.Methods[0], nil
+}
+
+// choose returns the best of the settings.
+func choose(cells []Choice, space face.Space) (Choice, error) {
+	best := slices.MaxFunc(cells, func(a, b Choice) int { return cmp.Compare(a.Recall, b.Recall) })
+	if !(best.Recall > 0) {
+		return best, ErrMissed
+	}
+	// far is how far a setting is from the space's own.
+	far := func(c Choice) float64 {
+		return math.Abs(math.Log(c.Sigma/space.Sigma)) + math.Abs(math.Log(c.Gamma/space.Gamma))/math.Ln10 + c.Learn
+	}
+	const alike = .001
+	near := slices.DeleteFunc(slices.Clone(cells), func(c Choice) bool { return c.Recall < best.Recall-alike })
+	return slices.MinFunc(near, func(a, b Choice) int { return cmp.Compare(far(a), far(b)) }), nil
+}

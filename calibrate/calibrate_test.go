@@ -1,0 +1,225 @@
+package calibrate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/calibrate"
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+)
+
+var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3}
+
+// people returns n people on a circle of that radius, who each wander over a stretch of it of that length.
+func people(n int, radius, stretch float64) (ids []evaluate.Identity) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		id := evaluate.Identity{Name: fmt.Sprintf("p%02d", i)}
+		for f := range 60 {
+			angle := 2*math.Pi*float64(i)/float64(n) + stretch/radius*float64(f)/60
+			id.Faces = append(id.Faces, evaluate.Face{Usable: true, Vector: []float32{
+				float32(radius*math.Cos(angle) + .01*r.NormFloat64()), float32(radius*math.Sin(angle) + .01*r.NormFloat64()),
+			}})
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func options(fmr float64) calibrate.Options {
+	return calibrate.Options{
+		FMR: fmr, Folds: 3, Grid: calibrate.Around(plane), Base: online.Settings{K: 40},
+		Protocol: evaluate.Protocol{Enroll: 2, Order: evaluate.Sequential, Stride: 1},
+	}
+}
+
+func TestRun(t *testing.T) {
+	ids := people(9, 8, 3)
+	last, of := 0, 0
+	o := options(.01)
+	o.Progress = func(done, all int) { last, of = done, all }
+	out, err := calibrate.Run(context.Background(), ids, plane, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 5 * 3 * 3 * 4; last != want || of != want { // the grid, on three folds and on everybody
+		t.Errorf("progress ended at %d of %d, want %d", last, of, want)
+	}
+	// Neighbours are 2.5 apart at the least: the space's own settings follow everybody and let nobody in.
+	if out.Choice.Sigma != .2 || out.Choice.Gamma != 1e-3 || out.Choice.Learn != 0 || out.Choice.Accept != 0 || out.Choice.Recall != 1 {
+		t.Errorf("choice %+v", out.Choice)
+	}
+	if out.FMR.Errors != 0 || out.FMR.Faces != 9*60 || out.FNMR.Errors != 0 || out.FNMR.Faces != 9*58 || out.FNMR.People != 9 {
+		t.Errorf("held out: FMR %+v, FNMR %+v", out.FMR, out.FNMR)
+	}
+	// Three folds of three people, six pairs each.
+	if out.Pairs != (evaluate.Pairs{Total: 18}) || out.Shown != 3./18 || out.Supported() {
+		t.Errorf("pairs %+v show %g", out.Pairs, out.Shown)
+	}
+	held := make(map[string]int)
+	for _, f := range out.Folds {
+		for _, name := range f.HeldOut {
+			held[name]++
+		}
+	}
+	if len(out.Folds) != 3 || len(held) != 9 {
+		t.Errorf("folds %+v", out.Folds)
+	}
+}
+
+// Where people come too near for the widest kernel, a setting is chosen that keeps them apart; and where a target
+// leaves room, one that does not.
+func TestRunChooses(t *testing.T) {
+	ids := people(8, 1.5, .2) // neighbours are 1 apart, and edges reach .86 at the space's own settings
+	o := options(.01)
+	o.Grid = calibrate.Grid{Sigma: []float64{.1, .4}, Gamma: []float64{1e-3}, Learn: []float64{0}}
+	out, err := calibrate.Run(context.Background(), ids, plane, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Choice.Sigma != .1 || out.FMR.Errors != 0 || out.Choice.Recall != 1 {
+		t.Errorf("choice %+v, FMR %+v", out.Choice, out.FMR)
+	}
+	o.Grid.Sigma = []float64{2}
+	if out, err := calibrate.Run(context.Background(), ids, plane, o); err == nil && !(out.Choice.Accept > 0 && float64(out.Choice.FMR) <= o.FMR) {
+		t.Errorf("with a kernel that joins everybody: %+v", out.Choice)
+	} else if err != nil && !errors.Is(err, calibrate.ErrMissed) {
+		t.Error(err)
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	ids := people(4, 8, 1)
+	for name, c := range map[string]struct {
+		change func(*calibrate.Options)
+		ids    []evaluate.Identity
+		err    error
+	}{
+		"a target of 0":               {func(o *calibrate.Options) { o.FMR = 0 }, ids, calibrate.ErrTarget},
+		"a target of 1":               {func(o *calibrate.Options) { o.FMR = 1 }, ids, calibrate.ErrTarget},
+		"no target":                   {func(o *calibrate.Options) { o.FMR = math.NaN() }, ids, calibrate.ErrTarget},
+		"three people":                {func(*calibrate.Options) {}, ids[:3], calibrate.ErrTooFew},
+		"no sigma":                    {func(o *calibrate.Options) { o.Grid.Sigma = nil }, ids, calibrate.ErrNoValue},
+		"a negative sigma":            {func(o *calibrate.Options) { o.Grid.Sigma = []float64{-1} }, ids, online.ErrSettings},
+		"edges too short for anybody": {func(o *calibrate.Options) { o.Grid.Sigma = []float64{1e-9} }, ids, calibrate.ErrMissed},
+		"too many to enrol": {func(o *calibrate.Options) { o.Protocol.Enroll = 99 }, ids,
+			evaluate.ErrTooFew},
+	} {
+		o := options(.01)
+		c.change(&o)
+		if _, err := calibrate.Run(context.Background(), c.ids, plane, o); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, want %v", name, err, c.err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := calibrate.Run(ctx, ids, plane, options(.01)); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// By the rule of three 3,000 pairs show a rate of 1e-3.
+func TestPairsNeeded(t *testing.T) {
+	if n := calibrate.PairsNeeded(1e-3); n != 3000 {
+		t.Errorf("%d pairs", n)
+	}
+	for _, folds := range []int{2, 3, 5} {
+		for _, pairs := range []int{18, 300, 3000} {
+			n := calibrate.PeopleNeeded(pairs, folds)
+			if have := pairsOf(n, folds); have < pairs {
+				t.Errorf("%d people in %d folds are %d pairs, and %d are needed", n, folds, have, pairs)
+			}
+			if have := pairsOf(n-2, folds); have >= pairs {
+				t.Errorf("%d people in %d folds are %d pairs already, and %d are needed", n-2, folds, have, pairs)
+			}
+		}
+	}
+}
+
+// pairsOf counts the pairs of people within folds.
+func pairsOf(n, folds int) (pairs int) {
+	for f := range folds {
+		m := (n - f + folds - 1) / folds
+		pairs += m * (m - 1)
+	}
+	return pairs
+}
+
+func TestFile(t *testing.T) {
+	out, err := calibrate.Run(context.Background(), people(4, 8, 1), plane, options(.01))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "new", "settings.json")
+	f := calibrate.NewFile(plane, out)
+	if err := f.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := calibrate.Read(path)
+	if err != nil || !reflect.DeepEqual(got, f) {
+		t.Errorf("read %+v, want %+v; %v", got, f, err)
+	}
+	s := got.Outcome.Choice.Apply(online.Settings{K: 7, Epsilon: .3, Sigma: 9})
+	if s.K != 7 || s.Sigma != out.Choice.Sigma || s.Epsilon != 0 {
+		t.Errorf("settings %+v", s)
+	}
+	if err := got.Check(plane); err != nil {
+		t.Error(err)
+	}
+	if err := got.Check(face.Space{ID: "other"}); !errors.Is(err, calibrate.ErrSpace) {
+		t.Errorf("another space: %v", err)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	dir := t.TempDir()
+	good := `{"version":1,"space":"plane","calibration":{"choice":{"sigma":0.2,"gamma":0.001,"accept":0,"learn":0}}}`
+	path := filepath.Join(dir, "settings.json")
+	write := func(s string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(good)
+	if _, err := calibrate.Read(path); err != nil {
+		t.Errorf("a good one: %v", err)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", "end of JSON input"},
+		{good[:40], "end of JSON input"},
+		{"null", "version 0"},
+		{strings.Replace(good, `"version":1`, `"version":2`, 1), "it has version 2, and this program reads 1"},
+		{strings.Replace(good, `"plane"`, `""`, 1), "names no feature space"},
+		{strings.Replace(good, `0.2`, `-1`, 1), "both must be positive"},
+		{strings.Replace(good, `0.2`, `1e999`, 1), "cannot unmarshal"},
+		{strings.Replace(good, `"accept":0`, `"accept":1.5`, 1), "both must lie between 0 and 1"},
+		{strings.Replace(good, `"learn":0`, `"learn":-1`, 1), "both must lie between 0 and 1"},
+		{good + strings.Repeat(" ", 1<<20), "longer than"},
+		{good + "x", "after top-level value"},
+	} {
+		write(c.text)
+		if _, err := calibrate.Read(path); !errors.Is(err, calibrate.ErrNotSettings) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.60s: %v, want %q", c.text, err, c.want)
+		}
+	}
+	if _, err := calibrate.Read(dir); !errors.Is(err, calibrate.ErrNotSettings) {
+		t.Errorf("a folder: %v", err)
+	}
+	if _, err := calibrate.Read(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if err := (calibrate.File{}).Write(filepath.Join(path, "below-a-file")); err == nil {
+		t.Error("written below a file")
+	}
+}
