@@ -41,4 +41,4 @@ bench: models
 	go test -run '^$$' -bench . -benchmem ./online ./pipeline
 
 clean:
-	rm -rf bin faceauth-demo faceauth-report
+	rm -rf bin faceauth-demo faceauth-eval faceauth-report

@@ -4,6 +4,6 @@
 // The packages in the order in which a face passes through them: facedet takes frames and finds
 // faces, preprocess makes vectors of them, pipeline ties both together, online judges and learns,
 // quantized keeps its graph small, and graph holds the mathematics. Package gallery keeps the people
-// in a file, replay reports on a recording, and evaluate measures it all. The program is in
-// cmd/faceauth.
+// in a file, replay reports on a recording, evaluate measures it all, and calibrate chooses settings by
+// that. The program is in cmd/faceauth.
 package faceauth

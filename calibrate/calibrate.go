@@ -79,6 +79,8 @@ type Choice struct {
 	Learn  float64       `json:"learn"`
 	Recall evaluate.Rate `json:"recall"`
 	FMR    evaluate.Rate `json:"fmr"`
+	// Alike counts the settings of the grid that reach the target with as large a recall, to one face in a thousand.
+	Alike int `json:"alike"`
 }
 
 // Apply returns s with the choice's settings.
@@ -277,5 +279,7 @@ func choose(cells []Choice, space face.Space) (Choice, error) {
 	}
 	const alike = .001
 	near := slices.DeleteFunc(slices.Clone(cells), func(c Choice) bool { return c.Recall < best.Recall-alike })
-	return slices.MinFunc(near, func(a, b Choice) int { return cmp.Compare(far(a), far(b)) }), nil
+	best = slices.MinFunc(near, func(a, b Choice) int { return cmp.Compare(far(a), far(b)) })
+	best.Alike = len(near)
+	return best, nil
 }

@@ -113,6 +113,9 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 	c := r.Choice
 	fmt.Fprintf(w, "chosen on all %d: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g (there: recall %s, FMR %s)\n",
 		people, c.Sigma, c.Gamma, c.Accept, c.Learn, low(c.Recall), high(c.FMR))
+	if c.Alike > 1 {
+		fmt.Fprintf(w, "  %d settings do as well, to one face in a thousand; this one is nearest to the feature space's own\n", c.Alike)
+	}
 	for _, f := range r.Folds {
 		if f.Choice.Sigma != c.Sigma || f.Choice.Gamma != c.Gamma || f.Choice.Learn != c.Learn {
 			fmt.Fprintf(w, "  without %s: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g\n", count(len(f.HeldOut), "person"), f.Choice.Sigma, f.Choice.Gamma, f.Choice.Accept, f.Choice.Learn)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
-	"sync"
 
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/online"
@@ -27,7 +25,6 @@ type cell struct {
 	sigma, gamma float64
 	recall, far  float64
 	worst        float64 // FAR of the worst choice of strangers
-	err          error
 }
 
 func newCliff(o *options) *cobra.Command {
@@ -57,35 +54,22 @@ func (o *options) cliff(ctx context.Context, stride int) error {
 			}
 		}
 	}
-	work := make(chan *cell)
-	var wait sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wait.Go(func() {
-			for c := range work {
-				s := online.Settings{Sigma: c.sigma, Gamma: c.gamma}
-				if !c.bounded {
-					s.Reach = unbounded
-				}
-				sum, err := evaluate.RunAll(ctx, ids, evaluate.Protocol{Enroll: 4, Order: evaluate.Sequential, Stride: stride},
-					evaluate.Choices(names, 2), []evaluate.Entry{evaluate.Learner(space, s)}, nil)
-				if err != nil {
-					c.err = err
-					continue
-				}
-				c.recall, c.far, c.worst = float64(sum.Methods[0].Recall), float64(sum.Methods[0].FAR), float64(sum.Worst[0].FAR)
-				fmt.Fprintf(os.Stderr, "bounded %t, sigma %g, gamma %g: recall %.4f, FAR %.4f, worst %.4f\n", c.bounded, c.sigma, c.gamma, c.recall, c.far, c.worst)
-			}
-		})
-	}
-	for _, c := range cells {
-		work <- c
-	}
-	close(work)
-	wait.Wait()
-	for _, c := range cells {
-		if c.err != nil {
-			return c.err
+	err = each(cells, func(c *cell) error {
+		s := online.Settings{Sigma: c.sigma, Gamma: c.gamma}
+		if !c.bounded {
+			s.Reach = unbounded
 		}
+		sum, err := evaluate.RunAll(ctx, ids, evaluate.Protocol{Enroll: 4, Order: evaluate.Sequential, Stride: stride},
+			evaluate.Choices(names, 2), []evaluate.Entry{evaluate.Learner(space, s)}, nil)
+		if err != nil {
+			return err
+		}
+		c.recall, c.far, c.worst = float64(sum.Methods[0].Recall), float64(sum.Methods[0].FAR), float64(sum.Worst[0].FAR)
+		fmt.Fprintf(os.Stderr, "bounded %t, sigma %g, gamma %g: recall %.4f, FAR %.4f, worst %.4f\n", c.bounded, c.sigma, c.gamma, c.recall, c.far, c.worst)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	header := []string{"longest_edge", "sigma", "gamma", "recall", "far_mean", "far_worst"}
 	if err := o.table("cliff.csv", header, rowsOfCliff(cells)); err != nil {

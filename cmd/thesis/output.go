@@ -32,6 +32,9 @@ func (o *options) table(name string, header []string, rows [][]string) error {
 
 // picture writes a PNG file below --out with panels in rows, each of that size.
 func (o *options) picture(name string, width, height vg.Length, panels [][]*plot.Plot) error {
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
 	f, err := os.Create(filepath.Join(o.out, name))
 	if err != nil {
 		return err

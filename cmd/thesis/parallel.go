@@ -7,9 +7,7 @@ import (
 
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
 
@@ -57,17 +55,8 @@ const examples = 6
 // everybody passes; means over the six people. The normalised Laplacian is solved directly, as the thesis
 // solves, in O(k³).
 func (o *options) parallel(ctx context.Context) error {
-	embedding, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
-	if err != nil {
-		return err
-	}
-	defer embedding.Close()
 	var rows [][]string
-	for _, e := range []preprocess.Extractor{preprocess.NewPixels(), embedding} {
-		ids, _, err := o.turningHeads(ctx, e)
-		if err != nil {
-			return err
-		}
+	err := o.inEachSpace(ctx, heads(), func(space face.Space, ids []evaluate.Identity) error {
 		for _, solver := range []string{"iterative", "direct"} {
 			var first float64
 			for _, a := range arrangements {
@@ -78,7 +67,7 @@ func (o *options) parallel(ctx context.Context) error {
 						if err := ctx.Err(); err != nil {
 							return err
 						}
-						if err := all.run(a, e.Space(), online.Settings{Normalized: solver == "direct"}, ids, user); err != nil {
+						if err := all.run(a, space, online.Settings{Normalized: solver == "direct"}, ids, user); err != nil {
 							return err
 						}
 					}
@@ -91,11 +80,15 @@ func (o *options) parallel(ctx context.Context) error {
 					first = ms
 				}
 				rows = append(rows, []string{
-					e.Space().ID, solver, a.name, fmt.Sprintf("%.4f", float64(all.right)/float64(all.own)),
+					space.ID, solver, a.name, fmt.Sprintf("%.4f", float64(all.right)/float64(all.own)),
 					fmt.Sprintf("%.4f", float64(all.accepted)/float64(all.others)), fmt.Sprintf("%.4f", ms), fmt.Sprintf("%.2f", first/ms),
 				})
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return o.table("parallel.csv", []string{"features", "solver", "arrangement", "recall", "far", "ms_a_face", "times_as_fast"}, rows)
 }

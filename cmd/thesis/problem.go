@@ -25,13 +25,13 @@ type problem struct {
 func (o *options) readUCI(dataset string) ([]problem, error) {
 	var files []string
 	label := 0
-	classes := strings(26, func(i int) string { return string(rune('A' + i)) })
+	classes := namesOfClasses(26, func(i int) string { return string(rune('A' + i)) })
 	switch dataset {
 	case "letter":
 		files = []string{"letter/letter-recognition.data"}
 	case "optdigits":
 		files, label = []string{"optdigits/optdigits.tra", "optdigits/optdigits.tes"}, 64
-		classes = strings(10, strconv.Itoa)
+		classes = namesOfClasses(10, strconv.Itoa)
 	}
 	rows := make(map[string][][]float32)
 	for _, name := range files {
@@ -70,7 +70,7 @@ func (o *options) readUCI(dataset string) ([]problem, error) {
 	return all, nil
 }
 
-func strings(n int, f func(int) string) []string {
+func namesOfClasses(n int, f func(int) string) []string {
 	s := make([]string, n)
 	for i := range s {
 		s[i] = f(i)
