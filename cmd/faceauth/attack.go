@@ -23,9 +23,6 @@ import (
 // attackKinds are the values of --attack.
 var attackKinds = []string{"bridge", "drift", "replay"}
 
-// fakePrefix begins the names of recordings in which a picture or a video of the person is held before the camera.
-const fakePrefix = "fake"
-
 // assault is what the flags of an attack say.
 type assault struct {
 	kinds    []string
@@ -202,11 +199,10 @@ func (o *options) replays(c *cobra.Command, v *vision, dir string, e evaluation)
 		return nil, fail(badSource, err)
 	}
 	for _, path := range paths {
-		recordings, err := sessions(path)
+		recordings, err := sessions(c, path)
 		if err != nil {
 			return nil, fail(badSource, err)
 		}
-		isFake := func(path string) bool { return strings.HasPrefix(filepath.Base(path), fakePrefix) }
 		if !slices.ContainsFunc(recordings, isFake) {
 			continue
 		}

@@ -114,6 +114,8 @@ func (e *evaluation) check(c *cobra.Command, order string) (err error) {
 		return errors.New("give --strangers or --choose-strangers, not both")
 	case e.Name != "office" && (given("strangers") || given("choose-strangers")):
 		return fmt.Errorf("in the protocol %s all others are strangers; leave out --strangers and --choose-strangers", e.Name)
+	case e.Runs > 0 && e.Choose == 0:
+		return errors.New("--runs draws from the choices of --choose-strangers; give that, too")
 	case e.Name == "office" && given("users"):
 		return errors.New("--users is for the protocols authentication and adaptation")
 	}
@@ -176,6 +178,9 @@ func (o *options) eval(c *cobra.Command, dir string, e evaluation) error {
 	if err != nil {
 		return fail(badUsage, err)
 	}
+	if err := os.MkdirAll(e.out, 0o700); err != nil {
+		return fmt.Errorf("writing report: %w", err)
+	}
 	ids, names, err := o.recordings(c, v, dir, nil)
 	if err != nil {
 		return err
@@ -191,9 +196,6 @@ func (o *options) eval(c *cobra.Command, dir string, e evaluation) error {
 		return evalError(err)
 	}
 	lines := e.describe(names, choices, s)
-	if err := os.MkdirAll(e.out, 0o700); err != nil {
-		return fmt.Errorf("writing report: %w", err)
-	}
 	var table []report.Setting
 	for _, line := range describe(v, settings, "") {
 		table = append(table, report.Setting(line))

@@ -79,9 +79,14 @@ func entries(dir string) ([]string, error) {
 	return paths, nil
 }
 
+// fakePrefix begins the names of recordings in which a picture or a video of the person is held before the camera.
+const fakePrefix = "fake"
+
+func isFake(path string) bool { return strings.HasPrefix(filepath.Base(path), fakePrefix) }
+
 // sessions returns the recordings of the identity at path: the path itself, or what a folder without
 // images holds.
-func sessions(path string) ([]string, error) {
+func sessions(c *cobra.Command, path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		return []string{path}, nil
@@ -100,7 +105,13 @@ func sessions(path string) ([]string, error) {
 			all = append(all, p)
 		}
 	}
-	if facedet.HasImages(path) || len(all) == 0 {
+	if facedet.HasImages(path) {
+		for _, p := range all {
+			warn(c, p+" lies among images of one recording, and is passed over")
+		}
+		return []string{path}, nil
+	}
+	if len(all) == 0 {
 		return []string{path}, nil
 	}
 	return all, nil
@@ -118,9 +129,17 @@ func identityName(path string) string {
 // identity reads the faces of one person from all recordings at path.
 func (o *options) identity(c *cobra.Command, v *vision, path string, opt pipeline.Options) (evaluate.Identity, error) {
 	id := evaluate.Identity{Name: identityName(path)}
-	all, err := sessions(path)
+	all, err := sessions(c, path)
 	if err != nil {
 		return id, fail(badSource, err)
+	}
+	if len(all) > 1 {
+		all = slices.DeleteFunc(all, func(p string) bool {
+			if isFake(p) {
+				warn(c, p+" is an attack by its name, and is passed over; see --attack replay")
+			}
+			return isFake(p)
+		})
 	}
 	return o.join(c, v, id.Name, all, opt)
 }

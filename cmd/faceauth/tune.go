@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/faceauth/faceauth/calibrate"
 	"github.com/faceauth/faceauth/evaluate"
@@ -55,6 +57,9 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, path s
 		return err
 	}
 	defer v.Close()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil { // find out before the work, and not after
+		return fmt.Errorf("writing settings: %w", err)
+	}
 	space := v.extractor.Space()
 	ids, names, err := o.recordings(c, v, dir, nil)
 	if err != nil {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
 
+	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
@@ -100,5 +102,55 @@ func TestGuests(t *testing.T) {
 	}
 	if ages > .04 || stays < .08 {
 		t.Errorf("%.4f of the faces are taken for the other one with a half-life, and %.4f without", ages, stays)
+	}
+}
+
+// Every job is done, also after one that failed, whose error comes out.
+func TestEach(t *testing.T) {
+	jobs := make([]int, 100)
+	for i := range jobs {
+		jobs[i] = i
+	}
+	done := make([]int, len(jobs))
+	broken := errors.New("broken")
+	err := each(jobs, func(i int) error {
+		done[i]++
+		if i == 40 {
+			return broken
+		}
+		return nil
+	})
+	if err != broken {
+		t.Errorf("error %v", err)
+	}
+	for i, n := range done {
+		if n != 1 {
+			t.Errorf("job %d was done %d times", i, n)
+		}
+	}
+	if err := each(nil, func(int) error { return broken }); err != nil {
+		t.Errorf("without jobs: %v", err)
+	}
+}
+
+// The precision at a recall is the best of the points that reach it.
+func TestPrecisionAt(t *testing.T) {
+	points := []evaluate.Point{{Precision: 1, Recall: .2}, {Precision: .7, Recall: .5}, {Precision: .8, Recall: .8}}
+	for _, c := range []struct{ recall, want evaluate.Rate }{{.1, 1}, {.2, 1}, {.3, .8}, {.8, .8}} {
+		if got := precisionAt(points, c.recall); got != c.want {
+			t.Errorf("precision at a recall of %g is %g, want %g", float64(c.recall), float64(got), float64(c.want))
+		}
+	}
+	if got := precisionAt(points, .9); !math.IsNaN(float64(got)) {
+		t.Errorf("precision at a recall that is not reached: %g", float64(got))
+	}
+}
+
+// Every recording that an experiment names is there.
+func TestRecordingsExist(t *testing.T) {
+	for _, p := range append(heads(), films...) {
+		for _, r := range p.recordings {
+			fixture.Recordings(t, "faces/"+r)
+		}
 	}
 }

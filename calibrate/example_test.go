@@ -1,0 +1,22 @@
+package calibrate_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/faceauth/faceauth/calibrate"
+)
+
+// Nine people show that fewer than one pair in six matches falsely, and no more than that.
+func ExampleRun() {
+	o, err := calibrate.Run(context.Background(), people(9, 8, 3), plane, options(1e-3))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("sigma %g, gamma %g\n", o.Choice.Sigma, o.Choice.Gamma)
+	fmt.Printf("%d of %d pairs: below %.2f; supported: %t\n", o.Pairs.Accepted, o.Pairs.Total, o.Shown, o.Supported())
+	// Output:
+	// sigma 0.2, gamma 0.001
+	// 0 of 18 pairs: below 0.17; supported: false
+}
