@@ -16,7 +16,9 @@ type Attack struct {
 	User, Attacker string
 	Labelled       [][]float32 // of the user
 	Honest         []Face      // of the user, seen before the attack
-	Steps          []Face      // what the attacker shows, in that order
+	// Ways are sequences of faces, of which the attacker shows one. Each is tried on a user of its own, and that
+	// which leads in soonest counts: whoever attacks knows the guards.
+	Ways [][]Face
 	// Probes are the attacker's own faces: the attack has succeeded when one is accepted. Without them the
 	// steps themselves are such faces.
 	Probes [][]float32
@@ -35,18 +37,21 @@ func SlowDrifts(ids []Identity, enroll int) ([]Attack, error) {
 			}
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(distance[a], distance[b]) })
-		for _, i := range order {
-			a.Steps = append(a.Steps, attacker.Faces[i])
+		steps := make([]Face, len(order))
+		for to, from := range order {
+			steps[to] = attacker.Faces[from]
 		}
+		a.Ways = [][]Face{steps}
 		return nil
 	})
 }
 
 // Bridges returns an attack of each of the people on each other one over blends from the user's face to the
-// attacker's. Blends is asked for the vectors of those between the i-th labelled face of the user and the j-th
-// of the faces with which the attacker would be enrolled, which are the two that are nearest to each other. Those
-// faces of the attacker are the probes. The error wraps [ErrTooFew], or is that of blends.
-func Bridges(ids []Identity, enroll int, blends func(user string, i int, attacker string, j int) ([][]float32, error)) ([]Attack, error) {
+// attacker's, in as many ways as there are numbers of blends. Blend is asked for the vectors of n blends between the
+// i-th labelled face of the user and the j-th of the faces with which the attacker would be enrolled, which are the
+// two that are nearest to each other. Those faces of the attacker are the probes. The error wraps [ErrTooFew], or is
+// that of blend.
+func Bridges(ids []Identity, enroll int, numbers []int, blend func(user string, i int, attacker string, j, n int) ([][]float32, error)) ([]Attack, error) {
 	return pairs(ids, enroll, func(a *Attack, user, attacker Identity) error {
 		own, _, err := attacker.divide(enroll)
 		if err != nil {
@@ -63,22 +68,29 @@ func Bridges(ids []Identity, enroll int, blends func(user string, i int, attacke
 				}
 			}
 		}
-		vectors, err := blends(user.Name, from, attacker.Name, to)
-		for _, x := range vectors {
-			a.Steps = append(a.Steps, Face{Vector: x})
+		for _, n := range numbers {
+			vectors, err := blend(user.Name, from, attacker.Name, to, n)
+			if err != nil {
+				return err
+			}
+			steps := make([]Face, len(vectors))
+			for i, x := range vectors {
+				steps[i].Vector = x
+			}
+			a.Ways = append(a.Ways, steps)
 		}
-		return err
+		return nil
 	})
 }
 
 // Replay returns the attack on a user with faces of pictures or videos of that user.
 func Replay(user Identity, enroll int, fakes []Face) (Attack, error) {
 	a, err := begin(user, "a replay of "+user.Name, enroll)
-	a.Steps = fakes
+	a.Ways = [][]Face{fakes}
 	return a, err
 }
 
-// pairs returns an attack for each ordered pair of people, after plan has filled in its steps.
+// pairs returns an attack for each ordered pair of people, after plan has filled in its ways.
 func pairs(ids []Identity, enroll int, plan func(a *Attack, user, attacker Identity) error) (all []Attack, err error) {
 	for _, user := range ids {
 		for _, attacker := range ids {
@@ -101,7 +113,7 @@ func pairs(ids []Identity, enroll int, plan func(a *Attack, user, attacker Ident
 	return all, nil
 }
 
-// begin returns the attack on a user without its steps.
+// begin returns the attack on a user without its ways.
 func begin(user Identity, attacker string, enroll int) (Attack, error) {
 	a := Attack{User: user.Name, Attacker: attacker}
 	labelled, rest, err := user.divide(enroll)
@@ -155,9 +167,15 @@ func Withstand(ctx context.Context, attacks []Attack, g Guarded, progress func()
 		if err := ctx.Err(); err != nil {
 			return o, err
 		}
-		r, err := a.run(g)
-		if err != nil {
-			return o, fmt.Errorf("method %s, %s attacked as %s: %w", g.Name, a.User, a.Attacker, err)
+		var r trace
+		for i, steps := range a.Ways {
+			t, err := a.run(g, steps)
+			if err != nil {
+				return o, fmt.Errorf("method %s, %s attacked by %s: %w", g.Name, a.User, a.Attacker, err)
+			}
+			if i == 0 || t.fallen && (!r.fallen || t.needed < r.needed) {
+				r = t
+			}
 		}
 		right, honest = right+r.right, honest+len(a.Honest)
 		o.Presented, o.Accepted = o.Presented+r.presented, o.Accepted+r.accepted
@@ -183,7 +201,7 @@ func Withstand(ctx context.Context, attacks []Attack, g Guarded, progress func()
 	return o, nil
 }
 
-// trace is the course of one attack.
+// trace is the course of one attack in one way.
 type trace struct {
 	right               int  // of the user's own faces accepted
 	falseAlarm          bool // raised before the attack
@@ -192,7 +210,7 @@ type trace struct {
 	presented, accepted int  // steps that are the attacker's own faces
 }
 
-func (a Attack) run(g Guarded) (t trace, err error) {
+func (a Attack) run(g Guarded, steps []Face) (t trace, err error) {
 	m, err := g.New()
 	if err != nil {
 		return t, err
@@ -251,7 +269,7 @@ func (a Attack) run(g Guarded) (t trace, err error) {
 	if err := probe(0); err != nil {
 		return t, err
 	}
-	for i, f := range a.Steps {
+	for i, f := range steps {
 		ok, err := shows(f)
 		if err != nil {
 			return t, err

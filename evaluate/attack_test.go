@@ -22,7 +22,7 @@ func selfTraining(radius float64) evaluate.Guarded {
 
 // The bridge goes from alice's labelled face to eve's; eve is let in when a step lies within .5 of her.
 func TestBridge(t *testing.T) {
-	blends := func(user string, i int, attacker string, j int) (steps [][]float32, err error) {
+	blends := func(user string, i int, attacker string, j, n int) (steps [][]float32, err error) {
 		if i != 0 || j != 0 {
 			t.Errorf("blends of face %d of %s and face %d of %s", i, user, j, attacker)
 		}
@@ -30,12 +30,12 @@ func TestBridge(t *testing.T) {
 		if user == "eve" {
 			from, to = to, from
 		}
-		for n := float32(1); n <= 5; n++ {
-			steps = append(steps, []float32{from + (to-from)*n/5})
+		for step := 1; step <= n; step++ {
+			steps = append(steps, []float32{from + (to-from)*float32(step)/float32(n)})
 		}
 		return steps, nil
 	}
-	attacks, err := evaluate.Bridges([]evaluate.Identity{alice, eve}, 1, blends)
+	attacks, err := evaluate.Bridges([]evaluate.Identity{alice, eve}, 1, []int{5}, blends)
 	if err != nil || len(attacks) != 2 {
 		t.Fatalf("%d attacks, %v", len(attacks), err)
 	}
@@ -58,6 +58,18 @@ func TestBridge(t *testing.T) {
 	if err != nil || o.Fallen != 0 || o.Least != 0 || o.Honest != .75 {
 		t.Errorf("%+v, %v", o, err)
 	}
+	// With the choice of ten steps the attacker is let in, by those: at 1.8, after nine, alice's graph is .2 away.
+	both, err := evaluate.Bridges([]evaluate.Identity{alice, eve}, 1, []int{5, 10, 2}, blends)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := evaluate.Withstand(context.Background(), both[:1], selfTraining(.3), nil); err != nil || o.Fallen != 1 || o.Least != 9 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	// And with wider steps by the fewest: .4 and .8 from her 1.5 or 2 are too far, 1.2 is not.
+	if o, err := evaluate.Withstand(context.Background(), both[:1], selfTraining(1.05), nil); err != nil || o.Fallen != 1 || o.Least != 1 {
+		t.Errorf("%+v, %v", o, err)
+	}
 	if i := o.Interval; i.Low != 0 || math.Abs(i.High-(1-math.Sqrt(.025))) > 1e-9 {
 		t.Errorf("interval %+v", i)
 	}
@@ -71,8 +83,8 @@ func TestSlowDrift(t *testing.T) {
 	}
 	a := attacks[0]
 	for i, want := range []float32{1.5, 2, 2.2} {
-		if a.User != "alice" || a.Attacker != "eve" || a.Steps[i].Vector[0] != want {
-			t.Errorf("step %d is %v, want %g", i, a.Steps[i].Vector, want)
+		if a.User != "alice" || a.Attacker != "eve" || a.Ways[0][i].Vector[0] != want {
+			t.Errorf("step %d is %v, want %g", i, a.Ways[0][i].Vector, want)
 		}
 	}
 	for _, c := range []struct {
@@ -114,15 +126,17 @@ func TestReplay(t *testing.T) {
 // The learner's alarm for drift is heard before the attacker is in.
 func TestAlarmBeforeAttacker(t *testing.T) {
 	a := evaluate.Attack{User: "alice", Attacker: "eve", Labelled: [][]float32{{0}}, Probes: [][]float32{{9}}}
+	var steps []evaluate.Face
 	for x := float32(.1); x < 4; x += .1 {
-		a.Steps = append(a.Steps, evaluate.Face{Vector: []float32{x}})
+		steps = append(steps, evaluate.Face{Vector: []float32{x}})
 	}
+	a.Ways = [][]evaluate.Face{steps}
 	g := evaluate.Guarded{Entry: evaluate.Learner(line, online.Settings{DriftDistance: 1})}
 	o, err := evaluate.Withstand(context.Background(), []evaluate.Attack{a}, g, nil)
 	if err != nil || o.Alarmed != 1 || o.Fallen != 0 || o.FalseAlarms != 0 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	a.Honest = a.Steps // the user's own ways look the same
+	a.Honest = steps // the user's own ways look the same
 	o, err = evaluate.Withstand(context.Background(), []evaluate.Attack{a}, g, nil)
 	if err != nil || o.Alarmed != 0 || o.FalseAlarms != 1 {
 		t.Errorf("%+v, %v", o, err)
@@ -137,7 +151,7 @@ func TestAttackErrors(t *testing.T) {
 		t.Errorf("too few faces: %v", err)
 	}
 	broken := errors.New("broken")
-	if _, err := evaluate.Bridges([]evaluate.Identity{alice, eve}, 1, func(string, int, string, int) ([][]float32, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := evaluate.Bridges([]evaluate.Identity{alice, eve}, 1, []int{1}, func(string, int, string, int, int) ([][]float32, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("no blends: %v", err)
 	}
 	attacks, err := evaluate.SlowDrifts([]evaluate.Identity{alice, eve}, 1)

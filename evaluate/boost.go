@@ -125,12 +125,30 @@ func (m *boost) weight(x, y []float32) float64 {
 
 // near returns the weak learners that say 1.
 func (m *boost) near(x []float32) (near []int) {
+	radius := graph.Heat(m.settings.Sigma).Radius(m.settings.Epsilon)
+	if m.settings.Reach > 0 {
+		radius = min(radius, m.settings.Reach)
+	}
+	radius /= m.space.Scale
 	for i, w := range m.weak {
-		if m.weight(x, w) > 0 {
+		if within(x, w, radius*radius) && m.weight(x, w) > 0 {
 			near = append(near, i)
 		}
 	}
 	return near
+}
+
+// within reports whether the squared distance of two vectors is hardly larger than a limit. Most are so far apart
+// that the first few hundred values tell.
+func within(x, y []float32, limit float64) bool {
+	limit *= 1 + 1e-9
+	const part = 256
+	sum := 0.
+	for from := 0; from < len(x) && sum <= limit; from += part {
+		to := min(from+part, len(x))
+		sum += graph.SquaredDistance(x[from:to], y[from:to])
+	}
+	return sum <= limit
 }
 
 // labelledWeights returns for each class the weights of a face's edges to the nearest labelled face of the class

@@ -26,13 +26,13 @@ var attackKinds = []string{"bridge", "drift", "replay"}
 // assault is what the flags of an attack say.
 type assault struct {
 	kinds    []string
-	steps    int
+	steps    []int
 	liveness float64
 }
 
 func (a *assault) flags(c *cobra.Command) {
 	c.Flags().StringSliceVar(&a.kinds, "attack", nil, "attack the learner instead: bridge, blends of the user's face and the attacker's; drift, the attacker's faces, nearest first; replay, recordings whose names begin with "+fakePrefix)
-	c.Flags().IntVar(&a.steps, "attack-steps", 20, "blends of a bridge")
+	c.Flags().IntSliceVar(&a.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends of a bridge; each is tried, and that which leads in soonest counts")
 	c.Flags().Float64Var(&a.liveness, "liveness", .5, "in a replay, the least liveness with which a face is let through")
 }
 
@@ -43,7 +43,7 @@ func (a *assault) check() error {
 		}
 	}
 	switch {
-	case a.steps < 1 || a.steps > 10000:
+	case len(a.steps) == 0 || slices.ContainsFunc(a.steps, func(n int) bool { return n < 1 || n > 10000 }):
 		return errors.New("--attack-steps must be from 1 to 10000")
 	case !(a.liveness > 0 && a.liveness <= 1):
 		return errors.New("--liveness must be above 0 and at most 1")
@@ -107,7 +107,7 @@ func (o *options) attack(c *cobra.Command, dir string, e evaluation, a assault) 
 			Features string          `json:"features"`
 			Settings online.Settings `json:"settings"`
 			Enroll   int             `json:"enroll"`
-			Steps    int             `json:"steps"`
+			Steps    []int           `json:"steps"`
 			Liveness float64         `json:"liveness"`
 			Attacks  []attacked      `json:"attacks"`
 		}{filepath.Base(filepath.Clean(dir)), space.ID, settings, e.Enroll, a.steps, a.liveness, rows})
@@ -172,14 +172,14 @@ func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation,
 	if err != nil {
 		return nil, err
 	}
-	bar := newProgress(len(names)*(len(names)-1), "blending")
+	bar := newProgress(len(names)*(len(names)-1)*len(a.steps), "blending")
 	defer bar.end()
-	all, err := evaluate.Bridges(ids, e.Enroll, func(user string, i int, attacker string, j int) ([][]float32, error) {
+	all, err := evaluate.Bridges(ids, e.Enroll, a.steps, func(user string, i int, attacker string, j, n int) ([][]float32, error) {
 		if err := c.Context().Err(); err != nil {
 			return nil, err
 		}
 		bar.step()
-		return preprocess.Blends(v.extractor, portraits[user][i], portraits[attacker][j], a.steps)
+		return preprocess.Blends(v.extractor, portraits[user][i], portraits[attacker][j], n)
 	})
 	return all, evalError(err)
 }
@@ -229,10 +229,25 @@ func (o *options) replays(c *cobra.Command, v *vision, dir string, e evaluation)
 	return all, nil
 }
 
+// oneOf lists numbers of which one counts: "3, 5 or 8".
+func oneOf(numbers []int) string {
+	var b strings.Builder
+	for i, n := range numbers {
+		switch {
+		case i > 0 && i == len(numbers)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, n)
+	}
+	return b.String()
+}
+
 func printAttacks(w io.Writer, e evaluation, a assault, rows []attacked) error {
 	fmt.Fprintf(w, "each user is enrolled with %s, and then seen in their own recording; then the attack begins\n", count(e.Enroll, "face"))
 	if slices.Contains(a.kinds, "bridge") {
-		fmt.Fprintf(w, "bridge: %s from the user's picture to the attacker's\n", count(a.steps, "blend"))
+		fmt.Fprintf(w, "bridge: %s blends from the user's picture to the attacker's, whichever leads in soonest\n", oneOf(a.steps))
 	}
 	if slices.Contains(a.kinds, "replay") {
 		fmt.Fprintf(w, "replay: liveness lets faces through from %g on\n", a.liveness)
