@@ -104,8 +104,8 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 	fmt.Fprintf(w, "chosen without, and measured on, each of %d folds of %d people, one user at a time:\n", len(r.Folds), people)
 	fmt.Fprintf(w, "  FNMR %s: %d of %d faces, at least one of %d of %d people (95 %% interval by person %s)\n",
 		high(r.FNMR.Rate), r.FNMR.Errors, r.FNMR.Faces, r.FNMR.PeopleWrong, r.FNMR.People, span(r.FNMR.PeopleInterval))
-	fmt.Fprintf(w, "  FMR  %s: %d of %d faces, at least one in %d of %d pairs of a user and an impostor\n",
-		high(r.FMR.Rate), r.FMR.Errors, r.FMR.Faces, r.Pairs.Accepted, r.Pairs.Total)
+	fmt.Fprintf(w, "  FMR  %s: %d of %d faces, at least one in %d of %d pairs of a user and an impostor (95 %% interval by pair %s)\n",
+		high(r.FMR.Rate), r.FMR.Errors, r.FMR.Faces, r.Pairs.Accepted, r.Pairs.Total, span(evaluate.ClopperPearson(r.Pairs.Accepted, r.Pairs.Total)))
 	if r.Supported() {
 		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %.2g for pairs of people like these\n", r.Target, r.Shown)
 	} else {
