@@ -12,6 +12,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/atomicfile"
 	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/xdg"
 )
 
 // Errors of [Read] and [File.Check].
@@ -36,13 +37,9 @@ type File struct {
 // DefaultPath returns the path of the settings file that programs read unless told otherwise:
 // faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config.
 func DefaultPath() (string, error) {
-	dir := os.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) { // the specification says to ignore a relative one
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("finding the default settings: %w; name a file", err)
-		}
-		dir = filepath.Join(home, ".config")
+	dir, err := xdg.Config()
+	if err != nil {
+		return "", fmt.Errorf("finding the default settings: %w; name a file", err)
 	}
 	return filepath.Join(dir, "faceauth", "settings.json"), nil
 }

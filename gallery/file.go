@@ -16,6 +16,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/atomicfile"
 	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -44,13 +45,9 @@ type content struct {
 // Default returns the path of the gallery that programs use unless told otherwise:
 // faceauth/gallery below $XDG_DATA_HOME or ~/.local/share.
 func Default() (string, error) {
-	dir := os.Getenv("XDG_DATA_HOME")
-	if !filepath.IsAbs(dir) { // the specification says to ignore a relative one
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("finding the default gallery: %w; name one", err)
-		}
-		dir = filepath.Join(home, ".local", "share")
+	dir, err := xdg.Data()
+	if err != nil {
+		return "", fmt.Errorf("finding the default gallery: %w; name one", err)
 	}
 	return filepath.Join(dir, "faceauth", "gallery"), nil
 }

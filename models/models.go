@@ -35,6 +35,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/xdg"
 )
 
 // Errors of [Description.Path].
@@ -137,13 +138,9 @@ func Dir() string {
 	if dir := os.Getenv("FACEAUTH_MODELS"); dir != "" {
 		return dir
 	}
-	dir := os.Getenv("XDG_DATA_HOME")
-	if !filepath.IsAbs(dir) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			home = string(filepath.Separator)
-		}
-		dir = filepath.Join(home, ".local", "share")
+	dir, err := xdg.Data()
+	if err != nil {
+		dir = filepath.FromSlash("/.local/share")
 	}
 	return filepath.Join(dir, "faceauth", "models")
 }

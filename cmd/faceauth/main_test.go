@@ -145,6 +145,15 @@ func pictures(dir, stills string) error {
 	return nil
 }
 
+// A bound is never rounded so that it looks better.
+func TestAtMost(t *testing.T) {
+	for x, want := range map[float64]float64{3. / 414: .0073, .75: .75, .001: .001, .0010000001: .0011, 1: 1, .101: .11, .0099: .0099} {
+		if got := atMost(x); got != want {
+			t.Errorf("%g is at most %g, want %g", x, got, want)
+		}
+	}
+}
+
 // Ctrl-C ends a replay of a source that has stopped giving frames, at once, and changes nothing.
 func TestInterrupted(t *testing.T) {
 	stop := make(chan struct{})

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/faceauth/faceauth/calibrate"
 	"github.com/faceauth/faceauth/evaluate"
@@ -107,9 +109,9 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 	fmt.Fprintf(w, "  FMR  %s: %d of %d faces, at least one in %d of %d pairs of a user and an impostor (95 %% interval by pair %s)\n",
 		high(r.FMR.Rate), r.FMR.Errors, r.FMR.Faces, r.Pairs.Accepted, r.Pairs.Total, span(evaluate.ClopperPearson(r.Pairs.Accepted, r.Pairs.Total)))
 	if r.Supported() {
-		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %.2g for pairs of people like these\n", r.Target, r.Shown)
+		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for pairs of people like these\n", r.Target, atMost(r.Shown))
 	} else {
-		fmt.Fprintf(w, "an FMR of %g is not shown: these recordings show, with 95 %% confidence, one below %.2g\n", r.Target, r.Shown)
+		fmt.Fprintf(w, "an FMR of %g is not shown: these recordings show, with 95 %% confidence, one below %g\n", r.Target, atMost(r.Shown))
 		if r.Pairs.Accepted == 0 {
 			need := calibrate.PairsNeeded(r.Target)
 			fmt.Fprintf(w, "  by the rule of three that takes %d pairs without a false match: recordings of %d people\n", need, calibrate.PeopleNeeded(need, len(r.Folds)))
@@ -126,4 +128,14 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 			fmt.Fprintf(w, "  without %s: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g\n", count(len(f.HeldOut), "person"), f.Choice.Sigma, f.Choice.Gamma, f.Choice.Accept, f.Choice.Learn)
 		}
 	}
+}
+
+// atMost rounds a bound up to two digits that count.
+func atMost(x float64) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(x))-1)
+	up, err := strconv.ParseFloat(fmt.Sprintf("%.2g", math.Ceil(x/unit-1e-9)*unit), 64)
+	if err != nil {
+		return x
+	}
+	return up
 }
