@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
@@ -20,9 +22,11 @@ func TestMainBenchmark(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
 	}
+	const enrol = 4
 	d, e := network(t)
 	var ids []evaluate.Identity
 	var names []string
+	portraits := make(map[string][]*cv.Image) // of the faces that are labelled
 	for i := range 6 {
 		name := fmt.Sprintf("p%d", i)
 		src, err := facedet.Open(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot/"+name), facedet.Options{})
@@ -30,14 +34,27 @@ func TestMainBenchmark(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer src.Close()
-		id, err := evaluate.Read(context.Background(), name, pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate}), preprocess.EnrolGate.Passes)
+		id, err := evaluate.Read(context.Background(), name, pipeline.New(src, d, e, pipeline.Options{
+			Gate: preprocess.LearnGate,
+			Show: func(img *cv.Image, f face.Frame) error {
+				if len(portraits[name]) == enrol || len(f.Samples) == 0 || !preprocess.EnrolGate.Passes(f.Samples[0].Quality) {
+					return nil
+				}
+				aligned, err := e.Align(img, f.Samples[0].Box, f.Samples[0].Landmarks)
+				if err == nil {
+					t.Cleanup(func() { aligned.Close() })
+					portraits[name] = append(portraits[name], aligned)
+				}
+				return err
+			},
+		}), preprocess.EnrolGate.Passes)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids, names = append(ids, id), append(names, name)
 	}
 	for _, order := range []evaluate.Order{evaluate.Sequential, evaluate.Interleaved} {
-		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: 4, Order: order, Stride: 1}, evaluate.Choices(names, 2),
+		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: order, Stride: 1}, evaluate.Choices(names, 2),
 			[]evaluate.Entry{evaluate.Learner(e.Space(), online.Settings{}), evaluate.Nearest(e.Space())}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -46,6 +63,39 @@ func TestMainBenchmark(t *testing.T) {
 		t.Logf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f, FAR %.4f", order, learner.Recall, learner.FAR, nearest.Recall, nearest.FAR)
 		if learner.Recall < .99 || learner.FAR > .001 || learner.Recall < nearest.Recall+.10 {
 			t.Errorf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f", order, learner.Recall, learner.FAR, nearest.Recall)
+		}
+	}
+	// One user at a time.
+	auth, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 1},
+		evaluate.OneUser(names, names), []evaluate.Entry{evaluate.Learner(e.Space(), online.Settings{})}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := auth.Methods[0]; m.FMR.Errors > 0 || m.FNMR.Rate > .002 || m.Pairs != (evaluate.Pairs{Total: 30}) {
+		t.Errorf("one user: FMR %+v, FNMR %+v, pairs %+v", m.FMR, m.FNMR, m.Pairs)
+	}
+	// Nobody gets in with their own faces, and, as the README says on its first page, everybody with blends.
+	learner := evaluate.Guarded{Entry: evaluate.Learner(e.Space(), online.Settings{})}
+	drifts, err := evaluate.SlowDrifts(ids, enrol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bridges, err := evaluate.Bridges(ids, enrol, []int{5}, func(user string, i int, attacker string, j, n int) ([][]float32, error) {
+		return preprocess.Blends(e, portraits[user][i], portraits[attacker][j], n)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		attacks []evaluate.Attack
+		fallen  int
+	}{{drifts, 0}, {bridges, 30}} {
+		o, err := evaluate.Withstand(context.Background(), c.attacks, learner, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Fallen != c.fallen || o.Attacks != 30 {
+			t.Errorf("attacked: %+v, want %d fallen", o, c.fallen)
 		}
 	}
 	// The longest edge keeps strangers out where the kernel alone would not: at the far corners of the map
@@ -59,7 +109,7 @@ func TestMainBenchmark(t *testing.T) {
 		{online.Settings{Sigma: .16, Gamma: 1e-4}, false},
 		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3}, true},
 	} {
-		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: 4, Order: evaluate.Sequential, Stride: 2}, evaluate.Choices(names, 2),
+		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 2}, evaluate.Choices(names, 2),
 			[]evaluate.Entry{evaluate.Learner(e.Space(), c.settings)}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -27,9 +27,14 @@ func newClaims(o *options) *cobra.Command {
 	}
 }
 
-// claimGammas are the regularisers; epsilon is a tenth of each, as in the thesis, so that edges grow longer from
-// the first to the last, and nothing else bounds them.
-var claimGammas = []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7}
+// claimGammas returns the regularisers; epsilon is a tenth of each, as in the thesis, so that edges grow longer from
+// the first to the last, and nothing else bounds them. Pixels take a wider range to join anybody.
+func claimGammas(space face.Space) []float64 {
+	if space.Unit {
+		return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7}
+	}
+	return []float64{1e-1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13}
+}
 
 // experiment is one of the two of the thesis's figure.
 type experiment struct {
@@ -96,13 +101,14 @@ func (e experiment) run(ctx context.Context, features string, space face.Space, 
 	if err != nil {
 		return nil, nil, err
 	}
-	outcomes := make([]evaluate.Summary, len(claimGammas))
-	numbers := make([]int, len(claimGammas))
+	gammas := claimGammas(space)
+	outcomes := make([]evaluate.Summary, len(gammas))
+	numbers := make([]int, len(gammas))
 	for i := range numbers {
 		numbers[i] = i
 	}
 	if err := each(numbers, func(i int) error {
-		l, err := online.New(space, online.Settings{K: 500, Gamma: claimGammas[i], Reach: 1e6})
+		l, err := online.New(space, online.Settings{K: 500, Gamma: gammas[i], Reach: 1e6})
 		if err != nil {
 			return err
 		}
@@ -111,7 +117,7 @@ func (e experiment) run(ctx context.Context, features string, space face.Space, 
 			return err
 		}
 		outcomes[i], err = evaluate.RunAll(ctx, ids, e.protocol, choices, entries, nil)
-		fmt.Fprintln(os.Stderr, e.name, features, claimGammas[i])
+		fmt.Fprintln(os.Stderr, e.name, features, gammas[i])
 		return err
 	}); err != nil {
 		return nil, nil, err
@@ -130,7 +136,7 @@ func (e experiment) run(ctx context.Context, features string, space face.Space, 
 			r := sum.Methods[m]
 			c.points = append(c.points, plotter.XY{X: float64(r.Recall), Y: float64(r.Precision)})
 			rows = append(rows, []string{
-				e.name, features, method, fmt.Sprint(claimGammas[i]), figureOf(r.Precision, math.Floor), figureOf(r.Recall, math.Floor),
+				e.name, features, method, fmt.Sprint(gammas[i]), figureOf(r.Precision, math.Floor), figureOf(r.Recall, math.Floor),
 				figureOf(r.FAR, math.Ceil), figureOf(precisionAt(nearest, r.Recall), math.Ceil),
 			})
 		}
