@@ -254,7 +254,7 @@ func printAttacks(w io.Writer, e evaluation, a assault, rows []attacked) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t)
-	fmt.Fprintln(t, "attack\tmethod\tguards\tattackers accepted\t95 % interval *\tsteps before that: least\tmedian\talarm before that\tattackers' faces accepted\tuser's own\t")
+	fmt.Fprintln(t, "attack\tmethod\tguards\taccepted\t95 % interval *\tleast steps\tmedian\talarms\tof their faces\tuser's recall\t")
 	for _, r := range rows {
 		least, median, faces := "-", "-", "-"
 		if r.Fallen > 0 {
@@ -269,6 +269,7 @@ func printAttacks(w io.Writer, e evaluation, a assault, rows []attacked) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	fmt.Fprintln(w, "accepted: attackers who got in, after at least and on the median so many steps; alarms: those before that")
 	fmt.Fprintln(w, "* if attacks were independent trials, which those on one user are not")
 	return nil
 }

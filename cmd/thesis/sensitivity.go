@@ -117,6 +117,7 @@ func (o *options) drawSensitivity(name string, samples []*sample) error {
 		v := samples[i].of
 		var recall, far, nearest plotter.XYs
 		var ticks []plot.Tick
+		labelled := math.Inf(-1)
 		for ; i < len(samples) && samples[i].of.name == v.name; i++ {
 			m := samples[i]
 			recall = append(recall, plotter.XY{X: m.x, Y: float64(m.outcomes.Methods[0].Recall)})
@@ -125,6 +126,11 @@ func (o *options) drawSensitivity(name string, samples []*sample) error {
 			label := strconv.FormatFloat(m.x, 'g', -1, 64)
 			if v.name == "order" {
 				label = string(inOrders[int(m.x)])
+			}
+			if span := v.values[len(v.values)-1] - v.values[0]; !v.log && m.x-labelled < .14*span {
+				label = "" // no room
+			} else {
+				labelled = m.x
 			}
 			ticks = append(ticks, plot.Tick{Value: m.x, Label: label})
 		}
@@ -141,7 +147,9 @@ func (o *options) drawSensitivity(name string, samples []*sample) error {
 		}
 		p.X.Tick.Marker = plot.ConstantTicks(ticks)
 		p.Y.Min, p.Y.Max = 0, 1.02
-		p.Legend.Top, p.Legend.YOffs = false, vg.Points(14)
+		if p.Legend.Top = recall[len(recall)-1].Y < .6; !p.Legend.Top { // where no curve is
+			p.Legend.YOffs = vg.Points(14)
+		}
 		if len(panels) > 0 {
 			p.Legend = plot.NewLegend()
 		}
