@@ -4,6 +4,16 @@
 // [Run] carries a [Protocol] out on a set of identities and returns a [Result] for each [Method],
 // all on the same faces in the same order. [RunAll] does so for every choice of strangers.
 //
+// # Protocols
+//
+// In an office several people are enrolled, and some are strangers: [Protocol].Strangers, or all [Choices] of
+// them. In an authentication each person in turn is the only one enrolled, and all others are impostors:
+// [OneUser]. Environment adaptation is that with the order [Mixed], for a user whose faces come from several
+// places: the user's faces keep their order, and the others' come at random among them. In each,
+// [Protocol].Apart keeps the last part of everybody's faces as a test from which nothing is learned.
+//
+// [Withstand] carries out an [Attack] on a method that learns, by blends or by the attacker's own faces.
+//
 // # Figures of merit
 //
 // Precision is the share of accepted faces that were given the right name; a stranger who was
@@ -22,6 +32,7 @@
 package evaluate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -106,13 +117,17 @@ type Counts struct {
 // left to enrol, and [ErrTooFew] when an enrolled person has no more usable faces than are to be
 // labelled.
 func Run(ids []Identity, p Protocol, methods []Entry) (Counts, []Result, error) {
+	return run(context.Background(), ids, p, methods)
+}
+
+func run(ctx context.Context, ids []Identity, p Protocol, methods []Entry) (Counts, []Result, error) {
 	labelled, stream, counts, err := p.split(ids)
 	if err != nil {
 		return counts, nil, err
 	}
 	var results []Result
 	for _, e := range methods {
-		r, err := runOne(e, labelled, stream)
+		r, err := runOne(ctx, e, labelled, stream)
 		if err != nil {
 			return counts, nil, fmt.Errorf("method %s: %w", e.Name, err)
 		}
@@ -124,7 +139,7 @@ func Run(ids []Identity, p Protocol, methods []Entry) (Counts, []Result, error) 
 	return counts, results, nil
 }
 
-func runOne(e Entry, labelled, stream []streamed) (Result, error) {
+func runOne(ctx context.Context, e Entry, labelled, stream []streamed) (Result, error) {
 	m, err := e.New()
 	if err != nil {
 		return Result{}, err
@@ -146,6 +161,9 @@ func runOne(e Entry, labelled, stream []streamed) (Result, error) {
 	r := Result{Name: e.Name, steps: len(stream), trials: make([]trial, 0, len(stream))}
 	start := time.Now()
 	for _, f := range stream {
+		if err := ctx.Err(); err != nil {
+			return Result{}, err
+		}
 		claim, score, err := m.Judge(f.Vector, f.Hold)
 		if err != nil {
 			return Result{}, err

@@ -379,6 +379,29 @@ func TestRunAll(t *testing.T) {
 	}
 }
 
+// A run is interrupted between two faces, and not only between two runs.
+func TestInterruptedRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1, 2, 3)}}
+	s := &stopper{cancel: cancel}
+	_, err := evaluate.RunAll(ctx, ids, evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, [][]string{nil},
+		[]evaluate.Entry{{Name: "stopper", New: func() (evaluate.Method, error) { return s, nil }}}, nil)
+	if !errors.Is(err, context.Canceled) || len(s.shown) != 2 {
+		t.Errorf("%v after %v", err, s.shown)
+	}
+}
+
+// stopper interrupts the run at the first face that it judges.
+type stopper struct {
+	script
+	cancel func()
+}
+
+func (s *stopper) Judge(x []float32, hold bool) (string, float64, error) {
+	s.cancel()
+	return s.script.Judge(x, hold)
+}
+
 func TestChoices(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f"}
 	if n := len(evaluate.Choices(names, 2)); n != 15 {

@@ -38,7 +38,7 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 			progress(i)
 		}
 		p.Strangers = strangers
-		counts, results, err := Run(ids, p, methods)
+		counts, results, err := run(ctx, ids, p, methods)
 		if err != nil {
 			return s, err
 		}
