@@ -1,0 +1,489 @@
+// Package profile keeps what a login knows of its users, sealed, in one file.
+//
+// [Open] opens a store with a [Key] from [KeyFile] or [Credential]; [Store.Save], [Store.Load] and [Store.Delete]
+// do what they say.
+//
+// # File format
+//
+// A bbolt database with three buckets. "store" holds the version, the ID of the feature space, and a sealed constant
+// by which another key is told from a damaged file. "users" holds a value for each user, a CBOR map (RFC 8949) sealed
+// with XChaCha20-Poly1305 under a random nonce, with the version, the space and the user's name as associated data.
+// "names" holds their names, sealed alike. Both are kept under the HMAC-SHA256 of the name: what lies on disk names
+// nobody.
+//
+// A write is on disk when it returns; whatever interrupts it, the file holds the state before or after. A deleted
+// user's pages are not left behind in the file: it is written anew.
+//
+// # Caveats
+//
+// Whoever has the key and the file has the faces. Whoever may write the file, which is its owner alone, can make it
+// unusable; no damage to it lets anybody in.
+package profile
+
+import (
+	"bytes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/online"
+	"github.com/fxamacker/cbor/v2"
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// Errors of [Open] and of the methods of [Store].
+var (
+	ErrKey     = errors.New("store that was sealed with another key")
+	ErrVersion = errors.New("store of another version")
+	ErrSpace   = errors.New("store of another feature space")
+	ErrDamaged = errors.New("damaged store")
+	ErrBusy    = errors.New("store that another program is using")
+	ErrUnknown = errors.New("no profile of that user")
+)
+
+// version of the file format.
+const version = 1
+
+// patience is how long [Open] waits for another program to let go of the file.
+const patience = 2 * time.Second
+
+var (
+	storeBucket = []byte("store")
+	usersBucket = []byte("users")
+	namesBucket = []byte("names")
+	versionKey  = []byte("version")
+	spaceKey    = []byte("space")
+	checkKey    = []byte("check")
+	erasingKey  = []byte("erasing") // there while traces of a deleted user may be left
+)
+
+// check is the constant that shows whether a key is the right one.
+var check = []byte("faceauth profiles")
+
+// Profile is what a login knows of one user.
+type Profile struct {
+	Learner  []byte    `cbor:"learner"`  // snapshot of the user's [online.Learner]
+	Policy   []byte    `cbor:"policy"`   // what the session policy keeps, in a form of its own
+	Enrolled time.Time `cbor:"enrolled"` // in UTC
+}
+
+// record is a sealed value.
+type record struct {
+	User string `cbor:"user"`
+	Profile
+}
+
+// Store is an open file of profiles. It is safe for concurrent use. Close it.
+type Store struct {
+	path  string
+	space string
+
+	mu  sync.RWMutex
+	key Key
+	db  *bbolt.DB
+}
+
+// Open opens the store at path for profiles of a feature space, and makes one where there is none.
+//
+// The error wraps [ErrKey], [ErrVersion], [ErrSpace], [ErrDamaged], or [ErrBusy] when another program does not let
+// go of the file for two seconds.
+func Open(path string, key Key, space face.Space) (*Store, error) {
+	s := &Store{path: path, space: space.ID, key: key}
+	if err := s.open(); err != nil {
+		return nil, fmt.Errorf("opening store %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func (s *Store) open() error {
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return err
+	}
+	if err := sound(s.path); err != nil {
+		return err
+	}
+	db, err := connect(s.path)
+	if err != nil {
+		return err
+	}
+	s.db = db
+	erasing := false
+	err = guard(func() error {
+		return s.db.Update(func(tx *bbolt.Tx) (err error) {
+			erasing, err = s.begin(tx)
+			return err
+		})
+	})
+	if err == nil && erasing {
+		err = s.rewrite(s.key)
+	}
+	if err != nil {
+		s.db.Close()
+	}
+	return err
+}
+
+// sound returns nil for a path at which there is no file, or one that can be a database: bbolt itself trusts that
+// the pages it looks for are there.
+func sound(path string) error {
+	f, err := regular.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if errors.Is(err, regular.ErrNotRegular) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	// bbolt begins a database with four pages.
+	if size, page := info.Size(), int64(os.Getpagesize()); size > 0 && (size%page != 0 || size < 4*page) {
+		return fmt.Errorf("%w: it is cut off", ErrDamaged)
+	}
+	return nil
+}
+
+// connect opens the database. Where bbolt fails, the file is closed and no longer locked.
+func connect(path string) (db *bbolt.DB, err error) {
+	var file *os.File
+	err = guard(func() (err error) {
+		db, err = bbolt.Open(path, 0o600, &bbolt.Options{
+			Timeout: patience, FreelistType: bbolt.FreelistMapType,
+			OpenFile: func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
+				file, err = os.OpenFile(path, flag, mode)
+				return file, err
+			},
+		})
+		return err
+	})
+	if err != nil && file != nil {
+		file.Close() // bbolt has not, where it panicked
+	}
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return nil, ErrBusy
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return db, err
+}
+
+// guard calls do, and returns what a damaged page makes bbolt panic with as an error. A page beyond the end of the
+// file is a fault, which has to be made a panic first.
+func guard(do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: its pages contradict each other", ErrDamaged)
+		}
+	}()
+	return do()
+}
+
+// begin checks the store, or writes what a new one begins with. Erasing reports whether a deletion was not finished.
+func (s *Store) begin(tx *bbolt.Tx) (erasing bool, err error) {
+	b := tx.Bucket(storeBucket)
+	if b == nil {
+		if tx.Bucket(usersBucket) != nil {
+			return false, fmt.Errorf("%w: it has no head", ErrDamaged)
+		}
+		return false, s.write(tx)
+	}
+	v := b.Get(versionKey)
+	if len(v) != 4 {
+		return false, fmt.Errorf("%w: it has no version", ErrDamaged)
+	}
+	if n := binary.BigEndian.Uint32(v); n != version {
+		return false, fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, n, version)
+	}
+	if id := string(b.Get(spaceKey)); id != s.space {
+		return false, fmt.Errorf("%w: it holds %q, and this is %q", ErrSpace, id, s.space)
+	}
+	if tx.Bucket(usersBucket) == nil || tx.Bucket(namesBucket) == nil {
+		return false, fmt.Errorf("%w: it has no users", ErrDamaged)
+	}
+	if got, err := s.unseal(b.Get(checkKey), head, ""); err != nil || !bytes.Equal(got, check) {
+		return false, fmt.Errorf("%w; give the key that it was made with, or move it away and enrol anew", ErrKey)
+	}
+	return b.Get(erasingKey) != nil, nil
+}
+
+// write writes the head of a new store.
+func (s *Store) write(tx *bbolt.Tx) error {
+	for _, bucket := range [][]byte{usersBucket, namesBucket} {
+		if _, err := tx.CreateBucketIfNotExists(bucket); err != nil {
+			return err
+		}
+	}
+	b, err := tx.CreateBucketIfNotExists(storeBucket)
+	if err != nil {
+		return err
+	}
+	for _, p := range []struct{ key, value []byte }{
+		{versionKey, binary.BigEndian.AppendUint32(nil, version)},
+		{spaceKey, []byte(s.space)},
+		{checkKey, s.seal(check, head, "")},
+	} {
+		if err := b.Put(p.key, p.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What is sealed: a value of one kind is not taken for one of another.
+const (
+	head  = 'h'
+	name  = 'n'
+	value = 'v'
+)
+
+// bound is the associated data of what is sealed of a kind for a user, or for the place where a name is kept.
+func (s *Store) bound(kind byte, user string) []byte {
+	b := binary.BigEndian.AppendUint32([]byte("faceauth profile\x00"), version)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(s.space)))
+	return append(append(append(b, s.space...), kind), user...)
+}
+
+// cipher returns that of the store's key.
+func (s *Store) cipher() cipher.AEAD {
+	aead, err := chacha20poly1305.NewX(s.key.seal[:])
+	if err != nil {
+		panic("profile: " + err.Error()) // only for a key of another length
+	}
+	return aead
+}
+
+func (s *Store) seal(plain []byte, kind byte, user string) []byte {
+	aead := s.cipher()
+	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(plain)+aead.Overhead())
+	rand.Read(nonce)
+	return aead.Seal(nonce, nonce, plain, s.bound(kind, user))
+}
+
+func (s *Store) unseal(sealed []byte, kind byte, user string) ([]byte, error) {
+	aead := s.cipher()
+	if len(sealed) < aead.NonceSize() {
+		return nil, fmt.Errorf("%w: a value is cut off", ErrDamaged)
+	}
+	plain, err := aead.Open(nil, sealed[:aead.NonceSize()], sealed[aead.NonceSize():], s.bound(kind, user))
+	if err != nil {
+		return nil, fmt.Errorf("%w: a value was altered", ErrDamaged)
+	}
+	return plain, nil
+}
+
+// place returns the key under which a user's value is kept.
+func (s *Store) place(user string) []byte {
+	h := hmac.New(sha256.New, s.key.name[:])
+	h.Write([]byte(user))
+	return h.Sum(nil)
+}
+
+// Save keeps the profile of a user, in place of an earlier one. On error the store is as it was. The error wraps
+// [online.ErrName] for a name that no user can have.
+func (s *Store) Save(user string, p Profile) error {
+	if err := online.CheckName(user); err != nil {
+		return fmt.Errorf("saving a profile: %w", err)
+	}
+	p.Enrolled = p.Enrolled.UTC().Truncate(time.Second)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := guard(func() error {
+		return s.db.Update(func(tx *bbolt.Tx) error { return s.put(tx, record{user, p}) })
+	})
+	if err != nil {
+		return fmt.Errorf("saving a profile in %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// put writes a user's value, and the name by which the users can be listed.
+func (s *Store) put(tx *bbolt.Tx, r record) error {
+	plain, err := cbor.Marshal(r)
+	if err != nil {
+		return err
+	}
+	at := s.place(r.User)
+	if err := tx.Bucket(namesBucket).Put(at, s.seal([]byte(r.User), name, string(at))); err != nil {
+		return err
+	}
+	return tx.Bucket(usersBucket).Put(at, s.seal(plain, value, r.User))
+}
+
+// each calls do with each user and the place of their value.
+func (s *Store) each(tx *bbolt.Tx, do func(user string, at []byte) error) error {
+	return tx.Bucket(namesBucket).ForEach(func(at, sealed []byte) error {
+		user, err := s.unseal(sealed, name, string(at))
+		if err != nil {
+			return err
+		}
+		return do(string(user), at)
+	})
+}
+
+// Users returns the users of whom there is a profile, in lexical order. The error wraps [ErrDamaged].
+func (s *Store) Users() (users []string, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	err = guard(func() error {
+		return s.db.View(func(tx *bbolt.Tx) error {
+			return s.each(tx, func(user string, _ []byte) error {
+				users = append(users, user)
+				return nil
+			})
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the profiles of %s: %w", s.path, err)
+	}
+	slices.Sort(users)
+	return users, nil
+}
+
+// Load returns the profile of a user. The error wraps [ErrUnknown] or [ErrDamaged].
+func (s *Store) Load(user string) (p Profile, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	err = guard(func() error {
+		return s.db.View(func(tx *bbolt.Tx) error {
+			sealed := tx.Bucket(usersBucket).Get(s.place(user))
+			if sealed == nil {
+				return ErrUnknown
+			}
+			r, err := s.record(sealed, user)
+			p = r.Profile
+			return err
+		})
+	})
+	if err != nil {
+		return Profile{}, fmt.Errorf("loading a profile of %s: %w", s.path, err)
+	}
+	return p, nil
+}
+
+// record unseals the value of a user.
+func (s *Store) record(sealed []byte, user string) (r record, err error) {
+	plain, err := s.unseal(sealed, value, user)
+	if err != nil {
+		return r, err
+	}
+	if err := cbor.Unmarshal(plain, &r); err != nil || r.User != user {
+		return r, fmt.Errorf("%w: a value is not what was sealed", ErrDamaged)
+	}
+	return r, nil
+}
+
+// Delete removes the profile of a user and every trace of it in the file, sealed ones too. The error wraps
+// [ErrUnknown]. Where it is another one the profile may be gone and traces of it be left: [Open] removes those.
+func (s *Store) Delete(user string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := guard(func() error {
+		return s.db.Update(func(tx *bbolt.Tx) error {
+			b := tx.Bucket(usersBucket)
+			if b.Get(s.place(user)) == nil {
+				return ErrUnknown
+			}
+			if err := tx.Bucket(storeBucket).Put(erasingKey, []byte{1}); err != nil {
+				return err
+			}
+			if err := tx.Bucket(namesBucket).Delete(s.place(user)); err != nil {
+				return err
+			}
+			return b.Delete(s.place(user))
+		})
+	})
+	if err == nil {
+		err = s.rewrite(s.key)
+	}
+	if err != nil {
+		return fmt.Errorf("deleting a profile of %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// Close closes the file.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return guard(s.db.Close)
+}
+
+// Rotate seals everything with another key. On error the store is as it was, and the key, too.
+func (s *Store) Rotate(key Key) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.rewrite(key); err != nil {
+		return fmt.Errorf("sealing %s anew: %w", s.path, err)
+	}
+	return nil
+}
+
+// rewrite writes the profiles, sealed with key, into a file of their own, which takes the place of the store. Nothing
+// that was deleted is in it. The new file is open, and so locked, before it is in its place.
+func (s *Store) rewrite(key Key) error {
+	temp := s.path + ".new"
+	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) { // of a rewrite that was interrupted
+		return err
+	}
+	fresh, err := connect(temp)
+	if err != nil {
+		return err
+	}
+	next := &Store{path: s.path, space: s.space, key: key, db: fresh}
+	err = guard(func() error {
+		return s.db.View(func(from *bbolt.Tx) error {
+			return fresh.Update(func(to *bbolt.Tx) error { return s.copyTo(next, from, to) })
+		})
+	})
+	if err == nil {
+		err = os.Rename(temp, s.path)
+	}
+	if err != nil {
+		fresh.Close()
+		os.Remove(temp)
+		return err
+	}
+	// The rename itself lasts once the directory is on disk, too; not every file system can do that.
+	if d, err := os.Open(filepath.Dir(s.path)); err == nil {
+		d.Sync()
+		d.Close()
+	}
+	s.db.Close() // the file that is no more
+	s.db, s.key = fresh, key
+	return nil
+}
+
+// copyTo writes all of s into the new store next.
+func (s *Store) copyTo(next *Store, from, to *bbolt.Tx) error {
+	if err := next.write(to); err != nil {
+		return err
+	}
+	return s.each(from, func(user string, at []byte) error {
+		r, err := s.record(from.Bucket(usersBucket).Get(at), user)
+		if err != nil {
+			return err
+		}
+		return next.put(to, r)
+	})
+}

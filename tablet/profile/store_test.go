@@ -1,0 +1,512 @@
+package profile_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/tablet/profile"
+	"go.etcd.io/bbolt"
+)
+
+var space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3}
+
+// a profile whose learner begins with a number and is filled with bytes that follow from it.
+func numbered(n uint64, size int) profile.Profile {
+	b := binary.BigEndian.AppendUint64(nil, n)
+	r := rand.New(rand.NewPCG(n, 1))
+	for len(b) < size {
+		b = binary.LittleEndian.AppendUint64(b, r.Uint64())
+	}
+	return profile.Profile{Learner: b, Policy: []byte("policy"), Enrolled: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+}
+
+func open(t *testing.T, path string, key profile.Key) *profile.Store {
+	t.Helper()
+	s, err := profile.Open(path, key, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// users lists the users, and fails unless each profile is that of its number.
+func users(t *testing.T, s *profile.Store, want map[string]uint64) {
+	t.Helper()
+	got, err := s.Users()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(want) || !slices.IsSorted(got) {
+		t.Errorf("users %q, want %v", got, want)
+	}
+	for user, n := range want {
+		p, err := s.Load(user)
+		if err != nil {
+			t.Errorf("%s: %v", user, err)
+			continue
+		}
+		w := numbered(n, len(p.Learner))
+		if !bytes.Equal(p.Learner, w.Learner) || string(p.Policy) != "policy" || !p.Enrolled.Equal(w.Enrolled) {
+			t.Errorf("%s: not the profile that was saved", user)
+		}
+	}
+}
+
+func TestStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "store")
+	key := profile.NewKey()
+	s := open(t, path, key)
+	users(t, s, nil)
+	for user, n := range map[string]uint64{"alice": 1, "Bob Müller": 2, "carol": 3} {
+		if err := s.Save(user, numbered(n, 50_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Save("carol", numbered(4, 100)); err != nil { // in place of the first
+		t.Fatal(err)
+	}
+	want := map[string]uint64{"alice": 1, "Bob Müller": 2, "carol": 4}
+	users(t, s, want)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, path, key)
+	users(t, s, want)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if _, err := s.Load("eve"); !errors.Is(err, profile.ErrUnknown) {
+		t.Errorf("a stranger: %v", err)
+	}
+	if err := s.Delete("eve"); !errors.Is(err, profile.ErrUnknown) {
+		t.Errorf("deleting a stranger: %v", err)
+	}
+	for _, name := range []string{"", " a", "a\n", strings.Repeat("a", 101)} {
+		if err := s.Save(name, profile.Profile{}); !errors.Is(err, online.ErrName) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	users(t, s, want)
+}
+
+// Nothing in the file names a user or shows a part of a learner; and nothing of a deleted user is left, sealed or not.
+func TestNoTraces(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	key := profile.NewKey()
+	s := open(t, path, key)
+	secret := numbered(7, 100_000)
+	for range 3 { // earlier versions leave pages behind
+		if err := s.Save("alice-in-the-file", secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Save("bob", numbered(8, 5000)); err != nil {
+		t.Fatal(err)
+	}
+	before := read(t, path)
+	if bytes.Contains(before, []byte("alice-in")) || bytes.Contains(before, secret.Learner[:16]) || bytes.Contains(before, []byte("policy")) {
+		t.Error("the file shows what it should hide")
+	}
+	s.Close()
+	sealed := sealedBytes(t, path)
+	s = open(t, path, key)
+	if err := s.Delete("alice-in-the-file"); err != nil {
+		t.Fatal(err)
+	}
+	users(t, s, map[string]uint64{"bob": 8})
+	after := read(t, path)
+	n := 0
+	for _, b := range sealed {
+		for i := 0; i+32 <= len(b); i += 32 {
+			n++
+			if bytes.Contains(after, b[i:i+32]) {
+				t.Fatal("a piece of the deleted profile is left in the file")
+			}
+		}
+	}
+	if n < 3000 || len(after) >= len(before) {
+		t.Errorf("%d pieces looked for; the file has %d bytes, and had %d", n, len(after), len(before))
+	}
+	if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
+		t.Errorf("files are left: %q", left)
+	}
+	// Bob's value, too, is sealed anew.
+	if err := s.Delete("bob"); err != nil {
+		t.Fatal(err)
+	}
+	users(t, s, nil)
+}
+
+// sealedBytes returns the large values of the database: those of alice.
+func sealedBytes(t *testing.T, path string) (all [][]byte) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte("users")).ForEach(func(k, v []byte) error {
+			if len(v) > 50_000 {
+				all = append(all, slices.Clone(k), slices.Clone(v))
+			}
+			return nil
+		})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 {
+		t.Fatalf("%d values found", len(all))
+	}
+	return all
+}
+
+// A deletion that was interrupted after the profile was gone, but not yet its traces, is finished at the next open.
+func TestInterruptedDeletion(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	key := profile.NewKey()
+	s := open(t, path, key)
+	if err := s.Save("alice", numbered(1, 100_000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save("bob", numbered(2, 100)); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	sealed := sealedBytes(t, path)
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Update(func(tx *bbolt.Tx) error {
+		tx.Bucket([]byte("store")).Put([]byte("erasing"), []byte{1})
+		tx.Bucket([]byte("names")).Delete(sealed[0])
+		return tx.Bucket([]byte("users")).Delete(sealed[0])
+	}); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	if err := os.WriteFile(path+".new", []byte("half a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(read(t, path), sealed[1][:64]) {
+		t.Fatal("the traces are gone before they should be")
+	}
+	s = open(t, path, key)
+	users(t, s, map[string]uint64{"bob": 2})
+	if bytes.Contains(read(t, path), sealed[1][:64]) {
+		t.Error("traces are left")
+	}
+}
+
+func TestRotate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	first, second := profile.NewKey(), profile.NewKey()
+	s := open(t, path, first)
+	want := map[string]uint64{}
+	for n := range uint64(5) {
+		want[fmt.Sprint("user", n)] = n
+		if err := s.Save(fmt.Sprint("user", n), numbered(n, 3000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Rotate(second); err != nil {
+		t.Fatal(err)
+	}
+	users(t, s, want)
+	if err := s.Save("user0", numbered(9, 10)); err != nil {
+		t.Fatal(err)
+	}
+	want["user0"] = 9
+	s.Close()
+	if _, err := profile.Open(path, first, space); !errors.Is(err, profile.ErrKey) {
+		t.Errorf("the first key: %v", err)
+	}
+	users(t, open(t, path, second), want)
+}
+
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "store")
+	key := profile.NewKey()
+	s := open(t, path, key)
+	if err := s.Save("alice", numbered(1, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	if _, err := profile.Open(path, key, space); !errors.Is(err, profile.ErrBusy) {
+		t.Errorf("a second program: %v", err)
+	}
+	t.Logf("gave up after %v", time.Since(begun))
+	s.Close()
+	if _, err := profile.Open(path, profile.NewKey(), space); !errors.Is(err, profile.ErrKey) || !strings.Contains(err.Error(), "give the key that it was made with") {
+		t.Errorf("another machine's key: %v", err)
+	}
+	if _, err := profile.Open(path, key, face.Space{ID: "other"}); !errors.Is(err, profile.ErrSpace) {
+		t.Errorf("another space: %v", err)
+	}
+	if _, err := profile.Open(dir, key, space); !errors.Is(err, profile.ErrDamaged) {
+		t.Errorf("a folder: %v", err)
+	}
+	good := read(t, path)
+	for what, b := range map[string][]byte{
+		"cut off": good[:len(good)-1], "cut off at a page": good[:8192], "one page": good[:4096],
+		"text": []byte("no database"), "zeros": make([]byte, 16384), "other": bytes.Repeat([]byte("other"), 8192),
+	} {
+		other := filepath.Join(dir, "other")
+		if err := os.WriteFile(other, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := profile.Open(other, key, space); !errors.Is(err, profile.ErrDamaged) {
+			t.Errorf("%s: %v", what, err)
+			if err == nil {
+				s.Close()
+			}
+		}
+		if got := read(t, other); !bytes.Equal(got, b) {
+			t.Errorf("%s: the file was changed", what)
+		}
+	}
+	users(t, open(t, path, key), map[string]uint64{"alice": 1})
+}
+
+// Bytes that were altered anywhere are an error or make no difference. They never give another profile, and never end
+// the program.
+func TestAltered(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "store")
+	key := profile.NewKey()
+	s := open(t, path, key)
+	for n := range uint64(3) {
+		if err := s.Save(fmt.Sprint("user", n), numbered(n, 9000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	good := read(t, path)
+	other := filepath.Join(dir, "other")
+	r := rand.New(rand.NewPCG(4, 4))
+	noticed := 0
+	for range 400 {
+		b := slices.Clone(good)
+		for range 1 + r.IntN(4) {
+			b[r.IntN(len(b))] ^= byte(1 + r.IntN(255))
+		}
+		if err := os.WriteFile(other, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := profile.Open(other, key, space)
+		if err != nil {
+			noticed++
+			continue
+		}
+		for n := range uint64(3) {
+			p, err := s.Load(fmt.Sprint("user", n))
+			if err != nil {
+				noticed++
+			} else if !bytes.Equal(p.Learner, numbered(n, 9000).Learner) {
+				t.Fatal("an altered file gave another profile")
+			}
+		}
+		if _, err := s.Users(); err != nil {
+			noticed++
+		}
+		s.Close()
+	}
+	if noticed < 100 {
+		t.Errorf("%d alterations were noticed", noticed)
+	}
+}
+
+// Several goroutines read and write at once.
+func TestConcurrent(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "store"), profile.NewKey())
+	var wait sync.WaitGroup
+	for g := range uint64(4) {
+		wait.Go(func() {
+			user := fmt.Sprint("user", g)
+			for range 5 {
+				if err := s.Save(user, numbered(g, 2000)); err != nil {
+					t.Error(err)
+				}
+				if p, err := s.Load(user); err != nil || !bytes.Equal(p.Learner, numbered(g, 2000).Learner) {
+					t.Errorf("%s: %v", user, err)
+				}
+				if _, err := s.Users(); err != nil {
+					t.Error(err)
+				}
+			}
+			if g%2 == 0 {
+				if err := s.Delete(user); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	users(t, s, map[string]uint64{"user1": 1, "user3": 3})
+}
+
+// writer is the environment variable that makes the test binary a program that saves profiles until it ends.
+const writer = "FACEAUTH_TEST_WRITER"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(writer); path != "" {
+		write(path)
+	}
+	os.Exit(m.Run())
+}
+
+// write saves numbered profiles, and prints each number when it is saved.
+func write(path string) {
+	var limit uint64
+	path, rest, _ := strings.Cut(path, "|")
+	from, size, _ := strings.Cut(rest, "|")
+	n, _ := strconv.ParseUint(from, 10, 64)
+	if l, err := strconv.ParseUint(size, 10, 64); err == nil && l > 0 {
+		limit = l
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+			fmt.Println("failed:", err)
+			os.Exit(1)
+		}
+	}
+	key, err := profile.KeyFile(path + ".key")
+	if err != nil {
+		fmt.Println("failed:", err)
+		os.Exit(1)
+	}
+	s, err := profile.Open(path, key, space)
+	if err != nil {
+		fmt.Println("failed:", err)
+		os.Exit(1)
+	}
+	for ; ; n++ {
+		size := 20_000
+		if limit > 0 {
+			size = int(n) * 50_000 // until the disk is full
+		}
+		if err := s.Save("alice", numbered(n, size)); err != nil {
+			fmt.Println("failed:", err)
+			os.Exit(1)
+		}
+		fmt.Println(n)
+	}
+}
+
+// start starts a writer and returns it, and what it prints.
+func start(t *testing.T, path string, from, limit uint64) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(exe)
+	c.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%d|%d", writer, path, from, limit))
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c, bufio.NewScanner(out)
+}
+
+// Killed at any moment, 200 writes long, the store holds the last profile that was said to be saved, or the next.
+func TestKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("programs are killed for a while")
+	}
+	path := filepath.Join(t.TempDir(), "store")
+	var last uint64
+	kills := 0
+	for last < 200 {
+		c, lines := start(t, path, last+1, 0)
+		stop := last + 1 + uint64(kills%13)
+		for lines.Scan() {
+			n, err := strconv.ParseUint(lines.Text(), 10, 64)
+			if err != nil {
+				t.Fatal(lines.Text())
+			}
+			last = n
+			if n >= stop {
+				time.Sleep(time.Duration(kills%7) * time.Millisecond) // into the next write
+				break
+			}
+		}
+		c.Process.Kill()
+		for lines.Scan() { // what it had said before it was killed
+			if n, err := strconv.ParseUint(lines.Text(), 10, 64); err == nil {
+				last = n
+			}
+		}
+		c.Wait()
+		kills++
+		key, err := profile.KeyFile(path + ".key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, path, key)
+		p, err := s.Load("alice")
+		if err != nil {
+			t.Fatalf("after %d kills: %v", kills, err)
+		}
+		n := binary.BigEndian.Uint64(p.Learner)
+		if n != last && n != last+1 || !bytes.Equal(p.Learner, numbered(n, 20_000).Learner) {
+			t.Fatalf("after %d kills: profile %d, and %d was the last that was saved", kills, n, last)
+		}
+		last = n
+		s.Close()
+	}
+	t.Logf("%d kills", kills)
+}
+
+// On a full disk a write fails with an error, and the last profile stays.
+func TestDiskFull(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	c, lines := start(t, path, 1, 1<<20)
+	var last uint64
+	failed := ""
+	for lines.Scan() {
+		if n, err := strconv.ParseUint(lines.Text(), 10, 64); err == nil {
+			last = n
+		} else {
+			failed = lines.Text()
+		}
+	}
+	c.Wait()
+	if last == 0 || !strings.Contains(failed, "file too large") || strings.Contains(failed, "goroutine") {
+		t.Fatalf("%d saved, then: %s", last, failed)
+	}
+	key, err := profile.KeyFile(path + ".key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	users(t, open(t, path, key), map[string]uint64{"alice": last})
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
