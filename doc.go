@@ -5,5 +5,6 @@
 // faces, preprocess makes vectors of them, pipeline ties both together, online judges and learns,
 // quantized keeps its graph small, and graph holds the mathematics. Package gallery keeps the people
 // in a file, replay reports on a recording, evaluate measures it all, and calibrate chooses settings by
-// that. The program is in cmd/faceauth.
+// that. Below tablet is what a login needs: sealed profiles, and the rules of a session. The program is in
+// cmd/faceauth.
 package faceauth

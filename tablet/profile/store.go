@@ -22,27 +22,19 @@ package profile
 
 import (
 	"bytes"
-	"crypto/cipher"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/regular"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
-	"golang.org/x/crypto/chacha20poly1305"
 )
 
 // Errors of [Open] and of the methods of [Store].
@@ -57,9 +49,6 @@ var (
 
 // version of the file format.
 const version = 1
-
-// patience is how long [Open] waits for another program to let go of the file.
-const patience = 2 * time.Second
 
 var (
 	storeBucket = []byte("store")
@@ -137,68 +126,6 @@ func (s *Store) open() error {
 	return err
 }
 
-// sound returns nil for a path at which there is no file, or one that can be a database: bbolt itself trusts that
-// the pages it looks for are there.
-func sound(path string) error {
-	f, err := regular.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if errors.Is(err, regular.ErrNotRegular) {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	// bbolt begins a database with four pages.
-	if size, page := info.Size(), int64(os.Getpagesize()); size > 0 && (size%page != 0 || size < 4*page) {
-		return fmt.Errorf("%w: it is cut off", ErrDamaged)
-	}
-	return nil
-}
-
-// connect opens the database. Where bbolt fails, the file is closed and no longer locked.
-func connect(path string) (db *bbolt.DB, err error) {
-	var file *os.File
-	err = guard(func() (err error) {
-		db, err = bbolt.Open(path, 0o600, &bbolt.Options{
-			Timeout: patience, FreelistType: bbolt.FreelistMapType,
-			OpenFile: func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
-				file, err = os.OpenFile(path, flag, mode)
-				return file, err
-			},
-		})
-		return err
-	})
-	if err != nil && file != nil {
-		file.Close() // bbolt has not, where it panicked
-	}
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
-		return nil, ErrBusy
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return db, err
-}
-
-// guard calls do, and returns what a damaged page makes bbolt panic with as an error. A page beyond the end of the
-// file is a fault, which has to be made a panic first.
-func guard(do func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: its pages contradict each other", ErrDamaged)
-		}
-	}()
-	return do()
-}
-
 // begin checks the store, or writes what a new one begins with. Erasing reports whether a deletion was not finished.
 func (s *Store) begin(tx *bbolt.Tx) (erasing bool, err error) {
 	b := tx.Bucket(storeBucket)
@@ -248,55 +175,6 @@ func (s *Store) write(tx *bbolt.Tx) error {
 		}
 	}
 	return nil
-}
-
-// What is sealed: a value of one kind is not taken for one of another.
-const (
-	head  = 'h'
-	name  = 'n'
-	value = 'v'
-)
-
-// bound is the associated data of what is sealed of a kind for a user, or for the place where a name is kept.
-func (s *Store) bound(kind byte, user string) []byte {
-	b := binary.BigEndian.AppendUint32([]byte("faceauth profile\x00"), version)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(s.space)))
-	return append(append(append(b, s.space...), kind), user...)
-}
-
-// cipher returns that of the store's key.
-func (s *Store) cipher() cipher.AEAD {
-	aead, err := chacha20poly1305.NewX(s.key.seal[:])
-	if err != nil {
-		panic("profile: " + err.Error()) // only for a key of another length
-	}
-	return aead
-}
-
-func (s *Store) seal(plain []byte, kind byte, user string) []byte {
-	aead := s.cipher()
-	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(plain)+aead.Overhead())
-	rand.Read(nonce)
-	return aead.Seal(nonce, nonce, plain, s.bound(kind, user))
-}
-
-func (s *Store) unseal(sealed []byte, kind byte, user string) ([]byte, error) {
-	aead := s.cipher()
-	if len(sealed) < aead.NonceSize() {
-		return nil, fmt.Errorf("%w: a value is cut off", ErrDamaged)
-	}
-	plain, err := aead.Open(nil, sealed[:aead.NonceSize()], sealed[aead.NonceSize():], s.bound(kind, user))
-	if err != nil {
-		return nil, fmt.Errorf("%w: a value was altered", ErrDamaged)
-	}
-	return plain, nil
-}
-
-// place returns the key under which a user's value is kept.
-func (s *Store) place(user string) []byte {
-	h := hmac.New(sha256.New, s.key.name[:])
-	h.Write([]byte(user))
-	return h.Sum(nil)
 }
 
 // Save keeps the profile of a user, in place of an earlier one. On error the store is as it was. The error wraps

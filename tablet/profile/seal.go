@@ -1,0 +1,61 @@
+package profile
+
+import (
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// What is sealed: a value of one kind is not taken for one of another.
+const (
+	head  = 'h'
+	name  = 'n'
+	value = 'v'
+)
+
+// bound is the associated data of what is sealed of a kind for a user, or for the place where a name is kept.
+func (s *Store) bound(kind byte, user string) []byte {
+	b := binary.BigEndian.AppendUint32([]byte("faceauth profile\x00"), version)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(s.space)))
+	return append(append(append(b, s.space...), kind), user...)
+}
+
+// cipher returns that of the store's key.
+func (s *Store) cipher() cipher.AEAD {
+	aead, err := chacha20poly1305.NewX(s.key.seal[:])
+	if err != nil {
+		panic("profile: " + err.Error()) // only for a key of another length
+	}
+	return aead
+}
+
+func (s *Store) seal(plain []byte, kind byte, user string) []byte {
+	aead := s.cipher()
+	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(plain)+aead.Overhead())
+	rand.Read(nonce)
+	return aead.Seal(nonce, nonce, plain, s.bound(kind, user))
+}
+
+func (s *Store) unseal(sealed []byte, kind byte, user string) ([]byte, error) {
+	aead := s.cipher()
+	if len(sealed) < aead.NonceSize() {
+		return nil, fmt.Errorf("%w: a value is cut off", ErrDamaged)
+	}
+	plain, err := aead.Open(nil, sealed[:aead.NonceSize()], sealed[aead.NonceSize():], s.bound(kind, user))
+	if err != nil {
+		return nil, fmt.Errorf("%w: a value was altered", ErrDamaged)
+	}
+	return plain, nil
+}
+
+// place returns the key under which a user's value is kept.
+func (s *Store) place(user string) []byte {
+	h := hmac.New(sha256.New, s.key.name[:])
+	h.Write([]byte(user))
+	return h.Sum(nil)
+}

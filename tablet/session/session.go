@@ -1,0 +1,212 @@
+// Package session decides whether a login by face succeeds.
+//
+// A [Session] is one attempt: it is told what each frame holds, and says when it has seen enough. [Limits] are what
+// is remembered of a user between attempts: how long to wait after failures, and when the password is due again.
+//
+// Neither reads a clock or a camera. Every way that a session can go ends in a [Result] that is final, and only one
+// of those, [Match], lets anybody in.
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+)
+
+// ErrPolicy is wrapped by the errors of [Policy.Check].
+var ErrPolicy = errors.New("unusable policy")
+
+// Policy says when a session ends, and what limits there are. The zero value of each field stands for its default.
+type Policy struct {
+	Window   int           // judged frames, one after the other, that a decision looks at. Default 5
+	Needed   int           // of these, so many must match. Default 3
+	Deadline time.Duration // after which a session is over. Default 5 s
+
+	Failures int           // sessions without a match until the password is due. Default 5
+	Delay    time.Duration // after the first failure; each doubles it. Default 1 s
+	MaxDelay time.Duration // that it grows to. Default 1 min
+	Password time.Duration // after which the password is due again. Default 48 h
+}
+
+// Defaults returns p with what was left open filled in.
+func (p Policy) Defaults() Policy {
+	number := func(x *int, value int) {
+		if *x == 0 {
+			*x = value
+		}
+	}
+	span := func(x *time.Duration, value time.Duration) {
+		if *x == 0 {
+			*x = value
+		}
+	}
+	number(&p.Window, 5)
+	number(&p.Needed, 3)
+	number(&p.Failures, 5)
+	span(&p.Deadline, 5*time.Second)
+	span(&p.Delay, time.Second)
+	span(&p.MaxDelay, time.Minute)
+	span(&p.Password, 48*time.Hour)
+	return p
+}
+
+// Check returns nil for a policy, with its defaults filled in, that can be followed. A single frame decides nothing.
+func (p Policy) Check() error {
+	switch {
+	case p.Needed < 2 || p.Window < p.Needed:
+		return fmt.Errorf("%w: %d of %d frames must match; it takes two or more, and a window that holds them", ErrPolicy, p.Needed, p.Window)
+	case p.Deadline <= 0 || p.Deadline > time.Minute:
+		return fmt.Errorf("%w: a deadline of %v; use one of up to a minute", ErrPolicy, p.Deadline)
+	case p.Failures < 1:
+		return fmt.Errorf("%w: %d failures until the password is due; use 1 or more", ErrPolicy, p.Failures)
+	case p.Delay < 0 || p.MaxDelay < p.Delay:
+		return fmt.Errorf("%w: delays from %v to %v", ErrPolicy, p.Delay, p.MaxDelay)
+	case p.Password <= 0:
+		return fmt.Errorf("%w: a password is due after %v", ErrPolicy, p.Password)
+	}
+	return nil
+}
+
+// Word says how a session stands, or how it ended.
+type Word string
+
+// Words that are final. Only Match lets anybody in; after each of the others the password is asked for.
+const (
+	Match   Word = "match"
+	NoMatch Word = "no match"             // somebody was seen well enough, and it was not the user
+	NoFace  Word = "no face"              // nobody was seen
+	Poor    Word = "no usable picture"    // somebody was seen, but never well enough to be judged
+	Failed  Word = "something went wrong" // the camera, the models or the program itself
+)
+
+// Words that are not final: what the person in front of the camera can do.
+const (
+	Looking  Word = "looking"
+	TwoFaces Word = "more than one face"
+	Retry    Word = "retry" // the result's Reason says why the picture was of no use
+)
+
+// Result is how a session stands.
+type Result struct {
+	Word   Word
+	Reason face.Reason // of Retry, and of Poor, why the last picture was of no use
+	Final  bool
+}
+
+// Face is one face in a frame, after it was judged.
+type Face struct {
+	Track  int         // constant while one person stays in view
+	Reason face.Reason // why the picture is of no use, or ""
+	Match  bool        // it is the user's, by the learner's accept threshold
+}
+
+// Session is one attempt to log in by face. It is used by one goroutine at a time. Make one with [New].
+type Session struct {
+	policy Policy
+	end    time.Time
+	last   time.Time
+	result Result
+
+	track   int
+	window  []bool // whether the last judged frames matched, the newest last
+	judged  bool   // somebody was seen well enough
+	seen    bool
+	trouble face.Reason
+}
+
+// New begins a session at a moment. The policy has its defaults filled in. The error wraps [ErrPolicy].
+func New(p Policy, now time.Time) (*Session, error) {
+	p = p.Defaults()
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	return &Session{policy: p, end: now.Add(p.Deadline), last: now, result: Result{Word: Looking}}, nil
+}
+
+// Result returns how the session stands.
+func (s *Session) Result() Result { return s.result }
+
+// Attempt reports whether the session, which has ended, counts as a failed attempt: somebody was judged, and not let
+// in.
+func (s *Session) Attempt() bool { return s.result.Final && s.result.Word == NoMatch }
+
+// Frame tells the session what a frame of that moment holds, and returns how it stands. After the end it changes
+// nothing. Matches count only while one face, and the same, is in view.
+func (s *Session) Frame(now time.Time, faces []Face) Result {
+	if s.Tick(now).Final {
+		return s.result
+	}
+	if len(faces) == 0 {
+		s.forget(0)
+		return s.say(Looking, "")
+	}
+	s.seen = true
+	if len(faces) > 1 {
+		s.forget(0)
+		return s.say(TwoFaces, "")
+	}
+	f := faces[0]
+	if f.Track != s.track {
+		s.forget(f.Track)
+	}
+	if f.Reason != "" {
+		s.trouble = f.Reason
+		return s.say(Retry, f.Reason)
+	}
+	s.judged = true
+	if s.window = append(s.window, f.Match); len(s.window) > s.policy.Window {
+		s.window = s.window[1:]
+	}
+	matches := 0
+	for _, m := range s.window {
+		if m {
+			matches++
+		}
+	}
+	if matches >= s.policy.Needed && f.Match {
+		return s.finish(Match, "")
+	}
+	return s.say(Looking, "")
+}
+
+// forget begins to gather evidence anew, for a face on that track.
+func (s *Session) forget(track int) { s.track, s.window = track, s.window[:0] }
+
+// Tick tells the session what time it is, and returns how it stands. A clock that was set back ends it.
+func (s *Session) Tick(now time.Time) Result {
+	switch {
+	case s.result.Final:
+	case now.Before(s.last):
+		return s.finish(Failed, "")
+	case !now.Before(s.end):
+		switch {
+		case s.judged:
+			return s.finish(NoMatch, "")
+		case s.seen:
+			return s.finish(Poor, s.trouble)
+		}
+		return s.finish(NoFace, "")
+	}
+	s.last = now
+	return s.result
+}
+
+// Fail ends the session because something went wrong. After the end it changes nothing.
+func (s *Session) Fail() Result {
+	if s.result.Final {
+		return s.result
+	}
+	return s.finish(Failed, "")
+}
+
+func (s *Session) say(w Word, why face.Reason) Result {
+	s.result = Result{Word: w, Reason: why}
+	return s.result
+}
+
+func (s *Session) finish(w Word, why face.Reason) Result {
+	s.result = Result{Word: w, Reason: why, Final: true}
+	return s.result
+}

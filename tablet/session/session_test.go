@@ -1,0 +1,290 @@
+package session_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/tablet/session"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// play plays a script, of a word for each frame, a tenth of a second apart, and returns how the session stands after
+// each.
+//
+//	m n     the user, or somebody else, on track 1; M N on track 2
+//	d       too dark a picture, on track 1
+//	.       nobody       2  two faces       !  a fault
+func play(t *testing.T, p session.Policy, script string) (s *session.Session, words []session.Word) {
+	t.Helper()
+	s, err := session.New(p, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := noon
+	for _, c := range script {
+		now = now.Add(100 * time.Millisecond)
+		words = append(words, step(s, now, c).Word)
+	}
+	return s, words
+}
+
+func step(s *session.Session, now time.Time, c rune) session.Result {
+	track := 1
+	if c == 'M' || c == 'N' {
+		track = 2
+	}
+	switch c {
+	case '.':
+		return s.Frame(now, nil)
+	case '2':
+		return s.Frame(now, []session.Face{{Track: 1, Match: true}, {Track: 2}})
+	case 'd':
+		return s.Frame(now, []session.Face{{Track: 1, Reason: face.TooDark}})
+	case '!':
+		return s.Fail()
+	}
+	return s.Frame(now, []session.Face{{Track: track, Match: c == 'm' || c == 'M'}})
+}
+
+func TestSession(t *testing.T) {
+	long := func(s string) string { return s + strings.Repeat(".", 50) }
+	for _, c := range []struct {
+		script string
+		want   session.Word
+		reason face.Reason
+	}{
+		{"mmm", session.Match, ""},
+		{"mm", session.Looking, ""},
+		{"m", session.Looking, ""},
+		{"..ddmmm", session.Match, ""},
+		{"mdmdm", session.Match, ""},
+		{"nmnmm", session.Match, ""},
+		{"mmnnn", session.Looking, ""},
+		{"mnnmnm", session.Looking, ""}, // two of the last five
+		{"mmnn", session.Looking, ""},
+		{"mm.m", session.Looking, ""}, // somebody may have taken the place
+		{"mm2m", session.Looking, ""}, // or stands beside
+		{"mmM", session.Looking, ""},  // or is somebody else
+		{"mmMMM", session.Match, ""},  // who is the user as well
+		{"mmMMmm", session.Looking, ""},
+		{"2", session.TwoFaces, ""},
+		{"d", session.Retry, face.TooDark},
+		{long(""), session.NoFace, ""},
+		{long("dd"), session.Poor, face.TooDark},
+		{long("22"), session.Poor, ""},
+		{long("nnnn"), session.NoMatch, ""},
+		{long("mm"), session.NoMatch, ""},
+		{"mm!", session.Failed, ""},
+		{"mm!mmm", session.Failed, ""},
+		{"mmm!", session.Match, ""},
+		{"mmmnnnnn", session.Match, ""},
+	} {
+		s, _ := play(t, session.Policy{}, c.script)
+		r := s.Result()
+		final := c.want != session.Looking && c.want != session.TwoFaces && c.want != session.Retry
+		if r.Word != c.want || r.Reason != c.reason || r.Final != final {
+			t.Errorf("%q: %+v, want %q %q", c.script, r, c.want, c.reason)
+		}
+		if s.Attempt() != (c.want == session.NoMatch) {
+			t.Errorf("%q: counts as an attempt: %t", c.script, s.Attempt())
+		}
+	}
+}
+
+// However a session goes, it is over at the deadline, nothing changes its end, and it ends with a match only after
+// three of five judged frames, one after the other, in which one face alone was in view, matched.
+func TestSessionAlwaysEnds(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	ends := make(map[session.Word]int)
+	for range 20_000 {
+		script := ""
+		for range 60 {
+			script += string("mmmMnNd.2!"[r.IntN(10-r.IntN(2))])
+		}
+		s, words := play(t, session.Policy{}, script)
+		if !s.Result().Final {
+			t.Fatalf("%q does not end", script)
+		}
+		end := s.Result().Word
+		ends[end]++
+		at := len(words) - 1
+		for at > 0 && words[at-1] == end {
+			at--
+		}
+		if at > 50 {
+			t.Fatalf("%q ends at frame %d", script, at)
+		}
+		if end == session.Match && !deserved(script[:at+1]) {
+			t.Fatalf("%q ends with a match", script[:at+1])
+		}
+		if end != session.Match {
+			for i := range at { // and with nothing else where it is deserved
+				if deserved(script[:i+1]) && !strings.Contains(script[:i+1], "!") {
+					t.Fatalf("%q ends with %q, and was a match at %q", script, end, script[:i+1])
+				}
+			}
+		}
+	}
+	if ends[session.Match] < 1000 || ends[session.NoMatch]+ends[session.Failed] < 1000 {
+		t.Errorf("ends %v", ends)
+	}
+}
+
+// deserved is the rule written out: of the last five judged frames since another face, nobody, or two were seen,
+// three match, and the last one does.
+func deserved(script string) bool {
+	var last []bool
+	track := ' '
+	for _, c := range script {
+		switch {
+		case c == '.' || c == '2':
+			last, track = nil, ' '
+		case c == 'd':
+			if track != '1' {
+				last, track = nil, '1'
+			}
+		case c != '!':
+			now := '1'
+			if c == 'M' || c == 'N' {
+				now = '2'
+			}
+			if now != track {
+				last, track = nil, now
+			}
+			last = append(last, c == 'm' || c == 'M')
+		}
+	}
+	last = last[max(0, len(last)-5):]
+	n := 0
+	for _, m := range last {
+		if m {
+			n++
+		}
+	}
+	return n >= 3 && last[len(last)-1] && !strings.HasSuffix(script, "d")
+}
+
+// Without frames, as from a camera that hangs, the clock alone ends a session; one that was set back does so, too.
+func TestTick(t *testing.T) {
+	s, err := session.New(session.Policy{Deadline: 3 * time.Second}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Tick(noon.Add(2999 * time.Millisecond)); r.Final {
+		t.Errorf("over too soon: %+v", r)
+	}
+	if r := s.Tick(noon.Add(3 * time.Second)); !r.Final || r.Word != session.NoFace || s.Attempt() {
+		t.Errorf("at the deadline: %+v", r)
+	}
+	if r := s.Frame(noon.Add(4*time.Second), []session.Face{{Track: 1, Match: true}}); r.Word != session.NoFace {
+		t.Errorf("after the end: %+v", r)
+	}
+	s, _ = play(t, session.Policy{}, "mm")
+	if r := s.Frame(noon.Add(-time.Second), []session.Face{{Track: 1, Match: true}}); !r.Final || r.Word != session.Failed {
+		t.Errorf("a clock that was set back: %+v", r)
+	}
+	// A frame that comes too late does not count, even the one that would have been enough.
+	s, _ = play(t, session.Policy{}, "mm")
+	if r := s.Frame(noon.Add(5*time.Second), []session.Face{{Track: 1, Match: true}}); r.Word != session.NoMatch {
+		t.Errorf("too late: %+v", r)
+	}
+}
+
+func TestPolicyErrors(t *testing.T) {
+	for _, p := range []session.Policy{
+		{Needed: 1}, {Needed: -1}, {Window: 2}, {Needed: 6}, {Deadline: -1}, {Deadline: time.Hour}, {Failures: -1},
+		{Delay: -1}, {Delay: time.Hour}, {Password: -1},
+	} {
+		if _, err := session.New(p, noon); !errors.Is(err, session.ErrPolicy) {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+	if _, err := session.New(session.Policy{Needed: 5, Window: 5, Deadline: time.Minute}, noon); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	var p session.Policy
+	var l session.Limits
+	ask := func(what string, after time.Duration, why session.Refusal, wait time.Duration) {
+		t.Helper()
+		// What is remembered is the same after a restart.
+		b, err := l.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again session.Limits
+		if err := again.UnmarshalBinary(b); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []session.Limits{l, again} {
+			if w, d := l.Ask(p, noon.Add(after)); w != why || d != wait {
+				t.Errorf("%s: %q, %v; want %q, %v", what, w, d, why, wait)
+			}
+		}
+	}
+	ask("a new user", 0, session.PasswordDue, 0)
+	l.Password(noon)
+	ask("after the password", 0, "", 0)
+	ask("just before it is due", 48*time.Hour-1, "", 0)
+	ask("when it is due", 48*time.Hour, session.PasswordDue, 0)
+	ask("before it was given", -time.Hour, session.PasswordDue, 0)
+	for i, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second} {
+		l.Failed(noon)
+		ask(fmt.Sprint(i+1, " failures"), 0, session.Wait, wait)
+		ask("the moment before", wait-time.Millisecond, session.Wait, time.Millisecond)
+		ask("after the wait", wait, "", 0)
+	}
+	l.Failed(noon)
+	ask("five failures", time.Hour, session.TooManyFailures, 0)
+	l.Password(noon.Add(time.Hour))
+	ask("the password", time.Hour, "", 0)
+	l.Failed(noon.Add(time.Hour))
+	l.Matched()
+	ask("a match", time.Hour, "", 0)
+	ask("a match does not put the password off", 49*time.Hour, session.PasswordDue, 0)
+	// The delay grows to a bound, and no clock makes it longer.
+	p = session.Policy{Failures: 1000, MaxDelay: 10 * time.Second}
+	for range 900 {
+		l.Failed(noon.Add(2 * time.Hour))
+	}
+	ask("many failures", 2*time.Hour, session.Wait, 10*time.Second)
+	ask("a clock that was set back", time.Hour, session.Wait, 10*time.Second)
+}
+
+func TestLimitsUnreadable(t *testing.T) {
+	for _, b := range [][]byte{nil, {}, []byte("x"), {0xa1}, []byte("\xa1\x68failures\x20")} {
+		var l session.Limits
+		l.Password(noon)
+		if err := l.UnmarshalBinary(b); !errors.Is(err, session.ErrLimits) {
+			t.Errorf("%q: %v", b, err)
+		}
+		if why, _ := l.Ask(session.Policy{}, noon); why != session.PasswordDue {
+			t.Errorf("%q lets in: %q", b, why)
+		}
+	}
+}
+
+func ExampleSession() {
+	s, err := session.New(session.Policy{}, noon)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i := range 4 {
+		r := s.Frame(noon.Add(time.Duration(i)*100*time.Millisecond), []session.Face{{Track: 1, Match: i != 1}})
+		fmt.Println(r.Word)
+	}
+	// Output:
+	// looking
+	// looking
+	// looking
+	// match
+}
