@@ -49,7 +49,7 @@ func (o *options) visionFlags(c *cobra.Command) {
 // learnerFlags adds the settings of the learner.
 func (o *options) learnerFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.settingsFile, "settings", "", "file of settings that tune has written; the flags below go before it (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config, where there is one)")
+	f.StringVar(&o.settingsFile, "settings", "", "file of settings that tune has written; settings given by flags go before it (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config, where there is one)")
 	o.k.n = 300
 	f.Var(&o.k, "k", "centroids kept; memory and time a face are fixed by it")
 	f.Var(&o.sigma, "sigma", "kernel width (default: the feature space's)")
