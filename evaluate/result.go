@@ -109,15 +109,13 @@ func (r *Result) conclude(hindsight bool, first Result) {
 		}
 	}
 	r.sumUp(all)
+	r.Pairs = Pairs{r.FMR.People, r.FMR.PeopleWrong}
 }
 
-// sumUp computes what does not depend on another method. All are the operating points of all thresholds.
+// sumUp computes what does not depend on another method, of one run or of several. All are the operating points of all thresholds.
 func (r *Result) sumUp(all []Point) {
 	r.RecallAtFAR0, r.RecallAtFAR001 = best(all, 0), best(all, .001)
 	r.FMR = errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, t.accepted })
-	if r.steps > 0 && r.Pairs.Total == 0 { // of one run; those of several are added up
-		r.Pairs = Pairs{r.FMR.People, r.FMR.PeopleWrong}
-	}
 	r.FNMR = errorRate(r.trials, func(t trial) (counts, wrong bool) { return t.known, !t.accepted || !t.correct() })
 	r.Confusion = confusion(r.trials)
 	r.OverTime = overTime(r.trials)

@@ -70,9 +70,16 @@ func (o *options) attack(c *cobra.Command, dir string, e evaluation, a assault) 
 	if err != nil {
 		return fail(badUsage, err)
 	}
+	var p people
+	defer func() { p.Close() }()
+	if slices.ContainsFunc(a.kinds, func(kind string) bool { return kind != "replay" }) {
+		if p, err = o.people(c, v, dir, e.Enroll); err != nil {
+			return err
+		}
+	}
 	var rows []attacked
 	for _, kind := range a.kinds {
-		attacks, err := o.attacks(c, v, dir, e, a, kind)
+		attacks, err := o.attacks(c, v, dir, e, a, p, kind)
 		if err != nil {
 			return err
 		}
@@ -135,60 +142,66 @@ func unguarded(s online.Settings) online.Settings {
 	return s
 }
 
-// attacks returns the attacks of a kind on the people of dir.
-func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation, a assault, kind string) ([]evaluate.Attack, error) {
-	switch kind {
-	case "replay":
-		return o.replays(c, v, dir, e)
-	case "drift":
-		ids, _, err := o.recordings(c, v, dir, nil)
-		if err != nil {
-			return nil, err
+// people are those who attack each other. Close them.
+type people struct {
+	ids []evaluate.Identity
+	// portraits are what an attacker can have of a person: aligned pictures of the faces that they are enrolled with.
+	portraits map[string][]*cv.Image
+}
+
+func (p people) Close() {
+	for _, pictures := range p.portraits {
+		for _, img := range pictures {
+			img.Close()
 		}
-		all, err := evaluate.SlowDrifts(ids, e.Enroll)
-		return all, evalError(err)
 	}
-	// What an attacker can have of a person: aligned pictures of the faces that they are enrolled with.
-	portraits := make(map[string][]*cv.Image)
-	defer func() {
-		for _, pictures := range portraits {
-			for _, img := range pictures {
-				img.Close()
-			}
-		}
-	}()
-	ids, names, err := o.recordings(c, v, dir, func(name string) pipeline.Options {
+}
+
+// people reads the recordings of dir, and keeps the pictures of the faces that would be enrolled.
+func (o *options) people(c *cobra.Command, v *vision, dir string, enroll int) (p people, err error) {
+	p.portraits = make(map[string][]*cv.Image)
+	p.ids, _, err = o.recordings(c, v, dir, func(name string) pipeline.Options {
 		return pipeline.Options{Show: func(img *cv.Image, f face.Frame) error {
-			if len(f.Samples) == 0 || f.Samples[0].Vector == nil || !preprocess.EnrolGate.Passes(f.Samples[0].Quality) || len(portraits[name]) == e.Enroll {
+			if len(f.Samples) == 0 || f.Samples[0].Vector == nil || !preprocess.EnrolGate.Passes(f.Samples[0].Quality) || len(p.portraits[name]) == enroll {
 				return nil
 			}
 			aligned, err := v.extractor.Align(img, f.Samples[0].Box, f.Samples[0].Landmarks)
 			if err == nil {
-				portraits[name] = append(portraits[name], aligned)
+				p.portraits[name] = append(p.portraits[name], aligned)
 			}
 			return err
 		}}
 	})
 	if err != nil {
-		return nil, err
+		p.Close()
+		return people{}, err
 	}
-	bar := newProgress(len(names)*(len(names)-1)*len(a.steps), "blending")
+	return p, nil
+}
+
+// attacks returns the attacks of a kind: of the people on each other, or of replays in dir.
+func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation, a assault, p people, kind string) ([]evaluate.Attack, error) {
+	switch kind {
+	case "replay":
+		return o.replays(c, v, dir, e)
+	case "drift":
+		all, err := evaluate.SlowDrifts(p.ids, e.Enroll)
+		return all, evalError(err)
+	}
+	bar := newProgress(len(p.ids)*(len(p.ids)-1)*len(a.steps), "blending")
 	defer bar.end()
-	all, err := evaluate.Bridges(ids, e.Enroll, a.steps, func(user string, i int, attacker string, j, n int) ([][]float32, error) {
+	all, err := evaluate.Bridges(p.ids, e.Enroll, a.steps, func(user string, i int, attacker string, j, n int) ([][]float32, error) {
 		if err := c.Context().Err(); err != nil {
 			return nil, err
 		}
 		bar.step()
-		return preprocess.Blends(v.extractor, portraits[user][i], portraits[attacker][j], n)
+		return preprocess.Blends(v.extractor, p.portraits[user][i], p.portraits[attacker][j], n)
 	})
 	return all, evalError(err)
 }
 
 // replays returns the attacks with recordings in which a person's picture or video is held before the camera.
 func (o *options) replays(c *cobra.Command, v *vision, dir string, e evaluation) (all []evaluate.Attack, err error) {
-	if _, missing := models.Default(models.Liveness).Path(o.models); missing != nil {
-		return nil, fail(badModel, missing)
-	}
 	liveness, err := preprocess.NewLiveness(models.Default(models.Liveness), o.models)
 	if err != nil {
 		return nil, fail(badModel, err)
