@@ -9,6 +9,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // weakLearners is how many faces of the stream a boosted classifier is made of.
@@ -36,13 +37,14 @@ func Boost(name string, space face.Space, s online.Settings, from, to float64) E
 		if !(s.Epsilon > 0 && s.Sigma > 0) {
 			return nil, errors.New("boosting needs the learner's sigma and epsilon")
 		}
-		return &boost{templates: templates{space: space}, settings: s, from: from, to: to}, nil
+		edges := quantized.Config{Kernel: graph.Heat(s.Sigma), Epsilon: s.Epsilon, Reach: s.Reach}
+		return &boost{templates: templates{space: space}, edges: edges, from: from, to: to}, nil
 	}}
 }
 
 type boost struct {
 	templates // labelled faces
-	settings  online.Settings
+	edges     quantized.Config // the learner's: only their weights and lengths
 	from, to  float64
 	weak      [][]float32
 	classes   []string
@@ -113,23 +115,12 @@ func (m *boost) Accepts(score float64) bool { return score > 0 }
 
 // weight returns the weight of the edge between two faces, or 0 where there is none.
 func (m *boost) weight(x, y []float32) float64 {
-	d := m.space.Scale * math.Sqrt(graph.SquaredDistance(x, y))
-	if m.settings.Reach > 0 && d > m.settings.Reach {
-		return 0
-	}
-	if w := graph.Heat(m.settings.Sigma).Weight(d); w >= m.settings.Epsilon {
-		return w
-	}
-	return 0
+	return m.edges.Weight(m.space.Scale * math.Sqrt(graph.SquaredDistance(x, y)))
 }
 
 // near returns the weak learners that say 1.
 func (m *boost) near(x []float32) (near []int) {
-	radius := graph.Heat(m.settings.Sigma).Radius(m.settings.Epsilon)
-	if m.settings.Reach > 0 {
-		radius = min(radius, m.settings.Reach)
-	}
-	radius /= m.space.Scale
+	radius := m.edges.EdgeRadius() / m.space.Scale
 	for i, w := range m.weak {
 		if within(x, w, radius*radius) && m.weight(x, w) > 0 {
 			near = append(near, i)

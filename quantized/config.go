@@ -75,8 +75,8 @@ func (c Config) EdgeRadius() float64 {
 	return r
 }
 
-// weight returns that of an edge between two points at distance d, or 0 where there is none.
-func (c Config) weight(d float64) float64 {
+// Weight returns that of an edge between two points at distance d, or 0 where there is none.
+func (c Config) Weight(d float64) float64 {
 	if c.Reach > 0 && d > c.Reach {
 		return 0
 	}

@@ -228,7 +228,7 @@ func (g *Graph) reaches(d []float64) bool {
 	if len(d) == 0 {
 		return false
 	}
-	return g.c.weight(slices.Min(d)) > 0
+	return g.c.Weight(slices.Min(d)) > 0
 }
 
 // home returns the vertex that takes in a point at distances d, the nearest one closer than R, or -1.
@@ -334,7 +334,7 @@ func (g *Graph) Problem() graph.Problem {
 	p := graph.Problem{V: slices.Clone(g.v), Gamma: g.c.Gamma, Normalized: g.c.Normalized}
 	for i := range n {
 		for j := range i {
-			if x := g.Distance(i, j); g.c.weight(x) > 0 {
+			if x := g.Distance(i, j); g.c.Weight(x) > 0 {
 				d.SetSym(i, j, x)
 			} else {
 				d.SetSym(i, j, unmeasured)
@@ -384,7 +384,7 @@ func (g *Graph) place(i int, d []float64) {
 		if d == unmeasured {
 			continue
 		}
-		if w := g.c.weight(d); w > 0 {
+		if w := g.c.Weight(d); w > 0 {
 			g.edges[i] = append(g.edges[i], edge{j, w})
 			g.edges[j] = append(g.edges[j], edge{i, w})
 		}
