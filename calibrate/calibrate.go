@@ -33,6 +33,7 @@ import (
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -213,43 +214,31 @@ func search(ctx context.Context, parts [][]evaluate.Identity, space face.Space, 
 		}
 		cells[p] = make([]Choice, n)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	work := make(chan job)
-	var wait sync.WaitGroup
-	var mu sync.Mutex
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	var mu sync.Mutex // of done
 	done := 0
-	for range runtime.GOMAXPROCS(0) {
-		wait.Go(func() {
-			for j := range work {
-				c := j.choice
-				r, err := measure(ctx, parts[j.part], space, c.Apply(o.Base), o.Protocol)
-				if err != nil {
-					cancel(err)
-					continue
-				}
-				threshold, at := r.ThresholdAt(o.FMR)
-				c.Accept, c.Recall, c.FMR = threshold, at.Recall, at.FAR
-				cells[j.part][j.cell] = c
-				mu.Lock()
-				done++
-				if o.Progress != nil {
-					o.Progress(done, len(jobs))
-				}
-				mu.Unlock()
+	for _, j := range jobs {
+		g.Go(func() error {
+			c := j.choice
+			r, err := measure(ctx, parts[j.part], space, c.Apply(o.Base), o.Protocol)
+			if err != nil {
+				return err
 			}
+			threshold, at := r.ThresholdAt(o.FMR)
+			c.Accept, c.Recall, c.FMR = threshold, at.Recall, at.FAR
+			cells[j.part][j.cell] = c
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			if o.Progress != nil {
+				o.Progress(done, len(jobs))
+			}
+			return nil
 		})
 	}
-	for _, j := range jobs {
-		if ctx.Err() != nil {
-			break
-		}
-		work <- j
-	}
-	close(work)
-	wait.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if err := g.Wait(); err != nil {
+		return nil, err
 	}
 	return cells, nil
 }
