@@ -43,7 +43,7 @@ func Boost(name string, space face.Space, s online.Settings, from, to float64) E
 }
 
 type boost struct {
-	templates // labelled faces
+	templates                  // labelled faces
 	edges     quantized.Config // the learner's: only their weights and lengths
 	from, to  float64
 	weak      [][]float32
