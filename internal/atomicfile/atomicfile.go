@@ -29,11 +29,6 @@ func (f *File) Commit() error {
 		return err
 	}
 	f.done = true
-	// The rename itself lasts once the directory is on disk, too; not every file system can do that.
-	if d, err := os.Open(filepath.Dir(f.path)); err == nil {
-		d.Sync()
-		d.Close()
-	}
 	return nil
 }
 
@@ -44,7 +39,7 @@ func (f *File) commit() error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), f.path)
+	return Rename(f.Name(), f.path)
 }
 
 // Abort removes the file. After Commit it does nothing, so it may be deferred.
@@ -55,6 +50,19 @@ func (f *File) Abort() {
 	f.done = true
 	f.Close()
 	os.Remove(f.Name())
+}
+
+// Rename puts a file that is on disk in the place of another, in the same directory.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	// It lasts once the directory is on disk, too; not every file system can do that.
+	if d, err := os.Open(filepath.Dir(to)); err == nil {
+		d.Sync()
+		d.Close()
+	}
+	return nil
 }
 
 // Write puts data at path.

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/atomicfile"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 	"go.etcd.io/bbolt"
@@ -335,17 +336,12 @@ func (s *Store) rewrite(key Key) error {
 		})
 	})
 	if err == nil {
-		err = os.Rename(temp, s.path)
+		err = atomicfile.Rename(temp, s.path)
 	}
 	if err != nil {
 		fresh.Close()
 		os.Remove(temp)
 		return err
-	}
-	// The rename itself lasts once the directory is on disk, too; not every file system can do that.
-	if d, err := os.Open(filepath.Dir(s.path)); err == nil {
-		d.Sync()
-		d.Close()
 	}
 	s.db.Close() // the file that is no more
 	s.db, s.key = fresh, key
