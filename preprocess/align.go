@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
@@ -15,21 +14,6 @@ var ErrLandmarks = errors.New("landmarks of no face: they are not finite or lie 
 // aligned picture of 112x112 pixels (Deng et al., ArcFace, 2019).
 var canonical = [5][2]float64{
 	{38.2946, 51.6963}, {73.5318, 51.5014}, {56.0252, 71.7366}, {41.5493, 92.3655}, {70.7299, 92.2041},
-}
-
-// fivePoints returns those five points of a face from its 68 landmarks.
-func fivePoints(l []face.Point) (p [5][2]float64, err error) {
-	if len(l) != 68 {
-		return p, ErrNoLandmarks
-	}
-	mean := func(points []face.Point) (m [2]float64) {
-		for _, q := range points {
-			m[0] += float64(q.X) / float64(len(points))
-			m[1] += float64(q.Y) / float64(len(points))
-		}
-		return m
-	}
-	return [5][2]float64{mean(l[36:42]), mean(l[42:48]), mean(l[30:31]), mean(l[48:49]), mean(l[54:55])}, nil
 }
 
 // similarity returns the rotation, uniform scale and shift that takes the points from nearest to the

@@ -70,9 +70,9 @@ func (e *Embedding) Space() face.Space { return e.space }
 // Align implements [Extractor]. The error wraps [ErrNoLandmarks] or [ErrLandmarks] where the face
 // cannot be aligned.
 func (e *Embedding) Align(img *cv.Image, _ image.Rectangle, landmarks []face.Point) (*cv.Image, error) {
-	points, err := fivePoints(landmarks)
-	if err != nil {
-		return nil, err
+	points, ok := face.FivePoints(landmarks)
+	if !ok {
+		return nil, ErrNoLandmarks
 	}
 	to := canonical
 	for i := range to {

@@ -21,21 +21,17 @@ func Measure(img *cv.Image, box image.Rectangle, landmarks []face.Point) (face.Q
 	return q, nil
 }
 
-// turn returns how far the tip of the nose has moved from the middle between the eyes towards one of
-// them, along the line through both: 0 frontal, 1 and -1 where it lies under an eye.
+// turn returns [face.Pose].Turn, or what there is to say without landmarks: 0 where there are none, and 1 where they are
+// those of no face.
 func turn(landmarks []face.Point) float64 {
-	p, err := fivePoints(landmarks)
-	if err != nil {
+	if len(landmarks) == 0 {
 		return 0
 	}
-	left, right, nose := p[0], p[1], p[2]
-	dx, dy := right[0]-left[0], right[1]-left[1]
-	square := dx*dx + dy*dy
-	if square == 0 {
+	p, ok := face.PoseOf(landmarks)
+	if !ok {
 		return 1
 	}
-	along := ((nose[0]-left[0])*dx + (nose[1]-left[1])*dy) / square
-	return math.Max(-2, math.Min(2, 2*along-1))
+	return p.Turn
 }
 
 // Gate says from which pictures a face may be labelled or learned.

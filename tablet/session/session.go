@@ -22,7 +22,10 @@ var ErrPolicy = errors.New("unusable policy")
 type Policy struct {
 	Window   int           // judged frames, one after the other, that a decision looks at. Default 5
 	Needed   int           // of these, so many must match. Default 3
-	Deadline time.Duration // after which a session is over. Default 5 s
+	Deadline time.Duration // after which a session is over. Default 5 s, with a challenge 10 s
+
+	Challenge   Challenge // what is asked of a person who matches. Default nothing
+	MinLiveness float64   // mean passive score of the matching frames, in [0,1], below which they do not count. Default 0: it is not asked
 
 	Failures int           // sessions without a match until the password is due. Default 5
 	Delay    time.Duration // after the first failure; each doubles it. Default 1 s
@@ -45,7 +48,10 @@ func (p Policy) Defaults() Policy {
 	number(&p.Window, 5)
 	number(&p.Needed, 3)
 	number(&p.Failures, 5)
-	span(&p.Deadline, 5*time.Second)
+	if p.Challenge == "" {
+		span(&p.Deadline, 5*time.Second)
+	}
+	span(&p.Deadline, 10*time.Second)
 	span(&p.Delay, time.Second)
 	span(&p.MaxDelay, time.Minute)
 	span(&p.Password, 48*time.Hour)
@@ -65,6 +71,10 @@ func (p Policy) Check() error {
 		return fmt.Errorf("%w: delays from %v to %v", ErrPolicy, p.Delay, p.MaxDelay)
 	case p.Password <= 0:
 		return fmt.Errorf("%w: a password is due after %v", ErrPolicy, p.Password)
+	case p.Challenge != "" && p.Challenge != Turn && p.Challenge != Blink:
+		return fmt.Errorf("%w: unknown challenge %q; use %s or %s, or none", ErrPolicy, p.Challenge, Turn, Blink)
+	case !(p.MinLiveness >= 0 && p.MinLiveness <= 1):
+		return fmt.Errorf("%w: a liveness of %v; use one from 0 to 1", ErrPolicy, p.MinLiveness)
 	}
 	return nil
 }
@@ -83,9 +93,13 @@ const (
 
 // Words that are not final: what the person in front of the camera can do.
 const (
-	Looking  Word = "looking"
-	TwoFaces Word = "more than one face"
-	Retry    Word = "retry" // the result's Reason says why the picture was of no use
+	Looking   Word = "looking"
+	TwoFaces  Word = "more than one face"
+	Retry     Word = "retry" // the result's Reason says why the picture was of no use
+	Straight  Word = "look straight into the camera"
+	TurnLeft  Word = "turn your head to your left"
+	TurnRight Word = "turn your head to your right"
+	BlinkNow  Word = "blink"
 )
 
 // Result is how a session stands.
@@ -97,9 +111,11 @@ type Result struct {
 
 // Face is one face in a frame, after it was judged.
 type Face struct {
-	Track  int         // constant while one person stays in view
-	Reason face.Reason // why the picture is of no use, or ""
-	Match  bool        // it is the user's, by the learner's accept threshold
+	Track    int         // constant while one person stays in view
+	Reason   face.Reason // why the picture is of no use, or ""
+	Match    bool        // it is the user's; for a challenge, of one that is turned away, too
+	Pose     *face.Pose  // for a challenge; nil where it is not known
+	Liveness *float32    // passive score; nil where it was not measured
 }
 
 // Session is one attempt to log in by face. It is used by one goroutine at a time. Make one with [New].
@@ -110,30 +126,42 @@ type Session struct {
 	result Result
 
 	track   int
-	window  []bool // whether the last judged frames matched, the newest last
-	judged  bool   // somebody was seen well enough
+	window  []judgement // of the last judged frames, the newest last
+	gesture *gesture    // that is being asked for; nil without a challenge
+	judged  bool        // somebody was seen well enough
 	seen    bool
 	trouble face.Reason
 }
 
-// New begins a session at a moment. The policy has its defaults filled in. The error wraps [ErrPolicy].
-func New(p Policy, now time.Time) (*Session, error) {
+// judgement is what counts of a judged frame.
+type judgement struct {
+	match    bool
+	liveness float64
+}
+
+// New begins a session at a moment. Side is what a challenge draws by lot, from a source that nobody can foresee: to
+// which side a head must turn. The policy has its defaults filled in. The error wraps [ErrPolicy].
+func New(p Policy, side Side, now time.Time) (*Session, error) {
 	p = p.Defaults()
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	return &Session{policy: p, end: now.Add(p.Deadline), last: now, result: Result{Word: Looking}}, nil
+	return &Session{policy: p, end: now.Add(p.Deadline), last: now, result: Result{Word: Looking}, gesture: newGesture(p.Challenge, side)}, nil
 }
 
 // Result returns how the session stands.
 func (s *Session) Result() Result { return s.result }
 
+// Judged reports whether anybody was seen well enough to be judged.
+func (s *Session) Judged() bool { return s.judged }
+
 // Attempt reports whether the session, which has ended, counts as a failed attempt: somebody was judged, and not let
-// in.
-func (s *Session) Attempt() bool { return s.result.Final && s.result.Word == NoMatch }
+// in. One that was stopped, or broken off by a fault that whoever stands there may have caused, counts like any other.
+func (s *Session) Attempt() bool { return s.result.Final && s.result.Word != Match && s.judged }
 
 // Frame tells the session what a frame of that moment holds, and returns how it stands. After the end it changes
-// nothing. Matches count only while one face, and the same, is in view.
+// nothing. Matches count only while one face, and the same, is in view. With a challenge they are gathered twice:
+// before it is asked for, and after it was done.
 func (s *Session) Frame(now time.Time, faces []Face) Result {
 	if s.Tick(now).Final {
 		return s.result
@@ -151,28 +179,61 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	if f.Track != s.track {
 		s.forget(f.Track)
 	}
+	if s.gesture.asked() && f.Pose != nil {
+		switch s.gesture.see(now, *f.Pose, f.Match) {
+		case wrong:
+			s.judged = true
+			return s.finish(NoMatch, "")
+		case done:
+			s.window = s.window[:0]
+			return s.say(Straight, "")
+		}
+		return s.say(s.gesture.word, "")
+	}
 	if f.Reason != "" {
 		s.trouble = f.Reason
+		if s.gesture.finished() {
+			return s.say(Straight, "")
+		}
 		return s.say(Retry, f.Reason)
 	}
 	s.judged = true
-	if s.window = append(s.window, f.Match); len(s.window) > s.policy.Window {
+	j := judgement{match: f.Match}
+	if f.Liveness != nil {
+		j.liveness = float64(*f.Liveness)
+	}
+	if s.window = append(s.window, j); len(s.window) > s.policy.Window {
 		s.window = s.window[1:]
 	}
-	matches := 0
-	for _, m := range s.window {
-		if m {
-			matches++
-		}
-	}
-	if matches >= s.policy.Needed && f.Match {
+	switch enough := f.Match && s.enough(); {
+	case enough && s.gesture.waiting():
+		s.gesture.ask()
+		return s.say(s.gesture.word, "")
+	case enough:
 		return s.finish(Match, "")
+	case s.gesture.finished():
+		return s.say(Straight, "")
 	}
 	return s.say(Looking, "")
 }
 
+// enough reports whether enough frames of the window match, and are lively enough.
+func (s *Session) enough() bool {
+	matches, liveness := 0, 0.
+	for _, j := range s.window {
+		if j.match {
+			matches++
+			liveness += j.liveness
+		}
+	}
+	return matches >= s.policy.Needed && liveness >= s.policy.MinLiveness*float64(matches)
+}
+
 // forget begins to gather evidence anew, for a face on that track.
-func (s *Session) forget(track int) { s.track, s.window = track, s.window[:0] }
+func (s *Session) forget(track int) {
+	s.track, s.window = track, s.window[:0]
+	s.gesture.forget()
+}
 
 // Tick tells the session what time it is, and returns how it stands. A clock that was set back ends it.
 func (s *Session) Tick(now time.Time) Result {
@@ -193,7 +254,7 @@ func (s *Session) Tick(now time.Time) Result {
 	return s.result
 }
 
-// Fail ends the session because something went wrong. After the end it changes nothing.
+// Fail ends the session because something went wrong, or because it was stopped. After the end it changes nothing.
 func (s *Session) Fail() Result {
 	if s.result.Final {
 		return s.result

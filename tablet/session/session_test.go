@@ -3,6 +3,7 @@ package session_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 //	.       nobody       2  two faces       !  a fault
 func play(t *testing.T, p session.Policy, script string) (s *session.Session, words []session.Word) {
 	t.Helper()
-	s, err := session.New(p, noon)
+	s, err := session.New(p, session.Left, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestSession(t *testing.T) {
 		if r.Word != c.want || r.Reason != c.reason || r.Final != final {
 			t.Errorf("%q: %+v, want %q %q", c.script, r, c.want, c.reason)
 		}
-		if s.Attempt() != (c.want == session.NoMatch) {
+		if s.Attempt() != (c.want == session.NoMatch || c.want == session.Failed) {
 			t.Errorf("%q: counts as an attempt: %t", c.script, s.Attempt())
 		}
 	}
@@ -172,7 +173,7 @@ func deserved(script string) bool {
 
 // Without frames, as from a camera that hangs, the clock alone ends a session; one that was set back does so, too.
 func TestTick(t *testing.T) {
-	s, err := session.New(session.Policy{Deadline: 3 * time.Second}, noon)
+	s, err := session.New(session.Policy{Deadline: 3 * time.Second}, session.Left, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,12 +201,13 @@ func TestPolicyErrors(t *testing.T) {
 	for _, p := range []session.Policy{
 		{Needed: 1}, {Needed: -1}, {Window: 2}, {Needed: 6}, {Deadline: -1}, {Deadline: time.Hour}, {Failures: -1},
 		{Delay: -1}, {Delay: time.Hour}, {Password: -1},
+		{Challenge: "sing"}, {MinLiveness: 1.1}, {MinLiveness: math.NaN()},
 	} {
-		if _, err := session.New(p, noon); !errors.Is(err, session.ErrPolicy) {
+		if _, err := session.New(p, session.Left, noon); !errors.Is(err, session.ErrPolicy) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
-	if _, err := session.New(session.Policy{Needed: 5, Window: 5, Deadline: time.Minute}, noon); err != nil {
+	if _, err := session.New(session.Policy{Needed: 5, Window: 5, Deadline: time.Minute}, session.Left, noon); err != nil {
 		t.Error(err)
 	}
 }
@@ -273,7 +275,7 @@ func TestLimitsUnreadable(t *testing.T) {
 }
 
 func ExampleSession() {
-	s, err := session.New(session.Policy{}, noon)
+	s, err := session.New(session.Policy{}, session.Left, noon)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,0 +1,66 @@
+package face
+
+import "math"
+
+// FivePoints returns the centres of both eyes, the left one of the picture first, the tip of the nose, and both
+// corners of the mouth, from 68 landmarks in the iBUG 300-W order. Ok is false for any other number.
+func FivePoints(landmarks []Point) (p [5][2]float64, ok bool) {
+	if len(landmarks) != 68 {
+		return p, false
+	}
+	mean := func(points []Point) (m [2]float64) {
+		for _, q := range points {
+			m[0] += float64(q.X) / float64(len(points))
+			m[1] += float64(q.Y) / float64(len(points))
+		}
+		return m
+	}
+	return [5][2]float64{
+		mean(landmarks[36:42]), mean(landmarks[42:48]), mean(landmarks[30:31]), mean(landmarks[48:49]), mean(landmarks[54:55]),
+	}, true
+}
+
+// Pose is how a head is held, as far as landmarks in the plane tell. A flat picture of a face that is moved, turned or
+// tilted nearly keeps its values: they are positions along lines of the face, and foreshortening changes those little.
+type Pose struct {
+	Turn float64 // of the tip of the nose along the line through both eyes: 0 in the middle, -1 and 1 under the eye at the left and right of the picture
+	Nod  float64 // of the same between the eyes, 0, and the mouth, 1; about .5 frontal, less with the chin up. It differs between people
+	Eyes float64 // height of the open eyes by their width, about .3; less while they are shut (Soukupová and Čech 2016)
+}
+
+// PoseOf returns the pose of a face with 68 landmarks. Ok is false where it has none, or where
+// its eyes are in one place.
+func PoseOf(landmarks []Point) (p Pose, ok bool) {
+	f, ok := FivePoints(landmarks)
+	if !ok {
+		return p, false
+	}
+	left, right, nose := f[0], f[1], f[2]
+	middle := [2]float64{(left[0] + right[0]) / 2, (left[1] + right[1]) / 2}
+	mouth := [2]float64{(f[3][0] + f[4][0]) / 2, (f[3][1] + f[4][1]) / 2}
+	turn := 2*along(left, right, nose) - 1
+	p.Turn = bounded(turn, -2, 2)
+	p.Nod = bounded(along(middle, mouth, nose), -1, 2)
+	p.Eyes = bounded((opening(landmarks[36:42])+opening(landmarks[42:48]))/2, 0, 2)
+	return p, !math.IsNaN(turn)
+}
+
+// along returns where the foot of p lies on the line from a, 0, to b, 1.
+func along(a, b, p [2]float64) float64 {
+	dx, dy := b[0]-a[0], b[1]-a[1]
+	return ((p[0]-a[0])*dx + (p[1]-a[1])*dy) / (dx*dx + dy*dy)
+}
+
+// opening returns the eye aspect ratio of the six points around an eye.
+func opening(e []Point) float64 {
+	d := func(i, j int) float64 { return math.Hypot(float64(e[i].X-e[j].X), float64(e[i].Y-e[j].Y)) }
+	return (d(1, 5) + d(2, 4)) / (2 * d(0, 3))
+}
+
+// bounded returns x between low and high, and 0 for what is not a number.
+func bounded(x, low, high float64) float64 {
+	if math.IsNaN(x) {
+		return 0
+	}
+	return math.Max(low, math.Min(high, x))
+}

@@ -1,0 +1,63 @@
+package face_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/faceauth/faceauth/face"
+)
+
+// landmarks returns 68 points with the eyes 40 apart and 8 high, each 20 wide, the tip of the nose at x, y from the middle between
+// them, and the mouth 40 below.
+func landmarks(x, y, height float32) []face.Point {
+	l := make([]face.Point, 68)
+	for i, centre := range []float32{80, 120} {
+		eye := l[36+6*i:]
+		for j, p := range [6][2]float32{{-10, 0}, {-4, -.5}, {4, -.5}, {10, 0}, {4, .5}, {-4, .5}} {
+			eye[j] = face.Point{X: centre + p[0], Y: 100 + p[1]*height}
+		}
+	}
+	l[30] = face.Point{X: 100 + x, Y: 100 + y}
+	l[48], l[54] = face.Point{X: 85, Y: 140}, face.Point{X: 115, Y: 140}
+	return l
+}
+
+func TestPose(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		l    []face.Point
+		want face.Pose
+	}{
+		{"frontal", landmarks(0, 20, 6), face.Pose{Turn: 0, Nod: .5, Eyes: .3}},
+		{"nose under the eye at the right", landmarks(20, 20, 6), face.Pose{Turn: 1, Nod: .5, Eyes: .3}},
+		{"to the left", landmarks(-10, 20, 6), face.Pose{Turn: -.5, Nod: .5, Eyes: .3}},
+		{"chin up", landmarks(0, 8, 6), face.Pose{Turn: 0, Nod: .2, Eyes: .3}},
+		{"eyes shut", landmarks(0, 20, 0), face.Pose{Turn: 0, Nod: .5, Eyes: 0}},
+		{"far off", landmarks(900, 900, 6), face.Pose{Turn: 2, Nod: 2, Eyes: .3}},
+	} {
+		p, ok := face.PoseOf(c.l)
+		if !ok || math.Abs(p.Turn-c.want.Turn)+math.Abs(p.Nod-c.want.Nod)+math.Abs(p.Eyes-c.want.Eyes) > 1e-5 {
+			t.Errorf("%s: %+v, %t; want %+v", c.name, p, ok, c.want)
+		}
+		// The same face on a flat picture that is turned in the plane, smaller, and foreshortened to six tenths.
+		for i, q := range c.l {
+			x, y := .5*.6*float64(q.X), .5*float64(q.Y)
+			sin, cos := math.Sincos(.3)
+			c.l[i] = face.Point{X: float32(x*cos - y*sin), Y: float32(x*sin + y*cos)}
+		}
+		flat, _ := face.PoseOf(c.l)
+		if math.Abs(flat.Turn-p.Turn)+math.Abs(flat.Nod-p.Nod) > 1e-4 {
+			t.Errorf("%s: %+v, and on a flat picture %+v", c.name, p, flat)
+		}
+	}
+	for name, l := range map[string][]face.Point{"none": nil, "too few": make([]face.Point, 5), "in one place": make([]face.Point, 68)} {
+		if p, ok := face.PoseOf(l); ok {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	nan := landmarks(0, 20, 6)
+	nan[30].X = float32(math.NaN())
+	if p, ok := face.PoseOf(nan); ok || math.IsNaN(p.Turn+p.Nod+p.Eyes) {
+		t.Errorf("not a number: %+v", p)
+	}
+}

@@ -1,0 +1,117 @@
+package enrolment_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/tablet/enrolment"
+)
+
+var (
+	noon  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	plane = face.Space{ID: "plane", Dim: 2, Scale: 1}
+)
+
+// play plays frames a tenth of a second apart.
+//
+//	-  straight on   <  turned to the right   >  to the left   ^  chin up   o  somebody else, straight on
+//	d  too dark   .  nobody   2  two faces   p  without landmarks
+func play(script string) (*enrolment.Enrolment, []enrolment.Word) {
+	e := enrolment.New(plane, 1, noon, 10*time.Second)
+	words := []enrolment.Word{e.Result().Word}
+	for i, c := range script {
+		f := enrolment.Face{Pose: &face.Pose{Nod: .5}, Vector: []float32{float32(i) / 1000, 0}}
+		faces := []enrolment.Face{f}
+		switch c {
+		case '<':
+			f.Pose.Turn = -.4
+		case '>':
+			f.Pose.Turn = .4
+		case '^':
+			f.Pose.Nod = .4
+		case 'o':
+			f.Vector[1] = 1.5
+		case 'd':
+			faces[0].Reason = face.TooDark
+		case '.':
+			faces = nil
+		case '2':
+			faces = append(faces, f)
+		case 'p':
+			faces[0].Pose = nil
+		}
+		if w := e.Frame(noon.Add(time.Duration(i+1)*100*time.Millisecond), faces).Word; words[len(words)-1] != w {
+			words = append(words, w)
+		}
+	}
+	return e, words
+}
+
+func TestEnrolment(t *testing.T) {
+	type w = []enrolment.Word
+	for _, c := range []struct {
+		script string
+		stage  int
+		want   w
+	}{
+		{"-->><<^^", 4, w{enrolment.Straight, enrolment.TurnLeft, enrolment.TurnRight, enrolment.Tilt, enrolment.Enrolled}},
+		{"-", 0, w{enrolment.Straight}},
+		{"-d-d-", 0, w{enrolment.Straight, enrolment.Retry, enrolment.Straight, enrolment.Retry, enrolment.Straight}}, // held for two frames
+		{">>", 0, w{enrolment.Straight}},
+		{"--<<", 1, w{enrolment.Straight, enrolment.TurnLeft}}, // the wrong side
+		{"-->><<--", 3, w{enrolment.Straight, enrolment.TurnLeft, enrolment.TurnRight, enrolment.Tilt}},
+		{".2p", 0, w{enrolment.Straight, enrolment.NoFace, enrolment.TwoFaces, enrolment.Retry}},
+		{"--oo>>", 2, w{enrolment.Straight, enrolment.TurnLeft, enrolment.OtherPerson, enrolment.TurnLeft, enrolment.TurnRight}},
+	} {
+		e, words := play(c.script)
+		r := e.Result()
+		if !slices.Equal(words, c.want) || r.Stage != c.stage || len(e.Faces()) != c.stage || r.Final != (c.stage == enrolment.Stages) {
+			t.Errorf("%q: %q, %+v; want %q, %d", c.script, words, r, c.want, c.stage)
+		}
+	}
+	e, _ := play("d")
+	if r := e.Result(); r.Reason != face.TooDark {
+		t.Errorf("reason %q", r.Reason)
+	}
+}
+
+func TestEnrolmentEnds(t *testing.T) {
+	e, _ := play("-->>")
+	if r := e.Tick(noon.Add(9999 * time.Millisecond)); r.Final {
+		t.Errorf("over too soon: %+v", r)
+	}
+	if r := e.Tick(noon.Add(10 * time.Second)); r.Word != enrolment.TimedOut || !r.Final {
+		t.Errorf("at the deadline: %+v", r)
+	}
+	if r := e.End(enrolment.Failed); r.Word != enrolment.TimedOut {
+		t.Errorf("after the end: %+v", r)
+	}
+	e, _ = play("-->><<^^")
+	if r := e.Frame(noon.Add(time.Hour), nil); r.Word != enrolment.Enrolled {
+		t.Errorf("after the end: %+v", r)
+	}
+	if r := e.End(enrolment.Taken); r.Word != enrolment.Taken {
+		t.Errorf("what was found out afterwards: %+v", r)
+	}
+	e, _ = play("--")
+	if r := e.Tick(noon); r.Word != enrolment.Failed {
+		t.Errorf("a clock that was set back: %+v", r)
+	}
+}
+
+func ExampleEnrolment() {
+	e := enrolment.New(plane, 1, noon, time.Minute)
+	fmt.Println(e.Result().Word)
+	for i := range 2 {
+		e.Frame(noon.Add(time.Duration(i)*time.Second), []enrolment.Face{{Pose: &face.Pose{Nod: .5}, Vector: []float32{0, 1}}})
+	}
+	fmt.Println(e.Result().Word)
+	fmt.Println(e.Frame(noon.Add(3*time.Second), []enrolment.Face{{Reason: face.Blurred}}).Reason)
+	// Output:
+	// look straight into the camera
+	// turn your head a little to your left
+	// blurred
+}

@@ -1,0 +1,146 @@
+package session_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/tablet/session"
+)
+
+// act plays frames of the user, 40 ms apart, and returns the words that came.
+//
+//   - straight on   > <  turned to the user's left, right   v  eyes shut   m  eyes half shut   .  nobody
+//     n  somebody else, straight on   N  turned to the left   V  with shut eyes
+func act(t *testing.T, p session.Policy, side session.Side, script string) (*session.Session, []session.Word) {
+	t.Helper()
+	s, err := session.New(p, side, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []session.Word
+	now := noon
+	for _, c := range script {
+		now = now.Add(40 * time.Millisecond)
+		f := session.Face{Track: 1, Match: true, Pose: &face.Pose{Turn: .05, Nod: .5, Eyes: .3}}
+		switch c {
+		case '>':
+			f.Pose.Turn, f.Reason = .9, face.TurnedAway
+		case '<':
+			f.Pose.Turn, f.Reason = -.9, face.TurnedAway
+		case 'N':
+			f.Pose.Turn, f.Match, f.Reason = .9, false, face.TurnedAway
+		case 'V':
+			f.Pose.Eyes, f.Match = .12, false
+		case 'v':
+			f.Pose.Eyes = .12
+		case 'm':
+			f.Pose.Eyes = .22
+		case 'n':
+			f.Match = false
+		}
+		faces := []session.Face{f}
+		if c == '.' {
+			faces = nil
+		}
+		w := s.Frame(now, faces).Word
+		if len(words) == 0 || words[len(words)-1] != w {
+			words = append(words, w)
+		}
+	}
+	return s, words
+}
+
+func TestChallenge(t *testing.T) {
+	still := strings.Repeat("-", 300)
+	for _, c := range []struct {
+		name   string
+		kind   session.Challenge
+		side   session.Side
+		script string
+		want   session.Word
+	}{
+		{"turned as asked", session.Turn, session.Left, "----->>>>----", session.Match},
+		{"turned to the right as asked", session.Turn, session.Right, "-----<<<<----", session.Match},
+		{"turned to the other side", session.Turn, session.Left, "-----<<<>>>---", session.NoMatch},
+		{"turned both ways, the right one first", session.Turn, session.Left, "----->>><<<---", session.Match},
+		{"turned before it was asked", session.Turn, session.Left, ">>>>" + still, session.NoMatch},
+		{"not back yet", session.Turn, session.Left, "----->>>>--", session.Straight},
+		{"somebody else comes back", session.Turn, session.Left, "----->>>>nnnnnnnn", session.Straight},
+		{"somebody else turns", session.Turn, session.Left, "-----nNNNNn-----" + still, session.NoMatch},
+		{"somebody else blinks", session.Blink, session.Left, "-----------nnVVnn-----", session.BlinkNow},
+		{"gone in between", session.Turn, session.Left, "----->.>>>---", session.TurnLeft},
+		{"a flat picture", session.Turn, session.Left, still, session.NoMatch},
+		{"somebody else", session.Turn, session.Left, "nnnnn>>>>nnnn" + strings.Repeat("n", 300), session.NoMatch},
+		{"blinked", session.Blink, session.Left, "-----------vv-----", session.Match},
+		{"blinked twice", session.Blink, session.Left, "-----------vv---vv---", session.Match},
+		{"eyes stay shut", session.Blink, session.Left, "-----------" + strings.Repeat("v", 20) + "-----", session.BlinkNow},
+		{"half shut", session.Blink, session.Left, "-----------mm-----", session.BlinkNow},
+		{"a head that turns", session.Blink, session.Left, "----------->><<----", session.BlinkNow},
+		{"a flat picture does not blink", session.Blink, session.Left, still, session.NoMatch},
+	} {
+		s, words := act(t, session.Policy{Challenge: c.kind}, c.side, c.script)
+		if s.Result().Word != c.want {
+			t.Errorf("%s: %q, want %q (%q)", c.name, s.Result().Word, c.want, words)
+		}
+	}
+	_, words := act(t, session.Policy{Challenge: session.Turn}, session.Left, "----->>>>----")
+	if want := []session.Word{session.Looking, session.TurnLeft, session.Straight, session.Match}; !slices.Equal(words, want) {
+		t.Errorf("words %q, want %q", words, want)
+	}
+}
+
+// A picture whose landmarks tremble, by as much as those of still faces in recordings do, passes no challenge.
+func TestChallengeTremblingPicture(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	for _, kind := range []session.Challenge{session.Turn, session.Blink} {
+		for range 200 {
+			s, err := session.New(session.Policy{Challenge: kind}, session.Left, noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := noon
+			for !s.Result().Final {
+				now = now.Add(40 * time.Millisecond)
+				p := face.Pose{Turn: .1 + .05*r.NormFloat64(), Nod: .5, Eyes: math.Max(.05, .3+.02*r.NormFloat64())}
+				s.Frame(now, []session.Face{{Track: 1, Match: true, Pose: &p}})
+			}
+			if s.Result().Word != session.NoMatch {
+				t.Fatalf("%s: %q", kind, s.Result().Word)
+			}
+		}
+	}
+}
+
+func TestLiveness(t *testing.T) {
+	for _, c := range []struct {
+		scores []float32
+		want   session.Word
+	}{
+		{[]float32{.9, .9, .9}, session.Match},
+		{[]float32{.9, .1, .9}, session.Match}, // the mean counts
+		{[]float32{.1, .1, .9}, session.Looking},
+		{[]float32{.1, .1, .1, .9, .9, .9}, session.Match}, // of the last five
+		{nil, session.Looking},
+	} {
+		s, err := session.New(session.Policy{MinLiveness: .5}, session.Left, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range c.scores {
+			s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond), []session.Face{{Track: 1, Match: true, Liveness: &x}})
+		}
+		if len(c.scores) == 0 { // not measured is not lively
+			for i := range 5 {
+				s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond), []session.Face{{Track: 1, Match: true}})
+			}
+		}
+		if s.Result().Word != c.want {
+			t.Errorf("%v: %q, want %q", c.scores, s.Result().Word, c.want)
+		}
+	}
+}
