@@ -5,22 +5,8 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
-
-// landmarks returns 68 points with the eyes 40 apart and 8 high, each 20 wide, the tip of the nose at x, y from the middle between
-// them, and the mouth 40 below.
-func landmarks(x, y, height float32) []face.Point {
-	l := make([]face.Point, 68)
-	for i, centre := range []float32{80, 120} {
-		eye := l[36+6*i:]
-		for j, p := range [6][2]float32{{-10, 0}, {-4, -.5}, {4, -.5}, {10, 0}, {4, .5}, {-4, .5}} {
-			eye[j] = face.Point{X: centre + p[0], Y: 100 + p[1]*height}
-		}
-	}
-	l[30] = face.Point{X: 100 + x, Y: 100 + y}
-	l[48], l[54] = face.Point{X: 85, Y: 140}, face.Point{X: 115, Y: 140}
-	return l
-}
 
 func TestPose(t *testing.T) {
 	for _, c := range []struct {
@@ -28,12 +14,12 @@ func TestPose(t *testing.T) {
 		l    []face.Point
 		want face.Pose
 	}{
-		{"frontal", landmarks(0, 20, 6), face.Pose{Turn: 0, Nod: .5, Eyes: .3}},
-		{"nose under the eye at the right", landmarks(20, 20, 6), face.Pose{Turn: 1, Nod: .5, Eyes: .3}},
-		{"to the left", landmarks(-10, 20, 6), face.Pose{Turn: -.5, Nod: .5, Eyes: .3}},
-		{"chin up", landmarks(0, 8, 6), face.Pose{Turn: 0, Nod: .2, Eyes: .3}},
-		{"eyes shut", landmarks(0, 20, 0), face.Pose{Turn: 0, Nod: .5, Eyes: 0}},
-		{"far off", landmarks(900, 900, 6), face.Pose{Turn: 2, Nod: 2, Eyes: .3}},
+		{"frontal", fixture.Landmarks(0, .5, .3), face.Pose{Turn: 0, Nod: .5, Eyes: .3}},
+		{"nose under the eye at the right", fixture.Landmarks(1, .5, .3), face.Pose{Turn: 1, Nod: .5, Eyes: .3}},
+		{"to the left", fixture.Landmarks(-.5, .5, .3), face.Pose{Turn: -.5, Nod: .5, Eyes: .3}},
+		{"chin up", fixture.Landmarks(0, .2, .3), face.Pose{Turn: 0, Nod: .2, Eyes: .3}},
+		{"eyes shut", fixture.Landmarks(0, .5, 0), face.Pose{Turn: 0, Nod: .5, Eyes: 0}},
+		{"far off", fixture.Landmarks(45, 22.5, .3), face.Pose{Turn: 2, Nod: 2, Eyes: .3}},
 	} {
 		p, ok := face.PoseOf(c.l)
 		if !ok || math.Abs(p.Turn-c.want.Turn)+math.Abs(p.Nod-c.want.Nod)+math.Abs(p.Eyes-c.want.Eyes) > 1e-5 {
@@ -55,7 +41,7 @@ func TestPose(t *testing.T) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	nan := landmarks(0, 20, 6)
+	nan := fixture.Landmarks(0, .5, .3)
 	nan[30].X = float32(math.NaN())
 	if p, ok := face.PoseOf(nan); ok || math.IsNaN(p.Turn+p.Nod+p.Eyes) {
 		t.Errorf("not a number: %+v", p)

@@ -17,8 +17,8 @@ var (
 
 // play plays frames a tenth of a second apart.
 //
-//	-  straight on   <  turned to the right   >  to the left   ^  chin up   o  somebody else, straight on
-//	d  too dark   .  nobody   2  two faces   p  without landmarks
+//   - straight on   <  turned to the right   >  to the left   ^  chin up   o  somebody else, straight on
+//     d  too dark   .  nobody   2  two faces   p  without landmarks
 func play(script string) (*enrolment.Enrolment, []enrolment.Word) {
 	e := enrolment.New(plane, 1, noon, 10*time.Second)
 	words := []enrolment.Word{e.Result().Word}

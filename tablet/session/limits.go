@@ -63,8 +63,11 @@ func (l Limits) Ask(p Policy, now time.Time) (why Refusal, wait time.Duration) {
 	return "", 0
 }
 
-// Failed notes a failed attempt.
+// Failed notes an attempt as failed.
 func (l *Limits) Failed(now time.Time) { l.failures, l.last = l.failures+1, now }
+
+// Ended notes when a failed attempt that was noted ended: the wait begins then.
+func (l *Limits) Ended(now time.Time) { l.last = now }
 
 // Matched notes a match. It does not put off when the password is due.
 func (l *Limits) Matched() { l.failures = 0 }

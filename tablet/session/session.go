@@ -152,9 +152,6 @@ func New(p Policy, side Side, now time.Time) (*Session, error) {
 // Result returns how the session stands.
 func (s *Session) Result() Result { return s.result }
 
-// Judged reports whether anybody was seen well enough to be judged.
-func (s *Session) Judged() bool { return s.judged }
-
 // Attempt reports whether the session, which has ended, counts as a failed attempt: somebody was judged, and not let
 // in. One that was stopped, or broken off by a fault that whoever stands there may have caused, counts like any other.
 func (s *Session) Attempt() bool { return s.result.Final && s.result.Word != Match && s.judged }
@@ -261,6 +258,9 @@ func (s *Session) Fail() Result {
 	}
 	return s.finish(Failed, "")
 }
+
+// Revoke makes a session that has ended one that failed: its end could not be noted.
+func (s *Session) Revoke() { s.finish(Failed, "") }
 
 func (s *Session) say(w Word, why face.Reason) Result {
 	s.result = Result{Word: w, Reason: why}

@@ -1,0 +1,226 @@
+package tablet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/tablet/profile"
+	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// account is the profile of a user, unsealed.
+type account struct {
+	learner  *online.Learner
+	limits   session.Limits
+	frozen   bool // somebody stopped learning
+	drifted  bool // the drift alarm did
+	enrolled time.Time
+}
+
+// kept is what a profile holds beside the learner.
+type kept struct {
+	Limits  []byte `cbor:"limits"`
+	Frozen  bool   `cbor:"frozen"`
+	Drifted bool   `cbor:"drifted"`
+}
+
+func (a *Authenticator) load(user string) (*account, error) {
+	p, err := a.store.Load(user)
+	if err != nil {
+		return nil, err
+	}
+	var k kept
+	if err := cbor.Unmarshal(p.Policy, &k); err != nil {
+		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
+	}
+	c := &account{learner: new(online.Learner), frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled}
+	if err := c.limits.UnmarshalBinary(k.Limits); err != nil {
+		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
+	}
+	if err := c.learner.UnmarshalBinary(p.Learner); err != nil {
+		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
+	}
+	return c, c.learner.Configure(a.o.Learner)
+}
+
+func (a *Authenticator) save(user string, c *account) error {
+	learner, err := c.learner.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	limits, err := c.limits.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	policy, err := cbor.Marshal(kept{limits, c.frozen, c.drifted})
+	if err != nil {
+		return err
+	}
+	return a.store.Save(user, profile.Profile{Learner: learner, Policy: policy, Enrolled: c.enrolled})
+}
+
+// update changes the account of a user, or leaves it as it is where change returns an error.
+func (a *Authenticator) update(user string, change func(*account) error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c, err := a.load(user)
+	if err != nil {
+		return err
+	}
+	if err := change(c); err != nil {
+		return err
+	}
+	return a.save(user, c)
+}
+
+// Status is what may be told of a user's profile.
+type Status struct {
+	Enrolled time.Time       // when
+	Labelled int64           // faces taken at the enrolment
+	Learned  float64         // faces learned since that are stored
+	Frozen   bool            // nothing is learned, because somebody said so
+	Drifted  bool            // nothing is learned, because what was learned had moved too far from the enrolled faces
+	Refusal  session.Refusal // why a login may not begin now, or ""
+	Wait     time.Duration   // until it may
+}
+
+// Status returns what may be told of a user's profile. The error wraps [profile.ErrUnknown] or [profile.ErrDamaged].
+func (a *Authenticator) Status(user string) (Status, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c, err := a.load(user)
+	if err != nil {
+		return Status{}, err
+	}
+	d, err := c.learner.Drift(user)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Enrolled: c.enrolled, Labelled: c.learner.Counts().Labelled, Learned: d.Learned, Frozen: c.frozen, Drifted: c.drifted}
+	s.Refusal, s.Wait = c.limits.Ask(a.o.Policy, a.o.Now())
+	return s, nil
+}
+
+// Users returns the users who have a profile.
+func (a *Authenticator) Users() ([]string, error) { return a.store.Users() }
+
+// Password notes that a user gave the password: attempts begin anew, and faces of the user that were seen at a login
+// within the last minute are learned. The error wraps [profile.ErrUnknown] where there is no profile.
+func (a *Authenticator) Password(user string) error {
+	now := a.o.Now()
+	return a.update(user, func(c *account) error {
+		c.limits.Password(now)
+		faces := a.waiting.take(user, now.Add(-a.o.Quarantine))
+		if len(faces) == 0 {
+			return nil
+		}
+		// The password vouches for faces that are less like the enrolled ones than a match alone could.
+		s := a.o.Learner
+		s.Learn = 0
+		if err := c.learner.Configure(s); err != nil {
+			return err
+		}
+		if err := a.learn(user, c, faces, now); err != nil {
+			return err
+		}
+		return c.learner.Configure(a.o.Learner)
+	})
+}
+
+// Undo takes back what was learned of a user after a time, to the second, and returns how many faces that are.
+func (a *Authenticator) Undo(user string, since time.Time) (faces int, err error) {
+	err = a.update(user, func(c *account) error {
+		faces, err = c.learner.UndoSince(since)
+		return err
+	})
+	return faces, err
+}
+
+// Freeze stops learning for a user, or lets it go on, also where the drift alarm has stopped it.
+func (a *Authenticator) Freeze(user string, on bool) error {
+	return a.update(user, func(c *account) error {
+		c.frozen = on
+		if !on {
+			c.drifted = false
+		}
+		return nil
+	})
+}
+
+// Forget removes the profile of a user and every trace of it.
+func (a *Authenticator) Forget(user string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waiting.drop()
+	return a.store.Delete(user)
+}
+
+// learn shows the learner of a user faces that were earned. Where the drift alarm goes off they are taken back, and
+// learning stops until somebody lets it go on.
+func (a *Authenticator) learn(user string, c *account, faces [][]float32, now time.Time) error {
+	if c.frozen || c.drifted {
+		return nil
+	}
+	before, err := c.learner.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	c.learner.SetTime(now)
+	learned := 0
+	for _, x := range faces {
+		v, err := c.learner.Observe(x)
+		if err != nil {
+			return err
+		}
+		if v.Learned {
+			learned++
+		}
+	}
+	d, err := c.learner.Drift(user)
+	if err != nil {
+		return err
+	}
+	if d.Alarm {
+		c.drifted = true
+		a.o.Log.Warn("drift: learning has stopped", "user", user)
+		return c.learner.UnmarshalBinary(before)
+	}
+	a.o.Log.Info("learned", "user", user, "faces", learned)
+	return nil
+}
+
+// quarantine holds the faces that one user was seen with at the last login. The zero value is empty.
+type quarantine struct {
+	user  string
+	at    time.Time
+	faces [][]float32
+}
+
+// most is how many faces wait, at the most.
+const most = 64
+
+// put keeps faces in place of those that are there.
+func (q *quarantine) put(user string, at time.Time, faces [][]float32) {
+	q.drop()
+	q.user, q.at, q.faces = user, at, faces[max(0, len(faces)-most):]
+}
+
+// take returns the faces of a user that came after a moment, and keeps none.
+func (q *quarantine) take(user string, after time.Time) [][]float32 {
+	faces := q.faces
+	if q.user != user || q.at.Before(after) {
+		faces = nil
+	}
+	q.user, q.faces = "", nil
+	return faces
+}
+
+// drop overwrites the faces.
+func (q *quarantine) drop() {
+	for _, x := range q.faces {
+		clear(x)
+	}
+	q.user, q.faces = "", nil
+}

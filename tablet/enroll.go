@@ -1,0 +1,134 @@
+package tablet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/tablet/enrolment"
+	"github.com/faceauth/faceauth/tablet/profile"
+)
+
+// Enroll guides somebody through being enrolled as a user, whose earlier profile it replaces only when it is done.
+// Whether the caller may do that is the caller's business. Report is told how it stands whenever that changes, the end
+// included, and must not block.
+//
+// The error wraps [online.ErrName] for a name that no user can have. Whatever goes wrong later, ctx ending included, is
+// a result that is [enrolment.Failed].
+func (a *Authenticator) Enroll(ctx context.Context, user string, report func(enrolment.Result)) (enrolment.Result, error) {
+	if err := online.CheckName(user); err != nil {
+		return enrolment.Result{}, err
+	}
+	e := enrolment.New(a.space, a.o.Anchor, a.o.Now(), a.o.EnrolmentLimit)
+	last := e.Result()
+	report(last)
+	err := a.watch(ctx, Enrolment, a.o.EnrolmentLimit, func(f face.Frame) bool {
+		r := e.Frame(a.o.Now(), enrolmentFaces(f))
+		if r.Final {
+			return true
+		}
+		if r != last {
+			report(r)
+			last = r
+		}
+		return false
+	})
+	switch r := e.Result(); {
+	case r.Word == enrolment.Enrolled:
+		e.End(a.enrolled(user, e.Faces()))
+	case r.Final:
+	case err != nil:
+		a.o.Log.Warn("enrolling", "user", user, "error", err)
+		e.End(enrolment.Failed)
+	default:
+		e.End(enrolment.TimedOut)
+	}
+	report(e.Result())
+	return e.Result(), nil
+}
+
+func enrolmentFaces(f face.Frame) []enrolment.Face {
+	faces := make([]enrolment.Face, len(f.Samples))
+	for i, x := range f.Samples {
+		faces[i] = enrolment.Face{Reason: x.Reason, Vector: x.Vector}
+		if p, ok := face.PoseOf(x.Landmarks); ok {
+			faces[i].Pose = &p
+		}
+	}
+	return faces
+}
+
+// enrolled keeps the profile of a user, unless the faces are another's, and says how that went.
+func (a *Authenticator) enrolled(user string, faces [][]float32) enrolment.Word {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	other, err := a.resembles(user, faces)
+	if err == nil && other {
+		return enrolment.Taken
+	}
+	if err == nil {
+		err = a.keep(user, faces)
+	}
+	if err != nil {
+		a.o.Log.Error("enrolling", "user", user, "error", err)
+		return enrolment.Failed
+	}
+	return enrolment.Enrolled
+}
+
+// resembles reports whether two or more of the faces would be taken for another user's. A profile that cannot be read
+// is nobody to be taken for.
+func (a *Authenticator) resembles(user string, faces [][]float32) (bool, error) {
+	users, err := a.store.Users()
+	if err != nil {
+		return false, err
+	}
+	for _, other := range users {
+		if other == user {
+			continue
+		}
+		c, err := a.load(other)
+		if err != nil {
+			a.o.Log.Warn("a profile cannot be read", "user", other, "error", err)
+			continue
+		}
+		alike := 0
+		for _, x := range faces {
+			match, _, err := a.judge(c.learner, other, x)
+			if err != nil {
+				return false, err
+			}
+			if match {
+				alike++
+			}
+		}
+		if alike >= 2 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// keep writes the profile of a user with these faces. What limits there were stay.
+func (a *Authenticator) keep(user string, faces [][]float32) error {
+	l, err := online.New(a.space, a.o.Learner)
+	if err != nil {
+		return err
+	}
+	for i, x := range faces {
+		if err := l.Label(x, user); err != nil {
+			return fmt.Errorf("face %d: %w", i+1, err)
+		}
+	}
+	c := &account{learner: l, enrolled: a.o.Now().UTC()}
+	before, err := a.load(user)
+	switch {
+	case err == nil:
+		c.limits = before.limits
+	case !errors.Is(err, profile.ErrUnknown):
+		a.o.Log.Warn("the profile that is replaced cannot be read", "user", user, "error", err)
+	}
+	return a.save(user, c)
+}

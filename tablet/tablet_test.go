@@ -1,0 +1,633 @@
+package tablet_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/enrolment"
+	"github.com/faceauth/faceauth/tablet/profile"
+	"github.com/faceauth/faceauth/tablet/session"
+)
+
+var space = face.Space{ID: "made up", Dim: 4, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3}
+
+// People stand two apart: nobody is near anybody else.
+var (
+	alice = []float32{0, 0, 0, 0}
+	bob   = []float32{2, 0, 0, 0}
+	carol = []float32{0, 2, 0, 0}
+)
+
+// at returns a face of somebody, with a difference.
+func at(who []float32, d float32) []float32 {
+	x := slices.Clone(who)
+	x[3] = d
+	return x
+}
+
+// sample returns a face that looks straight on.
+func sample(x []float32) face.Sample {
+	return face.Sample{Track: 1, Vector: x, Landmarks: fixture.Landmarks(0, .5, .3)}
+}
+
+// enrolling returns the frames of an enrolment.
+func enrolling(who []float32) []face.Frame {
+	var all []face.Frame
+	for i, pose := range [][2]float64{{0, .5}, {.4, .5}, {-.4, .5}, {0, .4}} {
+		s := face.Sample{Track: 1, Vector: at(who, float32(i)/100), Landmarks: fixture.Landmarks(pose[0], pose[1], .3)}
+		all = append(all, face.Frame{Samples: []face.Sample{s}}, face.Frame{Samples: []face.Sample{s}})
+	}
+	return all
+}
+
+// seen returns n frames with one face.
+func seen(x []float32, n int) []face.Frame {
+	return slices.Repeat([]face.Frame{{Samples: []face.Sample{sample(x)}}}, n)
+}
+
+// film is a camera that plays frames, and then what its end says.
+type film struct {
+	mu     sync.Mutex
+	frames []face.Frame
+	end    error // io.EOF, or nil for a camera that goes on without faces
+	hang   chan struct{}
+	fail   error // of opening
+	open   int
+	most   int
+}
+
+func (f *film) play(frames []face.Frame, end error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.frames, f.end, f.fail, f.hang = frames, end, nil, nil
+}
+
+func (f *film) camera(context.Context, tablet.Purpose) (tablet.Stream, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	f.open++
+	f.most = max(f.most, f.open)
+	return &reel{f: f, frames: f.frames, hang: f.hang}, nil
+}
+
+type reel struct {
+	f      *film
+	frames []face.Frame
+	hang   chan struct{}
+}
+
+func (r *reel) Next(ctx context.Context) (face.Frame, error) {
+	if r.hang != nil {
+		<-r.hang // it does not heed its context
+	}
+	if len(r.frames) > 0 {
+		f := r.frames[0]
+		r.frames = r.frames[1:]
+		return f, nil
+	}
+	if r.f.end != nil {
+		return face.Frame{}, r.f.end
+	}
+	select {
+	case <-ctx.Done():
+		return face.Frame{}, ctx.Err()
+	case <-time.After(time.Millisecond):
+		return face.Frame{}, nil
+	}
+}
+
+func (r *reel) Close() error {
+	r.f.mu.Lock()
+	defer r.f.mu.Unlock()
+	r.f.open--
+	return nil
+}
+
+// desk is an authenticator with a made-up camera and clock.
+type desk struct {
+	*tablet.Authenticator
+	film *film
+	path string
+	key  profile.Key
+
+	mu    sync.Mutex
+	ahead time.Duration // of the true time
+	log   bytes.Buffer
+}
+
+func (d *desk) now() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Now().Add(d.ahead)
+}
+
+func (d *desk) pass(t time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ahead += t
+}
+
+func newDesk(t *testing.T, o tablet.Options) *desk {
+	t.Helper()
+	d := &desk{film: new(film), path: filepath.Join(t.TempDir(), "profiles"), key: profile.NewKey()}
+	store, err := profile.Open(d.path, d.key, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Policy.Deadline == 0 {
+		o.Policy.Deadline = 200 * time.Millisecond
+	}
+	if o.EnrolmentLimit == 0 {
+		o.EnrolmentLimit = 300 * time.Millisecond
+	}
+	o.Now, o.Log = d.now, slog.New(slog.NewTextHandler(&d.log, nil))
+	if d.Authenticator, err = tablet.New(store, space, d.film.camera, o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		d.Close()
+		store.Close()
+		if d.film.open != 0 {
+			t.Errorf("%d cameras left open", d.film.open)
+		}
+		if d.film.most > 1 {
+			t.Errorf("%d cameras open at once", d.film.most)
+		}
+	})
+	return d
+}
+
+func (d *desk) enrol(t *testing.T, user string, who []float32) {
+	t.Helper()
+	d.film.play(enrolling(who), nil)
+	r, err := d.Enroll(t.Context(), user, func(enrolment.Result) {})
+	if err != nil || r.Word != enrolment.Enrolled {
+		t.Fatalf("enrolling %s: %+v, %v\n%s", user, r, err, d.log.String())
+	}
+}
+
+// verify returns the words of a login, without those that come twice.
+func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error) (session.Word, []session.Word) {
+	t.Helper()
+	d.film.play(frames, end)
+	var words []session.Word
+	r, err := d.Verify(t.Context(), user, func(r session.Result) { words = append(words, r.Word) })
+	if err != nil {
+		t.Fatalf("verifying %s: %v", user, err)
+	}
+	return r.Word, words
+}
+
+// ready returns a desk at which alice is enrolled and has given her password.
+func ready(t *testing.T, o tablet.Options) *desk {
+	d := newDesk(t, o)
+	d.enrol(t, "alice", alice)
+	if err := d.Password("alice"); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestVerify(t *testing.T) {
+	two := []face.Frame{{Samples: []face.Sample{sample(alice), sample(bob)}}}
+	dark := sample(alice)
+	dark.Reason = face.TooDark
+	none := sample(nil)
+	none.Reason = face.NoVector
+	for _, c := range []struct {
+		name   string
+		frames []face.Frame
+		end    error
+		want   session.Word
+		counts bool
+	}{
+		{"the user", seen(at(alice, .1), 9), nil, session.Match, false},
+		{"two frames", seen(at(alice, .1), 2), nil, session.NoMatch, true},
+		{"somebody else", seen(bob, 9), nil, session.NoMatch, true},
+		{"nobody", nil, nil, session.NoFace, false},
+		{"two faces", two, nil, session.Poor, false},
+		{"too dark", []face.Frame{{Samples: []face.Sample{dark}}}, nil, session.Poor, false},
+		{"no vector", []face.Frame{{Samples: []face.Sample{none}}}, nil, session.Poor, false},
+		{"a camera that ends", nil, io.EOF, session.Failed, false},
+		{"a camera that is pulled out", seen(bob, 1), errors.New("gone"), session.Failed, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d := ready(t, tablet.Options{})
+			w, words := d.verify(t, "alice", c.frames, c.end)
+			if w != c.want || words[0] != session.Looking || words[len(words)-1] != w {
+				t.Errorf("%q, want %q (%q)", w, c.want, words)
+			}
+			s, err := d.Status("alice")
+			if err != nil || (s.Refusal == session.Wait) != c.counts {
+				t.Errorf("refusal %q, %v", s.Refusal, err)
+			}
+		})
+	}
+}
+
+// Who may not try is told so before the camera is opened.
+func TestVerifyRefused(t *testing.T) {
+	d := newDesk(t, tablet.Options{})
+	refused := func(user string) error {
+		t.Helper()
+		r, err := d.Verify(t.Context(), user, func(session.Result) { t.Error("it began") })
+		if r != (session.Result{}) {
+			t.Errorf("result %+v", r)
+		}
+		return err
+	}
+	if err := refused("alice"); !errors.Is(err, profile.ErrUnknown) {
+		t.Error(err)
+	}
+	d.enrol(t, "alice", alice)
+	opened := d.film.most
+	var r *tablet.Refused
+	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.PasswordDue {
+		t.Error(err)
+	}
+	if err := d.Password("alice"); err != nil {
+		t.Fatal(err)
+	}
+	d.pass(49 * time.Hour)
+	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.PasswordDue || err.Error() != "the password has not been used for too long: use your password" {
+		t.Error(err)
+	}
+	if err := d.Password("alice"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		if w, _ := d.verify(t, "alice", seen(bob, 5), nil); w != session.NoMatch {
+			t.Fatal(w)
+		}
+		if i < 4 {
+			if err := refused("alice"); !errors.As(err, &r) || r.Why != session.Wait || r.Wait > 8*time.Second {
+				t.Error(err)
+			}
+		}
+		d.pass(time.Minute)
+	}
+	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.TooManyFailures {
+		t.Error(err)
+	}
+	if err := d.Password("bob"); !errors.Is(err, profile.ErrUnknown) {
+		t.Error(err)
+	}
+	if opened != 1 {
+		t.Errorf("camera opened %d times", opened)
+	}
+}
+
+// A fault ends a session; a camera that hangs is left behind, and keeps nobody waiting.
+func TestVerifyFaults(t *testing.T) {
+	d := ready(t, tablet.Options{})
+	d.film.fail = errors.New("no such device")
+	if r, err := d.Verify(t.Context(), "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
+		t.Errorf("%+v, %v", r, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.film.fail = nil
+	if r, err := d.Verify(ctx, "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
+		t.Errorf("%+v, %v", r, err)
+	}
+	hang := make(chan struct{})
+	d.film.hang = hang
+	var told session.Result
+	if r, err := d.Verify(t.Context(), "alice", func(r session.Result) { told = r }); err != nil || r.Word != session.NoFace || told != r {
+		t.Errorf("%+v, %+v, %v", r, told, err)
+	}
+	// It still has the camera.
+	if r, err := d.Verify(t.Context(), "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
+		t.Errorf("%+v, %v", r, err)
+	}
+	close(hang)
+	d.Close()
+	if w, _ := d.verify(t, "alice", seen(alice, 5), nil); w != session.Match {
+		t.Error(w)
+	}
+}
+
+// What the store cannot write down lets nobody in.
+func TestVerifyWithoutStore(t *testing.T) {
+	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: 2 * time.Second}})
+	store, err := profile.Open(filepath.Join(t.TempDir(), "other"), d.key, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, frames := range []int{0, 2} { // closed before the first face is judged, or after
+		f := &closing{film: d.film, store: store, after: frames}
+		a, err := tablet.New(store, space, f.camera, tablet.Options{Now: d.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.film.play(enrolling(alice), nil)
+		f.after = 1000
+		if r, err := a.Enroll(t.Context(), "alice", func(enrolment.Result) {}); err != nil || r.Word != enrolment.Enrolled {
+			t.Fatal(r, err)
+		}
+		if err := a.Password("alice"); err != nil {
+			t.Fatal(err)
+		}
+		f.after = frames
+		d.film.play(seen(alice, 9), nil)
+		if r, err := a.Verify(t.Context(), "alice", func(r session.Result) {
+			if r.Word == session.Match {
+				t.Error("a match was told")
+			}
+		}); err != nil || r.Word != session.Failed {
+			t.Errorf("after %d frames: %+v, %v", frames, r, err)
+		}
+		a.Close()
+		if store, err = profile.Open(filepath.Join(t.TempDir(), "again"), d.key, space); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store.Close()
+}
+
+// closing is a camera that closes the store in the middle of a login.
+type closing struct {
+	*film
+	store interface{ Close() error }
+	after int
+}
+
+func (c *closing) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, error) {
+	s, err := c.film.camera(ctx, p)
+	return &closingStream{s, c, 0}, err
+}
+
+type closingStream struct {
+	tablet.Stream
+	c *closing
+	n int
+}
+
+func (s *closingStream) Next(ctx context.Context) (face.Frame, error) {
+	if s.n == s.c.after {
+		s.c.store.Close()
+	}
+	s.n++
+	return s.Stream.Next(ctx)
+}
+
+// An attempt is on disk while it lasts.
+func TestAttemptOutlivesCrash(t *testing.T) {
+	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: 2 * time.Second}})
+	ctx, cancel := context.WithCancel(t.Context())
+	d.film.play(seen(bob, 1), nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.Verify(ctx, "alice", func(session.Result) {})
+	}()
+	for range 200 { // as another process would find it
+		if s, _ := d.Status("alice"); s.Refusal == session.Wait {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if s, err := d.Status("alice"); err != nil || s.Refusal != session.Wait {
+		t.Errorf("in the middle of the attempt: %+v, %v", s, err)
+	}
+	cancel()
+	<-done
+	if s, err := d.Status("alice"); err != nil || s.Refusal != session.Wait {
+		t.Errorf("after it was broken off: %+v, %v", s, err)
+	}
+}
+
+// No learned face lets in anybody who is far from the enrolled ones.
+func TestAnchor(t *testing.T) {
+	d := ready(t, tablet.Options{})
+	for tenths := 1; tenths < 15; tenths++ { // up to the anchor, 1.075 times .93
+		want := session.Match
+		if tenths > 9 {
+			want = session.NoMatch
+		}
+		if w, _ := d.verify(t, "alice", seen(at(alice, -float32(tenths)/10), 30), nil); w != want {
+			t.Errorf("%d tenths away: %q, want %q", tenths, w, want)
+		}
+		d.pass(time.Minute)
+		d.Password("alice")
+	}
+}
+
+func TestLearning(t *testing.T) {
+	learned := func(d *desk) float64 {
+		t.Helper()
+		s, err := d.Status("alice")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Learned
+	}
+	near, far := at(alice, -.3), at(alice, -.75) // of far a match is not sure enough to be learned
+
+	t.Run("earned by a match", func(t *testing.T) {
+		d := ready(t, tablet.Options{})
+		d.verify(t, "alice", seen(near, 5), nil)
+		if n := learned(d); n != 3 {
+			t.Errorf("learned %g faces, want 3", n)
+		}
+	})
+	t.Run("not by a match alone", func(t *testing.T) {
+		d := ready(t, tablet.Options{})
+		if w, _ := d.verify(t, "alice", seen(far, 5), nil); w != session.Match {
+			t.Fatal(w)
+		}
+		if n := learned(d); n != 0 {
+			t.Errorf("learned %g faces", n)
+		}
+		if err := d.Password("alice"); err != nil {
+			t.Fatal(err)
+		}
+		if n := learned(d); n != 3 {
+			t.Errorf("after the password: %g faces, want 3", n)
+		}
+		if err := d.Password("alice"); err != nil || learned(d) != 3 {
+			t.Errorf("after the next: %g faces, %v", learned(d), err)
+		}
+	})
+	t.Run("too late for the password", func(t *testing.T) {
+		d := ready(t, tablet.Options{})
+		d.verify(t, "alice", seen(far, 5), nil)
+		d.pass(2 * time.Minute)
+		if err := d.Password("alice"); err != nil || learned(d) != 0 {
+			t.Errorf("learned %g faces, %v", learned(d), err)
+		}
+	})
+	t.Run("nobody else's", func(t *testing.T) {
+		d := ready(t, tablet.Options{})
+		d.verify(t, "alice", seen(bob, 5), nil)
+		if err := d.Password("alice"); err != nil || learned(d) != 0 {
+			t.Errorf("learned %g faces, %v", learned(d), err)
+		}
+	})
+	t.Run("frozen", func(t *testing.T) {
+		d := ready(t, tablet.Options{})
+		if err := d.Freeze("alice", true); err != nil {
+			t.Fatal(err)
+		}
+		d.verify(t, "alice", seen(near, 5), nil)
+		if s, _ := d.Status("alice"); s.Learned != 0 || !s.Frozen {
+			t.Errorf("%+v", s)
+		}
+		if err := d.Freeze("alice", false); err != nil {
+			t.Fatal(err)
+		}
+		d.verify(t, "alice", seen(near, 5), nil)
+		if learned(d) != 3 {
+			t.Errorf("after that: %g", learned(d))
+		}
+	})
+	t.Run("undone", func(t *testing.T) {
+		d := ready(t, tablet.Options{})
+		d.verify(t, "alice", seen(near, 5), nil)
+		d.pass(time.Hour)
+		d.verify(t, "alice", seen(at(alice, -.35), 5), nil)
+		if n, err := d.Undo("alice", d.now().Add(-time.Minute)); err != nil || n != 3 || learned(d) != 3 {
+			t.Errorf("undone %d, %v; left %g", n, err, learned(d))
+		}
+	})
+	t.Run("drift", func(t *testing.T) {
+		d := ready(t, tablet.Options{Learner: online.Settings{DriftDistance: .3, DriftConstancy: .5}})
+		for step := float32(.1); step < .9; step += .05 {
+			d.verify(t, "alice", seen(at(alice, -step), 5), nil)
+			d.pass(time.Minute)
+		}
+		s, err := d.Status("alice")
+		if err != nil || !s.Drifted || !strings.Contains(d.log.String(), "drift: learning has stopped") {
+			t.Fatalf("%+v, %v\n%s", s, err, d.log.String())
+		}
+		before := s.Learned
+		if d.verify(t, "alice", seen(near, 5), nil); learned(d) != before {
+			t.Errorf("learned after the alarm: %g, before %g", learned(d), before)
+		}
+		if err := d.Freeze("alice", false); err != nil {
+			t.Fatal(err)
+		}
+		if s, _ := d.Status("alice"); s.Drifted {
+			t.Error("the alarm stays")
+		}
+	})
+}
+
+func TestEnroll(t *testing.T) {
+	d := ready(t, tablet.Options{})
+	var words []enrolment.Word
+	enrol := func(user string, frames []face.Frame, end error) enrolment.Word {
+		t.Helper()
+		words = nil
+		d.film.play(frames, end)
+		r, err := d.Enroll(t.Context(), user, func(r enrolment.Result) { words = append(words, r.Word) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if words[len(words)-1] != r.Word {
+			t.Errorf("told %q, and returned %q", words, r.Word)
+		}
+		return r.Word
+	}
+	if w := enrol("bob", enrolling(bob), nil); w != enrolment.Enrolled {
+		t.Error(w)
+	}
+	want := []enrolment.Word{enrolment.Straight, enrolment.TurnLeft, enrolment.TurnLeft, enrolment.TurnRight, enrolment.Tilt, enrolment.Enrolled}
+	if !slices.Equal(slices.Compact(words), slices.Compact(want)) {
+		t.Errorf("words %q", words)
+	}
+	if w := enrol("carol", enrolling(alice), nil); w != enrolment.Taken {
+		t.Errorf("a face that is another's: %q", w)
+	}
+	if w := enrol("carol", enrolling(carol)[:5], nil); w != enrolment.TimedOut {
+		t.Error(w)
+	}
+	if w := enrol("carol", enrolling(carol)[:5], io.EOF); w != enrolment.Failed {
+		t.Error(w)
+	}
+	if users, err := d.Users(); err != nil || !slices.Equal(users, []string{"alice", "bob"}) {
+		t.Errorf("users %q, %v", users, err)
+	}
+	// Alice again: her limits stay, what was learned goes.
+	d.verify(t, "alice", seen(alice, 5), nil)
+	if w := enrol("alice", enrolling(alice), nil); w != enrolment.Enrolled {
+		t.Error(w)
+	}
+	if s, err := d.Status("alice"); err != nil || s.Learned != 0 || s.Labelled != 4 || s.Refusal != "" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := d.Enroll(t.Context(), " ", func(enrolment.Result) {}); !errors.Is(err, online.ErrName) {
+		t.Error(err)
+	}
+	if err := d.Forget("alice"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Forget("alice"); !errors.Is(err, profile.ErrUnknown) {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(d.path); err != nil || len(b) == 0 {
+		t.Error(err)
+	}
+}
+
+func TestBusy(t *testing.T) {
+	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: time.Second}})
+	d.film.play(nil, nil)
+	began := make(chan struct{}, 9)
+	done := make(chan session.Word)
+	go func() {
+		r, _ := d.Verify(t.Context(), "alice", func(session.Result) { began <- struct{}{} })
+		done <- r.Word
+	}()
+	<-began
+	for { // until the camera is open
+		d.film.mu.Lock()
+		open := d.film.open
+		d.film.mu.Unlock()
+		if open > 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if r, err := d.Verify(t.Context(), "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := d.Enroll(t.Context(), "bob", func(enrolment.Result) {}); err != nil || r.Word != enrolment.Failed {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if w := <-done; w != session.NoFace {
+		t.Error(w)
+	}
+}
+
+func TestNew(t *testing.T) {
+	flat := space
+	flat.ImpostorRadius = 0
+	if _, err := tablet.New(nil, flat, nil, tablet.Options{}); !errors.Is(err, tablet.ErrSpace) {
+		t.Error(err)
+	}
+	if _, err := tablet.New(nil, space, nil, tablet.Options{Policy: session.Policy{Needed: 1}}); !errors.Is(err, session.ErrPolicy) {
+		t.Error(err)
+	}
+	if _, err := tablet.New(nil, space, nil, tablet.Options{Learner: online.Settings{Sigma: -1}}); !errors.Is(err, online.ErrSettings) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,192 @@
+package tablet
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/tablet/session"
+)
+
+// Verify looks into the camera until it knows whether a user is there, and for no longer than the policy's deadline.
+// Report is told how it stands whenever that changes, the end included, and must not block; what comes after it, the
+// camera's release and learning, does not delay the answer.
+//
+// The error wraps [profile.ErrUnknown], is a [*Refused], or says what is wrong with the profile; the session has then
+// not begun. Whatever goes wrong later, ctx ending included, is a result that is [session.Failed].
+func (a *Authenticator) Verify(ctx context.Context, user string, report func(session.Result)) (session.Result, error) {
+	begun := a.o.Now()
+	c, err := a.admit(user, begun)
+	if err != nil {
+		return session.Result{}, err
+	}
+	s, err := session.New(a.o.Policy, draw(), begun)
+	if err != nil {
+		return session.Result{}, err
+	}
+	v := &verification{a: a, user: user, learner: c.learner, session: s}
+	last := s.Result()
+	tell := func() bool {
+		r := s.Result()
+		if r != last {
+			report(r)
+			last = r
+		}
+		return r.Final
+	}
+	report(last)
+	err = a.watch(ctx, Login, a.o.Policy.Deadline, func(f face.Frame) bool {
+		v.frame(f)
+		if s.Result().Final {
+			v.end() // what counts is on disk before anybody is let in
+		}
+		return tell()
+	})
+	if !s.Result().Final {
+		if err != nil {
+			a.o.Log.Warn("verifying", "user", user, "error", err)
+			s.Fail()
+		} else if !s.Tick(a.o.Now()).Final {
+			s.Fail() // the clock was set back
+		}
+		v.end()
+		tell()
+	}
+	v.learn()
+	return s.Result(), nil
+}
+
+// admit returns the account of a user who may try.
+func (a *Authenticator) admit(user string, now time.Time) (*account, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c, err := a.load(user)
+	if err != nil {
+		return nil, err
+	}
+	if why, wait := c.limits.Ask(a.o.Policy, now); why != "" {
+		return nil, &Refused{why, wait}
+	}
+	return c, nil
+}
+
+// draw returns a side that nobody can foresee.
+func draw() session.Side {
+	var b [1]byte
+	rand.Read(b[:]) // it does not fail
+	return session.Side(b[0]&1 == 1)
+}
+
+// verification is one run of Verify.
+type verification struct {
+	a       *Authenticator
+	user    string
+	learner *online.Learner
+	session *session.Session
+	counted bool // the attempt is on disk
+
+	track  int
+	faces  [][]float32 // of the user, on that track
+	worths []float64   // the confidence of each
+}
+
+// frame judges what a frame holds.
+func (v *verification) frame(f face.Frame) {
+	now := v.a.o.Now()
+	faces := make([]session.Face, len(f.Samples))
+	for i, x := range f.Samples {
+		faces[i] = session.Face{Track: x.Track, Reason: x.Reason, Liveness: x.Liveness}
+		if p, ok := face.PoseOf(x.Landmarks); ok {
+			faces[i].Pose = &p
+		}
+	}
+	// Before a picture was good enough to be judged, poor ones need not be.
+	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {
+		if !v.counted {
+			if err := v.a.update(v.user, func(c *account) error { c.limits.Failed(now); return nil }); err != nil {
+				v.fail(err)
+				return
+			}
+			v.counted = true
+		}
+		match, confidence, err := v.a.judge(v.learner, v.user, f.Samples[0].Vector)
+		if err != nil {
+			v.fail(err)
+			return
+		}
+		faces[0].Match = match
+		v.keep(f.Samples[0], match, confidence)
+	}
+	v.session.Frame(now, faces)
+}
+
+// judge reports whether a face is a user's, by the learner and by the enrolled faces.
+func (a *Authenticator) judge(l *online.Learner, user string, x []float32) (match bool, confidence float64, err error) {
+	verdict, err := l.Judge(x)
+	if err != nil || verdict.Label != user {
+		return false, 0, err
+	}
+	d, err := l.Nearest(x, user)
+	return err == nil && d <= a.o.Anchor, verdict.Confidence, err
+}
+
+// keep remembers a face that could be learned.
+func (v *verification) keep(x face.Sample, match bool, confidence float64) {
+	if x.Track != v.track {
+		v.track, v.faces, v.worths = x.Track, nil, nil
+	}
+	if match && x.Reason == "" {
+		v.faces, v.worths = append(v.faces, x.Vector), append(v.worths, confidence)
+	}
+}
+
+func (v *verification) fail(err error) {
+	v.a.o.Log.Error("verifying", "user", v.user, "error", err)
+	v.session.Fail()
+}
+
+// end writes down what the session came to. What cannot be written is no match.
+func (v *verification) end() {
+	if !v.counted {
+		return
+	}
+	now, match := v.a.o.Now(), v.session.Result().Word == session.Match
+	err := v.a.update(v.user, func(c *account) error {
+		if match {
+			c.limits.Matched()
+		} else {
+			c.limits.Ended(now)
+		}
+		return nil
+	})
+	if err != nil {
+		v.a.o.Log.Error("verifying", "user", v.user, "error", err)
+		v.session.Revoke()
+	}
+}
+
+// learn learns the faces of a match that is far above what a match takes, and keeps others for the password.
+func (v *verification) learn() {
+	if len(v.faces) == 0 {
+		return
+	}
+	now := v.a.o.Now()
+	matched := v.session.Result().Word == session.Match
+	if matched && median(v.worths) >= v.a.o.Learner.Learn {
+		if err := v.a.update(v.user, func(c *account) error { return v.a.learn(v.user, c, v.faces, now) }); err != nil {
+			v.a.o.Log.Error("learning", "user", v.user, "error", err)
+		}
+		return
+	}
+	v.a.mu.Lock()
+	defer v.a.mu.Unlock()
+	v.a.waiting.put(v.user, now, v.faces)
+}
+
+func median(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	return s[len(s)/2]
+}
