@@ -15,115 +15,18 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/enrolment"
+	"github.com/faceauth/faceauth/tablet/internal/stage"
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/faceauth/faceauth/tablet/session"
 )
 
-var space = face.Space{ID: "made up", Dim: 4, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3}
-
-// People stand two apart: nobody is near anybody else.
-var (
-	alice = []float32{0, 0, 0, 0}
-	bob   = []float32{2, 0, 0, 0}
-	carol = []float32{0, 2, 0, 0}
-)
-
-// at returns a face of somebody, with a difference.
-func at(who []float32, d float32) []float32 {
-	x := slices.Clone(who)
-	x[3] = d
-	return x
-}
-
-// sample returns a face that looks straight on.
-func sample(x []float32) face.Sample {
-	return face.Sample{Track: 1, Vector: x, Landmarks: fixture.Landmarks(0, .5, .3)}
-}
-
-// enrolling returns the frames of an enrolment.
-func enrolling(who []float32) []face.Frame {
-	var all []face.Frame
-	for i, pose := range [][2]float64{{0, .5}, {.4, .5}, {-.4, .5}, {0, .4}} {
-		s := face.Sample{Track: 1, Vector: at(who, float32(i)/100), Landmarks: fixture.Landmarks(pose[0], pose[1], .3)}
-		all = append(all, face.Frame{Samples: []face.Sample{s}}, face.Frame{Samples: []face.Sample{s}})
-	}
-	return all
-}
-
-// seen returns n frames with one face.
-func seen(x []float32, n int) []face.Frame {
-	return slices.Repeat([]face.Frame{{Samples: []face.Sample{sample(x)}}}, n)
-}
-
-// film is a camera that plays frames, and then what its end says.
-type film struct {
-	mu     sync.Mutex
-	frames []face.Frame
-	end    error // io.EOF, or nil for a camera that goes on without faces
-	hang   chan struct{}
-	fail   error // of opening
-	open   int
-	most   int
-}
-
-func (f *film) play(frames []face.Frame, end error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.frames, f.end, f.fail, f.hang = frames, end, nil, nil
-}
-
-func (f *film) camera(context.Context, tablet.Purpose) (tablet.Stream, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.fail != nil {
-		return nil, f.fail
-	}
-	f.open++
-	f.most = max(f.most, f.open)
-	return &reel{f: f, frames: f.frames, hang: f.hang}, nil
-}
-
-type reel struct {
-	f      *film
-	frames []face.Frame
-	hang   chan struct{}
-}
-
-func (r *reel) Next(ctx context.Context) (face.Frame, error) {
-	if r.hang != nil {
-		<-r.hang // it does not heed its context
-	}
-	if len(r.frames) > 0 {
-		f := r.frames[0]
-		r.frames = r.frames[1:]
-		return f, nil
-	}
-	if r.f.end != nil {
-		return face.Frame{}, r.f.end
-	}
-	select {
-	case <-ctx.Done():
-		return face.Frame{}, ctx.Err()
-	case <-time.After(time.Millisecond):
-		return face.Frame{}, nil
-	}
-}
-
-func (r *reel) Close() error {
-	r.f.mu.Lock()
-	defer r.f.mu.Unlock()
-	r.f.open--
-	return nil
-}
-
 // desk is an authenticator with a made-up camera and clock.
 type desk struct {
 	*tablet.Authenticator
-	film *film
+	film stage.Camera
 	path string
 	key  profile.Key
 
@@ -146,8 +49,8 @@ func (d *desk) pass(t time.Duration) {
 
 func newDesk(t *testing.T, o tablet.Options) *desk {
 	t.Helper()
-	d := &desk{film: new(film), path: filepath.Join(t.TempDir(), "profiles"), key: profile.NewKey()}
-	store, err := profile.Open(d.path, d.key, space)
+	d := &desk{path: filepath.Join(t.TempDir(), "profiles"), key: profile.NewKey()}
+	store, err := profile.Open(d.path, d.key, stage.Space)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,17 +61,14 @@ func newDesk(t *testing.T, o tablet.Options) *desk {
 		o.EnrolmentLimit = 300 * time.Millisecond
 	}
 	o.Now, o.Log = d.now, slog.New(slog.NewTextHandler(&d.log, nil))
-	if d.Authenticator, err = tablet.New(store, space, d.film.camera, o); err != nil {
+	if d.Authenticator, err = tablet.New(store, stage.Space, d.film.Open, o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		d.Close()
 		store.Close()
-		if d.film.open != 0 {
-			t.Errorf("%d cameras left open", d.film.open)
-		}
-		if d.film.most > 1 {
-			t.Errorf("%d cameras open at once", d.film.most)
+		if now, most := d.film.Uses(); now != 0 || most > 1 {
+			t.Errorf("%d cameras left open, %d at once", now, most)
 		}
 	})
 	return d
@@ -176,7 +76,7 @@ func newDesk(t *testing.T, o tablet.Options) *desk {
 
 func (d *desk) enrol(t *testing.T, user string, who []float32) {
 	t.Helper()
-	d.film.play(enrolling(who), nil)
+	d.film.Play(stage.Show{Frames: stage.Enrolling(who)})
 	r, err := d.Enroll(t.Context(), user, func(enrolment.Result) {})
 	if err != nil || r.Word != enrolment.Enrolled {
 		t.Fatalf("enrolling %s: %+v, %v\n%s", user, r, err, d.log.String())
@@ -186,7 +86,7 @@ func (d *desk) enrol(t *testing.T, user string, who []float32) {
 // verify returns the words of a login, without those that come twice.
 func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error) (session.Word, []session.Word) {
 	t.Helper()
-	d.film.play(frames, end)
+	d.film.Play(stage.Show{Frames: frames, End: end})
 	var words []session.Word
 	r, err := d.Verify(t.Context(), user, func(r session.Result) { words = append(words, r.Word) })
 	if err != nil {
@@ -198,7 +98,7 @@ func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error)
 // ready returns a desk at which alice is enrolled and has given her password.
 func ready(t *testing.T, o tablet.Options) *desk {
 	d := newDesk(t, o)
-	d.enrol(t, "alice", alice)
+	d.enrol(t, "alice", stage.Alice)
 	if err := d.Password("alice"); err != nil {
 		t.Fatal(err)
 	}
@@ -206,10 +106,10 @@ func ready(t *testing.T, o tablet.Options) *desk {
 }
 
 func TestVerify(t *testing.T) {
-	two := []face.Frame{{Samples: []face.Sample{sample(alice), sample(bob)}}}
-	dark := sample(alice)
+	two := []face.Frame{{Samples: []face.Sample{stage.Sample(stage.Alice), stage.Sample(stage.Bob)}}}
+	dark := stage.Sample(stage.Alice)
 	dark.Reason = face.TooDark
-	none := sample(nil)
+	none := stage.Sample(nil)
 	none.Reason = face.NoVector
 	for _, c := range []struct {
 		name   string
@@ -218,15 +118,15 @@ func TestVerify(t *testing.T) {
 		want   session.Word
 		counts bool
 	}{
-		{"the user", seen(at(alice, .1), 9), nil, session.Match, false},
-		{"two frames", seen(at(alice, .1), 2), nil, session.NoMatch, true},
-		{"somebody else", seen(bob, 9), nil, session.NoMatch, true},
+		{"the user", stage.Seen(stage.At(stage.Alice, .1), 9), nil, session.Match, false},
+		{"two frames", stage.Seen(stage.At(stage.Alice, .1), 2), nil, session.NoMatch, true},
+		{"somebody else", stage.Seen(stage.Bob, 9), nil, session.NoMatch, true},
 		{"nobody", nil, nil, session.NoFace, false},
 		{"two faces", two, nil, session.Poor, false},
 		{"too dark", []face.Frame{{Samples: []face.Sample{dark}}}, nil, session.Poor, false},
 		{"no vector", []face.Frame{{Samples: []face.Sample{none}}}, nil, session.Poor, false},
 		{"a camera that ends", nil, io.EOF, session.Failed, false},
-		{"a camera that is pulled out", seen(bob, 1), errors.New("gone"), session.Failed, true},
+		{"a camera that is pulled out", stage.Seen(stage.Bob, 1), errors.New("gone"), session.Failed, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -248,6 +148,7 @@ func TestVerifyRefused(t *testing.T) {
 	d := newDesk(t, tablet.Options{})
 	refused := func(user string) error {
 		t.Helper()
+		d.film.Play(stage.Show{Fail: errors.New("it was opened")})
 		r, err := d.Verify(t.Context(), user, func(session.Result) { t.Error("it began") })
 		if r != (session.Result{}) {
 			t.Errorf("result %+v", r)
@@ -257,8 +158,7 @@ func TestVerifyRefused(t *testing.T) {
 	if err := refused("alice"); !errors.Is(err, profile.ErrUnknown) {
 		t.Error(err)
 	}
-	d.enrol(t, "alice", alice)
-	opened := d.film.most
+	d.enrol(t, "alice", stage.Alice)
 	var r *tablet.Refused
 	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.PasswordDue {
 		t.Error(err)
@@ -274,7 +174,7 @@ func TestVerifyRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 5 {
-		if w, _ := d.verify(t, "alice", seen(bob, 5), nil); w != session.NoMatch {
+		if w, _ := d.verify(t, "alice", stage.Seen(stage.Bob, 5), nil); w != session.NoMatch {
 			t.Fatal(w)
 		}
 		if i < 4 {
@@ -290,26 +190,23 @@ func TestVerifyRefused(t *testing.T) {
 	if err := d.Password("bob"); !errors.Is(err, profile.ErrUnknown) {
 		t.Error(err)
 	}
-	if opened != 1 {
-		t.Errorf("camera opened %d times", opened)
-	}
 }
 
 // A fault ends a session; a camera that hangs is left behind, and keeps nobody waiting.
 func TestVerifyFaults(t *testing.T) {
 	d := ready(t, tablet.Options{})
-	d.film.fail = errors.New("no such device")
+	d.film.Play(stage.Show{Fail: errors.New("no such device")})
 	if r, err := d.Verify(t.Context(), "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	d.film.fail = nil
+	d.film.Play(stage.Show{})
 	if r, err := d.Verify(ctx, "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	hang := make(chan struct{})
-	d.film.hang = hang
+	d.film.Play(stage.Show{Hang: hang})
 	var told session.Result
 	if r, err := d.Verify(t.Context(), "alice", func(r session.Result) { told = r }); err != nil || r.Word != session.NoFace || told != r {
 		t.Errorf("%+v, %+v, %v", r, told, err)
@@ -320,7 +217,7 @@ func TestVerifyFaults(t *testing.T) {
 	}
 	close(hang)
 	d.Close()
-	if w, _ := d.verify(t, "alice", seen(alice, 5), nil); w != session.Match {
+	if w, _ := d.verify(t, "alice", stage.Seen(stage.Alice, 5), nil); w != session.Match {
 		t.Error(w)
 	}
 }
@@ -328,17 +225,17 @@ func TestVerifyFaults(t *testing.T) {
 // What the store cannot write down lets nobody in.
 func TestVerifyWithoutStore(t *testing.T) {
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: 2 * time.Second}})
-	store, err := profile.Open(filepath.Join(t.TempDir(), "other"), d.key, space)
+	store, err := profile.Open(filepath.Join(t.TempDir(), "other"), d.key, stage.Space)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, frames := range []int{0, 2} { // closed before the first face is judged, or after
-		f := &closing{film: d.film, store: store, after: frames}
-		a, err := tablet.New(store, space, f.camera, tablet.Options{Now: d.now})
+		f := &closing{Camera: &d.film, store: store, after: frames}
+		a, err := tablet.New(store, stage.Space, f.Open, tablet.Options{Now: d.now})
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.film.play(enrolling(alice), nil)
+		d.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
 		f.after = 1000
 		if r, err := a.Enroll(t.Context(), "alice", func(enrolment.Result) {}); err != nil || r.Word != enrolment.Enrolled {
 			t.Fatal(r, err)
@@ -347,7 +244,7 @@ func TestVerifyWithoutStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.after = frames
-		d.film.play(seen(alice, 9), nil)
+		d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
 		if r, err := a.Verify(t.Context(), "alice", func(r session.Result) {
 			if r.Word == session.Match {
 				t.Error("a match was told")
@@ -356,7 +253,7 @@ func TestVerifyWithoutStore(t *testing.T) {
 			t.Errorf("after %d frames: %+v, %v", frames, r, err)
 		}
 		a.Close()
-		if store, err = profile.Open(filepath.Join(t.TempDir(), "again"), d.key, space); err != nil {
+		if store, err = profile.Open(filepath.Join(t.TempDir(), "again"), d.key, stage.Space); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -365,13 +262,13 @@ func TestVerifyWithoutStore(t *testing.T) {
 
 // closing is a camera that closes the store in the middle of a login.
 type closing struct {
-	*film
+	*stage.Camera
 	store interface{ Close() error }
 	after int
 }
 
-func (c *closing) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, error) {
-	s, err := c.film.camera(ctx, p)
+func (c *closing) Open(ctx context.Context, p tablet.Purpose) (tablet.Stream, error) {
+	s, err := c.Camera.Open(ctx, p)
 	return &closingStream{s, c, 0}, err
 }
 
@@ -393,7 +290,7 @@ func (s *closingStream) Next(ctx context.Context) (face.Frame, error) {
 func TestAttemptOutlivesCrash(t *testing.T) {
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: 2 * time.Second}})
 	ctx, cancel := context.WithCancel(t.Context())
-	d.film.play(seen(bob, 1), nil)
+	d.film.Play(stage.Show{Frames: stage.Seen(stage.Bob, 1)})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -423,7 +320,7 @@ func TestAnchor(t *testing.T) {
 		if tenths > 9 {
 			want = session.NoMatch
 		}
-		if w, _ := d.verify(t, "alice", seen(at(alice, -float32(tenths)/10), 30), nil); w != want {
+		if w, _ := d.verify(t, "alice", stage.Seen(stage.At(stage.Alice, -float32(tenths)/10), 30), nil); w != want {
 			t.Errorf("%d tenths away: %q, want %q", tenths, w, want)
 		}
 		d.pass(time.Minute)
@@ -440,18 +337,18 @@ func TestLearning(t *testing.T) {
 		}
 		return s.Learned
 	}
-	near, far := at(alice, -.3), at(alice, -.75) // of far a match is not sure enough to be learned
+	near, far := stage.At(stage.Alice, -.3), stage.At(stage.Alice, -.75) // of far a match is not sure enough to be learned
 
 	t.Run("earned by a match", func(t *testing.T) {
 		d := ready(t, tablet.Options{})
-		d.verify(t, "alice", seen(near, 5), nil)
+		d.verify(t, "alice", stage.Seen(near, 5), nil)
 		if n := learned(d); n != 3 {
 			t.Errorf("learned %g faces, want 3", n)
 		}
 	})
 	t.Run("not by a match alone", func(t *testing.T) {
 		d := ready(t, tablet.Options{})
-		if w, _ := d.verify(t, "alice", seen(far, 5), nil); w != session.Match {
+		if w, _ := d.verify(t, "alice", stage.Seen(far, 5), nil); w != session.Match {
 			t.Fatal(w)
 		}
 		if n := learned(d); n != 0 {
@@ -469,7 +366,7 @@ func TestLearning(t *testing.T) {
 	})
 	t.Run("too late for the password", func(t *testing.T) {
 		d := ready(t, tablet.Options{})
-		d.verify(t, "alice", seen(far, 5), nil)
+		d.verify(t, "alice", stage.Seen(far, 5), nil)
 		d.pass(2 * time.Minute)
 		if err := d.Password("alice"); err != nil || learned(d) != 0 {
 			t.Errorf("learned %g faces, %v", learned(d), err)
@@ -477,7 +374,7 @@ func TestLearning(t *testing.T) {
 	})
 	t.Run("nobody else's", func(t *testing.T) {
 		d := ready(t, tablet.Options{})
-		d.verify(t, "alice", seen(bob, 5), nil)
+		d.verify(t, "alice", stage.Seen(stage.Bob, 5), nil)
 		if err := d.Password("alice"); err != nil || learned(d) != 0 {
 			t.Errorf("learned %g faces, %v", learned(d), err)
 		}
@@ -487,23 +384,23 @@ func TestLearning(t *testing.T) {
 		if err := d.Freeze("alice", true); err != nil {
 			t.Fatal(err)
 		}
-		d.verify(t, "alice", seen(near, 5), nil)
+		d.verify(t, "alice", stage.Seen(near, 5), nil)
 		if s, _ := d.Status("alice"); s.Learned != 0 || !s.Frozen {
 			t.Errorf("%+v", s)
 		}
 		if err := d.Freeze("alice", false); err != nil {
 			t.Fatal(err)
 		}
-		d.verify(t, "alice", seen(near, 5), nil)
+		d.verify(t, "alice", stage.Seen(near, 5), nil)
 		if learned(d) != 3 {
 			t.Errorf("after that: %g", learned(d))
 		}
 	})
 	t.Run("undone", func(t *testing.T) {
 		d := ready(t, tablet.Options{})
-		d.verify(t, "alice", seen(near, 5), nil)
+		d.verify(t, "alice", stage.Seen(near, 5), nil)
 		d.pass(time.Hour)
-		d.verify(t, "alice", seen(at(alice, -.35), 5), nil)
+		d.verify(t, "alice", stage.Seen(stage.At(stage.Alice, -.35), 5), nil)
 		if n, err := d.Undo("alice", d.now().Add(-time.Minute)); err != nil || n != 3 || learned(d) != 3 {
 			t.Errorf("undone %d, %v; left %g", n, err, learned(d))
 		}
@@ -511,7 +408,7 @@ func TestLearning(t *testing.T) {
 	t.Run("drift", func(t *testing.T) {
 		d := ready(t, tablet.Options{Learner: online.Settings{DriftDistance: .3, DriftConstancy: .5}})
 		for step := float32(.1); step < .9; step += .05 {
-			d.verify(t, "alice", seen(at(alice, -step), 5), nil)
+			d.verify(t, "alice", stage.Seen(stage.At(stage.Alice, -step), 5), nil)
 			d.pass(time.Minute)
 		}
 		s, err := d.Status("alice")
@@ -519,7 +416,7 @@ func TestLearning(t *testing.T) {
 			t.Fatalf("%+v, %v\n%s", s, err, d.log.String())
 		}
 		before := s.Learned
-		if d.verify(t, "alice", seen(near, 5), nil); learned(d) != before {
+		if d.verify(t, "alice", stage.Seen(near, 5), nil); learned(d) != before {
 			t.Errorf("learned after the alarm: %g, before %g", learned(d), before)
 		}
 		if err := d.Freeze("alice", false); err != nil {
@@ -537,7 +434,7 @@ func TestEnroll(t *testing.T) {
 	enrol := func(user string, frames []face.Frame, end error) enrolment.Word {
 		t.Helper()
 		words = nil
-		d.film.play(frames, end)
+		d.film.Play(stage.Show{Frames: frames, End: end})
 		r, err := d.Enroll(t.Context(), user, func(r enrolment.Result) { words = append(words, r.Word) })
 		if err != nil {
 			t.Fatal(err)
@@ -547,28 +444,28 @@ func TestEnroll(t *testing.T) {
 		}
 		return r.Word
 	}
-	if w := enrol("bob", enrolling(bob), nil); w != enrolment.Enrolled {
+	if w := enrol("bob", stage.Enrolling(stage.Bob), nil); w != enrolment.Enrolled {
 		t.Error(w)
 	}
 	want := []enrolment.Word{enrolment.Straight, enrolment.TurnLeft, enrolment.TurnLeft, enrolment.TurnRight, enrolment.Tilt, enrolment.Enrolled}
 	if !slices.Equal(slices.Compact(words), slices.Compact(want)) {
 		t.Errorf("words %q", words)
 	}
-	if w := enrol("carol", enrolling(alice), nil); w != enrolment.Taken {
+	if w := enrol("carol", stage.Enrolling(stage.Alice), nil); w != enrolment.Taken {
 		t.Errorf("a face that is another's: %q", w)
 	}
-	if w := enrol("carol", enrolling(carol)[:5], nil); w != enrolment.TimedOut {
+	if w := enrol("carol", stage.Enrolling(stage.Carol)[:5], nil); w != enrolment.TimedOut {
 		t.Error(w)
 	}
-	if w := enrol("carol", enrolling(carol)[:5], io.EOF); w != enrolment.Failed {
+	if w := enrol("carol", stage.Enrolling(stage.Carol)[:5], io.EOF); w != enrolment.Failed {
 		t.Error(w)
 	}
 	if users, err := d.Users(); err != nil || !slices.Equal(users, []string{"alice", "bob"}) {
 		t.Errorf("users %q, %v", users, err)
 	}
 	// Alice again: her limits stay, what was learned goes.
-	d.verify(t, "alice", seen(alice, 5), nil)
-	if w := enrol("alice", enrolling(alice), nil); w != enrolment.Enrolled {
+	d.verify(t, "alice", stage.Seen(stage.Alice, 5), nil)
+	if w := enrol("alice", stage.Enrolling(stage.Alice), nil); w != enrolment.Enrolled {
 		t.Error(w)
 	}
 	if s, err := d.Status("alice"); err != nil || s.Learned != 0 || s.Labelled != 4 || s.Refusal != "" {
@@ -590,7 +487,7 @@ func TestEnroll(t *testing.T) {
 
 func TestBusy(t *testing.T) {
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: time.Second}})
-	d.film.play(nil, nil)
+	d.film.Play(stage.Show{})
 	began := make(chan struct{}, 9)
 	done := make(chan session.Word)
 	go func() {
@@ -599,10 +496,7 @@ func TestBusy(t *testing.T) {
 	}()
 	<-began
 	for { // until the camera is open
-		d.film.mu.Lock()
-		open := d.film.open
-		d.film.mu.Unlock()
-		if open > 0 {
+		if now, _ := d.film.Uses(); now > 0 {
 			break
 		}
 		time.Sleep(time.Millisecond)
@@ -619,15 +513,15 @@ func TestBusy(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	flat := space
+	flat := stage.Space
 	flat.ImpostorRadius = 0
 	if _, err := tablet.New(nil, flat, nil, tablet.Options{}); !errors.Is(err, tablet.ErrSpace) {
 		t.Error(err)
 	}
-	if _, err := tablet.New(nil, space, nil, tablet.Options{Policy: session.Policy{Needed: 1}}); !errors.Is(err, session.ErrPolicy) {
+	if _, err := tablet.New(nil, stage.Space, nil, tablet.Options{Policy: session.Policy{Needed: 1}}); !errors.Is(err, session.ErrPolicy) {
 		t.Error(err)
 	}
-	if _, err := tablet.New(nil, space, nil, tablet.Options{Learner: online.Settings{Sigma: -1}}); !errors.Is(err, online.ErrSettings) {
+	if _, err := tablet.New(nil, stage.Space, nil, tablet.Options{Learner: online.Settings{Sigma: -1}}); !errors.Is(err, online.ErrSettings) {
 		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/atomicfile"
 	"github.com/faceauth/faceauth/internal/regular"
 )
@@ -117,4 +118,51 @@ func readKey(path string) (Key, error) {
 		return Key{}, fmt.Errorf("%w: %s does not hold %d bytes", ErrKeyFile, path, secretSize)
 	}
 	return derive(secret), nil
+}
+
+// next is what the name of the key file has after it while a new key takes its place.
+const next = ".next"
+
+// OpenFile opens the store at path with the key in a file, as [Open] and [KeyFile] do, and finishes a
+// [Store.RotateFile] that was interrupted.
+func OpenFile(path, keyPath string, space face.Space) (*Store, error) {
+	key, err := KeyFile(keyPath)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Open(path, key, space)
+	if !errors.Is(err, ErrKey) {
+		return s, err
+	}
+	key, missing := readKey(keyPath + next)
+	if missing != nil {
+		return nil, err
+	}
+	if s, err = Open(path, key, space); err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Rename(keyPath+next, keyPath); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("putting the new key in its place: %w", err)
+	}
+	return s, nil
+}
+
+// RotateFile seals everything with a new key, which takes the place of that in the key file of [OpenFile]. Whatever
+// interrupts it, OpenFile opens the store with one key or the other.
+func (s *Store) RotateFile(keyPath string) error {
+	if err := os.Remove(keyPath + next); err != nil && !errors.Is(err, fs.ErrNotExist) { // of one that was interrupted before it sealed anything
+		return err
+	}
+	if err := makeKeyFile(keyPath + next); err != nil {
+		return fmt.Errorf("making the key file: %w", err)
+	}
+	key, err := readKey(keyPath + next)
+	if err != nil {
+		return err
+	}
+	if err := s.Rotate(key); err != nil {
+		return err
+	}
+	return atomicfile.Rename(keyPath+next, keyPath)
 }

@@ -1,0 +1,135 @@
+package bus
+
+import (
+	"context"
+	"os/user"
+	"strconv"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// Actions of polkit.
+const (
+	verifyAction = "org.faceauth.verify"
+	enrollAction = "org.faceauth.enroll"
+	otherAction  = "org.faceauth.other-user"
+)
+
+// How long the bus and polkit may take to answer; and a person whom polkit asks for a password.
+const (
+	busPatience    = 3 * time.Second
+	personPatience = 2 * time.Minute
+)
+
+// waitingPerUser is how many requests of one user may wait for polkit at a time.
+const waitingPerUser = 4
+
+// caller is who has sent a request.
+type caller struct {
+	sender string
+	uid    uint32
+}
+
+func (c caller) root() bool { return c.uid == 0 }
+
+// caller asks the bus who has sent a request.
+func (s *Service) caller(sender dbus.Sender) (caller, *dbus.Error) {
+	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	defer cancel()
+	c := caller{sender: string(sender)}
+	err := s.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixUser", 0, c.sender).Store(&c.uid)
+	if err != nil {
+		return c, failure(permissionDenied, "the bus does not know who is calling")
+	}
+	return c, nil
+}
+
+// subject returns the user that a request is about, who is the caller where name is empty, and whether that is the
+// caller.
+func (c caller) subject(name string) (user string, self bool, failed *dbus.Error) {
+	own, err := lookup(c.uid)
+	switch {
+	case name == "" && err != nil:
+		return "", false, failure(invalidUser, "the caller is no user of this system")
+	case name == "":
+		return own, true, nil
+	}
+	return name, err == nil && name == own, nil
+}
+
+// lookupName returns the user of this system who has a name.
+func lookupName(name string) (*user.User, error) { return user.Lookup(name) }
+
+func lookup(uid uint32) (string, error) {
+	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
+	if err != nil {
+		return "", err
+	}
+	return u.Username, nil
+}
+
+// may returns nil where a caller has leave for all actions. Ask lets polkit ask a person for a password.
+func (s *Service) may(c caller, ask bool, actions ...string) *dbus.Error {
+	if c.root() {
+		return nil
+	}
+	if !s.queue(c.uid) {
+		return failure(tooManyRequests, "too many requests of this user are waiting for an answer")
+	}
+	defer s.unqueue(c.uid)
+	for _, action := range actions {
+		if ok := s.polkit(c, action, ask); !ok {
+			s.o.Log.Warn("denied", "uid", c.uid, "action", action)
+			return failure(permissionDenied, "polkit does not allow "+action)
+		}
+	}
+	return nil
+}
+
+// polkit asks polkit whether a caller may do something. What is no clear yes is a no.
+func (s *Service) polkit(c caller, action string, ask bool) bool {
+	patience, flags := busPatience, uint32(0)
+	if ask {
+		patience, flags = personPatience, 1
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	defer cancel()
+	type subject struct {
+		Kind    string
+		Details map[string]dbus.Variant
+	}
+	var answer struct {
+		Authorized bool
+		Challenge  bool
+		Details    map[string]string
+	}
+	err := s.conn.Object("org.freedesktop.PolicyKit1", "/org/freedesktop/PolicyKit1/Authority").CallWithContext(ctx,
+		"org.freedesktop.PolicyKit1.Authority.CheckAuthorization", 0,
+		subject{"system-bus-name", map[string]dbus.Variant{"name": dbus.MakeVariant(c.sender)}},
+		action, map[string]string{}, flags, "").Store(&answer)
+	if err != nil {
+		s.o.Log.Error("polkit does not answer", "error", err)
+		return false
+	}
+	return answer.Authorized
+}
+
+// queue counts a request of a user that waits, where there is room for one more.
+func (s *Service) queue(uid uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting[uid] >= waitingPerUser {
+		return false
+	}
+	s.waiting[uid]++
+	return true
+}
+
+func (s *Service) unqueue(uid uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting[uid]--; s.waiting[uid] == 0 {
+		delete(s.waiting, uid)
+	}
+}

@@ -1,0 +1,213 @@
+package bus
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// idleClaim is how long a claim lasts while nothing is started.
+const idleClaim = 30 * time.Second
+
+// claim is the right of one client to use the device for one user.
+type claim struct {
+	by     caller
+	user   string
+	self   bool
+	ctx    context.Context // of what is started
+	cancel context.CancelFunc
+	idle   *time.Timer
+	end    sync.Once
+
+	// Guarded by the service's mutex.
+	running chan struct{}      // closed when what was started has ended; nil where nothing was
+	stop    context.CancelFunc // of what was started
+	word    string             // the last that was sent
+}
+
+// claimed returns the claim of a client. The error is for one that has none.
+func (s *Service) claimed(sender dbus.Sender) (*claim, *dbus.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.claim == nil || s.claim.by.sender != string(sender) {
+		return nil, failure(claimDevice, "claim the device first")
+	}
+	return s.claim, nil
+}
+
+// take gives a client the claim. Root takes it from others.
+func (s *Service) take(c *claim) *dbus.Error {
+	for {
+		s.mu.Lock()
+		held := s.claim
+		if held == nil {
+			s.claim = c
+			s.mu.Unlock()
+			return nil
+		}
+		s.mu.Unlock()
+		if !c.by.root() || held.by.root() {
+			return failure(alreadyInUse, "another program is using the camera")
+		}
+		s.o.Log.Info("root takes the device", "from", held.by.uid)
+		s.drop(held)
+	}
+}
+
+// drop ends a claim and what was started under it, and waits for that.
+func (s *Service) drop(c *claim) {
+	c.end.Do(func() {
+		c.idle.Stop()
+		c.cancel()
+		s.wait(c)
+		s.unwatch(c.by.sender)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.claim == c {
+			s.claim = nil
+		}
+	})
+}
+
+// wait waits for what was started under a claim to end, which does not take long once its context has ended.
+func (s *Service) wait(c *claim) {
+	s.mu.Lock()
+	running := c.running
+	s.mu.Unlock()
+	if running != nil {
+		<-running
+	}
+}
+
+// start runs something under a claim. The error is what run began with; once it has called began, it goes on by itself.
+func (s *Service) start(c *claim, run func(ctx context.Context, began func()) error) *dbus.Error {
+	s.mu.Lock()
+	if s.claim != c || c.ctx.Err() != nil {
+		s.mu.Unlock()
+		return failure(claimDevice, "claim the device first")
+	}
+	if c.running != nil {
+		select {
+		case <-c.running:
+		default:
+			s.mu.Unlock()
+			return failure(alreadyInUse, "something was started already")
+		}
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	running := make(chan struct{})
+	c.running, c.stop, c.word = running, cancel, ""
+	c.idle.Stop()
+	s.mu.Unlock()
+	begun := make(chan error, 1)
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		defer close(running)
+		defer cancel()
+		defer c.idle.Reset(idleClaim)
+		err := run(ctx, func() { begun <- nil })
+		select {
+		case begun <- err: // it ended before it began
+		default:
+		}
+	}()
+	return s.told(<-begun)
+}
+
+// halt ends what was started under a claim, and waits for that.
+func (s *Service) halt(c *claim) {
+	s.mu.Lock()
+	stop := c.stop
+	s.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	s.wait(c)
+}
+
+// send sends a signal to the client that has the claim, and to nobody else. A word that was sent last is not sent again.
+func (s *Service) send(c *claim, member, word string, done bool) {
+	s.mu.Lock()
+	again := c.word == word
+	c.word = word
+	s.mu.Unlock()
+	if again && !done {
+		return
+	}
+	body := []any{word, done}
+	s.conn.Send(&dbus.Message{
+		Type:  dbus.TypeSignal,
+		Flags: dbus.FlagNoReplyExpected,
+		Headers: map[dbus.HeaderField]dbus.Variant{
+			dbus.FieldPath:        dbus.MakeVariant(Path),
+			dbus.FieldInterface:   dbus.MakeVariant(Interface),
+			dbus.FieldMember:      dbus.MakeVariant(member),
+			dbus.FieldDestination: dbus.MakeVariant(c.by.sender),
+			dbus.FieldSignature:   dbus.MakeVariant(dbus.SignatureOf(body...)),
+		},
+		Body: body,
+	}, nil)
+}
+
+// watch has the bus say when a client is gone, and reports whether it is still there.
+func (s *Service) watch(sender string) bool {
+	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	defer cancel()
+	if err := s.conn.AddMatchSignalContext(ctx, ownerChanged(sender)...); err != nil {
+		return false
+	}
+	var there bool
+	err := s.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.NameHasOwner", 0, sender).Store(&there)
+	if err != nil || !there {
+		s.unwatch(sender)
+		return false
+	}
+	return true
+}
+
+func (s *Service) unwatch(sender string) {
+	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	defer cancel()
+	if err := s.conn.RemoveMatchSignalContext(ctx, ownerChanged(sender)...); err != nil && s.ctx.Err() == nil {
+		s.o.Log.Warn("the bus does not answer", "error", err)
+	}
+}
+
+func ownerChanged(sender string) []dbus.MatchOption {
+	return []dbus.MatchOption{
+		dbus.WithMatchSender("org.freedesktop.DBus"), dbus.WithMatchInterface("org.freedesktop.DBus"),
+		dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, sender),
+	}
+}
+
+// departures ends the claims of clients that are gone, until ctx ends.
+func (s *Service) departures(signals <-chan *dbus.Signal) {
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case sig := <-signals:
+			if sig == nil {
+				return
+			}
+			if sig.Name != "org.freedesktop.DBus.NameOwnerChanged" || len(sig.Body) != 3 || sig.Body[2] != "" {
+				continue
+			}
+			name, _ := sig.Body[0].(string)
+			s.mu.Lock()
+			held := s.claim
+			s.mu.Unlock()
+			if held != nil && held.by.sender == name {
+				s.o.Log.Info("the client is gone", "uid", held.by.uid)
+				s.running.Add(1)
+				go func() {
+					defer s.running.Done()
+					s.drop(held)
+				}()
+			}
+		}
+	}
+}
