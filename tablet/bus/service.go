@@ -87,6 +87,9 @@ func Serve(ctx context.Context, conn *dbus.Conn, a *tablet.Authenticator, o Opti
 		}
 		return nil
 	case <-conn.Context().Done():
+		if ctx.Err() != nil {
+			return nil
+		}
 		return ErrBus
 	}
 }
@@ -135,6 +138,9 @@ func (s *Service) Claim(name string, sender dbus.Sender) *dbus.Error {
 	user, self, failed := by.subject(name)
 	if failed != nil {
 		return failed
+	}
+	if err := online.CheckName(user); err != nil {
+		return s.told(err)
 	}
 	if _, failed := s.claimed(sender); failed == nil {
 		return failure(alreadyInUse, "this program has claimed the device already")

@@ -1,0 +1,707 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/faceauth/faceauth/tablet/internal/stage"
+	"github.com/faceauth/faceauth/tablet/profile"
+	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/godbus/dbus/v5"
+	"github.com/godbus/dbus/v5/introspect"
+)
+
+// Users of this system that are in every Debian, and are nobody's.
+const (
+	nobody = 65534
+	games  = 5
+)
+
+// startBus starts a private bus with the rules of the real system bus and the project's policy file, and returns its address.
+func startBus(t *testing.T) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root can be several users on a bus; run the tests as root")
+	}
+	dir := t.TempDir()
+	system, err := os.ReadFile("/usr/share/dbus-1/system.conf")
+	if err != nil {
+		t.Fatalf("%v; install dbus", err)
+	}
+	// All but what would make it the system's bus itself.
+	rules := regexp.MustCompile(`(?s)<!--.*?-->|<(type|user|fork|pidfile|listen|servicehelper|include|includedir|auth)\b[^>]*?(/>|>[^<]*</\w+>)|<(standard_system_servicedirs|fork|syslog|keep_umask)/>`).ReplaceAllString(string(system), "")
+	address := "unix:path=" + filepath.Join(dir, "bus")
+	rules = strings.Replace(rules, "</busconfig>", fmt.Sprintf(`
+		<listen>%s</listen>
+		<auth>EXTERNAL</auth>
+		<include>%s</include>
+		<policy user="root"><allow own="org.freedesktop.PolicyKit1"/></policy>
+		<policy context="default"><allow send_destination="org.freedesktop.PolicyKit1"/></policy>
+		</busconfig>`, address, filepath.Join(fixture.Root(t), "tablet", "install", "org.faceauth.conf")), 1)
+	config := filepath.Join(dir, "bus.conf")
+	if err := os.WriteFile(config, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("dbus-daemon", "--nofork", "--nopidfile", "--nosyslog", "--config-file="+config)
+	said := new(log)
+	c.Stderr = said
+	if err := c.Start(); err != nil {
+		t.Fatalf("%v; install dbus", err)
+	}
+	t.Cleanup(func() {
+		c.Process.Kill()
+		c.Wait()
+		if t.Failed() {
+			t.Logf("the bus said: %s", said)
+		}
+	})
+	for dir := filepath.Join(dir, "bus"); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(dir); err == nil {
+			// Other users must be able to reach the socket.
+			for d := filepath.Dir(dir); d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+				os.Chmod(d, 0o755)
+			}
+			return address
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("the bus does not start")
+		}
+	}
+}
+
+// dial connects to a bus as a user.
+func dial(t *testing.T, address string, uid int) *dbus.Conn {
+	t.Helper()
+	// The kernel tells the bus who the thread was that connected.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); e != 0 {
+		t.Fatal(e)
+	}
+	err = syscall.Connect(fd, &syscall.SockaddrUnix{Name: strings.TrimPrefix(address, "unix:path=")})
+	if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), 0, ^uintptr(0)); e != 0 {
+		panic(e) // this thread is another user for ever
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fd), "bus")
+	defer f.Close()
+	socket, err := net.FileConn(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := dbus.NewConn(socket, dbus.WithAuth(dbus.AuthExternal(strconv.Itoa(uid))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.Auth([]dbus.Auth{dbus.AuthExternal(strconv.Itoa(uid))}); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Hello(); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// authority stands in for polkit: it allows what its table says.
+type authority struct {
+	mu    sync.Mutex
+	allow map[string]bool // by "uid action"
+	hang  bool
+	conn  *dbus.Conn
+}
+
+func (a *authority) set(uid int, action string, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.allow[fmt.Sprint(uid, " org.faceauth.", action)] = ok
+}
+
+// Subject is polkit's.
+type Subject struct {
+	Kind    string
+	Details map[string]dbus.Variant
+}
+
+// Answer is polkit's.
+type Answer struct {
+	Authorized, Challenge bool
+	Details               map[string]string
+}
+
+func (a *authority) CheckAuthorization(s Subject, action string, _ map[string]string, flags uint32, _ string) (Answer, *dbus.Error) {
+	var uid uint32
+	if err := a.conn.BusObject().Call("org.freedesktop.DBus.GetConnectionUnixUser", 0, s.Details["name"].Value()).Store(&uid); err != nil || s.Kind != "system-bus-name" {
+		return Answer{}, dbus.MakeFailedError(fmt.Errorf("subject %v: %w", s, err))
+	}
+	a.mu.Lock()
+	ok, hang := a.allow[fmt.Sprint(uid, " ", action)], a.hang
+	a.mu.Unlock()
+	if hang {
+		select {}
+	}
+	return Answer{Authorized: ok, Details: map[string]string{}}, nil
+}
+
+// house is a bus with polkit and the service on it.
+type house struct {
+	address string
+	polkit  *authority
+	camera  stage.Camera
+	a       *tablet.Authenticator
+	log     *log
+	stop    func() error
+}
+
+type log struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func newHouse(t *testing.T, o tablet.Options) *house {
+	t.Helper()
+	h := &house{address: startBus(t), log: new(log)}
+	h.polkit = &authority{allow: make(map[string]bool), conn: dial(t, h.address, 0)}
+	if err := h.polkit.conn.Export(h.polkit, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := h.polkit.conn.RequestName("org.freedesktop.PolicyKit1", dbus.NameFlagDoNotQueue); err != nil || r != dbus.RequestNameReplyPrimaryOwner {
+		t.Fatal(r, err)
+	}
+	store, err := profile.Open(filepath.Join(t.TempDir(), "profiles"), profile.NewKey(), stage.Space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Policy.Deadline == 0 {
+		o.Policy.Deadline = 500 * time.Millisecond
+	}
+	o.EnrolmentLimit = 2 * time.Second
+	o.Log = slog.New(slog.NewTextHandler(h.log, nil))
+	if h.a, err = tablet.New(store, stage.Space, h.camera.Open, o); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, done := make(chan struct{}), make(chan error, 1)
+	conn := dial(t, h.address, 0)
+	go func() {
+		done <- bus.Serve(ctx, conn, h.a, bus.Options{Log: o.Log}, func() { close(ready) })
+	}()
+	select {
+	case <-ready:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	h.stop = sync.OnceValue(func() error { cancel(); return <-done })
+	t.Cleanup(func() {
+		if err := h.stop(); err != nil {
+			t.Error(err)
+		}
+		h.a.Close()
+		store.Close()
+		if now, most := h.camera.Uses(); now != 0 || most > 1 {
+			t.Errorf("%d cameras left open, %d at once", now, most)
+		}
+	})
+	return h
+}
+
+func (h *house) client(t *testing.T, uid int) *bus.Client {
+	t.Helper()
+	return bus.NewClient(dial(t, h.address, uid))
+}
+
+// enrol enrols a user as root, and says that they gave their password.
+func (h *house) enrol(t *testing.T, user string, who []float32) {
+	t.Helper()
+	h.camera.Play(stage.Show{Frames: stage.Enrolling(who)})
+	c := h.client(t, 0)
+	defer c.Close()
+	if word, err := c.Enroll(t.Context(), user, func(string) {}); err != nil || word != "enroll-completed" {
+		t.Fatalf("%q, %v\n%s", word, err, h.log)
+	}
+	if err := c.PasswordUsed(t.Context(), user); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// name returns that of an error of the service, without its prefix.
+func name(err error) string {
+	if e, ok := err.(*bus.Error); ok {
+		return strings.TrimPrefix(e.Name, "org.faceauth.Error.")
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func TestVerify(t *testing.T) {
+	h := newHouse(t, tablet.Options{})
+	h.enrol(t, "nobody", stage.Alice)
+	h.polkit.set(nobody, "verify", true)
+	for _, c := range []struct {
+		name string
+		show stage.Show
+		want string
+	}{
+		{"the user", stage.Show{Frames: stage.Seen(stage.Alice, 9)}, "verify-match"},
+		{"nobody", stage.Show{}, "verify-no-face"},
+		{"a fault", stage.Show{Fail: os.ErrNotExist}, "verify-error"},
+		{"somebody else", stage.Show{Frames: stage.Seen(stage.Bob, 9)}, "verify-no-match"},
+	} {
+		h.camera.Play(c.show)
+		client := h.client(t, nobody)
+		word, err := client.Verify(t.Context(), "", func(string) {})
+		if err != nil || word != c.want {
+			t.Errorf("%s: %q, %v", c.name, word, err)
+		}
+		client.Close()
+	}
+	if _, err := h.client(t, nobody).Verify(t.Context(), "", func(string) {}); name(err) != "TooSoon" {
+		t.Error(err)
+	}
+	for _, want := range []string{"msg=verify user=nobody uid=65534 result=match", `result="no match"`, "msg=enroll user=nobody uid=0 result=enrolled", `msg="password used" user=nobody`} {
+		if !strings.Contains(h.log.String(), want) {
+			t.Errorf("the log has no %q:\n%s", want, h.log)
+		}
+	}
+	for _, secret := range []string{"confidence", "distance", "vector"} {
+		if strings.Contains(h.log.String(), secret) {
+			t.Errorf("the log speaks of a %s:\n%s", secret, h.log)
+		}
+	}
+}
+
+// Every method, called by root, by the user and by another user, with and without leave.
+func TestCallers(t *testing.T) {
+	type row struct{ root, self, selfLeave, other, otherLeave string }
+	const ok, denied = "", "PermissionDenied"
+	calls := map[string]func(ctx context.Context, c *bus.Client) error{
+		"Claim, VerifyStart": func(ctx context.Context, c *bus.Client) error {
+			_, err := c.Verify(ctx, "nobody", func(string) {})
+			return err
+		},
+		"Claim, EnrollStart": func(ctx context.Context, c *bus.Client) error {
+			_, err := c.Enroll(ctx, "nobody", func(string) {})
+			return err
+		},
+		"Status": func(ctx context.Context, c *bus.Client) error { _, err := c.Status(ctx, "nobody"); return err },
+		"Undo": func(ctx context.Context, c *bus.Client) error {
+			_, err := c.Undo(ctx, "nobody", time.Now())
+			return err
+		},
+		"Freeze on":    func(ctx context.Context, c *bus.Client) error { return c.Freeze(ctx, "nobody", true) },
+		"Freeze off":   func(ctx context.Context, c *bus.Client) error { return c.Freeze(ctx, "nobody", false) },
+		"Users":        func(ctx context.Context, c *bus.Client) error { _, err := c.Users(ctx); return err },
+		"PasswordUsed": func(ctx context.Context, c *bus.Client) error { return c.PasswordUsed(ctx, "nobody") },
+		"Health":       func(ctx context.Context, c *bus.Client) error { _, err := c.Health(ctx); return err },
+		"Forget": func(ctx context.Context, c *bus.Client) error { // the last: nothing is left to ask about
+			return c.Forget(ctx, "nobody")
+		},
+	}
+	want := map[string]row{
+		"Claim, VerifyStart": {ok, denied, ok, denied, ok},
+		"Claim, EnrollStart": {ok, denied, ok, denied, ok},
+		"Status":             {ok, ok, ok, denied, ok},
+		"Undo":               {ok, ok, ok, denied, ok},
+		"Freeze on":          {ok, ok, ok, denied, ok},
+		"Freeze off":         {ok, denied, ok, denied, ok},
+		"Users":              {ok, denied, denied, denied, ok},
+		"PasswordUsed":       {ok, denied, denied, denied, denied},
+		"Health":             {ok, denied, denied, denied, denied},
+		"Forget":             {ok, ok, ok, denied, ok},
+	}
+	h := newHouse(t, tablet.Options{})
+	for method, call := range calls {
+		for i, who := range []struct {
+			name  string
+			uid   int
+			leave []string
+			want  string
+		}{
+			{"root", 0, nil, want[method].root},
+			{"the user", nobody, nil, want[method].self},
+			{"the user with leave", nobody, []string{"verify", "enroll"}, want[method].selfLeave},
+			{"another user", games, []string{"verify"}, want[method].other},
+			{"an administrator", games, []string{"other-user", "enroll"}, want[method].otherLeave},
+		} {
+			h.enrol(t, "nobody", stage.Alice)
+			for _, action := range []string{"verify", "enroll", "other-user"} {
+				h.polkit.set(who.uid, action, false)
+			}
+			for _, action := range who.leave {
+				h.polkit.set(who.uid, action, true)
+			}
+			h.camera.Play(stage.Show{Frames: append(stage.Seen(stage.Alice, 4), stage.Enrolling(stage.Alice)...)})
+			c := h.client(t, who.uid)
+			if err := call(t.Context(), c); name(err) != who.want {
+				t.Errorf("%s by %s: %q, want %q", method, who.name, name(err), who.want)
+			}
+			c.Close()
+			if _, err := h.a.Status("nobody"); (err != nil) != (method == "Forget" && who.want == ok) {
+				t.Errorf("%s by %s, %d: afterwards %v", method, who.name, i, err)
+			}
+		}
+	}
+	described, err := introspectXML(h, t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range described.Methods {
+		covered := m.Name == "Release" || strings.HasSuffix(m.Name, "Stop") // they ask for a claim; see TestWithoutClaim
+		for method := range want {
+			covered = covered || strings.Contains(method, m.Name)
+		}
+		if !covered {
+			t.Errorf("no test calls %s as other users", m.Name)
+		}
+	}
+}
+
+func introspectXML(h *house, t *testing.T) (introspect.Interface, error) {
+	node, err := introspect.Call(dial(t, h.address, games).Object(bus.Name, bus.Path))
+	if err != nil {
+		return introspect.Interface{}, err
+	}
+	return node.Interfaces[0], nil
+}
+
+// The description names the methods that there are, with their arguments.
+func TestDescription(t *testing.T) {
+	h := newHouse(t, tablet.Options{})
+	described, err := introspectXML(h, t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := make(map[string]string)
+	for _, m := range introspect.Methods(new(bus.Service)) {
+		for _, a := range m.Args {
+			there[m.Name] += a.Direction + a.Type + " "
+		}
+		if there[m.Name] == "" {
+			there[m.Name] = " "
+		}
+	}
+	for _, m := range described.Methods {
+		got := ""
+		for _, a := range m.Args {
+			got += a.Direction + a.Type + " "
+		}
+		if got == "" {
+			got = " "
+		}
+		if there[m.Name] != got {
+			t.Errorf("%s is described with %q, and has %q", m.Name, got, there[m.Name])
+		}
+		delete(there, m.Name)
+	}
+	if len(there) > 0 {
+		t.Errorf("not described: %v", there)
+	}
+	p, err := dial(t, h.address, games).Object(bus.Name, bus.Path).GetProperty(bus.Interface + ".EnrollStages")
+	if err != nil || p.Value() != uint32(4) {
+		t.Errorf("EnrollStages %v, %v", p, err)
+	}
+}
+
+func TestWithoutClaim(t *testing.T) {
+	h := newHouse(t, tablet.Options{})
+	o := dial(t, h.address, 0).Object(bus.Name, bus.Path)
+	for _, method := range []string{"Release", "VerifyStart", "VerifyStop", "EnrollStart", "EnrollStop"} {
+		if err := o.Call(bus.Interface+"."+method, 0).Err; err == nil || err.(dbus.Error).Name != "org.faceauth.Error.ClaimDevice" {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	for call, want := range map[string]string{
+		"no such method":     "org.freedesktop.DBus.Error.UnknownMethod",
+		"the wrong argument": "org.freedesktop.DBus.Error.InvalidArgs",
+	} {
+		var err error
+		if call == "no such method" {
+			err = o.Call(bus.Interface+".Open", 0).Err
+		} else {
+			err = o.Call(bus.Interface+".Claim", 0).Err
+		}
+		if err == nil || err.(dbus.Error).Name != want {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+	c := h.client(t, 0)
+	for user, want := range map[string]string{"no such user": "NoProfile", "": "NoProfile", strings.Repeat("x", 1<<16): "InvalidUser", "a\nb": "InvalidUser", "../root": "NoProfile"} {
+		if _, err := c.Verify(t.Context(), user, func(string) {}); name(err) != want {
+			t.Errorf("verifying %.20q: %v", user, err)
+		}
+		if _, err := c.Enroll(t.Context(), user, func(string) {}); user != "" && name(err) != "InvalidUser" {
+			t.Errorf("enrolling %.20q: %v", user, err)
+		}
+	}
+}
+
+// Two clients at once: the second is told so, but root takes the camera from others.
+func TestTwoClients(t *testing.T) {
+	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: 20 * time.Second}})
+	h.enrol(t, "nobody", stage.Alice)
+	h.enrol(t, "games", stage.Bob)
+	for _, uid := range []int{nobody, games} {
+		h.polkit.set(uid, "verify", true)
+	}
+	h.camera.Play(stage.Show{Pace: time.Millisecond})
+	type end struct {
+		word string
+		err  error
+	}
+	first := make(chan end, 1)
+	began := time.Now()
+	c := h.client(t, nobody)
+	go func() {
+		word, err := c.Verify(t.Context(), "", func(string) {})
+		first <- end{word, err}
+	}()
+	for now := 0; now == 0; now, _ = h.camera.Uses() {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := h.client(t, games).Verify(t.Context(), "", func(string) {}); name(err) != "AlreadyInUse" {
+		t.Errorf("the second: %v", err)
+	}
+	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Bob, 9)})
+	if word, err := h.client(t, 0).Verify(t.Context(), "games", func(string) {}); err != nil || word != "verify-match" {
+		t.Errorf("root: %q, %v", word, err)
+	}
+	if e := <-first; e.word != "verify-error" || e.err != nil {
+		t.Errorf("the first: %q, %v", e.word, e.err)
+	}
+	if time.Since(began) > 15*time.Second {
+		t.Error("it waited for the first")
+	}
+}
+
+// A client that dies releases the camera.
+func TestClientDies(t *testing.T) {
+	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h.enrol(t, "nobody", stage.Alice)
+	h.camera.Play(stage.Show{Pace: time.Millisecond})
+	conn := dial(t, h.address, 0)
+	o := conn.Object(bus.Name, bus.Path)
+	for _, call := range []*dbus.Call{o.Call(bus.Interface+".Claim", 0, "nobody"), o.Call(bus.Interface+".VerifyStart", 0)} {
+		if call.Err != nil {
+			t.Fatal(call.Err)
+		}
+	}
+	for now := 0; now == 0; now, _ = h.camera.Uses() {
+		time.Sleep(time.Millisecond)
+	}
+	conn.Close()
+	for now := 1; now > 0; now, _ = h.camera.Uses() {
+		time.Sleep(time.Millisecond)
+		if t.Context().Err() != nil {
+			t.Fatal("the camera stays open")
+		}
+	}
+	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
+	if word, err := h.client(t, 0).Verify(t.Context(), "nobody", func(string) {}); err != nil || word != "verify-match" {
+		t.Errorf("the next: %q, %v", word, err)
+	}
+}
+
+// The camera is open from a start to a stop, and not while it is only claimed; the words go to nobody else.
+func TestCameraAndSignals(t *testing.T) {
+	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h.enrol(t, "nobody", stage.Alice)
+	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Bob, 1), Pace: time.Millisecond})
+	conn, spy := dial(t, h.address, 0), dial(t, h.address, games)
+	seen := make(chan *dbus.Signal, 64)
+	spy.Signal(seen)
+	if err := spy.AddMatchSignal(dbus.WithMatchInterface(bus.Interface)); err != nil {
+		t.Fatal(err)
+	}
+	o := conn.Object(bus.Name, bus.Path)
+	call := func(method string, args ...any) {
+		t.Helper()
+		if err := o.Call(bus.Interface+"."+method, 0, args...).Err; err != nil {
+			t.Fatalf("%s: %v", method, err)
+		}
+	}
+	uses := func(want int, when string) {
+		t.Helper()
+		if now, _ := h.camera.Uses(); now != want {
+			t.Errorf("%s: the camera is open %d times", when, now)
+		}
+	}
+	call("Claim", "nobody")
+	time.Sleep(20 * time.Millisecond)
+	uses(0, "claimed")
+	call("VerifyStart")
+	if err := o.Call(bus.Interface+".VerifyStart", 0).Err; err == nil || err.(dbus.Error).Name != "org.faceauth.Error.AlreadyInUse" {
+		t.Errorf("started twice: %v", err)
+	}
+	for now := 0; now == 0; now, _ = h.camera.Uses() {
+		time.Sleep(time.Millisecond)
+	}
+	for s, _ := h.a.Status("nobody"); s.Refusal == ""; s, _ = h.a.Status("nobody") { // until Bob was judged
+		time.Sleep(time.Millisecond)
+	}
+	call("VerifyStop")
+	uses(0, "stopped")
+	call("VerifyStop") // once more
+	call("Release")
+	if s, err := h.a.Status("nobody"); err != nil || s.Refusal != session.Wait {
+		t.Errorf("a stopped attempt does not count: %+v, %v", s, err)
+	}
+	select {
+	case s := <-seen:
+		if strings.HasPrefix(s.Name, bus.Interface) {
+			t.Errorf("somebody else was sent %s", s.Name)
+		}
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+// Without polkit, or while it hangs, only root gets leave, and nobody waits long.
+func TestNoPolkit(t *testing.T) {
+	h := newHouse(t, tablet.Options{})
+	h.enrol(t, "nobody", stage.Alice)
+	h.polkit.set(nobody, "verify", true)
+	h.polkit.mu.Lock()
+	h.polkit.hang = true
+	h.polkit.mu.Unlock()
+	var all sync.WaitGroup
+	counts := make(chan string, 20)
+	for range 20 {
+		c := h.client(t, nobody)
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			_, err := c.Verify(t.Context(), "", func(string) {})
+			counts <- name(err)
+		}()
+	}
+	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
+	if word, err := h.client(t, 0).Verify(t.Context(), "nobody", func(string) {}); err != nil || word != "verify-match" {
+		t.Errorf("root: %q, %v", word, err)
+	}
+	all.Wait()
+	close(counts)
+	n := make(map[string]int)
+	for c := range counts {
+		n[c]++
+	}
+	if n["TooManyRequests"] != 16 || n["PermissionDenied"] != 4 {
+		t.Errorf("refused: %v", n)
+	}
+	h.polkit.conn.Close()
+	if _, err := h.client(t, nobody).Verify(t.Context(), "", func(string) {}); name(err) != "PermissionDenied" {
+		t.Errorf("without polkit: %v", err)
+	}
+}
+
+// A flood of clients, allowed and not, does not keep root's login from succeeding in time.
+func TestFlood(t *testing.T) {
+	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: 5 * time.Second}})
+	h.enrol(t, "nobody", stage.Alice)
+	h.enrol(t, "games", stage.Bob)
+	h.polkit.set(nobody, "verify", true)
+	ctx, cancel := context.WithCancel(t.Context())
+	var flood sync.WaitGroup
+	for i := range 40 {
+		conn := dial(t, h.address, []int{nobody, games}[i%2])
+		flood.Add(1)
+		go func() {
+			defer flood.Done()
+			o := conn.Object(bus.Name, bus.Path)
+			for ctx.Err() == nil {
+				o.Call(bus.Interface+".Claim", 0, "")
+				o.Call(bus.Interface+".VerifyStart", 0)
+				o.Call(bus.Interface+".Status", 0, "games")
+				o.Call(bus.Interface+".Release", 0)
+			}
+		}()
+	}
+	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Bob, 9), Pace: 10 * time.Millisecond})
+	c := h.client(t, 0)
+	for i := range 5 {
+		if word, err := c.Verify(t.Context(), "games", func(string) {}); err != nil || word != "verify-match" {
+			t.Errorf("login %d in the flood: %q, %v", i, word, err)
+		}
+	}
+	cancel()
+	flood.Wait()
+}
+
+// The service ends what was started when it ends.
+func TestStop(t *testing.T) {
+	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h.enrol(t, "nobody", stage.Alice)
+	h.camera.Play(stage.Show{Pace: time.Millisecond})
+	c := h.client(t, 0)
+	word := make(chan string, 1)
+	go func() {
+		w, _ := c.Verify(t.Context(), "nobody", func(string) {})
+		word <- w
+	}()
+	for now := 0; now == 0; now, _ = h.camera.Uses() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := h.stop(); err != nil {
+		t.Error(err)
+	}
+	if w := <-word; w != "verify-error" {
+		t.Errorf("%q", w)
+	}
+}
+
+func TestTwoServices(t *testing.T) {
+	h := newHouse(t, tablet.Options{})
+	err := bus.Serve(t.Context(), dial(t, h.address, 0), h.a, bus.Options{}, func() { t.Error("it began") })
+	if err != bus.ErrRunning {
+		t.Error(err)
+	}
+	if err := bus.Serve(t.Context(), dial(t, h.address, nobody), h.a, bus.Options{}, func() { t.Error("it began") }); err == nil || !strings.Contains(err.Error(), "is the policy file installed?") {
+		t.Errorf("as another user: %v", err)
+	}
+}
+
+// Each word has a sentence.
+func TestSentence(t *testing.T) {
+	for _, w := range regexp.MustCompile(`(verify|enroll)-[a-z-]*[a-z]`).FindAllString(bus.XML, -1) {
+		if bus.Sentence(w) == w {
+			t.Errorf("%s has no sentence", w)
+		}
+	}
+	if bus.Sentence("verify-of-tomorrow") != "verify-of-tomorrow" {
+		t.Error("an unknown word changes")
+	}
+}

@@ -1,0 +1,189 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// ErrNoService is wrapped by the errors of a [Client] where no daemon answers.
+var ErrNoService = errors.New("the faceauth daemon does not run")
+
+// Client talks to the daemon. It is used by one goroutine at a time. Get one from [Dial], and close it.
+type Client struct {
+	conn    *dbus.Conn
+	signals chan *dbus.Signal
+}
+
+// Dial connects to the system bus.
+func Dial(ctx context.Context) (*Client, error) {
+	conn, err := dbus.ConnectSystemBus(dbus.WithContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the system bus: %w", err)
+	}
+	return NewClient(conn), nil
+}
+
+// NewClient returns a client on a connection, which it closes.
+func NewClient(conn *dbus.Conn) *Client {
+	c := &Client{conn, make(chan *dbus.Signal, 64)}
+	conn.Signal(c.signals)
+	return c
+}
+
+// Close ends the connection, and so whatever was claimed.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// Error is what the daemon refused a request with.
+type Error struct {
+	Name    string // org.faceauth.Error.NoProfile, for instance
+	Message string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// call calls a method, and stores what it returns.
+func (c *Client) call(ctx context.Context, method string, args, results []any) error {
+	err := c.conn.Object(Name, Path).CallWithContext(ctx, Interface+"."+method, 0, args...).Store(results...)
+	var failed dbus.Error
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &failed):
+		return fmt.Errorf("asking the daemon: %w", err)
+	case strings.HasPrefix(failed.Name, errorPrefix):
+		return &Error{failed.Name, failed.Error()}
+	case failed.Name == "org.freedesktop.DBus.Error.ServiceUnknown" || failed.Name == "org.freedesktop.DBus.Error.NameHasNoOwner":
+		return fmt.Errorf("%w; start it with: systemctl start faceauth", ErrNoService)
+	}
+	return fmt.Errorf("asking the daemon: %w", failed)
+}
+
+// Verify has a user verified, the caller where it is empty, and returns the last word. Tell is told of the words
+// before.
+func (c *Client) Verify(ctx context.Context, user string, tell func(word string)) (string, error) {
+	return c.run(ctx, user, "Verify", tell)
+}
+
+// Enroll has a user enrolled, the caller where it is empty, and returns the last word. Tell is told of the words before.
+func (c *Client) Enroll(ctx context.Context, user string, tell func(word string)) (string, error) {
+	return c.run(ctx, user, "Enroll", tell)
+}
+
+// run claims the device, starts something, and waits for the last signal.
+func (c *Client) run(ctx context.Context, user, what string, tell func(word string)) (string, error) {
+	if err := c.call(ctx, "Claim", []any{user}, nil); err != nil {
+		return "", err
+	}
+	defer func() {
+		// Also when ctx has ended: the camera is released at once.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		c.call(ctx, "Release", nil, nil) // a daemon that has gone has released it
+	}()
+	if err := c.call(ctx, what+"Start", nil, nil); err != nil {
+		return "", err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-c.conn.Context().Done():
+			return "", fmt.Errorf("%w any more: the bus has closed the connection", ErrNoService)
+		case <-time.After(90 * time.Second): // more than any step of an enrolment takes
+			return "", fmt.Errorf("%w any more: it has not said anything for too long", ErrNoService)
+		case sig := <-c.signals:
+			if sig == nil || sig.Name != Interface+"."+what+"Status" || len(sig.Body) != 2 {
+				continue
+			}
+			word, ok := sig.Body[0].(string)
+			done, isBool := sig.Body[1].(bool)
+			switch {
+			case !ok || !isBool:
+			case done:
+				return word, nil
+			default:
+				tell(word)
+			}
+		}
+	}
+}
+
+// Status is what the daemon tells of a user's profile.
+type Status struct {
+	Enrolled time.Time `json:"enrolled"`
+	Labelled uint32    `json:"labelled"`
+	Learned  uint32    `json:"learned"`
+	Frozen   bool      `json:"frozen"`
+	Drifted  bool      `json:"drifted"`
+	Refusal  string    `json:"refusal"` // why no login may begin now, or ""
+	Wait     uint32    `json:"wait"`    // seconds until one may
+}
+
+// Status returns what may be told of a user's profile, the caller's where it is empty.
+func (c *Client) Status(ctx context.Context, user string) (s Status, err error) {
+	var m map[string]dbus.Variant
+	if err := c.call(ctx, "Status", []any{user}, []any{&m}); err != nil {
+		return s, err
+	}
+	var enrolled int64
+	for key, to := range map[string]any{
+		"enrolled": &enrolled, "labelled": &s.Labelled, "learned": &s.Learned, "frozen": &s.Frozen, "drifted": &s.Drifted,
+		"refusal": &s.Refusal, "wait": &s.Wait,
+	} {
+		if err := m[key].Store(to); err != nil {
+			return s, fmt.Errorf("the daemon's status has no usable %s: %w", key, err)
+		}
+	}
+	s.Enrolled = time.Unix(enrolled, 0).UTC()
+	return s, nil
+}
+
+// Undo takes back what was learned of a user after a time, and returns how many faces that are.
+func (c *Client) Undo(ctx context.Context, user string, since time.Time) (faces uint32, err error) {
+	err = c.call(ctx, "Undo", []any{user, since.Unix()}, []any{&faces})
+	return faces, err
+}
+
+// Freeze stops learning for a user, or lets it go on.
+func (c *Client) Freeze(ctx context.Context, user string, on bool) error {
+	return c.call(ctx, "Freeze", []any{user, on}, nil)
+}
+
+// Forget removes the profile of a user.
+func (c *Client) Forget(ctx context.Context, user string) error {
+	return c.call(ctx, "Forget", []any{user}, nil)
+}
+
+// Users returns who has a profile.
+func (c *Client) Users(ctx context.Context) (users []string, err error) {
+	err = c.call(ctx, "Users", nil, []any{&users})
+	return users, err
+}
+
+// PasswordUsed says that a user gave the password. Only root may.
+func (c *Client) PasswordUsed(ctx context.Context, user string) error {
+	return c.call(ctx, "PasswordUsed", []any{user}, nil)
+}
+
+// Health is what the daemon tells root of itself.
+type Health struct {
+	Resident uint64 `json:"resident"` // memory, in bytes
+	Sessions uint64 `json:"sessions"` // verifications since it started
+}
+
+// Health returns what the daemon tells root of itself.
+func (c *Client) Health(ctx context.Context) (h Health, err error) {
+	var m map[string]dbus.Variant
+	if err := c.call(ctx, "Health", nil, []any{&m}); err != nil {
+		return h, err
+	}
+	if err := m["resident"].Store(&h.Resident); err != nil {
+		return h, err
+	}
+	return h, m["sessions"].Store(&h.Sessions)
+}
