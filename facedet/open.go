@@ -85,6 +85,12 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	return nil, fmt.Errorf("opening source %s: %w", name, ErrNotVideo)
 }
 
+// IsRecording reports whether name is, for [Open], a file or folder and neither a camera nor a URL.
+func IsRecording(name string) bool {
+	_, camera := cameraIndex(name)
+	return !camera && !strings.Contains(name, "://")
+}
+
 func openURL(ctx context.Context, name, scheme string, o Options) (Source, error) {
 	shown := "URL"
 	if u, err := url.Parse(name); err == nil {

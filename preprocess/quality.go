@@ -50,6 +50,9 @@ type Gate struct {
 // (umist; docs/results.md).
 var LearnGate = Gate{MinSize: 40, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12, MaxTurn: 1.5}
 
+// LoginGate is what a face must pass to be let in by: as to be learned, and not turned away.
+var LoginGate = Gate{MinSize: 40, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12, MaxTurn: .6}
+
 // EnrolGate is what a face must pass to be labelled: better, and not turned away. It asks for no more
 // light than LearnGate: a bound of 40 refused every picture of one person of faces94_subset, and with
 // the pictures the person.

@@ -5,7 +5,7 @@
 //
 // Exit codes: 0 done; 1 something else failed; 2 the command line is wrong; 3 the source cannot be
 // opened or read; 4 no usable face was found; 5 the gallery cannot be used or saved; 6 a model is
-// missing or wrong; 130 interrupted.
+// missing or wrong; 7 a face was not recognised, or not enrolled; 130 interrupted.
 package main
 
 import (
@@ -56,6 +56,7 @@ const (
 	noFace     = 4
 	badGallery = 5
 	badModel   = 6
+	refused    = 7
 )
 
 // failure is an error with an exit code.
@@ -91,7 +92,7 @@ func newRoot() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail(badUsage, err) })
-	root.AddCommand(newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newModels(), newDemo(), newDoctor())
+	root.AddCommand(newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newDaemon(), newTablet(), newModels(), newDemo(), newDoctor())
 	usage(root)
 	return root
 }

@@ -140,17 +140,22 @@ func undoSince(s string, now time.Time) (func(*online.Learner) (int, error), err
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
 		return func(l *online.Learner) (int, error) { return l.Undo(n) }, nil
 	}
-	at := func(t time.Time) (func(*online.Learner) (int, error), error) {
-		return func(l *online.Learner) (int, error) { return l.UndoSince(t) }, nil
+	t, err := moment(s, now)
+	if err != nil {
+		return nil, fmt.Errorf("%w, or the number of an observation (see faceauth people)", err)
 	}
+	return func(l *online.Learner) (int, error) { return l.UndoSince(t) }, nil
+}
+
+// moment returns the time that a person writes, as such or as how long ago.
+func moment(s string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
-		return at(now.Add(-d))
+		return now.Add(-d), nil
 	}
 	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
-			return at(t)
+			return t, nil
 		}
 	}
-	return nil, fmt.Errorf("%q is no moment; give the number of an observation (see faceauth people), a time such as %q, or how long ago, such as 12h",
-		s, "2026-11-20 17:30")
+	return time.Time{}, fmt.Errorf("%q is no moment; give a time such as %q, how long ago, such as 12h", s, "2026-11-20 17:30")
 }

@@ -89,8 +89,8 @@ type said struct {
 	frame int
 }
 
-// moment is longer, in frames, than the tracker waits for a face that is missed.
-const moment = 50
+// missing is longer, in frames, than the tracker waits for a face that is missed.
+const missing = 50
 
 func (w *watcher) each(f face.Frame, events []replay.Event) error {
 	for _, e := range events {
@@ -103,7 +103,7 @@ func (w *watcher) each(f face.Frame, events []replay.Event) error {
 			return err
 		}
 	}
-	maps.DeleteFunc(w.said, func(_ int, s said) bool { return f.Index-s.frame > moment })
+	maps.DeleteFunc(w.said, func(_ int, s said) bool { return f.Index-s.frame > missing })
 	if w.window != nil && w.held != nil {
 		annotate(w.held, w.names, f, events)
 		open := w.window.Show(w.held)

@@ -7,6 +7,7 @@ package enrolment
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -36,7 +37,7 @@ const (
 	Retry       Word = "retry" // the result's Reason says why the picture was of no use
 )
 
-// stages are the poses in the order in which they are asked for.
+// stages are the poses in the order in which they are asked for. After the first, they may come in any.
 var stages = []Word{Straight, TurnLeft, TurnRight, Tilt}
 
 // Stages is how many faces are taken.
@@ -73,14 +74,15 @@ type Enrolment struct {
 	result Result
 
 	faces [][]float32
+	open  []Word  // poses that are still to come
 	nod   float64 // of the face that looked straight on
-	held  bool    // the last frame was in the pose asked for
+	held  Word    // the open pose that the last frame was in, or ""
 }
 
 // New begins an enrolment at a moment, that is over after a time. Radius is the distance, in the units of the space,
 // from the nearest of those taken beyond which a face is another person's.
 func New(space face.Space, radius float64, now time.Time, limit time.Duration) *Enrolment {
-	return &Enrolment{radius: radius, scale: space.Scale, end: now.Add(limit), last: now, result: Result{Word: stages[0]}}
+	return &Enrolment{radius: radius, scale: space.Scale, end: now.Add(limit), last: now, open: slices.Clone(stages), result: Result{Word: stages[0]}}
 }
 
 // Result returns how the enrolment stands.
@@ -96,7 +98,7 @@ func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 		return e.result
 	}
 	held := e.held
-	e.held = false
+	e.held = ""
 	switch {
 	case len(faces) == 0:
 		return e.say(NoFace, "")
@@ -113,33 +115,36 @@ func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 	if !e.same(f.Vector) {
 		return e.say(OtherPerson, "")
 	}
-	if !e.posed(*f.Pose) {
-		return e.say(stages[len(e.faces)], "")
+	pose := e.pose(*f.Pose)
+	if e.held = pose; pose == "" || pose != held {
+		return e.say(e.open[0], "")
 	}
-	if e.held = true; !held {
-		return e.say(stages[len(e.faces)], "")
-	}
-	if len(e.faces) == 0 {
+	if pose == Straight {
 		e.nod = f.Pose.Nod
 	}
-	e.faces, e.held = append(e.faces, f.Vector), false
-	if len(e.faces) == len(stages) {
+	e.faces, e.held = append(e.faces, f.Vector), ""
+	e.open = slices.DeleteFunc(e.open, func(w Word) bool { return w == pose })
+	if len(e.open) == 0 {
 		return e.finish(Enrolled)
 	}
-	return e.say(stages[len(e.faces)], "")
+	return e.say(e.open[0], "")
 }
 
-// posed reports whether a pose is the one that is asked for.
-func (e *Enrolment) posed(p face.Pose) bool {
-	switch stages[len(e.faces)] {
-	case TurnLeft: // the owner's left is at the right of the picture
-		return p.Turn > level
-	case TurnRight:
-		return p.Turn < -level
-	case Tilt:
-		return math.Abs(p.Turn) <= level && math.Abs(p.Nod-e.nod) >= tilted
+// pose returns the open pose that a head is in, or "".
+func (e *Enrolment) pose(p face.Pose) Word {
+	pose := Straight
+	switch {
+	case p.Turn > level: // the owner's left is at the right of the picture
+		pose = TurnLeft
+	case p.Turn < -level:
+		pose = TurnRight
+	case e.open[0] != Straight && math.Abs(p.Nod-e.nod) >= tilted:
+		pose = Tilt
 	}
-	return math.Abs(p.Turn) <= level
+	if !slices.Contains(e.open, pose) || e.open[0] == Straight && pose != Straight {
+		return ""
+	}
+	return pose
 }
 
 // same reports whether a face may be that of the person who began.

@@ -61,7 +61,10 @@ func TestEnrolment(t *testing.T) {
 		{"-", 0, w{enrolment.Straight}},
 		{"-d-d-", 0, w{enrolment.Straight, enrolment.Retry, enrolment.Straight, enrolment.Retry, enrolment.Straight}}, // held for two frames
 		{">>", 0, w{enrolment.Straight}},
-		{"--<<", 1, w{enrolment.Straight, enrolment.TurnLeft}}, // the wrong side
+		{"--<<", 2, w{enrolment.Straight, enrolment.TurnLeft}}, // the other side first
+		{"--^^<<>>", 4, w{enrolment.Straight, enrolment.TurnLeft, enrolment.Enrolled}},
+		{"--<<<<", 2, w{enrolment.Straight, enrolment.TurnLeft}}, // once is enough
+		{"--<><>", 1, w{enrolment.Straight, enrolment.TurnLeft}}, // not held
 		{"-->><<--", 3, w{enrolment.Straight, enrolment.TurnLeft, enrolment.TurnRight, enrolment.Tilt}},
 		{".2p", 0, w{enrolment.Straight, enrolment.NoFace, enrolment.TwoFaces, enrolment.Retry}},
 		{"--oo>>", 2, w{enrolment.Straight, enrolment.TurnLeft, enrolment.OtherPerson, enrolment.TurnLeft, enrolment.TurnRight}},

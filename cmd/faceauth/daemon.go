@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/faceauth/faceauth/tablet/profile"
+	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/godbus/dbus/v5"
+	"github.com/spf13/cobra"
+)
+
+// login are the flags of logins.
+type login struct {
+	options
+	source         string
+	store, keyFile string
+	challenge      string
+	deadline       time.Duration
+	anchor         float64
+	minLiveness    float64
+}
+
+// policyFlags adds the flags that say what a login takes.
+func (o *login) policyFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.models, "models", models.Dir(), "folder of the model files")
+	f.StringVar(&o.detectorModel, "detector-model", "", "description (JSON) of a detector network of your own")
+	f.StringVar(&o.embeddingFile, "embedding-model", "", "description (JSON) of an embedding network of your own")
+	f.StringVar(&o.challenge, "challenge", "", "what is asked of a face that matches: turn (the head, to a side drawn by lot), blink, or nothing")
+	f.DurationVar(&o.deadline, "deadline", 0, "after which a login is over (default 5s, with a challenge 10s)")
+	f.Float64Var(&o.anchor, "anchor", 0, "distance from every enrolled face beyond which nobody is let in (default: 1.075 times the impostor radius of the feature space)")
+	f.Float64Var(&o.minLiveness, "min-liveness", 0, "mean passive liveness, 0 to 1, that a face must have; see docs/results.md before you use it")
+}
+
+func (o *login) storeFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the sealed profiles")
+	f.StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key", "file of the key, made at first use; the credential faceauth-key, where there is one, goes before it")
+}
+
+func (o *login) policy() session.Policy {
+	return session.Policy{Deadline: o.deadline, Challenge: session.Challenge(o.challenge), MinLiveness: o.minLiveness}
+}
+
+// tabletOptions returns the options of an authenticator that the flags and the settings file ask for.
+func (o *login) tabletOptions(c *cobra.Command, v *vision) (tablet.Options, error) {
+	s, err := o.settings(c, v.extractor.Space(), online.Settings{})
+	if err != nil {
+		return tablet.Options{}, err
+	}
+	return tablet.Options{Policy: o.policy(), Learner: s, Anchor: o.anchor}, nil
+}
+
+// networks opens what a login sees with: the networks, whatever it costs to be without.
+func (o *login) networks() (*vision, error) {
+	o.features, o.detector = "embedding", "network"
+	return o.options.open(nil, func(string) {})
+}
+
+func newDaemon() *cobra.Command {
+	var o login
+	c := &cobra.Command{
+		Use:   "daemon",
+		Short: "serve logins by face on the system bus",
+		Long: "Daemon answers programs that ask, over D-Bus, whether the person in front of the camera is a user of\n" +
+			"this device: PAM, screen lockers, faceauth tablet. It opens the camera only while it is asked. It is\n" +
+			"started by the bus or by systemd, as root; docs/tablet.md says how to install it.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
+	}
+	c.Flags().StringVar(&o.source, "source", "0", "camera, as for the other commands; a recording is played as a camera would give it")
+	o.policyFlags(c)
+	o.storeFlags(c)
+	o.learnerFlags(c)
+	rotate := &cobra.Command{
+		Use:   "rotate-key",
+		Short: "seal the profiles with a new key, while the daemon does not run",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return o.rotate(c) },
+	}
+	o.storeFlags(rotate)
+	rotate.Flags().StringVar(&o.models, "models", models.Dir(), "folder of the model files")
+	rotate.Flags().StringVar(&o.embeddingFile, "embedding-model", "", "description (JSON) of an embedding network of your own")
+	c.AddCommand(rotate)
+	return c
+}
+
+// credential is the name of the key among those that the service manager hands over.
+const credential = "faceauth-key"
+
+func (o *login) serve(c *cobra.Command) error {
+	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && a.Key == slog.TimeKey {
+			return slog.Attr{} // the journal has its own
+		}
+		return a
+	}}))
+	v, err := o.networks()
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	opt, err := o.tabletOptions(c, v)
+	if err != nil {
+		return err
+	}
+	opt.Log = log
+	camera, done, err := o.camera(v)
+	if err != nil {
+		return err
+	}
+	defer done()
+	store, err := o.openStore(v)
+	if err != nil {
+		return fail(badGallery, err)
+	}
+	defer store.Close()
+	a, err := tablet.New(store, v.extractor.Space(), camera, opt)
+	if err != nil {
+		return fail(badUsage, err)
+	}
+	defer a.Close()
+	conn, err := dbus.ConnectSystemBus()
+	if err != nil {
+		return fmt.Errorf("connecting to the system bus: %w", err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	return bus.Serve(ctx, conn, a, bus.Options{Log: log}, func() {
+		resident, _ := bus.Resident() // 0 where the system does not say
+		log.Info("ready", "source", sourceName(o.source), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge)
+		go watchdog(ctx, conn)
+	})
+}
+
+// sourceName is that of a source without what may be secret in a URL.
+func sourceName(s string) string {
+	if facedet.IsRecording(s) {
+		return s
+	}
+	if len(s) < 20 {
+		return s
+	}
+	return "URL"
+}
+
+func (o *login) openStore(v *vision) (*profile.Store, error) {
+	key, ok, err := profile.Credential(credential)
+	switch {
+	case err != nil:
+		return nil, err
+	case ok:
+		return profile.Open(o.store, key, v.extractor.Space())
+	}
+	return profile.OpenFile(o.store, o.keyFile, v.extractor.Space())
+}
+
+// watched is what a camera gives, as an authenticator takes it.
+type watched struct {
+	*pipeline.Pipeline
+	source facedet.Source
+}
+
+func (w watched) Close() error { return w.source.Close() }
+
+// camera returns what opens the source. The liveness network is there where the policy asks for its score; call done
+// when the camera is not used any more.
+func (o *login) camera(v *vision) (camera tablet.Camera, done func(), err error) {
+	var live *preprocess.Liveness
+	if o.minLiveness > 0 {
+		if live, err = preprocess.NewLiveness(models.Default(models.Liveness), o.models); err != nil {
+			return nil, nil, fail(badModel, err)
+		}
+	}
+	done = func() {
+		if live != nil {
+			live.Close()
+		}
+	}
+	return func(ctx context.Context, p tablet.Purpose) (tablet.Stream, error) {
+		src, err := facedet.Open(ctx, o.source, facedet.Options{Timeout: time.Minute}) // ctx ends it sooner
+		if err != nil {
+			return nil, err
+		}
+		if facedet.IsRecording(o.source) {
+			src = facedet.Live(src)
+		}
+		gate := preprocess.LoginGate
+		if p == tablet.Enrolment {
+			gate = preprocess.EnrolGate
+		}
+		return watched{pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: gate, Liveness: live}), src}, nil
+	}, done, nil
+}
+
+func (o *login) rotate(c *cobra.Command) error {
+	if _, ok, err := profile.Credential(credential); err != nil || ok {
+		return fail(badUsage, errors.Join(err, errors.New("the key is a credential of the service manager; only a key file can be rotated")))
+	}
+	d := models.Default(models.Embedding)
+	if o.embeddingFile != "" {
+		var err error
+		if d, err = models.ParseDescription(o.embeddingFile); err != nil {
+			return fail(badModel, err)
+		}
+	}
+	if _, err := os.Stat(o.store); err != nil {
+		return fail(badGallery, fmt.Errorf("there is no store to seal anew: %w", err))
+	}
+	store, err := profile.OpenFile(o.store, o.keyFile, preprocess.SpaceOf(d))
+	if errors.Is(err, profile.ErrBusy) {
+		err = fmt.Errorf("%w; stop the daemon first: systemctl stop faceauth", err)
+	}
+	if err != nil {
+		return fail(badGallery, err)
+	}
+	defer store.Close()
+	if err := store.RotateFile(o.keyFile); err != nil {
+		return fail(badGallery, err)
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%s is sealed with a new key, in %s\n", o.store, o.keyFile)
+	return nil
+}
+
+// watchdog tells the service manager at half the interval it asks for that the bus still answers (sd_notify(3)). It
+// returns at once where nobody asks.
+func watchdog(ctx context.Context, conn *dbus.Conn) {
+	micros, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
+	if err != nil || micros <= 0 {
+		return
+	}
+	socket, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
+	if err != nil {
+		return
+	}
+	defer socket.Close()
+	every := time.Duration(micros) * time.Microsecond / 2
+	for {
+		call, cancel := context.WithTimeout(ctx, every)
+		if conn.BusObject().CallWithContext(call, "org.freedesktop.DBus.Peer.Ping", 0).Err == nil {
+			socket.Write([]byte("WATCHDOG=1")) // a lost one is made up for by the next
+		}
+		cancel()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(every):
+		}
+	}
+}

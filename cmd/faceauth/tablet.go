@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/spf13/cobra"
+)
+
+func newTablet() *cobra.Command {
+	var user string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "tablet",
+		Short: "ask the daemon: enrol, verify, undo, freeze, forget",
+		Long: "Tablet talks to the daemon (faceauth daemon) about the logins of a user: you, or the one that --user\n" +
+			"names, which takes an administrator.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.PersistentFlags().StringVar(&user, "user", "", "whose login (default: yours)")
+	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON for programs")
+
+	// ask runs what a command asks of the daemon.
+	ask := func(c *cobra.Command, f func(*bus.Client) error) error {
+		client, err := bus.Dial(c.Context())
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		err = f(client)
+		var e *bus.Error
+		if errors.As(err, &e) {
+			return fail(refused, err)
+		}
+		return err
+	}
+	say := func(c *cobra.Command, v any, format string, args ...any) error {
+		if asJSON {
+			return json.NewEncoder(c.OutOrStdout()).Encode(v)
+		}
+		_, err := fmt.Fprintf(c.OutOrStdout(), format, args...)
+		return err
+	}
+	// look has the daemon look into the camera, and says what it says.
+	look := func(use, short, good, otherwise string, run func(*bus.Client, *cobra.Command, func(string)) (string, error)) *cobra.Command {
+		return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+			return ask(c, func(client *bus.Client) error {
+				word, err := run(client, c, func(word string) { fmt.Fprintln(c.ErrOrStderr(), bus.Sentence(word)) })
+				if err != nil {
+					return err
+				}
+				if err := say(c, map[string]string{"result": word}, "%s\n", bus.Sentence(word)); err != nil {
+					return err
+				}
+				if word != good {
+					return fail(refused, errors.New(otherwise))
+				}
+				return nil
+			})
+		}}
+	}
+	c.AddCommand(
+		look("enroll", "show the device your face, in four poses", "enroll-completed", "nothing was enrolled; an earlier profile stays",
+			func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
+				return client.Enroll(c.Context(), user, tell)
+			}),
+		look("verify", "try a login", "verify-match", "use your password",
+			func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
+				return client.Verify(c.Context(), user, tell)
+			}),
+		&cobra.Command{
+			Use: "status", Short: "say what there is of a user, and whether a login may begin", Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				return ask(c, func(client *bus.Client) error {
+					s, err := client.Status(c.Context(), user)
+					if err != nil {
+						return err
+					}
+					return say(c, s, "enrolled %s with %s, %s learned since\n%s\n%s\n",
+						s.Enrolled.Local().Format("2006-01-02 15:04"), count(int(s.Labelled), "face"), count(int(s.Learned), "face"), learning(s), may(s))
+				})
+			},
+		},
+		&cobra.Command{
+			Use: "undo SINCE", Short: "take back what was learned since a moment", Args: cobra.ExactArgs(1),
+			Long: "Undo takes back what was learned since a moment, and keeps what was enrolled. SINCE is a time such as\n" +
+				"\"2026-11-20 17:30\", or how long ago that was, such as 90m or 12h.",
+			RunE: func(c *cobra.Command, args []string) error {
+				since, err := moment(args[0], time.Now())
+				if err != nil {
+					return fail(badUsage, err)
+				}
+				return ask(c, func(client *bus.Client) error {
+					n, err := client.Undo(c.Context(), user, since)
+					if err != nil {
+						return err
+					}
+					return say(c, map[string]uint32{"faces": n}, "%s taken back\n", count(int(n), "learned face"))
+				})
+			},
+		},
+		freeze(&user, ask, say),
+		&cobra.Command{
+			Use: "forget", Short: "remove a profile and every trace of it", Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				return ask(c, func(client *bus.Client) error {
+					if err := client.Forget(c.Context(), user); err != nil {
+						return err
+					}
+					return say(c, map[string]bool{"forgotten": true}, "the profile is gone\n")
+				})
+			},
+		},
+		&cobra.Command{
+			Use: "users", Short: "list who has a profile; takes an administrator", Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				return ask(c, func(client *bus.Client) error {
+					users, err := client.Users(c.Context())
+					if err != nil {
+						return err
+					}
+					if asJSON {
+						return say(c, users, "")
+					}
+					for _, u := range users {
+						fmt.Fprintln(c.OutOrStdout(), u)
+					}
+					return nil
+				})
+			},
+		},
+		&cobra.Command{
+			Use: "health", Short: "say how much memory the daemon takes; root alone", Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				return ask(c, func(client *bus.Client) error {
+					h, err := client.Health(c.Context())
+					if err != nil {
+						return err
+					}
+					return say(c, h, "%d MB resident, %s\n", h.Resident>>20, count(int(h.Sessions), "verification"))
+				})
+			},
+		},
+	)
+	return c
+}
+
+func freeze(user *string, ask func(*cobra.Command, func(*bus.Client) error) error, say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
+	var off bool
+	c := &cobra.Command{
+		Use: "freeze", Short: "stop learning, or let it go on with --off", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return ask(c, func(client *bus.Client) error {
+				if err := client.Freeze(c.Context(), *user, !off); err != nil {
+					return err
+				}
+				sentence := "nothing is learned any more"
+				if off {
+					sentence = "learning goes on"
+				}
+				return say(c, map[string]bool{"frozen": !off}, "%s\n", sentence)
+			})
+		},
+	}
+	c.Flags().BoolVar(&off, "off", false, "let learning go on, also where the drift alarm has stopped it")
+	return c
+}
+
+// learning says whether a profile goes on learning.
+func learning(s bus.Status) string {
+	switch {
+	case s.Drifted:
+		return "what was learned had moved far from the enrolled faces, so learning has stopped; look at who uses this account, then: faceauth tablet undo, or freeze --off"
+	case s.Frozen:
+		return "nothing is learned; to let it go on: faceauth tablet freeze --off"
+	}
+	return "it learns at each login that is sure"
+}
+
+// may says whether a login may begin.
+func may(s bus.Status) string {
+	switch {
+	case s.Refusal != "" && s.Wait > 0:
+		return fmt.Sprintf("a login by face may begin in %s: %s", count(int(s.Wait), "second"), s.Refusal)
+	case s.Refusal != "":
+		return fmt.Sprintf("log in with the password first: %s", s.Refusal)
+	}
+	return "a login by face may begin"
+}

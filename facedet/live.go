@@ -1,0 +1,50 @@
+package facedet
+
+import (
+	"context"
+	"time"
+)
+
+// live plays a recording as a camera would give it.
+type live struct {
+	Source
+	now   func() time.Time
+	start time.Time
+}
+
+// Live returns a source that plays a recording at its own pace: no frame comes before its time, and those that nobody
+// took in time are passed over, all but the last. Of a camera it makes nothing else.
+func Live(s Source) Source { return &live{Source: s, now: time.Now} }
+
+// late is how far behind its time a frame may come.
+const late = 50 * time.Millisecond
+
+// Next implements [Source].
+func (l *live) Next(ctx context.Context) (*Frame, error) {
+	if l.start.IsZero() {
+		l.start = l.now()
+	}
+	for {
+		f, err := l.Source.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		wait := f.Time - l.now().Sub(l.start)
+		if n := l.Count(); wait < -late && n.Read < n.Declared {
+			f.Close()
+			continue
+		}
+		if wait <= 0 {
+			return f, nil
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+			return f, nil
+		case <-ctx.Done():
+			timer.Stop()
+			f.Close()
+			return nil, ctx.Err()
+		}
+	}
+}

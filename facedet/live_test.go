@@ -1,0 +1,76 @@
+package facedet_test
+
+import (
+	"context"
+	"errors"
+	"image"
+	"image/color"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+// ticks gives n frames, a hundredth of a second apart.
+type ticks struct{ n, read int }
+
+func (s *ticks) Next(context.Context) (*facedet.Frame, error) {
+	if s.read == s.n {
+		return nil, io.EOF
+	}
+	img, err := cv.NewImage(image.Pt(2, 2), color.RGBA{})
+	if err != nil {
+		return nil, err
+	}
+	s.read++
+	return &facedet.Frame{Index: s.read - 1, Time: time.Duration(s.read-1) * 10 * time.Millisecond, Image: img}, nil
+}
+func (s *ticks) Count() facedet.Count { return facedet.Count{Declared: s.n, Read: s.read} }
+func (s *ticks) Close() error         { return nil }
+
+func TestLive(t *testing.T) {
+	begun := time.Now()
+	s := facedet.Live(&ticks{n: 40})
+	next := func() int {
+		t.Helper()
+		f, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if early := f.Time - time.Since(begun); early > 0 {
+			t.Errorf("frame %d came %v too soon", f.Index, early)
+		}
+		return f.Index
+	}
+	if i := next(); i != 0 {
+		t.Errorf("began with frame %d", i)
+	}
+	if i := next(); i != 1 {
+		t.Errorf("then frame %d", i)
+	}
+	time.Sleep(200 * time.Millisecond)
+	if i := next(); i < 14 {
+		t.Errorf("after .2 s frame %d", i)
+	}
+	time.Sleep(400 * time.Millisecond)
+	if i := next(); i != 39 {
+		t.Errorf("long after the end frame %d, want the last", i)
+	}
+	if _, err := s.Next(t.Context()); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s = facedet.Live(&ticks{n: 3})
+	if f, err := s.Next(t.Context()); err != nil {
+		t.Error(err)
+	} else {
+		f.Close()
+	}
+	if _, err := s.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
