@@ -4,12 +4,14 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build models demo test lint bench clean
+.PHONY: help setup build models demo test lint bench clean pam install install-files uninstall
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
 	@echo 'make build  builds bin/faceauth'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
+	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
+	@echo 'make install, make uninstall   put the program, the service and the PAM module below $$(DESTDIR)$$(prefix); as root'
 	@echo 'make bench  the benchmarks of docs/results.md'
 
 setup:
@@ -30,6 +32,46 @@ demo: models
 # The tag turns on gocv's profile of Mats, with which the tests prove that every one is closed.
 test: models
 	go test -tags matprofile ./...
+
+PAM_MODULE = bin/pam_faceauth.so
+
+pam:
+	@mkdir -p $(dir $(PAM_MODULE))
+	$(CC) -std=c11 -D_GNU_SOURCE -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
+		-Wl,-z,relro,-z,now -o $(PAM_MODULE) tablet/pam/pam_faceauth.c -lpam -lsystemd
+
+prefix = /usr
+multiarch = $(shell $(CC) -print-multiarch)
+
+# What no camera, no compiler and no network is needed for.
+install-files:
+	install -d $(DESTDIR)$(prefix)/share/dbus-1/system.d $(DESTDIR)$(prefix)/share/dbus-1/system-services \
+		$(DESTDIR)$(prefix)/share/dbus-1/interfaces $(DESTDIR)$(prefix)/share/polkit-1/actions \
+		$(DESTDIR)$(prefix)/share/pam-configs $(DESTDIR)$(prefix)/lib/systemd/system
+	install -m 644 tablet/install/org.faceauth.conf $(DESTDIR)$(prefix)/share/dbus-1/system.d/
+	install -m 644 tablet/bus/org.faceauth.Device.xml $(DESTDIR)$(prefix)/share/dbus-1/interfaces/
+	install -m 644 tablet/install/org.faceauth.policy $(DESTDIR)$(prefix)/share/polkit-1/actions/
+	install -m 644 tablet/install/pam-config $(DESTDIR)$(prefix)/share/pam-configs/faceauth
+	install -m 644 tablet/install/pam-config-password $(DESTDIR)$(prefix)/share/pam-configs/faceauth-password
+	sed 's|@bindir@|$(prefix)/bin|' tablet/install/org.faceauth.service >$(DESTDIR)$(prefix)/share/dbus-1/system-services/org.faceauth.service
+	sed 's|@bindir@|$(prefix)/bin|; s|@datadir@|$(prefix)/share|' tablet/install/faceauth.service >$(DESTDIR)$(prefix)/lib/systemd/system/faceauth.service
+
+# It installs what make models has built and fetched, so that root needs neither Go nor a network.
+install: install-files
+	@[ -x bin/faceauth ] && [ -f bin/pam_faceauth.so ] || { echo 'build first, as yourself: make models pam' >&2; exit 1; }
+	install -D -m 755 bin/faceauth $(DESTDIR)$(prefix)/bin/faceauth
+	install -D -m 644 bin/pam_faceauth.so $(DESTDIR)$(prefix)/lib/$(multiarch)/security/pam_faceauth.so
+	@dir=$${FACEAUTH_MODELS:-$${XDG_DATA_HOME:-$$(getent passwd "$${SUDO_USER:-$$(id -un)}" | cut -d: -f6)/.local/share}/faceauth/models}; \
+	for m in "$$dir"/fr_*.onnx; do [ -f "$$m" ] || { echo "there are no models in $$dir; fetch them first, as yourself: make models" >&2; exit 1; }; \
+		install -D -m 644 "$$m" $(DESTDIR)$(prefix)/share/faceauth/models/$$(basename "$$m"); done
+
+uninstall:
+	rm -f $(DESTDIR)$(prefix)/share/dbus-1/system.d/org.faceauth.conf $(DESTDIR)$(prefix)/share/dbus-1/interfaces/org.faceauth.Device.xml \
+		$(DESTDIR)$(prefix)/share/polkit-1/actions/org.faceauth.policy $(DESTDIR)$(prefix)/share/pam-configs/faceauth \
+		$(DESTDIR)$(prefix)/share/pam-configs/faceauth-password $(DESTDIR)$(prefix)/share/dbus-1/system-services/org.faceauth.service \
+		$(DESTDIR)$(prefix)/lib/systemd/system/faceauth.service $(DESTDIR)$(prefix)/bin/faceauth \
+		$(DESTDIR)$(prefix)/lib/$(multiarch)/security/pam_faceauth.so
+	rm -rf $(DESTDIR)$(prefix)/share/faceauth
 
 lint:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }

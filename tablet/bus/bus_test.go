@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -32,58 +31,6 @@ const (
 	nobody = 65534
 	games  = 5
 )
-
-// startBus starts a private bus with the rules of the real system bus and the project's policy file, and returns its address.
-func startBus(t *testing.T) string {
-	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("only root can be several users on a bus; run the tests as root")
-	}
-	dir := t.TempDir()
-	system, err := os.ReadFile("/usr/share/dbus-1/system.conf")
-	if err != nil {
-		t.Fatalf("%v; install dbus", err)
-	}
-	// All but what would make it the system's bus itself.
-	rules := regexp.MustCompile(`(?s)<!--.*?-->|<(type|user|fork|pidfile|listen|servicehelper|include|includedir|auth)\b[^>]*?(/>|>[^<]*</\w+>)|<(standard_system_servicedirs|fork|syslog|keep_umask)/>`).ReplaceAllString(string(system), "")
-	address := "unix:path=" + filepath.Join(dir, "bus")
-	rules = strings.Replace(rules, "</busconfig>", fmt.Sprintf(`
-		<listen>%s</listen>
-		<auth>EXTERNAL</auth>
-		<include>%s</include>
-		<policy user="root"><allow own="org.freedesktop.PolicyKit1"/></policy>
-		<policy context="default"><allow send_destination="org.freedesktop.PolicyKit1"/></policy>
-		</busconfig>`, address, filepath.Join(fixture.Root(t), "tablet", "install", "org.faceauth.conf")), 1)
-	config := filepath.Join(dir, "bus.conf")
-	if err := os.WriteFile(config, []byte(rules), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command("dbus-daemon", "--nofork", "--nopidfile", "--nosyslog", "--config-file="+config)
-	said := new(log)
-	c.Stderr = said
-	if err := c.Start(); err != nil {
-		t.Fatalf("%v; install dbus", err)
-	}
-	t.Cleanup(func() {
-		c.Process.Kill()
-		c.Wait()
-		if t.Failed() {
-			t.Logf("the bus said: %s", said)
-		}
-	})
-	for dir := filepath.Join(dir, "bus"); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(dir); err == nil {
-			// Other users must be able to reach the socket.
-			for d := filepath.Dir(dir); d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
-				os.Chmod(d, 0o755)
-			}
-			return address
-		}
-		if t.Context().Err() != nil {
-			t.Fatal("the bus does not start")
-		}
-	}
-}
 
 // dial connects to a bus as a user.
 func dial(t *testing.T, address string, uid int) *dbus.Conn {
@@ -194,7 +141,7 @@ func (l *log) String() string {
 
 func newHouse(t *testing.T, o tablet.Options) *house {
 	t.Helper()
-	h := &house{address: startBus(t), log: new(log)}
+	h := &house{address: fixture.StartBus(t).Address, log: new(log)}
 	h.polkit = &authority{allow: make(map[string]bool), conn: dial(t, h.address, 0)}
 	if err := h.polkit.conn.Export(h.polkit, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority"); err != nil {
 		t.Fatal(err)

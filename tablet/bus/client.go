@@ -85,6 +85,11 @@ func (c *Client) run(ctx context.Context, user, what string, tell func(word stri
 		defer cancel()
 		c.call(ctx, "Release", nil, nil) // a daemon that has gone has released it
 	}()
+	// Anybody may send this program a signal that looks the same.
+	var daemon string
+	if err := c.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0, Name).Store(&daemon); err != nil {
+		return "", fmt.Errorf("asking the bus: %w", err)
+	}
 	if err := c.call(ctx, what+"Start", nil, nil); err != nil {
 		return "", err
 	}
@@ -97,7 +102,7 @@ func (c *Client) run(ctx context.Context, user, what string, tell func(word stri
 		case <-time.After(90 * time.Second): // more than any step of an enrolment takes
 			return "", fmt.Errorf("%w any more: it has not said anything for too long", ErrNoService)
 		case sig := <-c.signals:
-			if sig == nil || sig.Name != Interface+"."+what+"Status" || len(sig.Body) != 2 {
+			if sig == nil || sig.Sender != daemon || sig.Name != Interface+"."+what+"Status" || len(sig.Body) != 2 {
 				continue
 			}
 			word, ok := sig.Body[0].(string)

@@ -1,0 +1,394 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/godbus/dbus/v5"
+)
+
+// device is one with a bus, a daemon, a camera that plays recordings, and PAM. Its user is nobody, whose password is
+// "secret".
+type device struct {
+	t      *testing.T
+	bus    fixture.Bus
+	dir    string
+	daemon *exec.Cmd
+	ended  chan struct{}
+	log    *safeBuffer
+	args   []string // of the daemon
+}
+
+// safeBuffer is a buffer that a process writes while a test reads.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// module builds the PAM module as make does.
+func module(t *testing.T) string {
+	t.Helper()
+	c := exec.Command("make", "-s", "-C", fixture.Root(t), "pam", "PAM_MODULE="+filepath.Join(t.TempDir(), "pam_faceauth.so"))
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("building the PAM module: %v\n%s", err, out)
+	}
+	return strings.TrimPrefix(c.Args[len(c.Args)-1], "PAM_MODULE=")
+}
+
+func newDevice(t *testing.T, args ...string) *device {
+	t.Helper()
+	d := &device{t: t, bus: fixture.StartBus(t), dir: t.TempDir(), args: args}
+	services := filepath.Join(d.dir, "pam.d")
+	if err := os.Mkdir(services, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	check := filepath.Join(d.dir, "check") // stands in for pam_unix: the password arrives with a zero byte after it
+	if err := os.WriteFile(check, []byte("#!/bin/sh\n[ \"$(tr -d '\\000')\" = secret ]\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	so := module(t)
+	for name, options := range map[string]string{"login": "", "face": "noprompt", "quick": "noprompt timeout=1"} {
+		stack := fmt.Sprintf("auth [success=3 default=ignore] %s %s\n"+
+			"auth [success=1 default=ignore] pam_exec.so quiet expose_authtok %s\n"+
+			"auth requisite pam_deny.so\n"+
+			"auth optional %s password\n"+
+			"auth required pam_permit.so\n", so, options, check, so)
+		if err := os.WriteFile(filepath.Join(services, name), []byte(stack), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if t.Failed() && d.log != nil {
+			t.Logf("the daemon said:\n%s", d.log)
+		}
+	})
+	return d
+}
+
+// camera has the camera play a recording from now on.
+func (d *device) camera(recording string) {
+	d.t.Helper()
+	path := filepath.Join(d.dir, "camera")
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		d.t.Fatal(err)
+	}
+	if err := os.Symlink(recording, path); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// start starts the daemon and waits until it is ready.
+func (d *device) start() {
+	d.t.Helper()
+	d.log = new(safeBuffer)
+	c := exec.Command("faceauth", append([]string{
+		"daemon", "--source", filepath.Join(d.dir, "camera"), "--store", filepath.Join(d.dir, "state", "profiles"),
+		"--key-file", filepath.Join(d.dir, "state", "key"), "--models", fixture.Models(d.t),
+	}, d.args...)...)
+	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+d.bus.Address, "XDG_CONFIG_HOME="+d.dir)
+	c.Stderr = d.log
+	if err := c.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.Wait()
+	}()
+	d.daemon, d.ended = c, ended
+	d.t.Cleanup(func() {
+		c.Process.Kill()
+		<-ended
+	})
+	d.until(func() bool {
+		select {
+		case <-ended:
+			d.t.Fatalf("the daemon does not start: %s", d.log)
+		default:
+		}
+		return strings.Contains(d.log.String(), "msg=ready")
+	})
+}
+
+// stop ends the daemon.
+func (d *device) stop(sig os.Signal) {
+	d.t.Helper()
+	if err := d.daemon.Process.Signal(sig); err != nil {
+		d.t.Fatal(err)
+	}
+	<-d.ended
+}
+
+// until waits for something to happen, a minute at the most.
+func (d *device) until(happened func() bool) {
+	d.t.Helper()
+	for end := time.Now().Add(time.Minute); !happened(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			d.t.Fatal("it does not happen within a minute")
+		}
+	}
+}
+
+// said waits until the log says something for the n-th time since the daemon started.
+func (d *device) said(n int, what string) {
+	d.t.Helper()
+	d.until(func() bool { return strings.Count(d.log.String(), what) >= n })
+}
+
+// ask runs faceauth tablet.
+func (d *device) ask(args ...string) (out string, code int) {
+	d.t.Helper()
+	return d.command("", "faceauth", append([]string{"tablet"}, args...)...)
+}
+
+// login logs nobody in by way of PAM, answers prompts with lines, and returns whether that succeeded.
+func (d *device) login(service, lines string, options ...string) bool {
+	d.t.Helper()
+	out, code := d.command(lines, "unshare", append(append([]string{"--mount", "sh", "-c",
+		`mount --bind "$0" /etc/pam.d && exec pamtester "$@"`, filepath.Join(d.dir, "pam.d")}, options...), service, "nobody", "authenticate")...)
+	if !strings.Contains(out, "pamtester: ") {
+		d.t.Fatalf("pamtester said: %s", out)
+	}
+	return code == 0
+}
+
+// command runs a command, which must not take a minute.
+func (d *device) command(stdin, name string, args ...string) (out string, code int) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, name, args...)
+	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+d.bus.Address)
+	c.Stdin = strings.NewReader(stdin)
+	b, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		d.t.Fatalf("%s %q hangs: %s", name, args, b)
+	case errors.As(err, &exit):
+		return string(b), exit.ExitCode()
+	case err != nil:
+		d.t.Fatalf("%s: %v", name, err)
+	}
+	return string(b), 0
+}
+
+// enrol enrols nobody, from a recording.
+func (d *device) enrol(recording string) {
+	d.t.Helper()
+	d.camera(recording)
+	if out, code := d.ask("enroll", "--user", "nobody"); code != 0 {
+		d.t.Fatalf("enrolling: %s", out)
+	}
+}
+
+// The module with the real daemon, whose camera plays recordings, through what can happen to a login.
+func TestLogin(t *testing.T) {
+	if testing.Short() {
+		t.Skip("recordings play at their own pace")
+	}
+	user, stranger := fixture.Recordings(t, "faces/vidtimit_rot/p2"), fixture.Recordings(t, "faces/vidtimit_rot/p3")
+	noFace := filepath.Join(t.TempDir(), "nothing")
+	d := newDevice(t, "--deadline", "1500ms")
+
+	const enter, right, wrong = "\n", "secret\n", "guess\n"
+	try := func(what, service, lines string, want bool, options ...string) {
+		t.Helper()
+		if got := d.login(service, lines, options...); got != want {
+			t.Errorf("%s: %t, want %t", what, got, want)
+		}
+	}
+	// The password works without a daemon, and nothing else does.
+	d.camera(user)
+	try("no daemon, password", "login", right, true)
+	try("no daemon, wrong password", "login", wrong, false)
+	try("no daemon, face", "face", enter, false)
+
+	d.start()
+	try("no profile, password", "login", right, true)
+	try("no profile, face", "face", enter, false)
+
+	d.enrol(user)
+	try("before the password was used", "face", enter, false)
+	try("the password", "login", right, true)
+	d.said(1, `msg="password used" user=nobody`)
+	try("the face, with a prompt", "login", enter, true)
+	try("the face, without one", "face", "", true)
+	d.said(2, "msg=verify user=nobody uid=0 result=match")
+	if n := strings.Count(d.log.String(), "password used"); n != 1 {
+		t.Errorf("the face counted as a password: %d", n)
+	}
+	try("a remote session", "face", enter, false, "-I", "rhost=far.example")
+	if n := strings.Count(d.log.String(), "msg=verify "); n != 2 {
+		t.Errorf("the camera looked for a remote session: %d", n)
+	}
+
+	// The password wins: while the camera sees a stranger, and while it does not answer.
+	d.camera(stranger)
+	try("a stranger", "login", enter+wrong, false)
+	d.said(1, `result="no match"`)
+	try("a stranger with a password", "login", right, true)
+	d.said(2, `msg="password used"`)
+	d.camera(noFace)
+	try("no camera, face", "face", enter, false)
+	try("no camera, password", "login", right, true)
+
+	// Limits outlive a restart.
+	d.camera(stranger)
+	try("a stranger", "face", enter, false)
+	status := func() string { out, _ := d.ask("status", "--user", "nobody", "--json"); return out }
+	before := status()
+	if !strings.Contains(before, "too soon after a failure") {
+		t.Errorf("after a failure: %s", before)
+	}
+	d.stop(syscall.SIGKILL)
+	d.start()
+	for range 4 {
+		d.until(func() bool { return strings.Contains(status(), `"refusal":""`) })
+		try("a stranger", "face", enter, false)
+	}
+	d.camera(user)
+	if s := status(); !strings.Contains(s, "too many failures") {
+		t.Errorf("after five failures, one before a restart: %s", s)
+	}
+	try("too many failures", "face", enter, false)
+	try("the password", "login", right, true)
+	try("the face again", "face", enter, true)
+
+	// Killed, stopped and hung in the middle.
+	d.camera(stranger)
+	during := func(what string, f func()) {
+		t.Helper()
+		done := make(chan bool, 1)
+		go func() { done <- d.login("face", "") }()
+		d.until(func() bool { // an attempt is noted when the first face is judged
+			s := status()
+			return strings.Contains(s, "too soon") || strings.Contains(s, "too many")
+		})
+		f()
+		if <-done {
+			t.Errorf("%s: let in", what)
+		}
+	}
+	during("killed", func() { d.stop(syscall.SIGKILL) })
+	d.start()
+	try("the password", "login", right, true)
+	during("ended", func() { d.stop(syscall.SIGTERM) })
+	d.start()
+	try("the password", "login", right, true)
+
+	d.camera(user)
+	d.daemon.Process.Signal(syscall.SIGSTOP)
+	try("a daemon that hangs, face", "face", enter, false)
+	try("a daemon that hangs, password", "login", right, true)
+	d.daemon.Process.Signal(syscall.SIGCONT)
+	d.until(func() bool { return strings.Contains(status(), `"refusal":""`) })
+	try("the face again", "face", enter, true)
+	d.bus.Process.Signal(syscall.SIGSTOP)
+	try("a bus that hangs, face", "face", enter, false)
+	try("a bus that hangs, password", "login", right, true)
+	d.bus.Process.Signal(syscall.SIGCONT)
+	d.until(func() bool { return strings.Contains(status(), `"refusal":""`) })
+	try("the face again", "face", enter, true)
+
+	for _, secret := range []string{"secret", "guess"} {
+		if strings.Contains(d.log.String(), secret) {
+			t.Errorf("the log holds a password")
+		}
+	}
+}
+
+// A signal that says that the face matched counts only when the daemon has sent it.
+func TestForgedSignal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("recordings play at their own pace")
+	}
+	d := newDevice(t, "--deadline", "2s")
+	d.start()
+	d.enrol(fixture.Recordings(t, "faces/vidtimit_rot/p2"))
+	if !d.login("login", "secret\n") {
+		t.Fatal("the password does not let in")
+	}
+	d.camera(fixture.Recordings(t, "faces/vidtimit_rot/p3"))
+	conn, err := dbus.Connect(d.bus.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	stop := make(chan struct{})
+	var forger sync.WaitGroup
+	forger.Add(1)
+	go func() {
+		defer forger.Done()
+		for {
+			for i := range 60 {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				conn.Send(&dbus.Message{Type: dbus.TypeSignal, Headers: map[dbus.HeaderField]dbus.Variant{
+					dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath("/org/faceauth/Device")), dbus.FieldInterface: dbus.MakeVariant("org.faceauth.Device"),
+					dbus.FieldMember: dbus.MakeVariant("VerifyStatus"), dbus.FieldDestination: dbus.MakeVariant(fmt.Sprintf(":1.%d", i)),
+					dbus.FieldSignature: dbus.MakeVariant(dbus.SignatureOf("", true)),
+				}, Body: []any{"verify-match", true}}, nil)
+			}
+			runtime.Gosched()
+		}
+	}()
+	if d.login("face", "") {
+		t.Error("let in by a forged signal")
+	}
+	if out, code := d.ask("verify", "--user", "nobody"); code == 0 {
+		t.Errorf("the command line believes it: %s", out)
+	}
+	close(stop)
+	forger.Wait()
+}
+
+// The bus starts the daemon from its activation file, and the unit and the policy are what systemd and polkit read.
+func TestInstalled(t *testing.T) {
+	root := t.TempDir()
+	if out, err := exec.Command("make", "-s", "-C", fixture.Root(t), "install-files", "DESTDIR="+root, "prefix=/usr").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for path, want := range map[string]string{
+		"usr/share/dbus-1/system.d/org.faceauth.conf":           "",
+		"usr/share/dbus-1/system-services/org.faceauth.service": "Exec=/usr/bin/faceauth daemon\n",
+		"usr/lib/systemd/system/faceauth.service":               "ExecStart=/usr/bin/faceauth daemon $FACEAUTH_OPTIONS\n",
+		"usr/share/polkit-1/actions/org.faceauth.policy":        "",
+		"usr/share/dbus-1/interfaces/org.faceauth.Device.xml":   "",
+		"usr/share/pam-configs/faceauth":                        "",
+		"usr/share/pam-configs/faceauth-password":               "",
+	} {
+		b, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil || !strings.Contains(string(b), want) || regexp.MustCompile(`@\w+@`).Match(b) {
+			t.Errorf("%s: %v\n%s", path, err, b)
+		}
+	}
+}
