@@ -195,8 +195,8 @@ func (a *Authenticator) watch(ctx context.Context, p Purpose, limit time.Duratio
 		case <-timer.C:
 			return nil
 		case s := <-shots:
-			if s.err != nil {
-				return s.err
+			if err := errors.Join(s.err, ctx.Err()); err != nil {
+				return err
 			}
 			if each(s.frame) {
 				return nil

@@ -484,6 +484,25 @@ func TestClientDies(t *testing.T) {
 	}
 }
 
+// A client that comes right after another has gone need not wait for it.
+func TestOneAfterTheOther(t *testing.T) {
+	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h.enrol(t, "nobody", stage.Alice)
+	h.camera.Play(stage.Show{Pace: time.Millisecond})
+	next := dial(t, h.address, 0)
+	for i := range 20 {
+		conn := next
+		next = dial(t, h.address, 0)
+		o := conn.Object(bus.Name, bus.Path)
+		for _, call := range []*dbus.Call{o.Call(bus.Interface+".Claim", 0, "nobody"), o.Call(bus.Interface+".VerifyStart", 0)} {
+			if call.Err != nil {
+				t.Fatalf("client %d: %v", i, call.Err)
+			}
+		}
+		conn.Close()
+	}
+}
+
 // The camera is open from a start to a stop, and not while it is only claimed; the words go to nobody else.
 func TestCameraAndSignals(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})

@@ -37,7 +37,7 @@ func (s *Service) claimed(sender dbus.Sender) (*claim, *dbus.Error) {
 	return s.claim, nil
 }
 
-// take gives a client the claim. Root takes it from others.
+// take gives a client the claim. Root takes it from others; everybody does from a client that is gone.
 func (s *Service) take(c *claim) *dbus.Error {
 	for {
 		s.mu.Lock()
@@ -48,10 +48,13 @@ func (s *Service) take(c *claim) *dbus.Error {
 			return nil
 		}
 		s.mu.Unlock()
-		if !c.by.root() || held.by.root() {
+		switch {
+		case held.ctx.Err() != nil: // it is ending
+		case c.by.root() && !held.by.root():
+			s.o.Log.Info("root takes the device", "from", held.by.uid)
+		case s.there(held.by.sender):
 			return failure(alreadyInUse, "another program is using the camera")
 		}
-		s.o.Log.Info("root takes the device", "from", held.by.uid)
 		s.drop(held)
 	}
 }
@@ -156,16 +159,15 @@ func (s *Service) send(c *claim, member, word string, done bool) {
 func (s *Service) watch(sender string) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
 	defer cancel()
-	if err := s.conn.AddMatchSignalContext(ctx, ownerChanged(sender)...); err != nil {
-		return false
-	}
-	var there bool
+	return s.conn.AddMatchSignalContext(ctx, ownerChanged(sender)...) == nil && s.there(sender)
+}
+
+// there reports whether a client is still on the bus.
+func (s *Service) there(sender string) (there bool) {
+	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	defer cancel()
 	err := s.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.NameHasOwner", 0, sender).Store(&there)
-	if err != nil || !there {
-		s.unwatch(sender)
-		return false
-	}
-	return true
+	return err == nil && there
 }
 
 func (s *Service) unwatch(sender string) {
