@@ -83,7 +83,8 @@ type Options struct {
 	EnrolmentLimit time.Duration // of an enrolment. Default 60 s
 	Quarantine     time.Duration // that faces wait for the password. Default 1 min
 	Now            func() time.Time
-	Log            *slog.Logger // audit; default none
+	Draw           func() session.Side // of a challenge. Default by lot, from a source that nobody can foresee
+	Log            *slog.Logger        // audit; default none
 }
 
 func (o Options) defaults(space face.Space) Options {
@@ -102,6 +103,9 @@ func (o Options) defaults(space face.Space) Options {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Draw == nil {
+		o.Draw = draw
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -168,13 +172,14 @@ func (a *Authenticator) watch(ctx context.Context, p Purpose, limit time.Duratio
 		return ErrBusy
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	shots, released := make(chan shot), make(chan struct{})
+	shots, want, released := make(chan shot), make(chan struct{}, 1), make(chan struct{})
+	want <- struct{}{}
 	a.watches.Add(1)
 	go func() {
 		defer a.watches.Done()
 		defer a.looking.Unlock()
 		defer close(released)
-		a.read(ctx, p, shots)
+		a.read(ctx, p, want, shots)
 	}()
 	defer func() {
 		cancel()
@@ -201,12 +206,13 @@ func (a *Authenticator) watch(ctx context.Context, p Purpose, limit time.Duratio
 			if each(s.frame) {
 				return nil
 			}
+			want <- struct{}{}
 		}
 	}
 }
 
-// read opens the camera and hands over what it gives, until it fails or ctx ends.
-func (a *Authenticator) read(ctx context.Context, p Purpose, shots chan<- shot) {
+// read opens the camera and hands over a frame whenever one is wanted, until it fails or ctx ends.
+func (a *Authenticator) read(ctx context.Context, p Purpose, want <-chan struct{}, shots chan<- shot) {
 	hand := func(s shot) bool {
 		select {
 		case shots <- s:
@@ -226,6 +232,11 @@ func (a *Authenticator) read(ctx context.Context, p Purpose, shots chan<- shot) 
 		}
 	}()
 	for {
+		select {
+		case <-want:
+		case <-ctx.Done():
+			return
+		}
 		f, err := stream.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			err = errors.New("the camera gives no more pictures")

@@ -23,7 +23,7 @@ func (a *Authenticator) Verify(ctx context.Context, user string, report func(ses
 	if err != nil {
 		return session.Result{}, err
 	}
-	s, err := session.New(a.o.Policy, draw(), begun)
+	s, err := session.New(a.o.Policy, a.o.Draw(), begun)
 	if err != nil {
 		return session.Result{}, err
 	}

@@ -26,7 +26,7 @@ import (
 // login are the flags of logins.
 type login struct {
 	options
-	source         string
+	device         string
 	store, keyFile string
 	challenge      string
 	deadline       time.Duration
@@ -82,7 +82,7 @@ func newDaemon() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
-	c.Flags().StringVar(&o.source, "source", "0", "camera, as for the other commands; a recording is played as a camera would give it")
+	c.Flags().StringVar(&o.device, "source", "0", "camera, as for the other commands; a recording is played as a camera would give it")
 	o.policyFlags(c)
 	o.storeFlags(c)
 	o.learnerFlags(c)
@@ -143,7 +143,7 @@ func (o *login) serve(c *cobra.Command) error {
 	defer cancel()
 	return bus.Serve(ctx, conn, a, bus.Options{Log: log}, func() {
 		resident, _ := bus.Resident() // 0 where the system does not say
-		log.Info("ready", "source", sourceName(o.source), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge)
+		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge)
 		go watchdog(ctx, conn)
 	})
 }
@@ -193,18 +193,14 @@ func (o *login) camera(v *vision) (camera tablet.Camera, done func(), err error)
 		}
 	}
 	return func(ctx context.Context, p tablet.Purpose) (tablet.Stream, error) {
-		src, err := facedet.Open(ctx, o.source, facedet.Options{Timeout: time.Minute}) // ctx ends it sooner
+		src, err := facedet.Open(ctx, o.device, facedet.Options{Timeout: time.Minute}) // ctx ends it sooner
 		if err != nil {
 			return nil, err
 		}
-		if facedet.IsRecording(o.source) {
+		if facedet.IsRecording(o.device) {
 			src = facedet.Live(src)
 		}
-		gate := preprocess.LoginGate
-		if p == tablet.Enrolment {
-			gate = preprocess.EnrolGate
-		}
-		return watched{pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: gate, Liveness: live}), src}, nil
+		return watched{pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: gateOf(p), Liveness: live}), src}, nil
 	}, done, nil
 }
 

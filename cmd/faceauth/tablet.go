@@ -145,6 +145,7 @@ func newTablet() *cobra.Command {
 				})
 			},
 		},
+		newTrial(),
 	)
 	return c
 }

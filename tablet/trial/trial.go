@@ -1,0 +1,434 @@
+// Package trial measures logins on recordings: how often people get in, and how often others do.
+//
+// [Run] enrols the people of some recordings, each with an authenticator like that of the daemon, and then has everybody
+// try to log in as everybody, by a clock that goes as the recordings do.
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/enrolment"
+	"github.com/faceauth/faceauth/tablet/profile"
+	"github.com/faceauth/faceauth/tablet/session"
+)
+
+// ErrNobody is returned by [Run] where nobody can be enrolled.
+var ErrNobody = errors.New("nobody could be enrolled from these recordings")
+
+// Recording is one of a person.
+type Recording struct {
+	Person, Name string
+	Attack       string // what is held before the camera, "" for the person
+	Frames       []face.Frame
+}
+
+// Options of a trial.
+type Options struct {
+	Tablet tablet.Options                                          // of the authenticators; clock and lot are the trial's
+	Gate   func(tablet.Purpose) func(face.Quality) face.Reason     // what pictures are good enough
+	Every  time.Duration                                           // between the beginnings of attempts in a recording. Default 1 s
+	First  bool                                                    // enrol the first four usable faces, without asking for poses
+	Bridge func(user, attacker string, n int) ([][]float32, error) // blends from a labelled face of one to one of another; nil for no such attack
+	Steps  []int                                                   // numbers of blends
+	Step   func(what string)                                       // told of progress; nil for nothing
+}
+
+// Attempts counts logins of one kind.
+type Attempts struct {
+	All      int               `json:"attempts"`
+	Matches  int               `json:"matches"`
+	Interval evaluate.Interval `json:"interval"` // of the share of matches, 95 %, were they independent
+	Pairs    int               `json:"pairs"`    // of a user and a recording
+	PairsIn  int               `json:"pairs_in"` // of these, with a match
+	Ends     map[string]int    `json:"ends"`     // by the last word
+}
+
+func (a *Attempts) add(r session.Result) {
+	if a.Ends == nil {
+		a.Ends = make(map[string]int)
+	}
+	a.All++
+	a.Ends[string(r.Word)]++
+	if r.Word == session.Match {
+		a.Matches++
+	}
+	a.Interval = evaluate.ClopperPearson(a.Matches, a.All)
+}
+
+// Report is what a trial came to.
+type Report struct {
+	People    int                 `json:"people"`
+	Enrolled  []string            `json:"enrolled"`
+	Failed    []string            `json:"failed_to_enrol"`
+	Same      Attempts            `json:"genuine_same_recording"`
+	Other     Attempts            `json:"genuine_other_recordings"`
+	Impostor  Attempts            `json:"impostor"`
+	Attacks   map[string]Attempts `json:"attacks"` // by what is held before the camera
+	Bridges   int                 `json:"bridges"` // ordered pairs of people
+	BridgesIn int                 `json:"bridges_in"`
+	Times     []float64           `json:"times"` // in seconds, to a match, of genuine attempts, by the recording's clock, ascending
+	Learned   float64             `json:"learned"`
+}
+
+// Quantile returns the time within which that share of the genuine matches came.
+func Quantile(times []float64, share float64) float64 {
+	if len(times) == 0 {
+		return 0
+	}
+	return times[min(len(times)-1, int(share*float64(len(times))))]
+}
+
+// Run carries out a trial. The error wraps [ErrNobody], or is that of ctx or of what is being measured.
+func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Report, error) {
+	if o.Every == 0 {
+		o.Every = time.Second
+	}
+	if o.Step == nil {
+		o.Step = func(string) {}
+	}
+	r := Report{Attacks: make(map[string]Attempts)}
+	dir, err := os.MkdirTemp("", "faceauth-trial-")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(dir)
+	people := make(map[string][]Recording)
+	var names []string
+	for _, rec := range all {
+		if people[rec.Person] == nil {
+			names = append(names, rec.Person)
+		}
+		people[rec.Person] = append(people[rec.Person], rec)
+	}
+	r.People = len(names)
+	for i, user := range names {
+		s, err := newStand(filepath.Join(dir, fmt.Sprint(i)), space, o)
+		if err != nil {
+			return r, err
+		}
+		err = s.measure(ctx, user, all, names, o, &r)
+		s.Close()
+		if err != nil {
+			return r, err
+		}
+	}
+	slices.Sort(r.Times)
+	if len(r.Enrolled) == 0 {
+		return r, ErrNobody
+	}
+	return r, nil
+}
+
+// stand is an authenticator before which recordings are played.
+type stand struct {
+	*tablet.Authenticator
+	store *profile.Store
+	o     Options
+
+	mu     sync.Mutex
+	clock  time.Time
+	frames []face.Frame
+	ends   bool // the camera ends with the frames, instead of seeing nobody
+	drawn  int
+}
+
+func newStand(dir string, space face.Space, o Options) (*stand, error) {
+	store, err := profile.Open(filepath.Join(dir, "profiles"), profile.NewKey(), space)
+	if err != nil {
+		return nil, err
+	}
+	s := &stand{store: store, o: o, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	opt := o.Tablet
+	opt.Now = s.now
+	opt.Draw = func() session.Side { s.drawn++; return session.Side(s.drawn%2 == 0) } // both sides as often
+	if s.Authenticator, err = tablet.New(store, space, s.camera, opt); err != nil {
+		store.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *stand) Close() {
+	s.Authenticator.Close()
+	s.store.Close()
+}
+
+func (s *stand) now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clock
+}
+
+func (s *stand) pass(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clock = s.clock.Add(d)
+}
+
+// measure enrols a user and has everybody try to log in as them.
+func (s *stand) measure(ctx context.Context, user string, all []Recording, names []string, o Options, r *Report) error {
+	var own []Recording
+	for _, rec := range all {
+		if rec.Person == user && rec.Attack == "" {
+			own = append(own, rec)
+		}
+	}
+	home := slices.IndexFunc(own, func(rec Recording) bool { return s.enrolled(ctx, user, rec) })
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if home < 0 {
+		r.Failed = append(r.Failed, user)
+		return nil
+	}
+	r.Enrolled = append(r.Enrolled, user)
+	if err := s.Password(user); err != nil {
+		return err
+	}
+	for i, rec := range own {
+		kind := &r.Other
+		if i == home {
+			kind = &r.Same
+		}
+		if err := s.attempts(ctx, user, rec, true, kind, r); err != nil {
+			return err
+		}
+	}
+	for _, rec := range all {
+		var err error
+		switch {
+		case rec.Attack != "" && rec.Person == user:
+			a := r.Attacks[rec.Attack]
+			err = s.attempts(ctx, user, rec, false, &a, r)
+			r.Attacks[rec.Attack] = a
+		case rec.Attack == "" && rec.Person != user:
+			err = s.attempts(ctx, user, rec, false, &r.Impostor, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	st, err := s.Status(user)
+	if err != nil {
+		return err
+	}
+	r.Learned += st.Learned
+	if o.Bridge == nil {
+		return nil
+	}
+	for _, attacker := range names {
+		if attacker != user {
+			in, err := s.bridge(ctx, user, attacker, all)
+			if err != nil {
+				return err
+			}
+			r.Bridges++
+			if in {
+				r.BridgesIn++
+			}
+		}
+	}
+	return nil
+}
+
+// enrolled enrols a user from a recording, and reports whether that could be done.
+func (s *stand) enrolled(ctx context.Context, user string, rec Recording) bool {
+	s.play(rec.Frames, true)
+	if s.o.First {
+		s.play(s.poses(rec.Frames), true)
+	}
+	res, err := s.Enroll(ctx, user, func(enrolment.Result) {})
+	s.pass(time.Minute)
+	return err == nil && res.Word == enrolment.Enrolled
+}
+
+// poses returns the first four usable faces as if they were held in the poses that are asked for.
+func (s *stand) poses(frames []face.Frame) (posed []face.Frame) {
+	gate := s.o.Gate(tablet.Enrolment)
+	asked := [][2]float64{{0, .5}, {.4, .5}, {-.4, .5}, {0, .3}}
+	for _, f := range frames {
+		if len(asked) == 0 {
+			break
+		}
+		if len(f.Samples) != 1 || f.Samples[0].Vector == nil || gate(f.Samples[0].Quality) != "" {
+			continue
+		}
+		x := f.Samples[0]
+		x.Landmarks = landmarks(asked[0][0], asked[0][1])
+		asked = asked[1:]
+		f.Samples = []face.Sample{x}
+		posed = append(posed, f, f) // held for two frames
+	}
+	return posed
+}
+
+// landmarks returns those that say nothing but how a head is turned and tilted.
+func landmarks(turn, nod float64) []face.Point {
+	l := make([]face.Point, 68)
+	for i := range 6 {
+		l[36+i].X, l[42+i].X = -1, 1
+	}
+	l[30] = face.Point{X: float32(turn), Y: float32(nod)}
+	l[48].Y, l[54].Y = 1, 1
+	return l
+}
+
+// attempts has somebody try to log in as a user throughout a recording. The user gives the password after each failure,
+// at once; for others the user does so later.
+func (s *stand) attempts(ctx context.Context, user string, rec Recording, genuine bool, kind *Attempts, r *Report) error {
+	in := false
+	n := 0
+	for start := time.Duration(0); ; start += s.o.Every {
+		from := slices.IndexFunc(rec.Frames, func(f face.Frame) bool { return f.Time >= start })
+		if from < 0 || rec.Frames[len(rec.Frames)-1].Time-rec.Frames[from].Time < time.Second {
+			break
+		}
+		s.play(rec.Frames[from:], false)
+		begun := s.now()
+		res, err := s.Verify(ctx, user, func(session.Result) {})
+		if err != nil {
+			return fmt.Errorf("%s as %s: %w", rec.Name, user, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n++
+		kind.add(res)
+		in = in || res.Word == session.Match
+		if genuine && res.Word == session.Match {
+			r.Times = append(r.Times, s.now().Sub(begun).Seconds())
+		}
+		if !genuine {
+			s.pass(time.Hour)
+		}
+		if err := s.Password(user); err != nil {
+			return err
+		}
+		s.pass(time.Hour)
+	}
+	if n > 0 {
+		kind.Pairs++
+		if in {
+			kind.PairsIn++
+		}
+	}
+	s.o.Step(user)
+	return nil
+}
+
+// bridge leads an authenticator of its own from a user to an attacker over blends, shown one after the other until each
+// lets in or has failed, and reports whether the attacker's own face lets in afterwards, for any of the numbers of
+// blends.
+func (s *stand) bridge(ctx context.Context, user, attacker string, all []Recording) (bool, error) {
+	for _, n := range s.o.Steps {
+		blends, err := s.o.Bridge(user, attacker, n)
+		if err != nil || len(blends) == 0 {
+			return false, err
+		}
+		// What an earlier way has taught is taken back.
+		if _, err := s.Undo(user, s.now()); err != nil {
+			return false, err
+		}
+		s.pass(time.Second)
+		begun := s.now()
+		var last session.Result
+		for _, x := range blends { // the last is the attacker
+			s.play(still(x), false)
+			if last, err = s.Verify(ctx, user, func(session.Result) {}); err != nil {
+				return false, err
+			}
+			s.pass(time.Hour)
+			if err := s.Password(user); err != nil {
+				return false, err
+			}
+			s.pass(time.Hour)
+		}
+		if _, err := s.Undo(user, begun.Add(-time.Second)); err != nil {
+			return false, err
+		}
+		if last.Word == session.Match {
+			return true, nil
+		}
+	}
+	s.o.Step(user)
+	return false, ctx.Err()
+}
+
+// still returns five seconds of a face that looks straight on.
+func still(x []float32) []face.Frame {
+	frames := make([]face.Frame, 125)
+	for i := range frames {
+		frames[i] = face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond, Samples: []face.Sample{{
+			Track: 1, Vector: x, Landmarks: landmarks(0, .5), Quality: face.Quality{Size: 112, Sharpness: 100, Brightness: 128, Contrast: 50},
+		}}}
+	}
+	return frames
+}
+
+func (s *stand) play(frames []face.Frame, ends bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frames, s.ends = frames, ends
+}
+
+func (s *stand) camera(_ context.Context, p tablet.Purpose) (tablet.Stream, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &reel{s: s, frames: s.frames, ends: s.ends, gate: s.o.Gate(p), begun: s.clock}
+	if len(s.frames) > 0 {
+		r.offset = s.frames[0].Time
+	}
+	return r, nil
+}
+
+// reel plays frames, and moves the clock as it does.
+type reel struct {
+	s      *stand
+	frames []face.Frame
+	ends   bool
+	gate   func(face.Quality) face.Reason
+	begun  time.Time
+	offset time.Duration
+}
+
+func (r *reel) Next(ctx context.Context) (face.Frame, error) {
+	if err := ctx.Err(); err != nil {
+		return face.Frame{}, err
+	}
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	if len(r.frames) == 0 {
+		r.s.clock = r.s.clock.Add(40 * time.Millisecond)
+		if r.ends {
+			return face.Frame{}, io.EOF
+		}
+		return face.Frame{}, nil
+	}
+	f := r.frames[0]
+	r.frames = r.frames[1:]
+	if at := r.begun.Add(f.Time - r.offset); at.After(r.s.clock) {
+		r.s.clock = at
+	}
+	f.Samples = slices.Clone(f.Samples)
+	for i, x := range f.Samples {
+		if f.Samples[i].Reason = r.gate(x.Quality); x.Vector == nil {
+			f.Samples[i].Reason = face.NoVector
+		}
+		// What the authenticator learns and forgets is not the recording's.
+		f.Samples[i].Vector = slices.Clone(x.Vector)
+	}
+	return f, nil
+}
+
+func (r *reel) Close() error { return nil }
