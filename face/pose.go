@@ -23,9 +23,10 @@ func FivePoints(landmarks []Point) (p [5][2]float64, ok bool) {
 // Pose is how a head is held, as far as landmarks in the plane tell. A flat picture of a face that is moved, turned or
 // tilted nearly keeps its values: they are positions along lines of the face, and foreshortening changes those little.
 type Pose struct {
-	Turn float64 // of the tip of the nose along the line through both eyes: 0 in the middle, -1 and 1 under the eye at the left and right of the picture
-	Nod  float64 // of the same between the eyes, 0, and the mouth, 1; about .5 frontal, less with the chin up. It differs between people
-	Eyes float64 // height of the open eyes by their width, about .3; less while they are shut (Soukupová and Čech 2016)
+	Turn  float64 // of the tip of the nose along the line through both eyes: 0 in the middle, -1 and 1 under the eye at the left and right of the picture
+	Nod   float64 // of the same between the eyes, 0, and the mouth, 1; about .5 frontal, less with the chin up. It differs between people
+	Eyes  float64 // height of the open eyes by their width, about .3; less while they are shut (Soukupová and Čech 2016)
+	Width float64 // distance between the eyes by that from between them to the mouth: .8 to 1 frontal
 }
 
 // PoseOf returns the pose of a face with 68 landmarks. Ok is false where it has none, or where
@@ -42,6 +43,7 @@ func PoseOf(landmarks []Point) (p Pose, ok bool) {
 	p.Turn = bounded(turn, -2, 2)
 	p.Nod = bounded(along(middle, mouth, nose), -1, 2)
 	p.Eyes = bounded((opening(landmarks[36:42])+opening(landmarks[42:48]))/2, 0, 2)
+	p.Width = bounded(distance(left, right)/distance(middle, mouth), 0, 4)
 	return p, !math.IsNaN(turn)
 }
 
@@ -50,6 +52,8 @@ func along(a, b, p [2]float64) float64 {
 	dx, dy := b[0]-a[0], b[1]-a[1]
 	return ((p[0]-a[0])*dx + (p[1]-a[1])*dy) / (dx*dx + dy*dy)
 }
+
+func distance(a, b [2]float64) float64 { return math.Hypot(a[0]-b[0], a[1]-b[1]) }
 
 // opening returns the eye aspect ratio of the six points around an eye.
 func opening(e []Point) float64 {

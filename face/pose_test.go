@@ -35,6 +35,9 @@ func TestPose(t *testing.T) {
 		if math.Abs(flat.Turn-p.Turn)+math.Abs(flat.Nod-p.Nod) > 1e-4 {
 			t.Errorf("%s: %+v, and on a flat picture %+v", c.name, p, flat)
 		}
+		if math.Abs(flat.Width-.6*p.Width) > 1e-4 || math.Abs(p.Width-1) > 1e-5 {
+			t.Errorf("%s: width %g, and on a flat picture %g", c.name, p.Width, flat.Width)
+		}
 	}
 	for name, l := range map[string][]face.Point{"none": nil, "too few": make([]face.Point, 5), "in one place": make([]face.Point, 68)} {
 		if p, ok := face.PoseOf(l); ok {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -25,20 +26,28 @@ const (
 	Right Side = true
 )
 
-// Bounds of gestures: the tip of the nose is half way from the middle to below an eye, or less than a quarter.
+// Bounds of a turn: the tip of the nose is half way from the middle to below an eye, or less than a quarter, and the eyes
+// are still nearly as far apart as they were. The nose of a head goes to the side long before the eyes come together.
+// Landmarks of a flat picture, when they show a turn at all, do so where it is foreshortened so much that its eyes have
+// come together first. Chosen on vidtimit_rot, spoof and pictures of their people: while the eyes are that far apart those
+// show turns of up to .40, and all heads that turn one of .76 or more.
 const (
 	straight = .25 // Pose.Turn below which a head looks straight on
 	turned   = .5  // beyond which it is turned
+	apart    = .75 // of Pose.Width while it looked straight on
+	widest   = .62 // Pose.Width, whatever it was before: heads that look straight on have .82 and more
 )
 
 // A blink is a fall of [face.Pose].Eyes below shut times its median of the last second, and a rise above open times
-// that, within half a second of the fall.
+// that, within half a second of the fall, while the head is held still: the landmarks of a picture that is waved fall
+// and rise as well.
 const (
 	shut      = .65
 	open      = .85
 	blinkSpan = 500 * time.Millisecond
 	eyeSpan   = time.Second
-	eyeCount  = 5 // frames of open eyes that a median takes, at the least
+	eyeCount  = 5  // frames of open eyes that a median takes, at the least
+	stirring  = .1 // change of Pose.Turn, Nod, or of Width as a share, beyond which a head is not still
 )
 
 // progress says how far it is done.
@@ -58,9 +67,10 @@ type gesture struct {
 	side  float64 // sign of Pose.Turn on the side asked for
 	phase phase
 
-	faced bool // has looked straight on since it was asked
+	width float64 // the largest of a head that has looked straight on since it was asked; 0 where none has
 	eyes  []eyes
 	fall  time.Time // since when the eyes are shut; zero while they are open
+	held  face.Pose // before they were
 }
 
 type phase int
@@ -99,7 +109,7 @@ func (g *gesture) ask() { g.phase = asking }
 // forget begins anew: somebody else may be there.
 func (g *gesture) forget() {
 	if g != nil {
-		g.phase, g.faced, g.eyes, g.fall = waiting, false, nil, time.Time{}
+		g.phase, g.width, g.eyes, g.fall = waiting, 0, nil, time.Time{}
 	}
 }
 
@@ -108,7 +118,7 @@ func (g *gesture) forget() {
 func (g *gesture) see(now time.Time, p face.Pose, match bool) (how progress) {
 	switch {
 	case !match && p.Turn < straight && p.Turn > -straight:
-		g.faced, g.eyes, g.fall = false, nil, time.Time{}
+		g.width, g.eyes, g.fall = 0, nil, time.Time{}
 	case g.kind == Turn:
 		how = g.turn(p, match)
 	default:
@@ -125,10 +135,10 @@ func (g *gesture) see(now time.Time, p face.Pose, match bool) (how progress) {
 func (g *gesture) turn(p face.Pose, match bool) progress {
 	switch toward := p.Turn * g.side; {
 	case toward < straight && toward > -straight:
-		g.faced = true
-	case g.faced && toward >= turned && match:
+		g.width = max(g.width, p.Width)
+	case g.width > 0 && toward >= turned && p.Width >= max(apart*g.width, widest) && match:
 		return done
-	case g.faced && toward <= -turned:
+	case g.width > 0 && toward <= -turned:
 		return wrong
 	}
 	return going
@@ -140,9 +150,12 @@ func (g *gesture) blink(now time.Time, p face.Pose) progress {
 		g.eyes, g.fall = nil, time.Time{}
 		return going
 	}
+	if !g.fall.IsZero() && (math.Abs(p.Turn-g.held.Turn) > stirring || math.Abs(p.Nod-g.held.Nod) > stirring || math.Abs(p.Width-g.held.Width) > stirring*g.held.Width) {
+		g.eyes, g.fall = nil, time.Time{}
+	}
 	g.eyes = slices.DeleteFunc(g.eyes, func(e eyes) bool { return now.Sub(e.at) > eyeSpan })
 	if len(g.eyes) < eyeCount {
-		g.eyes = append(g.eyes, eyes{now, p.Eyes})
+		g.eyes, g.held = append(g.eyes, eyes{now, p.Eyes}), p
 		return going
 	}
 	all := make([]float64, len(g.eyes))
@@ -160,7 +173,7 @@ func (g *gesture) blink(now time.Time, p face.Pose) progress {
 		if !g.fall.IsZero() && now.Sub(g.fall) <= blinkSpan {
 			return done
 		}
-		g.fall = time.Time{}
+		g.fall, g.held = time.Time{}, p
 		g.eyes = append(g.eyes, eyes{now, p.Eyes})
 	}
 	return going

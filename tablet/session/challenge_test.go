@@ -26,7 +26,7 @@ func act(t *testing.T, p session.Policy, side session.Side, script string) (*ses
 	now := noon
 	for _, c := range script {
 		now = now.Add(40 * time.Millisecond)
-		f := session.Face{Track: 1, Match: true, Pose: &face.Pose{Turn: .05, Nod: .5, Eyes: .3}}
+		f := session.Face{Track: 1, Match: true, Pose: &face.Pose{Turn: .05, Nod: .5, Eyes: .3, Width: .9}}
 		switch c {
 		case '>':
 			f.Pose.Turn, f.Reason = .9, face.TurnedAway
@@ -34,6 +34,10 @@ func act(t *testing.T, p session.Policy, side session.Side, script string) (*ses
 			f.Pose.Turn, f.Reason = -.9, face.TurnedAway
 		case 'N':
 			f.Pose.Turn, f.Match, f.Reason = .9, false, face.TurnedAway
+		case 'f':
+			f.Pose.Turn, f.Pose.Width = .6, .6
+		case 'w':
+			f.Pose.Turn, f.Pose.Width, f.Pose.Eyes = .2, .75, .12
 		case 'V':
 			f.Pose.Eyes, f.Match = .12, false
 		case 'v':
@@ -74,6 +78,9 @@ func TestChallenge(t *testing.T) {
 		{"somebody else turns", session.Turn, session.Left, "-----nNNNNn-----" + still, session.NoMatch},
 		{"somebody else blinks", session.Blink, session.Left, "-----------nnVVnn-----", session.BlinkNow},
 		{"gone in between", session.Turn, session.Left, "----->.>>>---", session.TurnLeft},
+		{"a flat picture that is turned", session.Turn, session.Left, "-----ffff----" + still, session.NoMatch},
+		{"one that was turned from the start", session.Turn, session.Left, strings.Repeat("w", 9) + "ffff----", session.TurnLeft},
+		{"a picture that is waved", session.Blink, session.Left, "-----------ww-----", session.BlinkNow},
 		{"a flat picture", session.Turn, session.Left, still, session.NoMatch},
 		{"somebody else", session.Turn, session.Left, "nnnnn>>>>nnnn" + strings.Repeat("n", 300), session.NoMatch},
 		{"blinked", session.Blink, session.Left, "-----------vv-----", session.Match},
@@ -106,7 +113,7 @@ func TestChallengeTremblingPicture(t *testing.T) {
 			now := noon
 			for !s.Result().Final {
 				now = now.Add(40 * time.Millisecond)
-				p := face.Pose{Turn: .1 + .05*r.NormFloat64(), Nod: .5, Eyes: math.Max(.05, .3+.02*r.NormFloat64())}
+				p := face.Pose{Turn: .1 + .05*r.NormFloat64(), Nod: .5, Eyes: math.Max(.05, .3+.02*r.NormFloat64()), Width: .9}
 				s.Frame(now, []session.Face{{Track: 1, Match: true, Pose: &p}})
 			}
 			if s.Result().Word != session.NoMatch {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +53,7 @@ type Attempts struct {
 	Pairs    int               `json:"pairs"`    // of a user and a recording
 	PairsIn  int               `json:"pairs_in"` // of these, with a match
 	Ends     map[string]int    `json:"ends"`     // by the last word
+	Idle     int               `json:"idle"`     // not attempted, because the recording does not show what the challenge asks for
 }
 
 func (a *Attempts) add(r session.Result) {
@@ -139,8 +141,8 @@ type stand struct {
 	mu     sync.Mutex
 	clock  time.Time
 	frames []face.Frame
-	ends   bool // the camera ends with the frames, instead of seeing nobody
-	drawn  int
+	ends   bool         // the camera ends with the frames, instead of seeing nobody
+	side   session.Side // that the lot falls on next
 }
 
 func newStand(dir string, space face.Space, o Options) (*stand, error) {
@@ -151,7 +153,7 @@ func newStand(dir string, space face.Space, o Options) (*stand, error) {
 	s := &stand{store: store, o: o, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	opt := o.Tablet
 	opt.Now = s.now
-	opt.Draw = func() session.Side { s.drawn++; return session.Side(s.drawn%2 == 0) } // both sides as often
+	opt.Draw = func() session.Side { return s.side }
 	if s.Authenticator, err = tablet.New(store, space, s.camera, opt); err != nil {
 		store.Close()
 		return nil, err
@@ -295,6 +297,15 @@ func (s *stand) attempts(ctx context.Context, user string, rec Recording, genuin
 			break
 		}
 		s.play(rec.Frames[from:], false)
+		s.side = !s.side // both as often
+		if s.Policy().Challenge == session.Turn && genuine {
+			side, turns := s.turns(rec.Frames[from:])
+			if !turns {
+				kind.Idle++
+				continue
+			}
+			s.side = side
+		}
 		begun := s.now()
 		res, err := s.Verify(ctx, user, func(session.Result) {})
 		if err != nil {
@@ -325,6 +336,23 @@ func (s *stand) attempts(ctx context.Context, user string, rec Recording, genuin
 	}
 	s.o.Step(user)
 	return nil
+}
+
+// turns returns the side to which a head turns first, and whether it does before a login would be over. The person in a recording
+// hears nothing; one who does what is asked for is one for whom the lot falls on that side.
+func (s *stand) turns(frames []face.Frame) (side session.Side, ok bool) {
+	for _, f := range frames {
+		if f.Time-frames[0].Time > s.Policy().Deadline-2*time.Second {
+			break
+		}
+		if len(f.Samples) != 1 {
+			continue
+		}
+		if p, ok := face.PoseOf(f.Samples[0].Landmarks); ok && math.Abs(p.Turn) > .5 {
+			return session.Side(p.Turn < 0), true
+		}
+	}
+	return false, false
 }
 
 // bridge leads an authenticator of its own from a user to an attacker over blends, shown one after the other until each
