@@ -4,7 +4,7 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build models demo test lint bench clean pam install install-files uninstall
+.PHONY: help setup setup-login setup-test build models demo test lint bench clean pam install install-files uninstall
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -14,9 +14,17 @@ help:
 	@echo 'make install, make uninstall   put the program, the service and the PAM module below $$(DESTDIR)$$(prefix); as root'
 	@echo 'make bench  the benchmarks of docs/results.md'
 
+# setup, and what logins and tests need beside it.
 setup:
 	@sh scripts/setup.sh
 	@go mod download || { echo 'setup: the Go modules could not be fetched; is there a network?' >&2; exit 1; }
+
+# What logins, and what the tests need beside that.
+setup-login: setup
+	@sh scripts/setup.sh login
+
+setup-test: setup
+	@sh scripts/setup.sh test
 
 build: setup
 	@[ -e "$$(go env GOCACHE)/faceauth-built" ] || echo 'building gocv, which takes a minute the first time'
@@ -30,12 +38,12 @@ demo: models
 	@bin/faceauth demo $(ARGS)
 
 # The tag turns on gocv's profile of Mats, with which the tests prove that every one is closed.
-test: models
+test: setup-test models
 	go test -tags matprofile ./...
 
 PAM_MODULE = bin/pam_faceauth.so
 
-pam:
+pam: setup-login
 	@mkdir -p $(dir $(PAM_MODULE))
 	$(CC) -std=c11 -D_GNU_SOURCE -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
 		-Wl,-z,relro,-z,now -o $(PAM_MODULE) tablet/pam/pam_faceauth.c -lpam -lsystemd

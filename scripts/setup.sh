@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what faceauth needs to be built and says what it installs. It does nothing, and needs no
-# network, where everything is there. Run it by way of make.
+# network, where everything is there. Run it by way of make. With "login" it is also for the PAM module,
+# and with "test" for the tests.
 set -eu
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -17,6 +18,18 @@ command -v g++ >/dev/null 2>&1 || want g++
 command -v pkg-config >/dev/null 2>&1 || want pkg-config
 { command -v pkg-config >/dev/null 2>&1 && pkg-config --exists opencv4; } || want libopencv-dev
 [ -f /usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml ] || want opencv-data
+
+what=${1:-}
+if [ "$what" = login ] || [ "$what" = test ]; then
+	[ -f /usr/include/security/pam_modules.h ] || want libpam0g-dev
+	{ command -v pkg-config >/dev/null 2>&1 && pkg-config --exists libsystemd; } || want libsystemd-dev
+fi
+if [ "$what" = test ]; then
+	{ [ -f /usr/share/dbus-1/system.conf ] && command -v dbus-daemon >/dev/null 2>&1; } || want dbus
+	command -v pamtester >/dev/null 2>&1 || want pamtester
+	[ -x /usr/lib/polkit-1/polkitd ] || want polkitd
+	command -v systemd-analyze >/dev/null 2>&1 || want systemd
+fi
 
 dir=${FACEAUTH_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/faceauth/models}
 models=yes

@@ -53,7 +53,7 @@ func (b *safeBuffer) String() string {
 // module builds the PAM module as make does.
 func module(t *testing.T) string {
 	t.Helper()
-	c := exec.Command("make", "-s", "-C", fixture.Root(t), "pam", "PAM_MODULE="+filepath.Join(t.TempDir(), "pam_faceauth.so"))
+	c := exec.Command("make", "-s", "-C", fixture.Root(t), "-o", "setup-login", "pam", "PAM_MODULE="+filepath.Join(t.TempDir(), "pam_faceauth.so"))
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("building the PAM module: %v\n%s", err, out)
 	}
@@ -377,24 +377,112 @@ func TestForgedSignal(t *testing.T) {
 	forger.Wait()
 }
 
-// The bus starts the daemon from its activation file, and the unit and the policy are what systemd and polkit read.
+// What is installed is what dbus, systemd and polkit read.
 func TestInstalled(t *testing.T) {
 	root := t.TempDir()
 	if out, err := exec.Command("make", "-s", "-C", fixture.Root(t), "install-files", "DESTDIR="+root, "prefix=/usr").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for path, want := range map[string]string{
-		"usr/share/dbus-1/system.d/org.faceauth.conf":           "",
-		"usr/share/dbus-1/system-services/org.faceauth.service": "Exec=/usr/bin/faceauth daemon\n",
-		"usr/lib/systemd/system/faceauth.service":               "ExecStart=/usr/bin/faceauth daemon $FACEAUTH_OPTIONS\n",
-		"usr/share/polkit-1/actions/org.faceauth.policy":        "",
-		"usr/share/dbus-1/interfaces/org.faceauth.Device.xml":   "",
-		"usr/share/pam-configs/faceauth":                        "",
-		"usr/share/pam-configs/faceauth-password":               "",
+		"share/dbus-1/system.d/org.faceauth.conf":           "",
+		"share/dbus-1/system-services/org.faceauth.service": "Exec=/usr/bin/faceauth daemon\n",
+		"lib/systemd/system/faceauth.service":               "ExecStart=/usr/bin/faceauth daemon $FACEAUTH_OPTIONS\n",
+		"share/polkit-1/actions/org.faceauth.policy":        "",
+		"share/dbus-1/interfaces/org.faceauth.Device.xml":   "",
+		"share/pam-configs/faceauth":                        "",
+		"share/pam-configs/faceauth-password":               "",
 	} {
-		b, err := os.ReadFile(filepath.Join(root, path))
+		b, err := os.ReadFile(filepath.Join(root, "usr", path))
 		if err != nil || !strings.Contains(string(b), want) || regexp.MustCompile(`@\w+@`).Match(b) {
 			t.Errorf("%s: %v\n%s", path, err, b)
+		}
+	}
+	// systemd looks for the program, which is not installed here.
+	unit := filepath.Join(root, "usr/lib/systemd/system/faceauth.service")
+	b, err := os.ReadFile(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(unit, bytes.ReplaceAll(b, []byte("/usr/bin/faceauth"), []byte("/bin/true")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	// Of 10; what remains is that it runs as root.
+	if out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--threshold=15", unit).CombinedOutput(); err != nil {
+		t.Errorf("systemd-analyze security: %v\n%s", err, out)
+	}
+}
+
+// Polkit itself, with the policy file: root may, and somebody without a session at the device may not.
+func TestPolkit(t *testing.T) {
+	b := fixture.StartBus(t)
+	actions := filepath.Join(t.TempDir(), "actions")
+	if err := os.Mkdir(actions, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(filepath.Dir(actions), 0o755) // polkit is a user of its own
+	os.Chmod(filepath.Dir(filepath.Dir(actions)), 0o755)
+	policy, err := os.ReadFile(filepath.Join(fixture.Root(t), "tablet", "install", "org.faceauth.policy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(actions, "org.faceauth.policy"), policy, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+b.Address)
+	said := new(safeBuffer)
+	polkit := exec.Command("unshare", "--mount", "sh", "-c", `mount --bind "$0" /usr/share/polkit-1/actions && exec /usr/lib/polkit-1/polkitd`, actions)
+	polkit.Env, polkit.Stdout, polkit.Stderr = env, said, said
+	if err := polkit.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		polkit.Process.Kill()
+		polkit.Wait()
+		if t.Failed() {
+			t.Logf("polkit said:\n%s", said)
+		}
+	})
+	run := func(name string, args ...string) (string, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		c := exec.CommandContext(ctx, name, args...)
+		c.Env = env
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if out, err := run("pkaction", "--action-id", "org.faceauth.verify"); err == nil {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("polkit does not know the actions: %v\n%s", err, out)
+		}
+	}
+	for action, want := range map[string][3]string{
+		"verify":     {"no", "no", "yes"},
+		"enroll":     {"no", "no", "auth_admin_keep"},
+		"other-user": {"auth_admin", "auth_admin", "auth_admin"},
+	} {
+		out, err := run("pkaction", "--verbose", "--action-id", "org.faceauth."+action)
+		for i, kind := range []string{"any", "inactive", "active"} {
+			if err != nil || !regexp.MustCompile(`(?m)^\s*implicit `+kind+`:\s+`+want[i]+`$`).MatchString(out) {
+				t.Errorf("%s, %s, is not %s: %v\n%s", action, kind, want[i], err, out)
+			}
+		}
+		if out, err := run("pkcheck", "--action-id", "org.faceauth."+action, "--process", fmt.Sprint(os.Getpid())); err != nil {
+			t.Errorf("%s for root: %v\n%s", action, err, out)
+		}
+		nobody := exec.Command("setpriv", "--reuid=65534", "--clear-groups", "sleep", "60")
+		if err := nobody.Start(); err != nil {
+			t.Fatal(err)
+		}
+		out, err = run("pkcheck", "--action-id", "org.faceauth."+action, "--process", fmt.Sprint(nobody.Process.Pid))
+		nobody.Process.Kill()
+		nobody.Wait()
+		if err == nil {
+			t.Errorf("%s for somebody without a session: %s", action, out)
 		}
 	}
 }
