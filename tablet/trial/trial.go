@@ -338,9 +338,11 @@ func (s *stand) attempts(ctx context.Context, user string, rec Recording, genuin
 	return nil
 }
 
-// turns returns the side to which a head turns first, and whether it does before a login would be over. The person in a recording
-// hears nothing; one who does what is asked for is one for whom the lot falls on that side.
+// turns returns the side to which a head that looks straight on turns next, and whether it does before a login would be
+// over. The person in a recording hears nothing; one who does what is asked for is one for whom the lot falls on that
+// side, and who is asked before they turn.
 func (s *stand) turns(frames []face.Frame) (side session.Side, ok bool) {
+	faced := time.Duration(0)
 	for _, f := range frames {
 		if f.Time-frames[0].Time > s.Policy().Deadline-2*time.Second {
 			break
@@ -348,8 +350,13 @@ func (s *stand) turns(frames []face.Frame) (side session.Side, ok bool) {
 		if len(f.Samples) != 1 {
 			continue
 		}
-		if p, ok := face.PoseOf(f.Samples[0].Landmarks); ok && math.Abs(p.Turn) > .5 {
-			return session.Side(p.Turn < 0), true
+		p, ok := face.PoseOf(f.Samples[0].Landmarks)
+		switch turn := math.Abs(p.Turn); {
+		case !ok:
+		case turn < .25:
+			faced = f.Time
+		case turn > .5:
+			return session.Side(p.Turn < 0), faced-frames[0].Time > 400*time.Millisecond
 		}
 	}
 	return false, false
