@@ -1,6 +1,7 @@
 package profile_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -114,5 +115,77 @@ func TestCredential(t *testing.T) {
 	}
 	if _, ok, err := profile.Credential("faceauth"); ok || !errors.Is(err, profile.ErrKeyFile) {
 		t.Errorf("one that is too short: %t, %v", ok, err)
+	}
+}
+
+// A key file is rotated with the store; wherever that is interrupted, the store opens with what is there.
+func TestRotateFile(t *testing.T) {
+	dir := t.TempDir()
+	path, keyPath := filepath.Join(dir, "profiles"), filepath.Join(dir, "key")
+	open := func(when string) *profile.Store {
+		t.Helper()
+		s, err := profile.OpenFile(path, keyPath, space)
+		if err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		if p, err := s.Load("alice"); err != nil || string(p.Learner) != "a face" {
+			t.Fatalf("%s: %q, %v", when, p.Learner, err)
+		}
+		return s
+	}
+	s, err := profile.OpenFile(path, keyPath, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save("alice", profile.Profile{Learner: []byte("a face")}); err != nil {
+		t.Fatal(err)
+	}
+	first, err := os.ReadFile(keyPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RotateFile(keyPath); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	second, err := os.ReadFile(keyPath)
+	if err != nil || bytes.Equal(first, second) {
+		t.Fatalf("the key file has not changed: %v", err)
+	}
+	open("rotated").Close()
+
+	// Interrupted before anything was sealed: a new key lies there that nothing is sealed with.
+	if err := os.WriteFile(keyPath+".next", first, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open("interrupted before")
+	if err := s.RotateFile(keyPath); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	open("rotated after that").Close()
+
+	// Interrupted between sealing and putting the key in its place.
+	third, err := os.ReadFile(keyPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string][]byte{keyPath: second, keyPath + ".next": third} {
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open("interrupted after").Close()
+	if b, err := os.ReadFile(keyPath); err != nil || !bytes.Equal(b, third) {
+		t.Errorf("the new key is not in its place: %v", err)
+	}
+	open("finished").Close()
+
+	// Another machine's store.
+	if err := os.WriteFile(keyPath, first, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := profile.OpenFile(path, keyPath, space); !errors.Is(err, profile.ErrKey) {
+		t.Errorf("another key: %v", err)
 	}
 }

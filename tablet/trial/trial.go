@@ -56,10 +56,11 @@ type Attempts struct {
 	Idle     int               `json:"idle"`     // not attempted, because the recording does not show what the challenge asks for
 }
 
+func newAttempts() Attempts {
+	return Attempts{Interval: evaluate.ClopperPearson(0, 0), Ends: make(map[string]int)}
+}
+
 func (a *Attempts) add(r session.Result) {
-	if a.Ends == nil {
-		a.Ends = make(map[string]int)
-	}
 	a.All++
 	a.Ends[string(r.Word)]++
 	if r.Word == session.Match {
@@ -99,7 +100,10 @@ func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Rep
 	if o.Step == nil {
 		o.Step = func(string) {}
 	}
-	r := Report{Attacks: make(map[string]Attempts)}
+	r := Report{
+		Enrolled: []string{}, Failed: []string{}, Times: []float64{}, Attacks: make(map[string]Attempts),
+		Same: newAttempts(), Other: newAttempts(), Impostor: newAttempts(),
+	}
 	dir, err := os.MkdirTemp("", "faceauth-trial-")
 	if err != nil {
 		return r, err
@@ -211,7 +215,10 @@ func (s *stand) measure(ctx context.Context, user string, all []Recording, names
 		var err error
 		switch {
 		case rec.Attack != "" && rec.Person == user:
-			a := r.Attacks[rec.Attack]
+			a, ok := r.Attacks[rec.Attack]
+			if !ok {
+				a = newAttempts()
+			}
 			err = s.attempts(ctx, user, rec, false, &a, r)
 			r.Attacks[rec.Attack] = a
 		case rec.Attack == "" && rec.Person != user:

@@ -1,0 +1,161 @@
+package trial_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/internal/stage"
+	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/faceauth/faceauth/tablet/trial"
+)
+
+// recording returns frames 40 ms apart.
+func recording(person, name string, parts ...[]face.Frame) trial.Recording {
+	r := trial.Recording{Person: person, Name: name}
+	for _, p := range parts {
+		for _, f := range p {
+			f.Index = len(r.Frames)
+			f.Time = time.Duration(f.Index) * 40 * time.Millisecond
+			r.Frames = append(r.Frames, f)
+		}
+	}
+	return r
+}
+
+// turning returns frames of a head that looks straight on, turns to a side, and back.
+func turning(who []float32, turn float64) []face.Frame {
+	f := stage.Seen(who, 90)
+	for i := 30; i < 60; i++ {
+		f[i].Samples = []face.Sample{{Track: 1, Vector: who, Quality: face.Quality{Turn: turn}, Landmarks: fixture.Landmarks(turn, .5, .3)}}
+	}
+	return f
+}
+
+func options() trial.Options {
+	return trial.Options{Gate: func(tablet.Purpose) func(face.Quality) face.Reason {
+		return func(q face.Quality) face.Reason {
+			if q.Turn > .6 || q.Turn < -.6 {
+				return face.TurnedAway
+			}
+			return ""
+		}
+	}}
+}
+
+func people() []trial.Recording {
+	replay := recording("alice", "fake", stage.Seen(stage.Alice, 51)) // 2 s: two attempts
+	replay.Attack = "a replay"
+	return []trial.Recording{
+		recording("alice", "away", stage.Seen(stage.At(stage.Alice, .5), 51)), // nobody can be enrolled from it
+		recording("alice", "home", stage.Enrolling(stage.Alice), stage.Seen(stage.Alice, 68)),
+		replay,
+		recording("bob", "home", stage.Enrolling(stage.Bob), stage.Seen(stage.Bob, 68)),
+		recording("carol", "frontal", stage.Seen(stage.Carol, 76)),
+	}
+}
+
+func TestRun(t *testing.T) {
+	r, err := trial.Run(t.Context(), stage.Space, people(), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(r.Enrolled, []string{"alice", "bob"}) || !reflect.DeepEqual(r.Failed, []string{"carol"}) || r.People != 3 {
+		t.Errorf("%+v", r)
+	}
+	// A recording of three seconds begins three attempts, one of two begins two.
+	type counts struct{ all, matches, pairs, in int }
+	for name, c := range map[string]struct {
+		got  trial.Attempts
+		want counts
+	}{
+		"same":     {r.Same, counts{6, 6, 2, 2}},
+		"other":    {r.Other, counts{2, 2, 1, 1}},
+		"impostor": {r.Impostor, counts{3 + 3 + 2 + 3 + 3, 0, 5, 0}},
+		"replay":   {r.Attacks["a replay"], counts{2, 2, 1, 1}},
+	} {
+		if got := (counts{c.got.All, c.got.Matches, c.got.Pairs, c.got.PairsIn}); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+	if r.Impostor.Ends["no match"] != r.Impostor.All || r.Impostor.Interval.High < .1 || r.Impostor.Interval.Low != 0 {
+		t.Errorf("%+v", r.Impostor)
+	}
+	if len(r.Times) != 8 || trial.Quantile(r.Times, .5) != .08 || trial.Quantile(nil, .5) != 0 {
+		t.Errorf("times %v", r.Times)
+	}
+	again, err := trial.Run(t.Context(), stage.Space, people(), options())
+	if err != nil || !reflect.DeepEqual(r, again) {
+		t.Errorf("a second run differs: %+v, %v", again, err)
+	}
+}
+
+// The first faces are enough where no poses are asked for.
+func TestFirst(t *testing.T) {
+	o := options()
+	o.First = true
+	r, err := trial.Run(t.Context(), stage.Space, people(), o)
+	if err != nil || len(r.Enrolled) != 3 || r.Same.Matches != r.Same.All {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Blends lead astray what has no anchor, and not what has one.
+func TestBridge(t *testing.T) {
+	o := options()
+	o.Steps = []int{1, 8}
+	o.Bridge = func(user, attacker string, n int) (blends [][]float32, err error) {
+		at := map[string][]float32{"alice": stage.Alice, "bob": stage.Bob, "carol": stage.Carol}
+		for i := 1; i <= n; i++ {
+			x := make([]float32, 4)
+			for q := range x {
+				x[q] = at[user][q] + (at[attacker][q]-at[user][q])*float32(i)/float32(n)
+			}
+			blends = append(blends, x)
+		}
+		return blends, nil
+	}
+	for anchor, want := range map[float64]int{0: 0, 100: 4} {
+		o.Tablet.Anchor = anchor
+		r, err := trial.Run(t.Context(), stage.Space, people(), o)
+		if err != nil || r.Bridges != 4 || r.BridgesIn != want {
+			t.Errorf("anchor %g: %d of %d, %v", anchor, r.BridgesIn, r.Bridges, err)
+		}
+	}
+}
+
+// The lot falls on the side to which the user turns; what does not turn does not count.
+func TestObedience(t *testing.T) {
+	o := options()
+	o.Tablet.Policy.Challenge = session.Turn
+	for _, turn := range []float64{.7, -.7} {
+		r, err := trial.Run(t.Context(), stage.Space, []trial.Recording{
+			recording("alice", "home", stage.Enrolling(stage.Alice), stage.Seen(stage.Alice, 68)),
+			recording("alice", "turns", turning(stage.Alice, turn)),
+		}, o)
+		if err != nil || r.Other.All != 1 || r.Other.Matches != 1 || r.Other.Idle == 0 || r.Same.All != 0 {
+			t.Errorf("turning by %g: %+v, %v", turn, r, err)
+		}
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	if _, err := trial.Run(t.Context(), stage.Space, people()[4:], options()); !errors.Is(err, trial.ErrNobody) {
+		t.Error(err)
+	}
+	o := options()
+	o.Tablet.Policy.Needed = 1
+	if _, err := trial.Run(t.Context(), stage.Space, people(), o); !errors.Is(err, session.ErrPolicy) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := trial.Run(ctx, stage.Space, people(), options()); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
