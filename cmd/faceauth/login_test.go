@@ -28,26 +28,8 @@ type device struct {
 	dir    string
 	daemon *exec.Cmd
 	ended  chan struct{}
-	log    *safeBuffer
+	log    *fixture.Log
 	args   []string // of the daemon
-}
-
-// safeBuffer is a buffer that a process writes while a test reads.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // module builds the PAM module as make does.
@@ -105,7 +87,7 @@ func (d *device) camera(recording string) {
 // start starts the daemon and waits until it is ready.
 func (d *device) start() {
 	d.t.Helper()
-	d.log = new(safeBuffer)
+	d.log = new(fixture.Log)
 	c := exec.Command("faceauth", append([]string{
 		"daemon", "--source", filepath.Join(d.dir, "camera"), "--store", filepath.Join(d.dir, "state", "profiles"),
 		"--key-file", filepath.Join(d.dir, "state", "key"), "--models", fixture.Models(d.t),
@@ -432,7 +414,7 @@ func TestPolkit(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+b.Address)
-	said := new(safeBuffer)
+	said := new(fixture.Log)
 	polkit := exec.Command("unshare", "--mount", "sh", "-c", `mount --bind "$0" /usr/share/polkit-1/actions && exec /usr/lib/polkit-1/polkitd`, actions)
 	polkit.Env, polkit.Stdout, polkit.Stderr = env, said, said
 	if err := polkit.Start(); err != nil {

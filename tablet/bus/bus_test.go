@@ -118,30 +118,13 @@ type house struct {
 	polkit  *authority
 	camera  stage.Camera
 	a       *tablet.Authenticator
-	log     *log
+	log     *fixture.Log
 	stop    func() error
-}
-
-type log struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func newHouse(t *testing.T, o tablet.Options) *house {
 	t.Helper()
-	h := &house{address: fixture.StartBus(t).Address, log: new(log)}
+	h := &house{address: fixture.StartBus(t).Address, log: new(fixture.Log)}
 	h.polkit = &authority{allow: make(map[string]bool), conn: dial(t, h.address, 0)}
 	if err := h.polkit.conn.Export(h.polkit, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority"); err != nil {
 		t.Fatal(err)

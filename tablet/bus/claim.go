@@ -84,7 +84,8 @@ func (s *Service) wait(c *claim) {
 	}
 }
 
-// start runs something under a claim. The error is what run began with; once it has called began, it goes on by itself.
+// start runs something under a claim. The error is what run began with; once it has called began, which it may do again,
+// it goes on by itself.
 func (s *Service) start(c *claim, run func(ctx context.Context, began func()) error) *dbus.Error {
 	s.mu.Lock()
 	if s.claim != c || c.ctx.Err() != nil {
@@ -111,7 +112,7 @@ func (s *Service) start(c *claim, run func(ctx context.Context, began func()) er
 		defer close(running)
 		defer cancel()
 		defer c.idle.Reset(idleClaim)
-		err := run(ctx, func() { begun <- nil })
+		err := run(ctx, sync.OnceFunc(func() { begun <- nil }))
 		select {
 		case begun <- err: // it ended before it began
 		default:

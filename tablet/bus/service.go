@@ -186,13 +186,8 @@ func (s *Service) VerifyStart(sender dbus.Sender) *dbus.Error {
 	return s.start(c, func(ctx context.Context, began func()) error {
 		s.sessions.Add(1)
 		begun := time.Now()
-		first := true
 		r, err := s.a.Verify(ctx, c.user, func(r session.Result) {
-			if first {
-				first = false
-				began()
-				return
-			}
+			began()
 			s.send(c, "VerifyStatus", verifyWord(r), r.Final)
 		})
 		var refused *tablet.Refused
@@ -234,12 +229,8 @@ func (s *Service) EnrollStart(sender dbus.Sender) *dbus.Error {
 	}
 	return s.start(c, func(ctx context.Context, began func()) error {
 		stage := 0
-		first := true
 		r, err := s.a.Enroll(ctx, c.user, func(r enrolment.Result) {
-			if first {
-				first = false
-				began()
-			}
+			began()
 			if r.Stage > stage {
 				stage = r.Stage
 				s.send(c, "EnrollStatus", "enroll-stage-passed", false)
