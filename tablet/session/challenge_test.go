@@ -34,6 +34,8 @@ func act(t *testing.T, p session.Policy, side session.Side, script string) (*ses
 			f.Pose.Turn, f.Reason = -.9, face.TurnedAway
 		case 'N':
 			f.Pose.Turn, f.Match, f.Reason = .9, false, face.TurnedAway
+		case '?':
+			f.Pose = nil
 		case 'f':
 			f.Pose.Turn, f.Pose.Width = .6, .6
 		case 'w':
@@ -83,6 +85,8 @@ func TestChallenge(t *testing.T) {
 		{"a picture that is waved", session.Blink, session.Left, "-----------ww-----", session.BlinkNow},
 		{"a flat picture", session.Turn, session.Left, still, session.NoMatch},
 		{"somebody else", session.Turn, session.Left, "nnnnn>>>>nnnn" + strings.Repeat("n", 300), session.NoMatch},
+		{"without landmarks", session.Turn, session.Left, strings.Repeat("?", 99), session.TurnLeft},
+		{"without landmarks from then on", session.Turn, session.Left, "-----" + strings.Repeat("?", 9), session.TurnLeft},
 		{"blinked", session.Blink, session.Left, "-----------vv-----", session.Match},
 		{"blinked twice", session.Blink, session.Left, "-----------vv---vv---", session.Match},
 		{"eyes stay shut", session.Blink, session.Left, "-----------" + strings.Repeat("v", 20) + "-----", session.BlinkNow},

@@ -176,7 +176,10 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	if f.Track != s.track {
 		s.forget(f.Track)
 	}
-	if s.gesture.asked() && f.Pose != nil {
+	if s.gesture.asked() {
+		if f.Pose == nil {
+			return s.say(s.gesture.word, "")
+		}
 		switch s.gesture.see(now, *f.Pose, f.Match) {
 		case wrong:
 			s.judged = true
