@@ -152,10 +152,6 @@ func New(p Policy, side Side, now time.Time) (*Session, error) {
 // Result returns how the session stands.
 func (s *Session) Result() Result { return s.result }
 
-// Attempt reports whether the session, which has ended, counts as a failed attempt: somebody was judged, and not let
-// in. One that was stopped, or broken off by a fault that whoever stands there may have caused, counts like any other.
-func (s *Session) Attempt() bool { return s.result.Final && s.result.Word != Match && s.judged }
-
 // Frame tells the session what a frame of that moment holds, and returns how it stands. After the end it changes
 // nothing. Matches count only while one face, and the same, is in view. With a challenge they are gathered twice:
 // before it is asked for, and after it was done.
@@ -182,7 +178,6 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 		}
 		switch s.gesture.see(now, *f.Pose, f.Match) {
 		case wrong:
-			s.judged = true
 			return s.finish(NoMatch, "")
 		case done:
 			s.window = s.window[:0]
