@@ -1,0 +1,88 @@
+package pipeline_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/tablet"
+)
+
+// The anchor of logins rests on how near a face comes to four enrolled ones of another person, measured on recordings
+// on which no login is reported: none may be within it, and hardly any of the same person's beyond it.
+func TestAnchor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the recordings take a while")
+	}
+	d, e := network(t)
+	anchor := tablet.Anchor(e.Space())
+	for _, set := range []string{"att", "faces94_subset"} {
+		people, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+set), "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var enrolled []*online.Learner
+		var probes [][][]float32
+		for _, p := range people {
+			src, err := facedet.Open(context.Background(), p, facedet.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id, err := evaluate.Read(context.Background(), p, pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LoginGate}), preprocess.EnrolGate.Passes)
+			src.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := online.New(e.Space(), online.Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rest [][]float32
+			labelled := 0
+			for _, f := range id.Faces {
+				switch {
+				case f.Usable && labelled < 4:
+					labelled++
+					if err := l.Label(f.Vector, "user"); err != nil {
+						t.Fatal(err)
+					}
+				case !f.Hold:
+					rest = append(rest, f.Vector)
+				}
+			}
+			if labelled == 4 {
+				enrolled, probes = append(enrolled, l), append(probes, rest)
+			}
+		}
+		var genuine, impostor []float64
+		for i, l := range enrolled {
+			for j, faces := range probes {
+				for _, x := range faces {
+					at, err := l.Nearest(x, "user")
+					if err != nil {
+						t.Fatal(err)
+					}
+					if i == j {
+						genuine = append(genuine, at)
+					} else {
+						impostor = append(impostor, at)
+					}
+				}
+			}
+		}
+		slices.Sort(genuine)
+		slices.Sort(impostor)
+		t.Logf("%s: %d people; of %d comparisons with four faces of somebody else the nearest is at %.3f; of %d with one's own, 99 in 100 are within %.3f",
+			set, len(enrolled), len(impostor), impostor[0], len(genuine), genuine[len(genuine)*99/100])
+		if impostor[0] <= anchor || genuine[len(genuine)*99/100] > anchor {
+			t.Errorf("%s: the anchor is at %.3f", set, anchor)
+		}
+	}
+}
