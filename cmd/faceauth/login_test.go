@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,13 +18,15 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/faceauth/faceauth/tablet/trial"
 	"github.com/godbus/dbus/v5"
 )
 
 // device is one with a bus, a daemon, a camera that plays recordings, and PAM. Its user is nobody, whose password is
 // "secret".
 type device struct {
-	t      *testing.T
+	t      testing.TB
 	bus    fixture.Bus
 	dir    string
 	daemon *exec.Cmd
@@ -33,7 +36,7 @@ type device struct {
 }
 
 // module builds the PAM module as make does.
-func module(t *testing.T) string {
+func module(t testing.TB) string {
 	t.Helper()
 	c := exec.Command("make", "-s", "-C", fixture.Root(t), "-o", "setup-login", "pam", "PAM_MODULE="+filepath.Join(t.TempDir(), "pam_faceauth.so"))
 	if out, err := c.CombinedOutput(); err != nil {
@@ -42,7 +45,7 @@ func module(t *testing.T) string {
 	return strings.TrimPrefix(c.Args[len(c.Args)-1], "PAM_MODULE=")
 }
 
-func newDevice(t *testing.T, args ...string) *device {
+func newDevice(t testing.TB, args ...string) *device {
 	t.Helper()
 	d := &device{t: t, bus: fixture.StartBus(t), dir: t.TempDir(), args: args}
 	services := filepath.Join(d.dir, "pam.d")
@@ -308,6 +311,73 @@ func TestLogin(t *testing.T) {
 			t.Errorf("the log holds a password")
 		}
 	}
+}
+
+// BenchmarkUnlock measures, by the client's clock, logins with the real daemon, warm, whose camera plays recordings of
+// vidtimit_rot at their own pace from every tenth frame on: from the call to the word that it is the user. In those in
+// which the head is turned away at first, that is waited for.
+func BenchmarkUnlock(b *testing.B) {
+	d := newDevice(b)
+	d.camera(b.TempDir())
+	d.start()
+	conn, err := dbus.Connect(d.bus.Address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	client := bus.NewClient(conn)
+	defer client.Close()
+	for b.Loop() {
+		var times, frontal []float64
+		matches, sessions := 0, 0
+		for _, person := range []string{"p0", "p1", "p2", "p3", "p5"} { // p4 shows three of the four poses
+			recording := fixture.Recordings(b, "faces/vidtimit_rot/"+person)
+			d.enrol(recording)
+			frames, err := os.ReadDir(recording)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for from := 0; from+10 < len(frames); from += 10 {
+				if err := client.PasswordUsed(b.Context(), "nobody"); err != nil {
+					b.Fatal(err)
+				}
+				rest := b.TempDir()
+				for _, f := range frames[from:] {
+					if err := os.Symlink(filepath.Join(recording, f.Name()), filepath.Join(rest, f.Name())); err != nil {
+						b.Fatal(err)
+					}
+				}
+				d.camera(rest)
+				begun := time.Now()
+				away := false
+				word, err := client.Verify(b.Context(), "nobody", func(word string) { away = away || word != "verify-looking" })
+				if err != nil {
+					b.Fatal(err)
+				}
+				sessions++
+				if word != "verify-match" {
+					continue
+				}
+				matches++
+				times = append(times, time.Since(begun).Seconds())
+				if !away {
+					frontal = append(frontal, time.Since(begun).Seconds())
+				}
+			}
+		}
+		slices.Sort(times)
+		slices.Sort(frontal)
+		b.ReportMetric(trial.Quantile(times, .5), "s-median")
+		b.ReportMetric(trial.Quantile(times, .95), "s-95%")
+		b.ReportMetric(trial.Quantile(frontal, .5), "s-frontal-median")
+		b.ReportMetric(trial.Quantile(frontal, .95), "s-frontal-95%")
+		b.ReportMetric(float64(matches), "matches")
+		b.ReportMetric(float64(sessions), "sessions")
+	}
+	h, err := client.Health(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(h.Resident>>20), "MB-resident")
 }
 
 // A signal that says that the face matched counts only when the daemon has sent it.
