@@ -40,7 +40,9 @@ func (a *Authenticator) Enroll(ctx context.Context, user string, report func(enr
 		e.End(a.enrolled(user, e.Faces()))
 	case r.Final:
 	case err != nil:
-		a.o.Log.Warn("enrolling", "user", user, "error", err)
+		if ctx.Err() == nil { // whoever ended it knows
+			a.o.Log.Warn("enrolling", "user", user, "error", err)
+		}
 		e.End(enrolment.Failed)
 	default:
 		e.End(enrolment.TimedOut)

@@ -195,7 +195,7 @@ func (s *Service) VerifyStart(sender dbus.Sender) *dbus.Error {
 		case errors.As(err, &refused):
 			s.o.Log.Info("verify refused", "user", c.user, "uid", c.by.uid, "reason", string(refused.Why))
 		case err == nil:
-			s.o.Log.Info("verify", "user", c.user, "uid", c.by.uid, "result", string(r.Word), "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
+			s.o.Log.Info("verify", "user", c.user, "uid", c.by.uid, "result", ending(ctx, string(r.Word)), "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
 		}
 		return err
 	})
@@ -238,10 +238,18 @@ func (s *Service) EnrollStart(sender dbus.Sender) *dbus.Error {
 			s.send(c, "EnrollStatus", enrollWord(r), r.Final)
 		})
 		if err == nil {
-			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", string(r.Word))
+			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(ctx, string(r.Word)))
 		}
 		return err
 	})
+}
+
+// ending says in the log how something ended: a client that stops it, or goes, is no fault.
+func ending(ctx context.Context, word string) string {
+	if ctx.Err() != nil && (word == string(session.Failed) || word == string(enrolment.Failed)) {
+		return "stopped"
+	}
+	return word
 }
 
 // EnrollStop implements the interface.
