@@ -1,0 +1,71 @@
+package tablet
+
+import "time"
+
+// learn shows the learner of a user faces that were earned. Where the drift alarm goes off they are taken back, and
+// learning stops until somebody lets it go on.
+func (a *Authenticator) learn(user string, c *account, faces [][]float32, now time.Time) error {
+	if c.frozen || c.drifted {
+		return nil
+	}
+	before, err := c.learner.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	c.learner.SetTime(now)
+	learned := 0
+	for _, x := range faces {
+		v, err := c.learner.Observe(x)
+		if err != nil {
+			return err
+		}
+		if v.Learned {
+			learned++
+		}
+	}
+	d, err := c.learner.Drift(user)
+	if err != nil {
+		return err
+	}
+	if d.Alarm {
+		c.drifted = true
+		a.o.Log.Warn("drift: learning has stopped", "user", user)
+		return c.learner.UnmarshalBinary(before)
+	}
+	a.o.Log.Info("learned", "user", user, "faces", learned)
+	return nil
+}
+
+// quarantine holds the faces that one user was seen with at the last login. The zero value is empty.
+type quarantine struct {
+	user  string
+	at    time.Time
+	faces [][]float32
+}
+
+// most is how many faces wait, at the most.
+const most = 64
+
+// put keeps faces in place of those that are there.
+func (q *quarantine) put(user string, at time.Time, faces [][]float32) {
+	q.drop()
+	q.user, q.at, q.faces = user, at, faces[max(0, len(faces)-most):]
+}
+
+// take returns the faces of a user that came after a moment, and keeps none.
+func (q *quarantine) take(user string, after time.Time) [][]float32 {
+	faces := q.faces
+	if q.user != user || q.at.Before(after) {
+		faces = nil
+	}
+	q.user, q.faces = "", nil
+	return faces
+}
+
+// drop overwrites the faces.
+func (q *quarantine) drop() {
+	for _, x := range q.faces {
+		clear(x)
+	}
+	q.user, q.faces = "", nil
+}
