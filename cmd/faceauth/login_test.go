@@ -75,7 +75,9 @@ func newDevice(t testing.TB, args ...string) *device {
 }
 
 // service returns the name that a PAM service of this device has on the machine that runs the test.
-func (d *device) service(name string) string { return fmt.Sprintf("faceauth-test-%d-%s", os.Getpid(), name) }
+func (d *device) service(name string) string {
+	return fmt.Sprintf("faceauth-test-%d-%s", os.Getpid(), name)
+}
 
 // camera has the camera play a recording from now on.
 func (d *device) camera(recording string) {
