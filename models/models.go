@@ -132,17 +132,24 @@ func Default(k Kind) Description {
 	panic("models: no builtin network of kind " + string(k))
 }
 
-// Dir returns the folder of the model files: $FACEAUTH_MODELS, or faceauth/models below
-// $XDG_DATA_HOME or ~/.local/share.
+// Dir returns the folder of the model files: $FACEAUTH_MODELS, or faceauth/models below $XDG_DATA_HOME or ~/.local/share.
+// Where there is no such folder, and there is one for all users below $XDG_DATA_DIRS or /usr/local/share and /usr/share,
+// it is that one.
 func Dir() string {
 	if dir := os.Getenv("FACEAUTH_MODELS"); dir != "" {
 		return dir
 	}
-	dir, err := xdg.Data()
-	if err != nil {
-		dir = filepath.FromSlash("/.local/share")
+	below := filepath.Join("faceauth", "models")
+	own := filepath.FromSlash("/.local/share")
+	if dir, err := xdg.Data(); err == nil {
+		own = dir
 	}
-	return filepath.Join(dir, "faceauth", "models")
+	for _, dir := range append([]string{own}, xdg.Shared()...) {
+		if info, err := os.Stat(filepath.Join(dir, below)); err == nil && info.IsDir() {
+			return filepath.Join(dir, below)
+		}
+	}
+	return filepath.Join(own, below)
 }
 
 // Path returns the path of the file in dir, or at d.File where that is absolute, after comparing its

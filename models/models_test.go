@@ -105,6 +105,8 @@ func TestParseDescriptionErrors(t *testing.T) {
 
 func TestDir(t *testing.T) {
 	t.Setenv("HOME", "/home/me")
+	dirs := t.TempDir()
+	t.Setenv("XDG_DATA_DIRS", dirs+":relative:"+filepath.Join(dirs, "shared"))
 	for _, c := range []struct{ own, xdg, want string }{
 		{"/m", "/x", "/m"},
 		{"", "/x", "/x/faceauth/models"},
@@ -115,6 +117,16 @@ func TestDir(t *testing.T) {
 		t.Setenv("XDG_DATA_HOME", c.xdg)
 		if got := models.Dir(); got != c.want {
 			t.Errorf("%+v: %s", c, got)
+		}
+	}
+	for _, name := range []string{"shared", "own"} { // one's own goes first
+		t.Setenv("XDG_DATA_HOME", filepath.Join(dirs, "own"))
+		want := filepath.Join(dirs, name, "faceauth", "models")
+		if err := os.MkdirAll(want, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if got := models.Dir(); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

@@ -9,6 +9,20 @@ import (
 // Data returns $XDG_DATA_HOME, or ~/.local/share. The error is that of [os.UserHomeDir].
 func Data() (string, error) { return home("XDG_DATA_HOME", ".local", "share") }
 
+// Shared returns the folders of $XDG_DATA_DIRS, or /usr/local/share and /usr/share, which are for all users.
+func Shared() []string {
+	var dirs []string
+	for _, dir := range filepath.SplitList(os.Getenv("XDG_DATA_DIRS")) {
+		if filepath.IsAbs(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	if len(dirs) == 0 {
+		return []string{"/usr/local/share", "/usr/share"}
+	}
+	return dirs
+}
+
 // Config returns $XDG_CONFIG_HOME, or ~/.config. The error is that of [os.UserHomeDir].
 func Config() (string, error) { return home("XDG_CONFIG_HOME", ".config") }
 
