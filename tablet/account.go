@@ -17,13 +17,15 @@ type account struct {
 	frozen   bool // somebody stopped learning
 	drifted  bool // the drift alarm did
 	enrolled time.Time
+	uid      *uint32 // of the user, where that is known
 }
 
 // kept is what a profile holds beside the learner.
 type kept struct {
-	Limits  []byte `cbor:"limits"`
-	Frozen  bool   `cbor:"frozen"`
-	Drifted bool   `cbor:"drifted"`
+	Limits  []byte  `cbor:"limits"`
+	Frozen  bool    `cbor:"frozen"`
+	Drifted bool    `cbor:"drifted"`
+	UID     *uint32 `cbor:"uid,omitempty"`
 }
 
 func (a *Authenticator) load(user string) (*account, error) {
@@ -35,7 +37,10 @@ func (a *Authenticator) load(user string) (*account, error) {
 	if err := cbor.Unmarshal(p.Policy, &k); err != nil {
 		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
-	c := &account{learner: new(online.Learner), frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled}
+	if err := a.owns(user, k.UID); err != nil {
+		return nil, err
+	}
+	c := &account{learner: new(online.Learner), frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled, uid: k.UID}
 	if err := c.limits.UnmarshalBinary(k.Limits); err != nil {
 		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
@@ -43,6 +48,21 @@ func (a *Authenticator) load(user string) (*account, error) {
 		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
 	return c, c.learner.Configure(a.o.Learner)
+}
+
+// owns returns nil where the user of a name is the one who was enrolled under it: not where that one has left, and the
+// name was given to somebody else.
+func (a *Authenticator) owns(user string, enrolled *uint32) error {
+	if a.o.UID == nil || enrolled == nil {
+		return nil
+	}
+	switch uid, err := a.o.UID(user); {
+	case err != nil:
+		return fmt.Errorf("looking for the user: %w", err)
+	case uid != *enrolled:
+		return fmt.Errorf("%w: the one there is was another user's of that name", profile.ErrUnknown)
+	}
+	return nil
 }
 
 func (a *Authenticator) save(user string, c *account) error {
@@ -54,7 +74,7 @@ func (a *Authenticator) save(user string, c *account) error {
 	if err != nil {
 		return err
 	}
-	policy, err := cbor.Marshal(kept{limits, c.frozen, c.drifted})
+	policy, err := cbor.Marshal(kept{limits, c.frozen, c.drifted, c.uid})
 	if err != nil {
 		return err
 	}

@@ -125,6 +125,13 @@ func (a *Authenticator) keep(user string, faces [][]float32) error {
 		}
 	}
 	c := &account{learner: l, enrolled: a.o.Now().UTC()}
+	if a.o.UID != nil {
+		uid, err := a.o.UID(user)
+		if err != nil {
+			return fmt.Errorf("looking for the user: %w", err)
+		}
+		c.uid = &uid
+	}
 	before, err := a.load(user)
 	switch {
 	case err == nil:

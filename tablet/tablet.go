@@ -81,9 +81,13 @@ type Options struct {
 
 	EnrolmentLimit time.Duration // of an enrolment. Default 60 s
 	Quarantine     time.Duration // that faces wait for the password. Default 1 min
-	Now            func() time.Time
-	Draw           func() session.Side // of a challenge. Default by lot, from a source that nobody can foresee
-	Log            *slog.Logger        // audit; default none
+	// UID returns the number of a user of the system. A profile is then that user's, and nobody's who is given the
+	// name later. Default: names are enough.
+	UID func(user string) (uint32, error)
+
+	Now  func() time.Time
+	Draw func() session.Side // of a challenge. Default by lot, from a source that nobody can foresee
+	Log  *slog.Logger        // audit; default none
 }
 
 // Anchor returns the default of [Options].Anchor: 1.075 times the impostor radius of the space. For the built-in network

@@ -485,6 +485,32 @@ func TestEnroll(t *testing.T) {
 	}
 }
 
+// A profile is not that of somebody who is given the name later.
+func TestNameGivenAgain(t *testing.T) {
+	var uid uint32 = 1000
+	var gone error
+	d := ready(t, tablet.Options{UID: func(string) (uint32, error) { return uid, gone }})
+	if w, _ := d.verify(t, "alice", stage.Seen(stage.Alice, 5), nil); w != session.Match {
+		t.Fatal(w)
+	}
+	gone = errors.New("no such user")
+	if _, err := d.Status("alice"); !errors.Is(err, gone) {
+		t.Errorf("the user has left: %v", err)
+	}
+	uid, gone = 1001, nil
+	if _, err := d.Verify(t.Context(), "alice", func(session.Result) { t.Error("it began") }); !errors.Is(err, profile.ErrUnknown) {
+		t.Errorf("the name was given to somebody else: %v", err)
+	}
+	d.enrol(t, "alice", stage.Bob)
+	if s, err := d.Status("alice"); err != nil || s.Learned != 0 || s.Refusal != session.PasswordDue {
+		t.Errorf("enrolled anew: %+v, %v", s, err)
+	}
+	uid = 1002
+	if err := d.Forget("alice"); err != nil {
+		t.Errorf("forgetting what is nobody's: %v", err)
+	}
+}
+
 func TestBusy(t *testing.T) {
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: time.Second}})
 	d.film.Play(stage.Show{})

@@ -118,7 +118,7 @@ func (o *login) serve(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	opt.Log = log
+	opt.Log, opt.UID = log, bus.UID
 	camera, done, err := o.camera(v)
 	if err != nil {
 		return err

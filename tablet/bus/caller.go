@@ -58,8 +58,15 @@ func (c caller) subject(name string) (user string, self bool, failed *dbus.Error
 	return name, err == nil && name == own, nil
 }
 
-// lookupName returns the user of this system who has a name.
-func lookupName(name string) (*user.User, error) { return user.Lookup(name) }
+// UID returns the number of a user of this system.
+func UID(name string) (uint32, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return 0, err
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	return uint32(uid), err
+}
 
 func lookup(uid uint32) (string, error) {
 	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))

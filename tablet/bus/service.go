@@ -224,7 +224,7 @@ func (s *Service) EnrollStart(sender dbus.Sender) *dbus.Error {
 		return failed
 	}
 	c.idle.Reset(idleClaim)
-	if _, err := lookupName(c.user); err != nil {
+	if _, err := UID(c.user); err != nil {
 		return failure(invalidUser, "no user of this system has that name")
 	}
 	return s.start(c, func(ctx context.Context, began func()) error {
