@@ -593,7 +593,8 @@ func TestPolkit(t *testing.T) {
 		if out, err := run("pkcheck", "--action-id", "org.faceauth."+action, "--process", fmt.Sprint(os.Getpid())); err != nil {
 			t.Errorf("%s for root: %v\n%s", action, err, out)
 		}
-		nobody := exec.Command("setpriv", "--reuid=65534", "--clear-groups", "sleep", "60")
+		nobody := exec.Command("sleep", "60")
+		nobody.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}} // it is nobody once it has started
 		if err := nobody.Start(); err != nil {
 			t.Fatal(err)
 		}
