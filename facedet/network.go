@@ -130,7 +130,7 @@ func suppress(faces []Face, limit float64) []Face {
 	slices.SortStableFunc(faces, func(a, b Face) int { return cmp.Compare(b.Score, a.Score) })
 	var kept []Face
 	for _, f := range faces {
-		if !slices.ContainsFunc(kept, func(k Face) bool { return overlap(k.Box, f.Box) > limit }) {
+		if !slices.ContainsFunc(kept, func(k Face) bool { return face.Overlap(k.Box, f.Box) > limit }) {
 			kept = append(kept, f)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"image"
 	"slices"
+
+	"github.com/faceauth/faceauth/face"
 )
 
 // Tracker ties the faces of one frame to those of the frames before, so that a person who stays in
@@ -35,7 +37,7 @@ func (t *Tracker) Update(frame int, boxes []image.Rectangle) []int {
 	var pairs []pair
 	for i, k := range t.tracks {
 		for j, b := range boxes {
-			if o := overlap(k.box, b); o >= sameOverlap {
+			if o := face.Overlap(k.box, b); o >= sameOverlap {
 				pairs = append(pairs, pair{o, i, j})
 			}
 		}
@@ -58,14 +60,4 @@ func (t *Tracker) Update(frame int, boxes []image.Rectangle) []int {
 		}
 	}
 	return ids
-}
-
-// overlap returns the area that two boxes share, as a share of the area that they cover together.
-func overlap(a, b image.Rectangle) float64 {
-	area := func(r image.Rectangle) float64 { return float64(r.Dx()) * float64(r.Dy()) }
-	both := area(a.Intersect(b))
-	if both == 0 {
-		return 0
-	}
-	return both / (area(a) + area(b) - both)
 }

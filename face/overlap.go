@@ -1,0 +1,13 @@
+package face
+
+import "image"
+
+// Overlap returns the area that two boxes share, as a share of the area that they cover together.
+func Overlap(a, b image.Rectangle) float64 {
+	area := func(r image.Rectangle) float64 { return float64(r.Dx()) * float64(r.Dy()) }
+	both := area(a.Intersect(b))
+	if both == 0 {
+		return 0
+	}
+	return both / (area(a) + area(b) - both)
+}

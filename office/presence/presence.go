@@ -1,0 +1,187 @@
+// Package presence says who is in a room: who has come, who has gone, and that somebody unknown is there, each once and
+// with the time at which it happened.
+//
+// A [Room] is told what is believed of the people in view of each camera, and what time it is. It reads no clock and no
+// camera, and [Room.State] is all that it knows: a program that is started again goes on from it.
+package presence
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/office/track"
+)
+
+// Kind says what has happened.
+type Kind string
+
+// Kinds of events.
+const (
+	Arrived Kind = "arrived"
+	Left    Kind = "left"
+	Unknown Kind = "unknown" // somebody whom nobody has named is in view
+)
+
+// Event is something that has happened in a room.
+type Event struct {
+	ID     uint64    `json:"id"` // counts from 1; a later event has a larger one, also after a restart
+	Kind   Kind      `json:"kind"`
+	Name   string    `json:"name,omitempty"`
+	Camera string    `json:"camera"` // that saw it: of one who left, the last
+	At     time.Time `json:"at"`     // when it happened, which is before it was known
+}
+
+// Settings of a [Room]. The zero value of each field stands for its default.
+type Settings struct {
+	Away   time.Duration // after which one who is not seen has left. Default 10 s
+	Judged float64       // frames of somebody unknown until that is an event. Default 25
+}
+
+func (s Settings) defaults() Settings {
+	if s.Away == 0 {
+		s.Away = 10 * time.Second
+	}
+	if s.Judged == 0 {
+		s.Judged = 25
+	}
+	return s
+}
+
+// Person is one who is in the room.
+type Person struct {
+	Name   string    `json:"name"`
+	Since  time.Time `json:"since"`
+	Last   time.Time `json:"last"` // when they were seen last
+	Camera string    `json:"camera"`
+}
+
+// State is what a [Room] knows.
+type State struct {
+	Last   uint64   `json:"last"` // ID of the last event
+	People []Person `json:"people"`
+}
+
+// Seen is what is believed of one track of a camera.
+type Seen struct {
+	Track int
+	track.Belief
+}
+
+// Room is used by one goroutine at a time. Memory is bounded by the number of names, and by who was seen within
+// [Settings].Away. Make one with [New].
+type Room struct {
+	s      Settings
+	last   uint64
+	people map[string]*Person
+	left   map[string]time.Time // when those were last there who are not
+	tracks map[place]*visit
+}
+
+// place is a track of a camera.
+type place struct {
+	camera string
+	track  int
+}
+
+// visit is somebody in view of a camera.
+type visit struct {
+	first, last time.Time
+	name        string // as whom they were seen last
+	told        bool   // that they are unknown
+}
+
+// New returns a room that goes on from a state; the zero State is that of an empty room.
+func New(s Settings, from State) *Room {
+	r := &Room{s: s.defaults(), last: from.Last, people: make(map[string]*Person), left: make(map[string]time.Time), tracks: make(map[place]*visit)}
+	for _, p := range from.People {
+		r.people[p.Name] = &p
+	}
+	return r
+}
+
+// See takes in what a camera sees at a moment, and returns what has happened. Cameras may be told of in any order; a time
+// before one that was told of for the same person counts as that one.
+func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
+	events := r.Tick(at)
+	for _, b := range seen {
+		v := r.visit(place{camera, b.Track}, at)
+		switch {
+		case b.Name != "":
+			events = append(events, r.present(b.Name, camera, v, at)...)
+		case b.Frames >= r.s.Judged && !v.told && v.name == "":
+			v.told = true
+			events = append(events, r.event(Unknown, "", camera, v.first))
+		}
+	}
+	return events
+}
+
+// visit returns what is known of a track, which is in view now.
+func (r *Room) visit(p place, at time.Time) *visit {
+	v := r.tracks[p]
+	if v == nil {
+		v = &visit{first: at}
+		r.tracks[p] = v
+	}
+	v.last = at
+	return v
+}
+
+// present notes that a person is in view.
+func (r *Room) present(name, camera string, v *visit, at time.Time) []Event {
+	p := r.people[name]
+	var events []Event
+	if p == nil {
+		// They came when the track did, but for one that was somebody else's, or when they were elsewhere, before.
+		since := v.first
+		if v.name != "" && v.name != name || since.Before(r.left[name]) {
+			since = at
+		}
+		p = &Person{Name: name, Since: since}
+		r.people[name] = p
+		events = append(events, r.event(Arrived, name, camera, since))
+	}
+	v.name = name
+	if !at.Before(p.Last) {
+		p.Last, p.Camera = at, camera
+	}
+	return events
+}
+
+// Tick says what time it is, and returns who has left, the first first.
+func (r *Room) Tick(now time.Time) []Event {
+	maps.DeleteFunc(r.tracks, func(_ place, v *visit) bool { return now.Sub(v.last) > r.s.Away })
+	var gone []*Person
+	for name, p := range r.people {
+		if now.Sub(p.Last) > r.s.Away {
+			gone = append(gone, p)
+			delete(r.people, name)
+			r.left[name] = p.Last
+		}
+	}
+	slices.SortFunc(gone, func(a, b *Person) int { return cmp.Or(a.Last.Compare(b.Last), cmp.Compare(a.Name, b.Name)) })
+	var events []Event
+	for _, p := range gone {
+		events = append(events, r.event(Left, p.Name, p.Camera, p.Last))
+	}
+	return events
+}
+
+func (r *Room) event(k Kind, name, camera string, at time.Time) Event {
+	r.last++
+	return Event{ID: r.last, Kind: k, Name: name, Camera: camera, At: at}
+}
+
+// People returns who is in the room, in lexical order.
+func (r *Room) People() []Person {
+	all := make([]Person, 0, len(r.people))
+	for _, name := range slices.Sorted(maps.Keys(r.people)) {
+		all = append(all, *r.people[name])
+	}
+	return all
+}
+
+// State returns what r knows.
+func (r *Room) State() State { return State{r.last, r.People()} }

@@ -1,0 +1,138 @@
+// Package track ties the faces of one camera over time: which of them are one person who stays in view, and who that
+// is.
+//
+// A [Tracker] goes by where a face is and what it looks like, so that people who cross, and one who sits down where
+// another sat, are kept apart. [Identities] gathers the verdicts of each track: who somebody is is decided by all that
+// was seen of them, and nobody is two of the people in view.
+package track
+
+import (
+	"cmp"
+	"image"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/graph"
+)
+
+// Settings of a [Tracker]. The zero value of each field stands for its default.
+type Settings struct {
+	Overlap float64       // least intersection over union of the boxes of one person in frames that follow. Default 0.25
+	Near    float64       // distance, in units of the space, within which a face is one that was lost elsewhere. Default: 0.75 times the space's impostor radius
+	Far     float64       // beyond which it is somebody else's, wherever it is. Default: 1.2 times that radius
+	Gap     time.Duration // for which a face may be lost. Default 2 s
+	Looks   int           // faces that a track remembers, the newest. Default 5
+}
+
+func (s Settings) defaults(space face.Space) Settings {
+	number := func(x *float64, value float64) {
+		if *x == 0 {
+			*x = value
+		}
+	}
+	number(&s.Overlap, .25)
+	number(&s.Near, .75*space.ImpostorRadius)
+	number(&s.Far, 1.2*space.ImpostorRadius)
+	if s.Far == 0 { // a space that does not tell people apart by two faces
+		s.Far = math.Inf(1)
+	}
+	if s.Gap == 0 {
+		s.Gap = 2 * time.Second
+	}
+	if s.Looks == 0 {
+		s.Looks = 5
+	}
+	return s
+}
+
+// Tracker gives numbers to the people in view of one camera. It is used by one goroutine at a time; memory is bounded by
+// who was in view within the gap. Make one with [New].
+type Tracker struct {
+	s     Settings
+	scale float64
+	next  int
+	live  []*person
+}
+
+// person is somebody in view.
+type person struct {
+	id    int
+	box   image.Rectangle
+	at    time.Duration
+	looks [][]float32 // the newest last
+}
+
+// New returns a tracker of faces in a space.
+func New(space face.Space, s Settings) *Tracker {
+	return &Tracker{s: s.defaults(space), scale: space.Scale, next: 1}
+}
+
+// Update returns the number of the person of each face in a frame of that time. Times do not go back; numbers start at 1
+// and are never used again. The vectors of the faces, which may be missing, are kept for a while and must not change.
+func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
+	t.live = slices.DeleteFunc(t.live, func(p *person) bool { return at-p.at > t.s.Gap })
+	type pair struct {
+		p     *person
+		face  int
+		score float64
+	}
+	var pairs []pair
+	for _, p := range t.live {
+		for j, f := range faces {
+			if score, ok := t.score(p, f); ok {
+				pairs = append(pairs, pair{p, j, score})
+			}
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.score, a.score) })
+	ids := make([]int, len(faces))
+	taken := make(map[*person]bool)
+	for _, c := range pairs {
+		if ids[c.face] == 0 && !taken[c.p] {
+			ids[c.face], taken[c.p] = c.p.id, true
+			t.see(c.p, at, faces[c.face])
+		}
+	}
+	for j, f := range faces {
+		if ids[j] == 0 {
+			p := &person{id: t.next}
+			t.next++
+			t.live = append(t.live, p)
+			t.see(p, at, f)
+			ids[j] = p.id
+		}
+	}
+	return ids
+}
+
+// see notes where somebody is now and what they look like.
+func (t *Tracker) see(p *person, at time.Duration, f face.Sample) {
+	p.box, p.at = f.Box, at
+	if f.Vector == nil || f.Reason != "" && len(p.looks) > 0 { // what a poor picture looks like says little
+		return
+	}
+	if p.looks = append(p.looks, f.Vector); len(p.looks) > t.s.Looks {
+		p.looks = slices.Delete(p.looks, 0, 1)
+	}
+}
+
+// score says how well a face goes with somebody who is in view, and whether it does at all.
+func (t *Tracker) score(p *person, f face.Sample) (float64, bool) {
+	overlap := face.Overlap(p.box, f.Box)
+	if f.Vector == nil || len(p.looks) == 0 {
+		return overlap, overlap >= t.s.Overlap
+	}
+	d := math.Inf(1)
+	for _, x := range p.looks {
+		d = min(d, t.scale*math.Sqrt(graph.SquaredDistance(f.Vector, x)))
+	}
+	switch {
+	case d > t.s.Far, overlap < t.s.Overlap && !(t.s.Near > 0 && d <= t.s.Near):
+		return 0, false
+	case math.IsInf(t.s.Far, 1):
+		return overlap, true
+	}
+	return overlap + 1 - d/t.s.Far, true
+}

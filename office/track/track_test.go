@@ -1,0 +1,136 @@
+package track_test
+
+import (
+	"fmt"
+	"image"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/office/track"
+	"github.com/faceauth/faceauth/online"
+)
+
+var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: 1}
+
+// at returns a face at x, 100 wide, that looks like a point of the plane.
+func at(x int, looks ...float32) face.Sample {
+	return face.Sample{Box: image.Rect(x, 0, x+100, 100), Vector: looks}
+}
+
+const frame = 40 * time.Millisecond
+
+func TestUpdate(t *testing.T) {
+	alice, bob := []float32{0, 0}, []float32{2, 0}
+	type frames [][]face.Sample
+	for _, c := range []struct {
+		name string
+		gap  time.Duration // between frames; 40 ms where 0
+		in   frames
+		want [][]int
+	}{
+		{"nobody", 0, frames{{}, {}}, [][]int{{}, {}}},
+		{"stays", 0, frames{{at(0, alice...)}, {at(10, alice...)}, {at(20, alice...)}}, [][]int{{1}, {1}, {1}}},
+		{"two", 0, frames{{at(0, alice...), at(300, bob...)}, {at(310, bob...), at(5, alice...)}}, [][]int{{1, 2}, {2, 1}}},
+		{"sits down where another sat", 0, frames{{at(0, alice...)}, {at(0, bob...)}}, [][]int{{1}, {2}}},
+		{"two cross between frames", 0, frames{{at(0, alice...), at(90, bob...)}, {at(90, alice...), at(0, bob...)}}, [][]int{{1, 2}, {1, 2}}},
+		{"comes back elsewhere", 0, frames{{at(0, alice...)}, {}, {at(500, alice...)}}, [][]int{{1}, {}, {1}}},
+		{"somebody else comes elsewhere", 0, frames{{at(0, alice...)}, {}, {at(500, bob...)}}, [][]int{{1}, {}, {2}}},
+		{"comes back too late", 3 * time.Second, frames{{at(0, alice...)}, {at(0, alice...)}}, [][]int{{1}, {2}}},
+		{"no vector, same place", 0, frames{{at(0, alice...)}, {at(5)}, {at(10, alice...)}}, [][]int{{1}, {1}, {1}}},
+		{"no vector, elsewhere", 0, frames{{at(0, alice...)}, {at(500)}}, [][]int{{1}, {2}}},
+		{"turns little by little", 0, frames{{at(0, 0, 0)}, {at(0, .5, 0)}, {at(0, 1, 0)}, {at(0, 1.5, 0)}, {at(0, 2, 0)}}, [][]int{{1}, {1}, {1}, {1}, {1}}},
+	} {
+		tr := track.New(plane, track.Settings{})
+		if c.gap == 0 {
+			c.gap = frame
+		}
+		for i, faces := range c.in {
+			if got := tr.Update(time.Duration(i)*c.gap, faces); !slices.Equal(got, c.want[i]) {
+				t.Errorf("%s, frame %d: %v, want %v", c.name, i, got, c.want[i])
+			}
+		}
+	}
+}
+
+// What a poor picture looks like is not what a person looks like.
+func TestPoorPicture(t *testing.T) {
+	tr := track.New(plane, track.Settings{Looks: 1})
+	blurred := at(0, 1.1, 0)
+	blurred.Reason = face.Blurred
+	for i, f := range []face.Sample{at(0, 0, 0), blurred, at(500, .1, 0)} {
+		if got := tr.Update(time.Duration(i)*frame, []face.Sample{f}); got[0] != 1 {
+			t.Errorf("frame %d: %v", i, got)
+		}
+	}
+}
+
+// A space that does not tell people apart goes by place alone.
+func TestPlaceAlone(t *testing.T) {
+	tr := track.New(face.Space{ID: "blind", Dim: 2, Scale: 1}, track.Settings{})
+	for i, f := range []face.Sample{at(0, 0, 0), at(10, 99, 0), at(500, 99, 0)} {
+		if got, want := tr.Update(time.Duration(i)*frame, []face.Sample{f}), []int{1, 1, 2}[i]; got[0] != want {
+			t.Errorf("frame %d: %v, want %d", i, got, want)
+		}
+	}
+}
+
+func add(i *track.Identities, id, n int, name string) {
+	for range n {
+		i.Add(id, online.Verdict{Label: name})
+	}
+}
+
+func TestWho(t *testing.T) {
+	i := track.NewIdentities(track.Rules{})
+	names := func(tracks ...int) []string {
+		var all []string
+		for _, b := range i.Who(tracks) {
+			all = append(all, b.Name)
+			if b.Share < 0 || b.Share > 1+1e-9 || math.IsNaN(b.Share) {
+				t.Errorf("share %g", b.Share)
+			}
+		}
+		return all
+	}
+	check := func(what string, got []string, want ...string) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	check("nothing seen", names(1), "")
+	add(i, 1, 2, "alice")
+	check("two frames", names(1), "")
+	add(i, 1, 1, "alice")
+	check("three", names(1), "alice")
+	add(i, 1, 1, "")
+	check("three of four", names(1), "alice")
+	add(i, 1, 2, "")
+	check("three of six", names(1), "")
+	add(i, 1, 6, "alice")
+	add(i, 2, 4, "alice")
+	check("nobody is two people", names(2, 1), "", "alice")
+	check("one of them alone", names(2), "alice")
+	add(i, 1, 200, "bob")
+	check("a mistake is outgrown", names(1, 2), "bob", "alice")
+	i.Keep([]int{2})
+	check("forgotten", names(1, 2), "", "alice")
+}
+
+func ExampleIdentities() {
+	tr := track.New(plane, track.Settings{})
+	who := track.NewIdentities(track.Rules{})
+	for i, verdict := range []string{"alice", "", "alice", "alice"} {
+		ids := tr.Update(time.Duration(i)*frame, []face.Sample{at(10*i, 0, 0)})
+		who.Add(ids[0], online.Verdict{Label: verdict})
+		fmt.Printf("%d %q\n", ids[0], who.Who(ids)[0].Name)
+	}
+	// Output:
+	// 1 ""
+	// 1 ""
+	// 1 "alice"
+	// 1 "alice"
+}

@@ -1,0 +1,88 @@
+package pipeline_test
+
+import (
+	"context"
+	"image"
+	"io"
+	"math"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/office/track"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// Two people walk past each other, one hidden behind the other for a while: every pair of vidtimit_rot, their faces moved
+// to where they would then be. By place alone they are exchanged; by what they look like, too, they are not.
+func TestCrossing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the recordings take a while")
+	}
+	d, e := network(t)
+	paths, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/vidtimit_rot"), "p*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var people [][]face.Sample
+	for _, p := range paths {
+		src, err := facedet.Open(context.Background(), p, facedet.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream := pipeline.New(every{src, 2}, d, e, pipeline.Options{Gate: preprocess.LearnGate})
+		var faces []face.Sample
+		for {
+			f, err := stream.Next(context.Background())
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(f.Samples) == 1 {
+				faces = append(faces, f.Samples[0])
+			}
+		}
+		src.Close()
+		people = append(people, faces)
+	}
+	far := face.Space{ID: "place alone", Dim: e.Space().Dim, Scale: 1}
+	switches := map[string]int{}
+	tracks := map[string]int{}
+	pairs := 0
+	for i, a := range people {
+		for _, b := range people[:i] {
+			pairs++
+			for name, space := range map[string]face.Space{"place": far, "place and looks": e.Space()} {
+				tr := track.New(space, track.Settings{})
+				last := map[int]int{} // who a track was last
+				n := min(len(a), len(b))
+				for k := range n {
+					x := 600 * k / n
+					faces := []face.Sample{a[k], b[k]}
+					faces[0].Box, faces[1].Box = image.Rect(x, 0, x+120, 150), image.Rect(600-x, 0, 720-x, 150)
+					shown := []int{0, 1}
+					if math.Abs(float64(2*x-600)) < 60 { // b is behind a
+						faces, shown = faces[:1], shown[:1]
+					}
+					for j, id := range tr.Update(time.Duration(k)*80*time.Millisecond, faces) {
+						if who, seen := last[id]; seen && who != shown[j] {
+							switches[name]++
+						}
+						last[id] = shown[j]
+					}
+				}
+				tracks[name] += len(last)
+			}
+		}
+	}
+	t.Logf("%d pairs: by place alone %d switches in %d tracks, by looks, too, %d in %d", pairs, switches["place"], tracks["place"], switches["place and looks"], tracks["place and looks"])
+	if switches["place and looks"] > 0 || switches["place"] < pairs/2 {
+		t.Errorf("switches: %v", switches)
+	}
+}
