@@ -153,9 +153,20 @@ func (r *Room) present(name, camera string, v *visit, at time.Time) []Event {
 // Tick says what time it is, and returns who has left, the first first.
 func (r *Room) Tick(now time.Time) []Event {
 	maps.DeleteFunc(r.tracks, func(_ place, v *visit) bool { return now.Sub(v.last) > r.s.Away })
+	return r.leave(func(p *Person) bool { return now.Sub(p.Last) > r.s.Away })
+}
+
+// Empty says that nobody will be seen any more, and returns who has left.
+func (r *Room) Empty() []Event {
+	clear(r.tracks)
+	return r.leave(func(*Person) bool { return true })
+}
+
+// leave has those leave who have gone.
+func (r *Room) leave(has func(*Person) bool) []Event {
 	var gone []*Person
 	for name, p := range r.people {
-		if now.Sub(p.Last) > r.s.Away {
+		if has(p) {
 			gone = append(gone, p)
 			delete(r.people, name)
 			r.left[name] = p.Last

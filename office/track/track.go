@@ -107,6 +107,15 @@ func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 	return ids
 }
 
+// Live returns the numbers of those who are in view, or were within the gap.
+func (t *Tracker) Live() []int {
+	ids := make([]int, len(t.live))
+	for i, p := range t.live {
+		ids[i] = p.id
+	}
+	return ids
+}
+
 // see notes where somebody is now and what they look like.
 func (t *Tracker) see(p *person, at time.Duration, f face.Sample) {
 	p.box, p.at = f.Box, at

@@ -1,0 +1,229 @@
+package office_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/online"
+)
+
+var (
+	noon  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+	looks = map[byte][]float32{'a': {0, 0}, 'b': {2, 0}, 's': {0, 2}} // alice, bob, a stranger
+)
+
+// learner knows alice and bob.
+func learner(t testing.TB) *online.Learner {
+	t.Helper()
+	l, err := online.New(space, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"alice", "bob"} {
+		if err := l.Label(looks[name[0]], name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// frames makes a frame of each word of a script, a fifth of a second apart: who is in view, each in a place of their own.
+func frames(script string) (all []face.Frame) {
+	for i, word := range strings.Fields(script) {
+		f := face.Frame{Index: i, Time: time.Duration(i) * time.Second / 5}
+		for _, c := range []byte(strings.Trim(word, "-")) {
+			x := int(c) * 10
+			f.Samples = append(f.Samples, face.Sample{Box: image.Rect(x, 0, x+8, 8), Vector: looks[c]})
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// stream gives frames and then its end.
+type stream struct {
+	frames []face.Frame
+	end    error
+	hang   bool
+}
+
+func (s *stream) Next(ctx context.Context) (face.Frame, error) {
+	if len(s.frames) > 0 {
+		f := s.frames[0]
+		s.frames = s.frames[1:]
+		return f, nil
+	}
+	if s.hang {
+		<-ctx.Done()
+		return face.Frame{}, ctx.Err()
+	}
+	return face.Frame{}, s.end
+}
+func (s *stream) Close() error { return nil }
+
+// recording is a camera that plays a script once.
+func recording(name, script string) office.Camera {
+	return office.Camera{Name: name, Ends: true, Open: func(context.Context) (office.Stream, error) {
+		return &stream{frames: frames(script), end: io.EOF}, nil
+	}}
+}
+
+// told keeps what is told.
+type told struct {
+	mu     sync.Mutex
+	events []string
+	health []string
+}
+
+func (k *told) options() office.Options {
+	return office.Options{
+		Clock:   func(f face.Frame) time.Time { return noon.Add(f.Time) },
+		Now:     func() time.Time { return noon.Add(time.Second) },
+		Backoff: time.Millisecond,
+		Event: func(e presence.Event) {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.events = append(k.events, fmt.Sprintf("%s %s %s %g", e.Kind, e.Name, e.Camera, e.At.Sub(noon).Seconds()))
+		},
+		Health: func(h office.Health) {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.health = append(k.health, fmt.Sprintf("%s %t %s", h.Camera, h.Up, h.Error))
+		},
+	}
+}
+
+func (k *told) has(what string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Contains(k.events, what) || slices.Contains(k.health, what)
+}
+
+func TestRun(t *testing.T) {
+	for _, c := range []struct {
+		name, script string
+		want         []string
+	}{
+		{"nobody", "- - - -", nil},
+		{"alice comes and goes", "- a a a a -", []string{"arrived alice door 0.2", "left alice door 0.8"}},
+		{"two frames are not enough", "a a", nil},
+		{"two people", "ab ab ab b b", []string{"arrived alice door 0", "arrived bob door 0", "left alice door 0.4", "left bob door 0.8"}},
+		{"a stranger", strings.Repeat("s ", 40), []string{"unknown  door 0"}},
+		{"she is away for a moment", "a a a - - - - - a a a", []string{"arrived alice door 0", "left alice door 2"}},
+	} {
+		k := new(told)
+		s, err := office.Run(t.Context(), learner(t), []office.Camera{recording("door", c.script)}, presence.State{}, k.options())
+		if err != nil || !slices.Equal(k.events, c.want) || len(s.People) != 0 || int(s.Last) != len(c.want) {
+			t.Errorf("%s: %q, %+v, %v; want %q", c.name, k.events, s, err, c.want)
+		}
+	}
+}
+
+// It learns from what it sees, unless it is told not to.
+func TestLearns(t *testing.T) {
+	for _, freeze := range []bool{false, true} {
+		l := learner(t)
+		o := new(told).options()
+		o.Freeze = freeze
+		if _, err := office.Run(t.Context(), l, []office.Camera{recording("door", "a a a b")}, presence.State{}, o); err != nil {
+			t.Fatal(err)
+		}
+		if n := l.Counts(); n.Observed != 4 || (n.Learned == 0) != freeze {
+			t.Errorf("frozen %t: %+v", freeze, n)
+		}
+	}
+}
+
+// A camera that fails is opened again, and the others go on; who was there has not arrived again, and who is there when it
+// ends goes on being there.
+func TestCameraFails(t *testing.T) {
+	k := new(told)
+	opened := 0
+	bad := office.Camera{Name: "desk", Open: func(context.Context) (office.Stream, error) {
+		switch opened++; opened {
+		case 1, 3:
+			return nil, errors.New("unplugged")
+		case 2:
+			return &stream{frames: frames("a a a"), end: io.EOF}, nil // a camera does not end
+		}
+		return &stream{frames: frames("a a a"), hang: true}, nil
+	}}
+	never := office.Camera{Name: "attic", Open: func(ctx context.Context) (office.Stream, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan presence.State)
+	go func() {
+		s, err := office.Run(ctx, learner(t), []office.Camera{never, bad, recording("door", "b b b b")}, presence.State{}, k.options())
+		if err != nil {
+			t.Error(err)
+		}
+		done <- s
+	}()
+	want := []string{"desk false unplugged", "desk true ", "desk false it has ended", "desk false unplugged", "desk true "}
+	for !k.has("arrived bob door 0") || !k.has("arrived alice desk 0") || len(k.of("desk")) < len(want) {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	s := <-done
+	if got := k.of("desk"); !slices.Equal(got, want) {
+		t.Errorf("health %q, want %q", got, want)
+	}
+	if len(k.events) != 2 || len(s.People) != 2 || s.Last != 2 {
+		t.Errorf("events %q, state %+v", k.events, s)
+	}
+	if got := k.of("attic"); len(got) > 0 {
+		t.Errorf("health %q", got)
+	}
+
+	// Started again, nobody arrives anew.
+	k = new(told)
+	if _, err := office.Run(t.Context(), learner(t), []office.Camera{recording("door", "a a a a")}, s, k.options()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"left bob door 0.6", "left alice door 0.6"}; !slices.Equal(slices.Sorted(slices.Values(k.events)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("after a restart: %q, want %q", k.events, want)
+	}
+}
+
+// of returns what was told of the health of a camera.
+func (k *told) of(camera string) (all []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, h := range k.health {
+		if strings.HasPrefix(h, camera) {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+func TestRunErrors(t *testing.T) {
+	bad := office.Camera{Name: "door", Open: func(context.Context) (office.Stream, error) {
+		return &stream{frames: []face.Frame{{Samples: []face.Sample{{Vector: []float32{1}}}}}}, nil
+	}}
+	if _, err := office.Run(t.Context(), learner(t), []office.Camera{bad}, presence.State{}, office.Options{}); !errors.Is(err, face.ErrDimension) {
+		t.Error(err)
+	}
+	gone := office.Camera{Name: "door", Ends: true, Open: func(context.Context) (office.Stream, error) { return nil, io.ErrUnexpectedEOF }}
+	never := office.Camera{Name: "attic", Open: func(ctx context.Context) (office.Stream, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	if _, err := office.Run(t.Context(), learner(t), []office.Camera{never, gone}, presence.State{}, office.Options{}); !errors.Is(err, io.ErrUnexpectedEOF) || err.Error() != "door: unexpected EOF" {
+		t.Error(err)
+	}
+}
