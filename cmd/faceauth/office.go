@@ -103,6 +103,9 @@ func (o *options) office(c *cobra.Command, args []string, r room) error {
 		return err
 	}
 	from, err := readState(r.state)
+	if err == nil {
+		err = writeState(r.state, from) // what cannot be written is found out before anything happens
+	}
 	if err != nil {
 		return fail(badUsage, err)
 	}
