@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/facedet"
@@ -150,13 +151,10 @@ func (o *login) serve(c *cobra.Command) error {
 
 // sourceName is that of a source without what may be secret in a URL.
 func sourceName(s string) string {
-	if facedet.IsRecording(s) {
-		return s
+	if strings.Contains(s, "://") {
+		return "a URL"
 	}
-	if len(s) < 20 {
-		return s
-	}
-	return "URL"
+	return s
 }
 
 func (o *login) openStore(v *vision) (*profile.Store, error) {

@@ -68,8 +68,8 @@ func sources(args []string) (all []named, err error) {
 			n = named{name, source}
 		} else if facedet.IsRecording(a) {
 			n.name = filepath.Base(a)
-		} else if len(a) > 20 { // what may be secret in a URL is in no event
-			return nil, fmt.Errorf("give the URL a name: NAME=%s...", a[:strings.Index(a+"://", "://")+3])
+		} else if strings.Contains(a, "://") { // what may be secret in a URL is in no event
+			return nil, errors.New("the URL needs a name; put NAME= before it")
 		}
 		if n.source == "" || taken[n.name] {
 			return nil, fmt.Errorf("camera %q has no source, or is there twice", n.name)
