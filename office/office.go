@@ -5,6 +5,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,13 +61,8 @@ type Options struct {
 }
 
 func (o Options) defaults() Options {
-	span := func(x *time.Duration, value time.Duration) {
-		if *x == 0 {
-			*x = value
-		}
-	}
-	span(&o.Backoff, time.Second)
-	span(&o.MaxBackoff, time.Minute)
+	o.Backoff = cmp.Or(o.Backoff, time.Second)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -96,8 +92,7 @@ type watch struct {
 
 // Run watches cameras with a learner, which nobody else uses meanwhile, until ctx ends or all of them have ended. It
 // returns what is known of the room then, from which a later run goes on. Where all cameras have ended, whoever was there
-// is said to have left. The error is that of the
-// learner, or of a camera that ends.
+// is said to have left. The error is that of the learner, or of a camera that ends.
 func Run(ctx context.Context, l *online.Learner, cameras []Camera, from presence.State, o Options) (presence.State, error) {
 	o = o.defaults()
 	w := &watch{o: o, learner: l, room: presence.New(o.Presence, from)}

@@ -1,6 +1,7 @@
 package online
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/faceauth/faceauth/face"
@@ -36,27 +37,16 @@ type Settings struct {
 
 // defaults fills in what was left open.
 func (s Settings) defaults(space face.Space) Settings {
-	set := func(x *float64, value float64) {
-		if *x == 0 {
-			*x = value
-		}
-	}
-	if s.K == 0 {
-		s.K = 300
-	}
-	if s.Journal == 0 {
-		s.Journal = 1 << 14
-	}
-	if s.LearnWindow == 0 {
-		s.LearnWindow = 1000
-	}
-	set(&s.DriftConstancy, .5)
-	set(&s.Sigma, space.Sigma)
-	set(&s.Gamma, space.Gamma)
-	set(&s.Reach, space.Reach)
-	set(&s.DriftDistance, s.Reach)
-	set(&s.Epsilon, 0.1*s.Gamma)
-	set(&s.Multiplier, 1.5)
+	s.K = cmp.Or(s.K, 300)
+	s.Journal = cmp.Or(s.Journal, 1<<14)
+	s.LearnWindow = cmp.Or(s.LearnWindow, 1000)
+	s.DriftConstancy = cmp.Or(s.DriftConstancy, .5)
+	s.Sigma = cmp.Or(s.Sigma, space.Sigma)
+	s.Gamma = cmp.Or(s.Gamma, space.Gamma)
+	s.Reach = cmp.Or(s.Reach, space.Reach)
+	s.DriftDistance = cmp.Or(s.DriftDistance, s.Reach)
+	s.Epsilon = cmp.Or(s.Epsilon, 0.1*s.Gamma)
+	s.Multiplier = cmp.Or(s.Multiplier, 1.5)
 	return s
 }
 

@@ -19,6 +19,7 @@
 package tablet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,27 +97,17 @@ func Anchor(space face.Space) float64 { return 1.075 * space.ImpostorRadius }
 
 func (o Options) defaults(space face.Space) Options {
 	o.Policy = o.Policy.Defaults()
-	if o.Learner.Learn == 0 {
-		o.Learner.Learn = .9
-	}
-	if o.Anchor == 0 {
-		o.Anchor = Anchor(space)
-	}
-	if o.EnrolmentLimit == 0 {
-		o.EnrolmentLimit = time.Minute
-	}
-	if o.Quarantine == 0 {
-		o.Quarantine = time.Minute
-	}
+	o.Learner.Learn = cmp.Or(o.Learner.Learn, .9)
+	o.Anchor = cmp.Or(o.Anchor, Anchor(space))
+	o.EnrolmentLimit = cmp.Or(o.EnrolmentLimit, time.Minute)
+	o.Quarantine = cmp.Or(o.Quarantine, time.Minute)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Draw == nil {
 		o.Draw = draw
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
 

@@ -40,12 +40,8 @@ type Settings struct {
 }
 
 func (s Settings) defaults() Settings {
-	if s.Away == 0 {
-		s.Away = 10 * time.Second
-	}
-	if s.Judged == 0 {
-		s.Judged = 25
-	}
+	s.Away = cmp.Or(s.Away, 10*time.Second)
+	s.Judged = cmp.Or(s.Judged, 25)
 	return s
 }
 

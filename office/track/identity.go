@@ -23,14 +23,9 @@ type Rules struct {
 }
 
 func (r Rules) defaults() Rules {
-	number := func(x *float64, value float64) {
-		if *x == 0 {
-			*x = value
-		}
-	}
-	number(&r.Frames, 3)
-	number(&r.Share, .6)
-	number(&r.HalfLife, 50)
+	r.Frames = cmp.Or(r.Frames, 3)
+	r.Share = cmp.Or(r.Share, .6)
+	r.HalfLife = cmp.Or(r.HalfLife, 50)
 	return r
 }
 

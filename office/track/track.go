@@ -27,23 +27,12 @@ type Settings struct {
 }
 
 func (s Settings) defaults(space face.Space) Settings {
-	number := func(x *float64, value float64) {
-		if *x == 0 {
-			*x = value
-		}
-	}
-	number(&s.Overlap, .25)
-	number(&s.Near, .75*space.ImpostorRadius)
-	number(&s.Far, 1.2*space.ImpostorRadius)
-	if s.Far == 0 { // a space that does not tell people apart by two faces
-		s.Far = math.Inf(1)
-	}
-	if s.Gap == 0 {
-		s.Gap = 2 * time.Second
-	}
-	if s.Looks == 0 {
-		s.Looks = 5
-	}
+	s.Overlap = cmp.Or(s.Overlap, .25)
+	s.Near = cmp.Or(s.Near, .75*space.ImpostorRadius)
+	// A space without such a radius does not tell people apart by two faces.
+	s.Far = cmp.Or(s.Far, 1.2*space.ImpostorRadius, math.Inf(1))
+	s.Gap = cmp.Or(s.Gap, 2*time.Second)
+	s.Looks = cmp.Or(s.Looks, 5)
 	return s
 }
 

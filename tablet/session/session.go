@@ -8,6 +8,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -35,26 +36,17 @@ type Policy struct {
 
 // Defaults returns p with what was left open filled in.
 func (p Policy) Defaults() Policy {
-	number := func(x *int, value int) {
-		if *x == 0 {
-			*x = value
-		}
+	deadline := 5 * time.Second
+	if p.Challenge != "" {
+		deadline = 10 * time.Second
 	}
-	span := func(x *time.Duration, value time.Duration) {
-		if *x == 0 {
-			*x = value
-		}
-	}
-	number(&p.Window, 5)
-	number(&p.Needed, 3)
-	number(&p.Failures, 5)
-	if p.Challenge == "" {
-		span(&p.Deadline, 5*time.Second)
-	}
-	span(&p.Deadline, 10*time.Second)
-	span(&p.Delay, time.Second)
-	span(&p.MaxDelay, time.Minute)
-	span(&p.Password, 48*time.Hour)
+	p.Window = cmp.Or(p.Window, 5)
+	p.Needed = cmp.Or(p.Needed, 3)
+	p.Deadline = cmp.Or(p.Deadline, deadline)
+	p.Failures = cmp.Or(p.Failures, 5)
+	p.Delay = cmp.Or(p.Delay, time.Second)
+	p.MaxDelay = cmp.Or(p.MaxDelay, time.Minute)
+	p.Password = cmp.Or(p.Password, 48*time.Hour)
 	return p
 }
 

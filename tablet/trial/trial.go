@@ -5,6 +5,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,9 +91,7 @@ func Quantile(times []float64, share float64) float64 {
 
 // Run carries out a trial. The error wraps [ErrNobody], or is that of ctx or of what is being measured.
 func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Report, error) {
-	if o.Every == 0 {
-		o.Every = time.Second
-	}
+	o.Every = cmp.Or(o.Every, time.Second)
 	if o.Step == nil {
 		o.Step = func(string) {}
 	}
