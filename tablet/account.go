@@ -28,22 +28,29 @@ type kept struct {
 	UID     *uint32 `cbor:"uid,omitempty"`
 }
 
+// unseal returns the profile of a user, and what it holds beside the learner, which it does not look at.
+func (a *Authenticator) unseal(user string) (p profile.Profile, k kept, limits session.Limits, err error) {
+	if p, err = a.store.Load(user); err != nil {
+		return p, k, limits, err
+	}
+	if err := cbor.Unmarshal(p.Policy, &k); err != nil {
+		return p, k, limits, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
+	}
+	if err := a.owns(user, k.UID); err != nil {
+		return p, k, limits, err
+	}
+	if err := limits.UnmarshalBinary(k.Limits); err != nil {
+		return p, k, limits, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
+	}
+	return p, k, limits, nil
+}
+
 func (a *Authenticator) load(user string) (*account, error) {
-	p, err := a.store.Load(user)
+	p, k, limits, err := a.unseal(user)
 	if err != nil {
 		return nil, err
 	}
-	var k kept
-	if err := cbor.Unmarshal(p.Policy, &k); err != nil {
-		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
-	}
-	if err := a.owns(user, k.UID); err != nil {
-		return nil, err
-	}
-	c := &account{learner: new(online.Learner), frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled, uid: k.UID}
-	if err := c.limits.UnmarshalBinary(k.Limits); err != nil {
-		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
-	}
+	c := &account{learner: new(online.Learner), limits: limits, frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled, uid: k.UID}
 	if err := c.learner.UnmarshalBinary(p.Learner); err != nil {
 		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
@@ -70,15 +77,30 @@ func (a *Authenticator) save(user string, c *account) error {
 	if err != nil {
 		return err
 	}
-	limits, err := c.limits.MarshalBinary()
+	return a.seal(user, profile.Profile{Learner: learner, Enrolled: c.enrolled}, kept{nil, c.frozen, c.drifted, c.uid}, c.limits)
+}
+
+// seal keeps a profile with what it holds beside the learner.
+func (a *Authenticator) seal(user string, p profile.Profile, k kept, limits session.Limits) (err error) {
+	if k.Limits, err = limits.MarshalBinary(); err != nil {
+		return err
+	}
+	if p.Policy, err = cbor.Marshal(k); err != nil {
+		return err
+	}
+	return a.store.Save(user, p)
+}
+
+// limit changes the limits of a user. It is in the way of every login, so the learner stays as it was written.
+func (a *Authenticator) limit(user string, change func(*session.Limits)) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p, k, limits, err := a.unseal(user)
 	if err != nil {
 		return err
 	}
-	policy, err := cbor.Marshal(kept{limits, c.frozen, c.drifted, c.uid})
-	if err != nil {
-		return err
-	}
-	return a.store.Save(user, profile.Profile{Learner: learner, Policy: policy, Enrolled: c.enrolled})
+	change(&limits)
+	return a.seal(user, p, k, limits)
 }
 
 // update changes the account of a user, or leaves it as it is where change returns an error.

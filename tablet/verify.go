@@ -108,7 +108,7 @@ func (v *verification) frame(f face.Frame) {
 	// Before a picture was good enough to be judged, poor ones need not be.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {
 		if !v.counted {
-			if err := v.a.update(v.user, func(c *account) error { c.limits.Failed(now); return nil }); err != nil {
+			if err := v.a.limit(v.user, func(l *session.Limits) { l.Failed(now) }); err != nil {
 				v.fail(err)
 				return
 			}
@@ -156,13 +156,12 @@ func (v *verification) end() {
 		return
 	}
 	now, match := v.a.o.Now(), v.session.Result().Word == session.Match
-	err := v.a.update(v.user, func(c *account) error {
+	err := v.a.limit(v.user, func(l *session.Limits) {
 		if match {
-			c.limits.Matched()
+			l.Matched()
 		} else {
-			c.limits.Ended(now)
+			l.Ended(now)
 		}
-		return nil
 	})
 	if err != nil {
 		v.a.o.Log.Error("verifying", "user", v.user, "error", err)
