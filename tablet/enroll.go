@@ -54,10 +54,7 @@ func (a *Authenticator) Enroll(ctx context.Context, user string, report func(enr
 func enrolmentFaces(f face.Frame) []enrolment.Face {
 	faces := make([]enrolment.Face, len(f.Samples))
 	for i, x := range f.Samples {
-		faces[i] = enrolment.Face{Reason: x.Reason, Vector: x.Vector}
-		if p, ok := face.PoseOf(x.Landmarks); ok {
-			faces[i].Pose = &p
-		}
+		faces[i] = enrolment.Face{Reason: x.Reason, Pose: pose(x), Vector: x.Vector}
 	}
 	return faces
 }

@@ -156,6 +156,15 @@ func (a *Authenticator) Policy() session.Policy { return a.o.Policy }
 // patience is how long the camera may take to be released before others are told that it is in use.
 const patience = 2 * time.Second
 
+// pose returns how a head is held, or nil where that is not known.
+func pose(x face.Sample) *face.Pose {
+	p, ok := face.PoseOf(x.Landmarks)
+	if !ok {
+		return nil
+	}
+	return &p
+}
+
 // shot is what one read of the camera came to.
 type shot struct {
 	frame face.Frame

@@ -100,10 +100,7 @@ func (v *verification) frame(f face.Frame) {
 	now := v.a.o.Now()
 	faces := make([]session.Face, len(f.Samples))
 	for i, x := range f.Samples {
-		faces[i] = session.Face{Track: x.Track, Reason: x.Reason, Liveness: x.Liveness}
-		if p, ok := face.PoseOf(x.Landmarks); ok {
-			faces[i].Pose = &p
-		}
+		faces[i] = session.Face{Track: x.Track, Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness}
 	}
 	// Before a picture was good enough to be judged, poor ones need not be.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {

@@ -15,7 +15,6 @@ const idleClaim = 30 * time.Second
 type claim struct {
 	by     caller
 	user   string
-	self   bool
 	ctx    context.Context // of what is started
 	cancel context.CancelFunc
 	idle   *time.Timer
@@ -35,6 +34,13 @@ func (s *Service) claimed(sender dbus.Sender) (*claim, *dbus.Error) {
 		return nil, failure(claimDevice, "claim the device first")
 	}
 	return s.claim, nil
+}
+
+// held returns the claim that there is, or nil.
+func (s *Service) held() *claim {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claim
 }
 
 // take gives a client the claim. Root takes it from others; everybody does from a client that is gone.
@@ -200,10 +206,7 @@ func (s *Service) departures(signals <-chan *dbus.Signal) {
 				continue
 			}
 			name, _ := sig.Body[0].(string)
-			s.mu.Lock()
-			held := s.claim
-			s.mu.Unlock()
-			if held != nil && held.by.sender == name {
+			if held := s.held(); held != nil && held.by.sender == name {
 				s.o.Log.Info("the client is gone", "uid", held.by.uid)
 				s.running.Add(1)
 				go func() {

@@ -79,10 +79,7 @@ func Serve(ctx context.Context, conn *dbus.Conn, a *tablet.Authenticator, o Opti
 	ready()
 	select {
 	case <-ctx.Done():
-		s.mu.Lock()
-		held := s.claim
-		s.mu.Unlock()
-		if held != nil {
+		if held := s.held(); held != nil {
 			s.drop(held)
 		}
 		return nil
@@ -153,7 +150,7 @@ func (s *Service) Claim(name string, sender dbus.Sender) *dbus.Error {
 	if failed != nil {
 		return failed
 	}
-	c := &claim{by: by, user: user, self: self}
+	c := &claim{by: by, user: user}
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	c.idle = time.AfterFunc(idleClaim, func() { s.drop(c) })
 	if failed := s.take(c); failed != nil {
@@ -221,11 +218,11 @@ func (s *Service) EnrollStart(sender dbus.Sender) *dbus.Error {
 		return failed
 	}
 	c.idle.Stop() // an administrator may be asked for a password
-	if failed := s.may(c.by, true, enrollAction); failed != nil {
-		c.idle.Reset(idleClaim)
+	failed = s.may(c.by, true, enrollAction)
+	c.idle.Reset(idleClaim)
+	if failed != nil {
 		return failed
 	}
-	c.idle.Reset(idleClaim)
 	if _, err := UID(c.user); err != nil {
 		return failure(invalidUser, "no user of this system has that name")
 	}

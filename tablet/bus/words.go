@@ -1,6 +1,8 @@
 package bus
 
 import (
+	"strings"
+
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/tablet/enrolment"
 	"github.com/faceauth/faceauth/tablet/session"
@@ -55,10 +57,8 @@ var sentences = map[string]string{
 // service, is returned as it is.
 func Sentence(word string) string {
 	for _, prefix := range []string{"verify-", "enroll-"} {
-		if len(word) > len(prefix) && word[:len(prefix)] == prefix {
-			if s, ok := sentences[word[len(prefix):]]; ok {
-				return s
-			}
+		if rest, ok := strings.CutPrefix(word, prefix); ok && sentences[rest] != "" {
+			return sentences[rest]
 		}
 	}
 	return word
