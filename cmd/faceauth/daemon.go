@@ -37,10 +37,9 @@ type login struct {
 
 // policyFlags adds the flags that say what a login takes.
 func (o *login) policyFlags(c *cobra.Command) {
+	o.embeddingFlags(c)
+	o.detectorFlag(c)
 	f := c.Flags()
-	f.StringVar(&o.models, "models", models.Dir(), "folder of the model files")
-	f.StringVar(&o.detectorModel, "detector-model", "", "description (JSON) of a detector network of your own")
-	f.StringVar(&o.embeddingFile, "embedding-model", "", "description (JSON) of an embedding network of your own")
 	f.StringVar(&o.challenge, "challenge", "", "what is asked of a face that matches: turn (the head, to a side drawn by lot), blink, or nothing")
 	f.DurationVar(&o.deadline, "deadline", 0, "after which a login is over (default 5s, with a challenge 10s)")
 	f.Float64Var(&o.anchor, "anchor", 0, "distance from every enrolled face beyond which nobody is let in (default: 1.075 times the impostor radius of the feature space)")
@@ -94,8 +93,7 @@ func newDaemon() *cobra.Command {
 		RunE:  func(c *cobra.Command, _ []string) error { return o.rotate(c) },
 	}
 	o.storeFlags(rotate)
-	rotate.Flags().StringVar(&o.models, "models", models.Dir(), "folder of the model files")
-	rotate.Flags().StringVar(&o.embeddingFile, "embedding-model", "", "description (JSON) of an embedding network of your own")
+	o.embeddingFlags(rotate)
 	c.AddCommand(rotate)
 	return c
 }
@@ -168,13 +166,25 @@ func (o *login) openStore(v *vision) (*profile.Store, error) {
 	return profile.OpenFile(o.store, o.keyFile, v.extractor.Space())
 }
 
-// watched is what a camera gives, as an authenticator takes it.
+// watched is what a source gives, for a program that watches it for as long as it likes.
 type watched struct {
 	*pipeline.Pipeline
 	source facedet.Source
 }
 
 func (w watched) Close() error { return w.source.Close() }
+
+// watch opens a source for v. With pace, a recording is played as a camera would give it.
+func (v *vision) watch(ctx context.Context, name string, timeout time.Duration, pace bool, opt pipeline.Options) (*watched, error) {
+	src, err := facedet.Open(ctx, name, facedet.Options{Timeout: timeout})
+	if err != nil {
+		return nil, err
+	}
+	if pace && facedet.IsRecording(name) {
+		src = facedet.Live(src)
+	}
+	return &watched{pipeline.New(src, v.detector, v.extractor, opt), src}, nil
+}
 
 // camera returns what opens the source. The liveness network is there where the policy asks for its score; call done
 // when the camera is not used any more.
@@ -191,14 +201,7 @@ func (o *login) camera(v *vision) (camera tablet.Camera, done func(), err error)
 		}
 	}
 	return func(ctx context.Context, p tablet.Purpose) (tablet.Stream, error) {
-		src, err := facedet.Open(ctx, o.device, facedet.Options{Timeout: time.Minute}) // ctx ends it sooner
-		if err != nil {
-			return nil, err
-		}
-		if facedet.IsRecording(o.device) {
-			src = facedet.Live(src)
-		}
-		return watched{pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: gateOf(p), Liveness: live}), src}, nil
+		return v.watch(ctx, o.device, time.Minute, true, pipeline.Options{Gate: gateOf(p), Liveness: live}) // ctx ends it sooner
 	}, done, nil
 }
 
@@ -206,12 +209,9 @@ func (o *login) rotate(c *cobra.Command) error {
 	if _, ok, err := profile.Credential(credential); err != nil || ok {
 		return fail(badUsage, errors.Join(err, errors.New("the key is a credential of the service manager; only a key file can be rotated")))
 	}
-	d := models.Default(models.Embedding)
-	if o.embeddingFile != "" {
-		var err error
-		if d, err = models.ParseDescription(o.embeddingFile); err != nil {
-			return fail(badModel, err)
-		}
+	d, err := o.embedding()
+	if err != nil {
+		return err
 	}
 	if _, err := os.Stat(o.store); err != nil {
 		return fail(badGallery, fmt.Errorf("there is no store to seal anew: %w", err))

@@ -89,16 +89,11 @@ func (o *options) office(c *cobra.Command, args []string, r room) error {
 		return fail(badUsage, fmt.Errorf("--away %v is no time; use a positive one", r.away))
 	case r.fast && (len(all) != 1 || !facedet.IsRecording(all[0].source)):
 		return fail(badUsage, errors.New("--fast is for one recording"))
-	case o.timeout <= 0:
-		return fail(badUsage, fmt.Errorf("a timeout of %v is none; use a positive one", o.timeout))
-	case r.keep && r.freeze:
-		return fail(badUsage, errors.New("--learn and --freeze contradict each other"))
 	}
-	path, err := o.galleryPath()
-	if err != nil {
+	if err := o.checkTimeout(); err != nil {
 		return err
 	}
-	g, err := o.openGallery(c, path)
+	g, path, err := o.ownGallery(c, r.keep, r.freeze)
 	if err != nil {
 		return err
 	}
@@ -173,14 +168,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 		}
 		visions = append(visions, v)
 		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording, Open: func(ctx context.Context) (office.Stream, error) {
-			src, err := facedet.Open(ctx, n.source, facedet.Options{Timeout: o.timeout})
-			if err != nil {
-				return nil, err
-			}
-			if recording && !r.fast {
-				src = facedet.Live(src)
-			}
-			return watched{pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate}), src}, nil
+			return v.watch(ctx, n.source, o.timeout, !r.fast, pipeline.Options{Gate: preprocess.LearnGate})
 		}})
 	}
 	return cameras, done, nil

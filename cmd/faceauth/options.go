@@ -39,11 +39,30 @@ func (o *options) visionFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.features, "features", "auto", "feature space: embedding, pixels (the thesis's), or auto: the gallery's, else embedding where the models are installed")
 	f.StringVar(&o.detector, "detector", "auto", "face detector: network, haar, lbp, or auto: network where the models are installed, else haar")
-	f.StringVar(&o.models, "models", models.Dir(), "folder of the model files")
-	f.StringVar(&o.detectorModel, "detector-model", "", "description (JSON) of a detector network of your own")
-	f.StringVar(&o.embeddingFile, "embedding-model", "", "description (JSON) of an embedding network of your own")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
+	o.embeddingFlags(c)
+	o.detectorFlag(c)
+}
+
+// embeddingFlags adds the flags that say which network makes vectors of faces.
+func (o *options) embeddingFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.models, "models", models.Dir(), "folder of the model files")
+	f.StringVar(&o.embeddingFile, "embedding-model", "", "description (JSON) of an embedding network of your own")
+}
+
+func (o *options) detectorFlag(c *cobra.Command) {
+	c.Flags().StringVar(&o.detectorModel, "detector-model", "", "description (JSON) of a detector network of your own")
+}
+
+// embedding returns the description of the network that makes vectors of faces.
+func (o *options) embedding() (models.Description, error) {
+	if o.embeddingFile == "" {
+		return models.Default(models.Embedding), nil
+	}
+	d, err := models.ParseDescription(o.embeddingFile)
+	return d, fail(badModel, err)
 }
 
 // learnerFlags adds the settings of the learner.
@@ -167,11 +186,9 @@ func (o *options) open(space *face.Space, note func(string)) (v *vision, err err
 			v = nil
 		}
 	}()
-	embedding := models.Default(models.Embedding)
-	if o.embeddingFile != "" {
-		if embedding, err = models.ParseDescription(o.embeddingFile); err != nil {
-			return v, fail(badModel, err)
-		}
+	embedding, err := o.embedding()
+	if err != nil {
+		return v, err
 	}
 	features := o.features
 	if features == "auto" {
@@ -275,13 +292,7 @@ func (o *options) configure(c *cobra.Command, g *gallery.Gallery) error {
 // recogniser opens the gallery, which lies at path, and what finds faces for it. Keep and freeze are the
 // flags --learn and --freeze.
 func (o *options) recogniser(c *cobra.Command, keep, freeze bool) (g *gallery.Gallery, path string, v *vision, err error) {
-	if keep && freeze {
-		return nil, "", nil, fail(badUsage, errors.New("--learn and --freeze contradict each other"))
-	}
-	if path, err = o.galleryPath(); err != nil {
-		return nil, path, nil, err
-	}
-	if g, err = o.openGallery(c, path); err != nil {
+	if g, path, err = o.ownGallery(c, keep, freeze); err != nil {
 		return nil, path, nil, err
 	}
 	space := g.Space()
@@ -289,10 +300,30 @@ func (o *options) recogniser(c *cobra.Command, keep, freeze bool) (g *gallery.Ga
 	return g, path, v, err
 }
 
+// ownGallery opens the gallery, which lies at path, to recognise people, and to learn of them unless freeze.
+func (o *options) ownGallery(c *cobra.Command, keep, freeze bool) (g *gallery.Gallery, path string, err error) {
+	if keep && freeze {
+		return nil, "", fail(badUsage, errors.New("--learn and --freeze contradict each other"))
+	}
+	if path, err = o.galleryPath(); err != nil {
+		return nil, path, err
+	}
+	g, err = o.openGallery(c, path)
+	return g, path, err
+}
+
+// checkTimeout returns nil for a timeout that can be waited for.
+func (o *options) checkTimeout() error {
+	if o.timeout <= 0 {
+		return fail(badUsage, fmt.Errorf("a timeout of %v is none; use a positive one", o.timeout))
+	}
+	return nil
+}
+
 // source opens a source with the exit code that its errors have.
 func (o *options) source(c *cobra.Command, name string) (facedet.Source, error) {
-	if o.timeout <= 0 {
-		return nil, fail(badUsage, fmt.Errorf("a timeout of %v is none; use a positive one", o.timeout))
+	if err := o.checkTimeout(); err != nil {
+		return nil, err
 	}
 	s, err := facedet.Open(c.Context(), name, facedet.Options{Timeout: o.timeout})
 	if err != nil && c.Context().Err() == nil {

@@ -42,8 +42,7 @@ func (o *options) recordings(c *cobra.Command, v *vision, dir string, how func(n
 			opt = how(identityName(path))
 		}
 		id, err := o.identity(c, v, path, opt)
-		if errors.Is(err, facedet.ErrNotVideo) && !isVideo(path) {
-			warn(c, path+" is neither a recording nor a folder of images, and is passed over")
+		if passedOver(c, path, err) {
 			continue
 		}
 		if err != nil {
@@ -58,6 +57,15 @@ func (o *options) recordings(c *cobra.Command, v *vision, dir string, how func(n
 		return nil, nil, fail(badSource, fmt.Errorf("%s holds neither folders of images nor videos", dir))
 	}
 	return ids, names, nil
+}
+
+// passedOver reports whether what lies at path, of which err is the error, is meant to be no recording, and says so.
+func passedOver(c *cobra.Command, path string, err error) bool {
+	other := errors.Is(err, facedet.ErrNotVideo) && !isVideo(path)
+	if other {
+		warn(c, path+" is neither a recording nor a folder of images, and is passed over")
+	}
+	return other
 }
 
 // entries returns what is in a folder and not hidden, in natural order.

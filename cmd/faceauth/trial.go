@@ -200,8 +200,7 @@ func (f *films) read(dir string) (all []trial.Recording, err error) {
 				rec.Attack = "a replay of the user"
 			}
 			photo, err := f.frames(&rec, p)
-			if errors.Is(err, facedet.ErrNotVideo) && !isVideo(p) {
-				warn(f.c, p+" is neither a recording nor a folder of images, and is passed over")
+			if passedOver(f.c, p, err) {
 				continue
 			}
 			if err != nil {
@@ -210,7 +209,7 @@ func (f *films) read(dir string) (all []trial.Recording, err error) {
 			all = append(all, rec)
 			if photo != nil {
 				fake := trial.Recording{Person: person, Name: rec.Name, Attack: "a photo of the user"}
-				fake.Frames, err = f.watch(facedet.Source(&waved{img: photo}), fake.Name, nil)
+				fake.Frames, err = f.watch(&waved{img: photo}, fake.Name, nil)
 				photo.Close()
 				if err != nil {
 					return nil, err
