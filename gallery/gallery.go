@@ -24,6 +24,7 @@ package gallery
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -173,6 +174,20 @@ func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
 		}
 	}
 	return n, nil
+}
+
+// Unlabel removes a labelled face, by its number in [online.Label]; a person goes with their last one. The error wraps
+// [online.ErrUnknown].
+func (g *Gallery) Unlabel(id int64) error {
+	gone, err := g.learner.Unlabel(id)
+	if err != nil || gone.Not {
+		return err
+	}
+	p := g.person(gone.Name)
+	if p.Faces--; !slices.Contains(g.learner.Names(), gone.Name) {
+		g.people = slices.DeleteFunc(g.people, func(p Person) bool { return p.Name == gone.Name })
+	}
+	return nil
 }
 
 // Remove forgets a person and what was learned from them. The error wraps [online.ErrUnknown].

@@ -425,3 +425,40 @@ func unlimit(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A person goes with their last face, and the file is one that can be read.
+func TestUnlabel(t *testing.T) {
+	line := face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .4, Gamma: 1e-3, Reach: 1}
+	g, err := gallery.New(line, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := [][]float32{{0, 0}, {.01, 0}}
+	for i, name := range []string{"alice", "bob"} {
+		if _, err := g.Enroll(name, near[i:], noon, gallery.Enrolment{Force: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "gallery")
+	for want := range 3 {
+		c := g.Learner().Conflicts(.1)
+		if len(c) == 0 {
+			break
+		}
+		if err := g.Unlabel(c[0].B.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := gallery.Open(path, line); err != nil {
+			t.Errorf("after %d: %v", want, err)
+		}
+	}
+	if p := g.People(); len(p) != 1 || p[0].Name != "alice" || len(g.Learner().Conflicts(9)) != 0 {
+		t.Errorf("%+v", p)
+	}
+	if err := g.Unlabel(1 << 40); !errors.Is(err, online.ErrUnknown) {
+		t.Error(err)
+	}
+}

@@ -36,6 +36,8 @@
 //   - Every learned face knows its observation, its time and the vertex through which it was accepted.
 //     [Learner.Undo] and [Learner.UndoSince] take back what came after a moment, [Learner.Forget] a
 //     person, and Settings.Freeze stops all learning.
+//   - [Learner.Reject] is a negative label: this face is not that person's, nor is what looks like it. [Learner.Unlearn]
+//     takes back what some observations taught, and [Learner.Conflicts] names labels that contradict each other.
 //   - With Settings.HalfLife what was learned counts less and less, and goes when no prediction needs it.
 //     It is for people who change, and for places that change hands; labelled faces never age.
 //
@@ -44,15 +46,15 @@
 // # Snapshots
 //
 // [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the
-// format, now 3; the space, the settings, the names and the counters; R; for each vertex an array of its
+// format, now 4; the space, the settings, the names of the classes and which of them are of rejected faces, the counters; R; for each vertex an array of its
 // coordinates as little-endian float32, its multiplicity, the number of faces it stands for, its class or
 // -1, its sources, its harmonic values, and its origin (ID, observation, Unix time, via, hops); the last ID; the
 // journal, three numbers an entry: an observation, its Unix time, and the ID of the vertex that took it in;
 // the latest observation and time that fell out of it; the observation to which multiplicities are aged, and
 // whether the values are out of date; and what was spent in the window of Settings.LearnCap. A learner
 // restored from it goes on with the same bytes. [Learner.UnmarshalBinary] trusts nothing that it reads. It
-// reads version 1, which had no longest edge, no origins and no journal, and version 2, which had no
-// times and no ageing.
+// reads version 1, which had no longest edge, no origins and no journal, version 2, which had no times and
+// no ageing, and version 3, which could reject nobody.
 //
 // # Caveats
 //

@@ -22,7 +22,7 @@ type Drift struct {
 // Drift returns the drift of a person, at the cost of a pass over the stored faces. Without learned
 // faces all of it is 0. The error wraps [ErrUnknown].
 func (l *Learner) Drift(name string) (Drift, error) {
-	class := slices.Index(l.names, name)
+	class := l.class(name, false)
 	if class < 0 {
 		return Drift{}, fmt.Errorf("%w: %s", ErrUnknown, name)
 	}

@@ -26,6 +26,7 @@ type Learner struct {
 	space    face.Space
 	settings Settings
 	names    []string // of the classes
+	not      []bool   // of the same: it is that of the faces known not to be the person's
 	graph    *quantized.Graph
 	counts   Counts
 	budget   budget
@@ -91,7 +92,15 @@ func (l *Learner) Counts() Counts { return l.counts }
 func (l *Learner) Graph() *quantized.Graph { return l.graph }
 
 // Names returns the people that l knows, in the order in which they were first shown.
-func (l *Learner) Names() []string { return slices.Clone(l.names) }
+func (l *Learner) Names() []string {
+	var names []string
+	for c, name := range l.names {
+		if !l.not[c] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // Label shows l a face of the named person. It may be called at any time.
 //
@@ -104,7 +113,7 @@ func (l *Learner) Label(x []float32, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	class := slices.Index(l.names, name)
+	class := l.class(name, false)
 	if class < 0 {
 		class = len(l.names)
 	}
@@ -112,8 +121,9 @@ func (l *Learner) Label(x []float32, name string) error {
 		return err
 	}
 	if class == len(l.names) {
-		l.names = append(l.names, name)
+		l.names, l.not = append(l.names, name), append(l.not, false)
 	}
+	l.withdraw(x, name)
 	l.counts.Labelled++
 	return nil
 }
@@ -213,10 +223,10 @@ func (l *Learner) step(x []float32, learn bool, observation int64) (Verdict, err
 		return Verdict{}, err
 	}
 	l.values = l.graph.ValuesTo(l.values, l.graph.Trial())
-	v, class := l.judge(l.values)
-	if learn && l.teaches(v, class, observation) {
-		l.graph.Keep(class, quantized.Moment{Observation: observation, Time: l.time})
-		l.spend(class, observation)
+	v, best := l.judge(x, l.values)
+	if learn && l.teaches(best, observation) {
+		l.graph.Keep(best.class, quantized.Moment{Observation: observation, Time: l.time})
+		l.spend(best.class, observation)
 		v.Learned = true
 	} else {
 		l.graph.Drop()
@@ -224,11 +234,11 @@ func (l *Learner) step(x []float32, learn bool, observation int64) (Verdict, err
 	return v, nil
 }
 
-// teaches reports whether the face on trial, with that verdict, may be learned.
-func (l *Learner) teaches(v Verdict, class int, observation int64) bool {
-	return v.Confidence >= l.settings.Learn &&
-		(l.settings.MaxHops == 0 || l.graph.Hops(class) <= l.settings.MaxHops) &&
-		l.affords(class, observation)
+// teaches reports whether the face on trial, with the claim on it, may be learned.
+func (l *Learner) teaches(c claim, observation int64) bool {
+	return c.value >= l.settings.Learn &&
+		(l.settings.MaxHops == 0 || l.graph.Hops(c.class) <= l.settings.MaxHops) &&
+		l.affords(c.class, observation)
 }
 
 func (l *Learner) count(v Verdict) {
@@ -241,19 +251,27 @@ func (l *Learner) count(v Verdict) {
 	}
 }
 
-// Forget removes a person: the labelled faces, and every centroid to which a face accepted as that
-// person has gone. The error wraps [ErrUnknown].
+// Forget removes a person: the labelled faces, those that are known not to be theirs, and every centroid to which a
+// face accepted as that person has gone. The error wraps [ErrUnknown].
 func (l *Learner) Forget(name string) error {
-	class := slices.Index(l.names, name)
+	class := l.class(name, false)
 	if class < 0 {
 		return fmt.Errorf("%w: %s", ErrUnknown, name)
 	}
+	l.forget(class)
+	if not := l.class(name, true); not >= 0 {
+		l.forget(not)
+	}
+	return nil
+}
+
+func (l *Learner) forget(class int) {
 	l.graph.Forget(class)
 	l.names = slices.Delete(l.names, class, class+1)
+	l.not = slices.Delete(l.not, class, class+1)
 	if class < len(l.budget.used) {
 		l.budget.used = slices.Delete(l.budget.used, class, class+1)
 	}
-	return nil
 }
 
 // Undo takes back what was learned after the observation of that number, as [Counts].Observed had it

@@ -273,9 +273,9 @@ func TestSnapshotDamaged(t *testing.T) {
 			t.Fatalf("the first %d of %d bytes: %v", n, len(good), err)
 		}
 	}
-	other := bytes.Replace(good, []byte("\x67version\x03"), []byte("\x67version\x09"), 1)
+	other := bytes.Replace(good, []byte("\x67version\x04"), []byte("\x67version\x09"), 1)
 	var m online.Learner
-	if err := m.UnmarshalBinary(other); !errors.Is(err, online.ErrVersion) || err.Error() != "snapshot of another version: it is 9, and this program reads 1 to 3" {
+	if err := m.UnmarshalBinary(other); !errors.Is(err, online.ErrVersion) || err.Error() != "snapshot of another version: it is 9, and this program reads 1 to 4" {
 		t.Errorf("another version: %v", err)
 	}
 	// Whatever a flipped bit does, it must not break the learner that comes out of it.

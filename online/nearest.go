@@ -12,11 +12,17 @@ func (l *Learner) Nearest(x []float32, name string) (float64, error) {
 	if err := l.space.Check(x); err != nil {
 		return 0, err
 	}
-	nearest := math.Inf(1)
-	for i := range l.graph.Len() {
-		if class, ok := l.graph.Class(i); ok && l.names[class] == name {
-			nearest = min(nearest, l.space.Scale*math.Sqrt(graph.SquaredDistance(x, l.graph.Point(i))))
-		}
+	if class := l.class(name, false); class >= 0 {
+		return l.nearest(x, class), nil
 	}
-	return nearest, nil
+	return math.Inf(1), nil
+}
+
+// nearest returns the distance from x to the nearest labelled face of a class.
+func (l *Learner) nearest(x []float32, class int) float64 {
+	nearest := math.Inf(1)
+	for _, i := range l.labelled(class) {
+		nearest = min(nearest, l.space.Scale*math.Sqrt(graph.SquaredDistance(x, l.graph.Point(i))))
+	}
+	return nearest
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/quantized"
@@ -19,13 +18,14 @@ var (
 )
 
 // version of the snapshot format that MarshalBinary writes.
-const version = 3
+const version = 4
 
 type snapshot struct {
 	Version  int              `cbor:"version"`
 	Space    face.Space       `cbor:"space"`
 	Settings Settings         `cbor:"settings"`
 	Names    []string         `cbor:"names"`
+	Not      []bool           `cbor:"not"`
 	Counts   Counts           `cbor:"counts"`
 	R        float64          `cbor:"r"`
 	Vertices []snapshotVertex `cbor:"vertices"`
@@ -82,7 +82,7 @@ func init() {
 func (l *Learner) MarshalBinary() ([]byte, error) {
 	state := l.graph.State()
 	s := snapshot{
-		Version: version, Space: l.space, Settings: l.settings, Names: l.names, Counts: l.counts,
+		Version: version, Space: l.space, Settings: l.settings, Names: l.names, Not: l.not, Counts: l.counts,
 		R: state.R, Vertices: make([]snapshotVertex, len(state.Vertices)),
 		LastID: state.LastID, Journal: make([]int64, 0, 3*len(state.Journal)),
 		Lost: snapshotMoment{Observation: state.Lost.Observation, Time: state.Lost.Time}, Aged: state.Aged, Stale: state.Stale,
@@ -130,6 +130,9 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 		s = old.upgrade()
 	default:
 		err = decoding.Unmarshal(data, &s)
+		if head.Version == 3 { // which could reject nobody
+			s.Not = make([]bool, len(s.Names))
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -141,12 +144,28 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 	if err := s.Settings.check(); err != nil {
 		return damaged(err)
 	}
+	if len(s.Not) != len(s.Names) {
+		return damaged(fmt.Errorf("%d classes, and %d names", len(s.Not), len(s.Names)))
+	}
 	for i, name := range s.Names {
 		if err := CheckName(name); err != nil {
 			return damaged(err)
 		}
-		if slices.Contains(s.Names[:i], name) {
-			return damaged(fmt.Errorf("the name %q is there twice", name))
+		for j := range i {
+			if s.Names[j] == name && s.Not[j] == s.Not[i] {
+				return damaged(fmt.Errorf("the name %q is there twice", name))
+			}
+		}
+	}
+	people := make(map[string]bool)
+	for i, name := range s.Names {
+		if !s.Not[i] {
+			people[name] = true
+		}
+	}
+	for _, name := range s.Names {
+		if !people[name] {
+			return damaged(fmt.Errorf("it has faces that are not those of %q, who is not known", name))
 		}
 	}
 	state := quantized.State{
@@ -189,7 +208,7 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 		return damaged(errors.New("more people have been learned than there are"))
 	}
 	*l = Learner{
-		space: s.Space, settings: s.Settings, names: s.Names, counts: s.Counts, graph: g,
+		space: s.Space, settings: s.Settings, names: s.Names, not: s.Not, counts: s.Counts, graph: g,
 		budget: budget{window: s.Window, used: s.Spent},
 	}
 	return nil

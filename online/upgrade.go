@@ -72,13 +72,13 @@ type snapshotOrigin2 struct {
 	Hops                 int
 }
 
-// upgrade returns the snapshot as version 3 writes it, which has an alarm for drift by default.
+// upgrade returns the snapshot as the present version writes it. Since version 3 there is an alarm for drift by default.
 func (s snapshot2) upgrade() snapshot {
 	if s.Settings.DriftDistance == 0 {
 		s.Settings.DriftDistance = s.Settings.Reach
 	}
 	t := snapshot{
-		Version: version, Space: s.Space, Settings: s.Settings, Names: s.Names, Counts: s.Counts, R: s.R,
+		Version: version, Space: s.Space, Settings: s.Settings, Names: s.Names, Not: make([]bool, len(s.Names)), Counts: s.Counts, R: s.R,
 		LastID: s.LastID, Lost: snapshotMoment{Observation: s.Lost}, Window: s.Window, Spent: s.Spent, Stale: true,
 	}
 	for q, x := range s.Journal {

@@ -21,6 +21,7 @@ const (
 	NoPath     Reason = "not connected to anybody known"
 	Tie        Reason = "as close to one person as to another"
 	Unsure     Reason = "below the accept threshold"
+	Rejected   Reason = "known not to be the person it looks like"
 	BetterFace Reason = "another face in this frame is a better match"
 )
 
@@ -28,33 +29,51 @@ const (
 // ten times the error that the solution may have.
 const resolution = 1e-9
 
-// judge turns the harmonic values of a face into a verdict and the class that claims it, -1 for
-// none. The class is set even where the verdict is that confidence does not suffice.
-func (l *Learner) judge(values []float64) (Verdict, int) {
+// claim is the class that claims a face, and its harmonic value. It is there even where that value does not suffice
+// for a verdict.
+type claim struct {
+	class int // -1 for none
+	value float64
+}
+
+// judge turns the harmonic values of the face x into a verdict and the claim on it.
+func (l *Learner) judge(x []float32, values []float64) (Verdict, claim) {
 	v := Verdict{Sink: 1}
-	best, second := -1, 0.0
-	for c, x := range values {
-		x = min(max(x, 0), 1)
-		v.Sink -= x
-		if x > v.Confidence {
-			best, second, v.Confidence = c, v.Confidence, x
+	best, second, person := claim{class: -1}, 0., -1
+	for c, value := range values {
+		value = min(max(value, 0), 1)
+		if !l.not[c] {
+			v.Sink -= value
+			if value > v.Confidence {
+				person, v.Confidence = c, value
+			}
+		}
+		if value > best.value {
+			best, second = claim{c, value}, best.value
 		} else {
-			second = max(second, x)
+			second = max(second, value)
 		}
 	}
 	v.Sink = min(max(v.Sink, 0), 1)
 	switch {
-	case v.Confidence <= resolution:
+	case best.value <= resolution:
 		v.Confidence, v.Reason = 0, NoPath
-		return v, -1
-	case v.Confidence-second <= resolution:
+		return v, claim{class: -1}
+	case best.value-second <= resolution:
 		v.Reason = Tie
-		return v, -1
+		return v, claim{class: -1, value: best.value}
 	}
-	v.Best = l.names[best]
-	if v.Confidence < l.settings.Accept {
+	if person >= 0 {
+		v.Best = l.names[person]
+	}
+	switch {
+	case l.not[best.class]:
+		v.Reason = Rejected
+	case l.rejects(x, best.class):
+		v.Reason, best.class = Rejected, l.class(l.names[best.class], true)
+	case v.Confidence < l.settings.Accept:
 		v.Reason = Unsure
-	} else {
+	default:
 		v.Label = v.Best
 	}
 	return v, best

@@ -176,6 +176,18 @@ func (g *Graph) erase(kept []int) {
 	g.journal.filter(func(e entry) bool { return g.find(e.vertex) >= 0 })
 }
 
+// Remove removes a vertex with all that it stands for. It panics during a trial.
+func (g *Graph) Remove(i int) {
+	g.mustBeSettled()
+	kept := make([]int, 0, g.Len()-1)
+	for j := range g.v {
+		if j != i {
+			kept = append(kept, j)
+		}
+	}
+	g.erase(kept)
+}
+
 // Forget removes the labelled points of a class, and every vertex to which a point accepted through
 // it has gone, and renumbers the classes above it. It returns the number of vertices removed.
 // Points of other classes that had been merged into such a vertex go with it. It panics during a

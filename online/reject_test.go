@@ -1,0 +1,269 @@
+package online_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+)
+
+// line is a space in which people lie along a line; edges are as long as 1.
+var line = face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .4, Gamma: 1e-3, Reach: 1}
+
+func shown(t *testing.T, l *online.Learner, name string, xs ...float32) {
+	t.Helper()
+	for _, x := range xs {
+		if err := l.Label([]float32{x, 0}, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func fresh(t *testing.T) *online.Learner {
+	t.Helper()
+	l, err := online.New(line, online.Settings{K: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func judged(t *testing.T, l *online.Learner, x float32) online.Verdict {
+	t.Helper()
+	v, err := l.Judge([]float32{x, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func rejected(t *testing.T, l *online.Learner, name string, xs ...float32) {
+	t.Helper()
+	for _, x := range xs {
+		if err := l.Reject([]float32{x, 0}, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What is known not to be hers is not given to her, nor is what it turns into.
+func TestReject(t *testing.T) {
+	l := fresh(t)
+	shown(t, l, "alice", 0, .1)
+	shown(t, l, "bob", 5)
+	if v := judged(t, l, .8); v.Label != "alice" {
+		t.Fatalf("before: %+v", v)
+	}
+	rejected(t, l, "alice", .8)
+	for x, want := range map[float32]string{.8: "", .9: "", .75: "", .2: "alice", 0: "alice", 5: "bob"} {
+		if v := judged(t, l, x); v.Label != want || want == "" && v.Reason != online.Rejected {
+			t.Errorf("%g: %+v, want %q", x, v, want)
+		}
+	}
+	// The stranger moves on, and is learned as somebody who is not alice.
+	for x := float32(.8); x < 2.5; x += .1 {
+		v, err := l.Observe([]float32{x, 0})
+		if err != nil || v.Label != "" || !v.Learned {
+			t.Fatalf("%g: %+v, %v", x, v, err)
+		}
+	}
+	if got := l.Names(); len(got) != 2 || got[0] != "alice" || got[1] != "bob" {
+		t.Errorf("people %q", got)
+	}
+}
+
+// Many faces that were learned as hers do not outweigh one that is known not to be.
+func TestRejectOutweighed(t *testing.T) {
+	l := fresh(t)
+	shown(t, l, "alice", 0)
+	for i := range 300 {
+		if _, err := l.Observe([]float32{.5, .001 * float32(i%30)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rejected(t, l, "alice", .6)
+	if v := judged(t, l, .6); v.Label != "" || v.Reason != online.Rejected || v.Best != "alice" {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestRejectErrors(t *testing.T) {
+	l := fresh(t)
+	if err := l.Reject([]float32{0, 0}, "alice"); !errors.Is(err, online.ErrUnknown) {
+		t.Error(err)
+	}
+	shown(t, l, "alice", 0)
+	if err := l.Reject([]float32{0}, "alice"); !errors.Is(err, face.ErrDimension) {
+		t.Error(err)
+	}
+	// However often it is corrected, it does not fill up.
+	for i := range 200 {
+		rejected(t, l, "alice", 1+float32(i))
+	}
+	if n := l.Graph().Labelled(); n != 1+online.MaxRejected {
+		t.Errorf("%d labelled faces", n)
+	}
+	if v := judged(t, l, 200); v.Reason != online.Rejected {
+		t.Errorf("the last: %+v", v)
+	}
+	if v := judged(t, l, 1); v.Label != "alice" {
+		t.Errorf("the first, which has made room: %+v", v)
+	}
+	small, err := online.New(line, online.Settings{K: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown(t, small, "alice", 0, .1)
+	if err := small.Reject([]float32{9, 0}, "alice"); !errors.Is(err, online.ErrFull) {
+		t.Error(err)
+	}
+}
+
+// Who a rejected face is may become known, and then it is theirs.
+func TestRejectThenLabel(t *testing.T) {
+	l := fresh(t)
+	shown(t, l, "alice", 0)
+	rejected(t, l, "alice", .8)
+	shown(t, l, "carol", .8)
+	if v := judged(t, l, .8); v.Label != "carol" {
+		t.Errorf("%+v", v)
+	}
+	if n := l.Graph().Labelled(); n != 2 {
+		t.Errorf("%d labelled faces", n)
+	}
+	rejected(t, l, "carol", 3)
+	if err := l.Forget("carol"); err != nil {
+		t.Fatal(err)
+	}
+	if n := l.Graph().Labelled(); n != 1 || len(l.Names()) != 1 {
+		t.Errorf("%d labelled faces of %q", n, l.Names())
+	}
+}
+
+func TestConflicts(t *testing.T) {
+	l := fresh(t)
+	shown(t, l, "alice", 0, .2)
+	shown(t, l, "bob", .3, 4)
+	rejected(t, l, "alice", .05)
+	rejected(t, l, "bob", .06)
+	all := l.Conflicts(.16)
+	var got []string
+	for _, c := range all {
+		got = append(got, c.A.Name+" "+c.B.Name)
+	}
+	// alice and not alice at .05, alice at .2 and bob at .3, and alice at .2 and not alice at .15
+	if len(all) != 3 || math.Abs(all[0].Distance-.05) > 1e-6 || !all[0].B.Not || got[1] != "alice bob" {
+		t.Fatalf("%+v", all)
+	}
+	if gone, err := l.Unlabel(all[1].B.ID); err != nil || gone != all[1].B {
+		t.Fatal(err)
+	}
+	if left := l.Conflicts(.11); len(left) != 1 {
+		t.Errorf("%+v", left)
+	}
+	if _, err := l.Unlabel(all[1].B.ID); !errors.Is(err, online.ErrUnknown) {
+		t.Error(err)
+	}
+	for _, c := range l.Conflicts(9) {
+		if c.A.Not && c.B.Not {
+			t.Errorf("%+v is none", c)
+		}
+	}
+}
+
+// A snapshot keeps what was rejected.
+func TestRejectSnapshot(t *testing.T) {
+	l := fresh(t)
+	shown(t, l, "alice", 0)
+	rejected(t, l, "alice", .8)
+	data, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := new(online.Learner)
+	if err := m.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	if v := judged(t, m, .8); v.Reason != online.Rejected {
+		t.Errorf("%+v", v)
+	}
+	if again, err := m.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
+		t.Errorf("another snapshot: %v", err)
+	}
+}
+
+// What one track taught is taken back, and what followed from it, and nothing else.
+func TestUnlearn(t *testing.T) {
+	l := fresh(t)
+	shown(t, l, "alice", 0)
+	see := func(x float32) int64 {
+		t.Helper()
+		if v, err := l.Observe([]float32{x, 0}); err != nil || !v.Learned {
+			t.Fatalf("%g: %+v, %v", x, v, err)
+		}
+		return l.Counts().Observed
+	}
+	see(-.5)
+	first := see(.7)
+	last := see(1.4)
+	see(2.1) // through what is taken back
+	kept := see(-.9)
+	if n := l.Unlearn([][2]int64{{first, last}}); n != 3 {
+		t.Errorf("%d faces", n)
+	}
+	for x, want := range map[float32]string{2.5: "", 1.5: "", -.9: "alice", -.5: "alice"} {
+		if v := judged(t, l, x); v.Label != want {
+			t.Errorf("%g: %+v, want %q", x, v, want)
+		}
+	}
+	if n := l.Unlearn([][2]int64{{kept, kept}}); n != 1 {
+		t.Errorf("%d faces", n)
+	}
+	if n := l.Unlearn(nil); n != 0 {
+		t.Errorf("%d faces", n)
+	}
+}
+
+// On streams with repartitions nothing of what is taken back is left, masses stay whole, and the rest goes on.
+func TestUnlearnRandom(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(6, 1))
+	for run := range 40 {
+		l, err := online.New(line, online.Settings{K: 15})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown(t, l, "alice", 0)
+		shown(t, l, "bob", 3)
+		for range 200 {
+			if _, err := l.Observe([]float32{float32(4 * rnd.Float64()), float32(rnd.Float64())}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from := 1 + rnd.Int64N(200)
+		to := from + rnd.Int64N(60)
+		before := l.Graph().Mass()
+		n := l.Unlearn([][2]int64{{from, to}})
+		if got := before - l.Graph().Mass(); got != float64(n) {
+			t.Fatalf("run %d: %d faces, and a mass of %g", run, n, got)
+		}
+		for i := range l.Graph().Len() {
+			if o := l.Graph().Origin(i).Observation; o >= from && o <= to {
+				t.Fatalf("run %d: a vertex of observation %d is left", run, o)
+			}
+			if v := l.Graph().Multiplicity(i); v < 1 || v != math.Trunc(v) {
+				t.Fatalf("run %d: multiplicity %g", run, v)
+			}
+		}
+		data, err := l.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := new(online.Learner).UnmarshalBinary(data); err != nil {
+			t.Fatalf("run %d: %v", run, err)
+		}
+	}
+}
