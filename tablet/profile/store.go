@@ -33,6 +33,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/database"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 	"go.etcd.io/bbolt"
@@ -43,8 +44,8 @@ var (
 	ErrKey     = errors.New("store that was sealed with another key")
 	ErrVersion = errors.New("store of another version")
 	ErrSpace   = errors.New("store of another feature space")
-	ErrDamaged = errors.New("damaged store")
-	ErrBusy    = errors.New("store that another program is using")
+	ErrDamaged = database.ErrDamaged
+	ErrBusy    = database.ErrBusy
 	ErrUnknown = errors.New("no profile of that user")
 )
 
@@ -103,16 +104,13 @@ func (s *Store) open() error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
-	if err := sound(s.path); err != nil {
-		return err
-	}
-	db, err := connect(s.path)
+	db, err := database.Open(s.path)
 	if err != nil {
 		return err
 	}
 	s.db = db
 	erasing := false
-	err = guard(func() error {
+	err = database.Guard(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) (err error) {
 			erasing, err = s.begin(tx)
 			return err
@@ -187,7 +185,7 @@ func (s *Store) Save(user string, p Profile) error {
 	p.Enrolled = p.Enrolled.UTC().Truncate(time.Second)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := guard(func() error {
+	err := database.Guard(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error { return s.put(tx, record{user, p}) })
 	})
 	if err != nil {
@@ -224,7 +222,7 @@ func (s *Store) each(tx *bbolt.Tx, do func(user string, at []byte) error) error 
 func (s *Store) Users() (users []string, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	err = guard(func() error {
+	err = database.Guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
 			return s.each(tx, func(user string, _ []byte) error {
 				users = append(users, user)
@@ -243,7 +241,7 @@ func (s *Store) Users() (users []string, err error) {
 func (s *Store) Load(user string) (p Profile, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	err = guard(func() error {
+	err = database.Guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
 			sealed := tx.Bucket(usersBucket).Get(s.place(user))
 			if sealed == nil {
@@ -277,7 +275,7 @@ func (s *Store) record(sealed []byte, user string) (r record, err error) {
 func (s *Store) Delete(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := guard(func() error {
+	err := database.Guard(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error {
 			b := tx.Bucket(usersBucket)
 			if b.Get(s.place(user)) == nil {
@@ -305,7 +303,7 @@ func (s *Store) Delete(user string) error {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return guard(s.db.Close)
+	return database.Guard(s.db.Close)
 }
 
 // Rotate seals everything with another key. On error the store is as it was, and the key, too.
@@ -325,12 +323,12 @@ func (s *Store) rewrite(key Key) error {
 	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) { // of a rewrite that was interrupted
 		return err
 	}
-	fresh, err := connect(temp)
+	fresh, err := database.Open(temp)
 	if err != nil {
 		return err
 	}
 	next := &Store{path: s.path, space: s.space, key: key, db: fresh}
-	err = guard(func() error {
+	err = database.Guard(func() error {
 		return s.db.View(func(from *bbolt.Tx) error {
 			return fresh.Update(func(to *bbolt.Tx) error { return s.copyTo(next, from, to) })
 		})
