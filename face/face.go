@@ -44,4 +44,6 @@ type Frame struct {
 	Index   int           `json:"index"` // counts from 0, in the order of the source
 	Time    time.Duration `json:"time"`  // since the beginning of the source
 	Samples []Sample      `json:"samples,omitempty"`
+	Size    image.Point   `json:"-"` // of the picture, in pixels
+	JPEG    []byte        `json:"-"` // the picture, perhaps scaled; nil unless asked for
 }

@@ -43,7 +43,8 @@ func (f *Frame) Close() error { return f.Image.Close() }
 type Count struct {
 	Declared int `json:"declared"` // by the container, or the number of files; -1 where nothing is
 	Read     int `json:"read"`
-	Damaged  int `json:"damaged"` // image files that could not be read and were passed over
+	Dropped  int `json:"dropped,omitempty"` // of those read, passed over by [Live] or [Newest]
+	Damaged  int `json:"damaged"`           // image files that could not be read and were passed over
 }
 
 // Source gives frames in order. It is used by one goroutine at a time.

@@ -8,13 +8,21 @@ import (
 // live plays a recording as a camera would give it.
 type live struct {
 	Source
-	now   func() time.Time
-	start time.Time
+	now     func() time.Time
+	start   time.Time
+	dropped int
 }
 
 // Live returns a source that plays a recording at its own pace: no frame comes before its time, and those that nobody
-// took in time are passed over, all but the last. Of a camera it makes nothing else.
+// took in time are passed over, all but the last. For a camera there is [Newest].
 func Live(s Source) Source { return &live{Source: s, now: time.Now} }
+
+// Count implements [Source].
+func (l *live) Count() Count {
+	n := l.Source.Count()
+	n.Dropped = l.dropped
+	return n
+}
 
 // late is how far behind its time a frame may come.
 const late = 50 * time.Millisecond
@@ -32,6 +40,7 @@ func (l *live) Next(ctx context.Context) (*Frame, error) {
 		wait := f.Time - l.now().Sub(l.start)
 		if n := l.Count(); wait < -late && n.Read < n.Declared {
 			f.Close()
+			l.dropped++
 			continue
 		}
 		if wait <= 0 {

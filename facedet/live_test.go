@@ -74,3 +74,61 @@ func TestLive(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// queue gives frames when it is told to, and then an error.
+type queue struct {
+	ticks
+	tell chan error
+}
+
+func (q *queue) Next(ctx context.Context) (*facedet.Frame, error) {
+	select {
+	case err := <-q.tell:
+		if err != nil {
+			return nil, err
+		}
+		return q.ticks.Next(ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Who is slow gets the newest frame, and the end when there is no other.
+func TestNewest(t *testing.T) {
+	q := &queue{ticks{n: 9}, make(chan error)}
+	s := facedet.Newest(q)
+	defer s.Close()
+	want := func(index, dropped int) {
+		t.Helper()
+		f, err := s.Next(t.Context())
+		if err != nil || f.Index != index || s.Count().Dropped != dropped {
+			t.Fatalf("%+v, %v, %+v; want frame %d and %d dropped", f, err, s.Count(), index, dropped)
+		}
+		f.Close()
+	}
+	q.tell <- nil
+	want(0, 0)
+	for range 5 {
+		q.tell <- nil
+	}
+	q.tell <- io.ErrUnexpectedEOF
+	want(5, 4)
+	if _, err := s.Next(t.Context()); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
+	}
+
+	// A context that ends ends it; so does Close, with a frame that nobody took.
+	q = &queue{ticks{n: 9}, make(chan error)}
+	s = facedet.Newest(q)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	s.Close()
+	q = &queue{ticks{n: 9}, make(chan error)}
+	s = facedet.Newest(q)
+	q.tell <- nil
+	q.tell <- nil
+	s.Close()
+}

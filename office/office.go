@@ -1,55 +1,47 @@
-// Package office watches rooms: several cameras, the people in view of each, and what happens.
+// Package office watches rooms: several cameras, the people in view of each, what happens, and what somebody says of it.
 //
-// [Run] reads all cameras at once until its context ends, and tells of events and of the cameras' health. The packages
-// below hold the parts: track ties faces over time and says who they are, presence says who has come and gone.
+// [New] makes an [Office] of the people whom a gallery knows, and [Office.Run] reads all cameras at once until its context
+// ends, and tells of events and of the cameras' health. While it runs, [Office.Now] says who is where, and [Office.Name],
+// [Office.Correct] and the methods beside them take in what a person knows better. The packages below hold the parts:
+// track ties faces over time and says who they are, presence says who has come and gone, unknown keeps strangers,
+// logbook what has happened; sink tells others of it, and page shows it.
+//
+// # Caveats
+//
+// An Office keeps pictures of faces, in memory and where it is told to, in a file.
 package office
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"io"
 	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/track"
-	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/office/unknown"
 )
 
-// Stream gives the frames of a camera. Next gives up when its context ends.
-type Stream interface {
-	Next(ctx context.Context) (face.Frame, error)
-	Close() error
-}
-
-// Camera is one of several. Names differ.
-type Camera struct {
-	Name string
-	Open func(ctx context.Context) (Stream, error)
-	Ends bool // as a recording does: its end is no fault, and a fault ends the run
-}
-
-// Health says how a camera is.
-type Health struct {
-	Camera string    `json:"camera"`
-	Up     bool      `json:"up"`
-	Since  time.Time `json:"since"`
-	Error  string    `json:"error,omitempty"` // why it is not
-	Frames int       `json:"frames"`          // since the beginning
-}
-
-// Options of [Run]. The zero value of each field stands for its default.
+// Options of an [Office]. The zero value of each field stands for its default.
 type Options struct {
 	Presence presence.Settings
 	Rules    track.Rules
 	Track    track.Settings
-	Freeze   bool // judge, but learn nothing
+	Freeze   bool // judge, but learn nothing of what is seen
 
+	Unknown *unknown.Groups // strangers. Default: those of this run
+	Book    *logbook.Book   // of events. Default: none, and nothing is known of what was before
+	// Save, if it is not nil, writes the gallery, SaveUnknown the strangers. They are called where something was said, and
+	// SaveUnknown also while the office runs.
+	Save, SaveUnknown func() error
+
+	Sightings  int           // of the past that can be corrected. Default 64
+	Faces      int           // that are kept of each. Default 24
 	Backoff    time.Duration // before a camera that has failed is opened again; each failure doubles it. Default 1 s
 	MaxBackoff time.Duration // that it grows to. Default 1 min
+	Rate       float64       // frames a second of a camera that are looked at, at most. Default: as many as the machine can
 
 	// Clock returns the time of a frame. Default: when it was read.
 	Clock func(f face.Frame) time.Time
@@ -57,12 +49,18 @@ type Options struct {
 
 	Event  func(presence.Event) // told of what happens, in order
 	Health func(Health)         // told when a camera fails, or is back
-	Room   func(presence.State) // told what is known of the room after events, every minute, and at the end
+	Frame  func(camera string, at time.Time, seen []Seen)
 }
 
-func (o Options) defaults() Options {
+func (o Options) defaults(space face.Space) Options {
+	o.Presence = o.Presence.Defaults()
+	o.Sightings = cmp.Or(o.Sightings, 64)
+	o.Faces = cmp.Or(o.Faces, 24)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
+	if o.Unknown == nil {
+		o.Unknown = unknown.New(space, unknown.Settings{})
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -75,190 +73,69 @@ func (o Options) defaults() Options {
 	if o.Health == nil {
 		o.Health = func(Health) {}
 	}
-	if o.Room == nil {
-		o.Room = func(presence.State) {}
+	if o.Frame == nil {
+		o.Frame = func(string, time.Time, []Seen) {}
+	}
+	if o.Save == nil {
+		o.Save = func() error { return nil }
+	}
+	if o.SaveUnknown == nil {
+		o.SaveUnknown = func() error { return nil }
 	}
 	return o
 }
 
-// watch is one run.
-type watch struct {
+// Office is a room, or several, with people. It is safe for concurrent use. Make one with [New].
+type Office struct {
 	o Options
 
-	mu      sync.Mutex // guards what the cameras share, and what is told
-	learner *online.Learner
+	mu      sync.Mutex // guards what follows, and what is told
+	gallery *gallery.Gallery
+	unknown *unknown.Groups
 	room    *presence.Room
+	views   []*view
+	past    []*sighting // of tracks that have ended, the oldest first
+	last    uint64      // number of the last sighting
+	broken  error       // why it cannot go on
 }
 
-// Run watches cameras with a learner, which nobody else uses meanwhile, until ctx ends or all of them have ended. It
-// returns what is known of the room then, from which a later run goes on. Where all cameras have ended, whoever was there
-// is said to have left. The error is that of the learner, or of a camera that ends.
-func Run(ctx context.Context, l *online.Learner, cameras []Camera, from presence.State, o Options) (presence.State, error) {
-	o = o.defaults()
-	w := &watch{o: o, learner: l, room: presence.New(o.Presence, from)}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var all sync.WaitGroup
-	for _, c := range cameras {
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			if err := w.camera(ctx, c); err != nil {
-				cancel(err)
-			}
-		}()
-	}
-	ended := make(chan struct{})
-	go func() {
-		all.Wait()
-		close(ended)
-	}()
-	tick, minute := time.NewTicker(time.Second), time.NewTicker(time.Minute)
-	defer tick.Stop()
-	defer minute.Stop()
-	for {
-		select {
-		case <-ended:
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if ctx.Err() == nil {
-				w.tell(w.room.Empty())
-			}
-			o.Room(w.room.State())
-			var failed *failure
-			if errors.As(context.Cause(ctx), &failed) {
-				return w.room.State(), failed.err
-			}
-			return w.room.State(), nil
-		case <-tick.C: // a camera that gives nothing says of nobody that they have left
-			w.mu.Lock()
-			w.tell(w.room.Tick(o.Now()))
-			w.mu.Unlock()
-		case <-minute.C: // when people were seen last, for a program that ends without a word
-			w.mu.Lock()
-			o.Room(w.room.State())
-			w.mu.Unlock()
+// New returns an office of the people in g, which nobody else uses meanwhile. The error is that of reading the logbook.
+func New(g *gallery.Gallery, o Options) (*Office, error) {
+	o = o.defaults(g.Space())
+	var from presence.State
+	if o.Book != nil {
+		var err error
+		if from, err = o.Book.State(); err != nil {
+			return nil, err
 		}
 	}
+	return &Office{o: o, gallery: g, unknown: o.Unknown, room: presence.New(o.Presence, from)}, nil
 }
 
-// failure ends all cameras.
-type failure struct{ err error }
-
-func (f *failure) Error() string { return f.err.Error() }
-
-func (w *watch) tell(events []presence.Event) {
+// tell records events and says them. What cannot be recorded ends the run, and is not said.
+func (w *Office) tell(events []presence.Event) {
+	if len(events) == 0 || !w.record(events) {
+		return
+	}
 	for _, e := range events {
 		w.o.Event(e)
 	}
-	if len(events) > 0 {
-		w.o.Room(w.room.State())
-	}
 }
 
-// camera reads a camera until ctx or the camera ends, and opens it again, after a while, where it fails. The error is a
-// *failure.
-func (w *watch) camera(ctx context.Context, c Camera) error {
-	h := Health{Camera: c.Name}
-	v := &view{camera: c.Name, tracker: track.New(w.learner.Space(), w.o.Track), who: track.NewIdentities(w.o.Rules)}
-	wait := w.o.Backoff
-	for {
-		before := h.Frames
-		err := w.read(ctx, c, v, &h)
-		var failed *failure
-		switch {
-		case errors.As(err, &failed):
-			return err
-		case ctx.Err() != nil || c.Ends && errors.Is(err, io.EOF):
-			return nil
-		case c.Ends:
-			return &failure{fmt.Errorf("%s: %w", c.Name, err)}
-		case errors.Is(err, io.EOF):
-			err = errors.New("it has ended")
-		}
-		if h.Frames > before {
-			wait = w.o.Backoff
-		}
-		w.health(&h, false, err.Error())
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		}
-		wait = min(2*wait, w.o.MaxBackoff)
+// record writes events and who is there, and reports whether it could.
+func (w *Office) record(events []presence.Event) bool {
+	if w.o.Book == nil || w.broken != nil {
+		return w.broken == nil
 	}
+	w.broken = w.o.Book.Record(w.room.State(), events)
+	return w.broken == nil
 }
 
-// health notes how a camera is, and tells of it where that is news.
-func (w *watch) health(h *Health, up bool, why string) {
-	if !h.Since.IsZero() && h.Up == up && h.Error == why {
-		return
+// Events returns the last n events before the one of a number, or of all where it is 0, the newest first. Without a
+// logbook there are none.
+func (w *Office) Events(before uint64, n int) ([]presence.Event, error) {
+	if w.o.Book == nil {
+		return nil, nil
 	}
-	h.Up, h.Error, h.Since = up, why, w.o.Now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.o.Health(*h)
-}
-
-// read opens a camera and takes in its frames until it fails.
-func (w *watch) read(ctx context.Context, c Camera, v *view, h *Health) error {
-	s, err := c.Open(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	for {
-		f, err := s.Next(ctx)
-		if err != nil {
-			return err
-		}
-		h.Frames++
-		w.health(h, true, "")
-		if err := w.frame(v, f); err != nil {
-			return &failure{err}
-		}
-	}
-}
-
-// view is what one camera sees. It outlives a camera that fails: who was in view before may be so afterwards.
-type view struct {
-	camera  string
-	begun   time.Time
-	tracker *track.Tracker
-	who     *track.Identities
-}
-
-// frame takes in a frame of a camera.
-func (w *watch) frame(v *view, f face.Frame) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	at := w.o.Clock(f)
-	if v.begun.IsZero() {
-		v.begun = at
-	}
-	ids := v.tracker.Update(at.Sub(v.begun), f.Samples)
-	var observed []online.Observation
-	var of []int
-	for i, x := range f.Samples {
-		if x.Vector != nil {
-			observed, of = append(observed, online.Observation{Vector: x.Vector, Hold: x.Reason != "" || w.o.Freeze}), append(of, ids[i])
-		}
-	}
-	w.learner.SetTime(at)
-	verdicts, err := w.learner.ObserveFrame(observed)
-	if err != nil {
-		return err
-	}
-	for i, verdict := range verdicts {
-		v.who.Add(of[i], verdict)
-	}
-	v.who.Keep(v.tracker.Live())
-	seen := make([]presence.Seen, len(ids))
-	for i, b := range v.who.Who(ids) {
-		seen[i] = presence.Seen{Track: ids[i], Belief: b}
-	}
-	w.tell(w.room.See(v.camera, at, seen))
-	return nil
+	return w.o.Book.Events(before, n)
 }

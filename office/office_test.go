@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,7 +14,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 )
@@ -24,19 +27,39 @@ var (
 	looks = map[byte][]float32{'a': {0, 0}, 'b': {2, 0}, 's': {0, 2}} // alice, bob, a stranger
 )
 
-// learner knows alice and bob.
-func learner(t testing.TB) *online.Learner {
+// people returns a gallery that knows alice and bob.
+func people(t testing.TB) *gallery.Gallery {
 	t.Helper()
-	l, err := online.New(space, online.Settings{})
+	g, err := gallery.New(space, online.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"alice", "bob"} {
-		if err := l.Label(looks[name[0]], name); err != nil {
+		if _, err := g.Enroll(name, [][]float32{looks[name[0]]}, noon, gallery.Enrolment{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return l
+	return g
+}
+
+// run makes an office and runs it.
+func run(ctx context.Context, t testing.TB, g *gallery.Gallery, o office.Options, cameras ...office.Camera) (*office.Office, error) {
+	t.Helper()
+	w, err := office.New(g, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, w.Run(ctx, cameras)
+}
+
+func book(t testing.TB, path string) *logbook.Book {
+	t.Helper()
+	b, err := logbook.Open(path, logbook.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
 }
 
 // frames makes a frame of each word of a script, a fifth of a second apart: who is in view, each in a place of their own.
@@ -72,10 +95,11 @@ func (s *stream) Next(ctx context.Context) (face.Frame, error) {
 	return face.Frame{}, s.end
 }
 func (s *stream) Close() error { return nil }
+func (s *stream) Dropped() int { return 0 }
 
 // recording is a camera that plays a script once.
 func recording(name, script string) office.Camera {
-	return office.Camera{Name: name, Ends: true, Open: func(context.Context) (office.Stream, error) {
+	return office.Camera{Name: name, Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
 		return &stream{frames: frames(script), end: io.EOF}, nil
 	}}
 }
@@ -124,9 +148,9 @@ func TestRun(t *testing.T) {
 		{"she is away for a moment", "a a a - - - - - a a a", []string{"arrived alice door 0", "left alice door 2"}},
 	} {
 		k := new(told)
-		s, err := office.Run(t.Context(), learner(t), []office.Camera{recording("door", c.script)}, presence.State{}, k.options())
-		if err != nil || !slices.Equal(k.events, c.want) || len(s.People) != 0 || int(s.Last) != len(c.want) {
-			t.Errorf("%s: %q, %+v, %v; want %q", c.name, k.events, s, err, c.want)
+		w, err := run(t.Context(), t, people(t), k.options(), recording("door", c.script))
+		if err != nil || !slices.Equal(k.events, c.want) || len(w.Now().People) != 0 {
+			t.Errorf("%s: %q, %+v, %v; want %q", c.name, k.events, w.Now(), err, c.want)
 		}
 	}
 }
@@ -134,13 +158,13 @@ func TestRun(t *testing.T) {
 // It learns from what it sees, unless it is told not to.
 func TestLearns(t *testing.T) {
 	for _, freeze := range []bool{false, true} {
-		l := learner(t)
+		g := people(t)
 		o := new(told).options()
 		o.Freeze = freeze
-		if _, err := office.Run(t.Context(), l, []office.Camera{recording("door", "a a a b")}, presence.State{}, o); err != nil {
+		if _, err := run(t.Context(), t, g, o, recording("door", "a a a b")); err != nil {
 			t.Fatal(err)
 		}
-		if n := l.Counts(); n.Observed != 4 || (n.Learned == 0) != freeze {
+		if n := g.Learner().Counts(); n.Observed != 4 || (n.Learned == 0) != freeze {
 			t.Errorf("frozen %t: %+v", freeze, n)
 		}
 	}
@@ -151,7 +175,7 @@ func TestLearns(t *testing.T) {
 func TestCameraFails(t *testing.T) {
 	k := new(told)
 	opened := 0
-	bad := office.Camera{Name: "desk", Open: func(context.Context) (office.Stream, error) {
+	bad := office.Camera{Name: "desk", Open: func(context.Context, func() bool) (office.Stream, error) {
 		switch opened++; opened {
 		case 1, 3:
 			return nil, errors.New("unplugged")
@@ -160,25 +184,31 @@ func TestCameraFails(t *testing.T) {
 		}
 		return &stream{frames: frames("a a a"), hang: true}, nil
 	}}
-	never := office.Camera{Name: "attic", Open: func(ctx context.Context) (office.Stream, error) {
+	never := office.Camera{Name: "attic", Open: func(ctx context.Context, _ func() bool) (office.Stream, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan presence.State)
+	path := filepath.Join(t.TempDir(), "book")
+	o := k.options()
+	o.Book = book(t, path)
+	done := make(chan struct{})
 	go func() {
-		s, err := office.Run(ctx, learner(t), []office.Camera{never, bad, recording("door", "b b b b")}, presence.State{}, k.options())
-		if err != nil {
+		defer close(done)
+		if _, err := run(ctx, t, people(t), o, never, bad, recording("door", "b b b b")); err != nil {
 			t.Error(err)
 		}
-		done <- s
 	}()
 	want := []string{"desk false unplugged", "desk true ", "desk false it has ended", "desk false unplugged", "desk true "}
 	for !k.has("arrived bob door 0") || !k.has("arrived alice desk 0") || len(k.of("desk")) < len(want) {
 		time.Sleep(time.Millisecond)
 	}
 	cancel()
-	s := <-done
+	<-done
+	s, err := o.Book.State()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got := k.of("desk"); !slices.Equal(got, want) {
 		t.Errorf("health %q, want %q", got, want)
 	}
@@ -190,8 +220,11 @@ func TestCameraFails(t *testing.T) {
 	}
 
 	// Started again, nobody arrives anew.
+	o.Book.Close()
 	k = new(told)
-	if _, err := office.Run(t.Context(), learner(t), []office.Camera{recording("door", "a a a a")}, s, k.options()); err != nil {
+	o = k.options()
+	o.Book = book(t, path)
+	if _, err := run(t.Context(), t, people(t), o, recording("door", "a a a a")); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"left bob door 0.6", "left alice door 0.6"}; !slices.Equal(slices.Sorted(slices.Values(k.events)), slices.Sorted(slices.Values(want))) {
@@ -212,18 +245,18 @@ func (k *told) of(camera string) (all []string) {
 }
 
 func TestRunErrors(t *testing.T) {
-	bad := office.Camera{Name: "door", Open: func(context.Context) (office.Stream, error) {
+	bad := office.Camera{Name: "door", Open: func(context.Context, func() bool) (office.Stream, error) {
 		return &stream{frames: []face.Frame{{Samples: []face.Sample{{Vector: []float32{1}}}}}}, nil
 	}}
-	if _, err := office.Run(t.Context(), learner(t), []office.Camera{bad}, presence.State{}, office.Options{}); !errors.Is(err, face.ErrDimension) {
+	if _, err := run(t.Context(), t, people(t), office.Options{}, bad); !errors.Is(err, face.ErrDimension) {
 		t.Error(err)
 	}
-	gone := office.Camera{Name: "door", Ends: true, Open: func(context.Context) (office.Stream, error) { return nil, io.ErrUnexpectedEOF }}
-	never := office.Camera{Name: "attic", Open: func(ctx context.Context) (office.Stream, error) {
+	gone := office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) { return nil, io.ErrUnexpectedEOF }}
+	never := office.Camera{Name: "attic", Open: func(ctx context.Context, _ func() bool) (office.Stream, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	if _, err := office.Run(t.Context(), learner(t), []office.Camera{never, gone}, presence.State{}, office.Options{}); !errors.Is(err, io.ErrUnexpectedEOF) || err.Error() != "door: unexpected EOF" {
+	if _, err := run(t.Context(), t, people(t), office.Options{}, never, gone); !errors.Is(err, io.ErrUnexpectedEOF) || err.Error() != "door: unexpected EOF" {
 		t.Error(err)
 	}
 }

@@ -22,6 +22,8 @@ type Options struct {
 	Gate     preprocess.Gate      // what a face must pass to be learned
 	Picture  int                  // side of the JPEG of each face in pixels; 0 for none
 	Liveness *preprocess.Liveness // scores each face; nil for none
+	// Frame, if it is not nil, says of each frame whether a picture of all of it is wanted, at most 640 pixels wide.
+	Frame func() bool
 	// Show, if it is not nil, is given each frame's picture and its samples before Next returns. It
 	// must not keep the picture.
 	Show func(img *cv.Image, f face.Frame) error
@@ -51,7 +53,7 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		return face.Frame{}, err
 	}
 	defer frame.Close()
-	f := face.Frame{Index: frame.Index, Time: frame.Time}
+	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size()}
 	faces, err := p.detector.Detect(frame.Image)
 	if err != nil {
 		return f, fmt.Errorf("frame %d: %w", frame.Index, err)
@@ -66,6 +68,11 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 			return f, fmt.Errorf("frame %d: %w", frame.Index, err)
 		}
 		f.Samples = append(f.Samples, s)
+	}
+	if p.o.Frame != nil && p.o.Frame() {
+		if f.JPEG, err = scaled(frame.Image, min(1, 640/float64(f.Size.X))); err != nil {
+			return f, fmt.Errorf("frame %d: %w", frame.Index, err)
+		}
 	}
 	if p.o.Show != nil {
 		if err := p.o.Show(frame.Image, f); err != nil {
@@ -111,9 +118,12 @@ func picture(img *cv.Image, box image.Rectangle, side int) ([]byte, error) {
 		return nil, err
 	}
 	defer crop.Close()
-	size := crop.Size()
-	scale := float64(side) / float64(max(size.X, size.Y))
-	small, err := crop.Resize(image.Pt(max(1, int(scale*float64(size.X)+.5)), max(1, int(scale*float64(size.Y)+.5))))
+	return scaled(crop, float64(side)/float64(max(crop.Size().X, crop.Size().Y)))
+}
+
+func scaled(img *cv.Image, scale float64) ([]byte, error) {
+	size := img.Size()
+	small, err := img.Resize(image.Pt(max(1, int(scale*float64(size.X)+.5)), max(1, int(scale*float64(size.Y)+.5))))
 	if err != nil {
 		return nil, err
 	}

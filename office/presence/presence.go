@@ -22,6 +22,7 @@ const (
 	Arrived Kind = "arrived"
 	Left    Kind = "left"
 	Unknown Kind = "unknown" // somebody whom nobody has named is in view
+	Mistake Kind = "mistake" // who was said to have arrived was somebody else
 )
 
 // Event is something that has happened in a room.
@@ -29,8 +30,9 @@ type Event struct {
 	ID     uint64    `json:"id"` // counts from 1; a later event has a larger one, also after a restart
 	Kind   Kind      `json:"kind"`
 	Name   string    `json:"name,omitempty"`
-	Camera string    `json:"camera"` // that saw it: of one who left, the last
-	At     time.Time `json:"at"`     // when it happened, which is before it was known
+	Group  uint64    `json:"group,omitempty"` // of unknown faces, where one is kept
+	Camera string    `json:"camera"`          // that saw it: of one who left, the last
+	At     time.Time `json:"at"`              // when it happened, which is before it was known; of a mistake, the time of the arrival that was none
 }
 
 // Settings of a [Room]. The zero value of each field stands for its default.
@@ -39,7 +41,8 @@ type Settings struct {
 	Judged float64       // frames of somebody unknown until that is an event. Default 25
 }
 
-func (s Settings) defaults() Settings {
+// Defaults returns s with defaults filled in.
+func (s Settings) Defaults() Settings {
 	s.Away = cmp.Or(s.Away, 10*time.Second)
 	s.Judged = cmp.Or(s.Judged, 25)
 	return s
@@ -63,6 +66,7 @@ type State struct {
 type Seen struct {
 	Track int
 	track.Belief
+	Group uint64 // of unknown faces to which they belong; 0 for none
 }
 
 // Room is used by one goroutine at a time. Memory is bounded by the number of names, and by who was seen within
@@ -73,6 +77,7 @@ type Room struct {
 	people map[string]*Person
 	left   map[string]time.Time // when those were last there who are not
 	tracks map[place]*visit
+	groups map[uint64]time.Time // when unknown people were seen last
 }
 
 // place is a track of a camera.
@@ -90,7 +95,7 @@ type visit struct {
 
 // New returns a room that goes on from a state; the zero State is that of an empty room.
 func New(s Settings, from State) *Room {
-	r := &Room{s: s.defaults(), last: from.Last, people: make(map[string]*Person), left: make(map[string]time.Time), tracks: make(map[place]*visit)}
+	r := &Room{s: s.Defaults(), last: from.Last, people: make(map[string]*Person), left: make(map[string]time.Time), tracks: make(map[place]*visit), groups: make(map[uint64]time.Time)}
 	for _, p := range from.People {
 		r.people[p.Name] = &p
 	}
@@ -106,9 +111,17 @@ func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 		switch {
 		case b.Name != "":
 			events = append(events, r.present(b.Name, camera, v, at)...)
-		case b.Frames >= r.s.Judged && !v.told && v.name == "":
+		case b.Frames >= r.s.Judged && v.name == "":
+			_, there := r.groups[b.Group]
+			if b.Group != 0 {
+				r.groups[b.Group] = at
+			}
+			if !v.told && !there {
+				e := r.event(Unknown, "", camera, v.first)
+				e.Group = b.Group
+				events = append(events, e)
+			}
 			v.told = true
-			events = append(events, r.event(Unknown, "", camera, v.first))
 		}
 	}
 	return events
@@ -148,6 +161,7 @@ func (r *Room) present(name, camera string, v *visit, at time.Time) []Event {
 
 // Tick says what time it is, and returns who has left, the first first.
 func (r *Room) Tick(now time.Time) []Event {
+	maps.DeleteFunc(r.groups, func(_ uint64, last time.Time) bool { return now.Sub(last) > r.s.Away })
 	maps.DeleteFunc(r.tracks, func(_ place, v *visit) bool { return now.Sub(v.last) > r.s.Away })
 	return r.leave(func(p *Person) bool { return now.Sub(p.Last) > r.s.Away })
 }
@@ -155,7 +169,33 @@ func (r *Room) Tick(now time.Time) []Event {
 // Empty says that nobody will be seen any more, and returns who has left.
 func (r *Room) Empty() []Event {
 	clear(r.tracks)
+	clear(r.groups)
 	return r.leave(func(*Person) bool { return true })
+}
+
+// Retract says that a track was taken for a person by mistake, and returns what is to be said of it: that they are not
+// there, unless they are seen elsewhere, as elsewhere says.
+func (r *Room) Retract(name, camera string, track int, elsewhere bool) []Event {
+	if v := r.tracks[place{camera, track}]; v != nil && v.name == name {
+		v.name = ""
+	}
+	p := r.people[name]
+	if p == nil || elsewhere {
+		return nil
+	}
+	delete(r.people, name)
+	r.left[name] = p.Last
+	return []Event{r.event(Mistake, name, p.Camera, p.Since)}
+}
+
+// Leave says that nobody of that name will be seen any more, and returns what is to be said of it.
+func (r *Room) Leave(name string) []Event {
+	for _, v := range r.tracks {
+		if v.name == name {
+			v.name = ""
+		}
+	}
+	return r.leave(func(p *Person) bool { return p.Name == name })
 }
 
 // leave has those leave who have gone.

@@ -41,6 +41,7 @@ type Identities struct {
 type evidence struct {
 	frames float64
 	names  map[string]float64
+	denied []string // whom it is not, whatever verdicts say
 }
 
 // NewIdentities returns one that has seen nobody.
@@ -51,20 +52,39 @@ func NewIdentities(r Rules) *Identities {
 
 // Add takes in the verdict on a face of a track.
 func (i *Identities) Add(track int, v online.Verdict) {
-	e := i.people[track]
-	if e == nil {
-		e = &evidence{names: make(map[string]float64)}
-		i.people[track] = e
-	}
+	e := i.of(track)
 	e.frames = i.fade*e.frames + 1
 	for name, w := range e.names {
 		if e.names[name] = i.fade * w; e.names[name] < 1e-3 {
 			delete(e.names, name)
 		}
 	}
-	if v.Label != "" {
+	if v.Label != "" && !slices.Contains(e.denied, v.Label) {
 		e.names[v.Label]++
 	}
+}
+
+func (i *Identities) of(track int) *evidence {
+	e := i.people[track]
+	if e == nil {
+		e = &evidence{names: make(map[string]float64)}
+		i.people[track] = e
+	}
+	return e
+}
+
+// Deny says that a track is not a person, for as long as it lasts.
+func (i *Identities) Deny(track int, name string) {
+	e := i.of(track)
+	e.denied = append(e.denied, name)
+	i.Reset(track)
+}
+
+// Reset forgets the verdicts on a track: they were made before something was known that changes them.
+func (i *Identities) Reset(track int) {
+	e := i.of(track)
+	e.frames = 0
+	clear(e.names)
 }
 
 // nobody returns the weight of the frames in which nobody was recognised.
@@ -97,7 +117,7 @@ func (i *Identities) Who(tracks []int) []Belief {
 	var claims []claim
 	for at, id := range tracks {
 		e := i.people[id]
-		if e == nil {
+		if e == nil || e.frames == 0 {
 			continue
 		}
 		beliefs[at] = Belief{Frames: e.frames, Share: e.nobody() / e.frames}

@@ -1,0 +1,97 @@
+package facedet
+
+import (
+	"context"
+	"sync"
+)
+
+// newest reads a camera as fast as it gives frames.
+type newest struct {
+	source Source
+	cancel context.CancelFunc
+	wake   chan struct{}
+	ended  chan struct{}
+
+	mu    sync.Mutex
+	frame *Frame // that nobody has taken
+	err   error  // with which the source ended
+	count Count
+}
+
+// Newest returns a source that gives of a camera, or of a stream, the newest frame, and passes over those that came while
+// nobody took them: who is slow sees what is now, and not what was a while ago. It owns s.
+func Newest(s Source) Source {
+	ctx, cancel := context.WithCancel(context.Background())
+	n := &newest{source: s, cancel: cancel, wake: make(chan struct{}, 1), ended: make(chan struct{}), count: s.Count()}
+	go n.pump(ctx)
+	return n
+}
+
+// pump reads until the source ends, or ctx does.
+func (n *newest) pump(ctx context.Context) {
+	defer close(n.ended)
+	for {
+		f, err := n.source.Next(ctx)
+		n.mu.Lock()
+		if err == nil && n.frame != nil {
+			n.frame.Close()
+			n.count.Dropped++
+		}
+		if err == nil {
+			n.frame = f
+		}
+		n.err = err
+		dropped := n.count.Dropped
+		n.count = n.source.Count()
+		n.count.Dropped = dropped
+		n.mu.Unlock()
+		select {
+		case n.wake <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Next implements [Source]. A frame that is there is given before the error with which the source has ended. A ctx that
+// ends finishes the source.
+func (n *newest) Next(ctx context.Context) (*Frame, error) {
+	for {
+		n.mu.Lock()
+		f, err := n.frame, n.err
+		n.frame = nil
+		n.mu.Unlock()
+		switch {
+		case f != nil:
+			return f, nil
+		case err != nil && ctx.Err() == nil:
+			return nil, err
+		}
+		select {
+		case <-n.wake:
+		case <-ctx.Done():
+			n.cancel()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Count implements [Source].
+func (n *newest) Count() Count {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.count
+}
+
+// Close implements [Source].
+func (n *newest) Close() error {
+	n.cancel()
+	<-n.ended
+	if n.frame != nil {
+		n.frame.Close()
+		n.frame = nil
+	}
+	return n.source.Close()
+}

@@ -1,0 +1,340 @@
+package office_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/online"
+)
+
+// acted is a recording during which something is said: before the frame of that index.
+func acted(name, script string, do map[int]func()) office.Camera {
+	return office.Camera{Name: name, Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
+		return &acts{stream{frames: frames(script), end: io.EOF}, do, 0}, nil
+	}}
+}
+
+type acts struct {
+	stream
+	do map[int]func()
+	at int
+}
+
+func (a *acts) Next(ctx context.Context) (face.Frame, error) {
+	if do := a.do[a.at]; do != nil {
+		do()
+	}
+	a.at++
+	return a.stream.Next(ctx)
+}
+
+// play runs an office over a script with somebody who says things, and returns what was told.
+func play(t *testing.T, g *gallery.Gallery, o office.Options, script string, say map[int]func(w *office.Office)) []string {
+	t.Helper()
+	k := new(told)
+	base := k.options()
+	o.Clock, o.Now, o.Event, o.Health = base.Clock, base.Now, base.Event, base.Health
+	w, err := office.New(g, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do := make(map[int]func())
+	for at, f := range say {
+		do[at] = func() { f(w) }
+	}
+	if err := w.Run(t.Context(), []office.Camera{acted("door", script, do)}); err != nil {
+		t.Fatal(err)
+	}
+	return k.events
+}
+
+func n(frames int, who string) string { return strings.Repeat(who+" ", frames) }
+
+func wantEvents(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// named has a stranger come and be named, and returns what was told.
+func named(t *testing.T) (*gallery.Gallery, []string) {
+	t.Helper()
+	g := people(t)
+	return g, play(t, g, office.Options{}, n(60, "s"), map[int]func(*office.Office){
+		20: func(w *office.Office) {
+			if all := w.Strangers(); len(all) != 0 {
+				t.Errorf("before anybody is unknown: %+v", all)
+			}
+		},
+		40: func(w *office.Office) {
+			all := w.Strangers()
+			if len(all) != 1 || len(all[0].Album.Faces) != 4 || all[0].Visits != 1 || !all[0].First.Equal(noon) {
+				t.Fatalf("%+v", all)
+			}
+			id := all[0].ID
+			if seen := w.Now().Cameras[0].Seen; len(seen) != 1 || seen[0].Group != id {
+				t.Errorf("seen %+v", seen)
+			}
+			if err := w.Name(id, " sue", false); !errors.Is(err, online.ErrName) {
+				t.Error(err)
+			}
+			if err := w.Name(id+99, "sue", false); !errors.Is(err, unknown.ErrNoGroup) {
+				t.Error(err)
+			}
+			if err := w.Name(id, "sue", false); err != nil {
+				t.Error(err)
+			}
+			if all := w.Strangers(); len(all) != 0 {
+				t.Errorf("still unknown: %+v", all)
+			}
+		},
+		44: func(w *office.Office) {
+			if seen := w.Now().Cameras[0].Seen; seen[0].Name != "sue" {
+				t.Errorf("four frames later: %+v", seen)
+			}
+		},
+	})
+}
+
+// A stranger comes, is kept, is named, is recognised at once, and in the next recording.
+func TestName(t *testing.T) {
+	g, got := named(t)
+	wantEvents(t, "named", got, "unknown  door 0", "arrived sue door 0", "left sue door 11.8")
+	if p := g.People(); len(p) != 3 || p[2].Name != "sue" || p[2].Faces != 4 {
+		t.Errorf("%+v", p)
+	}
+	wantEvents(t, "the next recording", play(t, g, office.Options{}, n(5, "s"), nil), "arrived sue door 0", "left sue door 0.8")
+}
+
+// lookalike is somebody who is taken for alice.
+func init() { looks['x'] = []float32{.7, 0} }
+
+// What is not her stays so: the sighting, the face in later recordings, and what was learned of it.
+func TestCorrect(t *testing.T) {
+	for _, is := range []string{"", "xenia"} {
+		g := people(t)
+		var id uint64
+		got := play(t, g, office.Options{}, n(80, "x"), map[int]func(*office.Office){
+			10: func(w *office.Office) {
+				all := w.Sightings()
+				if len(all) != 1 || all[0].Name != "alice" || !all[0].Live || g.Learner().Counts().Learned == 0 {
+					t.Fatalf("%+v", all)
+				}
+				id = all[0].ID
+				if err := w.Correct(id, "alice"); !errors.Is(err, office.ErrSame) {
+					t.Error(err)
+				}
+				if err := w.Correct(id+9, is); !errors.Is(err, office.ErrNoSighting) {
+					t.Error(err)
+				}
+				if err := w.Correct(id, is); err != nil {
+					t.Fatal(err)
+				}
+				if m := g.Learner().Graph().Mass(); m != 0 {
+					t.Errorf("%g faces that were learned from it are left", m)
+				}
+				if err := w.Correct(id, is); !errors.Is(err, office.ErrNobody) {
+					t.Errorf("a second time: %v", err)
+				}
+				if all := w.Strangers(); (len(all) == 1) != (is == "") {
+					t.Errorf("strangers %+v", all)
+				}
+			},
+		})
+		if is == "" {
+			wantEvents(t, "a stranger", got, "arrived alice door 0", "mistake alice door 0", "unknown  door 0")
+		} else {
+			wantEvents(t, "xenia", got, "arrived alice door 0", "mistake alice door 0", "arrived xenia door 0", "left xenia door 15.8")
+		}
+		got = play(t, g, office.Options{}, n(60, "x")+n(12, "-")+n(9, "a"), nil)
+		if is == "" {
+			wantEvents(t, "the next recording", got, "unknown  door 0", "arrived alice door 14.4", "left alice door 16")
+		} else {
+			wantEvents(t, "the next recording", got, "arrived xenia door 0", "arrived alice door 14.4", "left xenia door 11.8", "left alice door 16")
+		}
+	}
+}
+
+// Who is corrected in one camera and seen in another has not gone.
+func TestCorrectElsewhere(t *testing.T) {
+	g := people(t)
+	k := new(told)
+	w, err := office.New(g, k.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reached, corrected := make(chan bool), make(chan bool)
+	door := acted("door", n(30, "a"), map[int]func(){10: func() { close(reached); <-corrected }})
+	desk := acted("desk", n(30, "x"), map[int]func(){10: func() {
+		defer close(corrected)
+		<-reached
+		for _, s := range w.Sightings() {
+			if s.Camera == "desk" {
+				if err := w.Correct(s.ID, ""); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}})
+	if err := w.Run(t.Context(), []office.Camera{door, desk}); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range k.events {
+		if strings.HasPrefix(e, "mistake") {
+			t.Errorf("%q", k.events)
+		}
+	}
+}
+
+// A sighting of the past can be corrected, too, and one that is too long ago cannot.
+func TestCorrectPast(t *testing.T) {
+	g := people(t)
+	gone := n(12, "-") // longer than a track may be lost
+	got := play(t, g, office.Options{Sightings: 2}, n(5, "x")+gone+n(5, "b")+gone+n(5, "b")+gone, map[int]func(*office.Office){
+		18: func(w *office.Office) {
+			all := w.Sightings()
+			if len(all) != 2 || all[0].Live == all[1].Live || all[1].Name != "alice" {
+				t.Fatalf("%+v", all)
+			}
+			if err := w.Correct(all[1].ID, ""); err != nil {
+				t.Error(err)
+			}
+			if jpeg := w.Face(all[1].Face); jpeg != nil {
+				t.Error("a picture where there was none")
+			}
+		},
+		51: func(w *office.Office) {
+			if all := w.Sightings(); len(all) != 2 || all[1].Name != "bob" {
+				t.Errorf("%+v", all)
+			}
+		},
+	})
+	wantEvents(t, "past", got, "arrived alice door 0", "mistake alice door 0", "arrived bob door 3.4", "left bob door 7.6")
+}
+
+// A poster is ignored for ever, whatever the program does in between.
+func TestIgnore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "unknown")
+	keep := func() (o office.Options) {
+		var err error
+		if o.Unknown, err = unknown.Read(path, space, unknown.Settings{}); err != nil {
+			o.Unknown = unknown.New(space, unknown.Settings{})
+		}
+		o.SaveUnknown = func() error { return o.Unknown.Save(path) }
+		return o
+	}
+	g := people(t)
+	wantEvents(t, "first", play(t, g, keep(), n(40, "s"), map[int]func(*office.Office){
+		35: func(w *office.Office) {
+			if err := w.Ignore(w.Strangers()[0].ID, true); err != nil {
+				t.Error(err)
+			}
+		},
+	}), "unknown  door 0")
+	wantEvents(t, "ignored", play(t, g, keep(), n(80, "s")+n(80, "sa"), map[int]func(*office.Office){
+		50: func(w *office.Office) {
+			if seen := w.Now().Cameras[0].Seen; !seen[0].Ignored {
+				t.Errorf("%+v", seen)
+			}
+		},
+	}), "arrived alice door 16", "left alice door 31.8")
+	wantEvents(t, "no longer", play(t, g, keep(), n(80, "s"), map[int]func(*office.Office){
+		0: func(w *office.Office) {
+			if err := w.Ignore(w.Strangers()[0].ID, false); err != nil {
+				t.Error(err)
+			}
+		},
+		70: func(w *office.Office) {
+			if all := w.Strangers(); len(all) != 1 || all[0].Visits != 3 {
+				t.Errorf("%+v", all)
+			}
+		},
+	}), "unknown  door 0")
+}
+
+// Strangers are not kept where nobody wants that, and are still told of.
+func TestKeepUnknown(t *testing.T) {
+	got := play(t, people(t), office.Options{}, n(80, "s"), map[int]func(*office.Office){
+		40: func(w *office.Office) {
+			if err := w.KeepUnknown(false); err != nil || len(w.Strangers()) != 0 || w.Now().Keeps {
+				t.Errorf("%v, %+v", err, w.Strangers())
+			}
+		},
+		79: func(w *office.Office) {
+			if len(w.Strangers()) != 0 {
+				t.Errorf("%+v", w.Strangers())
+			}
+		},
+	})
+	wantEvents(t, "off", got, "unknown  door 0")
+}
+
+// Somebody unknown who walks out of view and back is told of once, and one person who is forgotten has left.
+func TestTellsOnce(t *testing.T) {
+	g := people(t)
+	wantEvents(t, "once", play(t, g, office.Options{}, n(40, "s")+n(15, "-")+n(40, "s"), nil), "unknown  door 0")
+	wantEvents(t, "forgotten", play(t, g, office.Options{}, n(80, "a"), map[int]func(*office.Office){
+		30: func(w *office.Office) {
+			if err := w.Forget("alice"); err != nil {
+				t.Error(err)
+			}
+			if err := w.Forget("alice"); !errors.Is(err, online.ErrUnknown) {
+				t.Error(err)
+			}
+		},
+	}), "arrived alice door 0", "left alice door 5.8", "unknown  door 0")
+}
+
+// Labels that contradict each other are shown, and one of them can be taken back.
+func TestConflicts(t *testing.T) {
+	g := people(t)
+	if _, err := g.Enroll("eve", [][]float32{{.1, 0}}, noon, gallery.Enrolment{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := office.New(g, office.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := w.Conflicts()
+	if len(all) != 1 || all[0].A.Name != "alice" || all[0].B.Name != "eve" {
+		t.Fatalf("%+v", all)
+	}
+	if err := w.Unlabel(all[0].B.ID); err != nil || len(w.Conflicts()) != 0 || len(g.People()) != 2 {
+		t.Errorf("%v, %+v", err, w.Conflicts())
+	}
+}
+
+// What could not be saved is said, and holds.
+func TestSaveFails(t *testing.T) {
+	g := people(t)
+	full := errors.New("disk full")
+	play(t, g, office.Options{Save: func() error { return full }}, n(60, "s"), map[int]func(*office.Office){
+		40: func(w *office.Office) {
+			if err := w.Name(w.Strangers()[0].ID, "sue", false); !errors.Is(err, full) || !slices.Contains(g.Learner().Names(), "sue") {
+				t.Error(err)
+			}
+		},
+	})
+}
+
+// A camera is looked at no more often than it should be.
+func TestRate(t *testing.T) {
+	begun := time.Now()
+	if _, err := run(t.Context(), t, people(t), office.Options{Rate: 100}, recording("door", n(20, "a"))); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took < 180*time.Millisecond {
+		t.Errorf("20 frames at 100 a second took %v", took)
+	}
+}

@@ -1,0 +1,96 @@
+package office
+
+import (
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/office/unknown"
+)
+
+// sighting is somebody who is in view of a camera, or was: a track, and what is kept of it so that it can be corrected.
+type sighting struct {
+	id          uint64
+	camera      string
+	track       int
+	first, last time.Time
+	name        string // who it is taken for now
+	known       string // who it was taken for last
+	wrong       bool   // it was corrected, and nobody has said who it is
+	album       unknown.Album
+	learned     ranges
+	group       uint64
+	began       bool   // the group was made for it
+	grouped     uint64 // number of its last face that is in the group
+	reason      string // what was wrong with the last picture
+}
+
+// sighting returns that of a track, which is in view now.
+func (w *Office) sighting(v *view, track int, at time.Time) *sighting {
+	s := v.sightings[track]
+	if s == nil {
+		w.last++
+		s = &sighting{id: w.last, camera: v.camera.Name, track: track, first: at}
+		v.sightings[track] = s
+	}
+	s.last = at
+	return s
+}
+
+// ungroup says that a sighting is in no group.
+func (s *sighting) ungroup() { s.group, s.began = 0, false }
+
+// end keeps the sightings of a camera that have come to their end with those of the past.
+func (w *Office) end(v *view) {
+	live := v.tracker.Live()
+	v.who.Keep(live)
+	for track, s := range v.sightings {
+		if slices.Contains(live, track) {
+			continue
+		}
+		delete(v.sightings, track)
+		if len(s.album.Faces) > 0 {
+			w.past = append(w.past, s)
+		}
+	}
+	if over := len(w.past) - w.o.Sightings; over > 0 {
+		w.past = slices.Delete(w.past, 0, over)
+	}
+}
+
+// all calls do with each sighting; the view is nil for one of the past.
+func (w *Office) all(do func(*sighting, *view)) {
+	for _, v := range w.views {
+		for _, s := range v.sightings {
+			do(s, v)
+		}
+	}
+	for _, s := range w.past {
+		do(s, nil)
+	}
+}
+
+// find returns a sighting, or nil.
+func (w *Office) find(id uint64) (found *sighting, in *view) {
+	w.all(func(s *sighting, v *view) {
+		if s.id == id {
+			found, in = s, v
+		}
+	})
+	return found, in
+}
+
+// ranges are numbers of observations, ascending.
+type ranges [][2]int64
+
+// mostRanges bounds what a sighting remembers. One range is a stretch in which nobody else was seen.
+const mostRanges = 4096
+
+func (r *ranges) add(n int64) {
+	if last := len(*r) - 1; last >= 0 && (*r)[last][1] == n-1 {
+		(*r)[last][1] = n
+		return
+	}
+	if *r = append(*r, [2]int64{n, n}); len(*r) > mostRanges {
+		*r = slices.Delete(*r, 0, 1)
+	}
+}

@@ -1,0 +1,246 @@
+package sink
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	mqtt "github.com/eclipse/paho.mqtt.golang"
+	"github.com/faceauth/faceauth/office/presence"
+)
+
+// Errors of [NewMQTT] and [MQTT.Send].
+var (
+	ErrTopic   = errors.New("unusable topic")
+	ErrOffline = errors.New("there is no connection to the MQTT broker")
+)
+
+// Broker says where an MQTT broker is, and who we are to it.
+type Broker struct {
+	URL      string // mqtt://[user@]host[:port], or mqtts for TLS
+	Password string
+	Topic    string // that all topics begin with. Default "faceauth"; offices at one broker differ in it
+	// Discovery is the topic below which Home Assistant looks for what there is. Default "homeassistant".
+	Discovery string
+
+	// People returns who is known and who of them is there. It must not block.
+	People func() (known []string, there []presence.Person)
+	// Failed is told of the end of a connection, and with nil of its beginning.
+	Failed func(error)
+}
+
+// MQTT is a connection to a broker, which is made anew where it ends. Below its topic are
+//
+//	status                     "online" or, also where this program was killed, "offline"; retained
+//	events                     every event, in JSON
+//	people/ID/state            "ON" while a person is there, else "OFF"; retained
+//	people/ID/attributes       where they are and since when, in JSON; retained
+//
+// and each person is a binary sensor to Home Assistant. What was retained of somebody who was forgotten is removed. Get
+// one from [NewMQTT], and close it.
+type MQTT struct {
+	b      Broker
+	client mqtt.Client
+
+	mu   sync.Mutex
+	said map[string]string // what was retained, by topic
+}
+
+var _ Sink = (*MQTT)(nil)
+
+// NewMQTT returns a connection, which is not waited for. The error wraps [ErrURL] or [ErrTopic].
+func NewMQTT(b Broker) (*MQTT, error) {
+	u, err := url.Parse(b.URL)
+	if err != nil || u.Host == "" || u.Scheme != "mqtt" && u.Scheme != "mqtts" || u.Path != "" && u.Path != "/" {
+		return nil, fmt.Errorf("%w of an MQTT broker; use mqtt://user@host:1883 or mqtts://...", ErrURL)
+	}
+	if _, there := u.User.Password(); there {
+		return nil, fmt.Errorf("%w of an MQTT broker: every user of this machine could read the password in it; put it into a file", ErrURL)
+	}
+	if b.Topic == "" {
+		b.Topic = "faceauth"
+	}
+	if b.Discovery == "" {
+		b.Discovery = "homeassistant"
+	}
+	for _, t := range []string{b.Topic, b.Discovery} {
+		if strings.ContainsAny(t, "+#\x00") || strings.HasPrefix(t, "/") || strings.HasSuffix(t, "/") || strings.HasPrefix(t, "$") || len(t) > 200 {
+			return nil, fmt.Errorf("%w %q; it has no + or # and neither begins nor ends with a slash", ErrTopic, t)
+		}
+	}
+	if b.Failed == nil {
+		b.Failed = func(error) {}
+	}
+	m := &MQTT{b: b, said: make(map[string]string)}
+	port := u.Port()
+	scheme := "tcp"
+	if u.Scheme == "mqtts" {
+		scheme = "ssl"
+	}
+	if port == "" {
+		port = map[string]string{"tcp": "1883", "ssl": "8883"}[scheme]
+	}
+	o := mqtt.NewClientOptions().AddBroker(scheme+"://"+u.Hostname()+":"+port).
+		SetClientID(m.node()).SetUsername(u.User.Username()).SetPassword(b.Password).
+		SetAutoReconnect(true).SetConnectRetry(true).SetConnectRetryInterval(5*time.Second).SetMaxReconnectInterval(time.Minute).
+		SetConnectTimeout(10*time.Second).SetWriteTimeout(10*time.Second).SetOrderMatters(false).
+		SetWill(b.Topic+"/status", "offline", 1, true).
+		SetOnConnectHandler(func(mqtt.Client) { m.connected() }).
+		SetConnectionLostHandler(func(_ mqtt.Client, err error) { b.Failed(fmt.Errorf("the MQTT broker: %w", err)) }).
+		SetConnectionNotificationHandler(func(_ mqtt.Client, n mqtt.ConnectionNotification) {
+			if f, ok := n.(mqtt.ConnectionNotificationFailed); ok {
+				b.Failed(fmt.Errorf("the MQTT broker: %w", f.Reason))
+			}
+		})
+	m.client = mqtt.NewClient(o)
+	m.client.Connect()
+	return m, nil
+}
+
+// node is the name of this office to the broker and to Home Assistant, of letters, digits and "_".
+func (m *MQTT) node() string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, m.b.Topic)
+}
+
+// ID returns what stands for a person in topics.
+func ID(name string) string {
+	readable := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(name))
+	sum := sha256.Sum256([]byte(name))
+	return readable[:min(20, len(readable))] + "_" + hex.EncodeToString(sum[:4])
+}
+
+// connected says all anew: the broker may have lost it.
+func (m *MQTT) connected() {
+	m.b.Failed(nil)
+	m.mu.Lock()
+	clear(m.said)
+	m.mu.Unlock()
+	// The broker tells what is retained of people, of whom some may be forgotten.
+	m.client.Subscribe(m.config("+"), 1, func(_ mqtt.Client, said mqtt.Message) {
+		if !said.Retained() || len(said.Payload()) == 0 {
+			return
+		}
+		m.mu.Lock()
+		if _, known := m.said[said.Topic()]; !known {
+			m.said[said.Topic()] = "?" // which is not what it should be, whatever that is
+		}
+		m.mu.Unlock()
+		m.Update()
+	})
+	m.retain(m.b.Topic+"/status", "online")
+	m.Update()
+}
+
+// config returns the topic at which Home Assistant learns of a person.
+func (m *MQTT) config(id string) string {
+	return m.b.Discovery + "/binary_sensor/" + m.node() + "/" + id + "/config"
+}
+
+// Update says who is there, where that is not what was said last. It does not wait.
+func (m *MQTT) Update() {
+	if !m.client.IsConnectionOpen() {
+		return
+	}
+	known, there := m.b.People()
+	in := make(map[string]presence.Person)
+	for _, p := range there {
+		in[p.Name] = p
+	}
+	want := make(map[string]string)
+	for _, name := range known {
+		id := ID(name)
+		topic := m.b.Topic + "/people/" + id
+		want[m.config(id)] = m.discovery(name, topic)
+		state, attributes := "OFF", "{}"
+		if p, ok := in[name]; ok {
+			state = "ON"
+			attributes = text(struct {
+				Camera string    `json:"camera"`
+				Since  time.Time `json:"since"`
+			}{p.Camera, p.Since})
+		}
+		want[topic+"/state"], want[topic+"/attributes"] = state, attributes
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for topic := range m.said {
+		if _, still := want[topic]; still {
+			continue
+		}
+		if id, ok := strings.CutPrefix(topic, m.b.Discovery+"/binary_sensor/"+m.node()+"/"); ok {
+			person := m.b.Topic + "/people/" + strings.TrimSuffix(id, "/config")
+			m.client.Publish(person+"/state", 1, true, "")
+			m.client.Publish(person+"/attributes", 1, true, "")
+		}
+		m.client.Publish(topic, 1, true, "")
+		delete(m.said, topic)
+	}
+	for topic, payload := range want {
+		if m.said[topic] != payload {
+			m.said[topic] = payload
+			m.retain(topic, payload)
+		}
+	}
+}
+
+func (m *MQTT) retain(topic, payload string) { m.client.Publish(topic, 1, true, payload) }
+
+// discovery is what Home Assistant is told of a person.
+func (m *MQTT) discovery(name, topic string) string {
+	return text(map[string]any{
+		"name":                  name,
+		"unique_id":             m.node() + "_" + ID(name),
+		"device_class":          "presence",
+		"state_topic":           topic + "/state",
+		"json_attributes_topic": topic + "/attributes",
+		"availability_topic":    m.b.Topic + "/status",
+		"device":                map[string]any{"identifiers": []string{m.node()}, "name": m.b.Topic, "manufacturer": "faceauth"},
+		"origin":                map[string]any{"name": "faceauth"},
+	})
+}
+
+func text(v any) string {
+	b, _ := json.Marshal(v) // of strings and times, which can be written
+	return string(b)
+}
+
+// Send implements [Sink]. It waits until the broker has taken the event.
+func (m *MQTT) Send(ctx context.Context, e presence.Event) error {
+	if !m.client.IsConnectionOpen() {
+		return ErrOffline
+	}
+	m.Update()
+	sent := m.client.Publish(m.b.Topic+"/events", 1, false, text(e))
+	select {
+	case <-sent.Done():
+		return sent.Error()
+	case <-ctx.Done():
+		return fmt.Errorf("the MQTT broker does not answer: %w", ctx.Err())
+	}
+}
+
+// Close says that this program is not there any more, and ends the connection.
+func (m *MQTT) Close() error {
+	if m.client.IsConnectionOpen() {
+		m.client.Publish(m.b.Topic+"/status", 1, true, "offline").WaitTimeout(time.Second)
+	}
+	m.client.Disconnect(250)
+	return nil
+}

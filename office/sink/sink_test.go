@@ -1,0 +1,231 @@
+package sink_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/office/logbook"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office/sink"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func event(id uint64) presence.Event {
+	return presence.Event{ID: id, Kind: presence.Arrived, Name: "alice", Camera: "door", At: noon.Add(time.Duration(id) * time.Second)}
+}
+
+// secret is made up for these tests.
+const secret = "made up for the tests of webhooks"
+
+// receiver is a server that takes events, unless it is told to fail, and notes which.
+type receiver struct {
+	t    *testing.T
+	mu   sync.Mutex
+	fail func(try int) int // status of a try that fails, or 0
+	try  int
+	got  []uint64
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	body, err := io.ReadAll(q.Body)
+	if err != nil {
+		r.t.Error(err)
+	}
+	var e presence.Event
+	if err := json.Unmarshal(body, &e); err != nil {
+		r.t.Error(err)
+	}
+	id := q.Header.Get("webhook-id")
+	if id != fmt.Sprintf("%d-%d", e.ID, e.At.Unix()) || q.Header.Get("Content-Type") != "application/json" || q.Method != http.MethodPost {
+		r.t.Errorf("%s %v", q.Method, q.Header)
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	io.WriteString(mac, id+"."+q.Header.Get("webhook-timestamp")+"."+string(body))
+	if got, want := q.Header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)); got != want {
+		r.t.Errorf("signature %q, want %q", got, want)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.try++
+	if r.fail != nil {
+		if code := r.fail(r.try); code > 0 {
+			if code/100 == 3 {
+				w.Header().Set("Location", "/elsewhere")
+			}
+			w.WriteHeader(code)
+			return
+		}
+	}
+	r.got = append(r.got, e.ID)
+}
+
+func (r *receiver) received() []uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got)
+}
+
+func book(t *testing.T, path string, waiting int) *logbook.Book {
+	t.Helper()
+	b, err := logbook.Open(path, logbook.Settings{Waiting: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+func record(t *testing.T, b *logbook.Book, ids ...uint64) {
+	t.Helper()
+	for _, id := range ids {
+		if err := b.Record(presence.State{Last: id}, []presence.Event{event(id)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// deliver delivers a queue until stop is called.
+func deliver(t *testing.T, b *logbook.Book, s sink.Sink, failed func(error)) (stop func()) {
+	t.Helper()
+	q, err := b.Queue("hook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := sink.Deliver(ctx, q, s, sink.Options{Backoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond, Failed: failed, Timeout: time.Second}); err != nil {
+			t.Error(err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func wait(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 5000 {
+		if ok() {
+			return
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	t.Fatal("in vain: " + what)
+}
+
+func TestWebhook(t *testing.T) {
+	r := &receiver{t: t, fail: func(try int) int { return []int{0, 500, 404, 302, 0}[min(try-1, 4)] }}
+	server := httptest.NewServer(r)
+	defer server.Close()
+	hook, err := sink.NewWebhook(server.URL+"/take?token=hidden", []byte(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "book")
+	b := book(t, path, 0)
+	var mu sync.Mutex
+	var said []string
+	stop := deliver(t, b, hook, func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		said = append(said, fmt.Sprint(err))
+	})
+	record(t, b, 1, 2, 3)
+	wait(t, "three events", func() bool { return len(r.received()) == 3 })
+	wait(t, "the end of the trouble", func() bool { mu.Lock(); defer mu.Unlock(); return len(said) == 4 })
+	stop()
+	if got := r.received(); !slices.Equal(got, []uint64{1, 2, 3}) {
+		t.Errorf("received %d", got)
+	}
+	if want := []string{"the webhook answers 500 Internal Server Error", "the webhook answers 404 Not Found", "the webhook answers 302 Found", "<nil>"}; !slices.Equal(said, want) {
+		t.Errorf("said %q, want %q", said, want)
+	}
+
+	// While the server is down nothing is lost up to the bound, and it comes after a restart of both.
+	server.Close()
+	record(t, b, 4, 5)
+	err = hook.Send(t.Context(), event(4))
+	if err == nil || strings.Contains(err.Error(), "hidden") {
+		t.Errorf("a server that is down: %v", err)
+	}
+	b.Close()
+	b = book(t, path, 0)
+	record(t, b, 6) // before anybody asks for the queue: who starts the program does so first
+	again := httptest.NewServer(r)
+	defer again.Close()
+	if hook, err = sink.NewWebhook(again.URL, []byte("whsec_"+base64.StdEncoding.EncodeToString([]byte(secret)))); err != nil {
+		t.Fatal(err)
+	}
+	stop = deliver(t, b, hook, nil)
+	record(t, b, 7)
+	wait(t, "what had waited", func() bool { return len(r.received()) == 6 })
+	stop()
+	if got := r.received(); !slices.Equal(got[3:], []uint64{4, 5, 7}) {
+		t.Errorf("received %d", got)
+	}
+}
+
+// A server that hangs holds up its own queue only until the timeout, and nobody who records.
+func TestWebhookHangs(t *testing.T) {
+	begun, end := make(chan bool, 1), make(chan bool)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		select {
+		case begun <- true:
+		default:
+		}
+		<-end
+	}))
+	defer server.Close()
+	defer close(end)
+	hook, err := sink.NewWebhook(server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := book(t, filepath.Join(t.TempDir(), "book"), 0)
+	failed := make(chan error, 100)
+	stop := deliver(t, b, hook, func(err error) { failed <- err })
+	record(t, b, 1)
+	<-begun
+	record(t, b, 2, 3)
+	if err := <-failed; !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	stop()
+}
+
+func TestNewWebhook(t *testing.T) {
+	for _, c := range []struct {
+		url, secret string
+		want        error
+	}{
+		{"https://home.local/hook", secret, nil},
+		{"ftp://home.local", "", sink.ErrURL},
+		{"home.local", "", sink.ErrURL},
+		{"http://", "", sink.ErrURL},
+		{"http://h\x00", "", sink.ErrURL},
+		{"http://home.local", "short", sink.ErrSecret},
+		{"http://home.local", "whsec_%", sink.ErrSecret},
+	} {
+		if _, err := sink.NewWebhook(c.url, []byte(c.secret)); !errors.Is(err, c.want) {
+			t.Errorf("%s %q: %v", c.url, c.secret, err)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/faceauth/faceauth/office/presence"
+)
+
+// ErrURL is wrapped by the errors of [NewWebhook] and [NewMQTT] for an address that cannot be used.
+var ErrURL = errors.New("unusable address")
+
+// ErrSecret is wrapped by the error of [NewWebhook] for a secret that is too short.
+var ErrSecret = errors.New("unusable secret")
+
+// leastSecret is how many bytes a secret has at least, as the Standard Webhooks specification asks.
+const leastSecret = 24
+
+// Webhook posts events, as JSON, to a URL. The request is that of the Standard Webhooks specification 1.0
+// (https://www.standardwebhooks.com): webhook-id is the same whenever an event is sent again, and webhook-signature is,
+// after "v1,", the base64 of the HMAC-SHA256 of the id, the time in webhook-timestamp and the body with dots between
+// them. Get one from [NewWebhook].
+type Webhook struct {
+	url    string
+	secret []byte
+	client *http.Client
+	now    func() time.Time
+}
+
+var _ Sink = (*Webhook)(nil)
+
+// NewWebhook returns a webhook to an http or https URL. The secret signs requests; it is at least 24 bytes long, and
+// without one they are not signed. One that begins with "whsec_" is the base64 of the secret. The error wraps [ErrURL]
+// or [ErrSecret].
+func NewWebhook(address string, secret []byte) (*Webhook, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%w of a webhook; use http://... or https://...", ErrURL) // which may hold a token
+	}
+	if text, ok := strings.CutPrefix(string(secret), "whsec_"); ok {
+		if secret, err = base64.StdEncoding.DecodeString(text); err != nil {
+			return nil, fmt.Errorf("%w: what follows whsec_ is not base64", ErrSecret)
+		}
+	}
+	if n := len(secret); n > 0 && n < leastSecret {
+		return nil, fmt.Errorf("%w: it has %d bytes; use at least %d", ErrSecret, n, leastSecret)
+	}
+	return &Webhook{url: address, secret: secret, now: time.Now, client: &http.Client{
+		// Who is told where people are is whoever the user named, and nobody to whom they point.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// Send implements [Sink]. Any answer but 2xx is an error.
+func (w *Webhook) Send(ctx context.Context, e presence.Event) error {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
+	if err != nil {
+		return errors.New("the webhook's URL cannot be asked")
+	}
+	id, at := Name(e), strconv.FormatInt(w.now().Unix(), 10)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "faceauth")
+	r.Header.Set("webhook-id", id)
+	r.Header.Set("webhook-timestamp", at)
+	if len(w.secret) > 0 {
+		mac := hmac.New(sha256.New, w.secret)
+		fmt.Fprintf(mac, "%s.%s.%s", id, at, body)
+		r.Header.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	}
+	answer, err := w.client.Do(r)
+	if err != nil {
+		var of *url.Error
+		if errors.As(err, &of) { // without the URL
+			err = of.Err
+		}
+		return fmt.Errorf("the webhook does not answer: %w", err)
+	}
+	defer answer.Body.Close()
+	io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection is used again
+	if answer.StatusCode/100 != 2 {
+		return fmt.Errorf("the webhook answers %s", answer.Status)
+	}
+	return nil
+}
+
+// Name returns what names an event for ever: its number alone begins anew where a logbook is thrown away.
+func Name(e presence.Event) string { return fmt.Sprintf("%d-%d", e.ID, e.At.Unix()) }

@@ -1,0 +1,319 @@
+// Package unknown keeps the people whom nobody has named: their faces, in groups, so that they can be named once, and
+// are the same stranger when they come again.
+//
+// [New] begins an empty set of [Groups] and [Read] one that was saved; [Groups.Find] says to which group a face belongs,
+// and [Groups.Add] puts it there. A set is bounded in groups and in faces of each; what is not seen for long goes.
+//
+// # File format
+//
+// The 16 bytes "faceauth unknown", the version as a big-endian uint32, a CBOR map (RFC 8949, core deterministic
+// encoding) with the ID of the feature space, the last number given, whether strangers are kept, and the groups, and the
+// SHA-256 of all that. The file is written anew and put in the place of the old one, so that what was forgotten is not
+// in it, and is readable and writable by its owner alone. Like a gallery it is not encrypted.
+package unknown
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+)
+
+// Errors of the methods of [Groups].
+var (
+	ErrNoGroup = errors.New("no such group of unknown faces")
+	ErrNoFace  = errors.New("no such face in the group")
+	ErrAll     = errors.New("a group keeps at least one of its faces")
+)
+
+// Settings of [Groups]. The zero value of each field stands for its default.
+type Settings struct {
+	Groups    int           // kept at most; the one that was not seen for longest makes room. Default 50
+	Ignored   int           // the same of ignored ones. Default 50
+	Faces     int           // of a group, at most. Default 24
+	Near      float64       // distance, in units of the space, within which a face is that of a group. Default: 0.75 times the space's impostor radius
+	Apart     float64       // distance below which a face of a group says nothing new. Default: a third of Near
+	Retention time.Duration // for which a group is kept that is not seen, unless it is ignored. Default 30 days
+}
+
+func (s Settings) defaults(space face.Space) Settings {
+	s.Groups = cmp.Or(s.Groups, 50)
+	s.Ignored = cmp.Or(s.Ignored, 50)
+	s.Faces = max(firstFaces, cmp.Or(s.Faces, 24))
+	s.Near = cmp.Or(s.Near, .75*space.ImpostorRadius)
+	s.Apart = cmp.Or(s.Apart, s.Near/3)
+	s.Retention = cmp.Or(s.Retention, 30*24*time.Hour)
+	return s
+}
+
+// Group is somebody whom nobody has named.
+type Group struct {
+	ID      uint64    `cbor:"id"`
+	Album   Album     `cbor:"album"`
+	First   time.Time `cbor:"first"` // when they were seen first
+	Last    time.Time `cbor:"last"`
+	Visits  int       `cbor:"visits"`  // times that they came into view
+	Ignored bool      `cbor:"ignored"` // nobody wants to hear of them again
+}
+
+// Groups is a set of them. It is used by one goroutine at a time. Get one from [New] or [Read].
+type Groups struct {
+	s      Settings
+	space  face.Space
+	last   uint64 // number of the last group or face
+	off    bool
+	groups []*Group
+	dirty  bool
+}
+
+// New returns an empty set for faces of a space. A space without an impostor radius does not tell strangers apart: there
+// no face is found again.
+func New(space face.Space, s Settings) *Groups {
+	return &Groups{s: s.defaults(space), space: space}
+}
+
+// Keeps reports whether strangers are kept at all.
+func (g *Groups) Keeps() bool { return !g.off }
+
+// Keep switches that on or off. Off forgets all who are kept and not ignored.
+func (g *Groups) Keep(on bool) {
+	g.dirty = g.dirty || g.off == on
+	g.off = !on
+	if g.off {
+		g.remove(func(p *Group) bool { return !p.Ignored })
+	}
+}
+
+// Changed reports whether anything has changed since g was read, or saved.
+func (g *Groups) Changed() bool { return g.dirty }
+
+func (g *Groups) remove(gone func(*Group) bool) {
+	n := len(g.groups)
+	g.groups = slices.DeleteFunc(g.groups, gone)
+	g.dirty = g.dirty || len(g.groups) < n
+}
+
+// Number returns a number that was not given before, for a face.
+func (g *Groups) Number() uint64 {
+	g.last++
+	return g.last
+}
+
+// All returns a copy of the groups, those first that were seen last. Vectors and pictures are shared and must not be
+// changed.
+func (g *Groups) All() []Group {
+	all := make([]Group, len(g.groups))
+	for i, p := range g.groups {
+		all[i] = p.copy()
+	}
+	slices.SortStableFunc(all, func(a, b Group) int { return b.Last.Compare(a.Last) })
+	return all
+}
+
+func (p *Group) copy() Group {
+	c := *p
+	c.Album.Faces = slices.Clone(p.Album.Faces)
+	return c
+}
+
+// Get returns a copy of a group. The error wraps [ErrNoGroup].
+func (g *Groups) Get(id uint64) (Group, error) {
+	p, err := g.group(id)
+	if err != nil {
+		return Group{}, err
+	}
+	return p.copy(), nil
+}
+
+// Ignored reports whether a group is there and nobody wants to hear of it.
+func (g *Groups) Ignored(id uint64) bool {
+	p, err := g.group(id)
+	return err == nil && p.Ignored
+}
+
+func (g *Groups) group(id uint64) (*Group, error) {
+	for _, p := range g.groups {
+		if p.ID == id {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %d; it may have been named, merged or forgotten", ErrNoGroup, id)
+}
+
+// Find returns the group to which most of the faces belong, or 0.
+func (g *Groups) Find(faces []Face) uint64 {
+	votes := make(map[uint64]int)
+	for _, f := range faces {
+		best, at := g.s.Near, uint64(0)
+		for _, p := range g.groups {
+			if d := p.Album.Distance(g.space, f.Vector); d < best {
+				best, at = d, p.ID
+			}
+		}
+		votes[at]++
+	}
+	delete(votes, 0)
+	var found uint64
+	for id, n := range votes {
+		if 2*n > len(faces) && (found == 0 || n > votes[found]) {
+			found = id
+		}
+	}
+	return found
+}
+
+// Begin makes a group of the faces, in the order in which they were seen, and returns its number, or 0 where strangers
+// are not kept or there are no faces.
+func (g *Groups) Begin(faces []Face) uint64 {
+	if g.off || len(faces) == 0 {
+		return 0
+	}
+	p := &Group{ID: g.Number(), First: faces[0].At}
+	g.groups = append(g.groups, p)
+	for _, f := range faces {
+		g.add(p, f)
+	}
+	p.Visits = 1
+	g.shed(p.ID)
+	g.dirty = true
+	return p.ID
+}
+
+// Visit notes that a group has come into view.
+func (g *Groups) Visit(id uint64) error {
+	p, err := g.group(id)
+	if err == nil {
+		p.Visits++
+		g.dirty = true
+	}
+	return err
+}
+
+// Add adds a face to a group. The error wraps [ErrNoGroup].
+func (g *Groups) Add(id uint64, f Face) error {
+	p, err := g.group(id)
+	if err == nil {
+		g.add(p, f)
+	}
+	return err
+}
+
+func (g *Groups) add(p *Group, f Face) {
+	// Of one who is ignored, enough is known. Time alone is no reason to write a file.
+	if !p.Ignored && p.Album.Add(g.space, f, g.s.Faces, g.s.Apart) || f.At.Sub(p.Last) > time.Minute {
+		g.dirty = true
+	}
+	if f.At.After(p.Last) {
+		p.Last = f.At
+	}
+}
+
+// shed has the groups go for which there is no room, but not the one of that number.
+func (g *Groups) shed(but uint64) {
+	for _, ignored := range []bool{false, true} {
+		room := g.s.Groups
+		if ignored {
+			room = g.s.Ignored
+		}
+		for {
+			n, oldest := 0, -1
+			for i, p := range g.groups {
+				if p.Ignored != ignored {
+					continue
+				}
+				n++
+				if p.ID != but && (oldest < 0 || p.Last.Before(g.groups[oldest].Last)) {
+					oldest = i
+				}
+			}
+			if n <= room || oldest < 0 {
+				break
+			}
+			g.groups = slices.Delete(g.groups, oldest, oldest+1)
+			g.dirty = true
+		}
+	}
+}
+
+// Expire forgets those who were not seen within the retention time.
+func (g *Groups) Expire(now time.Time) {
+	g.remove(func(p *Group) bool { return !p.Ignored && now.Sub(p.Last) > g.s.Retention })
+}
+
+// Forget removes a group. The error wraps [ErrNoGroup].
+func (g *Groups) Forget(id uint64) error {
+	if _, err := g.group(id); err != nil {
+		return err
+	}
+	g.remove(func(p *Group) bool { return p.ID == id })
+	return nil
+}
+
+// Ignore says whether anybody wants to hear of a group again. The error wraps [ErrNoGroup].
+func (g *Groups) Ignore(id uint64, ignored bool) error {
+	p, err := g.group(id)
+	if err != nil {
+		return err
+	}
+	p.Ignored = ignored
+	g.shed(id)
+	g.dirty = true
+	return nil
+}
+
+// Merge makes one group of two, which keeps the number of into. The error wraps [ErrNoGroup].
+func (g *Groups) Merge(into, from uint64) error {
+	p, err := g.group(into)
+	if err != nil {
+		return err
+	}
+	q, err := g.group(from)
+	if err != nil || into == from {
+		return err
+	}
+	for _, f := range q.Album.Faces {
+		p.Album.Add(g.space, f, g.s.Faces, 0)
+	}
+	if q.First.Before(p.First) {
+		p.First = q.First
+	}
+	if q.Last.After(p.Last) {
+		p.Last = q.Last
+	}
+	p.Visits += q.Visits
+	return g.Forget(from)
+}
+
+// Split makes a group of its own of some faces of a group, and returns its number. The error wraps [ErrNoGroup],
+// [ErrNoFace], or [ErrAll] where nothing would be left of the one, or be in the other; g has then not changed.
+func (g *Groups) Split(id uint64, faces []uint64) (uint64, error) {
+	p, err := g.group(id)
+	if err != nil {
+		return 0, err
+	}
+	var stay, leave []Face
+	for _, f := range p.Album.Faces {
+		if slices.Contains(faces, f.ID) {
+			leave = append(leave, f)
+		} else {
+			stay = append(stay, f)
+		}
+	}
+	for _, id := range faces {
+		if !slices.ContainsFunc(leave, func(f Face) bool { return f.ID == id }) {
+			return 0, fmt.Errorf("%w: %d", ErrNoFace, id)
+		}
+	}
+	if len(stay) == 0 || len(leave) == 0 {
+		return 0, ErrAll
+	}
+	p.Album.Faces = stay
+	q := &Group{ID: g.Number(), Album: Album{leave}, First: leave[0].At, Last: p.Last, Visits: 1, Ignored: p.Ignored}
+	g.groups = append(g.groups, q)
+	g.shed(q.ID)
+	g.dirty = true
+	return q.ID, nil
+}

@@ -1,0 +1,255 @@
+package unknown_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/office/unknown"
+)
+
+var (
+	noon  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	plane = face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: 1} // Near is .75, Apart .25
+)
+
+// at returns a face that looks like a point, seen so many minutes after noon.
+func at(g *unknown.Groups, minute int, x, y float32) unknown.Face {
+	return unknown.Face{ID: g.Number(), Vector: []float32{x, y}, Camera: "door", At: noon.Add(time.Duration(minute) * time.Minute)}
+}
+
+// begin makes a group of faces near a point.
+func begin(g *unknown.Groups, minute int, x, y float32) uint64 {
+	var faces []unknown.Face
+	for i := range 4 {
+		faces = append(faces, at(g, minute, x+.01*float32(i), y))
+	}
+	return g.Begin(faces)
+}
+
+func TestFind(t *testing.T) {
+	g := unknown.New(plane, unknown.Settings{})
+	a, b := begin(g, 0, 0, 0), begin(g, 0, 3, 0)
+	for _, c := range []struct {
+		x    []float32
+		want uint64
+	}{{[]float32{.5}, a}, {[]float32{2.5}, b}, {[]float32{1.5}, 0}, {[]float32{.5, .4, 2.9}, a}, {[]float32{.5, 2.9}, 0}, {nil, 0}} {
+		var faces []unknown.Face
+		for _, x := range c.x {
+			faces = append(faces, at(g, 1, x, 0))
+		}
+		if got := g.Find(faces); got != c.want {
+			t.Errorf("%v: group %d, want %d", c.x, got, c.want)
+		}
+	}
+	blind := unknown.New(face.Space{ID: "blind", Dim: 2, Scale: 1}, unknown.Settings{})
+	begin(blind, 0, 0, 0)
+	if got := blind.Find([]unknown.Face{at(blind, 0, 0, 0)}); got != 0 {
+		t.Errorf("a space that tells nobody apart: group %d", got)
+	}
+}
+
+// However many strangers come, the file and the memory stay as small as they are said to.
+func TestBounds(t *testing.T) {
+	g := unknown.New(plane, unknown.Settings{Groups: 5, Ignored: 2, Faces: 8})
+	rnd := rand.New(rand.NewPCG(1, 2))
+	poster := begin(g, 0, -9, -9)
+	if err := g.Ignore(poster, true); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		id := begin(g, i, float32(9*i), 0)
+		for range 60 {
+			if err := g.Add(id, at(g, i, float32(9*i)+2*rnd.Float32(), 2*rnd.Float32())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := g.Get(id)
+		if err != nil || len(p.Album.Faces) > 8 {
+			t.Fatalf("%d faces, %v", len(p.Album.Faces), err)
+		}
+		for k, f := range p.Album.Faces[:4] { // the first four stay
+			if f.Vector[0] != float32(9*i)+.01*float32(k) {
+				t.Fatalf("face %d is at %g", k, f.Vector[0])
+			}
+		}
+	}
+	all := g.All()
+	if len(all) != 6 || all[0].Last.Before(all[1].Last) {
+		t.Fatalf("%d groups", len(all))
+	}
+	if _, err := g.Get(poster); err != nil {
+		t.Error(err)
+	}
+	for i := range 4 {
+		id := begin(g, 300+i, -9, float32(9*i))
+		if err := g.Ignore(id, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ignored := 0
+	for _, p := range g.All() {
+		if g.Ignored(p.ID) {
+			ignored++
+		}
+	}
+	if ignored != 2 {
+		t.Errorf("%d are ignored", ignored)
+	}
+}
+
+// Of an album that is full the faces stay that are unlike each other.
+func TestAlbum(t *testing.T) {
+	var a unknown.Album
+	g := unknown.New(plane, unknown.Settings{})
+	for i := range 4 {
+		a.Add(plane, at(g, 0, 0, float32(i)/100), 6, .25)
+	}
+	if a.Add(plane, at(g, 0, .1, 0), 6, .25) {
+		t.Error("a face that says nothing new was kept")
+	}
+	for _, x := range []float32{1, 2, 2.3} {
+		a.Add(plane, at(g, 0, x, 0), 6, .25)
+	}
+	if n := len(a.Faces); n != 6 || a.Faces[4].Vector[0] != 1 || a.Faces[5].Vector[0] != 2 {
+		t.Errorf("%+v", a.Faces)
+	}
+	first, rest := a.First()
+	if len(first) != 4 || len(rest) != 2 {
+		t.Errorf("%d and %d", len(first), len(rest))
+	}
+}
+
+func TestMergeSplit(t *testing.T) {
+	g := unknown.New(plane, unknown.Settings{})
+	a, b := begin(g, 1, 0, 0), begin(g, 5, 3, 0)
+	if err := g.Merge(a, b); err != nil {
+		t.Fatal(err)
+	}
+	p, err := g.Get(a)
+	if err != nil || len(p.Album.Faces) != 8 || p.Visits != 2 || !p.Last.Equal(noon.Add(5*time.Minute)) || !p.First.Equal(noon.Add(time.Minute)) {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if err := g.Merge(a, b); !errors.Is(err, unknown.ErrNoGroup) {
+		t.Error(err)
+	}
+	if err := g.Merge(a, a); err != nil {
+		t.Error(err)
+	}
+	var ids []uint64
+	for _, f := range p.Album.Faces {
+		ids = append(ids, f.ID)
+	}
+	for _, c := range []struct {
+		faces []uint64
+		want  error
+	}{{nil, unknown.ErrAll}, {ids, unknown.ErrAll}, {[]uint64{ids[0], 999}, unknown.ErrNoFace}} {
+		if _, err := g.Split(a, c.faces); !errors.Is(err, c.want) {
+			t.Errorf("%v: %v", c.faces, err)
+		}
+	}
+	c, err := g.Split(a, ids[4:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := g.Find([]unknown.Face{at(g, 9, 3, 0)}); found != c {
+		t.Errorf("group %d, want %d", found, c)
+	}
+	if err := g.Forget(c); err != nil {
+		t.Error(err)
+	}
+	if err := g.Forget(c); !errors.Is(err, unknown.ErrNoGroup) {
+		t.Error(err)
+	}
+}
+
+func TestRetention(t *testing.T) {
+	g := unknown.New(plane, unknown.Settings{Retention: time.Hour})
+	a, b := begin(g, 0, 0, 0), begin(g, 0, 9, 9)
+	if err := g.Ignore(b, true); err != nil {
+		t.Fatal(err)
+	}
+	g.Expire(noon.Add(time.Hour))
+	if _, err := g.Get(a); err != nil {
+		t.Error(err)
+	}
+	g.Expire(noon.Add(time.Hour + time.Second))
+	if all := g.All(); len(all) != 1 || all[0].ID != b {
+		t.Errorf("%+v", all)
+	}
+	g.Keep(false)
+	if g.Keeps() || len(g.All()) != 1 || begin(g, 0, 5, 5) != 0 {
+		t.Errorf("%+v", g.All())
+	}
+	g.Keep(true)
+	if begin(g, 0, 5, 5) == 0 {
+		t.Error("strangers are not kept again")
+	}
+}
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "unknown")
+	if _, err := unknown.Read(path, plane, unknown.Settings{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	g := unknown.New(plane, unknown.Settings{})
+	a := begin(g, 0, 0, 0)
+	begin(g, 1, 9, 9)
+	if err := g.Ignore(a, true); err != nil || !g.Changed() {
+		t.Fatal(err)
+	}
+	if err := g.Save(path); err != nil || g.Changed() {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := unknown.Read(path, plane, unknown.Settings{})
+	if err != nil || len(h.All()) != 2 || !h.Ignored(a) || h.Number() != g.Number() {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	again := filepath.Join(t.TempDir(), "again")
+	if h, err = unknown.Read(path, plane, unknown.Settings{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Save(again); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(again); err != nil || !bytes.Equal(b, good) {
+		t.Error("what was read is written otherwise")
+	}
+	if _, err := unknown.Read(path, face.Space{ID: "other", Dim: 2}, unknown.Settings{}); !errors.Is(err, unknown.ErrSpace) {
+		t.Error(err)
+	}
+	if small, err := unknown.Read(path, plane, unknown.Settings{Groups: 1, Faces: 4}); err != nil || len(small.All()) != 2 {
+		t.Errorf("%v", err)
+	}
+	for i := range good {
+		for _, bad := range [][]byte{good[:i], append(append(bytes.Clone(good[:i]), good[i]^4), good[i+1:]...)} {
+			if err := os.WriteFile(path, bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := unknown.Read(path, plane, unknown.Settings{}); !errors.Is(err, unknown.ErrDamaged) && !errors.Is(err, unknown.ErrVersion) {
+				t.Fatalf("byte %d: %v", i, err)
+			}
+		}
+	}
+	// What was forgotten is not in the file.
+	g.Keep(false)
+	if err := g.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || len(b) > 2*len(good)/3 {
+		t.Errorf("%d of %d bytes, %v", len(b), len(good), err)
+	}
+}

@@ -1,0 +1,163 @@
+package office
+
+import (
+	"image"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office/track"
+	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/online"
+)
+
+// Seen is a face in the latest frame of a camera.
+type Seen struct {
+	Sighting uint64          `json:"sighting"`
+	Box      image.Rectangle `json:"box"`
+	Name     string          `json:"name"`             // "" for nobody known, or not yet
+	Share    float64         `json:"share"`            // of what was seen that speaks for that
+	Group    uint64          `json:"group,omitempty"`  // of unknown faces to which it belongs
+	Ignored  bool            `json:"ignored"`          // nobody wants to hear of that group
+	Reason   string          `json:"reason,omitempty"` // why this picture of it is not learned, or was not recognised
+}
+
+// view is what one camera sees. It outlives a camera that fails: who was in view before may be so afterwards.
+type view struct {
+	camera  Camera
+	frames  int // of the goroutine that reads it
+	pace    pace
+	health  Health
+	begun   time.Time
+	size    image.Point
+	tracker *track.Tracker
+	who     *track.Identities
+
+	sightings map[int]*sighting // in view, by track
+	seen      []Seen
+	picture   []byte
+	wanted    time.Time // when somebody looked at the picture last
+}
+
+// frame takes in a frame of a camera.
+func (w *Office) frame(v *view, f face.Frame) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := w.o.Clock(f)
+	if v.begun.IsZero() {
+		v.begun = at
+	}
+	v.picture, v.size = f.JPEG, f.Size
+	ids := v.tracker.Update(at.Sub(v.begun), f.Samples)
+	sightings := make([]*sighting, len(ids))
+	for i, id := range ids {
+		sightings[i] = w.sighting(v, id, at)
+	}
+	if err := w.judge(v, f, at, sightings); err != nil {
+		return err
+	}
+	w.end(v)
+	var told []presence.Seen
+	v.seen = v.seen[:0:0] // the old one may be in use
+	for i, b := range v.who.Who(ids) {
+		s := sightings[i]
+		if s.name = b.Name; b.Name != "" {
+			s.known = b.Name
+		}
+		w.group(s, b)
+		ignored := w.unknown.Ignored(s.group)
+		if !ignored {
+			told = append(told, presence.Seen{Track: ids[i], Belief: b, Group: s.group})
+		}
+		v.seen = append(v.seen, Seen{
+			Sighting: s.id, Box: f.Samples[i].Box, Name: s.name, Share: b.Share, Group: s.group, Ignored: ignored, Reason: s.reason,
+		})
+	}
+	w.tell(w.room.See(v.camera.Name, at, told))
+	w.o.Frame(v.camera.Name, at, v.seen)
+	return w.broken
+}
+
+// judge has the learner see the faces of a frame, and gathers what it says.
+func (w *Office) judge(v *view, f face.Frame, at time.Time, sightings []*sighting) error {
+	learner := w.gallery.Learner()
+	var observed []online.Observation
+	var of []*sighting
+	for i, x := range f.Samples {
+		s := sightings[i]
+		s.reason = string(x.Reason)
+		if x.Vector == nil {
+			continue
+		}
+		// Who was taken for somebody else by mistake teaches nothing until somebody says who it is.
+		hold := x.Reason != "" || w.o.Freeze || s.wrong
+		observed, of = append(observed, online.Observation{Vector: x.Vector, Hold: hold}), append(of, s)
+		if x.Reason == "" {
+			s.album.Add(w.gallery.Space(), unknown.Face{
+				ID: w.unknown.Number(), Vector: x.Vector, JPEG: x.JPEG, Camera: v.camera.Name, At: at,
+			}, w.o.Faces, w.gallery.Space().ImpostorRadius/4)
+		}
+	}
+	before := learner.Counts().Observed
+	learner.SetTime(at)
+	verdicts, err := learner.ObserveFrame(observed)
+	if err != nil {
+		return err
+	}
+	for i, verdict := range verdicts {
+		s := of[i]
+		v.who.Add(s.track, verdict)
+		if verdict.Learned {
+			s.learned.add(before + int64(i) + 1)
+		}
+		if s.reason == "" {
+			s.reason = string(verdict.Reason)
+		}
+	}
+	return nil
+}
+
+// group puts a sighting of nobody known into a group of unknown faces, and takes it out again where it is somebody.
+func (w *Office) group(s *sighting, b track.Belief) {
+	if b.Name != "" {
+		if s.began { // it is of this sighting alone
+			w.unknown.Forget(s.group) // which may have gone already
+		}
+		s.ungroup()
+		return
+	}
+	faces := s.album.Faces
+	if s.group == 0 && b.Frames >= w.o.Presence.Judged && len(faces) > 0 {
+		if s.group = w.unknown.Find(faces); s.group != 0 {
+			w.unknown.Visit(s.group) // it was found a moment ago
+		} else {
+			w.beginGroup(s)
+		}
+	}
+	for _, f := range faces {
+		if s.group == 0 {
+			return
+		}
+		if f.ID <= s.grouped {
+			continue
+		}
+		s.grouped = f.ID
+		if err := w.unknown.Add(s.group, f); err != nil { // it has made room for others, or was forgotten
+			s.ungroup()
+		}
+	}
+}
+
+// beginGroup makes a group of unknown faces of a sighting.
+func (w *Office) beginGroup(s *sighting) {
+	if s.group = w.unknown.Begin(s.album.Faces); s.group != 0 {
+		s.began, s.grouped = true, s.album.Faces[len(s.album.Faces)-1].ID
+	}
+}
+
+// watched reports whether somebody looks at the picture of a camera.
+func (w *Office) watched(v *view) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.o.Now().Sub(v.wanted) < 5*time.Second
+}
