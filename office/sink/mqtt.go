@@ -1,12 +1,14 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"sync"
@@ -47,10 +49,14 @@ type Broker struct {
 // one from [NewMQTT], and close it.
 type MQTT struct {
 	b      Broker
-	client mqtt.Client
+	server string
+	user   string
+	cancel context.CancelFunc
+	ended  chan struct{}
 
-	mu   sync.Mutex
-	said map[string]string // what was retained, by topic
+	mu     sync.Mutex
+	client mqtt.Client       // nil where there is no connection
+	said   map[string]string // what was retained, by topic
 }
 
 var _ Sink = (*MQTT)(nil)
@@ -78,30 +84,79 @@ func NewMQTT(b Broker) (*MQTT, error) {
 	if b.Failed == nil {
 		b.Failed = func(error) {}
 	}
-	m := &MQTT{b: b, said: make(map[string]string)}
-	port := u.Port()
-	scheme := "tcp"
+	scheme, port := "tcp", "1883"
 	if u.Scheme == "mqtts" {
-		scheme = "ssl"
+		scheme, port = "ssl", "8883"
 	}
-	if port == "" {
-		port = map[string]string{"tcp": "1883", "ssl": "8883"}[scheme]
+	ctx, cancel := context.WithCancel(context.Background())
+	m := &MQTT{
+		b: b, server: scheme + "://" + net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), user: u.User.Username(),
+		cancel: cancel, ended: make(chan struct{}), said: make(map[string]string),
 	}
-	o := mqtt.NewClientOptions().AddBroker(scheme+"://"+u.Hostname()+":"+port).
-		SetClientID(m.node()).SetUsername(u.User.Username()).SetPassword(b.Password).
-		SetAutoReconnect(true).SetConnectRetry(true).SetConnectRetryInterval(5*time.Second).SetMaxReconnectInterval(time.Minute).
-		SetConnectTimeout(10*time.Second).SetWriteTimeout(10*time.Second).SetOrderMatters(false).
-		SetWill(b.Topic+"/status", "offline", 1, true).
-		SetOnConnectHandler(func(mqtt.Client) { m.connected() }).
-		SetConnectionLostHandler(func(_ mqtt.Client, err error) { b.Failed(fmt.Errorf("the MQTT broker: %w", err)) }).
-		SetConnectionNotificationHandler(func(_ mqtt.Client, n mqtt.ConnectionNotification) {
-			if f, ok := n.(mqtt.ConnectionNotificationFailed); ok {
-				b.Failed(fmt.Errorf("the MQTT broker: %w", f.Reason))
-			}
-		})
-	m.client = mqtt.NewClient(o)
-	m.client.Connect()
+	go m.run(ctx)
 	return m, nil
+}
+
+// run connects until ctx ends, each time anew: what was on its way when a connection ended is in the queue of events, or
+// said again as the state.
+func (m *MQTT) run(ctx context.Context) {
+	defer close(m.ended)
+	wait := firstWait
+	for {
+		connected, err := m.connect(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		m.b.Failed(fmt.Errorf("the MQTT broker: %w", err))
+		if connected {
+			wait = firstWait
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		wait = min(2*wait, longestWait)
+	}
+}
+
+// Pauses before the broker is tried again.
+const (
+	firstWait   = time.Second
+	longestWait = time.Minute
+)
+
+// connect makes a connection and returns when it has ended, or ctx has.
+func (m *MQTT) connect(ctx context.Context) (connected bool, err error) {
+	lost := make(chan error, 1)
+	client := mqtt.NewClient(mqtt.NewClientOptions().AddBroker(m.server).
+		SetClientID(m.node()).SetUsername(m.user).SetPassword(m.b.Password).SetCleanSession(true).
+		SetAutoReconnect(false).SetConnectRetry(false).SetOrderMatters(false).
+		SetConnectTimeout(10*time.Second).SetWriteTimeout(10*time.Second).
+		SetWill(m.b.Topic+"/status", "offline", 1, true).
+		SetConnectionLostHandler(func(_ mqtt.Client, err error) { lost <- err }))
+	defer client.Disconnect(250)
+	made := client.Connect()
+	select {
+	case <-made.Done():
+		if err := made.Error(); err != nil {
+			return false, err
+		}
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	m.b.Failed(nil)
+	m.begin(client)
+	defer m.end()
+	select {
+	case err := <-lost:
+		return true, err
+	case <-ctx.Done():
+		client.Publish(m.b.Topic+"/status", 1, true, "offline").WaitTimeout(time.Second)
+		return true, ctx.Err()
+	}
 }
 
 // node is the name of this office to the broker and to Home Assistant, of letters, digits and "_".
@@ -126,14 +181,14 @@ func ID(name string) string {
 	return readable[:min(20, len(readable))] + "_" + hex.EncodeToString(sum[:4])
 }
 
-// connected says all anew: the broker may have lost it.
-func (m *MQTT) connected() {
-	m.b.Failed(nil)
+// begin says all anew: the broker may have lost it.
+func (m *MQTT) begin(client mqtt.Client) {
 	m.mu.Lock()
 	clear(m.said)
+	m.client = client
 	m.mu.Unlock()
 	// The broker tells what is retained of people, of whom some may be forgotten.
-	m.client.Subscribe(m.config("+"), 1, func(_ mqtt.Client, said mqtt.Message) {
+	client.Subscribe(m.config("+"), 1, func(_ mqtt.Client, said mqtt.Message) {
 		if !said.Retained() || len(said.Payload()) == 0 {
 			return
 		}
@@ -144,8 +199,14 @@ func (m *MQTT) connected() {
 		m.mu.Unlock()
 		m.Update()
 	})
-	m.retain(m.b.Topic+"/status", "online")
+	client.Publish(m.b.Topic+"/status", 1, true, "online")
 	m.Update()
+}
+
+func (m *MQTT) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.client = nil
 }
 
 // config returns the topic at which Home Assistant learns of a person.
@@ -155,9 +216,6 @@ func (m *MQTT) config(id string) string {
 
 // Update says who is there, where that is not what was said last. It does not wait.
 func (m *MQTT) Update() {
-	if !m.client.IsConnectionOpen() {
-		return
-	}
 	known, there := m.b.People()
 	in := make(map[string]presence.Person)
 	for _, p := range there {
@@ -180,6 +238,9 @@ func (m *MQTT) Update() {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.client == nil {
+		return
+	}
 	for topic := range m.said {
 		if _, still := want[topic]; still {
 			continue
@@ -195,12 +256,10 @@ func (m *MQTT) Update() {
 	for topic, payload := range want {
 		if m.said[topic] != payload {
 			m.said[topic] = payload
-			m.retain(topic, payload)
+			m.client.Publish(topic, 1, true, payload)
 		}
 	}
 }
-
-func (m *MQTT) retain(topic, payload string) { m.client.Publish(topic, 1, true, payload) }
 
 // discovery is what Home Assistant is told of a person.
 func (m *MQTT) discovery(name, topic string) string {
@@ -223,11 +282,14 @@ func text(v any) string {
 
 // Send implements [Sink]. It waits until the broker has taken the event.
 func (m *MQTT) Send(ctx context.Context, e presence.Event) error {
-	if !m.client.IsConnectionOpen() {
+	m.mu.Lock()
+	client := m.client
+	m.mu.Unlock()
+	if client == nil {
 		return ErrOffline
 	}
 	m.Update()
-	sent := m.client.Publish(m.b.Topic+"/events", 1, false, text(e))
+	sent := client.Publish(m.b.Topic+"/events", 1, false, text(e))
 	select {
 	case <-sent.Done():
 		return sent.Error()
@@ -238,9 +300,7 @@ func (m *MQTT) Send(ctx context.Context, e presence.Event) error {
 
 // Close says that this program is not there any more, and ends the connection.
 func (m *MQTT) Close() error {
-	if m.client.IsConnectionOpen() {
-		m.client.Publish(m.b.Topic+"/status", 1, true, "offline").WaitTimeout(time.Second)
-	}
-	m.client.Disconnect(250)
+	m.cancel()
+	<-m.ended
 	return nil
 }

@@ -169,7 +169,8 @@ func TestMQTT(t *testing.T) {
 	m := connect()
 	state := func(name string) string { return l.get(topic(name, "state")) }
 	wait(t, "presence", func() bool {
-		return state("alice") == "ON" && state("Bob+#/ Zoë") == "OFF" && l.get("faceauth/status") == "online"
+		return state("alice") == "ON" && state("Bob+#/ Zoë") == "OFF" && l.get("faceauth/status") == "online" &&
+			l.get(config("alice")) != "" && l.get(topic("alice", "attributes")) != ""
 	})
 	var d map[string]any
 	if err := json.Unmarshal([]byte(l.get(config("alice"))), &d); err != nil {
