@@ -189,6 +189,7 @@ func (w *Office) blank(v *view) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v.seen, v.picture, v.health.Up, v.health.Rate = nil, nil, false, 0
+	w.end(v, nil)
 }
 
 // read opens a camera and takes in its frames until it fails.

@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -39,19 +40,22 @@ func (w *Office) sighting(v *view, track int, at time.Time) *sighting {
 // ungroup says that a sighting is in no group.
 func (s *sighting) ungroup() { s.group, s.began = 0, false }
 
-// end keeps the sightings of a camera that have come to their end with those of the past.
-func (w *Office) end(v *view) {
-	live := v.tracker.Live()
+// end keeps the sightings of a camera that have come to their end, which those of the live tracks have not, with those of
+// the past.
+func (w *Office) end(v *view, live []int) {
 	v.who.Keep(live)
+	var ended []*sighting
 	for track, s := range v.sightings {
 		if slices.Contains(live, track) {
 			continue
 		}
 		delete(v.sightings, track)
 		if len(s.album.Faces) > 0 {
-			w.past = append(w.past, s)
+			ended = append(ended, s)
 		}
 	}
+	slices.SortFunc(ended, func(a, b *sighting) int { return cmp.Compare(a.id, b.id) })
+	w.past = append(w.past, ended...)
 	if over := len(w.past) - w.o.Sightings; over > 0 {
 		w.past = slices.Delete(w.past, 0, over)
 	}

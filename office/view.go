@@ -56,7 +56,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	if err := w.judge(v, f, at, sightings); err != nil {
 		return err
 	}
-	w.end(v)
+	w.end(v, v.tracker.Live())
 	var told []presence.Seen
 	v.seen = v.seen[:0:0] // the old one may be in use
 	for i, b := range v.who.Who(ids) {

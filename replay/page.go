@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/faceauth/faceauth/internal/look"
 )
 
 // Setting is one line of the settings that a page lists.
@@ -27,7 +29,7 @@ type Meta struct {
 //go:embed page.html.tmpl
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
+var pageTemplate = template.Must(template.New("page").Funcs(look.Funcs).Parse(pageText))
 
 // The drawings share one time axis of this many units.
 const (

@@ -174,14 +174,20 @@ type watched struct {
 
 func (w watched) Close() error { return w.source.Close() }
 
+// Dropped implements [office.Stream].
+func (w watched) Dropped() int { return w.Count().Dropped }
+
 // watch opens a source for v. With pace, a recording is played as a camera would give it.
 func (v *vision) watch(ctx context.Context, name string, timeout time.Duration, pace bool, opt pipeline.Options) (*watched, error) {
 	src, err := facedet.Open(ctx, name, facedet.Options{Timeout: timeout})
 	if err != nil {
 		return nil, err
 	}
-	if pace && facedet.IsRecording(name) {
+	switch recording := facedet.IsRecording(name); {
+	case recording && pace:
 		src = facedet.Live(src)
+	case !recording:
+		src = facedet.Newest(src)
 	}
 	return &watched{pipeline.New(src, v.detector, v.extractor, opt), src}, nil
 }

@@ -15,9 +15,10 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/atomicfile"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
@@ -28,7 +29,12 @@ type room struct {
 	state        string
 	away         time.Duration
 	fast         bool
+	fps          float64
 	keep, freeze bool
+	noUnknown    bool
+	retention    time.Duration
+	stay         bool
+	outside
 }
 
 func newOffice() *cobra.Command {
@@ -39,8 +45,11 @@ func newOffice() *cobra.Command {
 		Short: "say who comes and goes, on several cameras at once",
 		Long: "Office watches one or more cameras and says who has arrived, who has left and that somebody unknown is\n" +
 			"there, each once and with the time at which it happened. A camera that fails is opened again. A\n" +
-			"recording is played at its own pace and then ends. Times are this machine's.",
-		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state office.json",
+			"recording is played at its own pace and then ends. Times are this machine's.\n\n" +
+			"With --page a browser shows it all, and strangers can be named and mistakes corrected there. With\n" +
+			"--state it remembers over a restart who is there, what has happened, what was not delivered yet, and\n" +
+			"strangers. What is said on the page is kept in the gallery at once, with what was learned until then.",
+		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state ~/office --page 127.0.0.1:8090",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return o.office(c, args, r) },
 	}
@@ -48,11 +57,16 @@ func newOffice() *cobra.Command {
 	o.learnerFlags(c)
 	o.galleryFlag(c)
 	f := c.Flags()
-	f.StringVar(&r.state, "state", "", "file that remembers who is there, so that nobody arrives again when office is started again")
+	f.StringVar(&r.state, "state", "", "folder that remembers who is there, what has happened, and strangers")
 	f.DurationVar(&r.away, "away", 10*time.Second, "after which one who is not seen has left")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as it can be read; times are as if it began now")
+	f.Float64Var(&r.fps, "fps", 0, "frames a second of a camera to look at, at most; 0 for as many as the machine can")
 	f.BoolVar(&r.keep, "learn", false, "keep what was learned in the gallery")
 	f.BoolVar(&r.freeze, "freeze", false, "judge, but learn nothing")
+	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and forget those that are kept")
+	f.DurationVar(&r.retention, "retention", 30*24*time.Hour, "after which a stranger who is not seen is forgotten")
+	f.BoolVar(&r.stay, "stay", false, "go on showing the page when the recordings have ended")
+	r.outside.flags(c)
 	return c
 }
 
@@ -80,15 +94,23 @@ func sources(args []string) (all []named, err error) {
 	return all, nil
 }
 
-func (o *options) office(c *cobra.Command, args []string, r room) error {
+func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 	all, err := sources(args)
 	switch {
 	case err != nil:
 		return fail(badUsage, err)
 	case r.away <= 0:
 		return fail(badUsage, fmt.Errorf("--away %v is no time; use a positive one", r.away))
+	case r.retention <= 0:
+		return fail(badUsage, fmt.Errorf("--retention %v is no time; use a positive one, or --no-unknown", r.retention))
+	case !(r.fps >= 0):
+		return fail(badUsage, fmt.Errorf("--fps %g is no rate; use a positive one", r.fps))
 	case r.fast && (len(all) != 1 || !facedet.IsRecording(all[0].source)):
 		return fail(badUsage, errors.New("--fast is for one recording"))
+	case r.stay && r.address == "":
+		return fail(badUsage, errors.New("--stay is for --page"))
+	case r.state == "" && r.sinks():
+		return fail(badUsage, errors.New("--webhook and --mqtt need --state, a folder where events wait that could not be delivered"))
 	}
 	if err := o.checkTimeout(); err != nil {
 		return err
@@ -97,19 +119,19 @@ func (o *options) office(c *cobra.Command, args []string, r room) error {
 	if err != nil {
 		return err
 	}
-	from, err := readState(r.state)
-	if err == nil {
-		err = writeState(r.state, from) // what cannot be written is found out before anything happens
-	}
-	if err != nil {
-		return fail(badUsage, err)
-	}
 	cameras, done, err := o.cameras(c, g, all, r)
 	defer done()
 	if err != nil {
 		return err
 	}
-	opt := office.Options{Presence: presence.Settings{Away: r.away}, Freeze: r.freeze}
+	opt := office.Options{
+		Presence: presence.Settings{Away: r.away}, Freeze: r.freeze, Rate: r.fps, Save: func() error { return g.Save(path) },
+	}
+	closeState, err := openState(&opt, g, r)
+	if err != nil {
+		return fail(badUsage, err)
+	}
+	defer func() { err = errors.Join(err, closeState()) }()
 	if begun := time.Now(); r.fast {
 		opt.Clock = func(f face.Frame) time.Time { return begun.Add(f.Time) }
 		opt.Now = func() time.Time { return begun }
@@ -128,18 +150,30 @@ func (o *options) office(c *cobra.Command, args []string, r room) error {
 			fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: %s; it is tried again\n", h.Camera, h.Error)
 		}
 	}
-	opt.Room = func(s presence.State) {
-		if err := writeState(r.state, s); err != nil {
-			cancel(err)
+	w, err := office.New(g, opt)
+	if err != nil {
+		return fail(badUsage, err)
+	}
+	if r.noUnknown {
+		if err := w.KeepUnknown(false); err != nil {
+			return fail(badUsage, err)
 		}
 	}
-	if _, err := office.Run(ctx, g.Learner(), cameras, from, opt); err != nil {
-		return o.streamError(c, err)
-	}
-	if err := context.Cause(ctx); err != nil && c.Context().Err() == nil {
+	end, err := r.open(ctx, c, w, opt.Book, cancel)
+	if err != nil {
 		return err
 	}
-	if r.keep {
+	defer end()
+	err = w.Run(ctx, cameras)
+	if err == nil && r.stay && ctx.Err() == nil {
+		<-ctx.Done()
+	}
+	switch {
+	case err != nil:
+		return o.streamError(c, err)
+	case context.Cause(ctx) != nil && c.Context().Err() == nil:
+		return context.Cause(ctx)
+	case r.keep:
 		return fail(badGallery, g.Save(path))
 	}
 	return nil
@@ -167,8 +201,8 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 			return nil, done, err
 		}
 		visions = append(visions, v)
-		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording, Open: func(ctx context.Context) (office.Stream, error) {
-			return v.watch(ctx, n.source, o.timeout, !r.fast, pipeline.Options{Gate: preprocess.LearnGate})
+		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording, Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
+			return v.watch(ctx, n.source, o.timeout, !r.fast, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112, Frame: picture})
 		}})
 	}
 	return cameras, done, nil
@@ -180,41 +214,40 @@ func (o *options) say(w io.Writer, e presence.Event) error {
 		return json.NewEncoder(w).Encode(e)
 	}
 	who := e.Name + " has " + string(e.Kind)
-	if e.Kind == presence.Unknown {
+	switch e.Kind {
+	case presence.Unknown:
 		who = "somebody unknown is there"
+		if e.Group > 0 {
+			who += fmt.Sprintf(" (%d)", e.Group)
+		}
+	case presence.Mistake:
+		who = "that was not " + e.Name
 	}
 	_, err := fmt.Fprintf(w, "%s  %s  %s\n", e.At.Local().Format("2006-01-02 15:04:05"), e.Camera, who)
 	return err
 }
 
-// readState returns what a file says of who was there, or that nobody was where there is no file.
-func readState(path string) (s presence.State, err error) {
-	if path == "" {
-		return s, nil
+// openState gives the office what it remembers in a folder, and returns what closes that.
+func openState(opt *office.Options, g *gallery.Gallery, r room) (done func() error, err error) {
+	s := unknown.Settings{Retention: r.retention}
+	if r.state == "" {
+		opt.Unknown = unknown.New(g.Space(), s)
+		return func() error { return nil }, nil
 	}
-	b, err := os.ReadFile(path)
+	if err := os.MkdirAll(r.state, 0o700); err != nil {
+		return nil, fmt.Errorf("the state: %w", err)
+	}
+	faces := filepath.Join(r.state, "unknown")
+	opt.Unknown, err = unknown.Read(faces, g.Space(), s)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &s)
+		opt.Unknown, err = unknown.New(g.Space(), s), nil
 	}
 	if err != nil {
-		return s, fmt.Errorf("reading who was there from %s: %w; remove it to begin anew", path, err)
+		return nil, err
 	}
-	return s, nil
-}
-
-func writeState(path string, s presence.State) error {
-	if path == "" {
-		return nil
+	opt.SaveUnknown = func() error { return opt.Unknown.Save(faces) }
+	if opt.Book, err = logbook.Open(filepath.Join(r.state, "logbook"), logbook.Settings{}); err != nil {
+		return nil, err
 	}
-	b, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Write(path, b); err != nil {
-		return fmt.Errorf("writing who is there: %w", err)
-	}
-	return nil
+	return opt.Book.Close, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/look"
 )
 
 // Setting is one line of the settings that a page lists.
@@ -37,7 +38,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"interval": func(i evaluate.Interval) string {
 		return Figure(evaluate.Rate(i.Low), math.Floor) + " to " + Figure(evaluate.Rate(i.High), math.Ceil)
 	},
-}).Parse(pageText))
+}).Funcs(look.Funcs).Parse(pageText))
 
 type page struct {
 	Meta

@@ -30,6 +30,7 @@ const (
 type content struct {
 	Space  string   `cbor:"space"`
 	Last   uint64   `cbor:"last"`
+	Begun  uint64   `cbor:"begun"`
 	Off    bool     `cbor:"off"`
 	Groups []*Group `cbor:"groups"`
 }
@@ -74,9 +75,9 @@ func (g *Groups) decode(data []byte) error {
 	if c.Space != g.space.ID {
 		return fmt.Errorf("%w: it holds %q, and the gallery %q", ErrSpace, c.Space, g.space.ID)
 	}
-	numbers := make(map[uint64]bool)
-	given := func(id uint64) error {
-		if id == 0 || id > c.Last || numbers[id] {
+	groups, faces := make(map[uint64]bool), make(map[uint64]bool)
+	given := func(numbers map[uint64]bool, id, last uint64) error {
+		if id == 0 || id > last || numbers[id] {
 			return fmt.Errorf("%w: the number %d is there twice, or was never given", ErrDamaged, id)
 		}
 		numbers[id] = true
@@ -86,11 +87,11 @@ func (g *Groups) decode(data []byte) error {
 		if p == nil || len(p.Album.Faces) == 0 {
 			return fmt.Errorf("%w: a group has no faces", ErrDamaged)
 		}
-		if err := given(p.ID); err != nil {
+		if err := given(groups, p.ID, c.Begun); err != nil {
 			return err
 		}
 		for _, f := range p.Album.Faces {
-			if err := given(f.ID); err != nil {
+			if err := given(faces, f.ID, c.Last); err != nil {
 				return err
 			}
 			if err := g.space.Check(f.Vector); err != nil {
@@ -101,14 +102,14 @@ func (g *Groups) decode(data []byte) error {
 			p.Album.Faces = p.Album.Faces[:g.s.Faces]
 		}
 	}
-	g.last, g.off, g.groups = c.Last, c.Off, c.Groups
+	g.last, g.begun, g.off, g.groups = c.Last, c.Begun, c.Off, c.Groups
 	g.shed(0)
 	return nil
 }
 
 // Save writes g to path. On error the file is as it was.
 func (g *Groups) Save(path string) error {
-	body, err := encoding.Marshal(content{Space: g.space.ID, Last: g.last, Off: g.off, Groups: g.groups})
+	body, err := encoding.Marshal(content{Space: g.space.ID, Last: g.last, Begun: g.begun, Off: g.off, Groups: g.groups})
 	if err != nil {
 		return fmt.Errorf("saving unknown faces: %w", err)
 	}

@@ -7,7 +7,7 @@
 // # File format
 //
 // The 16 bytes "faceauth unknown", the version as a big-endian uint32, a CBOR map (RFC 8949, core deterministic
-// encoding) with the ID of the feature space, the last number given, whether strangers are kept, and the groups, and the
+// encoding) with the ID of the feature space, the last numbers given, whether strangers are kept, and the groups, and the
 // SHA-256 of all that. The file is written anew and put in the place of the old one, so that what was forgotten is not
 // in it, and is readable and writable by its owner alone. Like a gallery it is not encrypted.
 package unknown
@@ -63,7 +63,8 @@ type Group struct {
 type Groups struct {
 	s      Settings
 	space  face.Space
-	last   uint64 // number of the last group or face
+	last   uint64 // number of the last face
+	begun  uint64 // number of the last group
 	off    bool
 	groups []*Group
 	dirty  bool
@@ -171,7 +172,8 @@ func (g *Groups) Begin(faces []Face) uint64 {
 	if g.off || len(faces) == 0 {
 		return 0
 	}
-	p := &Group{ID: g.Number(), First: faces[0].At}
+	g.begun++
+	p := &Group{ID: g.begun, First: faces[0].At}
 	g.groups = append(g.groups, p)
 	for _, f := range faces {
 		g.add(p, f)
@@ -311,7 +313,8 @@ func (g *Groups) Split(id uint64, faces []uint64) (uint64, error) {
 		return 0, ErrAll
 	}
 	p.Album.Faces = stay
-	q := &Group{ID: g.Number(), Album: Album{leave}, First: leave[0].At, Last: p.Last, Visits: 1, Ignored: p.Ignored}
+	g.begun++
+	q := &Group{ID: g.begun, Album: Album{leave}, First: leave[0].At, Last: p.Last, Visits: 1, Ignored: p.Ignored}
 	g.groups = append(g.groups, q)
 	g.shed(q.ID)
 	g.dirty = true

@@ -1,0 +1,423 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/internal/fixture"
+)
+
+// site is an office of the demo's people.
+type site struct {
+	t         *testing.T
+	dir, demo string
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("an office watches in real time")
+	}
+	stills, err := demo.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, dir: t.TempDir(), demo: t.TempDir()}
+	if _, err := demo.Write(t.Context(), stills, s.demo); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *site) recording(name string) string { return filepath.Join(s.demo, name+".avi") }
+
+func (s *site) command(args ...string) *exec.Cmd {
+	s.t.Helper()
+	c := exec.CommandContext(s.t.Context(), "faceauth", append(args, "--gallery", filepath.Join(s.dir, "gallery"), "--models", fixture.Models(s.t))...)
+	c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+s.dir)
+	return c
+}
+
+func (s *site) enrol(name string) {
+	s.t.Helper()
+	if out, err := s.command("enroll", s.recording(name), "--name", name).CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// running is an office that runs.
+type running struct {
+	t        *testing.T
+	c        *exec.Cmd
+	out, log *fixture.Log
+	once     sync.Once
+}
+
+func (s *site) office(args ...string) *running {
+	s.t.Helper()
+	r := &running{t: s.t, out: new(fixture.Log), log: new(fixture.Log)}
+	r.c = s.command(append([]string{"office", "--state", filepath.Join(s.dir, "state")}, args...)...)
+	r.c.Stdout, r.c.Stderr = r.out, r.log
+	if err := r.c.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		r.stop()
+		if s.t.Failed() {
+			s.t.Logf("office said\n%s\n%s", r.out, r.log)
+		}
+	})
+	return r
+}
+
+// stop ends the office as a service manager does.
+func (r *running) stop() {
+	r.once.Do(func() {
+		r.c.Process.Signal(os.Interrupt)
+		r.c.Wait()
+	})
+}
+
+// until waits, a minute at the most, until a text is in what was printed or said.
+func (r *running) until(what string) {
+	r.t.Helper()
+	for end := time.Now().Add(time.Minute); !strings.Contains(r.out.String()+r.log.String(), what); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("in vain: %q", what)
+		}
+	}
+}
+
+// page returns where the page is.
+func (r *running) page() string {
+	r.t.Helper()
+	r.until("the page is at ")
+	return strings.TrimSuffix(regexp.MustCompile(`https?://\S+`).FindString(r.log.String()), "/")
+}
+
+// ipCamera serves a recording as motion JPEG, again and again. What it does with each visit is told by its number.
+func ipCamera(t *testing.T, recording string, visit func(n int) (frames int, hang bool)) *httptest.Server {
+	t.Helper()
+	src, err := facedet.Open(t.Context(), recording, facedet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var pictures [][]byte
+	for {
+		f, err := src.Next(t.Context())
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := f.Image.JPEG(90)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pictures = append(pictures, b)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var visits atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != "hidden" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="camera"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		n, hang := visit(int(visits.Add(1)) - 1)
+		w.Header().Set("Content-Type", "multipart/x-mixed-replace; boundary=frame")
+		for i := range n {
+			b := pictures[i%len(pictures)]
+			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", len(b), b)
+			w.(http.Flusher).Flush()
+			select {
+			case <-time.After(40 * time.Millisecond):
+			case <-ctx.Done():
+				return
+			}
+		}
+		if hang {
+			<-ctx.Done()
+		}
+	}))
+	t.Cleanup(func() {
+		cancel()
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+// A network camera ends, refuses and hangs, and comes back each time; its password is nowhere.
+func TestOfficeCamera(t *testing.T) {
+	s := newSite(t)
+	s.enrol("alice")
+	camera := ipCamera(t, s.recording("alice"), func(n int) (int, bool) {
+		switch n {
+		case 0:
+			return 40, false // ends
+		case 1:
+			return 0, false // nothing
+		case 2:
+			return 40, true // hangs
+		}
+		return 1 << 20, false
+	})
+	r := s.office("door="+strings.Replace(camera.URL, "http://", "http://me:hidden@", 1)+"/stream", "--timeout", "3s", "--away", "60s")
+	r.until("door  alice has arrived")
+	r.until("it has ended; it is tried again")
+	r.until("none after ")
+	for end := time.Now().Add(30 * time.Second); strings.Count(r.log.String(), "door: pictures come") < 3; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not come back")
+		}
+	}
+	r.stop()
+	if n := strings.Count(r.out.String(), "arrived"); n != 1 || strings.Contains(r.out.String(), "left") {
+		t.Errorf("%s", r.out)
+	}
+	if strings.Contains(r.out.String()+r.log.String(), "hidden") {
+		t.Error("the camera's password was said")
+	}
+}
+
+// A webhook is told of all events, also of those that happened while it was away.
+func TestOfficeWebhook(t *testing.T) {
+	s := newSite(t)
+	s.enrol("alice")
+	var mu sync.Mutex
+	up := false
+	got := make(map[string]int)
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !up {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		var e struct{ Kind, Name string }
+		if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
+			t.Error(err)
+		}
+		got[e.Kind+" "+e.Name]++
+	}))
+	defer hook.Close()
+	play := func() {
+		t.Helper()
+		r := s.office("door="+s.recording("alice"), "--fast", "--webhook", hook.URL)
+		if err := r.c.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		r.once.Do(func() {})
+	}
+	play()
+	mu.Lock()
+	up = true
+	mu.Unlock()
+	play()
+	mu.Lock()
+	defer mu.Unlock()
+	if got["arrived alice"] != 2 || got["left alice"] != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+// browser returns a headless Chromium of the size of a screen or of a phone.
+func browser(t *testing.T, width, height int) context.Context {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		fixture.Missing(t, "there is no chromium; install the Debian package of that name")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(width, height))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// script runs JavaScript in a browser and returns what it comes to.
+func script(t *testing.T, b context.Context, js string) (out string) {
+	t.Helper()
+	if err := chromedp.Run(b, chromedp.Evaluate("String("+js+")", &out)); err != nil {
+		t.Fatalf("%s: %v", js, err)
+	}
+	return out
+}
+
+// awaits waits until JavaScript comes to true.
+func awaits(t *testing.T, b context.Context, js string) {
+	t.Helper()
+	for end := time.Now().Add(40 * time.Second); script(t, b, js) != "true"; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			picture(t, b, "failed")
+			t.Fatalf("in vain: %s\n%s", js, script(t, b, "document.body.innerText"))
+		}
+	}
+}
+
+// picture keeps what a browser shows in $FACEAUTH_PICTURES, if that is set.
+func picture(t *testing.T, b context.Context, name string) {
+	t.Helper()
+	dir := os.Getenv("FACEAUTH_PICTURES")
+	if dir == "" {
+		return
+	}
+	var png []byte
+	if err := chromedp.Run(b, chromedp.FullScreenshot(&png, 100)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// press presses keys, as somebody without a mouse does.
+func press(t *testing.T, b context.Context, keys string) {
+	t.Helper()
+	if err := chromedp.Run(b, chromedp.KeyEvent(keys)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The whole story, in a browser: a stranger appears, is named, is recognised in the next recording, and is corrected.
+func TestOfficePage(t *testing.T) {
+	s := newSite(t)
+	s.enrol("bob")
+	b := browser(t, 1100, 900)
+	has := func(selector, text string) string {
+		return fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.innerText.includes(%q))", selector, text)
+	}
+	loaded := "[...document.images].every(i => i.hidden || i.complete && i.naturalWidth > 0)"
+
+	r := s.office("hall="+s.recording("alice"), "--page", "127.0.0.1:0", "--stay")
+	if err := chromedp.Run(b, chromedp.Navigate(r.page()+"/")); err != nil {
+		t.Fatal(err)
+	}
+	awaits(t, b, has("figcaption", "hall: unknown"))
+	awaits(t, b, "document.querySelectorAll('#strangers article img').length >= 4")
+	awaits(t, b, loaded)
+	picture(t, b, "stranger")
+	// By keyboard alone: the field, the name, Enter.
+	script(t, b, "document.querySelector('#strangers input[type=text]').focus()")
+	press(t, b, "alice\r")
+	awaits(t, b, has("#said", "alice is known now."))
+	awaits(t, b, has("#people li", "4 labelled faces"))
+	awaits(t, b, "document.querySelectorAll('#strangers article').length === 0")
+	r.stop()
+	// The recording may have ended before she had a name: then nobody has arrived.
+
+	r = s.office("hall="+s.recording("recording"), "--page", "127.0.0.1:0", "--stay")
+	if err := chromedp.Run(b, chromedp.Navigate(r.page()+"/")); err != nil {
+		t.Fatal(err)
+	}
+	r.until("hall  alice has arrived")
+	awaits(t, b, has("#headline", "alice is here."))
+	awaits(t, b, has(".box.known b", "alice"))
+	awaits(t, b, has("#sightings h3", "alice"))
+	awaits(t, b, has("#events tr", "arrived"))
+	awaits(t, b, loaded)
+	picture(t, b, "recognised")
+	if got := script(t, b, "document.querySelectorAll('svg[role=img]').length"); got == "0" {
+		t.Error("there are no bars of the timeline")
+	}
+
+	script(t, b, "[...document.querySelectorAll('#sightings details')].find(d => d.innerText.includes('alice')).open = true")
+	script(t, b, "[...document.querySelectorAll('#sightings button')].find(b => b.innerText === 'It is somebody else').click()")
+	awaits(t, b, has("#said", "That was not alice, and will not be again."))
+	r.until("that was not alice")
+	awaits(t, b, has("#events tr", "was not there: a mistake"))
+	time.Sleep(time.Second)
+	if got := script(t, b, has("#headline", "alice")); got == "true" {
+		t.Error("she is given the name again")
+	}
+	picture(t, b, "corrected")
+	page := r.page()
+	r.stop()
+	awaits(t, b, has("#trouble", "The office does not answer"))
+
+	// Everything that the page asks for is its own.
+	if got := script(t, b, "performance.getEntriesByType('resource').every(e => e.name.startsWith('"+page+"'))"); got != "true" {
+		t.Error("it asks somebody else")
+	}
+}
+
+// On a phone nothing is wider than the screen, and without a mouse everything can be reached. A token is asked for.
+func TestOfficePhone(t *testing.T) {
+	s := newSite(t)
+	s.enrol("bob")
+	token := filepath.Join(s.dir, "token")
+	if err := os.WriteFile(token, []byte("correct horse battery staple\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := s.office("hall="+s.recording("recording"), "--page", "0.0.0.0:0", "--token", token, "--stay")
+	page := strings.Replace(r.page(), "[::]", "127.0.0.1", 1)
+	page = strings.Replace(page, "0.0.0.0", "127.0.0.1", 1)
+	b := browser(t, 390, 844)
+	if err := chromedp.Run(b, chromedp.EmulateViewport(390, 844), chromedp.Navigate(page+"/")); err != nil {
+		t.Fatal(err)
+	}
+	awaits(t, b, "document.activeElement.id === 'token'")
+	press(t, b, "wrong\r")
+	awaits(t, b, "document.body.innerText.includes('That is not the token.')")
+	press(t, b, "correct horse battery staple\r")
+	awaits(t, b, "document.querySelectorAll('#strangers article img').length >= 4")
+	if got := script(t, b, "document.cookie"); got != "" {
+		t.Error("a script can read the cookie")
+	}
+	if got := script(t, b, "document.documentElement.scrollWidth <= 390"); got != "true" {
+		t.Errorf("it is %s wide", script(t, b, "document.documentElement.scrollWidth"))
+	}
+	picture(t, b, "phone")
+	reached := make(map[string]bool)
+	for range 60 {
+		press(t, b, "\t")
+		reached[script(t, b, "document.activeElement.innerText || document.activeElement.id || document.activeElement.tagName + document.activeElement.type")] = true
+	}
+	for _, what := range []string{"Skip the cameras", "INPUTtext", "That is their name", "More", "keep", "Forget bob"} {
+		if !reached[what] {
+			t.Errorf("%q cannot be reached with the keyboard; what can is %q", what, keys(reached))
+		}
+	}
+	answer, err := http.Get(page + "/api/now")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without a token: %s", answer.Status)
+	}
+	if bytes.Contains([]byte(r.log.String()), []byte("horse")) {
+		t.Error("the token was said")
+	}
+}
+
+func keys(m map[string]bool) (all []string) {
+	for k := range m {
+		all = append(all, k)
+	}
+	return all
+}
