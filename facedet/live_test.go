@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -131,4 +132,25 @@ func TestNewest(t *testing.T) {
 	q.tell <- nil
 	q.tell <- nil
 	s.Close()
+}
+
+func TestSampled(t *testing.T) {
+	for _, c := range []struct {
+		fps  float64
+		want []int
+	}{{25, []int{0, 4, 8}}, {50, []int{0, 2, 4, 6, 8}}, {0, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}, {1000, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}, {1, []int{0}}} {
+		s := facedet.Sampled(&ticks{n: 10}, c.fps)
+		var got []int
+		for {
+			f, err := s.Next(t.Context())
+			if err != nil {
+				break
+			}
+			got = append(got, f.Index)
+			f.Close()
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%g frames a second: %v, want %v", c.fps, got, c.want)
+		}
+	}
 }

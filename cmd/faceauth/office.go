@@ -116,6 +116,9 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 		return err
 	}
 	g, path, err := o.ownGallery(c, r.keep, r.freeze)
+	if errors.Is(err, errNoGallery) { // people can be named later
+		g, err = o.emptyGallery(c)
+	}
 	if err != nil {
 		return err
 	}
@@ -177,6 +180,16 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 		return fail(badGallery, g.Save(path))
 	}
 	return nil
+}
+
+// emptyGallery returns one for the space of the faces that will be found.
+func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
+	v, err := o.open(nil, func(s string) { warn(c, s) })
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	return o.newGallery(c, v.extractor.Space())
 }
 
 // cameras returns the cameras, each with networks of its own; call done when they are not used any more. A source that is
@@ -243,7 +256,7 @@ func openState(opt *office.Options, g *gallery.Gallery, r room) (done func() err
 		opt.Unknown, err = unknown.New(g.Space(), s), nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; move it away to begin anew", err)
 	}
 	opt.SaveUnknown = func() error { return opt.Unknown.Save(faces) }
 	if opt.Book, err = logbook.Open(filepath.Join(r.state, "logbook"), logbook.Settings{}); err != nil {

@@ -258,11 +258,13 @@ func (o *options) openDetector(v *vision, note func(string)) (err error) {
 	return nil
 }
 
+var errNoGallery = errors.New("there is no gallery")
+
 // openGallery reads the gallery at path and puts the command line's settings into its learner.
 func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, error) {
 	g, err := gallery.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fail(badGallery, fmt.Errorf("there is no gallery at %s; enrol somebody first: faceauth enroll SOURCE --name NAME", path))
+		return nil, fail(badGallery, fmt.Errorf("%w at %s; enrol somebody first: faceauth enroll SOURCE --name NAME", errNoGallery, path))
 	}
 	if err != nil {
 		return nil, fail(badGallery, err)

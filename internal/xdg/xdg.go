@@ -26,6 +26,9 @@ func Shared() []string {
 // Config returns $XDG_CONFIG_HOME, or ~/.config. The error is that of [os.UserHomeDir].
 func Config() (string, error) { return home("XDG_CONFIG_HOME", ".config") }
 
+// Cache returns $XDG_CACHE_HOME, or ~/.cache. The error is that of [os.UserHomeDir].
+func Cache() (string, error) { return home("XDG_CACHE_HOME", ".cache") }
+
 // home returns the folder that a variable names, or the one below the home directory. A relative one is ignored,
 // as the specification says.
 func home(variable string, below ...string) (string, error) {

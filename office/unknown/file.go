@@ -1,31 +1,22 @@
 package unknown
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/atomicfile"
-	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/envelope"
 	"github.com/fxamacker/cbor/v2"
 )
 
 // Errors of [Read].
 var (
-	ErrDamaged = errors.New("damaged file of unknown faces")
-	ErrVersion = errors.New("file of unknown faces of another version")
+	ErrDamaged = envelope.ErrDamaged
+	ErrVersion = envelope.ErrVersion
 	ErrSpace   = errors.New("file of unknown faces of another feature space")
 )
 
-const (
-	magic   = "faceauth unknown"
-	version = 1
-	largest = 1 << 28 // bytes that are read of a file
-)
+var kind = envelope.Kind{Magic: "faceauth unknown", Version: 1}
 
 type content struct {
 	Space  string   `cbor:"space"`
@@ -35,41 +26,34 @@ type content struct {
 	Groups []*Group `cbor:"groups"`
 }
 
-var encoding, _ = cbor.CoreDetEncOptions().EncMode() // constants, which the package's tests have seen
+// encoding is that of all files with an [Album].
+var encoding = func() cbor.EncMode {
+	o := cbor.CoreDetEncOptions()
+	o.Time = cbor.TimeRFC3339Nano
+	m, err := o.EncMode()
+	if err != nil {
+		panic("unknown: " + err.Error()) // constants
+	}
+	return m
+}()
 
 // Read reads a set that was saved at path, for faces of a space. The error wraps fs.ErrNotExist where there is none,
 // [ErrDamaged], [ErrVersion] or [ErrSpace].
 func Read(path string, space face.Space, s Settings) (*Groups, error) {
-	f, err := regular.Open(path)
+	body, err := envelope.Read(path, kind)
 	if err != nil {
-		return nil, fmt.Errorf("reading unknown faces: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, largest))
-	if err != nil {
-		return nil, fmt.Errorf("reading unknown faces: %w", err)
+		return nil, fmt.Errorf("reading unknown faces %s: %w", path, err)
 	}
 	g := New(space, s)
-	if err := g.decode(data); err != nil {
-		return nil, fmt.Errorf("reading %s: %w; move it away to begin anew", path, err)
+	if err := g.decode(body); err != nil {
+		return nil, fmt.Errorf("reading unknown faces %s: %w", path, err)
 	}
 	return g, nil
 }
 
-func (g *Groups) decode(data []byte) error {
-	head := len(magic) + 4
-	if len(data) < head+sha256.Size || !bytes.HasPrefix(data, []byte(magic)) {
-		return fmt.Errorf("%w: it is none, or cut off", ErrDamaged)
-	}
-	if v := binary.BigEndian.Uint32(data[len(magic):]); v != version {
-		return fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, v, version)
-	}
-	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
-	if want := sha256.Sum256(body); !bytes.Equal(sum, want[:]) {
-		return fmt.Errorf("%w: its checksum is wrong", ErrDamaged)
-	}
+func (g *Groups) decode(body []byte) error {
 	var c content
-	if err := cbor.Unmarshal(body[head:], &c); err != nil {
+	if err := cbor.Unmarshal(body, &c); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if c.Space != g.space.ID {
@@ -113,10 +97,7 @@ func (g *Groups) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("saving unknown faces: %w", err)
 	}
-	data := binary.BigEndian.AppendUint32([]byte(magic), version)
-	data = append(data, body...)
-	sum := sha256.Sum256(data)
-	if err := atomicfile.Write(path, append(data, sum[:]...)); err != nil {
+	if err := envelope.Write(path, kind, body); err != nil {
 		return fmt.Errorf("saving unknown faces: %w", err)
 	}
 	g.dirty = false

@@ -1,0 +1,410 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/look"
+	"github.com/faceauth/faceauth/internal/xdg"
+	"github.com/faceauth/faceauth/office/search"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/maruel/natural"
+	"github.com/spf13/cobra"
+)
+
+// hunt is what the flags of search say.
+type hunt struct {
+	name, like, index, sheet string
+	fps                      float64
+	noIndex                  bool
+}
+
+func newSearch() *cobra.Command {
+	var o options
+	var h hunt
+	c := &cobra.Command{
+		Use:   "search RECORDING|FOLDER... (--name NAME | --like IMAGE)",
+		Short: "find somebody in recordings of the past",
+		Long: "Search says in which recordings somebody is, and when: an enrolled person, or whoever is in a picture.\n" +
+			"Folders are searched with all that is below them. Each recording is looked through once, which takes a\n" +
+			"while; what was found is kept in an index, so that an interrupted search goes on where it was and the\n" +
+			"next one is quick. The index has faces in it, and is readable by its owner alone.\n\n" +
+			"Where nobody is found the exit code is 7.",
+		Example: "  faceauth search ~/recordings --name alice\n  faceauth search day.mp4 --like face.jpg --sheet found.html",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return o.search(c, args, h) },
+	}
+	o.visionFlags(c)
+	o.learnerFlags(c)
+	o.galleryFlag(c)
+	f := c.Flags()
+	f.StringVar(&h.name, "name", "", "the enrolled person who is looked for")
+	f.StringVar(&h.like, "like", "", "a picture of one face that is looked for")
+	f.StringVar(&h.index, "index", "", "folder of the index (default: faceauth/search below $XDG_CACHE_HOME or ~/.cache)")
+	f.BoolVar(&h.noIndex, "no-index", false, "keep no index")
+	f.StringVar(&h.sheet, "sheet", "", "write a contact sheet of what was found, an HTML page")
+	f.Float64Var(&h.fps, "fps", 5, "frames a second of a recording to look at; 0 for all")
+	return c
+}
+
+// found is what a recording came to.
+type found struct {
+	path string
+	hits []search.Hit
+}
+
+func (o *options) search(c *cobra.Command, args []string, h hunt) error {
+	switch {
+	case (h.name == "") == (h.like == ""):
+		return fail(badUsage, errors.New("who is looked for? give --name or --like, and not both"))
+	case !(h.fps >= 0):
+		return fail(badUsage, fmt.Errorf("--fps %g is no rate; use a positive one", h.fps))
+	case h.noIndex && h.index != "":
+		return fail(badUsage, errors.New("--index and --no-index contradict each other"))
+	}
+	paths, err := footage(args)
+	if err != nil {
+		return fail(badSource, err)
+	}
+	q, v, err := o.query(c, h)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if err := h.folder(); err != nil {
+		return fail(badUsage, err)
+	}
+	var all []found
+	failed := 0
+	for i, path := range paths {
+		r, err := o.scanned(c, v, h, path, fmt.Sprintf("%s (%d of %d)", filepath.Base(path), i+1, len(paths)))
+		if c.Context().Err() != nil {
+			if !h.noIndex {
+				warn(c, fmt.Sprintf("interrupted; %d of %d recordings are in the index: run it again to go on", i, len(paths)))
+			}
+			return c.Context().Err()
+		}
+		if err != nil {
+			failed++
+			warn(c, err.Error())
+			continue
+		}
+		hits, err := q.Find(r)
+		if err != nil {
+			return fail(badSource, err)
+		}
+		if len(hits) > 0 {
+			all = append(all, found{path, hits})
+		}
+	}
+	if failed == len(paths) {
+		return fail(badSource, errors.New("no recording could be read"))
+	}
+	return o.show(c, h, q.Name, all, len(paths)-failed, failed)
+}
+
+// folder finds the folder of the index, and makes it.
+func (h *hunt) folder() error {
+	if h.noIndex {
+		return nil
+	}
+	if h.index == "" {
+		cache, err := xdg.Cache()
+		if err != nil {
+			return fmt.Errorf("%w; give the folder of the index with --index, or --no-index", err)
+		}
+		h.index = filepath.Join(cache, "faceauth", "search")
+	}
+	return os.MkdirAll(h.index, 0o700)
+}
+
+// footage returns the recordings that arguments name: files, folders of images, and what is below other folders.
+func footage(args []string) (paths []string, err error) {
+	for _, a := range args {
+		if !facedet.IsRecording(a) {
+			return nil, fmt.Errorf("%s is no recording", a)
+		}
+		info, err := os.Stat(a)
+		if err != nil {
+			return nil, fmt.Errorf("opening source: %w", err)
+		}
+		if !info.IsDir() || facedet.HasImages(a) {
+			paths = append(paths, a)
+			continue
+		}
+		var below []string
+		err = filepath.WalkDir(a, func(path string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case path != a && strings.HasPrefix(e.Name(), ".") && e.IsDir():
+				return filepath.SkipDir
+			case e.IsDir() && facedet.HasImages(path):
+				below = append(below, path)
+				return filepath.SkipDir
+			case !e.IsDir() && isVideo(path):
+				below = append(below, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("opening %s: %w", a, err)
+		}
+		if len(below) == 0 {
+			return nil, fmt.Errorf("%s holds neither videos nor folders of images", a)
+		}
+		slices.SortFunc(below, natural.Compare)
+		paths = append(paths, below...)
+	}
+	return paths, nil
+}
+
+// query says who is looked for, and opens what finds faces.
+func (o *options) query(c *cobra.Command, h hunt) (*search.Query, *vision, error) {
+	if h.name != "" {
+		g, _, v, err := o.recogniser(c, false, true)
+		if err != nil {
+			return nil, nil, err
+		}
+		q, err := search.NewQuery(g.Learner(), h.name)
+		if err != nil {
+			v.Close()
+			return nil, nil, fail(refused, err)
+		}
+		return q, v, nil
+	}
+	v, err := o.open(nil, func(s string) { warn(c, s) })
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := o.portrait(c, v, h.like)
+	if err == nil {
+		var g *gallery.Gallery
+		if g, err = o.newGallery(c, v.extractor.Space()); err == nil {
+			var q *search.Query
+			if q, err = likeness(g.Learner(), x, filepath.Base(h.like)); err == nil {
+				return q, v, nil
+			}
+		}
+	}
+	v.Close()
+	return nil, nil, err
+}
+
+// likeness returns a query for whoever has a face.
+func likeness(l *online.Learner, x []float32, name string) (*search.Query, error) {
+	if err := l.Label(x, name); err != nil {
+		return nil, fail(badUsage, err)
+	}
+	return search.NewQuery(l, name)
+}
+
+// portrait returns the vector of the face in a picture.
+func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32, error) {
+	src, err := o.source(c, path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	f, err := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate}).Next(c.Context())
+	if err != nil {
+		return nil, o.streamError(c, err)
+	}
+	switch {
+	case len(f.Samples) != 1:
+		return nil, fail(badSource, fmt.Errorf("there are %s in %s; use a picture with one", count(len(f.Samples), "face"), path))
+	case f.Samples[0].Vector == nil:
+		return nil, fail(badSource, fmt.Errorf("the face in %s cannot be used: %s", path, f.Samples[0].Reason))
+	case f.Samples[0].Reason != "":
+		warn(c, fmt.Sprintf("the face in %s is poor (%s), and may not be found", path, f.Samples[0].Reason))
+	}
+	return f.Samples[0].Vector, nil
+}
+
+// scanned returns what is in a recording, from the index where it is there.
+func (o *options) scanned(c *cobra.Command, v *vision, h hunt, path, what string) (search.Recording, error) {
+	space := v.extractor.Space()
+	r, err := identify(path, space, h.fps)
+	if err != nil {
+		return r, err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%g\x00%s", r.Path, r.Space, r.FPS, v.name))
+	kept := filepath.Join(h.index, hex.EncodeToString(sum[:16]))
+	if !h.noIndex {
+		old, err := search.Load(kept, space)
+		if err == nil && old.Path == r.Path && old.Size == r.Size && old.Modified == r.Modified {
+			old.Path = path
+			return old, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			warn(c, fmt.Sprintf("the index of %s cannot be read (%v), and is made anew", path, err))
+		}
+	}
+	src, err := o.source(c, path)
+	if err != nil {
+		return r, err
+	}
+	defer src.Close()
+	bar := newProgress(src.Count().Declared, what)
+	defer bar.end()
+	frames := facedet.Sampled(&barred{src, bar}, h.fps)
+	r.Sightings, err = search.Scan(c.Context(), pipeline.New(frames, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}), space)
+	if err != nil {
+		return r, fmt.Errorf("searching %s: %w", path, err)
+	}
+	if !h.noIndex {
+		if err := r.Save(kept); err != nil {
+			return r, err
+		}
+	}
+	r.Path = path
+	return r, nil
+}
+
+// identify returns the recording at a path, not yet looked at.
+func identify(path string, space face.Space, fps float64) (search.Recording, error) {
+	r := search.Recording{Space: space.ID, FPS: fps}
+	info, err := os.Stat(path)
+	if err != nil {
+		return r, fmt.Errorf("opening source: %w", err)
+	}
+	r.Size, r.Modified = info.Size(), info.ModTime().UnixNano()
+	r.Path, err = filepath.Abs(path)
+	return r, err
+}
+
+// barred tells a progress bar of each frame of a source.
+type barred struct {
+	facedet.Source
+	bar progress
+}
+
+// Next implements [facedet.Source].
+func (s *barred) Next(ctx context.Context) (*facedet.Frame, error) {
+	f, err := s.Source.Next(ctx)
+	if err == nil {
+		s.bar.step()
+	}
+	return f, err
+}
+
+// show prints what was found.
+func (o *options) show(c *cobra.Command, h hunt, name string, all []found, searched, failed int) error {
+	n := 0
+	for _, f := range all {
+		n += len(f.hits)
+	}
+	if h.sheet != "" {
+		if err := writeSheet(h.sheet, name, all, n, searched); err != nil {
+			return fail(badUsage, err)
+		}
+	}
+	if o.json {
+		type hit struct {
+			Recording string  `json:"recording"`
+			From      float64 `json:"from"` // seconds
+			To        float64 `json:"to"`
+			Frames    int     `json:"frames"`
+			Share     float64 `json:"share"`
+			Distance  float64 `json:"distance"`
+		}
+		hits := []hit{}
+		for _, f := range all {
+			for _, x := range f.hits {
+				hits = append(hits, hit{f.path, x.From.Seconds(), x.To.Seconds(), x.Frames, x.Share, x.Distance})
+			}
+		}
+		if err := json.NewEncoder(c.OutOrStdout()).Encode(struct {
+			Name     string `json:"name"`
+			Searched int    `json:"searched"`
+			Failed   int    `json:"failed"`
+			Hits     []hit  `json:"hits"`
+		}{name, searched, failed, hits}); err != nil {
+			return err
+		}
+	} else if n > 0 {
+		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "recording\tfrom\tto\tframes\tshare\tdistance")
+		for _, f := range all {
+			for _, x := range f.hits {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%.2f\n", f.path, stamp(x.From), stamp(x.To), x.Frames, x.Share, x.Distance)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	if n == 0 {
+		return fail(refused, fmt.Errorf("%s is in none of %s", name, count(searched, "recording")))
+	}
+	if !o.json {
+		fmt.Fprintf(c.OutOrStdout(), "%s in %d of %s\n", count(n, "sighting"), len(all), count(searched, "recording"))
+	}
+	return nil
+}
+
+// stamp writes a time since the beginning of a recording.
+func stamp(d time.Duration) string {
+	s := int(d.Round(time.Second) / time.Second)
+	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+}
+
+//go:embed sheet.html.tmpl
+var sheetText string
+
+var sheetTemplate = template.Must(template.New("sheet").Funcs(look.Funcs).Parse(sheetText))
+
+// writeSheet writes a contact sheet.
+func writeSheet(path, name string, all []found, n, searched int) error {
+	type hit struct {
+		Picture                   template.URL
+		From, To, Share, Distance string
+	}
+	type recording struct {
+		Path string
+		Hits []hit
+	}
+	page := struct {
+		Name, Headline string
+		Recordings     []recording
+	}{Name: name, Headline: fmt.Sprintf("%s of %s in %d of %s", count(n, "sighting"), name, len(all), count(searched, "recording"))}
+	for _, f := range all {
+		r := recording{Path: f.path}
+		for _, x := range f.hits {
+			r.Hits = append(r.Hits, hit{
+				template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(x.JPEG)),
+				stamp(x.From), stamp(x.To), fmt.Sprintf("%.0f %%", 100*x.Share), fmt.Sprintf("%.2f", x.Distance),
+			})
+		}
+		page.Recordings = append(page.Recordings, r)
+	}
+	var b bytes.Buffer
+	if err := sheetTemplate.Execute(&b, page); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(path, b.Bytes()); err != nil {
+		return fmt.Errorf("writing the contact sheet: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package facedet
+
+import (
+	"context"
+	"time"
+)
+
+// sampled passes over frames.
+type sampled struct {
+	Source
+	step, due time.Duration
+}
+
+// Sampled returns a source that gives, of a recording, about fps frames a second and passes over the others. It is as good
+// as s where fps is 0 or less.
+func Sampled(s Source, fps float64) Source {
+	if !(fps > 0) {
+		return s
+	}
+	return &sampled{Source: s, step: time.Duration(float64(time.Second) / fps)}
+}
+
+// Next implements [Source].
+func (s *sampled) Next(ctx context.Context) (*Frame, error) {
+	for {
+		f, err := s.Source.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if f.Time >= s.due {
+			s.due += s.step
+			if f.Time >= s.due { // a recording of fewer frames
+				s.due = f.Time + s.step
+			}
+			return f, nil
+		}
+		f.Close()
+	}
+}

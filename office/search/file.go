@@ -1,0 +1,61 @@
+package search
+
+import (
+	"fmt"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/envelope"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Errors of [Load].
+var (
+	ErrDamaged = envelope.ErrDamaged
+	ErrVersion = envelope.ErrVersion
+)
+
+var kind = envelope.Kind{Magic: "faceauth search", Version: 1}
+
+// Recording is what was found in a video. Of a file that has another size or time, or another space, it says nothing.
+type Recording struct {
+	Path      string     `cbor:"path"`
+	Size      int64      `cbor:"size"`
+	Modified  int64      `cbor:"modified"` // in nanoseconds since 1970
+	Space     string     `cbor:"space"`
+	FPS       float64    `cbor:"fps"` // frames a second that were looked at; 0 for all
+	Sightings []Sighting `cbor:"sightings"`
+}
+
+// Save writes r to a file, which its owner alone can read. It holds faces, and is not encrypted.
+func (r Recording) Save(path string) error {
+	body, err := cbor.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("saving what is in %s: %w", r.Path, err)
+	}
+	if err := envelope.Write(path, kind, body); err != nil {
+		return fmt.Errorf("saving what is in %s: %w", r.Path, err)
+	}
+	return nil
+}
+
+// Load reads a file that [Recording.Save] wrote. The error wraps fs.ErrNotExist, [ErrDamaged] or [ErrVersion].
+func Load(path string, space face.Space) (r Recording, err error) {
+	body, err := envelope.Read(path, kind)
+	if err != nil {
+		return r, err
+	}
+	if err := cbor.Unmarshal(body, &r); err != nil {
+		return r, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if r.Space != space.ID {
+		return r, fmt.Errorf("%w: it is of the space %q, and not %q", ErrVersion, r.Space, space.ID)
+	}
+	for _, s := range r.Sightings {
+		for _, f := range s.Album.Faces {
+			if err := space.Check(f.Vector); err != nil {
+				return r, fmt.Errorf("%w: %w", ErrDamaged, err)
+			}
+		}
+	}
+	return r, nil
+}

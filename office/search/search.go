@@ -1,0 +1,165 @@
+// Package search finds people in recordings of the past.
+//
+// [Scan] makes a [Recording] of a video: who was in view when, with some of their faces. That takes as long as looking at
+// the video does, and is done once: [Recording.Save] and [Load] keep it. A [Query] then finds a person in it at once.
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/office/track"
+	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/online"
+)
+
+// faces is how many of a sighting are kept.
+const faces = 16
+
+// Sighting is somebody who was in view for a while.
+type Sighting struct {
+	From   time.Duration `cbor:"from"` // since the beginning of the recording
+	To     time.Duration `cbor:"to"`
+	Frames int           `cbor:"frames"` // in which they were found
+	Album  unknown.Album `cbor:"album"`
+}
+
+// Stream gives the frames of a recording, and io.EOF after the last.
+type Stream interface {
+	Next(ctx context.Context) (face.Frame, error)
+}
+
+// Scan finds who is in view in a recording. A person who leaves and comes back is another sighting; so is one of whom no
+// picture is good enough none. Memory is bounded by the number of sightings. The error is that of the stream.
+func Scan(ctx context.Context, s Stream, space face.Space) ([]Sighting, error) {
+	t := track.New(space, track.Settings{})
+	live := make(map[int]*Sighting)
+	all := []Sighting{}
+	end := func(still []int) {
+		for id, s := range live {
+			if !slices.Contains(still, id) {
+				if len(s.Album.Faces) > 0 {
+					all = append(all, *s)
+				}
+				delete(live, id)
+			}
+		}
+	}
+	var number uint64
+	for {
+		f, err := s.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			end(nil)
+			slices.SortFunc(all, func(a, b Sighting) int {
+				return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Album.Faces[0].ID, b.Album.Faces[0].ID))
+			})
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i, id := range t.Update(f.Time, f.Samples) {
+			s := live[id]
+			if s == nil {
+				s = &Sighting{From: f.Time}
+				live[id] = s
+			}
+			s.To, s.Frames = f.Time, s.Frames+1
+			if x := f.Samples[i]; x.Vector != nil && x.Reason == "" {
+				number++
+				s.Album.Add(space, unknown.Face{ID: number, Vector: x.Vector, JPEG: x.JPEG}, faces, space.ImpostorRadius/4)
+			}
+		}
+		end(t.Live())
+	}
+}
+
+// Hit is a sighting that is the person who was looked for.
+type Hit struct {
+	Recording string        `json:"recording"`
+	From      time.Duration `json:"from"` // in nanoseconds since the beginning of the recording
+	To        time.Duration `json:"to"`
+	Frames    int           `json:"frames"`   // in which they were found
+	Share     float64       `json:"share"`    // of the faces looked at that are theirs
+	Distance  float64       `json:"distance"` // of the nearest of these from a labelled one, in units of the space
+	JPEG      []byte        `json:"-"`        // that face
+}
+
+// Query looks for one person.
+type Query struct {
+	Name  string
+	Rules track.Rules
+
+	learner []byte // a snapshot
+}
+
+// NewQuery returns a query for a person whom a learner knows. The error wraps [online.ErrUnknown].
+func NewQuery(l *online.Learner, name string) (*Query, error) {
+	if !slices.Contains(l.Names(), name) {
+		return nil, fmt.Errorf("%w: %s; known are %q", online.ErrUnknown, name, l.Names())
+	}
+	b, err := l.MarshalBinary()
+	return &Query{Name: name, learner: b}, err
+}
+
+// Find returns the sightings of the person in a recording, in the order of time. Each is judged by the learner as it was
+// given, which learns of its faces in their order, as it would have then, and forgets that again: what is found does not
+// depend on what else is looked at. Nobody is in one place twice: of two sightings at one time the better one is theirs.
+func (q *Query) Find(r Recording) ([]Hit, error) {
+	var hits []Hit
+	for _, s := range r.Sightings {
+		hit, ok, err := q.judge(s)
+		if err != nil {
+			return nil, fmt.Errorf("searching %s: %w", r.Path, err)
+		}
+		if ok {
+			hit.Recording = r.Path
+			hits = append(hits, hit)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool {
+		return slices.ContainsFunc(hits, func(o Hit) bool { return o.better(h) && min(o.To, h.To)-max(o.From, h.From) > together })
+	}), nil
+}
+
+// together is for how long two sightings last at once that cannot be one person: a track that is lost goes on for a
+// moment.
+const together = 500 * time.Millisecond
+
+func (h Hit) better(o Hit) bool {
+	return h.Share > o.Share || h.Share == o.Share && (h.Distance < o.Distance || h.Distance == o.Distance && h.From < o.From)
+}
+
+// judge says whether a sighting is the person.
+func (q *Query) judge(s Sighting) (Hit, bool, error) {
+	var l online.Learner
+	if err := l.UnmarshalBinary(q.learner); err != nil {
+		return Hit{}, false, err
+	}
+	h := Hit{From: s.From, To: s.To, Frames: s.Frames, Distance: math.Inf(1)}
+	who := track.NewIdentities(q.Rules)
+	for _, f := range s.Album.Faces {
+		d, err := l.Nearest(f.Vector, q.Name)
+		if err != nil {
+			return h, false, err
+		}
+		if d < h.Distance {
+			h.Distance, h.JPEG = d, f.JPEG
+		}
+		v, err := l.Observe(f.Vector)
+		if err != nil {
+			return h, false, err
+		}
+		who.Add(0, v)
+	}
+	b := who.Who([]int{0})[0]
+	h.Share = b.Share
+	return h, b.Name == q.Name, nil
+}
