@@ -29,6 +29,9 @@ if [ "$what" = test ]; then
 	command -v pamtester >/dev/null 2>&1 || want pamtester
 	[ -x /usr/lib/polkit-1/polkitd ] || want polkitd
 	command -v systemd-analyze >/dev/null 2>&1 || want systemd
+	{ command -v mosquitto >/dev/null 2>&1 || [ -x /usr/sbin/mosquitto ]; } || want mosquitto
+	# Elsewhere it is no package; the tests of the page then skip, unless there is a browser.
+	command -v chromium >/dev/null 2>&1 || ! grep -q '^ID=debian' /etc/os-release || want chromium
 fi
 
 dir=${FACEAUTH_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/faceauth/models}

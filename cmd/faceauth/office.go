@@ -67,6 +67,7 @@ func newOffice() *cobra.Command {
 	f.DurationVar(&r.retention, "retention", 30*24*time.Hour, "after which a stranger who is not seen is forgotten")
 	f.BoolVar(&r.stay, "stay", false, "go on showing the page when the recordings have ended")
 	r.outside.flags(c)
+	c.AddCommand(newOfficeTrial())
 	return c
 }
 

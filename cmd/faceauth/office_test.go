@@ -245,9 +245,14 @@ func TestOfficeWebhook(t *testing.T) {
 // browser returns a headless Chromium of the size of a screen or of a phone.
 func browser(t *testing.T, width, height int) context.Context {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		fixture.Missing(t, "there is no chromium; install the Debian package of that name")
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil && path == "" {
+			path = found
+		}
+	}
+	if path == "" {
+		fixture.Missing(t, "there is no browser; install the Debian package chromium")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(width, height))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
@@ -279,13 +284,14 @@ func awaits(t *testing.T, b context.Context, js string) {
 	}
 }
 
-// picture keeps what a browser shows in $FACEAUTH_PICTURES, if that is set.
+// picture keeps what a browser shows in $FACEAUTH_PICTURES, if that is set, with the faces blurred.
 func picture(t *testing.T, b context.Context, name string) {
 	t.Helper()
 	dir := os.Getenv("FACEAUTH_PICTURES")
 	if dir == "" {
 		return
 	}
+	script(t, b, "document.styleSheets[0].insertRule('img{filter:blur(9px)}', document.styleSheets[0].cssRules.length)")
 	var png []byte
 	if err := chromedp.Run(b, chromedp.FullScreenshot(&png, 100)); err != nil {
 		t.Fatal(err)
@@ -363,6 +369,23 @@ func TestOfficePage(t *testing.T) {
 	if got := script(t, b, "performance.getEntriesByType('resource').every(e => e.name.startsWith('"+page+"'))"); got != "true" {
 		t.Error("it asks somebody else")
 	}
+}
+
+// The picture of the page in docs is made with FACEAUTH_PICTURES=docs.
+func TestOfficePicture(t *testing.T) {
+	if os.Getenv("FACEAUTH_PICTURES") == "" {
+		t.Skip("FACEAUTH_PICTURES says where pictures go")
+	}
+	s := newSite(t)
+	s.enrol("alice")
+	b := browser(t, 1000, 900)
+	r := s.office("hall="+s.recording("recording"), "door="+s.recording("bob"), "--page", "127.0.0.1:0", "--stay")
+	if err := chromedp.Run(b, chromedp.Navigate(r.page()+"/")); err != nil {
+		t.Fatal(err)
+	}
+	names := "[...document.querySelectorAll('.box b')].map(e => e.innerText).join(' ')"
+	awaits(t, b, names+".includes('alice') && "+names+".includes('unknown')")
+	picture(t, b, "office")
 }
 
 // On a phone nothing is wider than the screen, and without a mouse everything can be reached. A token is asked for.

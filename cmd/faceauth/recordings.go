@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -184,6 +185,24 @@ func (o *options) session(c *cobra.Command, v *vision, name, path string, opt pi
 		warn(c, fmt.Sprintf("%s declares %d frames and gave %d", path, n.Declared, n.Read))
 	}
 	return id, nil
+}
+
+// frames returns what the frames of a source come to.
+func (o *options) frames(c *cobra.Command, v *vision, src facedet.Source, name string, opt pipeline.Options) (all []face.Frame, err error) {
+	bar := newProgress(src.Count().Declared, name)
+	defer bar.end()
+	p := pipeline.New(src, v.detector, v.extractor, opt)
+	for {
+		frame, err := p.Next(c.Context())
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, o.streamError(c, err)
+		}
+		all = append(all, frame)
+		bar.step()
+	}
 }
 
 // counted tells a progress bar of each frame.

@@ -248,20 +248,7 @@ func (f *films) frames(rec *trial.Recording, path string) (photo *cv.Image, err 
 
 // watch returns what the frames of a source come to.
 func (f *films) watch(src facedet.Source, name string, show func(*cv.Image, face.Frame) error) (all []face.Frame, err error) {
-	bar := newProgress(src.Count().Declared, name)
-	defer bar.end()
-	p := pipeline.New(src, f.v.detector, f.v.extractor, pipeline.Options{Gate: preprocess.LoginGate, Liveness: f.liveness, Show: show})
-	for {
-		frame, err := p.Next(f.c.Context())
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, f.o.streamError(f.c, err)
-		}
-		all = append(all, frame)
-		bar.step()
-	}
+	return f.o.frames(f.c, f.v, src, name, pipeline.Options{Gate: preprocess.LoginGate, Liveness: f.liveness, Show: show})
 }
 
 // blends returns the vectors of n blends from one person to another.

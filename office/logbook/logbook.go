@@ -219,10 +219,10 @@ func (b *Book) Events(before uint64, n int) (all []presence.Event, err error) {
 		c := tx.Bucket(eventsBucket).Cursor()
 		k, v := c.Last()
 		if before > 0 {
-			if k, v = c.Seek(number(before)); k == nil {
-				k, v = c.Last()
-			} else {
+			if at, _ := c.Seek(number(before)); at != nil {
 				k, v = c.Prev()
+			} else {
+				k, v = c.Last()
 			}
 		}
 		for ; k != nil && len(all) < n; k, v = c.Prev() {

@@ -211,7 +211,7 @@ async function refresh() {
     keyed($("conflicts"), conflicts || [], (c) => c.a.id + "-" + c.b.id, (c) => make("li", {className: "row"},
       make("span", {}, label(c.a) + " and " + label(c.b) + " look like one person (" + c.distance.toFixed(2) + ")"),
       ...[c.a, c.b].map((l) => make("button", {type: "button", onclick: () => tell("unlabel", {face: l.id}, "That face is taken back.")}, "Take back " + label(l)))));
-    keyed($("events"), events || [], (e) => e.id, (e) => make("tr", {}, make("td", {}, when(e.at)), make("td", {}, e.name || "somebody unknown" + (e.group ? " (" + e.group + ")" : "")), make("td", {}, words[e.kind] || e.kind), make("td", {}, e.camera)));
+    keyed($("events"), (events || []).toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at) || b.id - a.id), (e) => e.id, (e) => make("tr", {}, make("td", {}, when(e.at)), make("td", {}, e.name || "somebody unknown" + (e.group ? " (" + e.group + ")" : "")), make("td", {}, words[e.kind] || e.kind), make("td", {}, e.camera)));
     $("older").hidden = !events || events.length < shown || shown >= 200;
     bars(events || [], now);
     keyed($("people"), known, (p) => p.name, (p) => make("li", {className: "row"}, make("b", {}, p.name),

@@ -65,7 +65,7 @@ var _ Sink = (*MQTT)(nil)
 func NewMQTT(b Broker) (*MQTT, error) {
 	u, err := url.Parse(b.URL)
 	if err != nil || u.Host == "" || u.Scheme != "mqtt" && u.Scheme != "mqtts" || u.Path != "" && u.Path != "/" {
-		return nil, fmt.Errorf("%w of an MQTT broker; use mqtt://user@host:1883 or mqtts://...", ErrURL)
+		return nil, fmt.Errorf("%w of an MQTT broker; use mqtt://user@host:1883, or mqtts for TLS", ErrURL)
 	}
 	if _, there := u.User.Password(); there {
 		return nil, fmt.Errorf("%w of an MQTT broker: every user of this machine could read the password in it; put it into a file", ErrURL)

@@ -47,7 +47,7 @@ var _ Sink = (*Webhook)(nil)
 func NewWebhook(address string, secret []byte) (*Webhook, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%w of a webhook; use http://... or https://...", ErrURL) // which may hold a token
+		return nil, fmt.Errorf("%w of a webhook; give one that begins with http:// or https://", ErrURL) // which may hold a token
 	}
 	if text, ok := strings.CutPrefix(string(secret), "whsec_"); ok {
 		if secret, err = base64.StdEncoding.DecodeString(text); err != nil {

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/office/trial"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/spf13/cobra"
+)
+
+// newOfficeTrial returns the command that measures offices.
+func newOfficeTrial() *cobra.Command {
+	var o options
+	var t trial.Options
+	c := &cobra.Command{
+		Use:   "trial DIR",
+		Short: "measure an office on recordings: who is named, and what is said of their coming and going",
+		Long: "Trial composes days out of recordings of single people, in which they come and go before several cameras,\n" +
+			"cross, and are hidden behind each other, and has an office watch them. Some people, others on each day, are\n" +
+			"strangers. It keeps nothing.\n" + labelledRecordings,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return o.officeTrial(c, args[0], t) },
+	}
+	o.visionFlags(c)
+	o.learnerFlags(c)
+	f := c.Flags()
+	f.IntVar(&t.Strangers, "strangers", 2, "people of a day whom nobody has named")
+	f.IntVar(&t.Cameras, "cameras", 2, "cameras among which people walk")
+	f.IntVar(&t.Enroll, "frames", 4, "faces labelled of each of the others")
+	f.IntVar(&t.Visits, "visits", 4, "visits into which each recording is cut")
+	f.IntVar(&t.Days, "days", 30, "days at most; there is one for each choice of strangers")
+	f.DurationVar(&t.Away, "away", 10*time.Second, "after which one who is not seen has left")
+	f.Uint64Var(&t.Seed, "seed", 0, "of the lot by which days are composed")
+	return c
+}
+
+func (o *options) officeTrial(c *cobra.Command, dir string, t trial.Options) error {
+	for _, n := range []struct {
+		flag  string
+		value int
+		least int
+	}{{"strangers", t.Strangers, 0}, {"cameras", t.Cameras, 1}, {"frames", t.Enroll, 1}, {"visits", t.Visits, 1}, {"days", t.Days, 1}} {
+		if n.value < n.least {
+			return fail(badUsage, fmt.Errorf("--%s %d is too small; use %d or more", n.flag, n.value, n.least))
+		}
+	}
+	if t.Away < time.Second {
+		return fail(badUsage, fmt.Errorf("--away %v is too short; use 1s or more", t.Away))
+	}
+	v, err := o.open(nil, func(s string) { warn(c, s) })
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if t.Learner, err = o.settings(c, v.extractor.Space(), online.Settings{}); err != nil {
+		return err
+	}
+	all, err := o.subjects(c, v, dir)
+	if err != nil {
+		return err
+	}
+	bar := newProgress(-1, "days")
+	t.Usable, t.Day = preprocess.EnrolGate.Passes, bar.step
+	r, err := trial.Run(c.Context(), v.extractor.Space(), all, t)
+	bar.end()
+	if errors.Is(err, trial.ErrTooFew) {
+		return fail(noFace, err)
+	}
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return json.NewEncoder(c.OutOrStdout()).Encode(r)
+	}
+	return printOffice(c.OutOrStdout(), r)
+}
+
+// subjects returns the recordings of all people in dir.
+func (o *options) subjects(c *cobra.Command, v *vision, dir string) (all []trial.Recording, err error) {
+	paths, err := entries(dir)
+	if err != nil {
+		return nil, fail(badSource, err)
+	}
+	for _, path := range paths {
+		recordings, err := sessions(c, path)
+		if err != nil {
+			return nil, fail(badSource, err)
+		}
+		for _, p := range slices.DeleteFunc(recordings, isFake) {
+			frames, err := o.filmed(c, v, p)
+			if passedOver(c, p, err) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, trial.Recording{Person: identityName(path), Frames: frames})
+		}
+	}
+	return all, nil
+}
+
+// filmed returns what the frames of a recording come to.
+func (o *options) filmed(c *cobra.Command, v *vision, path string) ([]face.Frame, error) {
+	src, err := o.source(c, path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	return o.frames(c, v, src, identityName(path), pipeline.Options{Gate: preprocess.LearnGate})
+}
+
+func printOffice(w io.Writer, r trial.Report) error {
+	fmt.Fprintf(w, "days: %d, of %s; %s, %d of them with several faces\n\n", r.Days, count(r.People, "person"), count(r.Frames, "frame"), r.Crowded)
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\tprecision\trecall\tright\tof\tother name\tstrangers named\tof\t")
+	for _, row := range []struct {
+		name string
+		n    trial.Names
+	}{{"faces", r.Faces}, {"sightings", r.Tracks}} {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", row.name, low(row.n.Precision), low(row.n.Recall), row.n.Right, row.n.Known, row.n.Wrong, row.n.False, row.n.Strangers)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	k := r.Comings
+	fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n", r.Switches, r.Parts, r.Visits)
+	fmt.Fprintf(w, "stays of known people: %d; with an arrival %d, and a departure in time %d\n", k.Stays, k.Told, k.LeftTold)
+	fmt.Fprintf(w, "arrivals that were none: %d; repeated: %d; departures too early: %d\n", k.Wrong, k.Repeated, k.Early)
+	_, err := fmt.Fprintf(w, "stays of strangers: %d; with word of somebody unknown %d; the same said of known people: %d\n", k.Visitors, k.Unknown, k.Mistaken)
+	return err
+}

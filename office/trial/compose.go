@@ -1,0 +1,140 @@
+package trial
+
+import (
+	"context"
+	"image"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+)
+
+// visit is somebody who walks through the view of a camera.
+type visit struct {
+	person   string
+	camera   int
+	at       int // first frame of the day
+	samples  []face.Sample
+	from, to int // where they come in and go out, in pixels
+}
+
+// frameTime is the time between frames of a day.
+const frameTime = 40 * time.Millisecond
+
+// faceWidth is that of a face of a day, in pixels of a frame that is sceneWidth wide.
+const (
+	faceWidth  = 100
+	sceneWidth = 640
+)
+
+// day is what the cameras see of people who come and go.
+type day struct {
+	frames [][]face.Frame // by camera
+	truth  []map[place]string
+	visits []visit
+	length int
+}
+
+// place is where a face is: boxes of one frame differ.
+type place struct {
+	frame int
+	box   image.Rectangle
+}
+
+// compose has each person come in several times, in cameras and at moments drawn by lot: after pauses shorter and longer
+// than that after which somebody is said to have left. Who walks behind somebody else is hidden.
+func compose(rnd *rand.Rand, people []subject, o Options) day {
+	d := day{frames: make([][]face.Frame, o.Cameras), truth: make([]map[place]string, o.Cameras)}
+	for _, p := range people {
+		at := rnd.IntN(int(o.Away / frameTime))
+		for _, part := range p.visits {
+			v := visit{person: p.name, camera: rnd.IntN(o.Cameras), at: at, samples: part}
+			v.from, v.to = rnd.IntN(sceneWidth-faceWidth), rnd.IntN(sceneWidth-faceWidth)
+			d.visits = append(d.visits, v)
+			end := at + len(part)
+			d.length = max(d.length, end)
+			pause := o.Away * 3 / 10
+			if rnd.IntN(2) == 0 {
+				pause = o.Away * 3 / 2
+			}
+			at = end + int(pause/frameTime)
+		}
+	}
+	for c := range o.Cameras {
+		d.truth[c] = make(map[place]string)
+		d.frames[c] = make([]face.Frame, d.length)
+		for i := range d.length {
+			f := &d.frames[c][i]
+			f.Index, f.Time = i, time.Duration(i)*frameTime
+			for _, v := range d.visits {
+				if k := i - v.at; v.camera == c && k >= 0 && k < len(v.samples) && v.samples[k].Space != "" {
+					x := v.from + (v.to-v.from)*k/len(v.samples)
+					s := v.samples[k]
+					s.Box = image.Rect(x, 0, x+faceWidth, faceWidth*5/4)
+					if !hidden(s.Box, f.Samples) {
+						f.Samples = append(f.Samples, s)
+						d.truth[c][place{i, s.Box}] = v.person
+					}
+				}
+			}
+		}
+	}
+	return d
+}
+
+// hidden reports whether a face is behind another one.
+func hidden(box image.Rectangle, others []face.Sample) bool {
+	for _, o := range others {
+		if face.Overlap(box, o.Box) > .4 {
+			return true
+		}
+	}
+	return false
+}
+
+// turns has the cameras of a day give their frames by turns, so that a day comes out the same each time.
+type turns struct {
+	frames []face.Frame
+	at     int
+	turn   chan struct{}
+	next   chan struct{}
+	clock  *clock
+}
+
+// clock is the time of the day.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) get() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (t *turns) Next(ctx context.Context) (face.Frame, error) {
+	if t.at > 0 {
+		t.next <- struct{}{}
+	}
+	select {
+	case <-t.turn:
+	case <-ctx.Done():
+		return face.Frame{}, ctx.Err()
+	}
+	if t.at == len(t.frames) {
+		t.next <- struct{}{}
+		return face.Frame{}, io.EOF
+	}
+	f := t.frames[t.at]
+	t.at++
+	t.clock.mu.Lock()
+	t.clock.now = noon.Add(f.Time)
+	t.clock.mu.Unlock()
+	return f, nil
+}
+
+func (t *turns) Dropped() int { return 0 }
+func (t *turns) Close() error { return nil }

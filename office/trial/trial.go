@@ -1,0 +1,269 @@
+// Package trial measures an office on recordings: who is named, as whom, and whether what is said of their coming and
+// going is true.
+//
+// [Run] composes days out of recordings of single people, in which they come and go, cross, and are hidden behind each
+// other, and has an [office.Office] watch them. It knows who is who.
+package trial
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/online"
+)
+
+// ErrTooFew is wrapped by the error of [Run] where the recordings show too few people for the trial.
+var ErrTooFew = errors.New("too few people")
+
+// Recording is one of a person. Of several faces in a frame the largest counts. The first of a person is the one from
+// which they are enrolled.
+type Recording struct {
+	Person string
+	Frames []face.Frame
+}
+
+// Options of a trial. The zero value of each field stands for its default.
+type Options struct {
+	Strangers int             // people of a day whom nobody has named
+	Cameras   int             // Default 2
+	Enroll    int             // faces labelled of each of the others. Default 4
+	Visits    int             // into which each recording is cut. Default 4
+	Away      time.Duration   // after which one who is not seen has left. Default 10 s
+	Days      int             // at most; there is one for each choice of strangers. Default 30
+	Seed      uint64          // of the lot
+	Learner   online.Settings // of each day's learner
+	Usable    func(face.Quality) bool
+	Day       func() // told when a day is over
+}
+
+func (o Options) defaults() Options {
+	o.Cameras = cmp.Or(o.Cameras, 2)
+	o.Enroll = cmp.Or(o.Enroll, 4)
+	o.Visits = cmp.Or(o.Visits, 4)
+	o.Away = cmp.Or(o.Away, 10*time.Second)
+	o.Days = cmp.Or(o.Days, 30)
+	if o.Usable == nil {
+		o.Usable = func(face.Quality) bool { return true }
+	}
+	if o.Day == nil {
+		o.Day = func() {}
+	}
+	return o
+}
+
+// Names counts what was named.
+type Names struct {
+	Known     int           `json:"known"`     // faces, or sightings, of people who are enrolled
+	Strangers int           `json:"strangers"` // of others
+	Right     int           `json:"right"`     // of the known, under their own name
+	Wrong     int           `json:"wrong"`     // of the known, under another
+	False     int           `json:"false"`     // of the strangers, under any
+	Precision evaluate.Rate `json:"precision"` // share of right ones of all that were named
+	Recall    evaluate.Rate `json:"recall"`    // share of right ones of the known
+}
+
+func (n *Names) rates() {
+	n.Precision = rate(n.Right, n.Right+n.Wrong+n.False)
+	n.Recall = rate(n.Right, n.Known)
+}
+
+func rate(n, of int) evaluate.Rate { return evaluate.Rate(float64(n) / float64(of)) }
+
+func (n *Names) add(truth, name string, known bool) {
+	switch {
+	case known:
+		n.Known++
+	default:
+		n.Strangers++
+	}
+	switch {
+	case name == "":
+	case name == truth:
+		n.Right++
+	case known:
+		n.Wrong++
+	default:
+		n.False++
+	}
+}
+
+// Comings counts what was said of people who come and go.
+type Comings struct {
+	Stays    int `json:"stays"`    // of people who are enrolled, with no pause in which they leave
+	Told     int `json:"told"`     // of these, with an arrival
+	Repeated int `json:"repeated"` // arrivals in a stay that had one
+	Wrong    int `json:"wrong"`    // arrivals of people who were not there
+	LeftTold int `json:"left"`     // of the stays with an arrival, with a departure within a second of their end
+	Early    int `json:"early"`    // other departures
+	Unknown  int `json:"unknown"`  // stays of strangers with word of them
+	Visitors int `json:"visitors"` // stays of strangers
+	Mistaken int `json:"mistaken"` // times that somebody who is enrolled was said to be somebody unknown
+}
+
+// Report is what a trial came to.
+type Report struct {
+	People   int     `json:"people"`
+	Days     int     `json:"days"`
+	Frames   int     `json:"frames"`  // of all cameras
+	Crowded  int     `json:"crowded"` // of these, with several faces
+	Faces    Names   `json:"faces"`
+	Tracks   Names   `json:"tracks"`   // sightings, each by the name that it had for longest, if it had any
+	Switches int     `json:"switches"` // times that a sighting went over to somebody else
+	Parts    int     `json:"parts"`    // sightings beyond one for each visit
+	Visits   int     `json:"visits"`
+	Comings  Comings `json:"comings"`
+}
+
+// subject is a person with what is shown of them.
+type subject struct {
+	name   string
+	enroll [][]float32
+	visits [][]face.Sample // a sample without a space is a frame without a face
+}
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// Run has an office watch a day for each choice of strangers, or for as many as it should, drawn by lot. The error wraps
+// [ErrTooFew], or is that of [office.Office.Run].
+func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Report, error) {
+	o = o.defaults()
+	people := subjects(all, o)
+	r := Report{People: len(people)}
+	if len(people) <= o.Strangers {
+		return r, fmt.Errorf("%w: %d can be enrolled, and %d are to be strangers", ErrTooFew, len(people), o.Strangers)
+	}
+	rnd := rand.New(rand.NewPCG(o.Seed, 6))
+	for _, strangers := range choices(rnd, len(people), o.Strangers, o.Days) {
+		if err := r.day(ctx, space, rnd, people, strangers, o); err != nil {
+			return r, err
+		}
+		r.Days++
+		o.Day()
+	}
+	r.Faces.rates()
+	r.Tracks.rates()
+	return r, nil
+}
+
+// choices returns the ways of choosing k of n, at most as many as most, drawn by lot.
+func choices(rnd *rand.Rand, n, k, most int) (all [][]int) {
+	var choose func(from int, chosen []int)
+	choose = func(from int, chosen []int) {
+		if len(chosen) == k {
+			all = append(all, slices.Clone(chosen))
+			return
+		}
+		for i := from; i < n; i++ {
+			choose(i+1, append(chosen, i))
+		}
+	}
+	choose(0, nil)
+	if len(all) > most {
+		rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		all = all[:most]
+	}
+	return all
+}
+
+// subjects cuts recordings into what is enrolled and what is shown. Who cannot be enrolled is not among them.
+func subjects(all []Recording, o Options) (people []subject) {
+	at := make(map[string]int)
+	for _, rec := range all {
+		i, there := at[rec.Person]
+		if !there {
+			i = len(people)
+			at[rec.Person] = i
+			people = append(people, subject{name: rec.Person})
+		}
+		p := &people[i]
+		var rest []face.Sample
+		for _, f := range rec.Frames {
+			s := largest(f)
+			if len(p.enroll) < o.Enroll && len(p.visits) == 0 {
+				if s.Vector != nil && s.Reason == "" && o.Usable(s.Quality) {
+					p.enroll = append(p.enroll, s.Vector)
+				}
+				continue
+			}
+			s.JPEG, s.Landmarks = nil, nil
+			rest = append(rest, s)
+		}
+		n := max(1, len(rest)/o.Visits)
+		for part := range slices.Chunk(rest, n) {
+			if len(part) >= n { // not what is left over
+				p.visits = append(p.visits, part)
+			}
+		}
+	}
+	return slices.DeleteFunc(people, func(p subject) bool { return len(p.enroll) < o.Enroll || len(p.visits) == 0 })
+}
+
+// largest returns the largest face of a frame, or one without a space where there is none.
+func largest(f face.Frame) (best face.Sample) {
+	for _, s := range f.Samples {
+		if best.Space == "" || s.Box.Dx()*s.Box.Dy() > best.Box.Dx()*best.Box.Dy() {
+			best = s
+		}
+	}
+	return best
+}
+
+// day has an office watch one day, and counts.
+func (r *Report) day(ctx context.Context, space face.Space, rnd *rand.Rand, people []subject, strangers []int, o Options) error {
+	g, err := gallery.New(space, o.Learner)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool)
+	for i, p := range people {
+		if slices.Contains(strangers, i) {
+			continue
+		}
+		known[p.name] = true
+		if _, err := g.Enroll(p.name, p.enroll, noon, gallery.Enrolment{Force: true}); err != nil {
+			return err
+		}
+	}
+	d := compose(rnd, people, o)
+	count := newCounter(r, d, known)
+	clock := &clock{now: noon}
+	opt := office.Options{
+		Presence: presence.Settings{Away: o.Away}, Now: clock.get, Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) },
+		Event: func(e presence.Event) { count.events = append(count.events, e) }, Frame: count.frame,
+	}
+	w, err := office.New(g, opt)
+	if err != nil {
+		return err
+	}
+	ring := make([]chan struct{}, o.Cameras)
+	for c := range ring {
+		ring[c] = make(chan struct{}, 2)
+	}
+	ring[0] <- struct{}{}
+	var cameras []office.Camera
+	for c := range o.Cameras {
+		cameras = append(cameras, office.Camera{Name: cameraName(c), Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
+			return &turns{frames: d.frames[c], turn: ring[c], next: ring[(c+1)%o.Cameras], clock: clock}, nil
+		}})
+	}
+	if err := w.Run(ctx, cameras); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	count.end(o)
+	return nil
+}
+
+func cameraName(c int) string { return fmt.Sprintf("camera %d", c+1) }

@@ -1,0 +1,94 @@
+package trial_test
+
+import (
+	"context"
+	"errors"
+	"image"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/office/trial"
+	"github.com/faceauth/faceauth/online"
+)
+
+var space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+
+// recordings are of people who stand apart in the plane, each a little restless.
+func recordings(people, frames int, apart float32) (all []trial.Recording) {
+	for p := range people {
+		r := trial.Recording{Person: string(rune('a' + p))}
+		for i := range frames {
+			f := face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond}
+			if i%50 != 49 { // no face is found in some frames
+				f.Samples = []face.Sample{
+					{Space: "plane", Box: image.Rect(0, 0, 10, 10), Vector: []float32{-99, -99}}, // somebody further away
+					{Space: "plane", Box: image.Rect(0, 0, 90, 99), Vector: []float32{apart * float32(p), .01 * float32(i%7)}},
+				}
+			}
+			r.Frames = append(r.Frames, f)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// Where people cannot be taken for each other, all that is said is true.
+func TestRun(t *testing.T) {
+	days := 0
+	r, err := trial.Run(t.Context(), space, recordings(5, 204, 3), trial.Options{Strangers: 1, Day: func() { days++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.People != 5 || r.Days != 5 || days != 5 || r.Visits != 5*5*4 || r.Crowded == 0 {
+		t.Errorf("%+v", r)
+	}
+	if r.Faces.Wrong+r.Faces.False+r.Tracks.Wrong+r.Tracks.False+r.Switches != 0 || r.Faces.Precision != 1 || r.Faces.Recall < .9 || r.Tracks.Recall < .95 {
+		t.Errorf("faces %+v, sightings %+v, %d switches", r.Faces, r.Tracks, r.Switches)
+	}
+	if k := r.Comings; k.Stays == 0 || k.Told != k.Stays || k.LeftTold != k.Stays || k.Wrong+k.Repeated+k.Early+k.Mistaken != 0 || k.Visitors == 0 || k.Unknown != k.Visitors {
+		t.Errorf("%+v", k)
+	}
+	again, err := trial.Run(t.Context(), space, recordings(5, 204, 3), trial.Options{Strangers: 1})
+	if err != nil || !reflect.DeepEqual(r, again) {
+		t.Errorf("a second time: %+v, %v", again, err)
+	}
+}
+
+// It sees what is wrong: people who look alike are taken for each other, and one who is hard to please names nobody.
+func TestSees(t *testing.T) {
+	alike, err := trial.Run(t.Context(), space, recordings(4, 204, .4), trial.Options{Strangers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if alike.Faces.False == 0 || alike.Tracks.False == 0 || alike.Comings.Wrong+alike.Comings.Repeated == 0 {
+		t.Errorf("%+v", alike)
+	}
+	strict, err := trial.Run(t.Context(), space, recordings(4, 204, 3), trial.Options{Strangers: 2, Learner: online.Settings{Accept: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strict.Faces.Right != 0 || strict.Comings.Told != 0 || strict.Comings.Mistaken == 0 {
+		t.Errorf("%+v", strict)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	if _, err := trial.Run(t.Context(), space, recordings(2, 204, 3), trial.Options{Strangers: 2}); !errors.Is(err, trial.ErrTooFew) {
+		t.Error(err)
+	}
+	if r, err := trial.Run(t.Context(), space, recordings(3, 4, 3), trial.Options{}); !errors.Is(err, trial.ErrTooFew) || r.People != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := trial.Run(ctx, space, recordings(3, 204, 3), trial.Options{Strangers: 1}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	bad := space
+	bad.Dim = 3
+	if _, err := trial.Run(t.Context(), bad, recordings(3, 204, 3), trial.Options{Strangers: 1}); !errors.Is(err, face.ErrDimension) {
+		t.Error(err)
+	}
+}
