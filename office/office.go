@@ -13,6 +13,7 @@ package office
 
 import (
 	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -94,9 +95,10 @@ type Office struct {
 	unknown *unknown.Groups
 	room    *presence.Room
 	views   []*view
-	past    []*sighting // of tracks that have ended, the oldest first
-	last    uint64      // number of the last sighting
-	broken  error       // why it cannot go on
+	past    []*sighting      // of tracks that have ended, the oldest first
+	last    uint64           // number of the last sighting
+	recent  []presence.Event // where there is no logbook, the newest last
+	broken  error            // why it cannot go on
 }
 
 // New returns an office of the people in g, which nobody else uses meanwhile. The error is that of reading the logbook.
@@ -117,10 +119,17 @@ func (w *Office) tell(events []presence.Event) {
 	if len(events) == 0 || !w.record(events) {
 		return
 	}
+	if w.o.Book == nil {
+		w.recent = append(w.recent, events...)
+		w.recent = w.recent[max(0, len(w.recent)-mostRecent):]
+	}
 	for _, e := range events {
 		w.o.Event(e)
 	}
 }
+
+// mostRecent is how many events are known without a logbook.
+const mostRecent = 500
 
 // record writes events and who is there, and reports whether it could.
 func (w *Office) record(events []presence.Event) bool {
@@ -132,10 +141,18 @@ func (w *Office) record(events []presence.Event) bool {
 }
 
 // Events returns the last n events before the one of a number, or of all where it is 0, the newest first. Without a
-// logbook there are none.
+// logbook it knows some of this run.
 func (w *Office) Events(before uint64, n int) ([]presence.Event, error) {
-	if w.o.Book == nil {
-		return nil, nil
+	if w.o.Book != nil {
+		return w.o.Book.Events(before, n)
 	}
-	return w.o.Book.Events(before, n)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := []presence.Event{}
+	for _, e := range slices.Backward(w.recent) {
+		if (before == 0 || e.ID < before) && len(all) < n {
+			all = append(all, e)
+		}
+	}
+	return all, nil
 }

@@ -315,6 +315,23 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// Without a logbook some of what has happened is known, too.
+func TestEvents(t *testing.T) {
+	play(t, people(t), office.Options{}, n(5, "a")+n(80, "-")+n(5, "b")+n(5, "-"), map[int]func(*office.Office){
+		94: func(w *office.Office) {
+			for _, c := range []struct {
+				before uint64
+				n      int
+				want   int
+			}{{0, 9, 3}, {0, 2, 2}, {2, 9, 1}, {1, 9, 0}} {
+				if all, err := w.Events(c.before, c.n); err != nil || len(all) != c.want {
+					t.Errorf("%d before %d: %+v, %v", c.n, c.before, all, err)
+				}
+			}
+		},
+	})
+}
+
 // What could not be saved is said, and holds.
 func TestSaveFails(t *testing.T) {
 	g := people(t)

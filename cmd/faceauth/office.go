@@ -142,17 +142,20 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 	}
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
+	say := newHerald(cancel)
+	defer say.end()
 	opt.Event = func(e presence.Event) {
-		if err := o.say(c.OutOrStdout(), e); err != nil {
-			cancel(err) // nobody reads it any more
-		}
+		say.say(func() error { return o.say(c.OutOrStdout(), e) })
 	}
 	opt.Health = func(h office.Health) {
-		if h.Up {
-			fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: pictures come\n", h.Camera)
-		} else {
-			fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: %s; it is tried again\n", h.Camera, h.Error)
-		}
+		say.say(func() error {
+			if h.Up {
+				fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: pictures come\n", h.Camera)
+			} else {
+				fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: %s; it is tried again\n", h.Camera, h.Error)
+			}
+			return nil
+		})
 	}
 	w, err := office.New(g, opt)
 	if err != nil {

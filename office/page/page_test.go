@@ -74,8 +74,8 @@ func TestReads(t *testing.T) {
 		"/api/strangers": "[]",
 		"/api/conflicts": "null",
 		"/api/sinks":     "[]",
-		"/api/events":    "null",
-		"/api/events?n=99999999999999999999&before=x": "null",
+		"/api/events":    "[]",
+		"/api/events?n=99999999999999999999&before=x": "[]",
 	} {
 		w := ask(p, "GET", path, "")
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
