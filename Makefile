@@ -39,7 +39,7 @@ demo: models
 
 # The tag turns on gocv's profile of Mats, with which the tests prove that every one is closed.
 test: setup-test models
-	go test -tags matprofile ./...
+	go test -tags matprofile -timeout 30m ./...
 
 PAM_MODULE = bin/pam_faceauth.so
 

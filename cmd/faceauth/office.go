@@ -123,11 +123,6 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 	if err != nil {
 		return err
 	}
-	cameras, done, err := o.cameras(c, g, all, r)
-	defer done()
-	if err != nil {
-		return err
-	}
 	opt := office.Options{
 		Presence: presence.Settings{Away: r.away}, Freeze: r.freeze, Rate: r.fps, Save: func() error { return g.Save(path) },
 	}
@@ -171,6 +166,11 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 		return err
 	}
 	defer end()
+	cameras, done, err := o.cameras(c, g, all, r)
+	defer done()
+	if err != nil {
+		return err
+	}
 	err = w.Run(ctx, cameras)
 	if err == nil && r.stay && ctx.Err() == nil {
 		<-ctx.Done()
