@@ -117,6 +117,42 @@ func TestName(t *testing.T) {
 	wantEvents(t, "the next recording", play(t, g, office.Options{}, n(5, "s"), nil), "arrived sue door 0", "left sue door 0.8")
 }
 
+// Who turned the head before they had a name is recognised so afterwards: what was seen of them is learned at once, as far
+// as the learner's own guards let it.
+func TestNameLearnsTheRest(t *testing.T) {
+	for i, c := range "tuvw" { // sue, further and further turned
+		looks[byte(c)] = []float32{0, 2 + .5*float32(i+1)}
+	}
+	turning := n(30, "s") + n(5, "t") + n(5, "u") + n(5, "v") + n(5, "w")
+	for _, c := range []struct {
+		name  string
+		o     office.Options
+		learn online.Settings
+		want  []string
+	}{
+		{"as it is", office.Options{}, online.Settings{}, []string{"arrived sue door 0", "left sue door 0.8"}},
+		{"frozen", office.Options{Freeze: true}, online.Settings{}, nil},
+		{"bounded", office.Options{}, online.Settings{MaxHops: 1}, nil},
+	} {
+		g := people(t)
+		if err := g.Learner().Configure(c.learn); err != nil {
+			t.Fatal(err)
+		}
+		play(t, g, c.o, turning, map[int]func(*office.Office){
+			49: func(w *office.Office) {
+				all := w.Strangers()
+				if len(all) != 1 || len(all[0].Album.Faces) != 8 {
+					t.Fatalf("%s: %+v", c.name, all)
+				}
+				if err := w.Name(all[0].ID, "sue", false); err != nil {
+					t.Fatalf("%s: %v", c.name, err)
+				}
+			},
+		})
+		wantEvents(t, c.name, play(t, g, office.Options{Freeze: true}, n(5, "w"), nil), c.want...)
+	}
+}
+
 // lookalike is somebody who is taken for alice.
 func init() { looks['x'] = []float32{.7, 0} }
 

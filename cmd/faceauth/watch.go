@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -45,6 +46,9 @@ func newWatch() *cobra.Command {
 			src, err := o.source(c, args[0])
 			if err != nil {
 				return err
+			}
+			if !facedet.IsRecording(args[0]) {
+				src = facedet.Newest(src)
 			}
 			defer src.Close()
 			warn(c, g.Learner().Warnings()...)
