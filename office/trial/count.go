@@ -157,22 +157,30 @@ func (c *counter) end(o Options) {
 	}
 }
 
-// unknown finds whom word of somebody unknown is about: whoever came into that camera's view then.
+// unknown finds whom word of somebody unknown is about: a stranger who was in that camera's view then, and of those one
+// of whom there was no word before.
 func (c *counter) unknown(e presence.Event, stays []*stay) {
 	frame := int(e.At.Sub(noon) / frameTime)
+	var there []*stay
 	for p, person := range c.d.truth[c.cams[e.Camera]] {
-		if p.frame != frame {
-			continue
-		}
-		if c.known[person] {
+		if p.frame != frame || c.known[person] {
 			continue
 		}
 		for _, s := range stays {
 			if s.person == person && !e.At.Before(s.from) && !e.At.After(s.to) {
-				s.unknown = true
+				there = append(there, s)
 			}
 		}
+	}
+	slices.SortFunc(there, func(a, b *stay) int { return cmp.Compare(a.person, b.person) })
+	if len(there) == 0 {
+		c.r.Comings.Mistaken++
 		return
 	}
-	c.r.Comings.Mistaken++
+	for _, s := range there {
+		if !s.unknown {
+			s.unknown = true
+			return
+		}
+	}
 }
