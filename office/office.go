@@ -101,17 +101,14 @@ type Office struct {
 	broken  error            // why it cannot go on
 }
 
-// New returns an office of the people in g, which nobody else uses meanwhile. The error is that of reading the logbook.
-func New(g *gallery.Gallery, o Options) (*Office, error) {
+// New returns an office of the people in g, which nobody else uses meanwhile.
+func New(g *gallery.Gallery, o Options) *Office {
 	o = o.defaults(g.Space())
 	var from presence.State
 	if o.Book != nil {
-		var err error
-		if from, err = o.Book.State(); err != nil {
-			return nil, err
-		}
+		from = o.Book.State()
 	}
-	return &Office{o: o, gallery: g, unknown: o.Unknown, room: presence.New(o.Presence, from)}, nil
+	return &Office{o: o, gallery: g, unknown: o.Unknown, room: presence.New(o.Presence, from)}
 }
 
 // tell records events and says them. What cannot be recorded ends the run, and is not said.
@@ -142,7 +139,7 @@ func (w *Office) record(events []presence.Event) bool {
 
 // Events returns the last n events before the one of a number, or of all where it is 0, the newest first. Without a
 // logbook it knows some of this run.
-func (w *Office) Events(before uint64, n int) ([]presence.Event, error) {
+func (w *Office) Events(before uint64, n int) []presence.Event {
 	if w.o.Book != nil {
 		return w.o.Book.Events(before, n)
 	}
@@ -154,5 +151,5 @@ func (w *Office) Events(before uint64, n int) ([]presence.Event, error) {
 			all = append(all, e)
 		}
 	}
-	return all, nil
+	return all
 }

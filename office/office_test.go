@@ -45,10 +45,7 @@ func people(t testing.TB) *gallery.Gallery {
 // run makes an office and runs it.
 func run(ctx context.Context, t testing.TB, g *gallery.Gallery, o office.Options, cameras ...office.Camera) (*office.Office, error) {
 	t.Helper()
-	w, err := office.New(g, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := office.New(g, o)
 	return w, w.Run(ctx, cameras)
 }
 
@@ -205,10 +202,7 @@ func TestCameraFails(t *testing.T) {
 	}
 	cancel()
 	<-done
-	s, err := o.Book.State()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := o.Book.State()
 	if got := k.of("desk"); !slices.Equal(got, want) {
 		t.Errorf("health %q, want %q", got, want)
 	}

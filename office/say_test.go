@@ -44,10 +44,7 @@ func play(t *testing.T, g *gallery.Gallery, o office.Options, script string, say
 	k := new(told)
 	base := k.options()
 	o.Clock, o.Now, o.Event, o.Health = base.Clock, base.Now, base.Event, base.Health
-	w, err := office.New(g, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := office.New(g, o)
 	do := make(map[int]func())
 	for at, f := range say {
 		do[at] = func() { f(w) }
@@ -206,10 +203,7 @@ func TestCorrect(t *testing.T) {
 func TestCorrectElsewhere(t *testing.T) {
 	g := people(t)
 	k := new(told)
-	w, err := office.New(g, k.options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := office.New(g, k.options())
 	reached, corrected := make(chan bool), make(chan bool)
 	door := acted("door", n(30, "a"), map[int]func(){10: func() { close(reached); <-corrected }})
 	desk := acted("desk", n(30, "x"), map[int]func(){10: func() {
@@ -338,10 +332,7 @@ func TestConflicts(t *testing.T) {
 	if _, err := g.Enroll("eve", [][]float32{{.1, 0}}, noon, gallery.Enrolment{Force: true}); err != nil {
 		t.Fatal(err)
 	}
-	w, err := office.New(g, office.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := office.New(g, office.Options{})
 	all := w.Conflicts()
 	if len(all) != 1 || all[0].A.Name != "alice" || all[0].B.Name != "eve" {
 		t.Fatalf("%+v", all)
@@ -360,8 +351,8 @@ func TestEvents(t *testing.T) {
 				n      int
 				want   int
 			}{{0, 9, 3}, {0, 2, 2}, {2, 9, 1}, {1, 9, 0}} {
-				if all, err := w.Events(c.before, c.n); err != nil || len(all) != c.want {
-					t.Errorf("%d before %d: %+v, %v", c.n, c.before, all, err)
+				if all := w.Events(c.before, c.n); len(all) != c.want {
+					t.Errorf("%d before %d: %+v", c.n, c.before, all)
 				}
 			}
 		},

@@ -152,10 +152,7 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 			return nil
 		})
 	}
-	w, err := office.New(g, opt)
-	if err != nil {
-		return fail(badUsage, err)
-	}
+	w := office.New(g, opt)
 	if r.noUnknown {
 		if err := w.KeepUnknown(false); err != nil {
 			return fail(badUsage, err)

@@ -6,206 +6,324 @@
 //
 // # File format
 //
-// A bbolt database with the buckets "book" (the version, and who is there, in JSON), "events" (JSON under the number as
-// a big-endian uint64), and "queues" with a bucket for each sink, of events alike and of the count of those that were
-// lost. It has names and times, and no faces. The owner alone can read it.
+// Lines of the CRC-32C of the rest as eight hexadecimal digits, a space, and JSON: the first has the version, each other
+// one what has changed, who is there, events, and how far sinks have come. A line is written with one call and synced; a
+// last line that is not whole was never said to be written, and is cut off. When the lines are many, the file is written
+// anew with what still counts and put in the place of the old one. It has names and times, and no faces. The owner alone
+// can read it.
 package logbook
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"slices"
 	"sync"
+	"syscall"
+	"time"
 
-	"github.com/faceauth/faceauth/internal/database"
+	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/regular"
 	"github.com/faceauth/faceauth/office/presence"
-	"go.etcd.io/bbolt"
 )
 
 // Errors of [Open] and of the methods of [Book].
 var (
 	ErrVersion = errors.New("logbook of another version")
-	ErrDamaged = database.ErrDamaged
-	ErrBusy    = database.ErrBusy
+	ErrDamaged = errors.New("damaged logbook")
+	ErrBusy    = errors.New("logbook that another program is using")
 )
 
 const version = 1
 
-var (
-	bookBucket   = []byte("book")
-	eventsBucket = []byte("events")
-	queuesBucket = []byte("queues")
-	versionKey   = []byte("version")
-	stateKey     = []byte("state")
-	lostKey      = []byte("lost") // shorter than the numbers of events, so that it is none
-)
+// patience is how long [Open] waits for another program to let go of the file.
+const patience = 2 * time.Second
 
 // Settings of a [Book]. The zero value of each field stands for its default.
 type Settings struct {
 	Events  int // kept, the newest. Default 5,000
 	Waiting int // kept for a sink that does not take them, the newest. Default 10,000
+	Lines   int // of the file, after which it is written anew. Default 20,000
+}
+
+// entry is a line: what has changed.
+type entry struct {
+	Version int                 `json:"version,omitempty"` // in the first line
+	State   *presence.State     `json:"state,omitempty"`
+	Events  []presence.Event    `json:"events,omitempty"`
+	Queues  map[string]progress `json:"queues,omitempty"`
+}
+
+// progress is how far a sink has come.
+type progress struct {
+	Done uint64 `json:"done"` // number of the last event that it has got, or that there was no room for
+	Lost int    `json:"lost"` // of the latter
 }
 
 // Book is an open logbook. It is safe for concurrent use. Close it.
 type Book struct {
-	s  Settings
-	db *bbolt.DB
+	s    Settings
+	path string
 
 	mu     sync.Mutex
-	count  int // of events kept
-	queues map[string]*Queue
+	file   *os.File
+	size   int64
+	lines  int
+	state  presence.State
+	events []presence.Event // the oldest first
+	queues map[string]progress
+	more   map[string]chan struct{} // of the sinks of this run
 }
 
 // Open opens the logbook at path and makes one where there is none. The error wraps [ErrVersion], [ErrDamaged], or
 // [ErrBusy] when another program does not let go of the file for two seconds.
 func Open(path string, s Settings) (*Book, error) {
-	s.Events, s.Waiting = cmp.Or(s.Events, 5000), cmp.Or(s.Waiting, 10000)
-	db, err := database.Open(path)
-	if err != nil {
+	s.Events, s.Waiting, s.Lines = cmp.Or(s.Events, 5000), cmp.Or(s.Waiting, 10000), cmp.Or(s.Lines, 20000)
+	b := &Book{s: s, path: path, queues: make(map[string]progress), more: make(map[string]chan struct{})}
+	if err := b.open(); err != nil {
+		if b.file != nil {
+			b.file.Close()
+		}
 		return nil, fmt.Errorf("opening logbook %s: %w", path, err)
-	}
-	b := &Book{s: s, db: db, queues: make(map[string]*Queue)}
-	if err := b.update(b.begin); err != nil {
-		database.Guard(db.Close)
-		return nil, fmt.Errorf("opening logbook %s: %w; move it away to begin anew", path, err)
 	}
 	return b, nil
 }
 
-// begin checks the book, or writes what a new one begins with.
-func (b *Book) begin(tx *bbolt.Tx) error {
-	if head := tx.Bucket(bookBucket); head != nil {
-		v := head.Get(versionKey)
-		if len(v) != 4 || tx.Bucket(eventsBucket) == nil || tx.Bucket(queuesBucket) == nil {
-			return fmt.Errorf("%w: it has no head", ErrDamaged)
-		}
-		if n := binary.BigEndian.Uint32(v); n != version {
-			return fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, n, version)
-		}
-		b.count = count(tx.Bucket(eventsBucket))
-		_, err := state(tx)
+func (b *Book) open() (err error) {
+	if f, err := regular.Open(b.path); err == nil { // what is no file would be waited for
+		f.Close()
+	} else if !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	for _, name := range [][]byte{bookBucket, eventsBucket, queuesBucket} {
-		if _, err := tx.CreateBucket(name); err != nil {
+	if b.file, err = os.OpenFile(b.path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return err
+	}
+	if err := lock(b.file); err != nil {
+		return err
+	}
+	if err := b.read(); err != nil {
+		return fmt.Errorf("%w; move it away to begin anew", err)
+	}
+	if b.lines == 0 {
+		return b.write(entry{Version: version})
+	}
+	return nil
+}
+
+// lock keeps other programs from opening the file.
+func lock(f *os.File) error {
+	for end := time.Now().Add(patience); ; time.Sleep(patience / 40) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) {
 			return err
 		}
-	}
-	return tx.Bucket(bookBucket).Put(versionKey, binary.BigEndian.AppendUint32(nil, version))
-}
-
-func (b *Book) update(do func(*bbolt.Tx) error) error {
-	return database.Guard(func() error { return b.db.Update(do) })
-}
-
-func (b *Book) view(do func(*bbolt.Tx) error) error {
-	return database.Guard(func() error { return b.db.View(do) })
-}
-
-// number returns the key of an event.
-func number(id uint64) []byte { return binary.BigEndian.AppendUint64(nil, id) }
-
-// count returns how many events a bucket holds.
-func count(b *bbolt.Bucket) (n int) {
-	c := b.Cursor()
-	for k, _ := c.First(); k != nil; k, _ = c.Next() {
-		if len(k) == 8 {
-			n++
+		if time.Now().After(end) {
+			return ErrBusy
 		}
 	}
-	return n
 }
 
-// put adds an event to a bucket of n, at most room, and returns how many the bucket then has, and how many went.
-func put(b *bbolt.Bucket, e presence.Event, n, room int) (int, int, error) {
+var table = crc32.MakeTable(crc32.Castagnoli)
+
+// line returns an entry as it is written.
+func line(e entry) ([]byte, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
-		return n, 0, err
+		return nil, err
 	}
-	if err := b.Put(number(e.ID), text); err != nil {
-		return n, 0, err
+	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, table), text), nil
+}
+
+// parse returns the entry of a line.
+func parse(text []byte) (e entry, err error) {
+	if len(text) < 10 || text[8] != ' ' || text[len(text)-1] != '\n' {
+		return e, fmt.Errorf("%w: a line is cut off", ErrDamaged)
 	}
-	n++
-	gone := 0
-	for ; n > room; n, gone = n-1, gone+1 {
-		k, _ := b.Cursor().First()
-		if err := b.Delete(k); err != nil {
-			return n, gone, err
+	text, sum := text[9:len(text)-1], string(text[:8])
+	if fmt.Sprintf("%08x", crc32.Checksum(text, table)) != sum {
+		return e, fmt.Errorf("%w: a checksum is wrong", ErrDamaged)
+	}
+	if err := json.Unmarshal(text, &e); err != nil {
+		return e, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return e, nil
+}
+
+// longest is how many bytes a line may have.
+const longest = 1 << 24
+
+// read takes in the file.
+func (b *Book) read() error {
+	r := bufio.NewReader(b.file)
+	for {
+		text, err := readLine(r)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if len(text) == 0 {
+			return b.cut()
+		}
+		e, err := parse(text)
+		if err != nil {
+			if _, next := r.Peek(1); errors.Is(next, io.EOF) && b.lines > 0 {
+				return b.cut() // it was being written when the program, or the machine, ended
+			}
+			return fmt.Errorf("%w in line %d", err, b.lines+1)
+		}
+		if b.lines == 0 && e.Version != version {
+			return fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, e.Version, version)
+		}
+		if err := b.check(e); err != nil {
+			return fmt.Errorf("%w in line %d", err, b.lines+1)
+		}
+		b.apply(e)
+		b.lines++
+		b.size += int64(len(text))
+	}
+}
+
+// readLine returns the next line with its end, or what there is of it.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var text []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		text = append(text, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return text, err
+		}
+		if len(text) > longest {
+			return nil, fmt.Errorf("%w: a line is too long", ErrDamaged)
 		}
 	}
-	return n, gone, nil
 }
 
-func state(tx *bbolt.Tx) (s presence.State, err error) {
-	text := tx.Bucket(bookBucket).Get(stateKey)
-	if text == nil {
-		return s, nil
-	}
-	if err := json.Unmarshal(text, &s); err != nil {
-		return s, fmt.Errorf("%w: who is there cannot be read: %w", ErrDamaged, err)
-	}
-	return s, nil
-}
-
-// State returns what was recorded of the room last.
-func (b *Book) State() (s presence.State, err error) {
-	err = b.view(func(tx *bbolt.Tx) error {
-		s, err = state(tx)
+// cut ends the file after the last whole line.
+func (b *Book) cut() error {
+	if err := b.file.Truncate(b.size); err != nil {
 		return err
-	})
-	return s, err
+	}
+	_, err := b.file.Seek(b.size, io.SeekStart)
+	return err
 }
 
-// Record writes what the room came to and the events that led there, also into the queue of every sink. It is on disk
-// when it returns, all or nothing.
-func (b *Book) Record(s presence.State, events []presence.Event) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	n := b.count
-	waiting, lost := make(map[*Queue]int), make(map[*Queue]int)
-	err := b.update(func(tx *bbolt.Tx) error {
-		text, err := json.Marshal(s)
+// check returns nil for an entry that can follow what is known.
+func (b *Book) check(e entry) error {
+	last := uint64(0)
+	if len(b.events) > 0 {
+		last = b.events[len(b.events)-1].ID
+	}
+	for _, x := range e.Events {
+		if x.ID <= last {
+			return fmt.Errorf("%w: event %d follows %d", ErrDamaged, x.ID, last)
+		}
+		last = x.ID
+	}
+	return nil
+}
+
+// apply takes in what has changed.
+func (b *Book) apply(e entry) {
+	if e.State != nil {
+		b.state = *e.State
+	}
+	b.events = append(b.events, e.Events...)
+	if over := len(b.events) - max(b.s.Events, b.s.Waiting); over > 0 {
+		b.events = slices.Delete(b.events, 0, over)
+	}
+	for name, p := range e.Queues {
+		b.queues[name] = p
+	}
+}
+
+// write appends a line, on disk when it returns, and takes it in. On error nothing has changed.
+func (b *Book) write(e entry) error {
+	text, err := line(e)
+	if err != nil {
+		return err
+	}
+	_, err = b.file.Write(text)
+	if err == nil {
+		err = b.file.Sync()
+	}
+	if err != nil {
+		return errors.Join(err, b.cut())
+	}
+	b.size += int64(len(text))
+	b.lines++
+	b.apply(e)
+	if b.lines > b.s.Lines {
+		b.rewrite() // what fails leaves the file as it is, and is tried with the next line
+	}
+	return nil
+}
+
+// rewrite writes the file anew, with what still counts. The new one is locked before it is in its place.
+func (b *Book) rewrite() error {
+	var all bytes.Buffer
+	lines := []entry{{Version: version}, {State: &b.state, Events: b.events, Queues: b.queues}}
+	for _, e := range lines {
+		text, err := line(e)
 		if err != nil {
 			return err
 		}
-		if err := tx.Bucket(bookBucket).Put(stateKey, text); err != nil {
-			return err
-		}
-		n = b.count
-		for _, e := range events {
-			if n, _, err = put(tx.Bucket(eventsBucket), e, n, b.s.Events); err != nil {
-				return err
-			}
-		}
-		for name, q := range b.queues {
-			waiting[q], lost[q] = q.waiting, q.lost
-			bucket := tx.Bucket(queuesBucket).Bucket([]byte(name))
-			for _, e := range events {
-				var gone int
-				if waiting[q], gone, err = put(bucket, e, waiting[q], b.s.Waiting); err != nil {
-					return err
-				}
-				lost[q] += gone
-			}
-			if lost[q] != q.lost {
-				if err := bucket.Put(lostKey, number(uint64(lost[q]))); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
+		all.Write(text)
+	}
+	temp := b.path + ".new"
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = lock(f)
+	if err == nil {
+		_, err = f.Write(all.Bytes())
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = atomicfile.Rename(temp, b.path)
+	}
+	if err != nil {
+		f.Close()
+		os.Remove(temp)
+		return err
+	}
+	b.file.Close() // the file that is no more
+	b.file, b.size, b.lines = f, int64(all.Len()), len(lines)
+	return nil
+}
+
+// State returns what was recorded of the room last.
+func (b *Book) State() presence.State {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state
+}
+
+// Record writes what the room came to and the events that led there, whose numbers ascend. It is on disk when it returns,
+// all or nothing.
+func (b *Book) Record(s presence.State, events []presence.Event) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := entry{State: &s, Events: events}
+	err := b.check(e)
+	if err == nil {
+		err = b.write(e)
+	}
 	if err != nil {
 		return fmt.Errorf("writing the logbook: %w", err)
 	}
-	b.count = n
-	for _, q := range b.queues {
-		q.waiting, q.lost = waiting[q], lost[q]
+	for name, more := range b.more {
+		b.shed(name)
 		if len(events) > 0 {
 			select {
-			case q.more <- struct{}{}:
+			case more <- struct{}{}:
 			default:
 			}
 		}
@@ -213,96 +331,94 @@ func (b *Book) Record(s presence.State, events []presence.Event) error {
 	return nil
 }
 
+// shed gives up the oldest events of a queue that has more than it may. That is written with what is written next: until
+// then they are lost anew each time.
+func (b *Book) shed(name string) {
+	p := b.queues[name]
+	waiting := b.waiting(p)
+	if over := len(waiting) - b.s.Waiting; over > 0 {
+		waiting = waiting[over:]
+	}
+	if len(waiting) > 0 && waiting[0].ID > p.Done+1 {
+		p.Lost += int(waiting[0].ID - 1 - p.Done)
+		p.Done = waiting[0].ID - 1
+		b.queues[name] = p
+	}
+}
+
+// waiting returns the events that a sink has not got.
+func (b *Book) waiting(p progress) []presence.Event {
+	i, _ := slices.BinarySearchFunc(b.events, p.Done+1, func(e presence.Event, id uint64) int { return cmp.Compare(e.ID, id) })
+	return b.events[i:]
+}
+
 // Events returns the last n events before the one of a number, or of all where it is 0, the newest first.
-func (b *Book) Events(before uint64, n int) (all []presence.Event, err error) {
-	err = b.view(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(eventsBucket).Cursor()
-		k, v := c.Last()
-		if before > 0 {
-			if at, _ := c.Seek(number(before)); at != nil {
-				k, v = c.Prev()
-			} else {
-				k, v = c.Last()
-			}
-		}
-		for ; k != nil && len(all) < n; k, v = c.Prev() {
-			var e presence.Event
-			if err := json.Unmarshal(v, &e); err != nil {
-				return fmt.Errorf("%w: event %x cannot be read", ErrDamaged, k)
-			}
+func (b *Book) Events(before uint64, n int) []presence.Event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := []presence.Event{}
+	kept := b.events[max(0, len(b.events)-b.s.Events):]
+	for _, e := range slices.Backward(kept) {
+		if (before == 0 || e.ID < before) && len(all) < n {
 			all = append(all, e)
 		}
-		return nil
-	})
-	return all, err
+	}
+	return all
 }
 
 // Close closes the file.
-func (b *Book) Close() error { return database.Guard(b.db.Close) }
+func (b *Book) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.file.Close()
+}
 
 // Queue holds the events that a sink has not got yet. It is safe for concurrent use, by one sink.
 type Queue struct {
-	b       *Book
-	name    string
-	more    chan struct{}
-	waiting int // guarded by b.mu, like lost
-	lost    int
+	b    *Book
+	name string
+	more chan struct{}
 }
 
 // Queue returns the queue of a sink: what was recorded since it was first asked for, in this program or an earlier one.
 func (b *Book) Queue(sink string) (*Queue, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	q := &Queue{b: b, name: sink, more: make(chan struct{}, 1)}
-	err := b.update(func(tx *bbolt.Tx) error {
-		bucket, err := tx.Bucket(queuesBucket).CreateBucketIfNotExists([]byte(sink))
-		if err != nil {
-			return err
+	if _, there := b.queues[sink]; !there {
+		last := b.state.Last
+		if n := len(b.events); n > 0 {
+			last = max(last, b.events[n-1].ID)
 		}
-		q.waiting = count(bucket)
-		if lost := bucket.Get(lostKey); len(lost) == 8 {
-			q.lost = int(binary.BigEndian.Uint64(lost))
+		if err := b.write(entry{Queues: map[string]progress{sink: {Done: last}}}); err != nil {
+			return nil, fmt.Errorf("opening the queue of %s: %w", sink, err)
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("opening the queue of %s: %w", sink, err)
 	}
-	b.queues[sink] = q
+	b.shed(sink)
+	q := &Queue{b: b, name: sink, more: make(chan struct{}, 1)}
+	b.more[sink] = q.more
 	return q, nil
 }
 
 // Next returns the oldest event in the queue. Ok is false where there is none.
-func (q *Queue) Next() (e presence.Event, ok bool, err error) {
-	err = q.b.view(func(tx *bbolt.Tx) error {
-		k, v := tx.Bucket(queuesBucket).Bucket([]byte(q.name)).Cursor().First()
-		if len(k) != 8 {
-			return nil
-		}
-		ok = true
-		if err := json.Unmarshal(v, &e); err != nil {
-			return fmt.Errorf("%w: event %x cannot be read", ErrDamaged, k)
-		}
-		return nil
-	})
-	return e, ok && err == nil, err
+func (q *Queue) Next() (e presence.Event, ok bool) {
+	q.b.mu.Lock()
+	defer q.b.mu.Unlock()
+	if waiting := q.b.waiting(q.b.queues[q.name]); len(waiting) > 0 {
+		return waiting[0], true
+	}
+	return e, false
 }
 
-// Done removes an event, which the sink has got.
+// Done says that the sink has got the events up to that number.
 func (q *Queue) Done(id uint64) error {
 	q.b.mu.Lock()
 	defer q.b.mu.Unlock()
-	there := false
-	err := q.b.update(func(tx *bbolt.Tx) error {
-		bucket := tx.Bucket(queuesBucket).Bucket([]byte(q.name))
-		there = bucket.Get(number(id)) != nil
-		return bucket.Delete(number(id))
-	})
-	if err != nil {
-		return fmt.Errorf("writing the logbook: %w", err)
+	p := q.b.queues[q.name]
+	if id <= p.Done {
+		return nil
 	}
-	if there { // it may have made room for others
-		q.waiting--
+	if err := q.b.write(entry{Queues: map[string]progress{q.name: {Done: id, Lost: p.Lost}}}); err != nil {
+		return fmt.Errorf("writing the logbook: %w", err)
 	}
 	return nil
 }
@@ -314,5 +430,6 @@ func (q *Queue) More() <-chan struct{} { return q.more }
 func (q *Queue) Waiting() (waiting, lost int) {
 	q.b.mu.Lock()
 	defer q.b.mu.Unlock()
-	return q.waiting, q.lost
+	p := q.b.queues[q.name]
+	return len(q.b.waiting(p)), p.Lost
 }

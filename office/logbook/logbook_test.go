@@ -1,8 +1,10 @@
 package logbook_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -42,12 +44,8 @@ func record(t *testing.T, b *logbook.Book, ids ...uint64) {
 
 func ids(t *testing.T, b *logbook.Book, before uint64, n int) string {
 	t.Helper()
-	all, err := b.Events(before, n)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var numbers []uint64
-	for _, e := range all {
+	for _, e := range b.Events(before, n) {
 		if !reflect.DeepEqual(e, event(e.ID)) {
 			t.Errorf("%+v", e)
 		}
@@ -59,8 +57,8 @@ func ids(t *testing.T, b *logbook.Book, before uint64, n int) string {
 func TestBook(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book")
 	b := open(t, path, logbook.Settings{Events: 4})
-	if s, err := b.State(); err != nil || s.Last != 0 || ids(t, b, 0, 9) != "[]" {
-		t.Errorf("%+v, %v", s, err)
+	if s := b.State(); s.Last != 0 || ids(t, b, 0, 9) != "[]" {
+		t.Errorf("%+v", s)
 	}
 	record(t, b, 1, 2, 3, 4, 5, 6)
 	for _, c := range []struct {
@@ -77,8 +75,8 @@ func TestBook(t *testing.T) {
 	}
 	b.Close()
 	b = open(t, path, logbook.Settings{Events: 4})
-	if s, err := b.State(); err != nil || s.Last != 6 || len(s.People) != 1 || !s.People[0].Since.Equal(noon) {
-		t.Errorf("%+v, %v", s, err)
+	if s := b.State(); s.Last != 6 || len(s.People) != 1 || !s.People[0].Since.Equal(noon) {
+		t.Errorf("%+v", s)
 	}
 	record(t, b, 7)
 	if got := ids(t, b, 0, 9); got != "[7 6 5 4]" {
@@ -98,8 +96,8 @@ func TestQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := q.Next(); ok || err != nil {
-		t.Errorf("%t, %v", ok, err)
+	if e, ok := q.Next(); ok {
+		t.Errorf("%+v", e)
 	}
 	record(t, b, 2, 3)
 	select {
@@ -116,10 +114,10 @@ func TestQueue(t *testing.T) {
 	record(t, b, 4, 5, 6, 7)
 	check := func(q *logbook.Queue, next uint64, waiting, lost int) {
 		t.Helper()
-		e, ok, err := q.Next()
+		e, ok := q.Next()
 		w, l := q.Waiting()
-		if err != nil || !ok || e.ID != next || w != waiting || l != lost {
-			t.Errorf("next %d, %d waiting, %d lost, %v; want %d, %d, %d", e.ID, w, l, err, next, waiting, lost)
+		if !ok || e.ID != next || w != waiting || l != lost {
+			t.Errorf("next %d, %d waiting, %d lost; want %d, %d, %d", e.ID, w, l, next, waiting, lost)
 		}
 	}
 	check(q, 5, 3, 2)
@@ -134,15 +132,87 @@ func TestQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, ok, err := q.Next(); ok || err != nil {
-		t.Errorf("%t, %v", ok, err)
+	if e, ok := q.Next(); ok {
+		t.Errorf("%+v", e)
 	}
 	if w, l := q.Waiting(); w != 0 || l != 2 {
 		t.Errorf("%d waiting, %d lost", w, l)
 	}
 }
 
-// A damaged file is an error or a book, and never a panic.
+// The file does not grow, and nothing is lost when it is written anew.
+func TestRewrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "book")
+	b := open(t, path, logbook.Settings{Events: 5, Waiting: 5, Lines: 10})
+	q, err := b.Queue("hook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var largest int64
+	for id := range uint64(300) {
+		record(t, b, id+1)
+		if id%3 == 2 && id < 290 {
+			if err := q.Done(id - 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		largest = max(largest, info.Size())
+	}
+	if largest > 6000 {
+		t.Errorf("the file had %d bytes", largest)
+	}
+	if _, err := logbook.Open(path, logbook.Settings{}); !errors.Is(err, logbook.ErrBusy) {
+		t.Errorf("a second program, after the file was written anew: %v", err)
+	}
+	waiting, lost := q.Waiting()
+	b.Close()
+	b = open(t, path, logbook.Settings{Events: 5, Waiting: 5, Lines: 10})
+	if q, err = b.Queue("hook"); err != nil {
+		t.Fatal(err)
+	}
+	if w, l := q.Waiting(); w != waiting || l != lost || w != 5 || ids(t, b, 0, 9) != "[300 299 298 297 296]" || b.State().Last != 300 {
+		t.Errorf("%d waiting, %d lost, before %d and %d; %s", w, l, waiting, lost, ids(t, b, 0, 9))
+	}
+}
+
+// Whatever a crash leaves of the last line, what was recorded before is there, and it goes on.
+func TestTorn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "book")
+	b := open(t, path, logbook.Settings{})
+	record(t, b, 1, 2)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record(t, b, 3)
+	b.Close()
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := len(whole); n < len(good); n++ {
+		for _, torn := range [][]byte{good[:n], append(append([]byte{}, good[:n]...), make([]byte, 20)...)} {
+			if err := os.WriteFile(path, torn, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			b := open(t, path, logbook.Settings{})
+			if got := ids(t, b, 0, 9); got != "[2 1]" || b.State().Last != 2 {
+				t.Fatalf("%d of %d bytes: %s", n, len(good), got)
+			}
+			record(t, b, 3)
+			b.Close()
+			if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, good) {
+				t.Fatalf("%d of %d bytes: it goes on otherwise", n, len(good))
+			}
+		}
+	}
+}
+
+// A damaged file is an error, and never taken for another one.
 func TestDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book")
 	b := open(t, path, logbook.Settings{})
@@ -155,34 +225,45 @@ func TestDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	try := func(what string, data []byte) (err error) {
-		t.Helper()
-		if err := os.WriteFile(path, data, 0o600); err != nil {
+	last := bytes.LastIndexByte(good[:len(good)-1], '\n')
+	for i := range good[:last] {
+		bad := bytes.Clone(good)
+		bad[i] ^= 4
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		b, err := logbook.Open(path, logbook.Settings{})
-		if err != nil {
-			return err
+		if b, err := logbook.Open(path, logbook.Settings{}); !errors.Is(err, logbook.ErrDamaged) {
+			b.Close()
+			t.Fatalf("byte %d: %v", i, err)
 		}
-		defer b.Close()
-		_, err = b.Events(0, 9)
-		if q, e := b.Queue("hook"); e == nil {
-			_, _, e = q.Next()
-			err = errors.Join(err, e)
-		}
-		return errors.Join(err, b.Record(presence.State{Last: 4}, []presence.Event{event(4)}))
-	}
-	for _, n := range []int{1, 100, 4096, len(good) - 1} {
-		if err := try("cut off", good[:n]); !errors.Is(err, logbook.ErrDamaged) {
-			t.Errorf("%d bytes: %v", n, err)
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, bad) {
+			t.Fatalf("byte %d: the file was changed", i)
 		}
 	}
-	for i := 8192; i < len(good); i += 61 {
-		bad := append([]byte{}, good...)
-		bad[i] ^= 0xff
-		try("flipped", bad)
+	for name, c := range map[string]struct {
+		text string
+		want error
+	}{
+		"text":            {"no logbook\n", logbook.ErrDamaged},
+		"a word":          {"x", logbook.ErrDamaged},
+		"another version": {line(`{"version":7}`), logbook.ErrVersion},
+		"no version":      {line(`{}`), logbook.ErrVersion},
+		"numbers that go back": {line(`{"version":1}`) + line(`{"events":[{"id":5,"kind":"left","camera":"c","at":"2026-01-01T00:00:00Z"}]}`) +
+			line(`{"events":[{"id":5,"kind":"left","camera":"c","at":"2026-01-01T00:00:00Z"}]}`) + line(`{}`), logbook.ErrDamaged},
+	} {
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := logbook.Open(path, logbook.Settings{}); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
-	if err := try("text", []byte("no database")); !errors.Is(err, logbook.ErrDamaged) {
-		t.Error(err)
+	if _, err := logbook.Open(t.TempDir(), logbook.Settings{}); err == nil {
+		t.Error("a folder was opened")
 	}
+}
+
+// line returns a line with its sum.
+func line(text string) string {
+	return fmt.Sprintf("%08x %s\n", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)), text)
 }

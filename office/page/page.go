@@ -305,7 +305,7 @@ func (p *Page) read(m *http.ServeMux) {
 	get("conflicts", func(*http.Request) (any, error) { return p.office.Conflicts(), nil })
 	get("events", func(r *http.Request) (any, error) {
 		n := min(mostEvents, int(cmp.Or(number(r.FormValue("n")), 50)&0xffff))
-		return p.office.Events(number(r.FormValue("before")), n)
+		return p.office.Events(number(r.FormValue("before")), n), nil
 	})
 	m.HandleFunc("GET /face/{id}", func(w http.ResponseWriter, r *http.Request) { image(w, p.office.Face(number(r.PathValue("id")))) })
 	m.HandleFunc("GET /camera/{name}", func(w http.ResponseWriter, r *http.Request) { image(w, p.office.Picture(r.PathValue("name"))) })

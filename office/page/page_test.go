@@ -33,10 +33,7 @@ func site(t *testing.T, o page.Options) (*page.Page, *office.Office) {
 	if _, err := g.Enroll("alice", [][]float32{{0, 0}}, time.Now(), gallery.Enrolment{}); err != nil {
 		t.Fatal(err)
 	}
-	w, err := office.New(g, office.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := office.New(g, office.Options{})
 	p, err := page.New(w, o)
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ type Options struct {
 	Failed func(error)
 }
 
-// Deliver takes events from q to s until ctx ends. The error is that of the queue.
+// Deliver takes events from q to s until ctx ends. The error is that of [logbook.Queue.Done].
 func Deliver(ctx context.Context, q *logbook.Queue, s Sink, o Options) error {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
@@ -39,10 +39,7 @@ func Deliver(ctx context.Context, q *logbook.Queue, s Sink, o Options) error {
 	}
 	wait, down := o.Backoff, false
 	for {
-		e, ok, err := q.Next()
-		if err != nil {
-			return err
-		}
+		e, ok := q.Next()
 		if !ok {
 			select {
 			case <-q.More():

@@ -241,10 +241,7 @@ func (r *Report) day(ctx context.Context, space face.Space, rnd *rand.Rand, peop
 		Presence: presence.Settings{Away: o.Away}, Now: clock.get, Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) },
 		Event: func(e presence.Event) { count.events = append(count.events, e) }, Frame: count.frame,
 	}
-	w, err := office.New(g, opt)
-	if err != nil {
-		return err
-	}
+	w := office.New(g, opt)
 	ring := make([]chan struct{}, o.Cameras)
 	for c := range ring {
 		ring[c] = make(chan struct{}, 2)
