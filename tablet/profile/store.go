@@ -33,7 +33,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/atomicfile"
-	"github.com/faceauth/faceauth/internal/database"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 	"go.etcd.io/bbolt"
@@ -44,8 +43,8 @@ var (
 	ErrKey     = errors.New("store that was sealed with another key")
 	ErrVersion = errors.New("store of another version")
 	ErrSpace   = errors.New("store of another feature space")
-	ErrDamaged = database.ErrDamaged
-	ErrBusy    = database.ErrBusy
+	ErrDamaged = errors.New("damaged store")
+	ErrBusy    = errors.New("store that another program is using")
 	ErrUnknown = errors.New("no profile of that user")
 )
 
@@ -104,13 +103,16 @@ func (s *Store) open() error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
-	db, err := database.Open(s.path)
+	if err := sound(s.path); err != nil {
+		return err
+	}
+	db, err := connect(s.path)
 	if err != nil {
 		return err
 	}
 	s.db = db
 	erasing := false
-	err = database.Guard(func() error {
+	err = guard(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) (err error) {
 			erasing, err = s.begin(tx)
 			return err
@@ -185,7 +187,7 @@ func (s *Store) Save(user string, p Profile) error {
 	p.Enrolled = p.Enrolled.UTC().Truncate(time.Second)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := database.Guard(func() error {
+	err := guard(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error { return s.put(tx, record{user, p}) })
 	})
 	if err != nil {
@@ -222,7 +224,7 @@ func (s *Store) each(tx *bbolt.Tx, do func(user string, at []byte) error) error 
 func (s *Store) Users() (users []string, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	err = database.Guard(func() error {
+	err = guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
 			return s.each(tx, func(user string, _ []byte) error {
 				users = append(users, user)
@@ -241,7 +243,7 @@ func (s *Store) Users() (users []string, err error) {
 func (s *Store) Load(user string) (p Profile, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	err = database.Guard(func() error {
+	err = guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
 			sealed := tx.Bucket(usersBucket).Get(s.place(user))
 			if sealed == nil {
@@ -275,7 +277,7 @@ func (s *Store) record(sealed []byte, user string) (r record, err error) {
 func (s *Store) Delete(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := database.Guard(func() error {
+	err := guard(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error {
 			b := tx.Bucket(usersBucket)
 			if b.Get(s.place(user)) == nil {
@@ -303,7 +305,7 @@ func (s *Store) Delete(user string) error {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return database.Guard(s.db.Close)
+	return guard(s.db.Close)
 }
 
 // Rotate seals everything with another key. On error the store is as it was, and the key, too.
@@ -323,12 +325,12 @@ func (s *Store) rewrite(key Key) error {
 	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) { // of a rewrite that was interrupted
 		return err
 	}
-	fresh, err := database.Open(temp)
+	fresh, err := connect(temp)
 	if err != nil {
 		return err
 	}
 	next := &Store{path: s.path, space: s.space, key: key, db: fresh}
-	err = database.Guard(func() error {
+	err = guard(func() error {
 		return s.db.View(func(from *bbolt.Tx) error {
 			return fresh.Update(func(to *bbolt.Tx) error { return s.copyTo(next, from, to) })
 		})

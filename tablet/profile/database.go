@@ -1,8 +1,4 @@
-// Package database opens bbolt databases that nobody vouches for: a file that is cut off or damaged gives an error, where
-// bbolt itself would panic, and one that another program uses does so, too.
-//
-// [Open] opens one, and [Guard] is put around every transaction.
-package database
+package profile
 
 import (
 	"errors"
@@ -14,12 +10,6 @@ import (
 	"github.com/faceauth/faceauth/internal/regular"
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
-)
-
-// Errors of [Open] and [Guard].
-var (
-	ErrDamaged = errors.New("damaged store")
-	ErrBusy    = errors.New("store that another program is using")
 )
 
 // patience is how long [Open] waits for another program to let go of the file.
@@ -50,15 +40,10 @@ func sound(path string) error {
 	return nil
 }
 
-// Open opens the database at path and makes one, which its owner alone can read, where there is none. Where it fails, the
-// file is closed and not locked. The error wraps [ErrDamaged], or [ErrBusy] when another program does not let go of the
-// file for two seconds.
-func Open(path string) (db *bbolt.DB, err error) {
-	if err := sound(path); err != nil {
-		return nil, err
-	}
+// connect opens the database. Where bbolt fails, the file is closed and no longer locked.
+func connect(path string) (db *bbolt.DB, err error) {
 	var file *os.File
-	err = Guard(func() (err error) {
+	err = guard(func() (err error) {
 		db, err = bbolt.Open(path, 0o600, &bbolt.Options{
 			Timeout: patience, FreelistType: bbolt.FreelistMapType,
 			OpenFile: func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
@@ -80,9 +65,9 @@ func Open(path string) (db *bbolt.DB, err error) {
 	return db, err
 }
 
-// Guard calls do, and returns what a damaged page makes bbolt panic with as an error. A page beyond the end of the
+// guard calls do, and returns what a damaged page makes bbolt panic with as an error. A page beyond the end of the
 // file is a fault, which has to be made a panic first.
-func Guard(do func() error) (err error) {
+func guard(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
