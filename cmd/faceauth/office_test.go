@@ -183,11 +183,11 @@ func TestOfficeCamera(t *testing.T) {
 	camera := ipCamera(t, s.recording("alice"), func(n int) (int, bool) {
 		switch n {
 		case 0:
-			return 40, false // ends
+			return 150, false // ends, but not before it is open
 		case 1:
 			return 0, false // nothing
 		case 2:
-			return 40, true // hangs
+			return 150, true // hangs
 		}
 		return 1 << 20, false
 	})
@@ -262,12 +262,12 @@ func browser(t *testing.T, width, height int) context.Context {
 	if path == "" {
 		fixture.Missing(t, "there is no browser; install the Debian package chromium")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(width, height))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(width, height))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 4*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

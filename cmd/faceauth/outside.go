@@ -68,7 +68,7 @@ func secret(path string) (string, error) {
 }
 
 // grace is how long the end waits for those who have not got everything yet; the rest waits for the next start.
-const grace = 2 * time.Second
+const grace = 3 * time.Second
 
 // waiting reports whether somebody who answers has not got everything.
 func waiting(sinks []*told) bool {
