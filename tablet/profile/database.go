@@ -3,8 +3,10 @@ package profile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/regular"
@@ -15,40 +17,53 @@ import (
 // patience is how long [Open] waits for another program to let go of the file.
 const patience = 2 * time.Second
 
-// sound returns nil for a path at which there is no file, or one that can be a database: bbolt itself trusts that
-// the pages it looks for are there.
-func sound(path string) error {
-	f, err := regular.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if errors.Is(err, regular.ErrNotRegular) {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	if err != nil {
+// largest is how many bytes a store may have.
+const largest = 1 << 30
+
+// sound returns nil for a new file, or one that is a database through and through.
+func sound(f *os.File) error {
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, largest))
+	if err != nil || len(data) == 0 {
 		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
+	return intact(data)
+}
+
+// lock keeps other programs from opening the file.
+func lock(f *os.File) error {
+	for end := time.Now().Add(patience); ; time.Sleep(patience / 40) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		if time.Now().After(end) {
+			return ErrBusy
+		}
 	}
-	// bbolt begins a database with four pages.
-	if size, page := info.Size(), int64(os.Getpagesize()); size > 0 && (size%page != 0 || size < 4*page) {
-		return fmt.Errorf("%w: it is cut off", ErrDamaged)
-	}
-	return nil
 }
 
 // connect opens the database. Where bbolt fails, the file is closed and no longer locked.
 func connect(path string) (db *bbolt.DB, err error) {
+	if f, err := regular.Open(path); err == nil { // what is no file would be waited for
+		f.Close()
+	} else if errors.Is(err, regular.ErrNotRegular) {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
 	var file *os.File
 	err = guard(func() (err error) {
 		db, err = bbolt.Open(path, 0o600, &bbolt.Options{
 			Timeout: patience, FreelistType: bbolt.FreelistMapType,
 			OpenFile: func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
-				file, err = os.OpenFile(path, flag, mode)
-				return file, err
+				if file, err = os.OpenFile(path, flag, mode); err != nil {
+					return nil, err
+				}
+				// Looked at only when nobody else writes to it.
+				if err := lock(file); err != nil {
+					return nil, err
+				}
+				return file, sound(file)
 			},
 		})
 		return err

@@ -11,6 +11,7 @@
 // "names" holds their names, sealed alike. Both are kept under the HMAC-SHA256 of the name: what lies on disk names
 // nobody.
 //
+// A file is gone through page by page before bbolt sees it, which would follow a damaged one into this program's memory.
 // A write is on disk when it returns; whatever interrupts it, the file holds the state before or after. A deleted
 // user's pages are not left behind in the file: it is written anew.
 //
@@ -101,9 +102,6 @@ func Open(path string, key Key, space face.Space) (*Store, error) {
 
 func (s *Store) open() error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
-		return err
-	}
-	if err := sound(s.path); err != nil {
 		return err
 	}
 	db, err := connect(s.path)
