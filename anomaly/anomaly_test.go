@@ -1,0 +1,245 @@
+package anomaly_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/faceauth/faceauth/anomaly"
+	"github.com/faceauth/faceauth/graph"
+	"gonum.org/v1/gonum/mat"
+)
+
+// points returns n of them in the plane, and classes, drawn by lot.
+func points(rnd *rand.Rand, n, k int) (x [][]float32, y []int) {
+	for i := range n {
+		x = append(x, []float32{float32(3 * rnd.Float64()), float32(3 * rnd.Float64())})
+		y = append(y, i%k)
+	}
+	return x, y
+}
+
+func weights(x [][]float32, denominator float64) *mat.SymDense {
+	return graph.Similarity(graph.Distances(x, 1), graph.Kernel{Denominator: denominator}, 0)
+}
+
+// For two classes the score is |l - y| of the thesis's closed form, with its inverse.
+func TestSoftHarmonicReference(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 1))
+	for run := range 50 {
+		x, y := points(rnd, 2+rnd.IntN(30), 2)
+		w := weights(x, .1+rnd.Float64())
+		c, gamma := .1+5*rnd.Float64(), .01+rnd.Float64()
+		got, err := anomaly.SoftHarmonic(w, nil, y, c, gamma)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := len(y)
+		a, sign := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
+		for i := range n {
+			sign.SetVec(i, 2*float64(y[i])-1)
+			degree := 0.
+			for j := range n {
+				degree += w.At(i, j)
+				a.Set(i, j, -w.At(i, j)/c)
+			}
+			a.Set(i, i, degree/c+1+gamma/c)
+		}
+		var inverse mat.Dense
+		if err := inverse.Inverse(a); err != nil {
+			t.Fatal(err)
+		}
+		var l mat.VecDense
+		l.MulVec(&inverse, sign)
+		for i := range n {
+			if want := math.Abs(l.AtVec(i) - sign.AtVec(i)); math.Abs(got[i]-want) > 1e-9 {
+				t.Fatalf("run %d, example %d: %g, want %g", run, i, got[i], want)
+			}
+		}
+	}
+}
+
+// A vertex of multiplicity v has the score of v identical examples that are joined with weight 1.
+func TestSoftHarmonicMultiplicities(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 2))
+	for range 20 {
+		x, y := points(rnd, 12, 3)
+		v := make([]float64, len(x))
+		var all [][]float32
+		var labels, of []int
+		for i := range x {
+			v[i] = float64(1 + rnd.IntN(4))
+			for range int(v[i]) {
+				all, labels, of = append(all, x[i]), append(labels, y[i]), append(of, i)
+			}
+		}
+		compact, err := anomaly.SoftHarmonic(weights(x, .5), v, y, 2, .1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		full, err := anomaly.SoftHarmonic(weights(all, .5), nil, labels, 2, .1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for q, i := range of {
+			if math.Abs(full[q]-compact[i]) > 1e-9 {
+				t.Fatalf("example %d: %g, and %g for its vertex", q, full[q], compact[i])
+			}
+		}
+	}
+}
+
+// The scores are those of the listing, with the graph of each class and its stationary distribution written out.
+func TestRandomWalkReference(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 3))
+	for run := range 50 {
+		k := 2 + rnd.IntN(3)
+		x, y := points(rnd, k+rnd.IntN(30), k)
+		lambda := rnd.Float64() * .1
+		got, err := anomaly.RandomWalk(weights(x, .3), y, lambda)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range x {
+			other, all := 0., lambda
+			for class := range k {
+				group := [][]float32{x[i]}
+				for j := range x {
+					if j != i && y[j] == class {
+						group = append(group, x[j])
+					}
+				}
+				p := graph.Stationary(weights(group, .3))[0] * float64(len(group)-1) / float64(len(x)-1)
+				all += p
+				if class != y[i] {
+					other += p
+				}
+			}
+			want := 0.
+			if all > 0 {
+				want = other / all
+			}
+			if math.Abs(got[i]-want) > 1e-9 {
+				t.Fatalf("run %d, example %d: %g, want %g", run, i, got[i], want)
+			}
+		}
+	}
+}
+
+// Two clusters, a label in each that is wrong, a point far from everything, and one at the edge of its cluster: the wrong
+// labels lead, and the unusual points do not.
+func TestLeads(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 4))
+	var x [][]float32
+	var y []int
+	for i := range 80 {
+		x = append(x, []float32{float32(6*(i%2)) + float32(.5*rnd.NormFloat64()), float32(.5 * rnd.NormFloat64())})
+		y = append(y, i%2)
+	}
+	x[10], x[11] = []float32{.1, .1}, []float32{6, .1}
+	y[10], y[11] = 1, 0 // wrong
+	x, y = append(x, []float32{3, 40}, []float32{-1.7, 0}), append(y, 1, 0)
+	w := weights(x, .5)
+	for name, score := range map[string]func() ([]float64, error){
+		"soft harmonic": func() ([]float64, error) { return anomaly.SoftHarmonic(w, nil, y, 1, .1) },
+		"random walk":   func() ([]float64, error) { return anomaly.RandomWalk(w, y, 1e-3) },
+	} {
+		s, err := score()
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := make([]int, len(s))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			if s[a] > s[b] {
+				return -1
+			}
+			return 1
+		})
+		if lead := order[:2]; !slices.Contains(lead, 10) || !slices.Contains(lead, 11) {
+			t.Errorf("%s: %v lead", name, lead)
+		}
+		if s[80] > .1 || s[81] > .3 {
+			t.Errorf("%s: the point far away has %g, that at the edge %g", name, s[80], s[81])
+		}
+	}
+}
+
+// What cannot be scored is an error, and what is odd has a documented answer.
+func TestInput(t *testing.T) {
+	w := weights([][]float32{{0, 0}, {1, 0}, {0, 0}, {9, 9}}, 1)
+	y := []int{0, 1, 0, 1}
+	bad := mat.NewSymDense(2, []float64{0, math.NaN(), math.NaN(), 0})
+	for _, c := range []struct {
+		name string
+		w    mat.Symmetric
+		v    []float64
+		y    []int
+		c, g float64
+		want error
+	}{
+		{"too few labels", w, nil, y[:3], 1, 1, anomaly.ErrLabels},
+		{"one class", w, nil, []int{1, 1, 1, 1}, 1, 1, anomaly.ErrLabels},
+		{"a negative class", w, nil, []int{0, -1, 0, 1}, 1, 1, anomaly.ErrLabels},
+		{"nothing", new(mat.SymDense), nil, nil, 1, 1, anomaly.ErrLabels},
+		{"not a number", bad, nil, []int{0, 1}, 1, 1, anomaly.ErrWeights},
+		{"negative", mat.NewSymDense(2, []float64{0, -1, -1, 0}), nil, []int{0, 1}, 1, 1, anomaly.ErrWeights},
+		{"c", w, nil, y, 0, 1, anomaly.ErrSetting},
+		{"gamma", w, nil, y, 1, math.NaN(), anomaly.ErrSetting},
+		{"multiplicities", w, []float64{1, 1, 0, 1}, y, 1, 1, anomaly.ErrWeights},
+		{"too few multiplicities", w, []float64{1}, y, 1, 1, anomaly.ErrWeights},
+	} {
+		if _, err := anomaly.SoftHarmonic(c.w, c.v, c.y, c.c, c.g); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if c.want == anomaly.ErrLabels {
+			if _, err := anomaly.RandomWalk(c.w, c.y, 0); !errors.Is(err, c.want) {
+				t.Errorf("%s, random walk: %v", c.name, err)
+			}
+		}
+	}
+	if _, err := anomaly.RandomWalk(w, y, -1); !errors.Is(err, anomaly.ErrSetting) {
+		t.Error(err)
+	}
+	// Nothing is near anything: no label is unusual.
+	alone := mat.NewSymDense(3, nil)
+	s, err := anomaly.SoftHarmonic(alone, nil, []int{0, 1, 1}, 3, 1)
+	if err != nil || math.Abs(s[0]-.25) > 1e-12 || s[0] != s[1] {
+		t.Errorf("%v, %v", s, err)
+	}
+	if s, err := anomaly.RandomWalk(alone, []int{0, 1, 1}, 0); err != nil || !slices.Equal(s, []float64{0, 0, 0}) {
+		t.Errorf("%v, %v", s, err)
+	}
+	// Two identical examples with different labels are equally unusual.
+	twins := weights([][]float32{{0, 0}, {0, 0}}, 1)
+	if s, err := anomaly.SoftHarmonic(twins, nil, []int{0, 1}, 1, .1); err != nil || math.Abs(s[0]-s[1]) > 1e-12 {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+func TestScale(t *testing.T) {
+	for _, c := range []struct{ in, want []float64 }{
+		{nil, nil}, {[]float64{3}, []float64{0}}, {[]float64{2, 2}, []float64{0, 0}}, {[]float64{1, 3, 2}, []float64{0, 1, .5}},
+	} {
+		if anomaly.Scale(c.in); !slices.Equal(c.in, c.want) {
+			t.Errorf("%v, want %v", c.in, c.want)
+		}
+	}
+}
+
+func ExampleSoftHarmonic() {
+	x := [][]float32{{0, 0}, {.1, 0}, {0, .1}, {5, 5}, {5.1, 5}, {5, 5.1}}
+	y := []int{0, 0, 1, 1, 1, 1} // the third is not like the others of its class
+	w := graph.Similarity(graph.Distances(x, 1), graph.Kernel{Denominator: .5}, 0)
+	scores, err := anomaly.SoftHarmonic(w, nil, y, 1, .1)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%.2f\n", scores)
+	// Output: [0.53 0.53 0.97 0.09 0.09 0.09]
+}
