@@ -48,9 +48,10 @@ type Options struct {
 	Clock func(f face.Frame) time.Time
 	Now   func() time.Time // default time.Now
 
-	Event  func(presence.Event) // told of what happens, in order
-	Health func(Health)         // told when a camera fails, or is back
-	Frame  func(camera string, at time.Time, seen []Seen)
+	// These hold up all cameras while they run, and must not call the Office.
+	Event  func(presence.Event)                           // told of what happens, in order
+	Health func(Health)                                   // told when a camera fails, or is back
+	Frame  func(camera string, at time.Time, seen []Seen) // told who is in view, with each frame
 }
 
 func (o Options) defaults(space face.Space) Options {
