@@ -76,18 +76,21 @@ func TestReject(t *testing.T) {
 	}
 }
 
-// Many faces that were learned as hers do not outweigh one that is known not to be.
+// Many faces that are hers do not outweigh one that is known not to be, and nearer.
 func TestRejectOutweighed(t *testing.T) {
 	l := fresh(t)
-	shown(t, l, "alice", 0)
-	for i := range 300 {
-		if _, err := l.Observe([]float32{.5, .001 * float32(i%30)}); err != nil {
-			t.Fatal(err)
-		}
+	for i := range 20 {
+		shown(t, l, "alice", .4+.005*float32(i))
 	}
 	rejected(t, l, "alice", .6)
-	if v := judged(t, l, .6); v.Label != "" || v.Reason != online.Rejected || v.Best != "alice" {
-		t.Errorf("%+v", v)
+	for x, want := range map[float32]string{.6: "", .58: "", .45: "alice"} {
+		v := judged(t, l, x)
+		if v.Label != want || v.Best != "alice" {
+			t.Errorf("%g: %+v, want %q", x, v, want)
+		}
+		if want == "" && (v.Reason != online.Rejected || v.Confidence < .5) {
+			t.Errorf("%g: %+v; the harmonic solution alone would not have given it to her, and this tests nothing", x, v)
+		}
 	}
 }
 
