@@ -113,7 +113,7 @@ func (m *knn) Judge(x []float32, _ bool) (string, float64, error) {
 	d := make([]float64, len(m.faces))
 	order := make([]int, len(m.faces))
 	for i, f := range m.faces {
-		d[i], order[i] = m.space.Scale*math.Sqrt(graph.SquaredDistance(x, f)), i
+		d[i], order[i] = graph.Distance(x, f, m.space.Scale), i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d[a], d[b]) })
 	order = order[:min(m.k, len(order))]

@@ -115,7 +115,7 @@ func (m *boost) Accepts(score float64) bool { return score > 0 }
 
 // weight returns the weight of the edge between two faces, or 0 where there is none.
 func (m *boost) weight(x, y []float32) float64 {
-	return m.edges.Weight(m.space.Scale * math.Sqrt(graph.SquaredDistance(x, y)))
+	return m.edges.Weight(graph.Distance(x, y, m.space.Scale))
 }
 
 // near returns the weak learners that say 1.

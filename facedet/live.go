@@ -3,6 +3,8 @@ package facedet
 import (
 	"context"
 	"time"
+
+	"github.com/faceauth/faceauth/internal/wait"
 )
 
 // live plays a recording as a camera would give it.
@@ -37,23 +39,19 @@ func (l *live) Next(ctx context.Context) (*Frame, error) {
 		if err != nil {
 			return nil, err
 		}
-		wait := f.Time - l.now().Sub(l.start)
-		if n := l.Count(); wait < -late && n.Read < n.Declared {
+		early := f.Time - l.now().Sub(l.start)
+		if n := l.Count(); early < -late && n.Read < n.Declared {
 			f.Close()
 			l.dropped++
 			continue
 		}
-		if wait <= 0 {
+		if early <= 0 {
 			return f, nil
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-			return f, nil
-		case <-ctx.Done():
-			timer.Stop()
+		if !wait.For(ctx, early) {
 			f.Close()
 			return nil, ctx.Err()
 		}
+		return f, nil
 	}
 }

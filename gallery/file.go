@@ -10,11 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/filelock"
 	"github.com/faceauth/faceauth/internal/regular"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/online"
@@ -222,14 +222,7 @@ func lock(path string) (unlock func(), err error) {
 		return nil, err
 	}
 	// It is held for the length of one write, so a few seconds are long.
-	for range 50 {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	if err != nil {
+	if err := filelock.Lock(f, 5*time.Second); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("locking %s, which another program holds or the system refuses: %w", path, err)
 	}

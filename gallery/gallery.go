@@ -118,11 +118,7 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 	if p != nil && !how.Force && g.Space().GenuineRadius > 0 && likeness[name] == 0 {
 		return "", fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
 	}
-	for other, n := range likeness {
-		if other != name && 2*n > len(faces) {
-			resembles = other
-		}
-	}
+	resembles = most(likeness, name, len(faces))
 	before, err := g.learner.MarshalBinary()
 	if err != nil {
 		return "", err
@@ -140,6 +136,23 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 	p.Faces += len(faces)
 	p.Enrolled = now.UTC().Truncate(time.Second)
 	return resembles, nil
+}
+
+// Resembles returns the name of another enrolled person than the one of that name, whom most of the faces look like, or
+// "". The error is that of [online.Learner.Judge].
+func (g *Gallery) Resembles(name string, faces [][]float32) (string, error) {
+	likeness, err := g.likeness(faces)
+	return most(likeness, name, len(faces)), err
+}
+
+// most returns who, but for one of that name, has more than half of all n.
+func most(likeness map[string]int, name string, n int) string {
+	for other, k := range likeness {
+		if other != name && 2*k > n {
+			return other
+		}
+	}
+	return ""
 }
 
 // onePerson reports whether each face is near some other one.

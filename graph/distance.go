@@ -30,13 +30,16 @@ func SquaredDistance(a, b []float32) float64 {
 	return (s0 + s1) + (s2 + s3)
 }
 
+// Distance returns scale times the Euclidean distance of a and b, as [SquaredDistance] measures it.
+func Distance(a, b []float32, scale float64) float64 { return scale * math.Sqrt(SquaredDistance(a, b)) }
+
 // Distances returns the matrix of scale times the Euclidean distances between the rows of x, which
 // must all be of one length.
 func Distances(x [][]float32, scale float64) *mat.SymDense {
 	d := mat.NewSymDense(len(x), nil)
 	for i := range x {
 		for j := range i {
-			d.SetSym(i, j, scale*math.Sqrt(SquaredDistance(x[i], x[j])))
+			d.SetSym(i, j, Distance(x[i], x[j], scale))
 		}
 	}
 	return d

@@ -75,16 +75,13 @@ func (w *Office) Strangers() []unknown.Group {
 func (w *Office) Face(id uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	look := func(faces []unknown.Face) {
-		for _, f := range faces {
-			if f.ID == id {
-				jpeg = f.JPEG
-			}
+	w.all(func(s *sighting, _ *view) {
+		if f, there := s.album.Find(id); there {
+			jpeg = f.JPEG
 		}
-	}
-	w.all(func(s *sighting, _ *view) { look(s.album.Faces) })
-	for _, g := range w.unknown.All() {
-		look(g.Album.Faces)
+	})
+	if jpeg == nil {
+		jpeg = w.unknown.JPEG(id)
 	}
 	return jpeg
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/wait"
 	"github.com/faceauth/faceauth/office/track"
 )
 
@@ -130,9 +131,9 @@ func (f *failure) Error() string { return f.err.Error() }
 // watch reads a camera until ctx or the camera ends, and opens it again, after a while, where it fails. The error is a
 // *failure.
 func (w *Office) watch(ctx context.Context, v *view) error {
-	wait := w.o.Backoff
+	pause := w.o.Backoff
 	for {
-		begun := v.frames
+		begun := v.health.Frames
 		err := w.read(ctx, v)
 		var failed *failure
 		switch {
@@ -146,26 +147,14 @@ func (w *Office) watch(ctx context.Context, v *view) error {
 		case errors.Is(err, io.EOF):
 			err = errors.New("it has ended")
 		}
-		if v.frames > begun {
-			wait = w.o.Backoff
+		if v.health.Frames > begun {
+			pause = w.o.Backoff
 		}
 		w.report(v, false, err.Error())
-		if !sleep(ctx, wait) {
+		if !wait.For(ctx, pause) {
 			return nil
 		}
-		wait = min(2*wait, w.o.MaxBackoff)
-	}
-}
-
-// sleep reports whether ctx has lasted that long.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+		pause = min(2*pause, w.o.MaxBackoff)
 	}
 }
 
@@ -205,10 +194,10 @@ func (w *Office) read(ctx context.Context, v *view) error {
 		if err != nil {
 			return err
 		}
-		v.frames++
 		w.report(v, true, "")
 		w.mu.Lock()
-		v.health.Frames, v.health.Dropped = v.frames, before+s.Dropped()
+		v.health.Frames++
+		v.health.Dropped = before + s.Dropped()
 		v.health.Rate = v.pace.rate(w.o.Now())
 		w.mu.Unlock()
 		if err := w.frame(v, f); err != nil {
@@ -219,7 +208,7 @@ func (w *Office) read(ctx context.Context, v *view) error {
 			if late := time.Since(due); late > 0 {
 				due = due.Add(late)
 			}
-			if !sleep(ctx, time.Until(due)) {
+			if !wait.For(ctx, time.Until(due)) {
 				return ctx.Err()
 			}
 		}

@@ -67,15 +67,12 @@ func (w *Office) rejudge(s *sighting, v *view) {
 func (w *Office) enroll(name string, faces []unknown.Face, force bool) error {
 	x := vectors(faces)
 	if !force {
-		votes := make(map[string]int)
-		for _, f := range x {
-			v, err := w.gallery.Learner().Judge(f)
-			if err != nil {
-				return err
-			}
-			if votes[v.Label]++; v.Label != "" && v.Label != name && 2*votes[v.Label] > len(x) {
-				return fmt.Errorf("%w: %s; say that it is so, or force it", ErrResembles, v.Label)
-			}
+		other, err := w.gallery.Resembles(name, x)
+		if err != nil {
+			return err
+		}
+		if other != "" {
+			return fmt.Errorf("%w: %s; say that it is so, or force it", ErrResembles, other)
 		}
 	}
 	known := slices.Contains(w.gallery.Learner().Names(), name)
@@ -116,7 +113,7 @@ func (w *Office) Correct(id uint64, is string) error {
 	if err := w.relabel(s, mistaken, is); err != nil {
 		return err
 	}
-	s.name, s.known, s.wrong = "", "", is == ""
+	s.known, s.wrong = "", is == ""
 	if v != nil {
 		v.who.Deny(s.track, mistaken)
 	}
@@ -187,7 +184,7 @@ func (w *Office) strangers(change func(*unknown.Groups) error) error {
 		return err
 	}
 	w.all(func(s *sighting, _ *view) {
-		if _, err := w.unknown.Get(s.group); err != nil {
+		if !w.unknown.Has(s.group) {
 			s.ungroup()
 		}
 	})
@@ -235,7 +232,7 @@ func (w *Office) Forget(name string) error {
 	w.tell(w.room.Leave(name))
 	w.all(func(s *sighting, v *view) {
 		if s.known == name {
-			s.name, s.known = "", ""
+			s.known = ""
 			w.rejudge(s, v)
 		}
 	})

@@ -14,7 +14,6 @@ type sighting struct {
 	camera      string
 	track       int
 	first, last time.Time
-	name        string // who it is taken for now
 	known       string // who it was taken for last
 	wrong       bool   // it was corrected, and nobody has said who it is
 	album       unknown.Album

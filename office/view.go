@@ -25,9 +25,8 @@ type Seen struct {
 // view is what one camera sees. It outlives a camera that fails: who was in view before may be so afterwards.
 type view struct {
 	camera  Camera
-	frames  int // of the goroutine that reads it
 	pace    pace
-	health  Health
+	health  Health // written by the goroutine that reads the camera alone
 	begun   time.Time
 	size    image.Point
 	tracker *track.Tracker
@@ -61,7 +60,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	v.seen = v.seen[:0:0] // the old one may be in use
 	for i, b := range v.who.Who(ids) {
 		s := sightings[i]
-		if s.name = b.Name; b.Name != "" {
+		if b.Name != "" {
 			s.known = b.Name
 		}
 		w.group(s, b)
@@ -70,7 +69,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 			told = append(told, presence.Seen{Track: ids[i], Belief: b, Group: s.group})
 		}
 		v.seen = append(v.seen, Seen{
-			Sighting: s.id, Box: f.Samples[i].Box, Name: s.name, Share: b.Share, Group: s.group, Ignored: ignored, Reason: s.reason,
+			Sighting: s.id, Box: f.Samples[i].Box, Name: b.Name, Share: b.Share, Group: s.group, Ignored: ignored, Reason: s.reason,
 		})
 	}
 	w.tell(w.room.See(v.camera.Name, at, told))

@@ -47,7 +47,7 @@ func (l *Learner) Drift(name string) (Drift, error) {
 		return int(l.graph.Origin(a).Observation - l.graph.Origin(b).Observation)
 	})
 	start, centre := l.centre(labelled), l.centre(learned)
-	d.Distance = l.space.Scale * math.Sqrt(graph.SquaredDistance(start, centre))
+	d.Distance = graph.Distance(start, centre, l.space.Scale)
 	// The halves are by mass. A vertex is where its first point was, so this is the older half of the
 	// places that were ever reached.
 	half, mass := 0, 0.

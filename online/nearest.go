@@ -22,7 +22,7 @@ func (l *Learner) Nearest(x []float32, name string) (float64, error) {
 func (l *Learner) nearest(x []float32, class int) float64 {
 	nearest := math.Inf(1)
 	for _, i := range l.labelled(class) {
-		nearest = min(nearest, l.space.Scale*math.Sqrt(graph.SquaredDistance(x, l.graph.Point(i))))
+		nearest = min(nearest, graph.Distance(x, l.graph.Point(i), l.space.Scale))
 	}
 	return nearest
 }

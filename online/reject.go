@@ -3,7 +3,6 @@ package online
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/faceauth/faceauth/graph"
@@ -126,7 +125,7 @@ func (l *Learner) Conflicts(within float64) (all []Conflict) {
 			if !ok || a.Not && b.Not || (a.Name == b.Name) != (a.Not != b.Not) {
 				continue
 			}
-			if d := l.space.Scale * math.Sqrt(graph.SquaredDistance(l.graph.Point(i), l.graph.Point(j))); d <= within {
+			if d := graph.Distance(l.graph.Point(i), l.graph.Point(j), l.space.Scale); d <= within {
 				all = append(all, Conflict{A: b, B: a, Distance: d})
 			}
 		}

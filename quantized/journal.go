@@ -116,28 +116,8 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 	if since < g.journal.lost.Observation {
 		return 0, fmt.Errorf("%w: to observation %d, and not to %d", ErrJournal, g.journal.lost.Observation, since)
 	}
-	return g.takeBack(func(observation int64) bool { return observation > since }, func(Origin) bool { return false }), nil
-}
-
-// takeBack removes the points of the observations of which gone is true, each vertex of which the own point is one or
-// whose origin is spoilt, and returns how many points are gone.
-func (g *Graph) takeBack(gone func(observation int64) bool, spoilt func(Origin) bool) (points float64) {
-	before := g.sumUnlabelled(g.points)
-	var kept []int
-	for i, o := range g.origin {
-		if g.label[i] != unlabelled || !gone(o.Observation) && !spoilt(o) {
-			kept = append(kept, i)
-		}
-	}
-	g.journal.filter(func(e entry) bool {
-		if i := g.find(e.vertex); gone(e.Observation) {
-			g.v[i] = max(g.v[i]-g.weight(e.Observation), g.weight(g.origin[i].Observation))
-			g.points[i]--
-		}
-		return !gone(e.Observation)
-	})
-	g.erase(kept)
-	return before - g.sumUnlabelled(g.points)
+	// What was accepted through a later vertex is later, too: nothing else goes.
+	return g.Unlearn(func(observation int64) bool { return observation > since }), nil
 }
 
 // Unlearn takes back, as [Graph.Undo] does, every point that was kept with an observation number of which gone is true,
@@ -145,14 +125,28 @@ func (g *Graph) takeBack(gone func(observation int64) bool, spoilt func(Origin) 
 // in by a vertex longer ago than the journal reaches stays there. It panics during a trial.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
 	g.mustBeSettled()
+	before := g.sumUnlabelled(g.points)
+	var kept []int
 	// A vertex is younger than the one through which it was accepted, and origins are in the order of age.
 	spoilt := make(map[int64]bool)
 	for i, o := range g.origin {
 		if g.label[i] == unlabelled && (gone(o.Observation) || spoilt[o.Via]) {
 			spoilt[o.ID] = true
+		} else {
+			kept = append(kept, i)
 		}
 	}
-	return g.takeBack(gone, func(o Origin) bool { return spoilt[o.ID] })
+	g.journal.filter(func(e entry) bool {
+		if !gone(e.Observation) {
+			return true
+		}
+		i := g.find(e.vertex)
+		g.v[i] = max(g.v[i]-g.weight(e.Observation), g.weight(g.origin[i].Observation))
+		g.points[i]--
+		return false
+	})
+	g.erase(kept)
+	return before - g.sumUnlabelled(g.points)
 }
 
 // Since returns the number of the last observation before the first one that was kept after a time, in

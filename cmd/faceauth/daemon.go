@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
@@ -164,32 +163,6 @@ func (o *login) openStore(v *vision) (*profile.Store, error) {
 		return profile.Open(o.store, key, v.extractor.Space())
 	}
 	return profile.OpenFile(o.store, o.keyFile, v.extractor.Space())
-}
-
-// watched is what a source gives, for a program that watches it for as long as it likes.
-type watched struct {
-	*pipeline.Pipeline
-	source facedet.Source
-}
-
-func (w watched) Close() error { return w.source.Close() }
-
-// Dropped implements [office.Stream].
-func (w watched) Dropped() int { return w.Count().Dropped }
-
-// watch opens a source for v. With pace, a recording is played as a camera would give it.
-func (v *vision) watch(ctx context.Context, name string, timeout time.Duration, pace bool, opt pipeline.Options) (*watched, error) {
-	src, err := facedet.Open(ctx, name, facedet.Options{Timeout: timeout})
-	if err != nil {
-		return nil, err
-	}
-	switch recording := facedet.IsRecording(name); {
-	case recording && pace:
-		src = facedet.Live(src)
-	case !recording:
-		src = facedet.Newest(src)
-	}
-	return &watched{pipeline.New(src, v.detector, v.extractor, opt), src}, nil
 }
 
 // camera returns what opens the source. The liveness network is there where the policy asks for its score; call done

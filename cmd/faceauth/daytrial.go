@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -86,27 +85,17 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t trial.Options) err
 
 // subjects returns the recordings of all people in dir.
 func (o *options) subjects(c *cobra.Command, v *vision, dir string) (all []trial.Recording, err error) {
-	paths, err := entries(dir)
-	if err != nil {
-		return nil, fail(badSource, err)
-	}
-	for _, path := range paths {
-		recordings, err := sessions(c, path)
-		if err != nil {
-			return nil, fail(badSource, err)
+	err = eachRecording(c, dir, func(person, path string) error {
+		if isFake(path) {
+			return nil
 		}
-		for _, p := range slices.DeleteFunc(recordings, isFake) {
-			frames, err := o.filmed(c, v, p)
-			if passedOver(c, p, err) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, trial.Recording{Person: identityName(path), Frames: frames})
+		frames, err := o.filmed(c, v, path)
+		if err == nil {
+			all = append(all, trial.Recording{Person: person, Frames: frames})
 		}
-	}
-	return all, nil
+		return err
+	})
+	return all, err
 }
 
 // filmed returns what the frames of a recording come to.

@@ -69,6 +69,27 @@ func passedOver(c *cobra.Command, path string, err error) bool {
 	return other
 }
 
+// eachRecording calls do with each recording of each identity in dir. What do finds to be none is passed over where it is
+// not meant to be one.
+func eachRecording(c *cobra.Command, dir string, do func(person, path string) error) error {
+	paths, err := entries(dir)
+	if err != nil {
+		return fail(badSource, err)
+	}
+	for _, path := range paths {
+		all, err := sessions(c, path)
+		if err != nil {
+			return fail(badSource, err)
+		}
+		for _, p := range all {
+			if err := do(identityName(path), p); err != nil && !passedOver(c, p, err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // entries returns what is in a folder and not hidden, in natural order.
 func entries(dir string) ([]string, error) {
 	all, err := os.ReadDir(dir)

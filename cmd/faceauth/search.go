@@ -21,12 +21,10 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/atomicfile"
 	"github.com/faceauth/faceauth/internal/look"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/office/search"
-	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/maruel/natural"
@@ -198,26 +196,29 @@ func (o *options) query(c *cobra.Command, h hunt) (*search.Query, *vision, error
 	if err != nil {
 		return nil, nil, err
 	}
-	x, err := o.portrait(c, v, h.like)
-	if err == nil {
-		var g *gallery.Gallery
-		if g, err = o.newGallery(c, v.extractor.Space()); err == nil {
-			var q *search.Query
-			if q, err = likeness(g.Learner(), x, filepath.Base(h.like)); err == nil {
-				return q, v, nil
-			}
-		}
+	q, err := o.likeness(c, v, h.like)
+	if err != nil {
+		v.Close()
+		return nil, nil, err
 	}
-	v.Close()
-	return nil, nil, err
+	return q, v, nil
 }
 
-// likeness returns a query for whoever has a face.
-func likeness(l *online.Learner, x []float32, name string) (*search.Query, error) {
-	if err := l.Label(x, name); err != nil {
+// likeness returns a query for whoever is in a picture.
+func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Query, error) {
+	x, err := o.portrait(c, v, path)
+	if err != nil {
+		return nil, err
+	}
+	g, err := o.newGallery(c, v.extractor.Space())
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(path)
+	if err := g.Learner().Label(x, name); err != nil {
 		return nil, fail(badUsage, err)
 	}
-	return search.NewQuery(l, name)
+	return search.NewQuery(g.Learner(), name)
 }
 
 // portrait returns the vector of the face in a picture.

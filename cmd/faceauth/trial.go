@@ -184,41 +184,27 @@ func (f *films) Close() {
 
 // read returns the recordings of all identities in dir.
 func (f *films) read(dir string) (all []trial.Recording, err error) {
-	paths, err := entries(dir)
-	if err != nil {
-		return nil, fail(badSource, err)
-	}
-	for _, path := range paths {
-		person := identityName(path)
-		recordings, err := sessions(f.c, path)
+	err = eachRecording(f.c, dir, func(person, path string) error {
+		rec := trial.Recording{Person: person, Name: identityName(path)}
+		if isFake(path) {
+			rec.Attack = "a replay of the user"
+		}
+		photo, err := f.frames(&rec, path)
 		if err != nil {
-			return nil, fail(badSource, err)
+			return err
 		}
-		for _, p := range recordings {
-			rec := trial.Recording{Person: person, Name: identityName(p)}
-			if isFake(p) {
-				rec.Attack = "a replay of the user"
-			}
-			photo, err := f.frames(&rec, p)
-			if passedOver(f.c, p, err) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, rec)
-			if photo != nil {
-				fake := trial.Recording{Person: person, Name: rec.Name, Attack: "a photo of the user"}
-				fake.Frames, err = f.watch(&waved{img: photo}, fake.Name, nil)
-				photo.Close()
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, fake)
-			}
+		all = append(all, rec)
+		if photo == nil {
+			return nil
 		}
-	}
-	return all, nil
+		defer photo.Close()
+		fake := trial.Recording{Person: person, Name: rec.Name, Attack: "a photo of the user"}
+		if fake.Frames, err = f.watch(&waved{img: photo}, fake.Name, nil); err == nil {
+			all = append(all, fake)
+		}
+		return err
+	})
+	return all, err
 }
 
 // frames reads the frames of a recording, and returns the first picture with a good face in it where photos are wanted

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -47,9 +46,7 @@ func newWatch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !facedet.IsRecording(args[0]) {
-				src = facedet.Newest(src)
-			}
+			src = live(src, args[0], false)
 			defer src.Close()
 			warn(c, g.Learner().Warnings()...)
 			p := pipeline.New(src, v.detector, v.extractor, opt)

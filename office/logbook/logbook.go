@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/filelock"
 	"github.com/faceauth/faceauth/internal/regular"
 	"github.com/faceauth/faceauth/office/presence"
 )
@@ -118,15 +119,11 @@ func (b *Book) open() (err error) {
 
 // lock keeps other programs from opening the file.
 func lock(f *os.File) error {
-	for end := time.Now().Add(patience); ; time.Sleep(patience / 40) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) {
-			return err
-		}
-		if time.Now().After(end) {
-			return ErrBusy
-		}
+	err := filelock.Lock(f, patience)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrBusy
 	}
+	return err
 }
 
 var table = crc32.MakeTable(crc32.Castagnoli)

@@ -68,8 +68,6 @@ function keyed(list, items, key, draw) {
   for (const e of old.values()) e.remove();
 }
 
-let known = [];
-
 function picture(id, alt) {
   return make("img", {src: "/face/" + id, alt: alt, loading: "lazy"});
 }
@@ -199,7 +197,7 @@ async function refresh() {
   try {
     const [now, groups, seen, conflicts, events, sinks] = await Promise.all([
       get("now"), get("strangers"), get("sightings"), get("conflicts"), get("events?n=" + shown), get("sinks")]);
-    known = now.known || [];
+    const known = now.known || [];
     look(now);
     $("no-strangers").hidden = groups.length > 0;
     const visible = groups.filter((g) => !g.ignored).concat(groups.filter((g) => g.ignored));

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	mqtt "github.com/eclipse/paho.mqtt.golang"
+	"github.com/faceauth/faceauth/internal/wait"
 	"github.com/faceauth/faceauth/office/presence"
 )
 
@@ -101,7 +102,7 @@ func NewMQTT(b Broker) (*MQTT, error) {
 // said again as the state.
 func (m *MQTT) run(ctx context.Context) {
 	defer close(m.ended)
-	wait := firstWait
+	pause := firstWait
 	for {
 		connected, err := m.connect(ctx)
 		if ctx.Err() != nil {
@@ -109,16 +110,12 @@ func (m *MQTT) run(ctx context.Context) {
 		}
 		m.b.Failed(fmt.Errorf("the MQTT broker: %w", err))
 		if connected {
-			wait = firstWait
+			pause = firstWait
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !wait.For(ctx, pause) {
 			return
 		}
-		wait = min(2*wait, longestWait)
+		pause = min(2*pause, longestWait)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/wait"
 	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
 )
@@ -37,7 +38,7 @@ func Deliver(ctx context.Context, q *logbook.Queue, s Sink, o Options) error {
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
-	wait, down := o.Backoff, false
+	pause, down := o.Backoff, false
 	for {
 		e, ok := q.Next()
 		if !ok {
@@ -55,20 +56,16 @@ func Deliver(ctx context.Context, q *logbook.Queue, s Sink, o Options) error {
 			if down {
 				o.Failed(nil)
 			}
-			wait, down = o.Backoff, false
+			pause, down = o.Backoff, false
 			continue
 		} else if ctx.Err() == nil {
 			o.Failed(err)
 			down = true
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !wait.For(ctx, pause) {
 			return nil
 		}
-		wait = min(2*wait, o.MaxBackoff)
+		pause = min(2*pause, o.MaxBackoff)
 	}
 }
 

@@ -124,7 +124,7 @@ func (t *Tracker) score(p *person, f face.Sample) (float64, bool) {
 	}
 	d := math.Inf(1)
 	for _, x := range p.looks {
-		d = min(d, t.scale*math.Sqrt(graph.SquaredDistance(f.Vector, x)))
+		d = min(d, graph.Distance(f.Vector, x, t.scale))
 	}
 	switch {
 	case d > t.s.Far, overlap < t.s.Overlap && !(t.s.Near > 0 && d <= t.s.Near):

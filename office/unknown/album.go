@@ -45,7 +45,7 @@ func (a *Album) Add(space face.Space, f Face, size int, apart float64) bool {
 	drop, least := len(a.Faces)-1, math.Inf(1)
 	for i := firstFaces; i < len(a.Faces); i++ {
 		for j := range i {
-			if d := distance(space, a.Faces[i].Vector, a.Faces[j].Vector); d < least {
+			if d := graph.Distance(a.Faces[i].Vector, a.Faces[j].Vector, space.Scale); d < least {
 				drop, least = i, d
 			}
 		}
@@ -61,15 +61,21 @@ func (a *Album) First() (first, rest []Face) {
 	return a.Faces[:n], a.Faces[n:]
 }
 
+// Find returns the face of a number, and whether it is there.
+func (a *Album) Find(id uint64) (Face, bool) {
+	for _, f := range a.Faces {
+		if f.ID == id {
+			return f, true
+		}
+	}
+	return Face{}, false
+}
+
 // Distance returns that from a vector to the nearest face, +Inf where there is none.
 func (a *Album) Distance(space face.Space, x []float32) float64 {
 	nearest := math.Inf(1)
 	for _, f := range a.Faces {
-		nearest = min(nearest, distance(space, f.Vector, x))
+		nearest = min(nearest, graph.Distance(f.Vector, x, space.Scale))
 	}
 	return nearest
-}
-
-func distance(space face.Space, x, y []float32) float64 {
-	return space.Scale * math.Sqrt(graph.SquaredDistance(x, y))
 }

@@ -129,6 +129,22 @@ func (g *Groups) Get(id uint64) (Group, error) {
 	return p.copy(), nil
 }
 
+// Has reports whether a group is there.
+func (g *Groups) Has(id uint64) bool {
+	_, err := g.group(id)
+	return err == nil
+}
+
+// JPEG returns the picture of a face of any group, or nil.
+func (g *Groups) JPEG(face uint64) []byte {
+	for _, p := range g.groups {
+		if f, there := p.Album.Find(face); there {
+			return f.JPEG
+		}
+	}
+	return nil
+}
+
 // Ignored reports whether a group is there and nobody wants to hear of it.
 func (g *Groups) Ignored(id uint64) bool {
 	p, err := g.group(id)

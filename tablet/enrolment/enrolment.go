@@ -150,7 +150,7 @@ func (e *Enrolment) pose(p face.Pose) Word {
 // same reports whether a face may be that of the person who began.
 func (e *Enrolment) same(x []float32) bool {
 	for _, y := range e.faces {
-		if e.scale*math.Sqrt(graph.SquaredDistance(x, y)) <= e.radius {
+		if graph.Distance(x, y, e.scale) <= e.radius {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/filelock"
 	"github.com/faceauth/faceauth/internal/regular"
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -31,15 +32,11 @@ func sound(f *os.File) error {
 
 // lock keeps other programs from opening the file.
 func lock(f *os.File) error {
-	for end := time.Now().Add(patience); ; time.Sleep(patience / 40) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) {
-			return err
-		}
-		if time.Now().After(end) {
-			return ErrBusy
-		}
+	err := filelock.Lock(f, patience)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrBusy
 	}
+	return err
 }
 
 // connect opens the database. Where bbolt fails, the file is closed and no longer locked.
