@@ -31,7 +31,7 @@ func (e *Examples) Manifold(w mat.Symmetric, r float64) (*Manifold, error) {
 	}
 	n := len(e.x)
 	var system mat.Dense
-	system.Mul(graph.Laplacian(w), e.gram)
+	system.Mul(mat.DenseCopyOf(graph.Laplacian(w)), mat.DenseCopyOf(e.gram)) // gonum is slow with two symmetric ones
 	system.Scale(r, &system)
 	for i := range n {
 		system.Set(i, i, system.At(i, i)+1)

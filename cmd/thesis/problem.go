@@ -1,16 +1,12 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/faceauth/faceauth/graph"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 )
 
 // problem is a stream of points of two classes, the labelled ones first.
@@ -23,42 +19,15 @@ type problem struct {
 
 // readUCI returns the problems of a dataset: each of the first ten classes against the one that follows it.
 func (o *options) readUCI(dataset string) ([]problem, error) {
-	var files []string
-	label := 0
 	classes := namesOfClasses(26, func(i int) string { return string(rune('A' + i)) })
-	switch dataset {
-	case "letter":
-		files = []string{"letter/letter-recognition.data"}
-	case "optdigits":
-		files, label = []string{"optdigits/optdigits.tra", "optdigits/optdigits.tes"}, 64
+	if dataset == "optdigits" {
 		classes = namesOfClasses(10, strconv.Itoa)
 	}
-	rows := make(map[string][][]float32)
-	for _, name := range files {
-		f, err := os.Open(filepath.Join(o.data, "tables", name))
-		if err != nil {
-			return nil, err
-		}
-		records, err := csv.NewReader(f).ReadAll()
-		f.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		for i, r := range records {
-			x := make([]float32, 0, len(r)-1)
-			for q, s := range r {
-				if q == label {
-					continue
-				}
-				v, err := strconv.ParseFloat(s, 32)
-				if err != nil {
-					return nil, fmt.Errorf("%s, line %d: %w", name, i+1, err)
-				}
-				x = append(x, float32(v))
-			}
-			rows[r[label]] = append(rows[r[label]], x)
-		}
+	table, err := o.rows(dataset)
+	if err != nil {
+		return nil, err
 	}
+	rows := byLabel(table)
 	all := make([]problem, problems)
 	for i := range all {
 		a, b := rows[classes[i]], rows[classes[(i+1)%len(classes)]]
@@ -107,16 +76,7 @@ func newProblem(a, b [][]float32, seed uint64) problem {
 	for _, q := range append(labelled, rest...) {
 		p.x, p.class = append(p.x, q.x), append(p.class, q.class)
 	}
-	dim := len(p.x[0])
-	var deviation float64
-	column := make([]float64, len(p.x))
-	for q := range dim {
-		for i, x := range p.x {
-			column[i] = float64(x[q])
-		}
-		deviation += stat.StdDev(column, nil) / float64(dim)
-	}
-	p.kernel = graph.ScaledHeat(dim, deviation)
+	p.kernel = graph.ScaledHeat(len(p.x[0]), deviation(p.x))
 	p.d = graph.Distances(p.x, 1)
 	return p
 }

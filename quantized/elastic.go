@@ -1,0 +1,91 @@
+package quantized
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/faceauth/faceauth/graph"
+	"gonum.org/v1/gonum/mat"
+)
+
+// ElasticNet returns the nodes of an elastic net over points (A. N. Gorban, A. Zinovyev, Principal Graphs and Manifolds,
+// 2009; thesis, equation "Elastic net"), which begins at seeds joined to their nearest neighbours: the minimum of the mean
+// squared distance of the points to their nodes, plus stretch times the squared length of each edge and bend times the
+// squared distance of each node to the mean of its neighbours, for at most so many rounds. Which nodes are joined stays.
+//
+// The error wraps [ErrConfig], or is that of the context, which is asked once a round.
+func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stretch, bend float64, rounds int) ([][]float32, error) {
+	if err := checkPoints(x); err != nil {
+		return nil, err
+	}
+	if err := checkPoints(seeds); err != nil {
+		return nil, err
+	}
+	if !(stretch >= 0 && bend >= 0) || neighbours < 1 || math.IsInf(stretch+bend, 1) {
+		return nil, fmt.Errorf("%w: an elastic net of %d neighbours, stretch %g and bend %g", ErrConfig, neighbours, stretch, bend)
+	}
+	k, dim := len(seeds), len(x[0])
+	net := graph.Nearest(graph.Distances(seeds, 1), graph.Kernel{Denominator: math.Inf(1)}, neighbours) // weights of 1
+	// The two energies are quadratic forms of the nodes: a Laplacian, and the square of what takes means of neighbours.
+	star, degree := mat.NewDense(k, k, nil), graph.Degrees(net)
+	for i := range k {
+		for j := range k {
+			switch {
+			case i == j && degree[i] > 0:
+				star.Set(i, i, 1)
+			case net.At(i, j) > 0:
+				star.Set(i, j, -1/degree[i])
+			}
+		}
+	}
+	var bending mat.SymDense
+	bending.SymOuterK(bend, star.T())
+	energy := graph.Laplacian(net)
+	energy.ScaleSym(stretch, energy)
+	energy.AddSym(energy, &bending)
+	points, nodes := flatten(x, dim), flatten(seeds, dim)
+	of := make([]int, len(x))
+	for i := range of {
+		of[i] = -1
+	}
+	n := float64(len(x))
+	for range rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !points.assign(of, nodes) {
+			break
+		}
+		sum, size := points.sums(of, k)
+		a, b := mat.NewSymDense(k, nil), mat.NewDense(k, dim, nil)
+		a.CopySym(energy)
+		for j := range k {
+			// A node without points and without edges keeps its place.
+			hold := size[j] / n
+			if size[j] == 0 {
+				hold = 1e-9 / n
+				for q, v := range nodes.row(j) {
+					sum[j][q] = 1e-9 * float64(v)
+				}
+			}
+			a.SetSym(j, j, a.At(j, j)+hold)
+			for q, s := range sum[j] {
+				b.Set(j, q, s/n)
+			}
+		}
+		var chol mat.Cholesky
+		var c mat.Dense
+		if !chol.Factorize(a) {
+			return nil, fmt.Errorf("%w: the net's energies drown its points; use a smaller stretch and bend", ErrConfig)
+		}
+		if err := chol.SolveTo(&c, b); err != nil && c.IsEmpty() {
+			return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+		for j := range k {
+			mean(nodes.row(j), c.RawRowView(j), 1)
+			nodes.squares[j] = squaredNorm(nodes.row(j))
+		}
+	}
+	return nodes.rows(), nil
+}

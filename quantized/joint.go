@@ -1,0 +1,325 @@
+package quantized
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/faceauth/faceauth/graph"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Offline says how [Joint] makes a backbone graph, all points being there at once.
+type Offline struct {
+	Kernel     graph.Kernel // of the weights, on Euclidean distances
+	Neighbours int          // nearest ones to which a vertex is joined
+	Fit        float64      // f_l > 0, how much a label is believed
+	Doubt      float64      // f_u >= 0, how much a vertex without a label is pulled towards none
+	Gamma      float64      // gamma_g >= 0
+	Rounds     int          // at the most
+
+	// Pull > 0 says how strongly points hold the centroids, against the labels that push them apart: the ratio of the two
+	// terms on the diagonal of the system for the centroids, in the mean. It has no unit. Below about 2 centroids fly
+	// off; where it is large what remains is k-means with the labelled points as fixed centres.
+	Pull float64
+	// GammaQ, where it is not 0, is the thesis's gamma_q, in whose place Pull is: what it does depends on how large the
+	// features are.
+	GammaQ float64
+}
+
+// Backbone is a small graph that stands for many points.
+type Backbone struct {
+	Vertices [][]float32 // the labelled points in their order, then the centroids
+	Labelled int
+	Values   *mat.Dense // soft harmonic solution, vertices x classes
+	Of       []int      // vertex that is nearest to each point
+	Points   []int      // that are nearest to each vertex
+	Rounds   int        // that were gone through
+	Frozen   int        // centroids that stood still in the last round, as nothing held them
+}
+
+// Class returns the class of vertex i by its value, the first of equals.
+func (b *Backbone) Class(i int) int {
+	best := 0
+	for q, v := range b.Values.RawRowView(i) {
+		if v > b.Values.At(i, best) {
+			best = q
+		}
+	}
+	return best
+}
+
+// checkPoints returns an error that wraps [ErrConfig] unless there are points, finite and of one length.
+func checkPoints(x [][]float32) error {
+	if len(x) == 0 || len(x[0]) == 0 {
+		return fmt.Errorf("%w: there are no points", ErrConfig)
+	}
+	for i, v := range x {
+		if len(v) != len(x[0]) {
+			return fmt.Errorf("%w: point %d has %d values, and the first has %d", ErrConfig, i, len(v), len(x[0]))
+		}
+		for _, f := range v {
+			if f := float64(f); math.IsNaN(f) || math.IsInf(f, 0) {
+				return fmt.Errorf("%w: point %d has a value that is not finite", ErrConfig, i)
+			}
+		}
+	}
+	return nil
+}
+
+func (o Offline) check(x [][]float32, classes []int, seeds [][]float32) error {
+	if err := checkPoints(x); err != nil {
+		return err
+	}
+	if len(classes) != len(x) {
+		return fmt.Errorf("%w: %d classes for %d points", ErrConfig, len(classes), len(x))
+	}
+	labelled := 0
+	for i, c := range classes {
+		if c < unlabelled || c > 1<<14 {
+			return fmt.Errorf("%w: point %d is of class %d", ErrConfig, i, c)
+		}
+		if c != unlabelled {
+			labelled++
+		}
+	}
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+	switch {
+	case labelled == 0:
+		return fmt.Errorf("%w: no point has a label", ErrConfig)
+	case !positive(o.Kernel.Denominator) || !positive(o.Fit) || !(o.Doubt >= 0) || !(o.Gamma >= 0):
+		return fmt.Errorf("%w: the kernel's denominator and the fit must be positive, and doubt and gamma not negative", ErrConfig)
+	case o.Neighbours < 1 || o.Rounds < 0:
+		return fmt.Errorf("%w: %d neighbours and %d rounds", ErrConfig, o.Neighbours, o.Rounds)
+	case o.Doubt == 0 && o.Gamma == 0:
+		return fmt.Errorf("%w: doubt and gamma are both 0, and a vertex on its own has no value", ErrConfig)
+	}
+	if len(seeds) > 0 {
+		if err := checkPoints(seeds); err != nil {
+			return err
+		}
+		if len(seeds[0]) != len(x[0]) {
+			return fmt.Errorf("%w: seeds have %d values, and points have %d", ErrConfig, len(seeds[0]), len(x[0]))
+		}
+	}
+	return nil
+}
+
+// Seeds draws k different points without a label, or all of them where k is larger: random subsampling.
+func Seeds(r *rand.Rand, x [][]float32, classes []int, k int) (seeds [][]float32) {
+	for _, i := range r.Perm(len(x)) {
+		if classes[i] == unlabelled && len(seeds) < k {
+			seeds = append(seeds, slices.Clone(x[i]))
+		}
+	}
+	return seeds
+}
+
+// Infer returns the backbone of the labelled points and of the centroids as they are: the soft harmonic solution on
+// them. Class -1 stands for no label. The error wraps [ErrConfig].
+func (o Offline) Infer(x [][]float32, classes []int, centroids [][]float32) (*Backbone, error) {
+	if err := o.check(x, classes, centroids); err != nil {
+		return nil, err
+	}
+	b, y := o.begin(x, classes, centroids)
+	if err := o.propagate(b, y); err != nil {
+		return nil, err
+	}
+	b.Of, b.Points = make([]int, len(x)), make([]int, len(b.Vertices))
+	flatten(x, len(x[0])).assign(b.Of, flatten(b.Vertices, len(x[0])))
+	for _, j := range b.Of {
+		b.Points[j]++
+	}
+	return b, nil
+}
+
+// begin returns the backbone without values, and the labels' indicators.
+func (o Offline) begin(x [][]float32, classes []int, centroids [][]float32) (*Backbone, *mat.Dense) {
+	b := &Backbone{}
+	var labels []int
+	for i, c := range classes {
+		if c != unlabelled {
+			b.Vertices, labels = append(b.Vertices, slices.Clone(x[i])), append(labels, c)
+		}
+	}
+	b.Labelled = len(labels)
+	for _, c := range centroids {
+		b.Vertices = append(b.Vertices, slices.Clone(c))
+	}
+	y := mat.NewDense(len(labels), slices.Max(labels)+1, nil)
+	for i, c := range labels {
+		y.Set(i, c, 1)
+	}
+	return b, y
+}
+
+// propagate brings the values up to date.
+func (o Offline) propagate(b *Backbone, y *mat.Dense) error {
+	p := graph.Problem{W: graph.Nearest(graph.Distances(b.Vertices, 1), o.Kernel, o.Neighbours), Y: y, Gamma: o.Gamma}
+	for i := range b.Labelled {
+		p.Labelled = append(p.Labelled, i)
+	}
+	l, err := graph.Soft(p, o.Fit, o.Doubt)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	b.Values = l
+	return nil
+}
+
+// Joint returns the backbone of points of which some have a class, and others -1: the labelled ones, and as many
+// centroids as there are seeds (elastic-joint; Section "Joint Quantization and Label Propagation", Algorithm
+// "Quantized semi-supervised learning with principal manifolds"). It takes turns at the soft harmonic solution on the
+// backbone and at the system of equations for the centroids (equation "sle for centroids"), in which points hold the
+// centroid that is nearest to them, and differences of labels push centroids apart; until nothing changes its vertex.
+//
+// For more than two classes (l_i-l_j)² is the sum of the squared differences between any two columns, which for two
+// is the thesis's. A centroid to which no point is nearest starts again at a point that is drawn; one whose labels push
+// more than its points hold, so that the objective has no minimum there, stands still for a round. Points without a
+// label that are nearest to a labelled one need no centroid.
+//
+// The error wraps [ErrConfig], or is that of the context, which is asked once a round.
+func (o Offline) Joint(ctx context.Context, x [][]float32, classes []int, seeds [][]float32, r *rand.Rand) (*Backbone, error) {
+	if err := o.check(x, classes, seeds); err != nil {
+		return nil, err
+	}
+	if !(o.Pull > 0) && !(o.GammaQ > 0) || math.IsInf(o.Pull, 1) || math.IsInf(o.GammaQ, 1) {
+		return nil, fmt.Errorf("%w: the pull is %g, and must be positive", ErrConfig, o.Pull)
+	}
+	b, y := o.begin(x, classes, seeds)
+	points := flatten(x, len(x[0]))
+	b.Of = make([]int, len(x))
+	for i := range b.Of {
+		b.Of[i] = -1
+	}
+	for b.Rounds < o.Rounds && len(seeds) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !points.assign(b.Of, flatten(b.Vertices, len(x[0]))) {
+			break
+		}
+		b.Rounds++
+		if err := o.propagate(b, y); err != nil {
+			return nil, err
+		}
+		o.place(b, points, r)
+	}
+	result, err := o.Infer(x, classes, b.Vertices[b.Labelled:])
+	if err == nil {
+		result.Rounds, result.Frozen = b.Rounds, b.Frozen
+	}
+	return result, err
+}
+
+// place solves for the centroids, the points staying where they are assigned.
+func (o Offline) place(b *Backbone, points flat, r *rand.Rand) {
+	n, m, k := float64(points.m.Rows), b.Labelled, len(b.Vertices)-b.Labelled
+	sum, size := points.sums(b.Of, len(b.Vertices))
+	// push[i][j] is (l_i-l_j)²/((m+k)²σ²), in which the kernel's denominator is 2σ².
+	scale := 2 / (float64(m+k) * float64(m+k) * o.Kernel.Denominator)
+	push, total := mat.NewSymDense(m+k, nil), make([]float64, m+k)
+	for i := range m + k {
+		for j := range i {
+			d := scale * spread(b.Values.RawRowView(i), b.Values.RawRowView(j))
+			push.SetSym(i, j, d)
+			total[i] += d
+			total[j] += d
+		}
+	}
+	hold := 2 * o.GammaQ / n // of a point
+	if o.GammaQ == 0 {
+		var pushed, held float64
+		for j := m; j < m+k; j++ {
+			pushed += total[j]
+			held += size[j]
+		}
+		if pushed == 0 || held == 0 {
+			hold = 1 // nothing pushes: the means
+		} else {
+			hold = o.Pull * pushed / held
+		}
+	}
+	for j := m; j < m+k; j++ {
+		if size[j] == 0 {
+			copy(b.Vertices[j], points.row(r.IntN(points.m.Rows)))
+		}
+	}
+	var free []int
+	for j := m; j < m+k; j++ {
+		if size[j] > 0 && hold*size[j] > total[j] {
+			free = append(free, j)
+		}
+	}
+	for len(free) > 0 {
+		if o.solve(b, free, sum, size, push, total, hold) {
+			break
+		}
+		// The system has no minimum: those stand still, too, of which it cannot be told from their row that they have one.
+		free = slices.DeleteFunc(free, func(j int) bool {
+			rest := total[j]
+			for _, i := range free {
+				rest += push.At(i, j)
+			}
+			return hold*size[j] <= rest
+		})
+	}
+	b.Frozen = k - len(free)
+}
+
+// solve moves the free centroids to where the system has them, unless its matrix is not positive definite.
+func (o Offline) solve(b *Backbone, free []int, sum [][]float64, size []float64, push *mat.SymDense, total []float64, hold float64) bool {
+	dim := len(b.Vertices[0])
+	a, rhs := mat.NewSymDense(len(free), nil), mat.NewDense(len(free), dim, nil)
+	at := make(map[int]int, len(free))
+	for r, j := range free {
+		at[j] = r
+	}
+	for r, j := range free {
+		a.SetSym(r, r, hold*size[j]-total[j])
+		row := rhs.RawRowView(r)
+		for q, s := range sum[j] {
+			row[q] = hold * s
+		}
+		for i := range b.Vertices {
+			p := push.At(i, j)
+			if s, ok := at[i]; ok {
+				if s < r {
+					a.SetSym(r, s, p)
+				}
+				continue
+			}
+			for q, v := range b.Vertices[i] {
+				row[q] -= p * float64(v)
+			}
+		}
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(a) || chol.Cond() > 1e12 {
+		return false
+	}
+	var c mat.Dense
+	if err := chol.SolveTo(&c, rhs); err != nil {
+		return false
+	}
+	for r, j := range free {
+		mean(b.Vertices[j], c.RawRowView(r), 1)
+	}
+	return true
+}
+
+// spread returns the sum over all pairs of columns of the squared difference between two rows' differences.
+func spread(a, b []float64) float64 {
+	var sum, squares float64
+	for q := range a {
+		d := a[q] - b[q]
+		sum += d
+		squares += d * d
+	}
+	if len(a) == 1 {
+		return squares
+	}
+	return max(float64(len(a))*squares-sum*sum, 0)
+}

@@ -1,0 +1,385 @@
+package quantized_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
+	"gonum.org/v1/gonum/mat"
+)
+
+var offline = quantized.Offline{
+	Kernel: graph.Heat(.5), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10, Pull: 5,
+}
+
+// moons returns points of two classes on two half circles, the first few of which have labels.
+func moons(seed uint64, n, labelled int) (x [][]float32, classes, truth []int) {
+	r := rand.New(rand.NewPCG(seed, 31))
+	for i := range n {
+		class := i % 2
+		sin, cos := math.Sincos(math.Pi * r.Float64())
+		p := []float32{float32(cos + .08*r.NormFloat64()), float32(sin + .08*r.NormFloat64())}
+		if class == 1 {
+			p[0], p[1] = 1-p[0], .5-p[1]
+		}
+		c := -1
+		if i < labelled {
+			c = class
+		}
+		x, classes, truth = append(x, p), append(classes, c), append(truth, class)
+	}
+	return x, classes, truth
+}
+
+func ExampleOffline_Joint() {
+	x, classes, _ := moons(1, 300, 6)
+	r := rand.New(rand.NewPCG(1, 1))
+	b, err := offline.Joint(context.Background(), x, classes, quantized.Seeds(r, x, classes, 30), r)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(len(b.Vertices), "vertices stand for", len(x), "points")
+	// Output: 36 vertices stand for 300 points
+}
+
+// lloyd is k-means as it is told, with fixed centres that come first.
+func lloyd(x, fixed, seeds [][]float32, rounds int) [][]float32 {
+	centres := append(append([][]float32{}, fixed...), seeds...)
+	for range rounds {
+		sum, n := make([][]float64, len(centres)), make([]float64, len(centres))
+		for j := range sum {
+			sum[j] = make([]float64, len(x[0]))
+		}
+		for _, p := range x {
+			best := 0
+			for j := range centres {
+				if graph.SquaredDistance(p, centres[j]) < graph.SquaredDistance(p, centres[best]) {
+					best = j
+				}
+			}
+			n[best]++
+			for q, v := range p {
+				sum[best][q] += float64(v)
+			}
+		}
+		next := append([][]float32{}, centres[:len(fixed)]...)
+		for j := len(fixed); j < len(centres); j++ {
+			c := make([]float32, len(x[0]))
+			for q := range c {
+				c[q] = centres[j][q]
+				if n[j] > 0 {
+					c[q] = float32(sum[j][q] / n[j])
+				}
+			}
+			next = append(next, c)
+		}
+		centres = next
+	}
+	return centres
+}
+
+// near reports whether two sets of points are the same but for rounding.
+func near(t *testing.T, got, want [][]float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d points, want %d", len(got), len(want))
+	}
+	for i := range got {
+		if d := graph.Distance(got[i], want[i], 1); d > 1e-4 {
+			t.Fatalf("point %d is off by %g", i, d)
+		}
+	}
+}
+
+func TestKMeans(t *testing.T) {
+	x, classes, _ := moons(2, 400, 0)
+	seeds := quantized.Seeds(rand.New(rand.NewPCG(2, 2)), x, classes, 12)
+	for _, rounds := range []int{0, 1, 5, 100} {
+		got, err := quantized.KMeans(context.Background(), x, seeds, rounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, got, lloyd(x, nil, seeds, rounds))
+	}
+}
+
+// Where points pull without end the method is k-means whose labelled centres do not move.
+func TestJointIsConstrainedKMeans(t *testing.T) {
+	x, classes, _ := moons(3, 300, 8)
+	r := rand.New(rand.NewPCG(3, 2))
+	seeds := quantized.Seeds(r, x, classes, 20)
+	var fixed [][]float32
+	for i, c := range classes {
+		if c >= 0 {
+			fixed = append(fixed, x[i])
+		}
+	}
+	o := offline
+	o.Pull = 1e9
+	b, err := o.Joint(context.Background(), x, classes, seeds, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, b.Vertices, lloyd(x, fixed, seeds, o.Rounds))
+	o.Pull, o.GammaQ = 0, 1e9
+	if b, err = o.Joint(context.Background(), x, classes, seeds, r); err != nil {
+		t.Fatal(err)
+	}
+	near(t, b.Vertices, lloyd(x, fixed, seeds, o.Rounds))
+}
+
+// TestJointSystem checks one round against the printed equation, written out and solved by elimination.
+func TestJointSystem(t *testing.T) {
+	for seed := range uint64(20) {
+		x, classes, _ := moons(seed, 80, 4)
+		r := rand.New(rand.NewPCG(seed, 2))
+		seeds := quantized.Seeds(r, x, classes, 6)
+		o := offline
+		o.Rounds, o.Pull, o.GammaQ = 1, 0, 2
+		before, err := o.Infer(x, classes, seeds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := o.Joint(context.Background(), x, classes, seeds, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Frozen > 0 {
+			continue // not what the equation says
+		}
+		m, k := 4, len(seeds)
+		sigma2 := o.Kernel.Denominator / 2
+		a, b := mat.NewDense(k, k, nil), mat.NewDense(k, 2, nil)
+		for r := range k {
+			j := m + r
+			diagonal := 2 * o.GammaQ * float64(before.Points[j]) / float64(len(x))
+			for i := range before.Vertices {
+				// For two classes the label is the difference of the two columns.
+				li, lj := before.Values.At(i, 1)-before.Values.At(i, 0), before.Values.At(j, 1)-before.Values.At(j, 0)
+				push := (li - lj) * (li - lj) / (float64((m+k)*(m+k)) * sigma2)
+				diagonal -= push
+				if i >= m {
+					a.Set(r, i-m, a.At(r, i-m)+push)
+					continue
+				}
+				for q := range 2 {
+					b.Set(r, q, b.At(r, q)-push*float64(before.Vertices[i][q]))
+				}
+			}
+			a.Set(r, r, a.At(r, r)+diagonal)
+			for i, p := range x {
+				if before.Of[i] == j {
+					for q := range 2 {
+						b.Set(r, q, b.At(r, q)+2*o.GammaQ/float64(len(x))*float64(p[q]))
+					}
+				}
+			}
+		}
+		var c mat.Dense
+		if err := c.Solve(a, b); err != nil {
+			t.Fatal(err)
+		}
+		for r := range k {
+			for q := range 2 {
+				if math.Abs(c.At(r, q)-float64(got.Vertices[m+r][q])) > 1e-4 {
+					t.Fatalf("seed %d: centroid %d is at %v, want %v", seed, r, got.Vertices[m+r], c.RawRowView(r))
+				}
+			}
+		}
+	}
+}
+
+// The scale-free pull does the same however large the features are; the thesis's gamma_q does not.
+func TestPullHasNoUnit(t *testing.T) {
+	x, classes, _ := moons(5, 200, 6)
+	large := make([][]float32, len(x))
+	for i := range x {
+		large[i] = []float32{1024 * x[i][0], 1024 * x[i][1]}
+	}
+	centroids := func(o quantized.Offline, x [][]float32) [][]float32 {
+		r := rand.New(rand.NewPCG(5, 2))
+		b, err := o.Joint(context.Background(), x, classes, quantized.Seeds(r, x, classes, 15), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Vertices
+	}
+	wide := offline
+	wide.Kernel.Denominator *= 1024 * 1024
+	shrink := func(x [][]float32) [][]float32 {
+		y := make([][]float32, len(x))
+		for i := range x {
+			y[i] = []float32{x[i][0] / 1024, x[i][1] / 1024}
+		}
+		return y
+	}
+	near(t, shrink(centroids(wide, large)), centroids(offline, x))
+	a, b := offline, wide
+	a.Pull, a.GammaQ, b.Pull, b.GammaQ = 0, .5, 0, .5
+	moved := 0.
+	one, other := centroids(a, x), shrink(centroids(b, large))
+	for i := range one {
+		moved = max(moved, graph.Distance(one[i], other[i], 1))
+	}
+	if moved < .01 {
+		t.Errorf("gamma_q moves centroids by %g only when the features grow", moved)
+	}
+}
+
+// Points whose labels differ push their centroids apart: further than k-means has them.
+func TestLabelsPush(t *testing.T) {
+	x := [][]float32{{-1}, {1}, {-.3}, {-.2}, {-.1}, {.1}, {.2}, {.3}}
+	classes := []int{0, 1, -1, -1, -1, -1, -1, -1}
+	seeds := [][]float32{{-.2}, {.2}}
+	gap := func(pull float64) float32 {
+		o := offline
+		o.Pull, o.Neighbours = pull, 1
+		b, err := o.Joint(context.Background(), x, classes, seeds, rand.New(rand.NewPCG(1, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Vertices[3][0] - b.Vertices[2][0]
+	}
+	if a, b := gap(4), gap(1e9); a <= b {
+		t.Errorf("with a pull of 4 the gap is %g, and without labels %g", a, b)
+	}
+}
+
+// An elastic net without energies is k-means; with a large stretch its nodes meet; the energy never rises.
+func TestElasticNet(t *testing.T) {
+	x, classes, _ := moons(6, 300, 0)
+	seeds := quantized.Seeds(rand.New(rand.NewPCG(6, 2)), x, classes, 10)
+	loose, err := quantized.ElasticNet(context.Background(), x, seeds, 3, 0, 0, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, loose, lloyd(x, nil, seeds, 20))
+	width := func(nodes [][]float32) (d float64) {
+		for i := range nodes {
+			for j := range i {
+				d = max(d, graph.Distance(nodes[i], nodes[j], 1))
+			}
+		}
+		return d
+	}
+	last := width(loose)
+	for _, stretch := range []float64{.01, .1, 1, 100} {
+		nodes, err := quantized.ElasticNet(context.Background(), x, seeds, 9, stretch, 0, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := width(nodes); w > last {
+			t.Errorf("stretch %g makes the net wider, %g after %g", stretch, w, last)
+		} else {
+			last = w
+		}
+	}
+	if last > .01 {
+		t.Errorf("a net of rubber is %g wide", last)
+	}
+}
+
+// The backbone tells the two moons apart from a few labels.
+func TestJointClasses(t *testing.T) {
+	wrong, all := 0, 0
+	for seed := range uint64(5) {
+		x, classes, truth := moons(seed, 400, 10)
+		r := rand.New(rand.NewPCG(seed, 3))
+		o := offline
+		o.Kernel = graph.Heat(.2)
+		b, err := o.Joint(context.Background(), x, classes, quantized.Seeds(r, x, classes, 40), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, j := range b.Of {
+			all++
+			if b.Class(j) != truth[i] {
+				wrong++
+			}
+		}
+	}
+	// Two moons are the easy case: one in twenty is far more than it should be.
+	if 20*wrong > all {
+		t.Errorf("%d of %d wrong", wrong, all)
+	}
+}
+
+func TestOfflineBadInput(t *testing.T) {
+	ctx, r := context.Background(), rand.New(rand.NewPCG(1, 1))
+	x := [][]float32{{0, 0}, {0, 1}, {1, 0}, {1, 1}}
+	classes := []int{0, -1, -1, 1}
+	seeds := [][]float32{{.5, .5}}
+	nan := float32(math.NaN())
+	bad := func(name string, o quantized.Offline, x [][]float32, classes []int, seeds [][]float32) {
+		t.Helper()
+		if _, err := o.Joint(ctx, x, classes, seeds, r); !errors.Is(err, quantized.ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	bad("no points", offline, nil, nil, seeds)
+	bad("classes", offline, x, classes[:2], seeds)
+	bad("no labels", offline, x, []int{-1, -1, -1, -1}, seeds)
+	bad("class", offline, x, []int{-2, 0, 0, 0}, seeds)
+	bad("NaN", offline, [][]float32{{nan}}, []int{0}, nil)
+	bad("lengths", offline, [][]float32{{1}, {1, 2}}, []int{0, 1}, nil)
+	bad("seeds", offline, x, classes, [][]float32{{1}})
+	bad("NaN in a seed", offline, x, classes, [][]float32{{nan, 0}})
+	for name, change := range map[string]func(*quantized.Offline){
+		"kernel":     func(o *quantized.Offline) { o.Kernel.Denominator = 0 },
+		"neighbours": func(o *quantized.Offline) { o.Neighbours = 0 },
+		"fit":        func(o *quantized.Offline) { o.Fit = math.NaN() },
+		"pull":       func(o *quantized.Offline) { o.Pull = 0 },
+		"rounds":     func(o *quantized.Offline) { o.Rounds = -1 },
+		"no sink":    func(o *quantized.Offline) { o.Doubt, o.Gamma = 0, 0 },
+	} {
+		o := offline
+		change(&o)
+		bad(name, o, x, classes, seeds)
+	}
+	good := func(name string, o quantized.Offline, x [][]float32, classes []int, seeds [][]float32) {
+		t.Helper()
+		b, err := o.Joint(ctx, x, classes, seeds, r)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		for i, v := range b.Vertices {
+			for _, f := range v {
+				if f := float64(f); math.IsNaN(f) || math.IsInf(f, 0) {
+					t.Errorf("%s: vertex %d is %v", name, i, v)
+				}
+			}
+		}
+	}
+	good("all labelled, no centroids", offline, x, []int{0, 1, 0, 1}, nil)
+	good("one class", offline, x, []int{0, -1, -1, 0}, seeds)
+	good("more centroids than points", offline, x, classes, append(append([][]float32{}, x...), x...))
+	good("duplicates with different labels", offline, [][]float32{{1}, {1}, {1}, {2}}, []int{0, 1, -1, -1}, [][]float32{{1}})
+	good("features that say nothing", offline, [][]float32{{1}, {1}, {1}, {1}}, []int{0, 1, -1, -1}, [][]float32{{1}, {1}})
+	narrow := offline
+	narrow.Kernel.Denominator = 1e-300 // every vertex is on its own
+	good("a kernel that joins nothing", narrow, x, classes, seeds)
+	loose := offline
+	loose.Pull = 1e-9 // nothing is held
+	good("no pull", loose, x, classes, seeds)
+
+	stop, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := offline.Joint(stop, x, classes, seeds, r); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := quantized.KMeans(stop, x, seeds, 3); !errors.Is(err, context.Canceled) {
+		t.Errorf("k-means, cancelled: %v", err)
+	}
+	if _, err := quantized.KMeans(ctx, nil, seeds, 3); !errors.Is(err, quantized.ErrConfig) {
+		t.Errorf("k-means of nothing: %v", err)
+	}
+	if _, err := quantized.ElasticNet(ctx, x, seeds, 0, 1, 1, 3); !errors.Is(err, quantized.ErrConfig) {
+		t.Errorf("a net without neighbours: %v", err)
+	}
+}
