@@ -2,7 +2,12 @@
 //
 // [SoftHarmonic] and [RandomWalk] give each example of a similarity graph a score, the larger the less its label goes with
 // those around it. Both are built so that an example which is itself unusual, far from all others or at the edge of its
-// class, does not lead the list for that: it says little about its label.
+// class, does not lead the list for that: it says little about its label. [Backbone] is SoftHarmonic for more examples
+// than a graph can hold.
+//
+// The peers that they are measured against are here, too: [WeightedNeighbours], and trained on other examples,
+// [Projection], [OneClass] and [Quadratic], for which [CrossValidate] scores examples by what it has learned from the
+// others.
 //
 // The source is M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised Learning,
 // 2011: Section "Conditional Anomaly Detection with Soft Harmonic Functions" for the one, and "Regularized Random Walk
@@ -15,7 +20,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/faceauth/faceauth/graph"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -63,37 +67,21 @@ func classes(w mat.Symmetric, y []int) (int, error) {
 // It solves systems of equations, in O(n³) time and O(n²) memory, and never forms an inverse. The error wraps
 // [ErrLabels], [ErrWeights] or [ErrSetting].
 func SoftHarmonic(w mat.Symmetric, v []float64, y []int, c, gamma float64) ([]float64, error) {
-	k, err := classes(w, y)
-	if err != nil {
+	if _, err := classes(w, y); err != nil {
 		return nil, err
-	}
-	if !(c > 0) || !(gamma > 0) || math.IsInf(c, 1) || math.IsInf(gamma, 1) {
-		return nil, fmt.Errorf("%w: c is %g and gamma is %g; both must be positive", ErrSetting, c, gamma)
 	}
 	for i, x := range v {
 		if !(x > 0) || math.IsInf(x, 1) || len(v) != len(y) {
 			return nil, fmt.Errorf("%w: multiplicity %d of %d is %g", ErrWeights, i+1, len(v), x)
 		}
 	}
-	n := len(y)
-	labels, all := mat.NewDense(n, k, nil), make([]int, n)
-	for i, class := range y {
-		labels.Set(i, class, 1)
-		all[i] = i
-	}
-	l, err := graph.Soft(graph.Problem{W: w, V: v, Labelled: all, Y: labels, Gamma: gamma}, c, 0)
+	l, err := soft(w, v, y, c, gamma)
 	if err != nil {
 		return nil, err
 	}
-	scores := make([]float64, n)
+	scores := make([]float64, len(y))
 	for i, class := range y {
-		other := 0.
-		for q := range k {
-			if q != class {
-				other = max(other, l.At(i, q))
-			}
-		}
-		scores[i] = min(max(1-l.At(i, class)+other, 0), 2)
+		scores[i] = unusual(l.RawRowView(i), class)
 	}
 	return scores, nil
 }
