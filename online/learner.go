@@ -140,7 +140,11 @@ func (l *Learner) Observe(x []float32) (Verdict, error) {
 
 // observe judges one face and counts it.
 func (l *Learner) observe(x []float32, learn bool) (Verdict, error) {
-	v, err := l.step(x, learn, l.counts.Observed+1)
+	n := 0
+	if learn {
+		n = 1
+	}
+	v, err := l.step(x, n, l.counts.Observed+1)
 	if err == nil {
 		l.count(v)
 	}
@@ -176,7 +180,7 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	}
 	// Judge each by itself against the graph as it is, settle the claims, then learn the winners.
 	for i, f := range faces {
-		v, err := l.step(f.Vector, false, 0)
+		v, err := l.step(f.Vector, 0, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +189,7 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	oneEach(verdicts)
 	for i, f := range faces {
 		if v := &verdicts[i]; !f.Hold && v.Reason != BetterFace {
-			learned, err := l.step(f.Vector, true, l.counts.Observed+int64(i)+1)
+			learned, err := l.step(f.Vector, 1, l.counts.Observed+int64(i)+1)
 			if err != nil {
 				return nil, err
 			}
@@ -203,13 +207,14 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	return l.step(x, false, 0)
+	return l.step(x, 0, 0)
 }
 
 // step is the listing "Online quantized harmonic solution" for one face: place it, solve, read its
-// value. It stays in the graph, as that observation, if it may be learned and its confidence suffices.
-func (l *Learner) step(x []float32, learn bool, observation int64) (Verdict, error) {
-	learn = learn && !l.settings.Freeze
+// value. It stays in the graph, as that observation, if it may be learned and its confidence suffices; it
+// then stands for n faces. With n = 0 nothing is learned.
+func (l *Learner) step(x []float32, n int, observation int64) (Verdict, error) {
+	learn := n > 0 && !l.settings.Freeze
 	if learn {
 		if _, err := l.graph.Age(observation); err != nil {
 			return Verdict{}, err
@@ -225,7 +230,7 @@ func (l *Learner) step(x []float32, learn bool, observation int64) (Verdict, err
 	l.values = l.graph.ValuesTo(l.values, l.graph.Trial())
 	v, best := l.judge(x, l.values)
 	if learn && l.teaches(best, observation) {
-		l.graph.Keep(best.class, quantized.Moment{Observation: observation, Time: l.time})
+		l.graph.KeepMany(n, best.class, quantized.Moment{Observation: observation, Time: l.time})
 		l.spend(best.class, observation)
 		v.Learned = true
 	} else {

@@ -264,6 +264,17 @@ func (g *Graph) Keep(class int, m Moment) {
 	g.trial.on = false
 }
 
+// KeepMany ends the trial as [Graph.Keep] does, with a point that stands for n > 0: the others are of the same moment, and
+// go with it.
+func (g *Graph) KeepMany(n int, class int, m Moment) {
+	g.Keep(class, m)
+	if n > 1 {
+		g.v[g.trial.vertex] += float64(n - 1)
+		g.points[g.trial.vertex] += float64(n - 1)
+		g.stale = true
+	}
+}
+
 // Hops returns how many vertices the point on trial is away from a labelled one, along those through
 // which it and they were accepted as class: 1 where a labelled vertex speaks for it.
 func (g *Graph) Hops(class int) int {

@@ -47,14 +47,18 @@ type Labelled struct {
 	Truth []float64
 }
 
-// Core returns the thesis's Core dataset, scale times as many points as are in its training set: a big square of class 0,
-// 100·scale points, and a small one of class 1 in the middle of it, 50·scale; 12 points of class 0 within the small square,
-// whose truth is 1; and two tiny squares far from everything, of 3·scale points each, one of either class.
+// Inner is half the side of the small square of [Core]; half the side of the big one is 1.
+const Inner = .245
+
+// Core returns the thesis's Core dataset, scale times as large as its training set: a big square of 100·scale points of
+// class 0 and a small one in the middle of it, of 50·scale points of class 1. The 6·scale points of class 0 that lie in
+// the small square, as many as its area makes one expect, are what is unusual: their truth is 1. Far from everything are
+// two tiny squares of 3·scale points each, one of either class.
 func Core(r *rand.Rand, scale int) (l Labelled) {
-	uniform := func(n, class int, x, y, half float64, truth float64, inside func(a, b float64) bool) {
+	square := func(n, class int, x, y, half, truth float64, allowed func(a, b float64) bool) {
 		for n > 0 {
 			a, b := x+half*(2*r.Float64()-1), y+half*(2*r.Float64()-1)
-			if inside != nil && !inside(a, b) {
+			if !allowed(a, b) {
 				continue
 			}
 			n--
@@ -62,14 +66,13 @@ func Core(r *rand.Rand, scale int) (l Labelled) {
 			l.Class, l.Truth = append(l.Class, class), append(l.Truth, truth)
 		}
 	}
-	const half = .45 // of the small square; the big one is 1
-	// The thesis's squares overlap, and the points of the big one within the small one are the anomalies.
-	around := func(a, b float64) bool { return math.Abs(a) > half || math.Abs(b) > half }
-	uniform(100*scale-12, 0, 0, 0, 1, 0, around)
-	uniform(12, 0, 0, 0, half-.05, 1, nil)
-	uniform(50*scale, 1, 0, 0, half, 0, nil)
-	uniform(3*scale, 0, -1.7, 1.7, .05, 0, nil)
-	uniform(3*scale, 1, 1.7, -1.7, .05, 0, nil)
+	anywhere := func(_, _ float64) bool { return true }
+	around := func(a, b float64) bool { return math.Abs(a) > Inner || math.Abs(b) > Inner }
+	square(94*scale, 0, 0, 0, 1, 0, around)
+	square(6*scale, 0, 0, 0, Inner, 1, anywhere)
+	square(50*scale, 1, 0, 0, Inner, 0, anywhere)
+	square(3*scale, 0, -1.6, 1.6, .05, 0, anywhere)
+	square(3*scale, 1, 1.6, -1.6, .05, 0, anywhere)
 	return l
 }
 

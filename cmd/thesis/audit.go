@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/faceauth/faceauth/anomaly"
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+func newAudit(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "audit",
+		Short: "faces that were given another person's name, and who finds them",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return o.audit(c.Context()) },
+	}
+}
+
+const auditRuns = 20
+
+// folders are people whose recordings are folders of pictures below a folder of faces.
+func (o *options) folders(dir string) (all []person, err error) {
+	paths, err := os.ReadDir(filepath.Join(o.data, "faces", dir))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range paths {
+		if p.IsDir() {
+			all = append(all, person{p.Name(), []string{dir + "/" + p.Name()}})
+		}
+	}
+	if len(all) < 2 {
+		return nil, fmt.Errorf("%s holds %d people", dir, len(all))
+	}
+	return all, nil
+}
+
+// auditor is a method with a setting.
+type auditor struct {
+	family, setting string
+	scores          func(x [][]float32, d *mat.SymDense, y []int) ([]float64, error)
+}
+
+// auditors are all methods and settings. Edges end where the learner's do.
+func auditors(reach float64) (all []auditor) {
+	graphs := func(family, setting string, sigma float64, f func(w mat.Symmetric, y []int) ([]float64, error)) {
+		all = append(all, auditor{family, fmt.Sprintf("sigma %g%s", sigma, setting), func(_ [][]float32, d *mat.SymDense, y []int) ([]float64, error) {
+			return f(gallery.AuditWeights(d, graph.Heat(sigma), reach), y)
+		}})
+	}
+	crossed := func(family, setting string, t anomaly.Trainer) {
+		all = append(all, auditor{family, setting, func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
+			return anomaly.CrossValidate(x, y, 5, t)
+		}})
+	}
+	for _, sigma := range []float64{.2, .3, .5} {
+		for _, c := range []float64{.1, 1} {
+			for _, gamma := range []float64{.01, .1, 1} {
+				graphs("SoftHAD", fmt.Sprintf(", c %g, gamma %g", c, gamma), sigma, func(w mat.Symmetric, y []int) ([]float64, error) {
+					return anomaly.SoftHarmonic(w, nil, y, c, gamma)
+				})
+			}
+		}
+		for _, lambda := range []float64{0, 1e-5, 1e-4, 1e-3} {
+			graphs("RWCAD", fmt.Sprintf(", lambda %g", lambda), sigma, func(w mat.Symmetric, y []int) ([]float64, error) {
+				return anomaly.RandomWalk(w, y, lambda)
+			})
+		}
+		graphs("weighted k-NN", "", sigma, anomaly.WeightedNeighbours)
+	}
+	for _, sigma := range []float64{.5, 1} {
+		for _, c := range []float64{1, 10} {
+			crossed("SVM", fmt.Sprintf("sigma %g, cost %g", sigma, c), anomaly.Projection(graph.Heat(sigma), c))
+		}
+		crossed("one-class SVM", fmt.Sprintf("sigma %g, nu .1", sigma), anomaly.OneClass(graph.Heat(sigma), .1))
+	}
+	for _, ridge := range []float64{.1, 1} {
+		crossed("QDA", fmt.Sprintf("ridge %g", ridge), anomaly.Quadratic(ridge))
+	}
+	return all
+}
+
+// auditSet are the faces of a folder.
+type auditSet struct {
+	name string
+	x    [][]float32
+	y    []int
+	d    *mat.SymDense
+}
+
+func newAuditSet(name string, ids []evaluate.Identity) auditSet {
+	s := auditSet{name: name}
+	for class, id := range ids {
+		for _, f := range id.Faces {
+			if f.Vector != nil {
+				s.x, s.y = append(s.x, f.Vector), append(s.y, class)
+			}
+		}
+	}
+	s.d = graph.Distances(s.x, 1)
+	return s
+}
+
+// swap gives a share of the faces another person's name, and returns which.
+func (s auditSet) swap(r *rand.Rand, share float64) (y []int, which []int) {
+	y = slices.Clone(s.y)
+	which = r.Perm(len(y))[:max(1, int(math.Round(share*float64(len(y)))))]
+	classes := slices.Max(y) + 1
+	for _, i := range which {
+		y[i] = (y[i] + 1 + r.IntN(classes-1)) % classes
+	}
+	return y, which
+}
+
+// alone returns the tenth of the faces that are furthest from the fifth nearest face of their person, by their true names.
+func (s auditSet) alone() map[int]bool {
+	far := make([]float64, len(s.x))
+	for i := range far {
+		var d []float64
+		for j := range s.x {
+			if j != i && s.y[i] == s.y[j] {
+				d = append(d, s.d.At(i, j))
+			}
+		}
+		slices.Sort(d)
+		if len(d) > 0 {
+			far[i] = d[min(4, len(d)-1)]
+		}
+	}
+	some := make(map[int]bool)
+	for _, i := range first(far, 0, len(far)/10) {
+		some[i] = true
+	}
+	return some
+}
+
+// find returns the precision among as many faces as were swapped, the share of swapped faces among those and twice as many,
+// the area under the ROC curve, and the share of the wrongly named ones in front that are fringe.
+func (s auditSet) find(a auditor, run int) (precision, within, area, fringe float64, err error) {
+	y, which := s.swap(rand.New(rand.NewPCG(uint64(run), 8)), flips)
+	scores, err := a.scores(s.x, s.d, y)
+	if err != nil {
+		return 0, 0, 0, 0, err
+	}
+	truth := make([]float64, len(y))
+	for _, i := range which {
+		truth[i] = 1
+	}
+	hits := func(n int) (sum float64) {
+		for _, i := range first(scores, 0, n) {
+			sum += truth[i]
+		}
+		return sum
+	}
+	n := len(which)
+	far := s.alone()
+	for _, i := range first(scores, 0, n) {
+		if truth[i] == 0 && far[i] {
+			fringe++
+		}
+	}
+	return hits(n) / float64(n), hits(2*n) / float64(n), agreement(scores, truth), fringe / float64(n), nil
+}
+
+func (o *options) audit(ctx context.Context) error {
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	read := func(name string, people []person) (auditSet, error) {
+		ids, err := o.faces(ctx, e, people)
+		return newAuditSet(name, ids), err
+	}
+	var choosing, reported []auditSet
+	for _, name := range []string{"umist", "faces94_subset", "fast_videos", "att", "vidtimit_rot"} {
+		people := films
+		if name != "fast_videos" {
+			if people, err = o.folders(name); err != nil {
+				return err
+			}
+		}
+		s, err := read(name, people)
+		if err != nil {
+			return err
+		}
+		if name == "fast_videos" {
+			s = s.every(5)
+		}
+		if name == "att" || name == "vidtimit_rot" {
+			reported = append(reported, s)
+		} else {
+			choosing = append(choosing, s)
+		}
+	}
+	all := auditors(e.Space().Reach)
+	var rows [][]string
+	measure := func(sets []auditSet, of []int, chosen map[string]int) ([]float64, error) {
+		sum := make([]float64, len(all))
+		for _, s := range sets {
+			results := make([][4][]float64, len(all))
+			err := each(of, func(q int) error {
+				for run := range auditRuns {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					p, w, a, f, err := s.find(all[q], run)
+					if err != nil {
+						return fmt.Errorf("%s, %s, %s: %w", s.name, all[q].family, all[q].setting, err)
+					}
+					for i, x := range []float64{p, w, a, f} {
+						results[q][i] = append(results[q][i], x)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			for _, q := range of {
+				line := []string{s.name, strconv.Itoa(len(s.x)), all[q].family, all[q].setting}
+				for _, x := range results[q] {
+					line = append(line, fmt.Sprintf("%.3f", stat.Mean(x, nil)))
+				}
+				_, is := chosen[all[q].family]
+				rows = append(rows, append(line, strconv.FormatBool(is)))
+				sum[q] += stat.Mean(results[q][0], nil)
+			}
+			fmt.Fprintln(os.Stderr, s.name, "done")
+		}
+		return sum, nil
+	}
+	every := make([]int, len(all))
+	for q := range every {
+		every[q] = q
+	}
+	sum, err := measure(choosing, every, nil)
+	if err != nil {
+		return err
+	}
+	chosen := make(map[string]int)
+	for q, a := range all {
+		if best, ok := chosen[a.family]; !ok || sum[q] > sum[best] {
+			chosen[a.family] = q
+		}
+	}
+	var best []int
+	for q, a := range all {
+		if chosen[a.family] == q {
+			best = append(best, q)
+		}
+	}
+	if _, err := measure(reported, best, chosen); err != nil {
+		return err
+	}
+	return o.table("audit.csv", []string{"recordings", "faces", "method", "setting", "precision in front", "found in twice as many", "area under ROC", "fringe in front", "chosen on others"}, rows)
+}
+
+// every returns every so manieth face.
+func (s auditSet) every(n int) auditSet {
+	some := auditSet{name: s.name}
+	for i := 0; i < len(s.x); i += n {
+		some.x, some.y = append(some.x, s.x[i]), append(some.y, s.y[i])
+	}
+	some.d = graph.Distances(some.x, 1)
+	return some
+}

@@ -1,0 +1,97 @@
+package online
+
+import (
+	"fmt"
+
+	"github.com/faceauth/faceauth/graph"
+)
+
+// Stored is a face that a learner keeps: one that it was shown with a name, or one that stands for faces it has learned.
+type Stored struct {
+	ID       int64     // for [Learner.Remove]
+	Vector   []float32 // must not be changed
+	Labelled bool
+	Name     string  // of the label, or of the person through whom it was learned; "" where nobody claimed it, or several did
+	Not      bool    // the label is that it is not that person's
+	Points   float64 // faces that it stands for
+	Weight   float64 // what they count together, as they age
+	// Margin is the harmonic value of the person who was asked for, minus those of all others and of what was rejected: in
+	// [-1,1], and 0 where nothing is known.
+	Margin float64
+}
+
+// Stored returns the faces that l keeps, the oldest first, with the margins for the named person; "" is for no margins. It
+// changes nothing, and solves the graph anew in O(k³). The error wraps [ErrUnknown], or is [graph.ErrSingular].
+func (l *Learner) Stored(name string) ([]Stored, error) {
+	class := -1
+	if name != "" {
+		if class = l.class(name, false); class < 0 {
+			return nil, fmt.Errorf("%w: %s", ErrUnknown, name)
+		}
+	}
+	all := make([]Stored, l.graph.Len())
+	for i := range all {
+		all[i] = Stored{
+			ID: l.graph.Origin(i).ID, Vector: l.graph.Point(i), Points: l.graph.Points(i), Weight: l.graph.Multiplicity(i),
+		}
+		if label, ok := l.label(i); ok {
+			all[i].Labelled, all[i].Name, all[i].Not = true, label.Name, label.Not
+		} else if via := l.graph.Source(i); len(via) == 1 && !l.not[via[0]] {
+			all[i].Name = l.names[via[0]]
+		}
+	}
+	if class < 0 {
+		return all, nil
+	}
+	values, err := graph.Harmonic(l.graph.Problem())
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		for c, v := range values.RawRowView(i) {
+			if c != class {
+				v = -v
+			}
+			all[i].Margin += v
+		}
+	}
+	return all, nil
+}
+
+// Remove takes back a face that l keeps: a labelled one, as [Learner.Unlabel] does, or a learned one, and with it what it
+// stands for and what was accepted through it, as [Learner.Unlearn] does. It returns how many learned faces are gone. The
+// error wraps [ErrUnknown]; l has then not changed.
+func (l *Learner) Remove(id int64) (faces int, err error) {
+	for i := range l.graph.Len() {
+		if l.graph.Origin(i).ID != id {
+			continue
+		}
+		if _, labelled := l.label(i); labelled {
+			_, err := l.Unlabel(id)
+			return 0, err
+		}
+		at := l.graph.Origin(i).Observation
+		return l.Unlearn([][2]int64{{at, at}}), nil
+	}
+	return 0, fmt.Errorf("%w: no stored face has the number %d", ErrUnknown, id)
+}
+
+// Adopt takes in a face that stands for n others which were seen elsewhere, such as a centroid that was found offline: as
+// [Learner.Observe] does with one face, as that many observations, and with their multiplicity. Where the face is an
+// outlier, or not to be learned, nothing is.
+//
+// The error is that of [face.Space.Check], or wraps [ErrSettings] for n < 1; l has then not changed.
+func (l *Learner) Adopt(x []float32, n int) (Verdict, error) {
+	if err := l.space.Check(x); err != nil {
+		return Verdict{}, err
+	}
+	if n < 1 || n > 1<<40 {
+		return Verdict{}, fmt.Errorf("%w: a face that stands for %d", ErrSettings, n)
+	}
+	v, err := l.step(x, n, l.counts.Observed+1)
+	if err == nil && v.Learned {
+		l.counts.Observed += int64(n)
+		l.counts.Learned += int64(n)
+	}
+	return v, err
+}
