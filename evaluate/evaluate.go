@@ -103,6 +103,11 @@ type Foreseer interface {
 	Foresee(stream [][]float32) error
 }
 
+// Finisher is a method that is told when it has seen all that it may learn from: before the first face that is counted.
+type Finisher interface {
+	Finish() error
+}
+
 // Counts says how many faces a run was over.
 type Counts struct {
 	Enrolled   int `json:"enrolled"`   // labelled faces
@@ -159,10 +164,17 @@ func runOne(ctx context.Context, e Entry, labelled, stream []streamed) (Result, 
 		}
 	}
 	r := Result{Name: e.Name, steps: len(stream), trials: make([]trial, 0, len(stream))}
+	finish, _ := m.(Finisher)
 	start := time.Now()
 	for _, f := range stream {
 		if err := ctx.Err(); err != nil {
 			return Result{}, err
+		}
+		if f.test && finish != nil {
+			if err := finish.Finish(); err != nil {
+				return Result{}, err
+			}
+			finish = nil
 		}
 		claim, score, err := m.Judge(f.Vector, f.Hold)
 		if err != nil {

@@ -54,7 +54,8 @@ func newEval() *cobra.Command {
 			"Methods: learner; nearest, the nearest labelled face; knn, the three nearest; mean, the mean of the\n" +
 			"labelled faces; boost, online semi-supervised boosting with weak learners drawn from the whole stream,\n" +
 			"boost-first and boost-last from its first and last quarter; selftrain, the nearest face of all that\n" +
-			"were ever accepted. A method without a threshold of its own is given the best one in hindsight that\n" +
+			"were ever accepted; distilled, the verifiers of faceauth distil, made of what the learner knows when\n" +
+			"the test begins (give --apart). A method without a threshold of its own is given the best one in hindsight that\n" +
 			"accepts no larger share of strangers than the learner.\n\n" +
 			"With --attack, every identity attacks every other one, and eval says how many get in, after how many\n" +
 			"steps, with all guards off and with the guards as set, and what that costs the users themselves.",

@@ -303,11 +303,7 @@ func (o *options) anomaly(ctx context.Context) error {
 	if err := o.table("anomaly.csv", []string{"dataset", "method", "width", "setting", "agreement %", "standard deviation", "chosen", "thesis %"}, rows); err != nil {
 		return err
 	}
-	var best []detector
-	for _, family := range []string{"RWCAD", "SoftHAD", "weighted k-NN", "SVM", "one-class SVM", "QDA"} {
-		best = append(best, all[chosen[family]])
-	}
-	return o.core(ctx, best)
+	return o.core(ctx, all, chosen)
 }
 
 // first returns the n examples from a number on with the largest scores.
@@ -322,7 +318,7 @@ func first(scores []float64, from, n int) []int {
 
 // core ranks the Core dataset: how many of the twelve in front are unusual, how many are in the tiny squares, and how many
 // at the rim.
-func (o *options) core(ctx context.Context, methods []detector) error {
+func (o *options) core(ctx context.Context, methods []detector, chosen map[string]int) error {
 	tasks := make([]unusual, coreRuns)
 	for run := range tasks {
 		r := rand.New(rand.NewPCG(uint64(run), 5))
@@ -333,7 +329,7 @@ func (o *options) core(ctx context.Context, methods []detector) error {
 	}
 	var rows [][]string
 	var panels [][]*plot.Plot
-	for _, m := range methods {
+	for q, m := range methods {
 		var found, tiny, fringe float64
 		for run, t := range tasks {
 			if err := ctx.Err(); err != nil {
@@ -355,13 +351,14 @@ func (o *options) core(ctx context.Context, methods []detector) error {
 					fringe++
 				}
 			}
-			if run == 0 {
+			if run == 0 && chosen[m.family] == q {
 				panels = addPanel(panels, drawCore(m.String(), t, ahead))
 			}
 		}
-		rows = append(rows, []string{m.String(), fmt.Sprintf("%.2f", found/coreRuns), fmt.Sprintf("%.2f", tiny/coreRuns), fmt.Sprintf("%.2f", fringe/coreRuns)})
+		rows = append(rows, []string{m.family, fmt.Sprint(m.width), m.setting, fmt.Sprintf("%.2f", found/coreRuns), fmt.Sprintf("%.2f", tiny/coreRuns),
+			fmt.Sprintf("%.2f", fringe/coreRuns), strconv.FormatBool(chosen[m.family] == q)})
 	}
-	if err := o.table("core.csv", []string{"method", "unusual ones of the 12 in front", "of the tiny squares", "of the rim"}, rows); err != nil {
+	if err := o.table("core.csv", []string{"method", "width", "setting", "unusual ones of the 12 in front", "of the tiny squares", "of the rim", "chosen"}, rows); err != nil {
 		return err
 	}
 	return o.picture("core.png", 3.6*vg.Inch, 3.6*vg.Inch, panels)

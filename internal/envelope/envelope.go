@@ -59,14 +59,19 @@ func Write(path string, k Kind, body []byte) error { return atomicfile.Write(pat
 
 // Read reads a file. The error wraps fs.ErrNotExist, [ErrDamaged] or [ErrVersion].
 func Read(path string, k Kind) ([]byte, error) {
+	data, err := Bytes(path)
+	if err != nil {
+		return nil, err
+	}
+	return Open(k, data)
+}
+
+// Bytes returns those of a regular file, as many as the largest envelope may have.
+func Bytes(path string) ([]byte, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, largest))
-	if err != nil {
-		return nil, err
-	}
-	return Open(k, data)
+	return io.ReadAll(io.LimitReader(f, largest))
 }

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/faceauth/faceauth/distil"
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/spf13/cobra"
+)
+
+func newDistil(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "distil",
+		Short: "small verifiers made of what was learned: what their settings do, and against the learner and the nearest face",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return o.distil(c.Context()) },
+	}
+}
+
+// bench is one user who was enrolled and learned from, and the faces of a test.
+type bench struct {
+	learner *online.Learner
+	name    string
+	own     [][]float32 // the second half of the user's faces
+	others  [][]float32 // the second halves of everybody else's
+}
+
+// benches makes each person in turn the one user, as the protocol of an authentication does: the learner sees the first
+// halves of everybody, and the test is the second halves.
+func benches(space face.Space, ids []evaluate.Identity) (all []bench, err error) {
+	const enrolled = 4
+	for _, user := range ids {
+		l, err := online.New(space, online.Settings{})
+		if err != nil {
+			return nil, err
+		}
+		b := bench{learner: l, name: user.Name}
+		for _, id := range ids {
+			labels := enrolled
+			if id.Name != user.Name {
+				labels = 0
+			}
+			n := len(id.Faces) - labels
+			half := labels + (n+1)/2
+			for i, f := range id.Faces {
+				switch {
+				case i < labels:
+					err = l.Label(f.Vector, user.Name)
+				case i < half:
+					_, err = l.ObserveFrame([]online.Observation{{Vector: f.Vector, Hold: f.Hold}})
+				case id.Name == user.Name:
+					b.own = append(b.own, f.Vector)
+				default:
+					b.others = append(b.others, f.Vector)
+				}
+				if err != nil {
+					return nil, err
+				}
+			}
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
+// tally are the values of the users' own faces and of impostors', over all users.
+type tally struct{ genuine, impostor []float64 }
+
+// rates returns the shares of own faces below a threshold and of impostors' not below it.
+func (t tally) rates(threshold float64) (fnmr, fmr float64) {
+	for _, v := range t.genuine {
+		if v < threshold {
+			fnmr++
+		}
+	}
+	for _, v := range t.impostor {
+		if v >= threshold {
+			fmr++
+		}
+	}
+	return fnmr / float64(len(t.genuine)), fmr / float64(len(t.impostor))
+}
+
+// safest returns the least threshold that no impostor comes to.
+func (t tally) safest() float64 {
+	most := math.Inf(-1)
+	for _, v := range t.impostor {
+		most = max(most, v)
+	}
+	return math.Nextafter(most, math.Inf(1))
+}
+
+func (b bench) tally(t *tally, value func(x []float32) (float64, error)) error {
+	for _, set := range []struct {
+		x  [][]float32
+		to *[]float64
+	}{{b.own, &t.genuine}, {b.others, &t.impostor}} {
+		for _, x := range set.x {
+			v, err := value(x)
+			if err != nil {
+				return err
+			}
+			*set.to = append(*set.to, v)
+		}
+	}
+	return nil
+}
+
+func (o *options) distil(ctx context.Context) error {
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	var rows [][]string
+	for _, name := range []string{"fast_videos", "att", "faces94_subset", "umist", "vidtimit_rot"} {
+		people := films
+		if name != "fast_videos" {
+			if people, err = o.folders(name); err != nil {
+				return err
+			}
+		}
+		ids, err := o.faces(ctx, e, people)
+		if err != nil {
+			return err
+		}
+		for i := range ids {
+			kept := ids[i].Faces[:0]
+			for _, f := range ids[i].Faces {
+				if f.Vector != nil {
+					kept = append(kept, f)
+				}
+			}
+			ids[i].Faces = kept
+		}
+		all, err := benches(e.Space(), ids)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		record := func(method, width, gamma string, support float64, t tally, threshold float64) {
+			fnmr, fmr := t.rates(threshold)
+			best, _ := t.rates(t.safest())
+			rows = append(rows, []string{name, method, width, gamma, fmt.Sprintf("%.0f", support), strconv.Itoa(len(t.genuine)), strconv.Itoa(len(t.impostor)),
+				fmt.Sprintf("%.4f", fnmr), fmt.Sprintf("%.6f", fmr), fmt.Sprintf("%.3f", t.safest()), fmt.Sprintf("%.4f", best)})
+		}
+		var learned, nearest tally
+		vertices := 0.
+		for _, b := range all {
+			vertices += float64(b.learner.Graph().Len()) / float64(len(all))
+			if err := b.tally(&learned, func(x []float32) (float64, error) {
+				v, err := b.learner.Judge(x)
+				return v.Confidence, err
+			}); err != nil {
+				return err
+			}
+			if err := b.tally(&nearest, func(x []float32) (float64, error) {
+				d, err := b.learner.Nearest(x, b.name)
+				return -d, err
+			}); err != nil {
+				return err
+			}
+		}
+		record("learner, learning no more", "", "", vertices, learned, math.SmallestNonzeroFloat64)
+		record("nearest labelled face", "", "", 4, nearest, nearest.safest())
+		for _, width := range []float64{.3, .5, .6, .7, .8, 1} {
+			for _, gamma := range []float64{.01, .1, 1, 10} {
+				var t tally
+				support := 0.
+				for _, b := range all {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					v, err := distil.New(b.learner, b.name, distil.Settings{Width: width, Gamma: gamma})
+					if err != nil {
+						return fmt.Errorf("%s, %s: %w", name, b.name, err)
+					}
+					support += float64(v.Support()) / float64(len(all))
+					if err := b.tally(&t, v.Value); err != nil {
+						return err
+					}
+				}
+				record("distilled", fmt.Sprint(width), fmt.Sprint(gamma), support, t, .5)
+			}
+		}
+		fmt.Fprintln(os.Stderr, name, "done")
+	}
+	return o.table("distil.csv", []string{"recordings", "method", "width", "gamma", "faces kept", "own faces", "impostors' faces", "FNMR", "FMR", "threshold above all impostors", "FNMR there"}, rows)
+}

@@ -1,0 +1,246 @@
+// Package distil turns what a learner knows of a person into a small verifier that runs without the graph.
+//
+// [New] learns a [Verifier] from a learner's labelled faces and from all that it learned: a max-margin graph cut (M. Valko,
+// 2011, Section "Max-Margin Graph Cuts"; package maxmargin), of which only the support vectors remain. [Verifier.Value]
+// judges a face, [Verifier.Save] writes it to a file, and [Load] reads it.
+//
+// # File format
+//
+// The bytes "faceauth verifier", the version as a big-endian uint32, a CBOR map (RFC 8949, core deterministic encoding) with
+// the name, the space, the settings, the weights, and the support vectors as little-endian float32, and the SHA-256 of
+// all that.
+//
+// # Caveats
+//
+// The support vectors are faces: the file is as secret as the gallery, and not encrypted. A verifier does not learn, and
+// knows nothing of what its learner learns later.
+package distil
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/envelope"
+	"github.com/faceauth/faceauth/maxmargin"
+	"github.com/faceauth/faceauth/online"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Errors of [New], and of [Parse] and [Load] for a file that is not, or no longer, a verifier.
+var (
+	ErrSettings = errors.New("unusable setting")
+	ErrInvalid  = errors.New("unusable verifier")
+	ErrDamaged  = envelope.ErrDamaged
+	ErrVersion  = envelope.ErrVersion
+)
+
+// Settings of a verifier. The zero value of each field stands for its default.
+type Settings struct {
+	// Width of the radial kernel, in units of the longest edge of the learner's graph. Default .7.
+	Width float64 `json:"width"`
+	// Gamma weighs |f|² against the sum of the hinge losses. Default .1.
+	Gamma float64 `json:"gamma"`
+	// Epsilon is the least margin of a stored face, in (0,1], that is learned from. Default 1e-6, the thesis's.
+	Epsilon float64 `json:"epsilon"`
+	// Threshold is the least value of a face that is accepted. Default .5.
+	Threshold float64 `json:"threshold"`
+}
+
+func (s Settings) defaults() Settings {
+	or := func(x *float64, y float64) {
+		if *x == 0 {
+			*x = y
+		}
+	}
+	or(&s.Width, .7)
+	or(&s.Gamma, .1)
+	or(&s.Epsilon, 1e-6)
+	or(&s.Threshold, .5)
+	return s
+}
+
+func (s Settings) check() error {
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+	switch {
+	case !positive(s.Width):
+		return fmt.Errorf("%w: the width is %g, and must be positive", ErrSettings, s.Width)
+	case !positive(s.Gamma):
+		return fmt.Errorf("%w: gamma is %g, and must be positive", ErrSettings, s.Gamma)
+	case !(s.Epsilon > 0 && s.Epsilon <= 1):
+		return fmt.Errorf("%w: epsilon is %g, and must lie in (0,1]", ErrSettings, s.Epsilon)
+	case !positive(s.Threshold):
+		return fmt.Errorf("%w: the threshold is %g, and must be positive", ErrSettings, s.Threshold)
+	}
+	return nil
+}
+
+// Verifier says whether a face is one person's.
+type Verifier struct {
+	name      string
+	space     face.Space
+	width     float64 // of the kernel, in units of the space's distance
+	threshold float64
+	machine   *maxmargin.Machine
+}
+
+// New learns the verifier of a person from what l keeps: faces whose harmonic values say that they are this person's,
+// against those that say they are another's, or not this person's. Where l knows nobody else it learns from one class.
+//
+// The machine has no bias: far from everything it was shown its value is 0, which is no more than a stranger's. The error
+// wraps [online.ErrUnknown] or [ErrSettings].
+func New(l *online.Learner, name string, s Settings) (*Verifier, error) {
+	s = s.defaults()
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	stored, err := l.Stored(name)
+	if err != nil {
+		return nil, err
+	}
+	v := &Verifier{name: name, space: l.Space(), width: s.Width * l.Graph().Config().EdgeRadius(), threshold: s.Threshold}
+	x, margins := make([][]float32, len(stored)), make([]float64, len(stored))
+	for i, f := range stored {
+		x[i], margins[i] = f.Vector, f.Margin
+	}
+	e, err := maxmargin.NewExamples(x, v.kernel())
+	if err != nil {
+		return nil, err
+	}
+	e.Origin = true
+	if v.machine, err = e.Cut(margins, s.Epsilon, s.Gamma); err != nil {
+		return nil, fmt.Errorf("distilling %s: %w", name, err)
+	}
+	for i, x := range v.machine.Support { // the learner goes on to change its own
+		v.machine.Support[i] = append([]float32(nil), x...)
+	}
+	return v, nil
+}
+
+func (v *Verifier) kernel() maxmargin.Kernel { return maxmargin.Radial(v.width / v.space.Scale) }
+
+// Name returns the person's name.
+func (v *Verifier) Name() string { return v.name }
+
+// Space returns the feature space of the faces that v judges.
+func (v *Verifier) Space() face.Space { return v.space }
+
+// Threshold returns the least value that is accepted.
+func (v *Verifier) Threshold() float64 { return v.threshold }
+
+// Support returns the number of support vectors: what a judgement costs.
+func (v *Verifier) Support() int { return len(v.machine.Support) }
+
+// Value returns how surely a face is the person's: about 1 or more where it is, 0 for what is unlike everything, negative for what
+// is another's. The error is that of [face.Space.Check].
+func (v *Verifier) Value(x []float32) (float64, error) {
+	if err := v.space.Check(x); err != nil {
+		return 0, err
+	}
+	return v.machine.Value(x), nil
+}
+
+// Accepts reports whether a face is the person's. The error is that of [face.Space.Check].
+func (v *Verifier) Accepts(x []float32) (bool, error) {
+	f, err := v.Value(x)
+	return err == nil && f >= v.threshold, err
+}
+
+// kind is what a verifier's file is.
+var kind = envelope.Kind{Magic: "faceauth verifier", Version: 1}
+
+// content is what the file holds.
+type content struct {
+	Name      string     `cbor:"name"`
+	Space     face.Space `cbor:"space"`
+	Width     float64    `cbor:"width"`
+	Threshold float64    `cbor:"threshold"`
+	Weights   []float64  `cbor:"weights"`
+	Support   []byte     `cbor:"support"`
+}
+
+var encoding = func() cbor.EncMode {
+	m, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		panic(err) // the options are constant
+	}
+	return m
+}()
+
+// MarshalBinary returns the bytes of a file.
+func (v *Verifier) MarshalBinary() ([]byte, error) {
+	c := content{Name: v.name, Space: v.space, Width: v.width, Threshold: v.threshold, Weights: v.machine.Weights}
+	for _, x := range v.machine.Support {
+		for _, f := range x {
+			c.Support = binary.LittleEndian.AppendUint32(c.Support, math.Float32bits(f))
+		}
+	}
+	body, err := encoding.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	return envelope.Seal(kind, body), nil
+}
+
+// Parse reads the bytes of a file, of which it trusts nothing. The error wraps [ErrInvalid], [ErrDamaged] or
+// [ErrVersion].
+func Parse(data []byte) (*Verifier, error) {
+	body, err := envelope.Open(kind, data)
+	if err != nil {
+		return nil, err
+	}
+	var c content
+	if err := cbor.Unmarshal(body, &c); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+	switch {
+	case online.CheckName(c.Name) != nil:
+		return nil, fmt.Errorf("%w: a name that nobody can have", ErrInvalid)
+	case c.Space.Dim < 1 || c.Space.Dim > 1<<24 || !positive(c.Space.Scale) || !positive(c.Width) || !positive(c.Threshold):
+		return nil, fmt.Errorf("%w: settings that cannot be", ErrInvalid)
+	case len(c.Weights) == 0 || len(c.Support) != 4*len(c.Weights)*c.Space.Dim:
+		return nil, fmt.Errorf("%w: %d weights and %d bytes of support vectors", ErrInvalid, len(c.Weights), len(c.Support))
+	}
+	v := &Verifier{name: c.Name, space: c.Space, width: c.Width, threshold: c.Threshold}
+	v.machine = &maxmargin.Machine{Kernel: v.kernel(), Weights: c.Weights}
+	for i, w := range c.Weights {
+		if math.IsNaN(w) || math.IsInf(w, 0) {
+			return nil, fmt.Errorf("%w: weight %d is not finite", ErrInvalid, i)
+		}
+		x := make([]float32, c.Space.Dim)
+		for q := range x {
+			x[q] = math.Float32frombits(binary.LittleEndian.Uint32(c.Support[4*(i*c.Space.Dim+q):]))
+		}
+		if err := c.Space.Check(x); err != nil {
+			return nil, fmt.Errorf("%w: support vector %d: %w", ErrInvalid, i, err)
+		}
+		v.machine.Support = append(v.machine.Support, x)
+	}
+	return v, nil
+}
+
+// Save writes the file, readable by its owner alone. On error what was there is as it was.
+func (v *Verifier) Save(path string) (bytes int, err error) {
+	data, err := v.MarshalBinary()
+	if err != nil {
+		return 0, err
+	}
+	return len(data), atomicfile.Write(path, data)
+}
+
+// Load reads the file at path. The error wraps fs.ErrNotExist, or is that of [Parse].
+func Load(path string) (*Verifier, error) {
+	data, err := envelope.Bytes(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening verifier: %w", err)
+	}
+	v, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("opening verifier %s: %w", path, err)
+	}
+	return v, nil
+}
