@@ -40,7 +40,7 @@ var (
 
 // Settings of a verifier. The zero value of each field stands for its default.
 type Settings struct {
-	// Width of the radial kernel, in units of the longest edge of the learner's graph. Default .7.
+	// Width of the radial kernel, in units of the longest edge of the learner's graph. Default .6.
 	Width float64 `json:"width"`
 	// Gamma weighs |f|² against the sum of the hinge losses. Default .1.
 	Gamma float64 `json:"gamma"`
@@ -56,7 +56,7 @@ func (s Settings) defaults() Settings {
 			*x = y
 		}
 	}
-	or(&s.Width, .7)
+	or(&s.Width, .6)
 	or(&s.Gamma, .1)
 	or(&s.Epsilon, 1e-6)
 	or(&s.Threshold, .5)

@@ -53,7 +53,7 @@ func SlowDrifts(ids []Identity, enroll int) ([]Attack, error) {
 // that of blend.
 func Bridges(ids []Identity, enroll int, numbers []int, blend func(user string, i int, attacker string, j, n int) ([][]float32, error)) ([]Attack, error) {
 	return pairs(ids, enroll, func(a *Attack, user, attacker Identity) error {
-		own, _, err := attacker.divide(enroll)
+		own, _, err := attacker.Divide(enroll)
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func pairs(ids []Identity, enroll int, plan func(a *Attack, user, attacker Ident
 // begin returns the attack on a user without its ways.
 func begin(user Identity, attacker string, enroll int) (Attack, error) {
 	a := Attack{User: user.Name, Attacker: attacker}
-	labelled, rest, err := user.divide(enroll)
+	labelled, rest, err := user.Divide(enroll)
 	for _, i := range labelled {
 		a.Labelled = append(a.Labelled, user.Faces[i].Vector)
 	}

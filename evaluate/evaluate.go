@@ -60,9 +60,9 @@ type Identity struct {
 	Undetected int // frames without a usable face
 }
 
-// divide returns the positions of the faces that are labelled, the first usable ones, and of the others. The error
+// Divide returns the positions of the faces that are labelled, the first usable ones, and of the others. The error
 // wraps [ErrTooFew].
-func (id Identity) divide(enroll int) (labelled, rest []int, err error) {
+func (id Identity) Divide(enroll int) (labelled, rest []int, err error) {
 	for i, f := range id.Faces {
 		if f.Usable && len(labelled) < enroll {
 			labelled = append(labelled, i)

@@ -133,7 +133,7 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 		if stranger {
 			enroll = 0
 		}
-		enrolled, rest, err := id.divide(enroll)
+		enrolled, rest, err := id.Divide(enroll)
 		if err != nil {
 			return nil, nil, counts, err
 		}

@@ -1,18 +1,130 @@
 package gallery
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
 	"gonum.org/v1/gonum/mat"
 )
 
-// AuditWeights returns the graph on which labels are audited.
+// ErrOnePerson is wrapped by the error of [Gallery.Audit] where there are not two people with faces.
+var ErrOnePerson = errors.New("faces of fewer than two people")
+
+// The settings of an audit, chosen on recordings that docs/results.md names.
+const (
+	auditFit   = 1  // c of SoftHAD
+	auditGamma = .1 // its sink
+)
+
+// Unusual is a face that the gallery keeps, and how much the faces around it speak against its name.
+type Unusual struct {
+	ID       int64   `json:"id"` // for [Gallery.TakeOut]
+	Name     string  `json:"name"`
+	Learned  bool    `json:"learned"`         // nobody gave it that name: it was learned as that person's
+	Faces    float64 `json:"faces"`           // that it stands for
+	Likes    string  `json:"seems,omitempty"` // the other person whose faces are nearest by their weight; "" where there are none
+	Score    float64 `json:"score"`           // from 0 to 2: by how much the other person's soft label exceeds that of its own, plus 1
+	Suspect  bool    `json:"suspect"`         // the faces around it are the other person's rather than its own
+	Distance float64 `json:"distance"`        // to the nearest face of the other person, in units of the space's distance; 0 without one
+	// Vector is the face. It must not be changed.
+	Vector []float32 `json:"-"`
+}
+
+// Audit ranks the labelled faces, and with learned also those that were learned, by how unusual their names are given the
+// faces (SoftHAD, conditional anomaly detection; package anomaly): a face enrolled under another person's name comes first,
+// and one that is merely unlike all others does not. A learned face has the name of the person through whom it was
+// accepted; one of several, and one that is known not to be somebody's, is left out.
+//
+// The error wraps [ErrOnePerson].
+func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
+	stored, err := g.learner.Stored("")
+	if err != nil {
+		return nil, err
+	}
+	var all []Unusual
+	var x [][]float32
+	var y []int
+	var v []float64
+	names := g.learner.Names()
+	for _, s := range stored {
+		if s.Not || s.Name == "" || !s.Labelled && !learned {
+			continue
+		}
+		all = append(all, Unusual{ID: s.ID, Name: s.Name, Learned: !s.Labelled, Faces: s.Points, Vector: s.Vector})
+		x, y, v = append(x, s.Vector), append(y, slices.Index(names, s.Name)), append(v, s.Weight)
+	}
+	if len(all) == 0 || slices.Min(y) == slices.Max(y) {
+		return nil, fmt.Errorf("%w; no name can be unusual", ErrOnePerson)
+	}
+	d := graph.Distances(x, g.Space().Scale)
+	c := g.learner.Graph().Config()
+	w := AuditWeights(d, c.Kernel, c.EdgeRadius())
+	scores, err := anomaly.SoftHarmonic(w, v, y, auditFit, auditGamma)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].Score = scores[i]
+		near, own := make([]float64, len(names)), 0.
+		for j := range all {
+			switch {
+			case j == i:
+			case y[j] == y[i]:
+				own += w.At(i, j) * v[j]
+			default:
+				near[y[j]] += w.At(i, j) * v[j]
+			}
+		}
+		other := 0
+		for q := range near {
+			if near[q] > near[other] {
+				other = q
+			}
+		}
+		if near[other] == 0 {
+			continue
+		}
+		all[i].Likes, all[i].Suspect = names[other], near[other] > own
+		for j := range all {
+			if y[j] == other && (all[i].Distance == 0 || d.At(i, j) < all[i].Distance) {
+				all[i].Distance = d.At(i, j)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Unusual) int { return cmp.Compare(b.Score, a.Score) })
+	return all, nil
+}
+
+// TakeOut removes a face that the gallery keeps: a labelled one, and its person with the last one, or a learned one with
+// what was accepted through it. It returns how many learned faces are gone. The error wraps [online.ErrUnknown].
+func (g *Gallery) TakeOut(id int64) (faces int, err error) {
+	stored, err := g.learner.Stored("")
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range stored {
+		if s.ID == id && s.Labelled {
+			return 0, g.Unlabel(id)
+		}
+	}
+	return g.learner.Remove(id)
+}
+
+// Distance returns that of two faces, in units of the space's distance.
+func (g *Gallery) Distance(a, b []float32) float64 { return graph.Distance(a, b, g.Space().Scale) }
+
+// AuditWeights returns the graph of an audit on faces at the given distances: complete, but for edges longer than reach. A
+// face that is on its own is joined to nothing, however small a weight might be.
 func AuditWeights(d mat.Symmetric, k graph.Kernel, reach float64) *mat.SymDense {
-	n := d.SymmetricDim()
-	w := mat.NewSymDense(n, nil)
-	for i := range n {
+	w := graph.Similarity(d, k, 0)
+	for i := range d.SymmetricDim() {
 		for j := range i {
-			if x := d.At(i, j); reach == 0 || x <= reach {
-				w.SetSym(i, j, k.Weight(x))
+			if d.At(i, j) > reach {
+				w.SetSym(i, j, 0)
 			}
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// side of the thesis's face pictures.
-const side = 96
+// PixelSide of the thesis's face pictures.
+// PixelSide is the width and the height of the picture that a vector of [Pixels] is, row by row, of grey values in [0,1].
+const PixelSide = 96
 
 // Pixels is the preprocessing of the thesis (Section "Vision Datasets"): the box in grey, resized to
 // 96x96, smoothed with the 3x3 Gaussian kernel, its histogram equalised. The vector is the 9216
@@ -24,7 +25,7 @@ func NewPixels() Pixels { return Pixels{} }
 // distance at which faces of two people begin to be met, as measured on att, umist, faces94_subset
 // and fast_videos (docs/results.md).
 func (Pixels) Space() face.Space {
-	return face.Space{ID: "pixels", Dim: side * side, Scale: 1. / side, Sigma: .025, Gamma: 1e-3, Reach: .107, ImpostorRadius: .118}
+	return face.Space{ID: "pixels", Dim: PixelSide * PixelSide, Scale: 1. / PixelSide, Sigma: .025, Gamma: 1e-3, Reach: .107, ImpostorRadius: .118}
 }
 
 // Align implements [Extractor]: the box in grey, 96x96. It needs no landmarks.
@@ -68,5 +69,5 @@ func scaledFace(img *cv.Image, box image.Rectangle) (*cv.Gray, error) {
 	defer crop.Close()
 	gray := crop.Gray()
 	defer gray.Close()
-	return gray.Resize(image.Pt(side, side))
+	return gray.Resize(image.Pt(PixelSide, PixelSide))
 }

@@ -92,7 +92,7 @@ func newRoot() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail(badUsage, err) })
-	root.AddCommand(newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newOffice(), newSearch(), newDaemon(), newTablet(), newModels(), newDemo(), newDoctor())
+	root.AddCommand(newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newOffice(), newSearch(), newAudit(), newCompact(), newDistil(), newVerify(), newDaemon(), newTablet(), newModels(), newDemo(), newDoctor())
 	usage(root)
 	return root
 }

@@ -132,15 +132,7 @@ func (o *options) distil(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for i := range ids {
-			kept := ids[i].Faces[:0]
-			for _, f := range ids[i].Faces {
-				if f.Vector != nil {
-					kept = append(kept, f)
-				}
-			}
-			ids[i].Faces = kept
-		}
+		dropEmpty(ids)
 		all, err := benches(e.Space(), ids)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)

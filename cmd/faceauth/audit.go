@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"image"
+	"image/png"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/look"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/spf13/cobra"
+)
+
+// inspection is what the flags of audit say.
+type inspection struct {
+	learned, all bool
+	sheet        string
+	pictures     []string
+	undo         int64
+}
+
+func newAudit() *cobra.Command {
+	var o options
+	var i inspection
+	c := &cobra.Command{
+		Use:   "audit",
+		Short: "rank the faces in the gallery whose name does not go with the face",
+		Long: "Audit asks of each labelled face whether the faces around it have the same name: whether two names were\n" +
+			"swapped, or another person's face is among somebody's. With --learned it asks the same of what was\n" +
+			"learned. A face that is merely unlike all others is not reported.\n\n" +
+			"The gallery holds no pictures. With --pictures a contact sheet takes them from the recordings in which\n" +
+			"the faces were, or of which they are.",
+		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html --pictures recordings/alice.mp4\n  faceauth audit --undo 17",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("undo") {
+				return o.takeOut(c, i.undo)
+			}
+			return o.audit(c, i)
+		},
+	}
+	o.visionFlags(c)
+	o.galleryFlag(c)
+	f := c.Flags()
+	f.BoolVar(&i.learned, "learned", false, "rank what was learned, too")
+	f.BoolVar(&i.all, "all", false, "list all faces, and not only those that look more like somebody else")
+	f.StringVar(&i.sheet, "sheet", "", "write a contact sheet, an HTML page")
+	f.StringSliceVar(&i.pictures, "pictures", nil, "recordings, or folders of them, to take the pictures of the contact sheet from")
+	f.Int64Var(&i.undo, "undo", 0, "take the face of that number out: a labelled one, or a learned one and what was accepted through it")
+	return c
+}
+
+// audited is a gallery that was audited.
+type audited struct {
+	Faces    int               `json:"faces"` // that were looked at
+	Suspects int               `json:"suspects"`
+	Unusual  []gallery.Unusual `json:"unusual"` // the most unusual first
+}
+
+func (a audited) headline() string {
+	of := count(a.Faces, "face")
+	switch a.Suspects {
+	case 0:
+		return of + ": no name is unusual"
+	case 1:
+		return "1 of " + of + " looks more like somebody else"
+	}
+	return fmt.Sprintf("%d of %s look more like somebody else", a.Suspects, of)
+}
+
+func (o *options) audit(c *cobra.Command, i inspection) error {
+	if len(i.pictures) > 0 && i.sheet == "" {
+		return fail(badUsage, errors.New("--pictures are for a contact sheet; name it with --sheet"))
+	}
+	path, err := o.galleryPath()
+	if err != nil {
+		return err
+	}
+	g, err := o.openGallery(c, path)
+	if err != nil {
+		return err
+	}
+	all, err := g.Audit(i.learned)
+	if err != nil {
+		return fail(badGallery, err)
+	}
+	a := audited{Faces: len(all), Unusual: []gallery.Unusual{}}
+	for _, u := range all {
+		if u.Suspect {
+			a.Suspects++
+		}
+		if u.Suspect || i.all {
+			a.Unusual = append(a.Unusual, u)
+		}
+	}
+	if i.sheet != "" {
+		if err := o.auditSheet(c, g, i, a); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		return json.NewEncoder(c.OutOrStdout()).Encode(a)
+	}
+	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', 0)
+	if len(a.Unusual) > 0 {
+		fmt.Fprintln(w, "face\tname\tseems\tdistance\tscore\t")
+	}
+	for _, u := range a.Unusual {
+		seems, distance := "-", "-"
+		if u.Likes != "" {
+			seems, distance = u.Likes, fmt.Sprintf("%.2f", u.Distance)
+		}
+		note := ""
+		if u.Learned {
+			note = "learned, " + count(int(u.Faces), "face")
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%.2f\t%s\n", u.ID, u.Name, seems, distance, u.Score, note)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if a.Suspects == 0 {
+		_, err = fmt.Fprintln(c.OutOrStdout(), a.headline())
+		return err
+	}
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s; to take one out: faceauth audit --undo %d\n", a.headline(), a.Unusual[0].ID)
+	return err
+}
+
+func (o *options) takeOut(c *cobra.Command, id int64) error {
+	faces := 0
+	err := o.amend(c, func(g *gallery.Gallery) (err error) {
+		faces, err = g.TakeOut(id)
+		if errors.Is(err, online.ErrUnknown) {
+			err = fmt.Errorf("the gallery has no face %d; see faceauth audit --all --learned", id)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return json.NewEncoder(c.OutOrStdout()).Encode(struct {
+			Face    int64 `json:"face"`
+			Learned int   `json:"learned_faces"`
+		}{id, faces})
+	}
+	if faces == 0 {
+		_, err = fmt.Fprintf(c.OutOrStdout(), "face %d is taken out\n", id)
+	} else {
+		_, err = fmt.Fprintf(c.OutOrStdout(), "face %d is taken out, and with it %s\n", id, count(faces, "learned face"))
+	}
+	return err
+}
+
+//go:embed audit.html.tmpl
+var auditText string
+
+var auditTemplate = template.Must(template.New("audit").Funcs(look.Funcs).Parse(auditText))
+
+// auditSheet writes a contact sheet of the faces that were ranked.
+func (o *options) auditSheet(c *cobra.Command, g *gallery.Gallery, i inspection, a audited) error {
+	type card struct {
+		gallery.Unusual
+		Picture template.URL
+		Near    string
+		Value   string
+	}
+	pictures, err := o.portraits(c, g, i, a.Unusual)
+	if err != nil {
+		return err
+	}
+	page := struct {
+		Headline string
+		Cards    []card
+	}{Headline: a.headline()}
+	for q, u := range a.Unusual {
+		page.Cards = append(page.Cards, card{u, pictures[q], fmt.Sprintf("%.2f", u.Distance), fmt.Sprintf("%.2f", u.Score)})
+	}
+	var b bytes.Buffer
+	if err := auditTemplate.Execute(&b, page); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(i.sheet, b.Bytes()); err != nil {
+		return fmt.Errorf("writing the contact sheet: %w", err)
+	}
+	return nil
+}
+
+// same is how far a face in a recording may be from the one in the gallery to be that one, in parts of the longest edge: the
+// same frame gives the same vector, but for rounding on another machine.
+const same = .05
+
+// portraits returns pictures of faces, "" where there is none: the vector itself where that is one, or what the recordings have.
+func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, faces []gallery.Unusual) ([]template.URL, error) {
+	found := make([]template.URL, len(faces))
+	space := g.Space()
+	if space.ID == preprocess.NewPixels().Space().ID {
+		for q, u := range faces {
+			url, err := grey(u.Vector)
+			if err != nil {
+				return nil, err
+			}
+			found[q] = url
+		}
+		return found, nil
+	}
+	if len(i.pictures) == 0 {
+		return found, nil
+	}
+	paths, err := footage(i.pictures)
+	if err != nil {
+		return nil, fail(badSource, err)
+	}
+	v, err := o.open(&space, func(s string) { warn(c, s) })
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	least := make([]float64, len(faces))
+	for q := range least {
+		least[q] = same * g.Learner().Graph().Config().EdgeRadius()
+	}
+	for n, path := range paths {
+		src, err := o.source(c, path)
+		if err != nil {
+			return nil, err
+		}
+		bar := newProgress(src.Count().Declared, fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)))
+		p := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
+		for {
+			f, err := p.Next(c.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				bar.end()
+				src.Close()
+				return nil, o.streamError(c, err)
+			}
+			bar.step()
+			for _, s := range f.Samples {
+				if s.Vector == nil || len(s.JPEG) == 0 {
+					continue
+				}
+				for q, u := range faces {
+					if d := g.Distance(u.Vector, s.Vector); d <= least[q] {
+						least[q], found[q] = d, template.URL("data:image/jpeg;base64,"+base64.StdEncoding.EncodeToString(s.JPEG))
+					}
+				}
+			}
+		}
+		bar.end()
+		src.Close()
+	}
+	return found, nil
+}
+
+// grey returns the picture that a vector of pixels is.
+func grey(x []float32) (template.URL, error) {
+	side := preprocess.PixelSide
+	img := image.NewGray(image.Rect(0, 0, side, side))
+	for i, v := range x {
+		img.Pix[i] = uint8(min(max(v, 0), 1) * 255)
+	}
+	var b strings.Builder
+	b.WriteString("data:image/png;base64,")
+	e := base64.NewEncoder(base64.StdEncoding, &b)
+	if err := png.Encode(e, img); err != nil {
+		return "", err
+	}
+	if err := e.Close(); err != nil {
+		return "", err
+	}
+	return template.URL(b.String()), nil
+}

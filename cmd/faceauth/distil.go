@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/faceauth/faceauth/distil"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/spf13/cobra"
+)
+
+func newDistil() *cobra.Command {
+	var o options
+	var name, out string
+	var s distil.Settings
+	c := &cobra.Command{
+		Use:   "distil --name NAME",
+		Short: "turn what was learned of a person into one small verifier",
+		Long: "Distil learns a classifier with a large margin from the labelled faces and from all that was learned,\n" +
+			"and writes what is left of them, the support vectors, to a file. A verifier needs no gallery and learns\n" +
+			"no more: faceauth verify says with it whether somebody is that person. The file has faces in it, and\n" +
+			"is readable by its owner alone.",
+		Example: "  faceauth distil --name alice --out alice.face\n  faceauth verify alice.face 0",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return o.distil(c, name, out, s) },
+	}
+	o.galleryFlag(c)
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON for programs")
+	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
+	c.Flags().StringVar(&out, "out", "", "file of the verifier (default: NAME.face)")
+	c.Flags().Float64Var(&s.Threshold, "threshold", 0, "least value of a face that is accepted (default 0.5); higher is stricter")
+	return c
+}
+
+func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) error {
+	if err := online.CheckName(name); err != nil {
+		return fail(badUsage, fmt.Errorf("%w; give one with --name", err))
+	}
+	if c.Flags().Changed("threshold") && !(s.Threshold > 0 && !math.IsInf(s.Threshold, 1)) {
+		return fail(badUsage, fmt.Errorf("--threshold %g: it must be positive, as a stranger's face has about 0", s.Threshold))
+	}
+	if out == "" {
+		if out = name + ".face"; filepath.Base(out) != out || strings.HasPrefix(out, ".") || strings.HasPrefix(out, "-") {
+			return fail(badUsage, fmt.Errorf("no file can be named after %s; give one with --out", name))
+		}
+	}
+	path, err := o.galleryPath()
+	if err != nil {
+		return err
+	}
+	g, err := o.openGallery(c, path)
+	if err != nil {
+		return err
+	}
+	v, err := distil.New(g.Learner(), name, s)
+	switch {
+	case errors.Is(err, online.ErrUnknown):
+		return fail(refused, fmt.Errorf("%w; see faceauth people", err))
+	case err != nil:
+		return fail(badGallery, err)
+	}
+	size, err := v.Save(out)
+	if err != nil {
+		return fmt.Errorf("writing the verifier: %w", err)
+	}
+	if o.json {
+		return json.NewEncoder(c.OutOrStdout()).Encode(struct {
+			Name    string `json:"name"`
+			File    string `json:"file"`
+			Stored  int    `json:"stored"`
+			Support int    `json:"support_vectors"`
+			Bytes   int    `json:"bytes"`
+		}{name, out, g.Learner().Graph().Len(), v.Support(), size})
+	}
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s, of %s in the gallery; %.0f KB\n", out,
+		count(v.Support(), "support vector"), count(g.Learner().Graph().Len(), "face"), math.Ceil(float64(size)/1000))
+	return err
+}
+
+func newVerify() *cobra.Command {
+	var o options
+	frames := 10
+	c := &cobra.Command{
+		Use:   "verify VERIFIER SOURCE",
+		Short: "say whether somebody is the person of a verifier",
+		Long: "Verify judges the first faces in SOURCE, the largest of a frame, by a file that faceauth distil has\n" +
+			"written, and accepts where more than half of them are that person. Otherwise the exit code is 7.",
+		Example: "  faceauth verify alice.face 0",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			if frames < 1 {
+				return fail(badUsage, fmt.Errorf("--faces %d: at least one face is needed", frames))
+			}
+			return o.verify(c, args[0], args[1], frames)
+		},
+	}
+	o.visionFlags(c)
+	c.Flags().IntVar(&frames, "faces", frames, "faces to judge")
+	return c
+}
+
+func (o *options) verify(c *cobra.Command, file, source string, faces int) error {
+	verifier, err := distil.Load(file)
+	if err != nil {
+		return fail(badGallery, err)
+	}
+	space := verifier.Space()
+	v, err := o.open(&space, func(s string) { warn(c, s) })
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	src, err := o.source(c, source)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	p := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate})
+	judged, accepted, best := 0, 0, math.Inf(-1)
+	for judged < faces {
+		f, err := p.Next(c.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return o.streamError(c, err)
+		}
+		if len(f.Samples) == 0 || f.Samples[0].Vector == nil {
+			continue
+		}
+		value, err := verifier.Value(f.Samples[0].Vector)
+		if err != nil {
+			return fail(badGallery, err)
+		}
+		judged++
+		best = max(best, value)
+		if value >= verifier.Threshold() {
+			accepted++
+		}
+	}
+	if judged == 0 {
+		return fail(noFace, fmt.Errorf("no usable face in %s", source))
+	}
+	yes := 2*accepted > judged
+	if o.json {
+		if err := json.NewEncoder(c.OutOrStdout()).Encode(struct {
+			Name     string  `json:"name"`
+			Accepted bool    `json:"accepted"`
+			Faces    int     `json:"faces"`
+			Own      int     `json:"faces_accepted"`
+			Best     float64 `json:"best"`
+		}{verifier.Name(), yes, judged, accepted, best}); err != nil {
+			return err
+		}
+	} else if yes {
+		fmt.Fprintf(c.OutOrStdout(), "%s: accepted, by %d of %s\n", verifier.Name(), accepted, count(judged, "face"))
+	}
+	if !yes {
+		return fail(refused, fmt.Errorf("that is not %s: %d of %s accepted", verifier.Name(), accepted, count(judged, "face")))
+	}
+	return nil
+}

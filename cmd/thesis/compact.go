@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat"
+)
+
+func newCompact(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "compact",
+		Short: "galleries made of long recordings at once, and by learning face after face",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return o.compact(c.Context()) },
+	}
+}
+
+var (
+	compactK     = []int{30, 60, 100, 300}
+	compactPulls = []float64{2, 5, 20, 1e9}
+)
+
+// rehearsal is what a learner is made of, and the faces of a test.
+type rehearsal struct {
+	labelled []online.Example
+	faces    [][]float32 // in the order in which they come
+	test     []online.Example
+	known    map[string]bool
+}
+
+// rehearse enrols everybody but strangers. The first half of everybody's other faces is learned from, the second one is the
+// test.
+func rehearse(ids []evaluate.Identity, strangers []string) rehearsal {
+	r := rehearsal{known: make(map[string]bool)}
+	for _, id := range ids {
+		labels := 4
+		if slices.Contains(strangers, id.Name) {
+			labels = 0
+		} else {
+			r.known[id.Name] = true
+		}
+		half := labels + (len(id.Faces)-labels+1)/2
+		for i, f := range id.Faces {
+			switch {
+			case i < labels:
+				r.labelled = append(r.labelled, online.Example{Vector: f.Vector, Name: id.Name})
+			case i < half && !f.Hold:
+				r.faces = append(r.faces, f.Vector)
+			case i >= half:
+				r.test = append(r.test, online.Example{Vector: f.Vector, Name: id.Name})
+			}
+		}
+	}
+	return r
+}
+
+// judge returns the recall and the false accept rate of a learner that learns no more.
+func (r rehearsal) judge(l *online.Learner) (recall, far float64, err error) {
+	own, others := 0., 0.
+	for _, e := range r.test {
+		v, err := l.Judge(e.Vector)
+		if err != nil {
+			return 0, 0, err
+		}
+		if r.known[e.Name] {
+			own++
+			if v.Label == e.Name {
+				recall++
+			}
+		} else {
+			others++
+			if v.Label != "" {
+				far++
+			}
+		}
+	}
+	return recall / own, far / max(others, 1), nil
+}
+
+func (o *options) compact(ctx context.Context) error {
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	var rows [][]string
+	for _, name := range []string{"fast_videos", "umist", "vidtimit_rot"} {
+		people := films
+		if name != "fast_videos" {
+			if people, err = o.folders(name); err != nil {
+				return err
+			}
+		}
+		ids, err := o.faces(ctx, e, people)
+		if err != nil {
+			return err
+		}
+		dropEmpty(ids)
+		choices, err := evaluate.DrawChoices(namesOf(ids), 2, 15, 1)
+		if err != nil {
+			return err
+		}
+		methods := map[string]func(s online.Settings, r rehearsal) (*online.Learner, error){
+			"face after face": func(s online.Settings, r rehearsal) (*online.Learner, error) { return r.learn(e.Space(), s) },
+		}
+		names := []string{"face after face"}
+		for _, pull := range compactPulls {
+			method := fmt.Sprintf("at once, pull %g", pull)
+			names = append(names, method)
+			methods[method] = func(s online.Settings, r rehearsal) (*online.Learner, error) {
+				l, _, err := online.Compact(ctx, e.Space(), s, r.labelled, r.faces, online.Compaction{Pull: pull})
+				return l, err
+			}
+		}
+		for _, k := range compactK {
+			for _, method := range names {
+				var recalls, fars, sizes []float64
+				var mu sync.Mutex
+				err := each(choices, func(strangers []string) error {
+					r := rehearse(ids, strangers)
+					if len(r.labelled) >= k {
+						return nil
+					}
+					l, err := methods[method](online.Settings{K: k}, r)
+					if err != nil {
+						return fmt.Errorf("%s, k %d, %s: %w", name, k, method, err)
+					}
+					recall, far, err := r.judge(l)
+					mu.Lock()
+					defer mu.Unlock()
+					recalls, fars, sizes = append(recalls, recall), append(fars, far), append(sizes, float64(l.Graph().Len()))
+					return err
+				})
+				if err != nil {
+					return err
+				}
+				if len(recalls) > 0 {
+					rows = append(rows, []string{name, strconv.Itoa(k), method, fmt.Sprintf("%.0f", stat.Mean(sizes, nil)),
+						fmt.Sprintf("%.4f", stat.Mean(recalls, nil)), fmt.Sprintf("%.4f", slices.Min(recalls)), fmt.Sprintf("%.4f", stat.Mean(fars, nil)), fmt.Sprintf("%.4f", slices.Max(fars))})
+				}
+			}
+		}
+		fmt.Fprintln(os.Stderr, name, "done")
+	}
+	return o.table("compact.csv", []string{"recordings", "k", "method", "faces kept", "recall", "least of 15 choices", "FAR", "largest of 15 choices"}, rows)
+}
+
+// learn returns a learner that saw the faces one after the other.
+func (r rehearsal) learn(space face.Space, s online.Settings) (*online.Learner, error) {
+	l, err := online.New(space, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range r.labelled {
+		if err := l.Label(e.Vector, e.Name); err != nil {
+			return nil, err
+		}
+	}
+	for _, x := range r.faces {
+		if _, err := l.Observe(x); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// dropEmpty removes faces without a vector.
+func dropEmpty(ids []evaluate.Identity) {
+	for i := range ids {
+		ids[i].Faces = slices.DeleteFunc(ids[i].Faces, func(f evaluate.Face) bool { return f.Vector == nil })
+	}
+}
