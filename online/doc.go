@@ -43,6 +43,11 @@
 //
 // What each of them costs in recall is in docs/results.md.
 //
+// # What is stored
+//
+// [Learner.Stored] lists what a learner keeps, and how surely it is a person's; [Learner.Remove] takes one of it back.
+// [Compact] makes a learner of recordings offline, all faces at once, and [Learner.Adopt] takes in a face that stands for many.
+//
 // # Snapshots
 //
 // [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the

@@ -5,6 +5,9 @@
 // into the graph for trial, [Graph.Solve] brings the harmonic solution up to date,
 // [Graph.ValuesTo] reads it at the point, and [Graph.Keep] or [Graph.Drop] ends the trial.
 //
+// Where all points are there at once, [Offline.Joint] finds centroids for them instead (elastic-joint), and [KMeans] and
+// [ElasticNet] are its peers.
+//
 // It is the incremental k-centers algorithm and the online quantized harmonic solution of M. Valko,
 // Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised Learning,
 // 2011 (Section "Online Semi-Supervised Learning With Quantized Graphs"; Charikar et al. 1997 for

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/faceauth/faceauth/distil"
 	"github.com/faceauth/faceauth/online"
@@ -66,6 +70,12 @@ func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) 
 	case err != nil:
 		return fail(badGallery, err)
 	}
+	// A file of another kind, such as the gallery, is not what anybody means to replace.
+	if _, err := distil.Load(out); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, there := os.Lstat(out); there == nil {
+			return fail(badUsage, fmt.Errorf("there is something at %s that is no verifier; name another file with --out", out))
+		}
+	}
 	size, err := v.Save(out)
 	if err != nil {
 		return fmt.Errorf("writing the verifier: %w", err)
@@ -86,27 +96,32 @@ func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) 
 
 func newVerify() *cobra.Command {
 	var o options
-	frames := 10
+	frames, within := 10, 30*time.Second
 	c := &cobra.Command{
 		Use:   "verify VERIFIER SOURCE",
 		Short: "say whether somebody is the person of a verifier",
 		Long: "Verify judges the first faces in SOURCE, the largest of a frame, by a file that faceauth distil has\n" +
-			"written, and accepts where more than half of them are that person. Otherwise the exit code is 7.",
+			"written, and accepts where more than half of them are that person. Otherwise the exit code is 7.\n" +
+			"It looks for as long as --within says, and judges by what it has seen then.",
 		Example: "  faceauth verify alice.face 0",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if frames < 1 {
 				return fail(badUsage, fmt.Errorf("--faces %d: at least one face is needed", frames))
 			}
-			return o.verify(c, args[0], args[1], frames)
+			if within <= 0 {
+				return fail(badUsage, fmt.Errorf("--within %v is no time; use a positive one", within))
+			}
+			return o.verify(c, args[0], args[1], frames, within)
 		},
 	}
 	o.visionFlags(c)
 	c.Flags().IntVar(&frames, "faces", frames, "faces to judge")
+	c.Flags().DurationVar(&within, "within", within, "how long to look for them")
 	return c
 }
 
-func (o *options) verify(c *cobra.Command, file, source string, faces int) error {
+func (o *options) verify(c *cobra.Command, file, source string, faces int, within time.Duration) error {
 	verifier, err := distil.Load(file)
 	if err != nil {
 		return fail(badGallery, err)
@@ -124,9 +139,11 @@ func (o *options) verify(c *cobra.Command, file, source string, faces int) error
 	defer src.Close()
 	p := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate})
 	judged, accepted, best := 0, 0, math.Inf(-1)
+	look, stop := context.WithTimeout(c.Context(), within)
+	defer stop()
 	for judged < faces {
-		f, err := p.Next(c.Context())
-		if errors.Is(err, io.EOF) {
+		f, err := p.Next(look)
+		if errors.Is(err, io.EOF) || errors.Is(look.Err(), context.DeadlineExceeded) {
 			break
 		}
 		if err != nil {
@@ -146,7 +163,7 @@ func (o *options) verify(c *cobra.Command, file, source string, faces int) error
 		}
 	}
 	if judged == 0 {
-		return fail(noFace, fmt.Errorf("no usable face in %s", source))
+		return fail(noFace, fmt.Errorf("no usable face in %s, within %v", source, within))
 	}
 	yes := 2*accepted > judged
 	if o.json {
