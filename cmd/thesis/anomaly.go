@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
@@ -400,9 +399,8 @@ func drawCore(title string, t unusual, ahead []int) *plot.Plot {
 // anomalyTime measures the graph methods on mixtures of growing size, in units of the time for the graph of the smallest.
 func (o *options) anomalyTime(ctx context.Context) error {
 	var rows [][]string
-	unit := 0.
+	var watch clock
 	names := []string{"graph", "weighted k-NN", "RWCAD", "SoftHAD", "SoftHAD on a backbone, k = 100"}
-	curves := make([]plotter.XYs, len(names))
 	for _, n := range []int{500, 1000, 2000, 3000, 4000, 5000} {
 		l := synthetic.Mixture(rand.New(rand.NewPCG(1, 6)), synthetic.Mixtures["D2"], n, flips)
 		t := unusual{Labelled: l, unit: deviation(l.X)}
@@ -415,37 +413,15 @@ func (o *options) anomalyTime(ctx context.Context) error {
 			func() error { _, err := anomaly.SoftHarmonic(w, nil, l.Class, 1, .1); return err },
 			func() error { _, err := anomaly.Backbone(ctx, l.X, l.Class, 100, kernel, 1, .1); return err },
 		} {
-			best := math.Inf(1)
-			for range 3 {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				start := time.Now()
-				if err := do(); err != nil {
-					return fmt.Errorf("%s, %d points: %w", names[q], n, err)
-				}
-				best = min(best, time.Since(start).Seconds())
+			spent, err := watch.measure(ctx, names[q], n, do)
+			if err != nil {
+				return fmt.Errorf("%s, %d points: %w", names[q], n, err)
 			}
-			if unit == 0 {
-				unit = best
-			}
-			rows = append(rows, []string{strconv.Itoa(n), names[q], fmt.Sprintf("%.2f", best/unit)})
-			curves[q] = append(curves[q], plotter.XY{X: float64(n), Y: best / unit})
+			rows = append(rows, []string{strconv.Itoa(n), names[q], fmt.Sprintf("%.2f", spent)})
 		}
 	}
 	if err := o.table("anomaly-time.csv", []string{"examples", "step", "time"}, rows); err != nil {
 		return err
 	}
-	var lines []figure.Line
-	for q, name := range names {
-		lines = append(lines, figure.Line{Name: name, Colour: figure.Colours[q], Points: curves[q]})
-	}
-	p, err := figure.Lines("scoring all examples", "examples", "time, of the graph of 500", lines)
-	if err != nil {
-		return err
-	}
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
-	p.Legend.Left = true
-	return o.picture("anomaly-time.png", 6*vg.Inch, 4.5*vg.Inch, [][]*plot.Plot{{p}})
+	return watch.draw(o, "anomaly-time.png", "scoring all examples", "examples", "time, of the graph of 500")
 }

@@ -6,16 +6,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/models"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -31,23 +29,6 @@ func newAudit(o *options) *cobra.Command {
 }
 
 const auditRuns = 10
-
-// folders are people whose recordings are folders of pictures below a folder of faces.
-func (o *options) folders(dir string) (all []person, err error) {
-	paths, err := os.ReadDir(filepath.Join(o.data, "faces", dir))
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range paths {
-		if p.IsDir() {
-			all = append(all, person{p.Name(), []string{dir + "/" + p.Name()}})
-		}
-	}
-	if len(all) < 2 {
-		return nil, fmt.Errorf("%s holds %d people", dir, len(all))
-	}
-	return all, nil
-}
 
 // auditor is a method with a setting.
 type auditor struct {
@@ -102,9 +83,7 @@ func newAuditSet(name string, ids []evaluate.Identity) auditSet {
 	s := auditSet{name: name}
 	for class, id := range ids {
 		for _, f := range id.Faces {
-			if f.Vector != nil {
-				s.x, s.y = append(s.x, f.Vector), append(s.y, class)
-			}
+			s.x, s.y = append(s.x, f.Vector), append(s.y, class)
 		}
 	}
 	s.d = graph.Distances(s.x, 1)
@@ -173,37 +152,24 @@ func (s auditSet) find(a auditor, run int) (precision, within, area, fringe floa
 }
 
 func (o *options) audit(ctx context.Context) error {
-	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
+	var choosing, reported []auditSet
+	var reach float64
+	err := o.inSets(ctx, []string{"umist", "faces94_subset", "fast_videos", "att", "vidtimit_rot"}, func(name string, space face.Space, ids []evaluate.Identity) error {
+		reach = space.Reach
+		switch s := newAuditSet(name, ids); name {
+		case "att", "vidtimit_rot":
+			reported = append(reported, s)
+		case "fast_videos":
+			choosing = append(choosing, s.every(5))
+		default:
+			choosing = append(choosing, s)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	defer e.Close()
-	read := func(name string, people []person) (auditSet, error) {
-		ids, err := o.faces(ctx, e, people)
-		return newAuditSet(name, ids), err
-	}
-	var choosing, reported []auditSet
-	for _, name := range []string{"umist", "faces94_subset", "fast_videos", "att", "vidtimit_rot"} {
-		people := films
-		if name != "fast_videos" {
-			if people, err = o.folders(name); err != nil {
-				return err
-			}
-		}
-		s, err := read(name, people)
-		if err != nil {
-			return err
-		}
-		if name == "fast_videos" {
-			s = s.every(5)
-		}
-		if name == "att" || name == "vidtimit_rot" {
-			reported = append(reported, s)
-		} else {
-			choosing = append(choosing, s)
-		}
-	}
-	all := auditors(e.Space().Reach)
+	all := auditors(reach)
 	var rows [][]string
 	measure := func(sets []auditSet, of []int, chosen map[string]int) ([]float64, error) {
 		sum := make([]float64, len(all))
@@ -236,7 +202,7 @@ func (o *options) audit(ctx context.Context) error {
 				rows = append(rows, append(line, strconv.FormatBool(is)))
 				sum[q] += stat.Mean(results[q][0], nil)
 			}
-			fmt.Fprintln(os.Stderr, s.name, "done")
+			fmt.Fprintln(os.Stderr, s.name, "measured")
 		}
 		return sum, nil
 	}

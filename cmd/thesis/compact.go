@@ -3,16 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
 )
@@ -89,37 +86,21 @@ func (r rehearsal) judge(l *online.Learner) (recall, far float64, err error) {
 }
 
 func (o *options) compact(ctx context.Context) error {
-	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
-	if err != nil {
-		return err
-	}
-	defer e.Close()
 	var rows [][]string
-	for _, name := range []string{"fast_videos", "umist", "vidtimit_rot"} {
-		people := films
-		if name != "fast_videos" {
-			if people, err = o.folders(name); err != nil {
-				return err
-			}
-		}
-		ids, err := o.faces(ctx, e, people)
-		if err != nil {
-			return err
-		}
-		dropEmpty(ids)
+	err := o.inSets(ctx, []string{"fast_videos", "umist", "vidtimit_rot"}, func(name string, space face.Space, ids []evaluate.Identity) error {
 		choices, err := evaluate.DrawChoices(namesOf(ids), 2, 15, 1)
 		if err != nil {
 			return err
 		}
 		methods := map[string]func(s online.Settings, r rehearsal) (*online.Learner, error){
-			"face after face": func(s online.Settings, r rehearsal) (*online.Learner, error) { return r.learn(e.Space(), s) },
+			"face after face": func(s online.Settings, r rehearsal) (*online.Learner, error) { return r.learn(space, s) },
 		}
 		names := []string{"face after face"}
 		for _, pull := range compactPulls {
 			method := fmt.Sprintf("at once, pull %g", pull)
 			names = append(names, method)
 			methods[method] = func(s online.Settings, r rehearsal) (*online.Learner, error) {
-				l, _, err := online.Compact(ctx, e.Space(), s, r.labelled, r.faces, online.Compaction{Pull: pull})
+				l, _, err := online.Compact(ctx, space, s, r.labelled, r.faces, online.Compaction{Pull: pull})
 				return l, err
 			}
 		}
@@ -134,7 +115,7 @@ func (o *options) compact(ctx context.Context) error {
 					}
 					l, err := methods[method](online.Settings{K: k}, r)
 					if err != nil {
-						return fmt.Errorf("%s, k %d, %s: %w", name, k, method, err)
+						return fmt.Errorf("k %d, %s: %w", k, method, err)
 					}
 					recall, far, err := r.judge(l)
 					mu.Lock()
@@ -151,7 +132,10 @@ func (o *options) compact(ctx context.Context) error {
 				}
 			}
 		}
-		fmt.Fprintln(os.Stderr, name, "done")
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return o.table("compact.csv", []string{"recordings", "k", "method", "faces kept", "recall", "least of 15 choices", "FAR", "largest of 15 choices"}, rows)
 }
@@ -173,11 +157,4 @@ func (r rehearsal) learn(space face.Space, s online.Settings) (*online.Learner, 
 		}
 	}
 	return l, nil
-}
-
-// dropEmpty removes faces without a vector.
-func dropEmpty(ids []evaluate.Identity) {
-	for i := range ids {
-		ids[i].Faces = slices.DeleteFunc(ids[i].Faces, func(f evaluate.Face) bool { return f.Vector == nil })
-	}
 }

@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 
 	"github.com/faceauth/faceauth/distil"
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
 
@@ -115,27 +112,11 @@ func (b bench) tally(t *tally, value func(x []float32) (float64, error)) error {
 }
 
 func (o *options) distil(ctx context.Context) error {
-	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
-	if err != nil {
-		return err
-	}
-	defer e.Close()
 	var rows [][]string
-	for _, name := range []string{"fast_videos", "att", "faces94_subset", "umist", "vidtimit_rot"} {
-		people := films
-		if name != "fast_videos" {
-			if people, err = o.folders(name); err != nil {
-				return err
-			}
-		}
-		ids, err := o.faces(ctx, e, people)
+	err := o.inSets(ctx, []string{"fast_videos", "att", "faces94_subset", "umist", "vidtimit_rot"}, func(name string, space face.Space, ids []evaluate.Identity) error {
+		all, err := benches(space, ids)
 		if err != nil {
 			return err
-		}
-		dropEmpty(ids)
-		all, err := benches(e.Space(), ids)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
 		}
 		record := func(method, width, gamma string, support float64, t tally, threshold float64) {
 			fnmr, fmr := t.rates(threshold)
@@ -172,7 +153,7 @@ func (o *options) distil(ctx context.Context) error {
 					}
 					v, err := distil.New(b.learner, b.name, distil.Settings{Width: width, Gamma: gamma})
 					if err != nil {
-						return fmt.Errorf("%s, %s: %w", name, b.name, err)
+						return fmt.Errorf("%s: %w", b.name, err)
 					}
 					support += float64(v.Support()) / float64(len(all))
 					if err := b.tally(&t, v.Value); err != nil {
@@ -182,7 +163,10 @@ func (o *options) distil(ctx context.Context) error {
 				record("distilled", fmt.Sprint(width), fmt.Sprint(gamma), support, t, .5)
 			}
 		}
-		fmt.Fprintln(os.Stderr, name, "done")
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return o.table("distil.csv", []string{"recordings", "method", "width", "gamma", "faces kept", "own faces", "impostors' faces", "FNMR", "FMR", "threshold above all impostors", "FNMR there"}, rows)
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/face"
@@ -69,6 +71,53 @@ func (o *options) embeddedHeads(ctx context.Context) (face.Space, []evaluate.Ide
 	defer e.Close()
 	ids, err := o.faces(ctx, e, heads())
 	return e.Space(), ids, namesOf(ids), err
+}
+
+// inSets calls do with the faces of each set of recordings, as embeddings and without frames in which none was found: the
+// films, or the folders of a folder.
+func (o *options) inSets(ctx context.Context, sets []string, do func(set string, space face.Space, ids []evaluate.Identity) error) error {
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	for _, set := range sets {
+		people := films
+		if set != "fast_videos" {
+			if people, err = o.folders(set); err != nil {
+				return err
+			}
+		}
+		ids, err := o.faces(ctx, e, people)
+		if err != nil {
+			return err
+		}
+		for i := range ids {
+			ids[i].Faces = slices.DeleteFunc(ids[i].Faces, func(f evaluate.Face) bool { return f.Vector == nil })
+		}
+		if err := do(set, e.Space(), ids); err != nil {
+			return fmt.Errorf("%s: %w", set, err)
+		}
+		fmt.Fprintln(os.Stderr, set, "done")
+	}
+	return nil
+}
+
+// folders are people whose recordings are folders of pictures below a folder of faces.
+func (o *options) folders(dir string) (all []person, err error) {
+	paths, err := os.ReadDir(filepath.Join(o.data, "faces", dir))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range paths {
+		if p.IsDir() {
+			all = append(all, person{p.Name(), []string{dir + "/" + p.Name()}})
+		}
+	}
+	if len(all) < 2 {
+		return nil, fmt.Errorf("%s holds %d people", dir, len(all))
+	}
+	return all, nil
 }
 
 func namesOf(ids []evaluate.Identity) (names []string) {

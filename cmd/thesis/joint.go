@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/figure"
@@ -297,9 +294,7 @@ func (o *options) jointTime(ctx context.Context) error {
 	}
 	order := rand.New(rand.NewPCG(1, 1)).Perm(len(t.x))
 	var rows [][]string
-	unit := 0.
-	curves := make(map[string]plotter.XYs)
-	var names []string
+	var watch clock
 	for _, n := range []int{1000, 2000, 4000, 6000, 8000, 10000, len(t.x)} {
 		some := table{}
 		for _, i := range order[:n] {
@@ -309,28 +304,16 @@ func (o *options) jointTime(ctx context.Context) error {
 		s := some.settings(graph.Distances(some.x[:min(n, 1000)], 1))
 		seeds := quantized.Seeds(rand.New(rand.NewPCG(1, 3)), some.x, some.classes, 100)
 		measure := func(name string, do func() (float64, int, error)) error {
-			// The best of three: the machine is shared.
-			best, right, rounds := math.Inf(1), 0., 0
-			for range 3 {
-				start := time.Now()
-				r, g, err := do()
-				if err != nil {
-					return fmt.Errorf("%s, %d points: %w", name, n, err)
-				}
-				best, right, rounds = min(best, time.Since(start).Seconds()), r, g
-				if best > 10 {
-					break
-				}
+			right, rounds := 0., 0
+			spent, err := watch.measure(ctx, name, n, func() (err error) {
+				right, rounds, err = do()
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("%s, %d points: %w", name, n, err)
 			}
-			if unit == 0 {
-				unit = best
-			}
-			fmt.Fprintf(os.Stderr, "%s, %d points: %.1f\n", name, n, best/unit)
-			rows = append(rows, []string{strconv.Itoa(n), name, fmt.Sprintf("%.2f", best/unit), strconv.Itoa(rounds), fmt.Sprintf("%.3f", right)})
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-			curves[name] = append(curves[name], plotter.XY{X: float64(n), Y: best / unit})
+			fmt.Fprintf(os.Stderr, "%s, %d points: %.1f\n", name, n, spent)
+			rows = append(rows, []string{strconv.Itoa(n), name, fmt.Sprintf("%.2f", spent), strconv.Itoa(rounds), fmt.Sprintf("%.3f", right)})
 			return nil
 		}
 		for _, m := range backbones()[:len(backbones())-2] { // one pull is enough
@@ -358,16 +341,5 @@ func (o *options) jointTime(ctx context.Context) error {
 	if err := o.table("joint-time.csv", []string{"points", "method", "time", "rounds", "accuracy"}, rows); err != nil {
 		return err
 	}
-	var lines []figure.Line
-	for q, name := range names {
-		lines = append(lines, figure.Line{Name: name, Colour: figure.Colours[q%len(figure.Colours)], Points: curves[name]})
-	}
-	p, err := figure.Lines("SecStr, 10 labels, 100 centroids", "points", "time, of subsampling on 1,000 points", lines)
-	if err != nil {
-		return err
-	}
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
-	p.Legend.Left = true
-	return o.picture("joint-time.png", 6*vg.Inch, 5*vg.Inch, [][]*plot.Plot{{p}})
+	return watch.draw(o, "joint-time.png", "SecStr, 10 labels, 100 centroids", "points", "time, of subsampling on 1,000 points")
 }

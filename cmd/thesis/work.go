@@ -1,9 +1,17 @@
 package main
 
 import (
+	"context"
+	"math"
 	"runtime"
+	"slices"
+	"time"
 
+	"github.com/faceauth/faceauth/internal/figure"
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
 )
 
 // each does all jobs, as many at once as there are cores, and returns the first error of any.
@@ -14,4 +22,52 @@ func each[T any](jobs []T, do func(T) error) error {
 		g.Go(func() error { return do(j) })
 	}
 	return g.Wait()
+}
+
+// clock measures times as multiples of the first one.
+type clock struct {
+	unit   float64
+	names  []string
+	curves map[string]plotter.XYs
+}
+
+// measure returns the best time of three, as the machine is shared, or of one that takes long, and draws it over n.
+func (c *clock) measure(ctx context.Context, name string, n int, do func() error) (float64, error) {
+	best := math.Inf(1)
+	for range 3 {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		start := time.Now()
+		if err := do(); err != nil {
+			return 0, err
+		}
+		if best = min(best, time.Since(start).Seconds()); best > 10 {
+			break
+		}
+	}
+	if c.unit == 0 {
+		c.unit, c.curves = best, make(map[string]plotter.XYs)
+	}
+	if !slices.Contains(c.names, name) {
+		c.names = append(c.names, name)
+	}
+	c.curves[name] = append(c.curves[name], plotter.XY{X: float64(n), Y: best / c.unit})
+	return best / c.unit, nil
+}
+
+// draw writes the picture of all that was measured, on logarithmic scales.
+func (c *clock) draw(o *options, name, title, x, y string) error {
+	var lines []figure.Line
+	for q, name := range c.names {
+		lines = append(lines, figure.Line{Name: name, Colour: figure.Colours[q%len(figure.Colours)], Points: c.curves[name]})
+	}
+	p, err := figure.Lines(title, x, y, lines)
+	if err != nil {
+		return err
+	}
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
+	p.Legend.Left = true
+	return o.picture(name, 6*vg.Inch, 4.5*vg.Inch, [][]*plot.Plot{{p}})
 }
