@@ -97,11 +97,11 @@ func Compact(ctx context.Context, space face.Space, s Settings, labelled []Examp
 			if v.Learned {
 				delete(waiting, i)
 				again = true
-				report.Centroids++
 				report.Kept += b.Points[i]
 			}
 		}
 	}
+	report.Centroids = l.graph.Len() - len(labelled) // two at the same place are one
 	return l, report, nil
 }
 

@@ -3,7 +3,7 @@ package online
 import (
 	"fmt"
 
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // Stored is a face that a learner keeps: one that it was shown with a name, or one that stands for faces it has learned.
@@ -21,7 +21,7 @@ type Stored struct {
 }
 
 // Stored returns the faces that l keeps, the oldest first, with the margins for the named person; "" is for no margins. It
-// changes nothing, and solves the graph anew in O(k³). The error wraps [ErrUnknown], or is [graph.ErrSingular].
+// changes nothing. The error wraps [ErrUnknown].
 func (l *Learner) Stored(name string) ([]Stored, error) {
 	class := -1
 	if name != "" {
@@ -43,12 +43,16 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 	if class < 0 {
 		return all, nil
 	}
-	values, err := graph.Harmonic(l.graph.Problem())
+	// On a copy, for where the iteration starts is part of what l is.
+	g, err := quantized.Restore(l.graph.Config(), l.graph.State())
 	if err != nil {
 		return nil, err
 	}
+	if _, err := g.Solve(); err != nil {
+		return nil, err
+	}
 	for i := range all {
-		for c, v := range values.RawRowView(i) {
+		for c, v := range g.ValuesTo(nil, i) {
 			if c != class {
 				v = -v
 			}
