@@ -383,3 +383,58 @@ func TestOfflineBadInput(t *testing.T) {
 		t.Errorf("a net without neighbours: %v", err)
 	}
 }
+
+// Whatever the settings, centroids are numbers, none is lost, and every point has the vertex that is nearest to it.
+func TestJointRandom(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 71))
+		n, dim, k := 5+r.IntN(60), 1+r.IntN(5), 1+r.IntN(20)
+		x, classes := make([][]float32, n), make([]int, n)
+		for i := range x {
+			x[i] = make([]float32, dim)
+			for q := range x[i] {
+				x[i][q] = float32(math.Round(10*r.NormFloat64()) / 10) // so that some are the same
+			}
+			classes[i] = -1
+			if i < 3 {
+				classes[i] = r.IntN(4)
+			}
+		}
+		o := quantized.Offline{
+			Kernel: graph.Heat(math.Pow(10, 3*r.Float64()-2)), Neighbours: 1 + r.IntN(5), Fit: math.Pow(10, 4*r.Float64()-2), Doubt: r.Float64(),
+			Gamma: math.Pow(10, -6*r.Float64()), Rounds: r.IntN(12), Pull: math.Pow(10, 8*r.Float64()-3),
+		}
+		seeds := quantized.Seeds(r, x, classes, k)
+		b, err := o.Joint(context.Background(), x, classes, seeds, r)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if len(b.Vertices) != 3+len(seeds) || b.Labelled != 3 || len(b.Of) != n {
+			t.Fatalf("seed %d: %d vertices", seed, len(b.Vertices))
+		}
+		sum := 0
+		for j, v := range b.Vertices {
+			sum += b.Points[j]
+			for _, f := range v {
+				if f := float64(f); math.IsNaN(f) || math.IsInf(f, 0) {
+					t.Fatalf("seed %d: vertex %d is %v", seed, j, v)
+				}
+			}
+			for q := range b.Values.RawRowView(j) {
+				if l := b.Values.At(j, q); !(l >= -1e-9 && l <= 1+1e-9) {
+					t.Fatalf("seed %d: a value of %g", seed, l)
+				}
+			}
+		}
+		for i, j := range b.Of {
+			for _, v := range b.Vertices {
+				if graph.Distance(x[i], v, 1) < graph.Distance(x[i], b.Vertices[j], 1)-1e-3 {
+					t.Fatalf("seed %d: point %d has a nearer vertex", seed, i)
+				}
+			}
+		}
+		if sum != n {
+			t.Fatalf("seed %d: %d of %d points", seed, sum, n)
+		}
+	}
+}

@@ -27,7 +27,8 @@ func flatten(x [][]float32, dim int) flat {
 func (f flat) row(i int) []float32 { return f.m.Data[i*f.m.Stride : i*f.m.Stride+f.m.Cols] }
 
 // assign writes which of the centres is nearest to each point, the first of equals, and reports whether anything changed.
-// Distances are products in float32: a point between two centres at the same distance goes to either.
+// Distances are products in float32: a point between two centres at the same distance goes to either, and features whose
+// mean is thousands of times their spread should be centred first.
 func (f flat) assign(to []int, centres flat) bool {
 	const some = 512 // rows at a time, for the size of the product
 	product := make([]float32, some*centres.m.Rows)
