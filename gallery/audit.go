@@ -16,8 +16,9 @@ var ErrOnePerson = errors.New("faces of fewer than two people")
 
 // The settings of an audit, chosen on recordings that docs/results.md names.
 const (
-	auditFit   = 1  // c of SoftHAD
-	auditGamma = .1 // its sink
+	auditWidth = 2.5 // of the kernel, in units of the learner's sigma
+	auditFit   = .1  // c of SoftHAD, how much a label is believed
+	auditGamma = .01 // its sink
 )
 
 // Unusual is a face that the gallery keeps, and how much the faces around it speak against its name.
@@ -28,7 +29,7 @@ type Unusual struct {
 	Faces    float64 `json:"faces"`           // that it stands for
 	Likes    string  `json:"seems,omitempty"` // the other person whose faces are nearest by their weight; "" where there are none
 	Score    float64 `json:"score"`           // from 0 to 2: by how much the other person's soft label exceeds that of its own, plus 1
-	Suspect  bool    `json:"suspect"`         // the faces around it are the other person's rather than its own
+	Suspect  bool    `json:"suspect"`         // the score is above 1: its soft label is the other person's
 	Distance float64 `json:"distance"`        // to the nearest face of the other person, in units of the space's distance; 0 without one
 	// Vector is the face. It must not be changed.
 	Vector []float32 `json:"-"`
@@ -62,20 +63,16 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	}
 	d := graph.Distances(x, g.Space().Scale)
 	c := g.learner.Graph().Config()
-	w := AuditWeights(d, c.Kernel, c.EdgeRadius())
+	w := AuditWeights(d, graph.Kernel{Denominator: auditWidth * auditWidth * c.Kernel.Denominator}, c.EdgeRadius())
 	scores, err := anomaly.SoftHarmonic(w, v, y, auditFit, auditGamma)
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
 		all[i].Score = scores[i]
-		near, own := make([]float64, len(names)), 0.
+		near := make([]float64, len(names))
 		for j := range all {
-			switch {
-			case j == i:
-			case y[j] == y[i]:
-				own += w.At(i, j) * v[j]
-			default:
+			if y[j] != y[i] {
 				near[y[j]] += w.At(i, j) * v[j]
 			}
 		}
@@ -88,7 +85,7 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 		if near[other] == 0 {
 			continue
 		}
-		all[i].Likes, all[i].Suspect = names[other], near[other] > own
+		all[i].Likes, all[i].Suspect = names[other], scores[i] > 1
 		for j := range all {
 			if y[j] == other && (all[i].Distance == 0 || d.At(i, j) < all[i].Distance) {
 				all[i].Distance = d.At(i, j)
