@@ -19,7 +19,7 @@ func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stret
 	if err := checkPoints(x); err != nil {
 		return nil, err
 	}
-	if err := checkPoints(seeds); err != nil {
+	if err := checkSeeds(x, seeds); err != nil {
 		return nil, err
 	}
 	if !(stretch >= 0 && bend >= 0) || neighbours < 1 || math.IsInf(stretch+bend, 1) {

@@ -96,13 +96,19 @@ func (o Offline) check(x [][]float32, classes []int, seeds [][]float32) error {
 	case o.Doubt == 0 && o.Gamma == 0:
 		return fmt.Errorf("%w: doubt and gamma are both 0, and a vertex on its own has no value", ErrConfig)
 	}
-	if len(seeds) > 0 {
-		if err := checkPoints(seeds); err != nil {
-			return err
-		}
-		if len(seeds[0]) != len(x[0]) {
-			return fmt.Errorf("%w: seeds have %d values, and points have %d", ErrConfig, len(seeds[0]), len(x[0]))
-		}
+	if len(seeds) == 0 {
+		return nil
+	}
+	return checkSeeds(x, seeds)
+}
+
+// checkSeeds returns an error that wraps [ErrConfig] unless there are seeds, finite and as long as the points.
+func checkSeeds(x, seeds [][]float32) error {
+	if err := checkPoints(seeds); err != nil {
+		return fmt.Errorf("seeds: %w", err)
+	}
+	if len(seeds[0]) != len(x[0]) {
+		return fmt.Errorf("%w: seeds have %d values, and points have %d", ErrConfig, len(seeds[0]), len(x[0]))
 	}
 	return nil
 }

@@ -379,6 +379,12 @@ func TestOfflineBadInput(t *testing.T) {
 	if _, err := quantized.KMeans(ctx, nil, seeds, 3); !errors.Is(err, quantized.ErrConfig) {
 		t.Errorf("k-means of nothing: %v", err)
 	}
+	if _, err := quantized.KMeans(ctx, x, [][]float32{{1, 2, 3}}, 3); !errors.Is(err, quantized.ErrConfig) {
+		t.Errorf("k-means with seeds of another length: %v", err)
+	}
+	if _, err := quantized.ElasticNet(ctx, x, [][]float32{{1}}, 1, 1, 1, 3); !errors.Is(err, quantized.ErrConfig) {
+		t.Errorf("a net of another length: %v", err)
+	}
 	if _, err := quantized.ElasticNet(ctx, x, seeds, 0, 1, 1, 3); !errors.Is(err, quantized.ErrConfig) {
 		t.Errorf("a net without neighbours: %v", err)
 	}

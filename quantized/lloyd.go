@@ -83,7 +83,7 @@ func KMeans(ctx context.Context, x, seeds [][]float32, rounds int) ([][]float32,
 	if err := checkPoints(x); err != nil {
 		return nil, err
 	}
-	if err := checkPoints(seeds); err != nil {
+	if err := checkSeeds(x, seeds); err != nil {
 		return nil, err
 	}
 	dim := len(x[0])
