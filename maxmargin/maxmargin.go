@@ -111,7 +111,7 @@ func (e *Examples) labelled(y []float64) (all []int, err error) {
 // SVM learns from the labelled examples alone. Y is -1, 1, or 0 for an example without a label. Gamma > 0 weighs |f|²
 // against the sum of the hinge losses: the cost of LIBSVM is 1/(2 gamma).
 //
-// The error wraps [ErrLabels], [ErrSetting] or [ErrSlow].
+// The error wraps [ErrLabels], [ErrSetting] or [ErrSlow], or [ErrExamples] where the kernel is none.
 func (e *Examples) SVM(y []float64, gamma float64) (*Machine, error) {
 	labelled, err := e.labelled(y)
 	if err != nil {
@@ -146,7 +146,11 @@ func classify(k mat.Symmetric, y []float64, gamma float64, bias bool) (svm.Machi
 	if !(gamma > 0) || math.IsInf(gamma, 1) {
 		return svm.Machine{}, fmt.Errorf("%w: gamma is %g, and must be positive", ErrSetting, gamma)
 	}
-	return svm.Classify(k, y, 1/(2*gamma), bias)
+	m, err := svm.Classify(k, y, 1/(2*gamma), bias)
+	if errors.Is(err, svm.ErrKernel) {
+		err = fmt.Errorf("%w: %w", ErrExamples, err)
+	}
+	return m, err
 }
 
 // Spread returns the regularised harmonic solution on a graph of the examples with n x n weights, between -1 and 1: the

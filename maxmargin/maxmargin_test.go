@@ -271,6 +271,13 @@ func TestBadInput(t *testing.T) {
 	if _, err := e.Cut([]float64{1, math.NaN(), 0, -1}, 0, 1); !errors.Is(err, maxmargin.ErrLabels) {
 		t.Errorf("a label that is no number: %v", err)
 	}
+	odd, err := maxmargin.NewExamples(x, func(a, b []float32) float64 { return -1 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := odd.SVM(y, 1); !errors.Is(err, maxmargin.ErrExamples) {
+		t.Errorf("what is no kernel: %v", err)
+	}
 	// One class alone is enough without a bias, and what is far from it is not in it.
 	r, err := maxmargin.NewExamples(x, maxmargin.Radial(1))
 	if err != nil {
