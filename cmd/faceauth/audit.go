@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/base64"
 	"encoding/json"
@@ -15,7 +14,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/atomicfile"
 	"github.com/faceauth/faceauth/internal/look"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
@@ -189,14 +187,7 @@ func (o *options) auditSheet(c *cobra.Command, g *gallery.Gallery, i inspection,
 	for q, u := range a.Unusual {
 		page.Cards = append(page.Cards, card{u, pictures[q], fmt.Sprintf("%.2f", u.Distance), fmt.Sprintf("%.2f", u.Score)})
 	}
-	var b bytes.Buffer
-	if err := auditTemplate.Execute(&b, page); err != nil {
-		return err
-	}
-	if err := atomicfile.Write(i.sheet, b.Bytes()); err != nil {
-		return fmt.Errorf("writing the contact sheet: %w", err)
-	}
-	return nil
+	return writeSheet(i.sheet, auditTemplate, page)
 }
 
 // same is how far a face in a recording may be from the one in the gallery to be that one, in parts of the longest edge: the

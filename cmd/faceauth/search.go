@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/atomicfile"
 	"github.com/faceauth/faceauth/internal/look"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/office/search"
@@ -317,7 +315,7 @@ func (o *options) show(c *cobra.Command, h hunt, name string, all []found, searc
 		n += len(f.hits)
 	}
 	if h.sheet != "" {
-		if err := writeSheet(h.sheet, name, all, n, searched); err != nil {
+		if err := writeHits(h.sheet, name, all, n, searched); err != nil {
 			return fail(badUsage, err)
 		}
 	}
@@ -376,8 +374,8 @@ var sheetText string
 
 var sheetTemplate = template.Must(template.New("sheet").Funcs(look.Funcs).Parse(sheetText))
 
-// writeSheet writes a contact sheet.
-func writeSheet(path, name string, all []found, n, searched int) error {
+// writeHits writes a contact sheet of what was found.
+func writeHits(path, name string, all []found, n, searched int) error {
 	type hit struct {
 		Picture                   template.URL
 		From, To, Share, Distance string
@@ -400,12 +398,5 @@ func writeSheet(path, name string, all []found, n, searched int) error {
 		}
 		page.Recordings = append(page.Recordings, r)
 	}
-	var b bytes.Buffer
-	if err := sheetTemplate.Execute(&b, page); err != nil {
-		return err
-	}
-	if err := atomicfile.Write(path, b.Bytes()); err != nil {
-		return fmt.Errorf("writing the contact sheet: %w", err)
-	}
-	return nil
+	return writeSheet(path, sheetTemplate, page)
 }

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+
+	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/regular"
+)
+
+// doctype is what pages begin with.
+const doctype = "<!doctype html>"
+
+// writeSheet writes a contact sheet. It replaces an older page, and nothing else: not the gallery, for example.
+func writeSheet(path string, t *template.Template, page any) error {
+	failed := func(err error) error { return fmt.Errorf("writing the contact sheet: %w", err) }
+	f, err := regular.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return failed(err)
+	default:
+		head := make([]byte, len(doctype))
+		_, err := io.ReadFull(f, head)
+		f.Close()
+		if err != nil || string(head) != doctype {
+			return failed(fmt.Errorf("there is something at %s that is no page; name another file", path))
+		}
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, page); err != nil {
+		return failed(err)
+	}
+	if err := atomicfile.Write(path, b.Bytes()); err != nil {
+		return failed(err)
+	}
+	return nil
+}
