@@ -225,6 +225,7 @@ func (o *options) joint(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		fmt.Fprintln(os.Stderr, dataset, "done")
 		names := []string{"full graph"}
 		for _, m := range methods {
 			names = append(names, m.name)
