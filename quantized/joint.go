@@ -259,18 +259,28 @@ func (o Offline) place(b *Backbone, points flat, r *rand.Rand) {
 			free = append(free, j)
 		}
 	}
-	for len(free) > 0 {
-		if o.solve(b, free, sum, size, push, total, hold) {
-			break
-		}
-		// The system has no minimum: those stand still, too, of which it cannot be told from their row that they have one.
-		free = slices.DeleteFunc(free, func(j int) bool {
+	for len(free) > 0 && !o.solve(b, free, sum, size, push, total, hold) {
+		// The system has no minimum, or hardly one: those stand still, too, of which it cannot be told from their row that they
+		// have one; and where it can be of all, the one that is held least.
+		least, weakest := math.Inf(1), 0
+		kept := free[:0:0]
+		for _, j := range free {
 			rest := total[j]
 			for _, i := range free {
 				rest += push.At(i, j)
 			}
-			return hold*size[j] <= rest
-		})
+			held := (hold*size[j] - rest) / (hold * size[j])
+			if held > 0 {
+				kept = append(kept, j)
+			}
+			if held < least {
+				least, weakest = held, j
+			}
+		}
+		if len(kept) == len(free) {
+			kept = slices.DeleteFunc(kept, func(j int) bool { return j == weakest })
+		}
+		free = kept
 	}
 	b.Frozen = k - len(free)
 }

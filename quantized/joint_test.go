@@ -444,3 +444,26 @@ func TestJointRandom(t *testing.T) {
 		}
 	}
 }
+
+// On a lattice points hold some centroids exactly as strongly as labels push them, to the last bit or to the one before:
+// a system that cannot be solved, and whose rows do not say so.
+func TestJointOnALattice(t *testing.T) {
+	var x [][]float32
+	for i := range 81 {
+		x = append(x, []float32{float32(i % 3), float32(i / 3 % 3), float32(i / 9 % 3), float32(i / 27)})
+	}
+	for seed := range uint64(5) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		classes := make([]int, len(x))
+		for i := range classes {
+			classes[i] = -1
+		}
+		for q, i := range r.Perm(len(x))[:10] {
+			classes[i] = q % 2
+		}
+		o := quantized.Offline{Kernel: graph.Heat(.07), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10, Pull: 2}
+		if _, err := o.Joint(context.Background(), x, classes, quantized.Seeds(r, x, classes, 15), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
