@@ -19,15 +19,12 @@ import (
 )
 
 func newCuts(o *options) *cobra.Command {
-	var raw bool
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:   "cuts",
 		Short: "max-margin graph cuts, SVMs and manifold regularisation on letters, digits and image segments (Section Max-margin Graph Cuts Experiments)",
 		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.cuts(c.Context(), raw) },
+		RunE:  func(c *cobra.Command, _ []string) error { return o.cuts(c.Context()) },
 	}
-	c.Flags().BoolVar(&raw, "raw", false, "leave features as they are, and do not give each a standard deviation of 1")
-	return c
 }
 
 // The grids of the thesis. It gives their ends; each decade is ours.
@@ -88,7 +85,7 @@ func (o *options) pairs(dataset string) (all []pair, err error) {
 	return all, nil
 }
 
-func (o *options) cuts(ctx context.Context, raw bool) error {
+func (o *options) cuts(ctx context.Context) error {
 	var rows [][]string
 	wins, against, slow := 0, 0, 0
 	for _, dataset := range sets {
@@ -106,7 +103,7 @@ func (o *options) cuts(ctx context.Context, raw bool) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			r, n, err := all[i].errors(uint64(i), raw)
+			r, n, err := all[i].errors(uint64(i))
 			if err != nil {
 				return fmt.Errorf("%s, problem %d: %w", dataset, i, err)
 			}
@@ -150,13 +147,9 @@ func (o *options) cuts(ctx context.Context, raw bool) error {
 			}
 		}
 	}
-	name := "cuts.csv"
-	if raw {
-		name = "cuts-raw.csv"
-	}
 	fmt.Fprintf(os.Stderr, "graph cuts err less than manifold regularisation in %d of %d cells, and than SVMs in %d; %d machines did not converge and were left out\n",
 		wins, len(rows), against, slow)
-	return o.table(name, []string{"dataset", "labelled %", "kernel", "SVM %", "MR %", "GC %", "GC-MR", "standard error", "thesis SVM %", "thesis MR %", "thesis GC %"}, rows)
+	return o.table("cuts.csv", []string{"dataset", "labelled %", "kernel", "SVM %", "MR %", "GC %", "GC-MR", "standard error", "thesis SVM %", "thesis MR %", "thesis GC %"}, rows)
 }
 
 // fold is a third of the points and their classes, -1 and 1.
@@ -195,7 +188,7 @@ func (f fold) wrong(of []int, m *maxmargin.Machine) float64 {
 }
 
 // errors returns the test errors of all methods, the means over which of three folds is for training, choosing and testing.
-func (p pair) errors(seed uint64, raw bool) (sum errorsOf, slow int, err error) {
+func (p pair) errors(seed uint64) (sum errorsOf, slow int, err error) {
 	r := rand.New(rand.NewPCG(seed, 2010))
 	var folds [3]fold
 	for class, rows := range [][][]float32{p.a, p.b} {
@@ -204,9 +197,7 @@ func (p pair) errors(seed uint64, raw bool) (sum errorsOf, slow int, err error) 
 			f.x, f.y = append(f.x, slices.Clone(rows[at])), append(f.y, float64(2*class-1))
 		}
 	}
-	if !raw {
-		standardise(slices.Concat(folds[0].x, folds[1].x, folds[2].x))
-	}
+	standardise(slices.Concat(folds[0].x, folds[1].x, folds[2].x))
 	for rotation := range folds {
 		c := contest{train: folds[rotation], choose: folds[(rotation+1)%3], test: folds[(rotation+2)%3]}
 		if err := c.run(); err != nil {
