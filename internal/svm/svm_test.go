@@ -215,6 +215,10 @@ func TestOneClass(t *testing.T) {
 		}
 		outside, support := 0, 0
 		for i, f := range values(k, m) {
+			// The conditions of Karush, Kuhn and Tucker.
+			if a := m.Weights[i]; a < 0 || a > 1 || a < 1 && f < -2*svm.Tolerance || a > 0 && f > 2*svm.Tolerance {
+				t.Errorf("nu %g: example %d has f = %g with a multiplier of %g", nu, i, f, a)
+			}
 			if f < -svm.Tolerance {
 				outside++
 			}
