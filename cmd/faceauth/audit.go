@@ -82,11 +82,7 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 	if len(i.pictures) > 0 && i.sheet == "" {
 		return fail(badUsage, errors.New("--pictures are for a contact sheet; name it with --sheet"))
 	}
-	path, err := o.galleryPath()
-	if err != nil {
-		return err
-	}
-	g, err := o.openGallery(c, path)
+	g, _, err := o.ownGallery(c, false, false)
 	if err != nil {
 		return err
 	}

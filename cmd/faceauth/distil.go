@@ -55,11 +55,7 @@ func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) 
 			return fail(badUsage, fmt.Errorf("no file can be named after %s; give one with --out", name))
 		}
 	}
-	path, err := o.galleryPath()
-	if err != nil {
-		return err
-	}
-	g, err := o.openGallery(c, path)
+	g, _, err := o.ownGallery(c, false, false)
 	if err != nil {
 		return err
 	}

@@ -121,11 +121,7 @@ func newPeople() *cobra.Command {
 
 // amend changes the gallery and saves it.
 func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) error) error {
-	path, err := o.galleryPath()
-	if err != nil {
-		return err
-	}
-	g, err := o.openGallery(c, path)
+	g, path, err := o.ownGallery(c, false, false)
 	if err != nil {
 		return err
 	}

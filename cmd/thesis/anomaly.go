@@ -214,11 +214,7 @@ func (o *options) anomaly(ctx context.Context) error {
 		for q := range values {
 			values[q] = make([]float64, runs)
 		}
-		jobs := make([]int, runs)
-		for i := range jobs {
-			jobs[i] = i
-		}
-		err := each(jobs, func(run int) error {
+		err := each(upTo(runs), func(run int) error {
 			t := task(run)
 			for q, d := range of {
 				if err := ctx.Err(); err != nil {

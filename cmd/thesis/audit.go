@@ -206,11 +206,7 @@ func (o *options) audit(ctx context.Context) error {
 		}
 		return sum, nil
 	}
-	every := make([]int, len(all))
-	for q := range every {
-		every[q] = q
-	}
-	sum, err := measure(choosing, every, nil)
+	sum, err := measure(choosing, upTo(len(all)), nil)
 	if err != nil {
 		return err
 	}

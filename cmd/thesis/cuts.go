@@ -95,11 +95,7 @@ func (o *options) cuts(ctx context.Context) error {
 		}
 		results := make([]errorsOf, len(all))
 		var mu sync.Mutex
-		jobs := make([]int, len(all))
-		for i := range jobs {
-			jobs[i] = i
-		}
-		err = each(jobs, func(i int) error {
+		err = each(upTo(len(all)), func(i int) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -169,14 +165,6 @@ func (f fold) first(n int) []int {
 	return append(slices.Clone(of[0][:a]), of[1][:min(n-a, len(of[1]))]...)
 }
 
-func (f fold) all() []int {
-	all := make([]int, len(f.x))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
 func (f fold) wrong(of []int, m *maxmargin.Machine) float64 {
 	n := 0
 	for _, i := range of {
@@ -210,7 +198,7 @@ func (p pair) errors(seed uint64) (sum errorsOf, slow int, err error) {
 					if c.chosen[s][k][m].machine == nil {
 						return sum, 0, fmt.Errorf("no %s with a %s kernel converged", rivals[m], kinds[k])
 					}
-					sum[s][k][m] += c.test.wrong(c.test.all(), c.chosen[s][k][m].machine) / 3
+					sum[s][k][m] += c.test.wrong(upTo(len(c.test.x)), c.chosen[s][k][m].machine) / 3
 				}
 			}
 		}

@@ -24,6 +24,15 @@ func each[T any](jobs []T, do func(T) error) error {
 	return g.Wait()
 }
 
+// upTo returns the numbers from 0 to below n.
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
 // clock measures times as multiples of the first one.
 type clock struct {
 	unit   float64
