@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -175,7 +176,7 @@ type spot struct{ m, k, run int }
 
 func (o *options) joint(ctx context.Context) error {
 	var rows [][]string
-	var panels [][]*plot.Plot
+	var line []*plot.Plot
 	for _, dataset := range []string{"coil2", "car"} {
 		t, err := o.readTable(dataset)
 		if err != nil {
@@ -230,11 +231,10 @@ func (o *options) joint(ctx context.Context) error {
 		for _, m := range methods {
 			names = append(names, m.name)
 		}
-		var line []*plot.Plot
 		for _, m := range jointLabels {
 			var curves []figure.Line
-			for q, name := range names {
-				curve := figure.Line{Name: name, Colour: figure.Colours[q%len(figure.Colours)], Dashed: q >= len(figure.Colours)}
+			for _, name := range names {
+				var curve plotter.XYs
 				for _, k := range jointCentroids {
 					values := make([]float64, jointRuns)
 					for run := range values {
@@ -243,23 +243,39 @@ func (o *options) joint(ctx context.Context) error {
 					mean, spread := stat.MeanStdDev(values, nil)
 					rows = append(rows, []string{dataset, strconv.Itoa(m), strconv.Itoa(k), name,
 						fmt.Sprintf("%.4f", mean), fmt.Sprintf("%.4f", 1.96*stat.StdErr(spread, jointRuns))})
-					curve.Points = append(curve.Points, plotter.XY{X: float64(k), Y: mean})
+					curve = append(curve, plotter.XY{X: float64(k), Y: mean})
 				}
-				curves = append(curves, curve)
+				curves = append(curves, figure.Line{Name: name, Points: curve})
 			}
-			p, err := figure.Lines(fmt.Sprintf("%s, %d labels", dataset, m), "centroids", "accuracy", curves)
+			p, err := drawJoint(fmt.Sprintf("%s, %d labels", dataset, m), curves)
 			if err != nil {
 				return err
 			}
-			p.Legend.Top = false
 			line = append(line, p)
 		}
-		panels = append(panels, line[:2], line[2:])
 	}
 	if err := o.table("joint.csv", []string{"dataset", "labels", "centroids", "method", "accuracy", "95% interval, half"}, rows); err != nil {
 		return err
 	}
-	return o.picture("joint.png", 5*vg.Inch, 4*vg.Inch, panels)
+	return o.picture("joint.png", 5*vg.Inch, 5*vg.Inch, [][]*plot.Plot{line[:2], line[2:4], line[4:6], line[6:]})
+}
+
+// drawJoint draws accuracies over the number of centroids, with room for the legend below them.
+func drawJoint(title string, curves []figure.Line) (*plot.Plot, error) {
+	least, most := math.Inf(1), math.Inf(-1)
+	for q := range curves {
+		curves[q].Colour, curves[q].Dashed = figure.Colours[q%len(figure.Colours)], q >= len(figure.Colours)
+		for _, at := range curves[q].Points {
+			least, most = min(least, at.Y), max(most, at.Y)
+		}
+	}
+	p, err := figure.Lines(title, "centroids", "accuracy", curves)
+	if err != nil {
+		return nil, err
+	}
+	p.Legend.Top = false
+	p.Y.Min = least - .7*(most-least)
+	return p, nil
 }
 
 // full returns the accuracy of the soft harmonic solution on the graph of all points.
