@@ -21,8 +21,8 @@ type Offline struct {
 	Rounds     int          // at the most
 
 	// Pull > 0 says how strongly points hold the centroids, against the labels that push them apart: the ratio of the two
-	// terms on the diagonal of the system for the centroids, in the mean. It has no unit. Below about 2 centroids fly
-	// off; where it is large what remains is k-means with the labelled points as fixed centres.
+	// terms on the diagonal of the system for the centroids, in the mean. It has no unit. At about 2 half of them stand still,
+	// as the labels push more; where it is large what remains is k-means with the labelled points as fixed centres.
 	Pull float64
 	// GammaQ, where it is not 0, is the thesis's gamma_q, in whose place Pull is: what it does depends on how large the
 	// features are.
