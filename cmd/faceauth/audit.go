@@ -38,8 +38,8 @@ func newAudit() *cobra.Command {
 		Long: "Audit asks of each labelled face whether the faces around it have the same name: whether two names were\n" +
 			"swapped, or another person's face is among somebody's. With --learned it asks the same of what was\n" +
 			"learned. A face that is merely unlike all others is not reported.\n\n" +
-			"The gallery holds no pictures. With --pictures a contact sheet takes them from the recordings in which\n" +
-			"the faces were, or of which they are.",
+			"The gallery holds no pictures. With --pictures a contact sheet takes them from the recordings that the\n" +
+			"faces come from.",
 		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html --pictures recordings/alice.mp4\n  faceauth audit --undo 17",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
