@@ -36,14 +36,9 @@ func classes(w mat.Symmetric, y []int) (int, error) {
 	if len(y) != n {
 		return 0, fmt.Errorf("%w: %d for %d examples", ErrLabels, len(y), n)
 	}
-	if n == 0 {
-		return 0, fmt.Errorf("%w: there are none", ErrLabels)
-	}
-	if least := slices.Min(y); least < 0 {
-		return 0, fmt.Errorf("%w: one is %d, and they count from 0", ErrLabels, least)
-	}
-	if slices.Min(y) == slices.Max(y) {
-		return 0, fmt.Errorf("%w: all are the same, and none can be unusual", ErrLabels)
+	k, err := count(y)
+	if err != nil {
+		return 0, err
 	}
 	for i := range n {
 		for j := range i {
@@ -52,7 +47,22 @@ func classes(w mat.Symmetric, y []int) (int, error) {
 			}
 		}
 	}
-	return slices.Max(y) + 1, nil
+	return k, nil
+}
+
+// count checks labels, and returns the number of classes.
+func count(y []int) (int, error) {
+	if len(y) == 0 {
+		return 0, fmt.Errorf("%w: there are none", ErrLabels)
+	}
+	least, most := slices.Min(y), slices.Max(y)
+	if least < 0 {
+		return 0, fmt.Errorf("%w: one is %d, and they count from 0", ErrLabels, least)
+	}
+	if least == most {
+		return 0, fmt.Errorf("%w: all are the same, and none can be unusual", ErrLabels)
+	}
+	return most + 1, nil
 }
 
 // SoftHarmonic returns the SoftHAD scores of all examples of a similarity graph with n x n weights, of which y are the

@@ -64,14 +64,8 @@ func checkExamples(x [][]float32, y []int) (k int, err error) {
 				return 0, fmt.Errorf("%w: number %d has a value that is not finite", ErrExamples, i)
 			}
 		}
-		if y[i] < 0 {
-			return 0, fmt.Errorf("%w: one is %d, and they count from 0", ErrLabels, y[i])
-		}
 	}
-	if slices.Min(y) == slices.Max(y) {
-		return 0, fmt.Errorf("%w: all are the same, and none can be unusual", ErrLabels)
-	}
-	return slices.Max(y) + 1, nil
+	return count(y)
 }
 
 // of returns the examples of a class.
@@ -153,11 +147,9 @@ func OneClass(k graph.Kernel, nu float64) Trainer {
 }
 
 func gram(x [][]float32, k graph.Kernel) *mat.SymDense {
-	w := mat.NewSymDense(len(x), nil)
+	w := graph.Similarity(graph.Distances(x, 1), k, 0)
 	for i := range x {
-		for j := range i + 1 {
-			w.SetSym(i, j, k.Weight(graph.Distance(x[i], x[j], 1)))
-		}
+		w.SetSym(i, i, 1)
 	}
 	return w
 }

@@ -17,6 +17,7 @@
 package distil
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -51,20 +52,17 @@ type Settings struct {
 }
 
 func (s Settings) defaults() Settings {
-	or := func(x *float64, y float64) {
-		if *x == 0 {
-			*x = y
-		}
-	}
-	or(&s.Width, .6)
-	or(&s.Gamma, .1)
-	or(&s.Epsilon, 1e-6)
-	or(&s.Threshold, .5)
+	s.Width = cmp.Or(s.Width, .6)
+	s.Gamma = cmp.Or(s.Gamma, .1)
+	s.Epsilon = cmp.Or(s.Epsilon, 1e-6)
+	s.Threshold = cmp.Or(s.Threshold, .5)
 	return s
 }
 
+// positive reports whether x is a number above 0 and finite.
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+
 func (s Settings) check() error {
-	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 	switch {
 	case !positive(s.Width):
 		return fmt.Errorf("%w: the width is %g, and must be positive", ErrSettings, s.Width)
@@ -196,7 +194,6 @@ func Parse(data []byte) (*Verifier, error) {
 	if err := cbor.Unmarshal(body, &c); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 	switch {
 	case online.CheckName(c.Name) != nil:
 		return nil, fmt.Errorf("%w: a name that nobody can have", ErrInvalid)

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
-	"gonum.org/v1/gonum/mat"
+	"github.com/faceauth/faceauth/online"
+	"gonum.org/v1/gonum/floats"
 )
 
 // ErrOnePerson is wrapped by the error of [Gallery.Audit] where there are not two people with faces.
@@ -63,33 +65,24 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	}
 	d := graph.Distances(x, g.Space().Scale)
 	c := g.learner.Graph().Config()
-	w := AuditWeights(d, graph.Kernel{Denominator: auditWidth * auditWidth * c.Kernel.Denominator}, c.EdgeRadius())
+	kernel := graph.Kernel{Denominator: auditWidth * auditWidth * c.Kernel.Denominator}
+	// Edges are as long as the learner's: a face on its own is joined to nothing, however small a weight might be.
+	w := graph.Similarity(d, kernel, kernel.Weight(c.EdgeRadius()))
 	scores, err := anomaly.SoftHarmonic(w, v, y, auditFit, auditGamma)
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
 		all[i].Score = scores[i]
-		near := make([]float64, len(names))
-		for j := range all {
-			if y[j] != y[i] {
-				near[y[j]] += w.At(i, j) * v[j]
+		near, least := make([]float64, len(names)), slices.Repeat([]float64{math.Inf(1)}, len(names))
+		for j, class := range y {
+			if class != y[i] {
+				near[class] += w.At(i, j) * v[j]
+				least[class] = min(least[class], d.At(i, j))
 			}
 		}
-		other := 0
-		for q := range near {
-			if near[q] > near[other] {
-				other = q
-			}
-		}
-		if near[other] == 0 {
-			continue
-		}
-		all[i].Likes, all[i].Suspect = names[other], scores[i] > 1
-		for j := range all {
-			if y[j] == other && (all[i].Distance == 0 || d.At(i, j) < all[i].Distance) {
-				all[i].Distance = d.At(i, j)
-			}
+		if other := floats.MaxIdx(near); near[other] > 0 {
+			all[i].Likes, all[i].Suspect, all[i].Distance = names[other], scores[i] > 1, least[other]
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Unusual) int { return cmp.Compare(b.Score, a.Score) })
@@ -99,31 +92,8 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 // TakeOut removes a face that the gallery keeps: a labelled one, and its person with the last one, or a learned one with
 // what was accepted through it. It returns how many learned faces are gone. The error wraps [online.ErrUnknown].
 func (g *Gallery) TakeOut(id int64) (faces int, err error) {
-	stored, err := g.learner.Stored("")
-	if err != nil {
+	if err := g.Unlabel(id); !errors.Is(err, online.ErrUnknown) {
 		return 0, err
 	}
-	for _, s := range stored {
-		if s.ID == id && s.Labelled {
-			return 0, g.Unlabel(id)
-		}
-	}
 	return g.learner.Remove(id)
-}
-
-// Distance returns that of two faces, in units of the space's distance.
-func (g *Gallery) Distance(a, b []float32) float64 { return graph.Distance(a, b, g.Space().Scale) }
-
-// AuditWeights returns the graph of an audit on faces at the given distances: complete, but for edges longer than reach. A
-// face that is on its own is joined to nothing, however small a weight might be.
-func AuditWeights(d mat.Symmetric, k graph.Kernel, reach float64) *mat.SymDense {
-	w := graph.Similarity(d, k, 0)
-	for i := range d.SymmetricDim() {
-		for j := range i {
-			if d.At(i, j) > reach {
-				w.SetSym(i, j, 0)
-			}
-		}
-	}
-	return w
 }

@@ -117,24 +117,19 @@ func (e *Examples) SVM(y []float64, gamma float64) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.train(labelled, func(i int) float64 { return y[i] }, gamma)
-}
-
-// train learns from some of the examples.
-func (e *Examples) train(from []int, class func(int) float64, gamma float64) (*Machine, error) {
-	k, y := mat.NewSymDense(len(from), nil), make([]float64, len(from))
-	for r, i := range from {
-		y[r] = class(i)
-		for s, j := range from[:r+1] {
+	k, classes := mat.NewSymDense(len(labelled), nil), make([]float64, len(labelled))
+	for r, i := range labelled {
+		classes[r] = y[i]
+		for s, j := range labelled[:r+1] {
 			k.SetSym(r, s, e.gram.At(i, j))
 		}
 	}
-	trained, err := classify(k, y, gamma, !e.Origin)
+	trained, err := classify(k, classes, gamma, !e.Origin)
 	if err != nil {
 		return nil, err
 	}
 	m := &Machine{Kernel: e.kernel, Bias: trained.Bias}
-	for r, i := range from {
+	for r, i := range labelled {
 		if w := trained.Weights[r]; w != 0 {
 			m.Support, m.Weights = append(m.Support, e.x[i]), append(m.Weights, w)
 		}
@@ -167,11 +162,11 @@ func (e *Examples) Spread(w mat.Symmetric, y []float64, gammaG float64) ([]float
 	if !(gammaG >= 0) || math.IsInf(gammaG, 1) {
 		return nil, fmt.Errorf("%w: gamma_g is %g, and must not be negative", ErrSetting, gammaG)
 	}
-	p := graph.Problem{W: w, Labelled: labelled, Y: mat.NewDense(len(labelled), 1, nil), Gamma: gammaG}
+	known := mat.NewDense(len(labelled), 1, nil)
 	for r, i := range labelled {
-		p.Y.(*mat.Dense).Set(r, 0, y[i])
+		known.Set(r, 0, y[i])
 	}
-	l, err := graph.Harmonic(p)
+	l, err := graph.Harmonic(graph.Problem{W: w, Labelled: labelled, Y: known, Gamma: gammaG})
 	if err != nil {
 		return nil, err
 	}

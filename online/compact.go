@@ -75,31 +75,31 @@ func Compact(ctx context.Context, space face.Space, s Settings, labelled []Examp
 	}
 	report.Rounds = b.Rounds
 	// Whatever is near what is there already is taken in, until nothing more is.
-	waiting := make(map[int]bool)
+	var waiting []int
 	for i := b.Labelled; i < len(b.Vertices); i++ {
 		if b.Points[i] > 0 && space.Project(b.Vertices[i]) {
-			waiting[i] = true
+			waiting = append(waiting, i)
 		}
 	}
 	for again := true; again; {
 		again = false
-		for i := b.Labelled; i < len(b.Vertices); i++ {
+		var rest []int
+		for _, i := range waiting {
 			if err := ctx.Err(); err != nil {
 				return nil, report, err
-			}
-			if !waiting[i] {
-				continue
 			}
 			v, err := l.Adopt(b.Vertices[i], b.Points[i])
 			if err != nil {
 				return nil, report, err
 			}
-			if v.Learned {
-				delete(waiting, i)
-				again = true
-				report.Kept += b.Points[i]
+			if !v.Learned {
+				rest = append(rest, i)
+				continue
 			}
+			again = true
+			report.Kept += b.Points[i]
 		}
+		waiting = rest
 	}
 	report.Centroids = l.graph.Len() - len(labelled) // two at the same place are one
 	return l, report, nil

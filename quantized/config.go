@@ -35,7 +35,6 @@ type Config struct {
 }
 
 func (c Config) check() error {
-	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 	var what string
 	switch {
 	case c.K < 2:
@@ -85,3 +84,6 @@ func (c Config) Weight(d float64) float64 {
 	}
 	return 0
 }
+
+// positive reports whether x is a number above 0 and finite.
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }

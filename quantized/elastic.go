@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/faceauth/faceauth/graph"
 	"gonum.org/v1/gonum/mat"
@@ -45,10 +46,7 @@ func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stret
 	energy.ScaleSym(stretch, energy)
 	energy.AddSym(energy, &bending)
 	points, nodes := flatten(x, dim), flatten(seeds, dim)
-	of := make([]int, len(x))
-	for i := range of {
-		of[i] = -1
-	}
+	of := slices.Repeat([]int{nowhere}, len(x))
 	n := float64(len(x))
 	for range rounds {
 		if err := ctx.Err(); err != nil {

@@ -85,7 +85,6 @@ func (o Offline) check(x [][]float32, classes []int, seeds [][]float32) error {
 			labelled++
 		}
 	}
-	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 	switch {
 	case labelled == 0:
 		return fmt.Errorf("%w: no point has a label", ErrConfig)
@@ -196,10 +195,7 @@ func (o Offline) Joint(ctx context.Context, x [][]float32, classes []int, seeds 
 	}
 	b, y := o.begin(x, classes, seeds)
 	points := flatten(x, len(x[0]))
-	b.Of = make([]int, len(x))
-	for i := range b.Of {
-		b.Of[i] = -1
-	}
+	b.Of = slices.Repeat([]int{nowhere}, len(x))
 	for b.Rounds < o.Rounds && len(seeds) > 0 {
 		if err := ctx.Err(); err != nil {
 			return nil, err

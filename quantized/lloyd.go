@@ -26,6 +26,9 @@ func flatten(x [][]float32, dim int) flat {
 
 func (f flat) row(i int) []float32 { return f.m.Data[i*f.m.Stride : i*f.m.Stride+f.m.Cols] }
 
+// nowhere is the centre of a point that has not been assigned to one.
+const nowhere = -1
+
 // assign writes which of the centres is nearest to each point, the first of equals, and reports whether anything changed.
 // Distances are products in float32: a point between two centres at the same distance goes to either, and features whose
 // mean is thousands of times their spread should be centred first.
@@ -88,10 +91,7 @@ func KMeans(ctx context.Context, x, seeds [][]float32, rounds int) ([][]float32,
 	}
 	dim := len(x[0])
 	points, centres := flatten(x, dim), flatten(seeds, dim)
-	of := make([]int, len(x))
-	for q := range of {
-		of[q] = -1
-	}
+	of := slices.Repeat([]int{nowhere}, len(x))
 	for range rounds {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -9,11 +9,13 @@ import (
 	"html/template"
 	"image"
 	"image/png"
-	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/look"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
@@ -216,41 +218,29 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, 
 		return nil, err
 	}
 	defer v.Close()
-	least := make([]float64, len(faces))
-	for q := range least {
-		least[q] = same * g.Learner().Graph().Config().EdgeRadius()
+	least := slices.Repeat([]float64{same * g.Learner().Graph().Config().EdgeRadius()}, len(faces))
+	take := func(f face.Frame) {
+		for _, s := range f.Samples {
+			if s.Vector == nil || len(s.JPEG) == 0 {
+				continue
+			}
+			for q, u := range faces {
+				if d := graph.Distance(u.Vector, s.Vector, space.Scale); d <= least[q] {
+					least[q], found[q] = d, template.URL("data:image/jpeg;base64,"+base64.StdEncoding.EncodeToString(s.JPEG))
+				}
+			}
+		}
 	}
 	for n, path := range paths {
 		src, err := o.source(c, path)
 		if err != nil {
 			return nil, err
 		}
-		bar := newProgress(src.Count().Declared, fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)))
-		p := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
-		for {
-			f, err := p.Next(c.Context())
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				bar.end()
-				src.Close()
-				return nil, o.streamError(c, err)
-			}
-			bar.step()
-			for _, s := range f.Samples {
-				if s.Vector == nil || len(s.JPEG) == 0 {
-					continue
-				}
-				for q, u := range faces {
-					if d := g.Distance(u.Vector, s.Vector); d <= least[q] {
-						least[q], found[q] = d, template.URL("data:image/jpeg;base64,"+base64.StdEncoding.EncodeToString(s.JPEG))
-					}
-				}
-			}
-		}
-		bar.end()
+		err = o.eachFrame(c, v, src, fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)), pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}, take)
 		src.Close()
+		if err != nil {
+			return nil, err
+		}
 	}
 	return found, nil
 }

@@ -210,18 +210,24 @@ func (o *options) session(c *cobra.Command, v *vision, name, path string, opt pi
 
 // frames returns what the frames of a source come to.
 func (o *options) frames(c *cobra.Command, v *vision, src facedet.Source, name string, opt pipeline.Options) (all []face.Frame, err error) {
+	err = o.eachFrame(c, v, src, name, opt, func(f face.Frame) { all = append(all, f) })
+	return all, err
+}
+
+// eachFrame calls do with what each frame of a source comes to.
+func (o *options) eachFrame(c *cobra.Command, v *vision, src facedet.Source, name string, opt pipeline.Options, do func(face.Frame)) error {
 	bar := newProgress(src.Count().Declared, name)
 	defer bar.end()
 	p := pipeline.New(src, v.detector, v.extractor, opt)
 	for {
 		frame, err := p.Next(c.Context())
 		if errors.Is(err, io.EOF) {
-			return all, nil
+			return nil
 		}
 		if err != nil {
-			return nil, o.streamError(c, err)
+			return o.streamError(c, err)
 		}
-		all = append(all, frame)
+		do(frame)
 		bar.step()
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
@@ -39,8 +38,9 @@ type auditor struct {
 // auditors are all methods and settings. Edges end where the learner's do.
 func auditors(reach float64) (all []auditor) {
 	graphs := func(family, setting string, sigma float64, f func(w mat.Symmetric, y []int) ([]float64, error)) {
+		kernel := graph.Heat(sigma)
 		all = append(all, auditor{family, fmt.Sprintf("sigma %g%s", sigma, setting), func(_ [][]float32, d *mat.SymDense, y []int) ([]float64, error) {
-			return f(gallery.AuditWeights(d, graph.Heat(sigma), reach), y)
+			return f(graph.Similarity(d, kernel, kernel.Weight(reach)), y)
 		}})
 	}
 	crossed := func(family, setting string, t anomaly.Trainer) {
@@ -77,16 +77,23 @@ type auditSet struct {
 	x    [][]float32
 	y    []int
 	d    *mat.SymDense
+	far  map[int]bool // the tenth of the faces that are furthest from the fifth nearest face of their person
 }
 
-func newAuditSet(name string, ids []evaluate.Identity) auditSet {
+// newAuditSet returns every so manieth face of people.
+func newAuditSet(name string, ids []evaluate.Identity, stride int) auditSet {
 	s := auditSet{name: name}
+	n := 0
 	for class, id := range ids {
 		for _, f := range id.Faces {
-			s.x, s.y = append(s.x, f.Vector), append(s.y, class)
+			if n%stride == 0 {
+				s.x, s.y = append(s.x, f.Vector), append(s.y, class)
+			}
+			n++
 		}
 	}
 	s.d = graph.Distances(s.x, 1)
+	s.far = s.alone()
 	return s
 }
 
@@ -101,7 +108,7 @@ func (s auditSet) swap(r *rand.Rand, share float64) (y []int, which []int) {
 	return y, which
 }
 
-// alone returns the tenth of the faces that are furthest from the fifth nearest face of their person, by their true names.
+// alone returns what far is, by the true names.
 func (s auditSet) alone() map[int]bool {
 	far := make([]float64, len(s.x))
 	for i := range far {
@@ -142,9 +149,8 @@ func (s auditSet) find(a auditor, run int) (precision, within, area, fringe floa
 		return sum
 	}
 	n := len(which)
-	far := s.alone()
 	for _, i := range first(scores, 0, n) {
-		if truth[i] == 0 && far[i] {
+		if truth[i] == 0 && s.far[i] {
 			fringe++
 		}
 	}
@@ -156,13 +162,13 @@ func (o *options) audit(ctx context.Context) error {
 	var reach float64
 	err := o.inSets(ctx, []string{"umist", "faces94_subset", "fast_videos", "att", "vidtimit_rot"}, func(name string, space face.Space, ids []evaluate.Identity) error {
 		reach = space.Reach
-		switch s := newAuditSet(name, ids); name {
+		switch name {
 		case "att", "vidtimit_rot":
-			reported = append(reported, s)
+			reported = append(reported, newAuditSet(name, ids, 1))
 		case "fast_videos":
-			choosing = append(choosing, s.every(5))
+			choosing = append(choosing, newAuditSet(name, ids, 5))
 		default:
-			choosing = append(choosing, s)
+			choosing = append(choosing, newAuditSet(name, ids, 1))
 		}
 		return nil
 	})
@@ -171,7 +177,7 @@ func (o *options) audit(ctx context.Context) error {
 	}
 	all := auditors(reach)
 	var rows [][]string
-	measure := func(sets []auditSet, of []int, chosen map[string]int) ([]float64, error) {
+	measure := func(sets []auditSet, of []int, chosen bool) ([]float64, error) {
 		sum := make([]float64, len(all))
 		for _, s := range sets {
 			results := make([][4][]float64, len(all))
@@ -198,15 +204,14 @@ func (o *options) audit(ctx context.Context) error {
 				for _, x := range results[q] {
 					line = append(line, fmt.Sprintf("%.3f", stat.Mean(x, nil)))
 				}
-				_, is := chosen[all[q].family]
-				rows = append(rows, append(line, strconv.FormatBool(is)))
+				rows = append(rows, append(line, strconv.FormatBool(chosen)))
 				sum[q] += stat.Mean(results[q][0], nil)
 			}
 			fmt.Fprintln(os.Stderr, s.name, "measured")
 		}
 		return sum, nil
 	}
-	sum, err := measure(choosing, upTo(len(all)), nil)
+	sum, err := measure(choosing, upTo(len(all)), false)
 	if err != nil {
 		return err
 	}
@@ -222,18 +227,8 @@ func (o *options) audit(ctx context.Context) error {
 			best = append(best, q)
 		}
 	}
-	if _, err := measure(reported, best, chosen); err != nil {
+	if _, err := measure(reported, best, true); err != nil {
 		return err
 	}
 	return o.table("audit.csv", []string{"recordings", "faces", "method", "setting", "precision in front", "found in twice as many", "area under ROC", "fringe in front", "chosen on others"}, rows)
-}
-
-// every returns every so manieth face.
-func (s auditSet) every(n int) auditSet {
-	some := auditSet{name: s.name}
-	for i := 0; i < len(s.x); i += n {
-		some.x, some.y = append(some.x, s.x[i]), append(some.y, s.y[i])
-	}
-	some.d = graph.Distances(some.x, 1)
-	return some
 }
