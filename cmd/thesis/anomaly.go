@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
@@ -69,21 +68,14 @@ func (t unusual) kernel(width float64) graph.Kernel {
 func newUnusual(l synthetic.Labelled, train int) unusual {
 	t := unusual{Labelled: l, train: train, unit: deviation(l.X)}
 	d := graph.Distances(l.X, 1)
-	t.w = weigh(d, t.kernel)
-	return t
-}
-
-func weigh(d mat.Symmetric, kernel func(float64) graph.Kernel) func(float64) mat.Symmetric {
-	var mu sync.Mutex
 	made := make(map[float64]mat.Symmetric)
-	return func(width float64) mat.Symmetric {
-		mu.Lock()
-		defer mu.Unlock()
+	t.w = func(width float64) mat.Symmetric {
 		if made[width] == nil {
-			made[width] = graph.Similarity(d, kernel(width), 0)
+			made[width] = graph.Similarity(d, t.kernel(width), 0)
 		}
 		return made[width]
 	}
+	return t
 }
 
 var widths = []float64{.1, .3, 1}

@@ -92,20 +92,19 @@ func (o *options) compact(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		methods := map[string]func(s online.Settings, r rehearsal) (*online.Learner, error){
-			"face after face": func(s online.Settings, r rehearsal) (*online.Learner, error) { return r.learn(space, s) },
+		type method struct {
+			name string
+			make func(s online.Settings, r rehearsal) (*online.Learner, error)
 		}
-		names := []string{"face after face"}
+		methods := []method{{"face after face", func(s online.Settings, r rehearsal) (*online.Learner, error) { return r.learn(space, s) }}}
 		for _, pull := range compactPulls {
-			method := fmt.Sprintf("at once, pull %g", pull)
-			names = append(names, method)
-			methods[method] = func(s online.Settings, r rehearsal) (*online.Learner, error) {
+			methods = append(methods, method{fmt.Sprintf("at once, pull %g", pull), func(s online.Settings, r rehearsal) (*online.Learner, error) {
 				l, _, err := online.Compact(ctx, space, s, r.labelled, r.faces, online.Compaction{Pull: pull})
 				return l, err
-			}
+			}})
 		}
 		for _, k := range compactK {
-			for _, method := range names {
+			for _, method := range methods {
 				var recalls, fars, sizes []float64
 				var mu sync.Mutex
 				err := each(choices, func(strangers []string) error {
@@ -113,9 +112,9 @@ func (o *options) compact(ctx context.Context) error {
 					if len(r.labelled) >= k {
 						return nil
 					}
-					l, err := methods[method](online.Settings{K: k}, r)
+					l, err := method.make(online.Settings{K: k}, r)
 					if err != nil {
-						return fmt.Errorf("k %d, %s: %w", k, method, err)
+						return fmt.Errorf("k %d, %s: %w", k, method.name, err)
 					}
 					recall, far, err := r.judge(l)
 					mu.Lock()
@@ -127,7 +126,7 @@ func (o *options) compact(ctx context.Context) error {
 					return err
 				}
 				if len(recalls) > 0 {
-					rows = append(rows, []string{name, strconv.Itoa(k), method, fmt.Sprintf("%.0f", stat.Mean(sizes, nil)),
+					rows = append(rows, []string{name, strconv.Itoa(k), method.name, fmt.Sprintf("%.0f", stat.Mean(sizes, nil)),
 						fmt.Sprintf("%.4f", stat.Mean(recalls, nil)), fmt.Sprintf("%.4f", slices.Min(recalls)), fmt.Sprintf("%.4f", stat.Mean(fars, nil)), fmt.Sprintf("%.4f", slices.Max(fars))})
 				}
 			}

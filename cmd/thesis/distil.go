@@ -22,48 +22,24 @@ func newDistil(o *options) *cobra.Command {
 	}
 }
 
-// bench is one user who was enrolled and learned from, and the faces of a test.
+// bench is one user who was enrolled and learned from.
 type bench struct {
 	learner *online.Learner
 	name    string
-	own     [][]float32 // the second half of the user's faces
-	others  [][]float32 // the second halves of everybody else's
+	test    []online.Example
 }
 
 // benches makes each person in turn the one user, as the protocol of an authentication does: the learner sees the first
 // halves of everybody, and the test is the second halves.
 func benches(space face.Space, ids []evaluate.Identity) (all []bench, err error) {
-	const enrolled = 4
-	for _, user := range ids {
-		l, err := online.New(space, online.Settings{})
+	names := namesOf(ids)
+	for i, strangers := range evaluate.OneUser(names, names) {
+		r := rehearse(ids, strangers)
+		l, err := r.learn(space, online.Settings{})
 		if err != nil {
 			return nil, err
 		}
-		b := bench{learner: l, name: user.Name}
-		for _, id := range ids {
-			labels := enrolled
-			if id.Name != user.Name {
-				labels = 0
-			}
-			n := len(id.Faces) - labels
-			half := labels + (n+1)/2
-			for i, f := range id.Faces {
-				switch {
-				case i < labels:
-					err = l.Label(f.Vector, user.Name)
-				case i < half:
-					_, err = l.ObserveFrame([]online.Observation{{Vector: f.Vector, Hold: f.Hold}})
-				case id.Name == user.Name:
-					b.own = append(b.own, f.Vector)
-				default:
-					b.others = append(b.others, f.Vector)
-				}
-				if err != nil {
-					return nil, err
-				}
-			}
-		}
-		all = append(all, b)
+		all = append(all, bench{l, names[i], r.test})
 	}
 	return all, nil
 }
@@ -96,16 +72,15 @@ func (t tally) safest() float64 {
 }
 
 func (b bench) tally(t *tally, value func(x []float32) (float64, error)) error {
-	for _, set := range []struct {
-		x  [][]float32
-		to *[]float64
-	}{{b.own, &t.genuine}, {b.others, &t.impostor}} {
-		for _, x := range set.x {
-			v, err := value(x)
-			if err != nil {
-				return err
-			}
-			*set.to = append(*set.to, v)
+	for _, e := range b.test {
+		v, err := value(e.Vector)
+		if err != nil {
+			return err
+		}
+		if e.Name == b.name {
+			t.genuine = append(t.genuine, v)
+		} else {
+			t.impostor = append(t.impostor, v)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -113,10 +114,7 @@ func (t table) unlabelled() (x [][]float32) {
 
 // label gives labels to m points that are drawn, at least one of each class.
 func (t *table) label(r *rand.Rand, m int) {
-	t.classes = make([]int, len(t.x))
-	for i := range t.classes {
-		t.classes[i] = -1
-	}
+	t.classes = slices.Repeat([]int{-1}, len(t.x))
 	var seen [2]int
 	for _, i := range r.Perm(len(t.x)) {
 		others := seen[1-t.truth[i]]
