@@ -121,7 +121,7 @@ func (c *capture) Next(ctx context.Context) (*Frame, error) {
 			}
 			return nil, io.EOF
 		}
-		f := &Frame{Index: c.count.Read, Time: c.time(s.at), Image: s.img}
+		f := &Frame{Index: c.count.Read, Time: c.time(s.at), Image: (*Picture)(s.img)}
 		c.count.Read++
 		return f, nil
 	case <-timer.C:

@@ -50,9 +50,9 @@ func standard(name string) (*Cascade, error) {
 const smallestShare = .1
 
 // Detect implements [Detector].
-func (d *Cascade) Detect(img *cv.Image) ([]Face, error) {
+func (d *Cascade) Detect(img *Picture) ([]Face, error) {
 	size := img.Size()
-	boxes, err := d.c.Detect(img, int(smallestShare*float64(min(size.X, size.Y))))
+	boxes, err := d.c.Detect(img.native(), int(smallestShare*float64(min(size.X, size.Y))))
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/cv"
 )
 
 // Errors of [Open] and [Source]. A missing or forbidden file or device is fs.ErrNotExist or
@@ -33,11 +32,16 @@ var (
 type Frame struct {
 	Index int           // counts from 0
 	Time  time.Duration // since the beginning of the source
-	Image *cv.Image
+	Image *Picture      // what the frame shows; a source must not leave it nil
 }
 
 // Close frees the picture.
-func (f *Frame) Close() error { return f.Image.Close() }
+func (f *Frame) Close() error {
+	if f == nil {
+		return nil
+	}
+	return f.Image.Close()
+}
 
 // Count says how many frames a source has, as far as is known.
 type Count struct {
@@ -48,6 +52,8 @@ type Count struct {
 }
 
 // Source gives frames in order. It is used by one goroutine at a time.
+//
+// A source of your own makes its pictures with [FromMat], [FromImage] or [DecodePicture].
 type Source interface {
 	// Next returns the next frame, which the caller closes, or io.EOF after the last. It gives up
 	// with an error that wraps [ErrTimeout] where the source does not answer, and with that of ctx
@@ -66,8 +72,9 @@ type Face struct {
 	Landmarks []face.Point    // 68 points in the iBUG 300-W order, or nil
 }
 
-// Detector finds the faces in a picture, the largest first. It is used by one goroutine at a time.
+// Detector finds the faces in a picture, the largest first. It is used by one goroutine at a time. Boxes must not be
+// empty and must lie in the picture. Detect must not keep or close the picture.
 type Detector interface {
-	Detect(img *cv.Image) ([]Face, error)
+	Detect(img *Picture) ([]Face, error)
 	Close() error
 }

@@ -99,7 +99,7 @@ func (s *images) Next(ctx context.Context) (*Frame, error) {
 			continue
 		}
 		s.count.Read++
-		return &Frame{Index: i, Time: time.Duration(i) * s.step, Image: img}, nil
+		return &Frame{Index: i, Time: time.Duration(i) * s.step, Image: (*Picture)(img)}, nil
 	}
 }
 

@@ -48,7 +48,8 @@ func NewNetwork(detector, landmarks models.Description, dir string) (*Network, e
 // Detect implements [Detector]. The whole picture is scaled to the network's input. A picture not
 // much larger than the face in it, such as the stills of a gallery, is given a border first: the
 // network was trained on faces with something around them.
-func (n *Network) Detect(img *cv.Image) ([]Face, error) {
+func (n *Network) Detect(p *Picture) ([]Face, error) {
+	img := p.native()
 	size := img.Size()
 	if size.X < n.boxes.Input.Width/2 || size.Y < n.boxes.Input.Height/2 {
 		border := max(size.X, size.Y) / 2

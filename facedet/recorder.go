@@ -1,6 +1,8 @@
 package facedet
 
 import (
+	"fmt"
+	"image"
 	"image/color"
 
 	"github.com/faceauth/faceauth/internal/cv"
@@ -17,16 +19,19 @@ type Recorder struct {
 func NewRecorder(path string, fps float64) *Recorder { return &Recorder{path: path, fps: fps} }
 
 // Write appends a picture.
-func (r *Recorder) Write(img *cv.Image) error {
+func (r *Recorder) Write(img *Picture) error {
+	size := img.Size()
+	if size == (image.Point{}) {
+		return fmt.Errorf("writing video %s: picture: %w", r.path, ErrClosed)
+	}
 	if r.w == nil {
-		size := img.Size()
 		w, err := cv.NewVideoWriter(r.path, r.fps, size.X, size.Y)
 		if err != nil {
 			return err
 		}
 		r.w = w
 	}
-	return r.w.Write(img)
+	return r.w.Write(img.native())
 }
 
 // Close ends the file.

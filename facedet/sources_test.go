@@ -50,7 +50,7 @@ func write(t testing.TB, dir, name string, data []byte) string {
 // shade returns the grey value of a frame of one colour.
 func shade(t testing.TB, f *facedet.Frame) uint8 {
 	t.Helper()
-	g := f.Image.Gray()
+	g := (*cv.Image)(f.Image).Gray()
 	defer g.Close()
 	return g.Bytes()[0]
 }
@@ -64,7 +64,7 @@ func video(t testing.TB, path string, n int) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := rec.Write(img); err != nil {
+		if err := rec.Write((*facedet.Picture)(img)); err != nil {
 			t.Fatal(err)
 		}
 		img.Close()

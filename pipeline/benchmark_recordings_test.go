@@ -8,7 +8,6 @@ import (
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
@@ -26,7 +25,7 @@ func TestMainBenchmark(t *testing.T) {
 	d, e := network(t)
 	var ids []evaluate.Identity
 	var names []string
-	portraits := make(map[string][]*cv.Image) // of the faces that are labelled
+	portraits := make(map[string][]*facedet.Picture) // of the faces that are labelled
 	for i := range 6 {
 		name := fmt.Sprintf("p%d", i)
 		src, err := facedet.Open(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot/"+name), facedet.Options{})
@@ -36,7 +35,7 @@ func TestMainBenchmark(t *testing.T) {
 		defer src.Close()
 		id, err := evaluate.Read(context.Background(), name, pipeline.New(src, d, e, pipeline.Options{
 			Gate: preprocess.LearnGate,
-			Show: func(img *cv.Image, f face.Frame) error {
+			Show: func(img *facedet.Picture, f face.Frame) error {
 				if len(portraits[name]) == enrol || len(f.Samples) == 0 || !preprocess.EnrolGate.Passes(f.Samples[0].Quality) {
 					return nil
 				}

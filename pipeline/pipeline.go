@@ -13,9 +13,11 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/preprocess"
 )
+
+// ErrNoPicture is returned for a frame of a source that holds no picture, or a closed one.
+var ErrNoPicture = errors.New("the source gave a frame without a picture")
 
 // Options of a pipeline.
 type Options struct {
@@ -26,7 +28,7 @@ type Options struct {
 	Frame func() bool
 	// Show, if it is not nil, is given each frame's picture and its samples before Next returns. It
 	// must not keep the picture.
-	Show func(img *cv.Image, f face.Frame) error
+	Show func(img *facedet.Picture, f face.Frame) error
 }
 
 // Pipeline is a stream of frames of samples. It is used by one goroutine at a time, and owns nothing
@@ -53,6 +55,9 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		return face.Frame{}, err
 	}
 	defer frame.Close()
+	if frame == nil || frame.Image.Size() == (image.Point{}) {
+		return face.Frame{}, ErrNoPicture
+	}
 	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size()}
 	faces, err := p.detector.Detect(frame.Image)
 	if err != nil {
@@ -82,7 +87,7 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	return f, nil
 }
 
-func (p *Pipeline) sample(img *cv.Image, f facedet.Face, track int) (face.Sample, error) {
+func (p *Pipeline) sample(img *facedet.Picture, f facedet.Face, track int) (face.Sample, error) {
 	s := face.Sample{Track: track, Box: f.Box, Score: f.Score, Landmarks: f.Landmarks, Space: p.extractor.Space().ID}
 	var err error
 	if s.Quality, err = preprocess.Measure(img, f.Box, f.Landmarks); err != nil {
@@ -112,7 +117,7 @@ func (p *Pipeline) sample(img *cv.Image, f facedet.Face, track int) (face.Sample
 }
 
 // picture returns the face with a little around it as a JPEG.
-func picture(img *cv.Image, box image.Rectangle, side int) ([]byte, error) {
+func picture(img *facedet.Picture, box image.Rectangle, side int) ([]byte, error) {
 	crop, err := img.Crop(box.Inset(-max(box.Dx(), box.Dy()) / 8))
 	if err != nil {
 		return nil, err
@@ -121,7 +126,7 @@ func picture(img *cv.Image, box image.Rectangle, side int) ([]byte, error) {
 	return scaled(crop, float64(side)/float64(max(crop.Size().X, crop.Size().Y)))
 }
 
-func scaled(img *cv.Image, scale float64) ([]byte, error) {
+func scaled(img *facedet.Picture, scale float64) ([]byte, error) {
 	size := img.Size()
 	small, err := img.Resize(image.Pt(max(1, int(scale*float64(size.X)+.5)), max(1, int(scale*float64(size.Y)+.5))))
 	if err != nil {

@@ -71,7 +71,7 @@ func network(t testing.TB) (facedet.Detector, preprocess.Extractor) {
 
 // loop plays images over and over.
 type loop struct {
-	images []*cv.Image
+	images []*facedet.Picture
 	next   int
 	last   int // frames in all; 0 for ever
 }
@@ -80,7 +80,10 @@ func (l *loop) Next(context.Context) (*facedet.Frame, error) {
 	if l.last > 0 && l.next == l.last {
 		return nil, io.EOF
 	}
-	img := l.images[l.next%len(l.images)].Clone()
+	img, err := l.images[l.next%len(l.images)].Clone()
+	if err != nil {
+		return nil, err
+	}
 	l.next++
 	return &facedet.Frame{Index: l.next - 1, Image: img}, nil
 }
@@ -89,14 +92,14 @@ func (l *loop) Count() facedet.Count { return facedet.Count{Declared: -1, Read: 
 func (l *loop) Close() error         { return nil }
 
 // load reads the frames of a recording into memory.
-func load(t testing.TB, path string) []*cv.Image {
+func load(t testing.TB, path string) []*facedet.Picture {
 	t.Helper()
 	src, err := facedet.Open(context.Background(), path, facedet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	var images []*cv.Image
+	var images []*facedet.Picture
 	t.Cleanup(func() {
 		for _, m := range images {
 			m.Close()
@@ -174,7 +177,7 @@ func TestNoVector(t *testing.T) {
 	img := load(t, s.Enrolment[0].Path)[0]
 	blind := &blind{box: img.Bounds().Inset(100)}
 	next := func() (face.Frame, error) {
-		return pipeline.New(&loop{images: []*cv.Image{img}}, blind, e, pipeline.Options{}).Next(context.Background())
+		return pipeline.New(&loop{images: []*facedet.Picture{img}}, blind, e, pipeline.Options{}).Next(context.Background())
 	}
 	if _, err := next(); !errors.Is(err, preprocess.ErrNoLandmarks) {
 		t.Errorf("no landmarks: error %v", err)
@@ -191,7 +194,7 @@ type blind struct {
 	landmarks []face.Point
 }
 
-func (b *blind) Detect(*cv.Image) ([]facedet.Face, error) {
+func (b *blind) Detect(*facedet.Picture) ([]facedet.Face, error) {
 	return []facedet.Face{{Box: b.box, Score: 1, Landmarks: b.landmarks}}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
@@ -69,7 +70,7 @@ func (e *Embedding) Space() face.Space { return e.space }
 
 // Align implements [Extractor]. The error wraps [ErrNoLandmarks] or [ErrLandmarks] where the face
 // cannot be aligned.
-func (e *Embedding) Align(img *cv.Image, _ image.Rectangle, landmarks []face.Point) (*cv.Image, error) {
+func (e *Embedding) Align(img *facedet.Picture, _ image.Rectangle, landmarks []face.Point) (*facedet.Picture, error) {
 	points, ok := face.FivePoints(landmarks)
 	if !ok {
 		return nil, ErrNoLandmarks
@@ -83,16 +84,16 @@ func (e *Embedding) Align(img *cv.Image, _ image.Rectangle, landmarks []face.Poi
 	if err != nil {
 		return nil, err
 	}
-	aligned, err := img.Warp(a, image.Pt(e.net.Input.Width, e.net.Input.Height))
+	aligned, err := native(img).Warp(a, image.Pt(e.net.Input.Width, e.net.Input.Height))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLandmarks, err)
 	}
-	return aligned, nil
+	return (*facedet.Picture)(aligned), nil
 }
 
 // Vector implements [Extractor].
-func (e *Embedding) Vector(aligned *cv.Image) ([]float32, error) {
-	x, err := forward(e.net, aligned, e.space.Dim)
+func (e *Embedding) Vector(aligned *facedet.Picture) ([]float32, error) {
+	x, err := forward(e.net, native(aligned), e.space.Dim)
 	if err != nil {
 		return nil, fmt.Errorf("embedding a face: %w", err)
 	}

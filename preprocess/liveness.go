@@ -5,7 +5,7 @@ import (
 	"image"
 	"math"
 
-	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
 )
@@ -26,8 +26,8 @@ func NewLiveness(d models.Description, dir string) (*Liveness, error) {
 }
 
 // Score returns the probability in [0,1] that the face in the box is live.
-func (l *Liveness) Score(img *cv.Image, box image.Rectangle) (float32, error) {
-	crop, err := img.Crop(surroundings(box, l.net.BoxScale, img.Size()))
+func (l *Liveness) Score(img *facedet.Picture, box image.Rectangle) (float32, error) {
+	crop, err := native(img).Crop(surroundings(box, l.net.BoxScale, img.Size()))
 	if err != nil {
 		return 0, err
 	}

@@ -4,6 +4,7 @@ import (
 	"image"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
@@ -29,17 +30,17 @@ func (Pixels) Space() face.Space {
 }
 
 // Align implements [Extractor]: the box in grey, 96x96. It needs no landmarks.
-func (Pixels) Align(img *cv.Image, box image.Rectangle, _ []face.Point) (*cv.Image, error) {
+func (Pixels) Align(img *facedet.Picture, box image.Rectangle, _ []face.Point) (*facedet.Picture, error) {
 	small, err := scaledFace(img, box)
 	if err != nil {
 		return nil, err
 	}
 	defer small.Close()
-	return small.BGR(), nil
+	return (*facedet.Picture)(small.BGR()), nil
 }
 
 // Vector implements [Extractor].
-func (Pixels) Vector(aligned *cv.Image) ([]float32, error) {
+func (Pixels) Vector(aligned *facedet.Picture) ([]float32, error) {
 	small, err := scaledFace(aligned, aligned.Bounds())
 	if err != nil {
 		return nil, err
@@ -61,8 +62,8 @@ func (Pixels) Vector(aligned *cv.Image) ([]float32, error) {
 func (Pixels) Close() error { return nil }
 
 // scaledFace returns the box in grey, 96x96.
-func scaledFace(img *cv.Image, box image.Rectangle) (*cv.Gray, error) {
-	crop, err := img.Crop(box)
+func scaledFace(img *facedet.Picture, box image.Rectangle) (*cv.Gray, error) {
+	crop, err := native(img).Crop(box)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"image"
-	"image/color"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/models"
@@ -20,7 +20,7 @@ import (
 )
 
 // noise returns a picture of blurred noise, in which every place looks different.
-func noise(t testing.TB, size image.Point) *cv.Image {
+func noise(t testing.TB, size image.Point) *facedet.Picture {
 	t.Helper()
 	r := rand.New(rand.NewPCG(3, 4))
 	pix := make([]byte, size.X*size.Y/64)
@@ -37,7 +37,12 @@ func noise(t testing.TB, size image.Point) *cv.Image {
 		t.Fatal(err)
 	}
 	defer large.Close()
-	return large.BGR()
+	return (*facedet.Picture)(large.BGR())
+}
+
+func warp(p *facedet.Picture, a cv.Affine, size image.Point) (*facedet.Picture, error) {
+	m, err := (*cv.Image)(p).Warp(a, size)
+	return (*facedet.Picture)(m), err
 }
 
 // landmarks returns 68 points of a frontal face in a box.
@@ -91,7 +96,7 @@ func TestEmbeddingAligned(t *testing.T) {
 		{"enlarged", cv.Affine{1.5, 0, 10, 0, 1.5, 20}},
 		{"tilted", cv.Affine{cos, -sin, 100, sin, cos, 20}},
 	} {
-		moved, err := img.Warp(m.a, image.Pt(420, 420))
+		moved, err := warp(img, m.a, image.Pt(420, 420))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +127,7 @@ func TestBlends(t *testing.T) {
 	a, b := noise(t, image.Pt(112, 112)), noise(t, image.Pt(112, 112))
 	defer a.Close()
 	defer b.Close()
-	turned, err := b.Warp(cv.Affine{0, -1, 111, 1, 0, 0}, image.Pt(112, 112))
+	turned, err := warp(b, cv.Affine{0, -1, 111, 1, 0, 0}, image.Pt(112, 112))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +165,7 @@ func TestBlends(t *testing.T) {
 		t.Error("blends of pictures of two sizes")
 	}
 	for _, share := range []float64{-.1, 1.1, math.NaN()} {
-		if _, err := a.Blend(turned, share); err == nil {
+		if _, err := preprocess.Blend(a, turned, share); err == nil {
 			t.Errorf("a share of %g", share)
 		}
 	}
@@ -243,7 +248,11 @@ func TestLiveness(t *testing.T) {
 }
 
 func TestMeasure(t *testing.T) {
-	flat, err := cv.NewImage(image.Pt(100, 100), color.RGBA{100, 100, 100, 255})
+	grey := image.NewGray(image.Rect(0, 0, 100, 100))
+	for i := range grey.Pix {
+		grey.Pix[i] = 100
+	}
+	flat, err := facedet.FromImage(grey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +305,7 @@ func TestGate(t *testing.T) {
 // have made it.
 func TestSampleIsPlain(t *testing.T) {
 	live := float32(.5)
-	s := preprocess.Sample{
+	s := face.Sample{
 		Track: 3, Box: image.Rect(1, 2, 3, 4), Score: .9, Landmarks: []face.Point{{X: 1, Y: 2}}, Space: "pixels",
 		Vector: []float32{.25, .5}, Quality: face.Quality{Size: 2}, Reason: face.Blurred, Liveness: &live, JPEG: []byte{1, 2},
 	}
@@ -304,7 +313,7 @@ func TestSampleIsPlain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back preprocess.Sample
+	var back face.Sample
 	if err := json.Unmarshal(b, &back); err != nil {
 		t.Fatal(err)
 	}

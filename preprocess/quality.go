@@ -5,12 +5,12 @@ import (
 	"math"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/facedet"
 )
 
 // Measure returns what can be measured of the picture of a face in a box: see [face.Quality].
 // Landmarks may be nil.
-func Measure(img *cv.Image, box image.Rectangle, landmarks []face.Point) (face.Quality, error) {
+func Measure(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (face.Quality, error) {
 	small, err := scaledFace(img, box)
 	if err != nil {
 		return face.Quality{}, err

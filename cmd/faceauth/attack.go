@@ -12,7 +12,7 @@ import (
 
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
@@ -146,7 +146,7 @@ func unguarded(s online.Settings) online.Settings {
 type people struct {
 	ids []evaluate.Identity
 	// portraits are what an attacker can have of a person: aligned pictures of the faces that they are enrolled with.
-	portraits map[string][]*cv.Image
+	portraits map[string][]*facedet.Picture
 }
 
 func (p people) Close() {
@@ -159,9 +159,9 @@ func (p people) Close() {
 
 // people reads the recordings of dir, and keeps the pictures of the faces that would be enrolled.
 func (o *options) people(c *cobra.Command, v *vision, dir string, enroll int) (p people, err error) {
-	p.portraits = make(map[string][]*cv.Image)
+	p.portraits = make(map[string][]*facedet.Picture)
 	p.ids, _, err = o.recordings(c, v, dir, func(name string) pipeline.Options {
-		return pipeline.Options{Show: func(img *cv.Image, f face.Frame) error {
+		return pipeline.Options{Show: func(img *facedet.Picture, f face.Frame) error {
 			if len(f.Samples) == 0 || f.Samples[0].Vector == nil || !preprocess.EnrolGate.Passes(f.Samples[0].Quality) || len(p.portraits[name]) == enroll {
 				return nil
 			}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/demo"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -122,7 +123,7 @@ func pictures(dir, stills string) error {
 		return err
 	}
 	defer f.Close()
-	g := f.Image.Gray()
+	g := (*cv.Image)(f.Image).Gray()
 	defer g.Close()
 	size, pix := g.Size(), g.Bytes()
 	r := image.Rectangle{Max: size}

@@ -12,7 +12,6 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/atomicfile"
-	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/replay"
@@ -195,16 +194,17 @@ type film struct {
 	names []string
 	path  string
 	rec   *facedet.Recorder
-	held  *cv.Image
+	held  *facedet.Picture
 	size  image.Point
 }
 
-func (a *film) hold(img *cv.Image, _ face.Frame) error {
+func (a *film) hold(img *facedet.Picture, _ face.Frame) error {
 	if a.held != nil {
 		a.held.Close()
 	}
-	a.held = img.Clone()
-	return nil
+	held, err := img.Clone()
+	a.held = held
+	return err
 }
 
 func (a *film) write(f face.Frame, events []replay.Event) error {
@@ -251,7 +251,7 @@ func (a *film) abort() {
 }
 
 // annotate draws boxes and verdicts into a picture.
-func annotate(img *cv.Image, names []string, f face.Frame, events []replay.Event) {
+func annotate(img *facedet.Picture, names []string, f face.Frame, events []replay.Event) {
 	for i, e := range events {
 		text, c := "unknown", facedet.Unknown
 		if e.Label != "" {

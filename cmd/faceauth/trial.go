@@ -95,7 +95,7 @@ func (o *login) trial(c *cobra.Command, dir string, how trying) error {
 	if err != nil {
 		return err
 	}
-	films := &films{o: o, c: c, v: v, liveness: liveness, photos: slices.Contains(how.attacks, "photo"), portraits: make(map[string]*cv.Image)}
+	films := &films{o: o, c: c, v: v, liveness: liveness, photos: slices.Contains(how.attacks, "photo"), portraits: make(map[string]*facedet.Picture)}
 	defer films.Close()
 	all, err := films.read(dir)
 	if err != nil {
@@ -173,7 +173,7 @@ type films struct {
 	v         *vision
 	liveness  *preprocess.Liveness
 	photos    bool
-	portraits map[string]*cv.Image // an aligned picture of each person's first good face
+	portraits map[string]*facedet.Picture // an aligned picture of each person's first good face
 }
 
 func (f *films) Close() {
@@ -209,13 +209,13 @@ func (f *films) read(dir string) (all []trial.Recording, err error) {
 
 // frames reads the frames of a recording, and returns the first picture with a good face in it where photos are wanted
 // and the recording is no attack.
-func (f *films) frames(rec *trial.Recording, path string) (photo *cv.Image, err error) {
+func (f *films) frames(rec *trial.Recording, path string) (photo *facedet.Picture, err error) {
 	src, err := f.o.source(f.c, path)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
-	rec.Frames, err = f.watch(src, rec.Name, func(img *cv.Image, frame face.Frame) error {
+	rec.Frames, err = f.watch(src, rec.Name, func(img *facedet.Picture, frame face.Frame) error {
 		if rec.Attack != "" || f.portraits[rec.Person] != nil || len(frame.Samples) != 1 || frame.Samples[0].Vector == nil ||
 			!preprocess.EnrolGate.Passes(frame.Samples[0].Quality) || math.Abs(frame.Samples[0].Quality.Turn) > .2 {
 			return nil
@@ -225,15 +225,15 @@ func (f *films) frames(rec *trial.Recording, path string) (photo *cv.Image, err 
 			return err
 		}
 		if f.photos {
-			photo = img.Clone()
+			photo, err = img.Clone()
 		}
-		return nil
+		return err
 	})
 	return photo, err
 }
 
 // watch returns what the frames of a source come to.
-func (f *films) watch(src facedet.Source, name string, show func(*cv.Image, face.Frame) error) (all []face.Frame, err error) {
+func (f *films) watch(src facedet.Source, name string, show func(*facedet.Picture, face.Frame) error) (all []face.Frame, err error) {
 	return f.o.frames(f.c, f.v, src, name, pipeline.Options{Gate: preprocess.LoginGate, Liveness: f.liveness, Show: show})
 }
 
@@ -249,7 +249,7 @@ func (f *films) blends(user, attacker string, n int) ([][]float32, error) {
 // waved is a photo that somebody holds before the camera: for twelve seconds it is moved, turned in its plane, and
 // foreshortened as by being turned away, up to 60 degrees to either side and 40 up and down.
 type waved struct {
-	img *cv.Image
+	img *facedet.Picture
 	n   int
 }
 
@@ -267,12 +267,12 @@ func (w *waved) Next(context.Context) (*facedet.Frame, error) {
 	a := cv.Affine{wide * cos, -high * sin, 0, wide * sin, high * cos, 0}
 	a[2] = x - a[0]*x - a[1]*y + 20*math.Sin(.9*s)
 	a[5] = y - a[3]*x - a[4]*y + 15*math.Sin(1.3*s)
-	img, err := w.img.Warp(a, image.Pt(size.X, size.Y))
+	img, err := (*cv.Image)(w.img).Warp(a, image.Pt(size.X, size.Y))
 	if err != nil {
 		return nil, err
 	}
 	w.n++
-	return &facedet.Frame{Index: w.n - 1, Time: time.Duration(w.n-1) * 40 * time.Millisecond, Image: img}, nil
+	return &facedet.Frame{Index: w.n - 1, Time: time.Duration(w.n-1) * 40 * time.Millisecond, Image: (*facedet.Picture)(img)}, nil
 }
 
 func (w *waved) Count() facedet.Count { return facedet.Count{Declared: wavedFrames, Read: w.n} }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -81,7 +82,7 @@ type watcher struct {
 	names  []string
 	said   map[int]said // of each track that was in view a moment ago
 	window *cv.Window
-	held   *cv.Image
+	held   *facedet.Picture
 }
 
 // said is what was said last of a track, and the frame in which it was seen last.
@@ -107,7 +108,7 @@ func (w *watcher) each(f face.Frame, events []replay.Event) error {
 	maps.DeleteFunc(w.said, func(_ int, s said) bool { return f.Index-s.frame > missing })
 	if w.window != nil && w.held != nil {
 		annotate(w.held, w.names, f, events)
-		open := w.window.Show(w.held)
+		open := w.window.Show((*cv.Image)(w.held))
 		w.drop()
 		if !open {
 			return errClosed
@@ -128,10 +129,11 @@ func (w *watcher) say(at time.Duration, e replay.Event) error {
 	return err
 }
 
-func (w *watcher) hold(img *cv.Image, _ face.Frame) error {
+func (w *watcher) hold(img *facedet.Picture, _ face.Frame) error {
 	w.drop()
-	w.held = img.Clone()
-	return nil
+	held, err := img.Clone()
+	w.held = held
+	return err
 }
 
 func (w *watcher) drop() {

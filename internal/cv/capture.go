@@ -134,6 +134,9 @@ func (v *VideoWriter) Write(img *Image) error {
 	if v.w == nil {
 		return fmt.Errorf("video: %w", ErrClosed)
 	}
+	if err := img.check(); err != nil {
+		return fmt.Errorf("writing video: %w", err)
+	}
 	if s := img.Size(); s.X != v.size[0] || s.Y != v.size[1] {
 		return fmt.Errorf("writing video: frame of %dx%d pixels in a video of %dx%d", s.X, s.Y, v.size[0], v.size[1])
 	}

@@ -43,6 +43,9 @@ func (c *Cascade) Detect(img *Image, smallest int) ([]image.Rectangle, error) {
 	if c.p == nil {
 		return nil, fmt.Errorf("cascade: %w", ErrClosed)
 	}
+	if err := img.check(); err != nil {
+		return nil, fmt.Errorf("running cascade: %w", err)
+	}
 	g := img.Gray()
 	defer g.Close()
 	gocv.EqualizeHist(g.mat, &g.mat)

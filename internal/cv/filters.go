@@ -1,6 +1,7 @@
 package cv
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
@@ -11,6 +12,9 @@ import (
 
 // Blend returns the sum of (1 - share) of the picture and share of another, which must be of the same size.
 func (m *Image) Blend(other *Image, share float64) (*Image, error) {
+	if err := cmp.Or(m.check(), other.check()); err != nil {
+		return nil, err
+	}
 	if m.Size() != other.Size() {
 		return nil, fmt.Errorf("blending pictures of %v and %v pixels", m.Size(), other.Size())
 	}
@@ -63,7 +67,7 @@ type Affine [6]float64
 // Warp returns the picture of the given size into which a maps this one, bilinear, black where it
 // sees past the edge.
 func (m *Image) Warp(a Affine, size image.Point) (*Image, error) {
-	if err := checkSize(size); err != nil {
+	if err := cmp.Or(m.check(), checkSize(size)); err != nil {
 		return nil, err
 	}
 	for _, x := range a {

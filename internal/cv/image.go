@@ -128,20 +128,47 @@ func checkSize(size image.Point) error {
 	return nil
 }
 
-// Close frees the picture. It may be called twice.
-func (m *Image) Close() error { return closeMat(&m.mat) }
+// check returns [ErrClosed] for a picture that is nil, zero or closed. Pictures come from outside this module, too, and a
+// call of OpenCV with a null pointer ends the process.
+func (m *Image) check() error {
+	if m == nil || m.mat.Ptr() == nil {
+		return fmt.Errorf("picture: %w", ErrClosed)
+	}
+	return nil
+}
 
-// Size returns the width and height in pixels.
-func (m *Image) Size() image.Point { return sizeOf(m.mat) }
+// Close frees the picture. It may be called twice.
+func (m *Image) Close() error {
+	if m == nil {
+		return nil
+	}
+	return closeMat(&m.mat)
+}
+
+// Size returns the width and height in pixels, 0 for a closed picture.
+func (m *Image) Size() image.Point {
+	if m.check() != nil {
+		return image.Point{}
+	}
+	return sizeOf(m.mat)
+}
 
 // Bounds returns the rectangle of the picture, from 0,0.
 func (m *Image) Bounds() image.Rectangle { return image.Rectangle{Max: m.Size()} }
 
 // Clone returns a copy.
-func (m *Image) Clone() *Image { return &Image{m.mat.Clone()} }
+func (m *Image) Clone() (*Image, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	return &Image{m.mat.Clone()}, nil
+}
 
 // Crop returns a copy of the part of r that lies in the picture, or an error where there is none.
 func (m *Image) Crop(r image.Rectangle) (*Image, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
 	mat, err := crop(m.mat, r)
 	if err != nil {
 		return nil, err
@@ -152,6 +179,9 @@ func (m *Image) Crop(r image.Rectangle) (*Image, error) {
 // Resize returns the picture scaled to size: by the mean over areas where it shrinks, and bilinear
 // where it grows.
 func (m *Image) Resize(size image.Point) (*Image, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
 	mat, err := resize(m.mat, size)
 	if err != nil {
 		return nil, err
@@ -161,6 +191,9 @@ func (m *Image) Resize(size image.Point) (*Image, error) {
 
 // Pad returns the picture with a border of that many pixels of one grey value on each side.
 func (m *Image) Pad(border int, value uint8) (*Image, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
 	if border < 0 {
 		return nil, fmt.Errorf("border of %d pixels", border)
 	}
@@ -179,7 +212,7 @@ func (g *Gray) BGR() *Image {
 	return &Image{dst}
 }
 
-// Gray returns the picture in grey.
+// Gray returns the picture in grey. The picture must not be closed.
 func (m *Image) Gray() *Gray {
 	dst := gocv.NewMat()
 	gocv.CvtColor(m.mat, &dst, gocv.ColorBGRToGray)
@@ -188,14 +221,17 @@ func (m *Image) Gray() *Gray {
 
 // JPEG returns the picture as a JPEG file of that quality, 1 to 100.
 func (m *Image) JPEG(quality int) ([]byte, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
 	return encode(gocv.JPEGFileExt, m.mat, []int{gocv.IMWriteJpegQuality, min(max(quality, 1), 100)})
 }
 
-// PNG returns the picture as a PNG file.
-func (m *Image) PNG() ([]byte, error) { return encode(gocv.PNGFileExt, m.mat, nil) }
-
 // DrawBox draws a rectangle, and above it a line of text on a ground of the same colour.
 func (m *Image) DrawBox(r image.Rectangle, text string, c color.RGBA) {
+	if m.check() != nil {
+		return
+	}
 	gocv.Rectangle(&m.mat, r, c, 2)
 	if text == "" {
 		return
@@ -222,15 +258,6 @@ func (g *Gray) Close() error { return closeMat(&g.mat) }
 
 // Size returns the width and height in pixels.
 func (g *Gray) Size() image.Point { return sizeOf(g.mat) }
-
-// Crop returns a copy of the part of r that lies in the picture, or an error where there is none.
-func (g *Gray) Crop(r image.Rectangle) (*Gray, error) {
-	mat, err := crop(g.mat, r)
-	if err != nil {
-		return nil, err
-	}
-	return &Gray{mat}, nil
-}
 
 // Resize is [Image.Resize].
 func (g *Gray) Resize(size image.Point) (*Gray, error) {

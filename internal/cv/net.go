@@ -7,6 +7,7 @@ package cv
 import "C"
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"math"
@@ -62,8 +63,8 @@ func (n *Net) Forward(img *Image, in Blob, outputs ...string) ([]Tensor, error) 
 	if n.p == nil {
 		return nil, fmt.Errorf("network: %w", ErrClosed)
 	}
-	if err := checkSize(in.Size); err != nil {
-		return nil, err
+	if err := cmp.Or(img.check(), checkSize(in.Size)); err != nil {
+		return nil, fmt.Errorf("running network: %w", err)
 	}
 	if len(outputs) == 0 {
 		outputs = []string{""}

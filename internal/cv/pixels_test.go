@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/preprocess"
 	"gocv.io/x/gocv"
@@ -32,7 +33,7 @@ func TestPixelsGolden(t *testing.T) {
 		image.Rect(60, 60, 100, 110), // grows
 		image.Rect(0, 0, 96, 96),
 	} {
-		got, err := preprocess.Extract(preprocess.NewPixels(), img, box, nil)
+		got, err := preprocess.Extract(preprocess.NewPixels(), (*facedet.Picture)(img), box, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,9 @@ func NewWindow(title string) (*Window, error) {
 // Show shows the image and handles what happens to the window for a millisecond. It returns false
 // once the user has closed the window or pressed Escape or q.
 func (w *Window) Show(img *Image) bool {
-	w.w.IMShow(img.mat)
+	if img.check() == nil {
+		w.w.IMShow(img.mat)
+	}
 	key := w.w.WaitKey(1)
 	return key != 27 && key != 'q' && w.w.GetWindowProperty(gocv.WindowPropertyVisible) >= 1
 }

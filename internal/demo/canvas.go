@@ -4,6 +4,7 @@ import (
 	"image"
 	"math"
 
+	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
@@ -90,7 +91,7 @@ func (c *canvas) light(frame int) {
 }
 
 // picture returns the canvas as an image.
-func (c *canvas) picture() (*cv.Image, error) {
+func (c *canvas) picture() (*facedet.Picture, error) {
 	pix := make([]byte, len(c.pix))
 	for i, v := range c.pix {
 		pix[i] = uint8(min(max(v+.5, 0), 255))
@@ -100,5 +101,5 @@ func (c *canvas) picture() (*cv.Image, error) {
 		return nil, err
 	}
 	defer g.Close()
-	return g.BGR(), nil
+	return (*facedet.Picture)(g.BGR()), nil
 }

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/replay"
 )
 
@@ -210,7 +211,7 @@ func load(ctx context.Context, dir string) ([]*photo, error) {
 			}
 			return nil, err
 		}
-		g := f.Image.Gray()
+		g := (*cv.Image)(f.Image).Gray()
 		photos = append(photos, &photo{g.Size(), g.Bytes()})
 		g.Close()
 		f.Close()

@@ -1,0 +1,132 @@
+package faceauth_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// sourceFiles calls f with every Go file of the module that is no test.
+func sourceFiles(t *testing.T, f func(file string, tree *ast.File, positions *token.FileSet)) {
+	t.Helper()
+	positions := token.NewFileSet()
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || file != "." && strings.HasPrefix(d.Name(), ".")):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go"):
+			return nil
+		}
+		tree, err := parser.ParseFile(positions, file, nil, parser.SkipObjectResolution)
+		if err == nil {
+			f(filepath.ToSlash(file), tree, positions)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// imports returns the path of each import of a file by the name that the file uses.
+func imports(tree *ast.File) map[string]string {
+	names := map[string]string{}
+	for _, i := range tree.Imports {
+		p, _ := strconv.Unquote(i.Path.Value)
+		name := path.Base(p)
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		names[name] = p
+	}
+	return names
+}
+
+// A user of the library can write down every type that an exported name takes or gives: none is of an internal package.
+func TestNoInternalTypesInTheAPI(t *testing.T) {
+	// A picture is a defined type over the one of internal/cv, and Mat an alias of gocv's.
+	allowed := map[string]bool{"facedet/picture.go Picture": true, "facedet/picture.go Mat": true}
+	checked := 0
+	sourceFiles(t, func(file string, tree *ast.File, positions *token.FileSet) {
+		if strings.Contains("/"+file, "/internal/") || tree.Name.Name == "main" || strings.HasPrefix(file, "experiments/") {
+			return
+		}
+		from := imports(tree)
+		check := func(name string, part ast.Node) {
+			checked++
+			ast.Inspect(part, func(n ast.Node) bool {
+				if field, ok := n.(*ast.Field); ok && len(field.Names) > 0 && !field.Names[0].IsExported() {
+					if _, isFunc := part.(*ast.FuncType); !isFunc {
+						return false // a private field of a struct
+					}
+				}
+				s, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if x, ok := s.X.(*ast.Ident); ok && strings.Contains(from[x.Name]+"/", "/internal/") && !allowed[file+" "+name] {
+					t.Errorf("%s: %s names %s.%s of %s", positions.Position(s.Pos()), name, x.Name, s.Sel.Name, from[x.Name])
+				}
+				return true
+			})
+		}
+		for _, d := range tree.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && (d.Recv == nil || exportedReceiver(d.Recv.List[0].Type)) {
+					check(d.Name.Name, d.Type)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						if spec.Name.IsExported() {
+							check(spec.Name.Name, spec.Type)
+						}
+					case *ast.ValueSpec:
+						if spec.Names[0].IsExported() && spec.Type != nil {
+							check(spec.Names[0].Name, spec.Type)
+						}
+					}
+				}
+			}
+		}
+	})
+	if checked < 300 {
+		t.Errorf("only %d exported names were looked at", checked)
+	}
+}
+
+func exportedReceiver(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return exportedReceiver(e.X)
+	case *ast.IndexExpr:
+		return exportedReceiver(e.X)
+	case *ast.Ident:
+		return e.IsExported()
+	}
+	return false
+}
+
+// Only internal/cv imports gocv, and nothing imports an experiment.
+func TestImports(t *testing.T) {
+	sourceFiles(t, func(file string, tree *ast.File, _ *token.FileSet) {
+		for _, p := range imports(tree) {
+			if strings.HasPrefix(p, "gocv.io/") && path.Dir(file) != "internal/cv" {
+				t.Errorf("%s imports %s; only internal/cv may", file, p)
+			}
+			if strings.Contains(p+"/", "/faceauth/experiments/") && !strings.HasPrefix(file, "experiments/") {
+				t.Errorf("%s imports %s; nothing but experiments may", file, p)
+			}
+		}
+	})
+}

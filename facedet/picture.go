@@ -1,0 +1,75 @@
+package facedet
+
+import (
+	"image"
+	"image/color"
+
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+// Errors of pictures.
+var (
+	ErrNotPicture = cv.ErrNotImage // the bytes or the Mat are no picture of a supported kind
+	ErrTooLarge   = cv.ErrTooLarge // a picture has more than 64 million pixels
+	ErrClosed     = cv.ErrClosed   // a picture is nil, or was used after it was closed
+)
+
+// Picture is an 8-bit picture in blue, green and red, of at least one pixel. Its pixels lie in memory of OpenCV, which
+// Go's collector does not see: close every picture that you are given or make. The zero Picture counts as closed.
+//
+// [FromImage] and [FromMat] make a picture of what a program has already, [ReadPicture] and [DecodePicture] of a file.
+// A picture may be read by several goroutines at once, and is changed only by DrawBox and Close.
+type Picture cv.Image
+
+// Mat is the Mat of gocv.io/x/gocv, under a name of this package.
+type Mat = cv.Mat
+
+// FromMat returns a copy of an 8-bit Mat of one channel (grey), three (BGR) or four (BGRA, of which alpha is dropped).
+// The Mat stays the caller's. The error wraps [ErrNotPicture] or [ErrTooLarge].
+func FromMat(m Mat) (*Picture, error) { return picture(cv.FromMat(m)) }
+
+// FromImage returns a copy of an image. Alpha is dropped. The error wraps [ErrNotPicture] or [ErrTooLarge].
+func FromImage(m image.Image) (*Picture, error) { return picture(cv.FromImage(m)) }
+
+// ReadPicture reads an image file of any kind that OpenCV reads. 16 bits become 8, grey becomes BGR, alpha is dropped,
+// and an EXIF orientation is applied. The error wraps [ErrNotPicture], [ErrTooLarge], or an error of package fs.
+func ReadPicture(path string) (*Picture, error) { return picture(cv.ReadImage(path)) }
+
+// DecodePicture is [ReadPicture] for the bytes of a file.
+func DecodePicture(data []byte) (*Picture, error) { return picture(cv.DecodeImage(data)) }
+
+func picture(m *cv.Image, err error) (*Picture, error) { return (*Picture)(m), err }
+
+func (p *Picture) native() *cv.Image { return (*cv.Image)(p) }
+
+// Mat returns a copy of the pixels as a Mat of gocv of the type CV8UC3, in the order BGR. The caller closes it.
+func (p *Picture) Mat() (Mat, error) { return p.native().Mat() }
+
+// Image returns a copy of the pixels in Go's memory.
+func (p *Picture) Image() (*image.RGBA, error) { return p.native().RGBA() }
+
+// Size returns the width and the height in pixels. Those of a closed picture are 0.
+func (p *Picture) Size() image.Point { return p.native().Size() }
+
+// Bounds returns the rectangle of the picture, from 0,0.
+func (p *Picture) Bounds() image.Rectangle { return image.Rectangle{Max: p.Size()} }
+
+// Clone returns a copy. The error is [ErrClosed].
+func (p *Picture) Clone() (*Picture, error) { return picture(p.native().Clone()) }
+
+// Crop returns a copy of the part of r that lies in the picture, or an error if there is none.
+func (p *Picture) Crop(r image.Rectangle) (*Picture, error) { return picture(p.native().Crop(r)) }
+
+// Resize returns the picture scaled to size: by the mean over areas if it shrinks, bilinear if it grows.
+func (p *Picture) Resize(size image.Point) (*Picture, error) { return picture(p.native().Resize(size)) }
+
+// JPEG returns the picture as a JPEG file of that quality, 1 to 100.
+func (p *Picture) JPEG(quality int) ([]byte, error) { return p.native().JPEG(quality) }
+
+// DrawBox draws a rectangle, and above it a line of text on a ground of the same colour. A closed picture is left alone.
+func (p *Picture) DrawBox(r image.Rectangle, text string, c color.RGBA) {
+	p.native().DrawBox(r, text, c)
+}
+
+// Close frees the picture. It may be called twice.
+func (p *Picture) Close() error { return p.native().Close() }

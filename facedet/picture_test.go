@@ -1,0 +1,201 @@
+package facedet_test
+
+import (
+	"errors"
+	"image"
+	"image/color"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// gradient returns an image in which every pixel differs, with a corner that is not 0,0.
+func gradient() *image.NRGBA {
+	m := image.NewNRGBA(image.Rect(-3, 5, 27, 25))
+	for y := m.Rect.Min.Y; y < m.Rect.Max.Y; y++ {
+		for x := m.Rect.Min.X; x < m.Rect.Max.X; x++ {
+			m.SetNRGBA(x, y, color.NRGBA{uint8(8 * (x + 3)), uint8(10 * (y - 5)), uint8(x*y + 90), 255})
+		}
+	}
+	return m
+}
+
+// What goes in as an image or a Mat comes out again, and is a copy.
+func TestPictureConversions(t *testing.T) {
+	m := gradient()
+	p, err := facedet.FromImage(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	same := func(name string, p *facedet.Picture) {
+		t.Helper()
+		got, err := p.Image()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Size() != m.Rect.Size() || got.Rect != p.Bounds() {
+			t.Fatalf("%s: %v and %v pixels, want %v", name, p.Size(), got.Rect, m.Rect.Size())
+		}
+		for y := range got.Rect.Dy() {
+			for x := range got.Rect.Dx() {
+				want := m.NRGBAAt(x+m.Rect.Min.X, y+m.Rect.Min.Y)
+				if c := got.RGBAAt(x, y); c != (color.RGBA{want.R, want.G, want.B, 255}) {
+					t.Fatalf("%s: pixel %d,%d is %v, want %v", name, x, y, c, want)
+				}
+			}
+		}
+	}
+	same("image", p)
+	mat, err := p.Mat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mat.Close()
+	if b := mat.ToBytes(); b[0] != m.NRGBAAt(-3, 5).B || b[2] != m.NRGBAAt(-3, 5).R {
+		t.Errorf("the Mat begins with %v: not in the order BGR", b[:3])
+	}
+	back, err := facedet.FromMat(mat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer back.Close()
+	mat.SetUCharAt(0, 0, 99)
+	back.DrawBox(image.Rect(0, 0, 1, 1), "", color.RGBA{1, 2, 3, 255})
+	same("the picture after its copies were drawn on", p)
+	if p.Close() != nil || p.Close() != nil {
+		t.Error("closing twice failed")
+	}
+}
+
+// Alpha is dropped: it does not darken a colour.
+func TestPictureAlpha(t *testing.T) {
+	m := image.NewNRGBA(image.Rect(0, 0, 1, 1))
+	m.SetNRGBA(0, 0, color.NRGBA{200, 100, 50, 128})
+	p, err := facedet.FromImage(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if got, err := p.Image(); err != nil || got.RGBAAt(0, 0) != (color.RGBA{200, 100, 50, 255}) {
+		t.Errorf("%v, %v", got.RGBAAt(0, 0), err)
+	}
+}
+
+// A picture that is nil, zero or closed is an error everywhere, and never a call of OpenCV with a null pointer.
+func TestPictureClosed(t *testing.T) {
+	closed, err := facedet.FromImage(gradient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	open, err := facedet.FromImage(gradient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	haar, err := facedet.Haar()
+	if err != nil {
+		t.Skip(err)
+	}
+	defer haar.Close()
+	for name, p := range map[string]*facedet.Picture{"nil": nil, "zero": {}, "closed": closed} {
+		t.Run(name, func(t *testing.T) {
+			if p.Size() != (image.Point{}) || !p.Bounds().Empty() {
+				t.Errorf("it has %v pixels", p.Size())
+			}
+			p.DrawBox(image.Rect(0, 0, 9, 9), "text", color.RGBA{})
+			rec := facedet.NewRecorder(filepath.Join(t.TempDir(), "a.avi"), 10)
+			defer rec.Close()
+			for what, f := range map[string]func() error{
+				"Clone":   func() error { _, err := p.Clone(); return err },
+				"Crop":    func() error { _, err := p.Crop(image.Rect(0, 0, 4, 4)); return err },
+				"Resize":  func() error { _, err := p.Resize(image.Pt(4, 4)); return err },
+				"JPEG":    func() error { _, err := p.JPEG(80); return err },
+				"Image":   func() error { _, err := p.Image(); return err },
+				"Mat":     func() error { _, err := p.Mat(); return err },
+				"Haar":    func() error { _, err := haar.Detect(p); return err },
+				"Measure": func() error { _, err := preprocess.Measure(p, image.Rect(0, 0, 9, 9), nil); return err },
+				"Blend":   func() error { _, err := preprocess.Blend(open, p, .5); return err },
+				"Align": func() error {
+					_, err := preprocess.Extract(preprocess.NewPixels(), p, image.Rect(0, 0, 9, 9), nil)
+					return err
+				},
+				"Vector": func() error { _, err := preprocess.NewPixels().Vector(p); return err },
+				"Write":  func() error { return rec.Write(p) },
+			} {
+				if err := f(); !errors.Is(err, facedet.ErrClosed) {
+					t.Errorf("%s: error %v", what, err)
+				}
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for name, f := range map[string]func() (*facedet.Picture, error){
+		"no image":      func() (*facedet.Picture, error) { return facedet.FromImage(nil) },
+		"empty image":   func() (*facedet.Picture, error) { return facedet.FromImage(image.NewRGBA(image.Rectangle{})) },
+		"zero Mat":      func() (*facedet.Picture, error) { return facedet.FromMat(facedet.Mat{}) },
+		"garbage":       func() (*facedet.Picture, error) { return facedet.DecodePicture([]byte("no picture")) },
+		"an empty file": func() (*facedet.Picture, error) { return facedet.DecodePicture(nil) },
+	} {
+		if p, err := f(); p != nil || !errors.Is(err, facedet.ErrNotPicture) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if _, err := facedet.FromImage(image.NewUniform(color.Black)); !errors.Is(err, facedet.ErrTooLarge) && !errors.Is(err, facedet.ErrNotPicture) {
+		t.Errorf("an image without end: error %v", err)
+	}
+}
+
+// A module that is not this one implements a source, a detector and an extractor.
+func TestOutsider(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const module = "github.com/faceauth/faceauth"
+	head, rest, ok := strings.Cut(string(mod), "module "+module+"\n")
+	if !ok {
+		t.Fatal("go.mod names another module")
+	}
+	dir := t.TempDir()
+	write(t, dir, "go.mod", []byte(head+"module example.org/outsider\n"+rest+
+		"\nrequire "+module+" v0.0.0\n\nreplace "+module+" => "+root+"\n"))
+	for from, to := range map[string]string{"go.sum": "go.sum", "facedet/testdata/outsider/main.go": "main.go"} {
+		b, err := os.ReadFile(filepath.Join(root, from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, to, b)
+	}
+	cmd := exec.Command("go", "run", "-mod=mod", ".")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	// gocv draws the last row and column of a rectangle, too.
+	const want = "0 1 (20,20)-(61,61) [200 200 200] true\n" +
+		"1 1 (25,20)-(65,60) [200 200 200] true\n" +
+		"2 1 (30,20)-(71,61) [200 200 200] true\n"
+	if string(out) != want {
+		t.Errorf("printed\n%s", out)
+	}
+}
