@@ -2,12 +2,7 @@
 //
 // [SoftHarmonic] and [RandomWalk] give each example of a similarity graph a score, the larger the less its label goes with
 // those around it. Both are built so that an example which is itself unusual, far from all others or at the edge of its
-// class, does not lead the list for that: it says little about its label. [Backbone] is SoftHarmonic for more examples
-// than a graph can hold.
-//
-// The peers that they are measured against are here, too: [WeightedNeighbours], and trained on other examples,
-// [Projection], [OneClass] and [Quadratic], for which [CrossValidate] scores examples by what it has learned from the
-// others.
+// class, does not lead the list for that: it says little about its label.
 //
 // The source is M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised Learning,
 // 2011: Section "Conditional Anomaly Detection with Soft Harmonic Functions" for the one, and "Regularized Random Walk
@@ -20,6 +15,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/faceauth/faceauth/graph"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -30,37 +26,38 @@ var (
 	ErrSetting = errors.New("unusable setting")
 )
 
-// classes checks labels and weights, and returns the number of classes: one more than the largest label.
-func classes(w mat.Symmetric, y []int) (int, error) {
+// CheckGraph checks labels and weights, and returns the number of classes: one more than the largest label. The error
+// wraps [ErrLabels] or [ErrWeights].
+func CheckGraph(w mat.Symmetric, y []int) (int, error) {
 	n := w.SymmetricDim()
 	if len(y) != n {
 		return 0, fmt.Errorf("%w: %d for %d examples", ErrLabels, len(y), n)
 	}
-	k, err := count(y)
+	k, err := Classes(y)
 	if err != nil {
 		return 0, err
 	}
 	for i := range n {
 		for j := range i {
 			if x := w.At(i, j); !(x >= 0) || math.IsInf(x, 1) {
-				return 0, fmt.Errorf("%w: that between %d and %d is %g", ErrWeights, i, j, x)
+				return 0, fmt.Errorf("%w: weight (%d,%d) is %g; it must be finite and not negative", ErrWeights, i, j, x)
 			}
 		}
 	}
 	return k, nil
 }
 
-// count checks labels, and returns the number of classes.
-func count(y []int) (int, error) {
+// Classes checks labels, and returns the number of classes. The error wraps [ErrLabels].
+func Classes(y []int) (int, error) {
 	if len(y) == 0 {
-		return 0, fmt.Errorf("%w: there are none", ErrLabels)
+		return 0, fmt.Errorf("%w: there are no labels", ErrLabels)
 	}
 	least, most := slices.Min(y), slices.Max(y)
 	if least < 0 {
-		return 0, fmt.Errorf("%w: one is %d, and they count from 0", ErrLabels, least)
+		return 0, fmt.Errorf("%w: a label is %d; labels count from 0", ErrLabels, least)
 	}
 	if least == most {
-		return 0, fmt.Errorf("%w: all are the same, and none can be unusual", ErrLabels)
+		return 0, fmt.Errorf("%w: all labels are the same; give at least two classes", ErrLabels)
 	}
 	return most + 1, nil
 }
@@ -77,7 +74,7 @@ func count(y []int) (int, error) {
 // It solves systems of equations, in O(n³) time and O(n²) memory, and never forms an inverse. The error wraps
 // [ErrLabels], [ErrWeights] or [ErrSetting].
 func SoftHarmonic(w mat.Symmetric, v []float64, y []int, c, gamma float64) ([]float64, error) {
-	if _, err := classes(w, y); err != nil {
+	if _, err := CheckGraph(w, y); err != nil {
 		return nil, err
 	}
 	for i, x := range v {
@@ -85,15 +82,41 @@ func SoftHarmonic(w mat.Symmetric, v []float64, y []int, c, gamma float64) ([]fl
 			return nil, fmt.Errorf("%w: multiplicity %d of %d is %g", ErrWeights, i+1, len(v), x)
 		}
 	}
-	l, err := soft(w, v, y, c, gamma)
+	l, err := Solve(w, v, y, c, gamma)
 	if err != nil {
 		return nil, err
 	}
 	scores := make([]float64, len(y))
 	for i, class := range y {
-		scores[i] = unusual(l.RawRowView(i), class)
+		scores[i] = Unusual(l.RawRowView(i), class)
 	}
 	return scores, nil
+}
+
+// Solve returns the n x classes soft harmonic solution on which the scores of [SoftHarmonic] rest: every vertex has a label,
+// and none is certain. The error wraps [ErrSetting].
+func Solve(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense, error) {
+	if !(c > 0) || !(gamma > 0) || math.IsInf(c, 1) || math.IsInf(gamma, 1) {
+		return nil, fmt.Errorf("%w: c is %g and gamma is %g; both must be positive", ErrSetting, c, gamma)
+	}
+	labels, all := mat.NewDense(len(y), slices.Max(y)+1, nil), make([]int, len(y))
+	for i, class := range y {
+		labels.Set(i, class, 1)
+		all[i] = i
+	}
+	return graph.Soft(graph.Problem{W: w, V: v, Labelled: all, Y: labels, Gamma: gamma}, c, 0)
+}
+
+// Unusual returns the score of [SoftHarmonic] for the values of an example in all classes: by how much the strongest other
+// class exceeds its own, plus 1, in [0,2].
+func Unusual(values []float64, own int) float64 {
+	other := 0.
+	for q, v := range values {
+		if q != own {
+			other = max(other, v)
+		}
+	}
+	return min(max(1-values[own]+other, 0), 2)
 }
 
 // RandomWalk returns the lambda-RWCAD scores of all examples of a similarity graph with n x n weights, of which y are the
@@ -107,7 +130,7 @@ func SoftHarmonic(w mat.Symmetric, v []float64, y []int, c, gamma float64) ([]fl
 // It asks for each weight a fixed number of times, and holds O(n) numbers beside them: w may compute them. The error wraps
 // [ErrLabels], [ErrWeights] or [ErrSetting].
 func RandomWalk(w mat.Symmetric, y []int, lambda float64) ([]float64, error) {
-	k, err := classes(w, y)
+	k, err := CheckGraph(w, y)
 	if err != nil {
 		return nil, err
 	}

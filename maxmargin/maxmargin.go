@@ -1,13 +1,11 @@
 // Package maxmargin learns classifiers with a large margin from examples of which few are labelled.
 //
 // [Examples.GraphCut] spreads the labels over a similarity graph and learns from what the graph says of all examples:
-// a max-margin graph cut. What comes of it, a [Machine], judges new examples without the graph. [Examples.SVM] and
-// [Examples.Manifold] are its peers, which learn from the labelled examples alone, and which ask of the classifier itself
-// that it be smooth on the graph.
+// a max-margin graph cut. What comes of it, a [Machine], judges new examples without the graph. [Examples.SVM] is
+// its peer, which learns from the labelled examples alone.
 //
 // The source is M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised
-// Learning, 2011, Sections "Max-Margin Graph Cuts", "Manifold regularization of SVMs" and "Analysis of Max-margin Graph
-// Cuts".
+// Learning, 2011, Sections "Max-Margin Graph Cuts" and "Analysis of Max-margin Graph Cuts".
 //
 // # Caveats
 //

@@ -11,6 +11,7 @@ import (
 
 	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/experiments/peers"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/spf13/cobra"
@@ -43,9 +44,9 @@ func auditors(reach float64) (all []auditor) {
 			return f(graph.Similarity(d, kernel, kernel.Weight(reach)), y)
 		}})
 	}
-	crossed := func(family, setting string, t anomaly.Trainer) {
+	crossed := func(family, setting string, t peers.Trainer) {
 		all = append(all, auditor{family, setting, func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
-			return anomaly.CrossValidate(x, y, 5, t)
+			return peers.CrossValidate(x, y, 5, t)
 		}})
 	}
 	for _, sigma := range []float64{.2, .3, .5} {
@@ -61,13 +62,13 @@ func auditors(reach float64) (all []auditor) {
 				return anomaly.RandomWalk(w, y, lambda)
 			})
 		}
-		graphs("weighted k-NN", "", sigma, anomaly.WeightedNeighbours)
+		graphs("weighted k-NN", "", sigma, peers.WeightedNeighbours)
 	}
 	for _, sigma := range []float64{.5, 1} {
-		crossed("SVM", fmt.Sprintf("sigma %g, cost 1", sigma), anomaly.Projection(graph.Heat(sigma), 1))
-		crossed("one-class SVM", fmt.Sprintf("sigma %g, nu .1", sigma), anomaly.OneClass(graph.Heat(sigma), .1))
+		crossed("SVM", fmt.Sprintf("sigma %g, cost 1", sigma), peers.Projection(graph.Heat(sigma), 1))
+		crossed("one-class SVM", fmt.Sprintf("sigma %g, nu .1", sigma), peers.OneClass(graph.Heat(sigma), .1))
 	}
-	crossed("QDA", "ridge 1", anomaly.Quadratic(1)) // a person has fewer faces than a face has values
+	crossed("QDA", "ridge 1", peers.Quadratic(1)) // a person has fewer faces than a face has values
 	return all
 }
 

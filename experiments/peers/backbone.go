@@ -1,39 +1,38 @@
-package anomaly
+package peers
 
 import (
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
+	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/quantized"
-	"gonum.org/v1/gonum/mat"
 )
 
 // lloydRounds is how often the centroids of a backbone move.
 const lloydRounds = 20
 
-// Backbone returns SoftHAD scores as [SoftHarmonic] has them, in O(k³ + nk) time: each class is represented by at most k
+// Backbone returns SoftHAD scores as [anomaly.SoftHarmonic] has them, in O(k³ + nk) time: each class is represented by at most k
 // centroids, the means of k-means, with as many points as each stands for as its multiplicity, on which the compact
 // soft harmonic solution is solved. An example is then one more vertex, whose equation the values of the centroids
 // solve; what it adds to its own centroid is left out. With k as large as the classes all examples are centroids, and
-// the scores are those of [SoftHarmonic].
+// the scores are those of [anomaly.SoftHarmonic].
 //
 // Weights are those of the kernel on Euclidean distances. The thesis prints a compact form in which gamma is multiplied by
-// c and not divided; this is the one that agrees with the full graph. The error wraps [ErrExamples], [ErrLabels] or
-// [ErrSetting], or is that of the context.
+// c and not divided; this is the one that agrees with the full graph. The error wraps [ErrExamples], [anomaly.ErrLabels] or
+// [anomaly.ErrSetting], or is that of the context.
 func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.Kernel, c, gamma float64) ([]float64, error) {
 	classes, err := checkExamples(x, y)
 	if err != nil {
 		return nil, err
 	}
 	if k < 1 {
-		return nil, fmt.Errorf("%w: %d centroids for a class", ErrSetting, k)
+		return nil, fmt.Errorf("%w: %d centroids for a class", anomaly.ErrSetting, k)
 	}
 	if !(kernel.Denominator > 0) {
-		return nil, fmt.Errorf("%w: the kernel's denominator is %g, and must be positive", ErrSetting, kernel.Denominator)
+		return nil, fmt.Errorf("%w: the kernel's denominator is %g, and must be positive", anomaly.ErrSetting, kernel.Denominator)
 	}
 	var vertices [][]float32
 	var labels []int
@@ -84,7 +83,7 @@ func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.K
 	}
 	vertices, labels, v = vertices[:n], labels[:n], v[:n]
 	w := graph.Similarity(graph.Distances(vertices, 1), kernel, 0)
-	l, err := soft(w, v, labels, c, gamma)
+	l, err := anomaly.Solve(w, v, labels, c, gamma)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +109,7 @@ func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.K
 		for q := range values {
 			values[q] /= sum
 		}
-		scores[i] = unusual(values, y[i])
+		scores[i] = anomaly.Unusual(values, y[i])
 	}
 	return scores, nil
 }
@@ -123,28 +122,4 @@ func nearest(x [][]float32, p []float32) int {
 		}
 	}
 	return best
-}
-
-// soft returns the n x classes soft harmonic solution where every vertex is labelled.
-func soft(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense, error) {
-	if !(c > 0) || !(gamma > 0) || math.IsInf(c, 1) || math.IsInf(gamma, 1) {
-		return nil, fmt.Errorf("%w: c is %g and gamma is %g; both must be positive", ErrSetting, c, gamma)
-	}
-	labels, all := mat.NewDense(len(y), slices.Max(y)+1, nil), make([]int, len(y))
-	for i, class := range y {
-		labels.Set(i, class, 1)
-		all[i] = i
-	}
-	return graph.Soft(graph.Problem{W: w, V: v, Labelled: all, Y: labels, Gamma: gamma}, c, 0)
-}
-
-// unusual returns by how much the strongest other class exceeds the own one, plus 1, in [0,2].
-func unusual(values []float64, own int) float64 {
-	other := 0.
-	for q, v := range values {
-		if q != own {
-			other = max(other, v)
-		}
-	}
-	return min(max(1-values[own]+other, 0), 2)
 }

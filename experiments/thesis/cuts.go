@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/faceauth/faceauth/experiments/peers"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/maxmargin"
 	"github.com/spf13/cobra"
@@ -256,7 +257,7 @@ func (c *contest) run() error {
 			return err
 		}
 		for q, ratio := range ratios {
-			manifold, err := e.Manifold(w, math.Pow(10, ratio))
+			manifold, err := peers.NewManifold(c.train.x, kernel, false, w, math.Pow(10, ratio))
 			if err != nil {
 				return err
 			}

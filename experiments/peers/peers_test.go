@@ -1,4 +1,4 @@
-package anomaly_test
+package peers_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/anomaly"
+	"github.com/faceauth/faceauth/experiments/peers"
 	"github.com/faceauth/faceauth/graph"
 )
 
@@ -25,6 +26,15 @@ func clouds(seed uint64, n int) (x [][]float32, y, flipped []int) {
 		y = append(y, class)
 	}
 	return x, y, flipped
+}
+
+// points returns n of them in the plane, and classes, drawn by lot.
+func points(rnd *rand.Rand, n, k int) (x [][]float32, y []int) {
+	for i := range n {
+		x = append(x, []float32{float32(3 * rnd.Float64()), float32(3 * rnd.Float64())})
+		y = append(y, i%k)
+	}
+	return x, y
 }
 
 // top returns the numbers of the largest scores, ascending.
@@ -55,10 +65,10 @@ func TestMethodsFindFlips(t *testing.T) {
 	for name, score := range map[string]func() ([]float64, error){
 		"SoftHAD":  func() ([]float64, error) { return anomaly.SoftHarmonic(w, nil, y, 1, .1) },
 		"RWCAD":    func() ([]float64, error) { return anomaly.RandomWalk(w, y, 1e-4) },
-		"k-NN":     func() ([]float64, error) { return anomaly.WeightedNeighbours(w, y) },
-		"backbone": func() ([]float64, error) { return anomaly.Backbone(context.Background(), x, y, 20, kernel, 1, .1) },
+		"k-NN":     func() ([]float64, error) { return peers.WeightedNeighbours(w, y) },
+		"backbone": func() ([]float64, error) { return peers.Backbone(context.Background(), x, y, 20, kernel, 1, .1) },
 		"SVM": func() ([]float64, error) {
-			return anomaly.CrossValidate(x, y, 5, anomaly.Projection(kernel, 1))
+			return peers.CrossValidate(x, y, 5, peers.Projection(kernel, 1))
 		},
 		"one-class SVM": func() ([]float64, error) {
 			// It takes for normal what it is shown, so it is shown labels that are right.
@@ -66,7 +76,7 @@ func TestMethodsFindFlips(t *testing.T) {
 			for _, i := range flipped {
 				truth[i] = 1 - truth[i]
 			}
-			score, err := anomaly.OneClass(graph.Heat(2), .2)(x, truth)
+			score, err := peers.OneClass(graph.Heat(2), .2)(x, truth)
 			if err != nil {
 				return nil, err
 			}
@@ -76,7 +86,7 @@ func TestMethodsFindFlips(t *testing.T) {
 			}
 			return scores, nil
 		},
-		"QDA": func() ([]float64, error) { return anomaly.CrossValidate(x, y, 5, anomaly.Quadratic(0)) },
+		"QDA": func() ([]float64, error) { return peers.CrossValidate(x, y, 5, peers.Quadratic(0)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			scores, err := score()
@@ -107,7 +117,7 @@ func TestBackboneIsTheGraph(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, k := range []int{14, 40, 1000} { // a class has 14 at the most
-			got, err := anomaly.Backbone(context.Background(), x, y, k, kernel, 2, .05)
+			got, err := peers.Backbone(context.Background(), x, y, k, kernel, 2, .05)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +140,7 @@ func TestBackboneApproaches(t *testing.T) {
 	}
 	last := math.Inf(1)
 	for _, k := range []int{2, 20, 100, 400} {
-		got, err := anomaly.Backbone(context.Background(), x, y, k, kernel, 1, .1)
+		got, err := peers.Backbone(context.Background(), x, y, k, kernel, 1, .1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +162,7 @@ func TestBackboneApproaches(t *testing.T) {
 func TestQuadratic(t *testing.T) {
 	x := [][]float32{{-1}, {0}, {1}, {4}, {6}, {8}}
 	y := []int{0, 0, 0, 1, 1, 1}
-	score, err := anomaly.Quadratic(0)(x, y)
+	score, err := peers.Quadratic(0)(x, y)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +180,8 @@ func TestQuadratic(t *testing.T) {
 func TestPeersBadInput(t *testing.T) {
 	nan := float32(math.NaN())
 	kernel := graph.Heat(1)
-	trainers := map[string]anomaly.Trainer{
-		"SVM": anomaly.Projection(kernel, 1), "one-class SVM": anomaly.OneClass(kernel, .1), "QDA": anomaly.Quadratic(0),
+	trainers := map[string]peers.Trainer{
+		"SVM": peers.Projection(kernel, 1), "one-class SVM": peers.OneClass(kernel, .1), "QDA": peers.Quadratic(0),
 	}
 	for name, train := range trainers {
 		for what, c := range map[string]struct {
@@ -179,10 +189,10 @@ func TestPeersBadInput(t *testing.T) {
 			y    []int
 			want error
 		}{
-			"nothing":   {nil, nil, anomaly.ErrExamples},
-			"number":    {[][]float32{{1}, {2}}, []int{1}, anomaly.ErrExamples},
-			"lengths":   {[][]float32{{1}, {2, 3}}, []int{0, 1}, anomaly.ErrExamples},
-			"NaN":       {[][]float32{{1}, {nan}}, []int{0, 1}, anomaly.ErrExamples},
+			"nothing":   {nil, nil, peers.ErrExamples},
+			"number":    {[][]float32{{1}, {2}}, []int{1}, peers.ErrExamples},
+			"lengths":   {[][]float32{{1}, {2, 3}}, []int{0, 1}, peers.ErrExamples},
+			"NaN":       {[][]float32{{1}, {nan}}, []int{0, 1}, peers.ErrExamples},
 			"one class": {[][]float32{{1}, {2}}, []int{1, 1}, anomaly.ErrLabels},
 			"negative":  {[][]float32{{1}, {2}}, []int{0, -1}, anomaly.ErrLabels},
 		} {
@@ -190,48 +200,48 @@ func TestPeersBadInput(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}
 		}
-		if _, err := anomaly.CrossValidate([][]float32{{1}, {2}, {3}}, []int{0, 0, 1}, 3, train); !errors.Is(err, anomaly.ErrLabels) {
+		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}}, []int{0, 0, 1}, 3, train); !errors.Is(err, anomaly.ErrLabels) {
 			t.Errorf("%s, a class of one: %v", name, err)
 		}
-		if _, err := anomaly.CrossValidate([][]float32{{1}, {2}, {3}, {4}}, []int{0, 0, 1, 1}, 1, train); !errors.Is(err, anomaly.ErrSetting) {
+		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}, {4}}, []int{0, 0, 1, 1}, 1, train); !errors.Is(err, anomaly.ErrSetting) {
 			t.Errorf("%s, one fold: %v", name, err)
 		}
 	}
 	same := [][]float32{{1, 1}, {1, 1}, {1, 1}, {1, 1}}
-	if _, err := anomaly.Quadratic(0)(same, []int{0, 0, 1, 1}); !errors.Is(err, anomaly.ErrExamples) {
+	if _, err := peers.Quadratic(0)(same, []int{0, 0, 1, 1}); !errors.Is(err, peers.ErrExamples) {
 		t.Errorf("constant features: %v", err)
 	}
-	for name, s := range map[string]anomaly.Trainer{"SVM": trainers["SVM"], "one-class SVM": trainers["one-class SVM"]} {
+	for name, s := range map[string]peers.Trainer{"SVM": trainers["SVM"], "one-class SVM": trainers["one-class SVM"]} {
 		score, err := s(same, []int{0, 1, 0, 1}) // constant features, and duplicates that contradict
 		if err != nil || math.IsNaN(score(same[0], 0)) {
 			t.Errorf("%s, constant features: %v", name, err)
 		}
 	}
 	// Numbers of classes need not be dense.
-	if score, err := anomaly.Projection(kernel, 1)([][]float32{{0}, {5}}, []int{0, 3}); err != nil || score([]float32{5}, 3) >= score([]float32{5}, 0) {
+	if score, err := peers.Projection(kernel, 1)([][]float32{{0}, {5}}, []int{0, 3}); err != nil || score([]float32{5}, 3) >= score([]float32{5}, 0) {
 		t.Errorf("classes 0 and 3: %v", err)
 	}
 	ctx := context.Background()
 	x, y, _ := clouds(1, 20)
-	if _, err := anomaly.Backbone(ctx, x, y, 0, kernel, 1, 1); !errors.Is(err, anomaly.ErrSetting) {
+	if _, err := peers.Backbone(ctx, x, y, 0, kernel, 1, 1); !errors.Is(err, anomaly.ErrSetting) {
 		t.Errorf("no centroids: %v", err)
 	}
-	if _, err := anomaly.Backbone(ctx, x, y, 3, kernel, 1, 0); !errors.Is(err, anomaly.ErrSetting) {
+	if _, err := peers.Backbone(ctx, x, y, 3, kernel, 1, 0); !errors.Is(err, anomaly.ErrSetting) {
 		t.Errorf("no sink: %v", err)
 	}
-	if _, err := anomaly.Backbone(ctx, x, y, 3, graph.Kernel{}, 1, 1); !errors.Is(err, anomaly.ErrSetting) {
+	if _, err := peers.Backbone(ctx, x, y, 3, graph.Kernel{}, 1, 1); !errors.Is(err, anomaly.ErrSetting) {
 		t.Errorf("no kernel: %v", err)
 	}
-	if _, err := anomaly.Backbone(ctx, x[:1], y[:1], 3, kernel, 1, 1); !errors.Is(err, anomaly.ErrLabels) {
+	if _, err := peers.Backbone(ctx, x[:1], y[:1], 3, kernel, 1, 1); !errors.Is(err, anomaly.ErrLabels) {
 		t.Errorf("one class: %v", err)
 	}
 	stop, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := anomaly.Backbone(stop, x, y, 3, kernel, 1, 1); !errors.Is(err, context.Canceled) {
+	if _, err := peers.Backbone(stop, x, y, 3, kernel, 1, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	// A kernel so narrow that it leaves every example alone finds nothing unusual: all scores are the same.
-	scores, err := anomaly.Backbone(ctx, x, y, 3, graph.Kernel{Denominator: 1e-300}, 3, 1)
+	scores, err := peers.Backbone(ctx, x, y, 3, graph.Kernel{Denominator: 1e-300}, 3, 1)
 	if err != nil || slices.Max(scores) != slices.Min(scores) {
 		t.Errorf("everybody alone: %v", err)
 	}

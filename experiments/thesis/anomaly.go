@@ -13,9 +13,10 @@ import (
 	"strconv"
 
 	"github.com/faceauth/faceauth/anomaly"
+	"github.com/faceauth/faceauth/experiments/peers"
+	"github.com/faceauth/faceauth/experiments/synthetic"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/figure"
-	"github.com/faceauth/faceauth/internal/synthetic"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -85,7 +86,7 @@ func detectors() (all []detector) {
 	graphs := func(family, setting string, width float64, f func(w mat.Symmetric, y []int) ([]float64, error)) {
 		all = append(all, detector{family, setting, width, func(t unusual) ([]float64, error) { return f(t.w(width), t.Class) }})
 	}
-	trained := func(family, setting string, width float64, train func(t unusual) anomaly.Trainer) {
+	trained := func(family, setting string, width float64, train func(t unusual) peers.Trainer) {
 		all = append(all, detector{family, setting, width, func(t unusual) ([]float64, error) {
 			score, err := train(t)(t.X[:t.train], t.Class[:t.train])
 			if err != nil {
@@ -109,15 +110,15 @@ func detectors() (all []detector) {
 				return anomaly.RandomWalk(w, y, lambda)
 			})
 		}
-		graphs("weighted k-NN", "", width, anomaly.WeightedNeighbours)
+		graphs("weighted k-NN", "", width, peers.WeightedNeighbours)
 		for _, c := range []float64{.1, 1, 10} {
-			trained("SVM", fmt.Sprintf("cost %g", c), width, func(t unusual) anomaly.Trainer { return anomaly.Projection(t.kernel(width), c) })
+			trained("SVM", fmt.Sprintf("cost %g", c), width, func(t unusual) peers.Trainer { return peers.Projection(t.kernel(width), c) })
 		}
 		for _, nu := range []float64{.05, .5} {
-			trained("one-class SVM", fmt.Sprintf("nu %g", nu), width, func(t unusual) anomaly.Trainer { return anomaly.OneClass(t.kernel(width), nu) })
+			trained("one-class SVM", fmt.Sprintf("nu %g", nu), width, func(t unusual) peers.Trainer { return peers.OneClass(t.kernel(width), nu) })
 		}
 	}
-	trained("QDA", "", 0, func(unusual) anomaly.Trainer { return anomaly.Quadratic(0) })
+	trained("QDA", "", 0, func(unusual) peers.Trainer { return peers.Quadratic(0) })
 	return all
 }
 
@@ -396,10 +397,10 @@ func (o *options) anomalyTime(ctx context.Context) error {
 		var w mat.Symmetric
 		for q, do := range []func() error{
 			func() error { w = graph.Similarity(graph.Distances(l.X, 1), kernel, 0); return nil },
-			func() error { _, err := anomaly.WeightedNeighbours(w, l.Class); return err },
+			func() error { _, err := peers.WeightedNeighbours(w, l.Class); return err },
 			func() error { _, err := anomaly.RandomWalk(w, l.Class, 1e-4); return err },
 			func() error { _, err := anomaly.SoftHarmonic(w, nil, l.Class, 1, .1); return err },
-			func() error { _, err := anomaly.Backbone(ctx, l.X, l.Class, 100, kernel, 1, .1); return err },
+			func() error { _, err := peers.Backbone(ctx, l.X, l.Class, 100, kernel, 1, .1); return err },
 		} {
 			spent, err := watch.measure(ctx, names[q], n, do)
 			if err != nil {

@@ -5,8 +5,9 @@ import (
 	"image/color"
 	"math"
 
+	"github.com/faceauth/faceauth/experiments/peers"
+	"github.com/faceauth/faceauth/experiments/synthetic"
 	"github.com/faceauth/faceauth/internal/figure"
-	"github.com/faceauth/faceauth/internal/synthetic"
 	"github.com/faceauth/faceauth/maxmargin"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
@@ -74,7 +75,7 @@ func (o *options) squares() error {
 		for _, method := range []string{"graph cut", "manifold regularisation"} {
 			var line []*plot.Plot
 			for _, sink := range squaresSinks {
-				m, err := machine(e, w, y, method, sink)
+				m, err := machine(e, x, kernel, w, y, method, sink)
 				if err != nil {
 					return err
 				}
@@ -97,11 +98,11 @@ func (o *options) squares() error {
 }
 
 // machine trains one; gamma_u is gamma/gamma_g.
-func machine(e *maxmargin.Examples, w *mat.SymDense, y []float64, method string, sink float64) (*maxmargin.Machine, error) {
+func machine(e *maxmargin.Examples, x [][]float32, kernel maxmargin.Kernel, w *mat.SymDense, y []float64, method string, sink float64) (*maxmargin.Machine, error) {
 	if method == "graph cut" {
 		return e.GraphCut(w, y, sink, squaresEpsilon, squaresGamma)
 	}
-	m, err := e.Manifold(w, 1/sink)
+	m, err := peers.NewManifold(x, kernel, false, w, 1/sink)
 	if err != nil {
 		return nil, err
 	}

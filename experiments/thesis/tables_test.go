@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/faceauth/faceauth/experiments/synthetic"
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/internal/synthetic"
 )
 
 // The numbers of rows are those of the data's index, and every row has as many values.

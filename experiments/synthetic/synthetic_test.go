@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/faceauth/faceauth/internal/synthetic"
+	"github.com/faceauth/faceauth/experiments/synthetic"
 )
 
 // The thesis prints the sum of squared edges in each direction.

@@ -1,4 +1,10 @@
-package anomaly
+// Package peers holds the methods that those of this module are measured against. Only experiments use them.
+//
+// Against conditional anomaly detection (package anomaly): [WeightedNeighbours], and trained on other examples,
+// [Projection], [OneClass] and [Quadratic], for which [CrossValidate] scores examples by what it has learned from the
+// others; [Backbone] is [anomaly.SoftHarmonic] for more examples than a graph can hold. Against max-margin graph cuts
+// (package maxmargin): [Manifold], which asks of the classifier itself that it is smooth on the graph.
+package peers
 
 import (
 	"errors"
@@ -6,6 +12,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/svm"
 	"gonum.org/v1/gonum/mat"
@@ -19,9 +26,9 @@ var ErrExamples = errors.New("unusable examples")
 // WeightedNeighbours returns, for all examples of a similarity graph with n x n weights, of which y are the classes, the
 // share of the weight around each that belongs to other classes, and 0 where there is none: weighted k-NN where the
 // graph is that of the nearest neighbours. Nothing keeps it from judging an example that is far from all others by the
-// least of weights. The error wraps [ErrLabels] or [ErrWeights].
+// least of weights. The error wraps [anomaly.ErrLabels] or [anomaly.ErrWeights].
 func WeightedNeighbours(w mat.Symmetric, y []int) ([]float64, error) {
-	if _, err := classes(w, y); err != nil {
+	if _, err := anomaly.CheckGraph(w, y); err != nil {
 		return nil, err
 	}
 	scores := make([]float64, len(y))
@@ -65,7 +72,7 @@ func checkExamples(x [][]float32, y []int) (k int, err error) {
 			}
 		}
 	}
-	return count(y)
+	return anomaly.Classes(y)
 }
 
 // of returns the examples of a class.
@@ -181,7 +188,7 @@ func Quadratic(ridge float64) Trainer {
 			return nil, err
 		}
 		if !(ridge >= 0) || math.IsInf(ridge, 1) {
-			return nil, fmt.Errorf("%w: the ridge is %g, and must not be negative", ErrSetting, ridge)
+			return nil, fmt.Errorf("%w: the ridge is %g, and must not be negative", anomaly.ErrSetting, ridge)
 		}
 		classes, priors := make([]*distmv.Normal, n), make([]float64, n)
 		for q := range classes {
@@ -252,7 +259,7 @@ func widen(x []float32) []float64 {
 }
 
 // CrossValidate returns the scores of all examples, each by a scorer that was trained without it: on all but one of as
-// many folds, in which each class is spread evenly. The error wraps [ErrLabels] where a class has fewer than two
+// many folds, in which each class is spread evenly. The error wraps [anomaly.ErrLabels] where a class has fewer than two
 // examples, or is that of the trainer.
 func CrossValidate(x [][]float32, y []int, folds int, train Trainer) ([]float64, error) {
 	k, err := checkExamples(x, y)
@@ -260,7 +267,7 @@ func CrossValidate(x [][]float32, y []int, folds int, train Trainer) ([]float64,
 		return nil, err
 	}
 	if folds < 2 {
-		return nil, fmt.Errorf("%w: %d folds, and at least two are needed", ErrSetting, folds)
+		return nil, fmt.Errorf("%w: %d folds, and at least two are needed", anomaly.ErrSetting, folds)
 	}
 	at, size := make([]int, len(y)), make([]int, k)
 	for i, class := range y {
@@ -269,7 +276,7 @@ func CrossValidate(x [][]float32, y []int, folds int, train Trainer) ([]float64,
 	}
 	for class, n := range size {
 		if n == 1 {
-			return nil, fmt.Errorf("%w: class %d has one example, and none is left to compare it with", ErrLabels, class)
+			return nil, fmt.Errorf("%w: class %d has one example, and none is left to compare it with", anomaly.ErrLabels, class)
 		}
 	}
 	scores := make([]float64, len(y))
