@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/online"
 )
 
 // Attack is an attempt of one person to be accepted as another, the only one enrolled, by showing faces to
@@ -290,4 +291,11 @@ func (a Attack) run(g Guarded, steps []Face) (t trace, err error) {
 		}
 	}
 	return t, nil
+}
+
+// Unguarded returns the settings without any bound on what is accepted and learned but that of the kernel.
+func Unguarded(s online.Settings) online.Settings {
+	s.Reach = 1e6 // longer than any edge can be, as 0 stands for the default
+	s.Accept, s.Learn, s.MaxHops, s.LearnCap = 0, 0, 0, 0
+	return s
 }

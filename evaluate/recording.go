@@ -8,14 +8,9 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Stream gives the frames of a recording in order, and io.EOF after the last.
-type Stream interface {
-	Next(ctx context.Context) (face.Frame, error)
-}
-
 // Read returns the first face of each frame of one person's recording. Usable says of which faces the
 // pictures are good enough to enrol from. It ends at the end of the stream, or with its error.
-func Read(ctx context.Context, name string, s Stream, usable func(face.Quality) bool) (Identity, error) {
+func Read(ctx context.Context, name string, s face.Stream, usable func(face.Quality) bool) (Identity, error) {
 	id := Identity{Name: name}
 	for {
 		f, err := s.Next(ctx)

@@ -13,6 +13,7 @@
 package face
 
 import (
+	"context"
 	"image"
 	"time"
 )
@@ -36,6 +37,12 @@ type Sample struct {
 	Reason    Reason          `json:"reason,omitempty"`   // why this face should not be labelled or learned; "" when it may
 	Liveness  *float32        `json:"liveness,omitempty"` // probability of a live face in [0,1]; nil when not measured
 	JPEG      []byte          `json:"jpeg,omitempty"`     // a small picture of the face for reports; nil unless asked for
+}
+
+// Stream gives the frames of a recording or a camera in order, and io.EOF after the last. It is used by one goroutine at a
+// time. A stream gives up with the error of its context when that ends.
+type Stream interface {
+	Next(ctx context.Context) (Frame, error)
 }
 
 // Frame is what one frame of a recording came to: its place, and the faces in it. A frame

@@ -15,7 +15,7 @@ import (
 
 // Stream gives the frames of a camera. Next gives up when its context ends.
 type Stream interface {
-	Next(ctx context.Context) (face.Frame, error)
+	face.Stream
 	Dropped() int // frames that were passed over, as they came faster than they were taken
 	Close() error
 }

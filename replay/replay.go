@@ -17,11 +17,6 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Stream gives the frames of a recording in order, and io.EOF after the last.
-type Stream interface {
-	Next(ctx context.Context) (face.Frame, error)
-}
-
 // Event is one face in one frame and what was made of it.
 type Event struct {
 	Frame      int     `json:"frame"`
@@ -47,7 +42,7 @@ type Options struct {
 // Run judges all frames of s with l, which learns from them, and adds them to r. It ends with nil at
 // the end of the stream, and otherwise with the error of the stream, of Each, or of ctx; r then
 // holds what came before.
-func Run(ctx context.Context, s Stream, l *online.Learner, r *Report, o Options) error {
+func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Options) error {
 	for {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {

@@ -11,11 +11,9 @@ import (
 	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/evaluate"
-	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
@@ -23,20 +21,20 @@ import (
 // attackKinds are the values of --attack.
 var attackKinds = []string{"bridge", "drift", "replay"}
 
-// assault is what the flags of an attack say.
-type assault struct {
+// attackFlags are the flags of an attack.
+type attackFlags struct {
 	kinds    []string
 	steps    []int
 	liveness float64
 }
 
-func (a *assault) flags(c *cobra.Command) {
-	c.Flags().StringSliceVar(&a.kinds, "attack", nil, "attack the learner instead: bridge, blends of the user's face and the attacker's; drift, the attacker's faces, nearest first; replay, recordings whose names begin with "+fakePrefix)
+func (a *attackFlags) flags(c *cobra.Command) {
+	c.Flags().StringSliceVar(&a.kinds, "attack", nil, "attack the learner instead: bridge, blends of the user's face and the attacker's; drift, the attacker's faces, nearest first; replay, recordings whose names begin with "+dataset.AttackPrefix)
 	c.Flags().IntSliceVar(&a.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends of a bridge; each is tried, and that which leads in soonest counts")
 	c.Flags().Float64Var(&a.liveness, "liveness", .5, "in a replay, the least liveness with which a face is let through")
 }
 
-func (a *assault) check() error {
+func (a *attackFlags) check() error {
 	for _, k := range a.kinds {
 		if !slices.Contains(attackKinds, k) {
 			return fmt.Errorf("unknown attack %q; use %s", k, strings.Join(attackKinds, ", "))
@@ -57,7 +55,7 @@ type attacked struct {
 	evaluate.Outcome
 }
 
-func (o *options) attack(c *cobra.Command, dir string, e evaluation, a assault) error {
+func (o *options) attack(c *cobra.Command, dir string, e evaluation, a attackFlags) error {
 	v, space, settings, err := o.prepare(c)
 	if err != nil {
 		return err
@@ -66,20 +64,24 @@ func (o *options) attack(c *cobra.Command, dir string, e evaluation, a assault) 
 	if e.methods, err = attackable(e.methods, c.Flags().Changed("methods")); err != nil {
 		return fail(badUsage, err)
 	}
-	bare, err := online.New(space, unguarded(settings))
+	bare, err := online.New(space, evaluate.Unguarded(settings))
 	if err != nil {
 		return fail(badUsage, err)
 	}
-	var p people
-	defer func() { p.Close() }()
+	if err := o.checkTimeout(); err != nil {
+		return err
+	}
+	var people []evaluate.Identity
+	var portraits dataset.Portraits
+	defer func() { portraits.Close() }()
 	if slices.ContainsFunc(a.kinds, func(kind string) bool { return kind != "replay" }) {
-		if p, err = o.people(c, v, dir, e.Enroll); err != nil {
-			return err
+		if people, portraits, err = o.reader(c, v).Attackers(c.Context(), dir, e.Enroll); err != nil {
+			return o.readError(c, err)
 		}
 	}
 	var rows []attacked
 	for _, kind := range a.kinds {
-		attacks, err := o.attacks(c, v, dir, e, a, p, kind)
+		attacks, err := o.attacks(c, v, dir, e, a, people, portraits, kind)
 		if err != nil {
 			return err
 		}
@@ -135,111 +137,31 @@ func attackable(methods []string, given bool) ([]string, error) {
 	return methods, nil
 }
 
-// unguarded returns the settings without any bound on what is accepted and learned but that of the kernel.
-func unguarded(s online.Settings) online.Settings {
-	s.Reach = 1e6 // longer than any edge can be, as 0 stands for the default
-	s.Accept, s.Learn, s.MaxHops, s.LearnCap = 0, 0, 0, 0
-	return s
-}
-
-// people are those who attack each other. Close them.
-type people struct {
-	ids []evaluate.Identity
-	// portraits are what an attacker can have of a person: aligned pictures of the faces that they are enrolled with.
-	portraits map[string][]*facedet.Picture
-}
-
-func (p people) Close() {
-	for _, pictures := range p.portraits {
-		for _, img := range pictures {
-			img.Close()
-		}
-	}
-}
-
-// people reads the recordings of dir, and keeps the pictures of the faces that would be enrolled.
-func (o *options) people(c *cobra.Command, v *vision, dir string, enroll int) (p people, err error) {
-	p.portraits = make(map[string][]*facedet.Picture)
-	p.ids, _, err = o.recordings(c, v, dir, func(name string) pipeline.Options {
-		return pipeline.Options{Show: func(img *facedet.Picture, f face.Frame) error {
-			if len(f.Samples) == 0 || f.Samples[0].Vector == nil || !preprocess.EnrolGate.Passes(f.Samples[0].Quality) || len(p.portraits[name]) == enroll {
-				return nil
-			}
-			aligned, err := v.extractor.Align(img, f.Samples[0].Box, f.Samples[0].Landmarks)
-			if err == nil {
-				p.portraits[name] = append(p.portraits[name], aligned)
-			}
-			return err
-		}}
-	})
-	if err != nil {
-		p.Close()
-		return people{}, err
-	}
-	return p, nil
-}
-
 // attacks returns the attacks of a kind: of the people on each other, or of replays in dir.
-func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation, a assault, p people, kind string) ([]evaluate.Attack, error) {
+func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation, a attackFlags, people []evaluate.Identity, portraits dataset.Portraits, kind string) ([]evaluate.Attack, error) {
 	switch kind {
 	case "replay":
-		return o.replays(c, v, dir, e)
+		liveness, err := preprocess.NewLiveness(models.Default(models.Liveness), o.models)
+		if err != nil {
+			return nil, fail(badModel, err)
+		}
+		defer liveness.Close()
+		all, err := o.reader(c, v).Replays(c.Context(), dir, e.Enroll, liveness)
+		return all, o.readError(c, err)
 	case "drift":
-		all, err := evaluate.SlowDrifts(p.ids, e.Enroll)
+		all, err := evaluate.SlowDrifts(people, e.Enroll)
 		return all, evalError(err)
 	}
-	bar := newProgress(len(p.ids)*(len(p.ids)-1)*len(a.steps), "blending")
+	bar := newProgress(len(people)*(len(people)-1)*len(a.steps), "blending")
 	defer bar.end()
-	all, err := evaluate.Bridges(p.ids, e.Enroll, a.steps, func(user string, i int, attacker string, j, n int) ([][]float32, error) {
+	all, err := evaluate.Bridges(people, e.Enroll, a.steps, func(user string, i int, attacker string, j, n int) ([][]float32, error) {
 		if err := c.Context().Err(); err != nil {
 			return nil, err
 		}
 		bar.step()
-		return preprocess.Blends(v.extractor, p.portraits[user][i], p.portraits[attacker][j], n)
+		return portraits.Blends(v.extractor, user, i, attacker, j, n)
 	})
 	return all, evalError(err)
-}
-
-// replays returns the attacks with recordings in which a person's picture or video is held before the camera.
-func (o *options) replays(c *cobra.Command, v *vision, dir string, e evaluation) (all []evaluate.Attack, err error) {
-	liveness, err := preprocess.NewLiveness(models.Default(models.Liveness), o.models)
-	if err != nil {
-		return nil, fail(badModel, err)
-	}
-	defer liveness.Close()
-	paths, err := entries(dir)
-	if err != nil {
-		return nil, fail(badSource, err)
-	}
-	for _, path := range paths {
-		recordings, err := sessions(c, path)
-		if err != nil {
-			return nil, fail(badSource, err)
-		}
-		if !slices.ContainsFunc(recordings, isFake) {
-			continue
-		}
-		real := slices.DeleteFunc(slices.Clone(recordings), isFake)
-		fake := slices.DeleteFunc(recordings, func(p string) bool { return !isFake(p) })
-		opt := pipeline.Options{Liveness: liveness}
-		user, err := o.join(c, v, identityName(path), real, opt)
-		if err != nil {
-			return nil, err
-		}
-		attacker, err := o.join(c, v, user.Name+", replayed", fake, opt)
-		if err != nil {
-			return nil, err
-		}
-		a, err := evaluate.Replay(user, e.Enroll, attacker.Faces)
-		if err != nil {
-			return nil, evalError(err)
-		}
-		all = append(all, a)
-	}
-	if len(all) == 0 {
-		return nil, fail(badSource, fmt.Errorf("%s has no folder with a recording whose name begins with %q beside others; a replay needs both", dir, fakePrefix))
-	}
-	return all, nil
 }
 
 // oneOf lists numbers of which one counts: "3, 5 or 8".
@@ -257,7 +179,7 @@ func oneOf(numbers []int) string {
 	return b.String()
 }
 
-func printAttacks(w io.Writer, e evaluation, a assault, rows []attacked) error {
+func printAttacks(w io.Writer, e evaluation, a attackFlags, rows []attacked) error {
 	fmt.Fprintf(w, "each user is enrolled with %s, and then seen in their own recording; then the attack begins\n", count(e.Enroll, "face"))
 	if slices.Contains(a.kinds, "bridge") {
 		fmt.Fprintf(w, "bridge: %s blends from the user's picture to the attacker's, whichever leads in soonest\n", oneOf(a.steps))

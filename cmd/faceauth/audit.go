@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
@@ -209,9 +210,12 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, 
 	if len(i.pictures) == 0 {
 		return found, nil
 	}
-	paths, err := footage(i.pictures)
+	paths, err := dataset.Find(i.pictures)
 	if err != nil {
 		return nil, fail(badSource, err)
+	}
+	if err := o.checkTimeout(); err != nil {
+		return nil, err
 	}
 	v, err := o.open(&space, func(s string) { warn(c, s) })
 	if err != nil {
@@ -232,14 +236,10 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, 
 		}
 	}
 	for n, path := range paths {
-		src, err := o.source(c, path)
+		err := o.reader(c, v).EachFrame(c.Context(), fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)), path,
+			pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}, take)
 		if err != nil {
-			return nil, err
-		}
-		err = o.eachFrame(c, v, src, fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)), pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}, take)
-		src.Close()
-		if err != nil {
-			return nil, err
+			return nil, o.streamError(c, err)
 		}
 	}
 	return found, nil

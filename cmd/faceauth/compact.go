@@ -54,7 +54,7 @@ func (o *options) compact(c *cobra.Command, dir string, enroll int, how online.C
 		return err
 	}
 	defer v.Close()
-	ids, _, err := o.recordings(c, v, dir, nil)
+	ids, _, err := o.recordings(c, v, dir)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/office/trial"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
@@ -85,27 +85,21 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t trial.Options) err
 
 // subjects returns the recordings of all people in dir.
 func (o *options) subjects(c *cobra.Command, v *vision, dir string) (all []trial.Recording, err error) {
-	err = eachRecording(c, dir, func(person, path string) error {
-		if isFake(path) {
+	if err := o.checkTimeout(); err != nil {
+		return nil, err
+	}
+	r := o.reader(c, v)
+	err = r.Each(dir, func(person, path string, attack bool) error {
+		if attack {
 			return nil
 		}
-		frames, err := o.filmed(c, v, path)
+		frames, err := r.Frames(c.Context(), dataset.NameOf(path), path, pipeline.Options{Gate: preprocess.LearnGate})
 		if err == nil {
 			all = append(all, trial.Recording{Person: person, Frames: frames})
 		}
 		return err
 	})
-	return all, err
-}
-
-// filmed returns what the frames of a recording come to.
-func (o *options) filmed(c *cobra.Command, v *vision, path string) ([]face.Frame, error) {
-	src, err := o.source(c, path)
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	return o.frames(c, v, src, identityName(path), pipeline.Options{Gate: preprocess.LearnGate})
+	return all, o.streamError(c, err)
 }
 
 func printOffice(w io.Writer, r trial.Report) error {

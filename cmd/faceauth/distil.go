@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -69,7 +68,7 @@ func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) 
 	// A file of another kind, such as the gallery, is not what anybody means to replace.
 	if _, err := distil.Load(out); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		if _, there := os.Lstat(out); there == nil {
-			return fail(badUsage, fmt.Errorf("there is something at %s that is no verifier; name another file with --out", out))
+			return fail(badUsage, fmt.Errorf("%s exists and is not a verifier file; name another file with --out", out))
 		}
 	}
 	size, err := v.Save(out)
@@ -106,7 +105,7 @@ func newVerify() *cobra.Command {
 				return fail(badUsage, fmt.Errorf("--faces %d: at least one face is needed", frames))
 			}
 			if within <= 0 {
-				return fail(badUsage, fmt.Errorf("--within %v is no time; use a positive one", within))
+				return fail(badUsage, fmt.Errorf("--within must be positive, got %v", within))
 			}
 			return o.verify(c, args[0], args[1], frames, within)
 		},
@@ -134,34 +133,15 @@ func (o *options) verify(c *cobra.Command, file, source string, faces int, withi
 	}
 	defer src.Close()
 	p := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate})
-	judged, accepted, best := 0, 0, math.Inf(-1)
 	look, stop := context.WithTimeout(c.Context(), within)
 	defer stop()
-	for judged < faces {
-		f, err := p.Next(look)
-		if errors.Is(err, io.EOF) || errors.Is(look.Err(), context.DeadlineExceeded) {
-			break
-		}
-		if err != nil {
-			return o.streamError(c, err)
-		}
-		if len(f.Samples) == 0 || f.Samples[0].Vector == nil {
-			continue
-		}
-		value, err := verifier.Value(f.Samples[0].Vector)
-		if err != nil {
-			return fail(badGallery, err)
-		}
-		judged++
-		best = max(best, value)
-		if value >= verifier.Threshold() {
-			accepted++
-		}
+	d, err := verifier.Judge(look, p, faces)
+	if err != nil {
+		return o.streamError(c, err)
 	}
-	if judged == 0 {
+	if d.Faces == 0 {
 		return fail(noFace, fmt.Errorf("no usable face in %s, within %v", source, within))
 	}
-	yes := 2*accepted > judged
 	if o.json {
 		if err := json.NewEncoder(c.OutOrStdout()).Encode(struct {
 			Name     string  `json:"name"`
@@ -169,14 +149,14 @@ func (o *options) verify(c *cobra.Command, file, source string, faces int, withi
 			Faces    int     `json:"faces"`
 			Own      int     `json:"faces_accepted"`
 			Best     float64 `json:"best"`
-		}{verifier.Name(), yes, judged, accepted, best}); err != nil {
+		}{verifier.Name(), d.Yes(), d.Faces, d.Accepted, d.Best}); err != nil {
 			return err
 		}
-	} else if yes {
-		fmt.Fprintf(c.OutOrStdout(), "%s: accepted, by %d of %s\n", verifier.Name(), accepted, count(judged, "face"))
+	} else if d.Yes() {
+		fmt.Fprintf(c.OutOrStdout(), "%s: accepted, by %d of %s\n", verifier.Name(), d.Accepted, count(d.Faces, "face"))
 	}
-	if !yes {
-		return fail(refused, fmt.Errorf("that is not %s: %d of %s accepted", verifier.Name(), accepted, count(judged, "face")))
+	if !d.Yes() {
+		return fail(refused, fmt.Errorf("that is not %s: %d of %s accepted", verifier.Name(), d.Accepted, count(d.Faces, "face")))
 	}
 	return nil
 }

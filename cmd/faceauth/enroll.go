@@ -173,7 +173,8 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, n int) (har
 
 // streamError gives an error from the middle of a stream its exit code.
 func (o *options) streamError(c *cobra.Command, err error) error {
-	if c.Context().Err() != nil {
+	var coded *failure
+	if err == nil || c.Context().Err() != nil || errors.As(err, &coded) {
 		return err
 	}
 	return fail(badSource, err)

@@ -36,7 +36,7 @@ var protocols = []string{"office", "authentication", "adaptation"}
 func newEval() *cobra.Command {
 	var o options
 	var e evaluation
-	var a assault
+	var a attackFlags
 	var order string
 	c := &cobra.Command{
 		Use:   "eval DIR",
@@ -182,7 +182,7 @@ func (o *options) eval(c *cobra.Command, dir string, e evaluation) error {
 	if err := os.MkdirAll(e.out, 0o700); err != nil {
 		return fmt.Errorf("writing report: %w", err)
 	}
-	ids, names, err := o.recordings(c, v, dir, nil)
+	ids, names, err := o.recordings(c, v, dir)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type room struct {
 	noUnknown    bool
 	retention    time.Duration
 	stay         bool
-	outside
+	outputFlags
 }
 
 func newOffice() *cobra.Command {
@@ -66,7 +66,7 @@ func newOffice() *cobra.Command {
 	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and forget those that are kept")
 	f.DurationVar(&r.retention, "retention", 30*24*time.Hour, "after which a stranger who is not seen is forgotten")
 	f.BoolVar(&r.stay, "stay", false, "go on showing the page when the recordings have ended")
-	r.outside.flags(c)
+	r.outputFlags.flags(c)
 	c.AddCommand(newOfficeTrial())
 	return c
 }
@@ -101,11 +101,11 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 	case err != nil:
 		return fail(badUsage, err)
 	case r.away <= 0:
-		return fail(badUsage, fmt.Errorf("--away %v is no time; use a positive one", r.away))
+		return fail(badUsage, fmt.Errorf("--away must be positive, got %v", r.away))
 	case r.retention <= 0:
-		return fail(badUsage, fmt.Errorf("--retention %v is no time; use a positive one, or --no-unknown", r.retention))
+		return fail(badUsage, fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown", r.retention))
 	case !(r.fps >= 0):
-		return fail(badUsage, fmt.Errorf("--fps %g is no rate; use a positive one", r.fps))
+		return fail(badUsage, fmt.Errorf("--fps must not be negative, got %g", r.fps))
 	case r.fast && (len(all) != 1 || !facedet.IsRecording(all[0].source)):
 		return fail(badUsage, errors.New("--fast is for one recording"))
 	case r.stay && r.address == "":
@@ -137,15 +137,15 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 	}
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
-	say := newHerald(cancel)
-	defer say.end()
+	printer := newAsyncPrinter(cancel)
+	defer printer.end()
 	opt.Event = func(e presence.Event) {
-		say.say(func() error { return o.say(c.OutOrStdout(), e) })
+		printer.print(func() error { return o.say(c.OutOrStdout(), e) })
 	}
 	opt.Health = func(h office.Health) {
-		say.say(func() error {
+		printer.print(func() error {
 			if h.Up {
-				fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: pictures come\n", h.Camera)
+				fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: camera connected\n", h.Camera)
 			} else {
 				fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: %s; it is tried again\n", h.Camera, h.Error)
 			}

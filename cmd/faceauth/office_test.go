@@ -195,7 +195,7 @@ func TestOfficeCamera(t *testing.T) {
 	r.until("door  alice has arrived")
 	r.until("it has ended; it is tried again")
 	r.until("none after ")
-	for end := time.Now().Add(30 * time.Second); strings.Count(r.log.String(), "door: pictures come") < 3; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); strings.Count(r.log.String(), "door: camera connected") < 3; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it does not come back")
 		}

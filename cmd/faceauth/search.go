@@ -2,35 +2,29 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/look"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/office/search"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
-	"github.com/maruel/natural"
 	"github.com/spf13/cobra"
 )
 
-// hunt is what the flags of search say.
-type hunt struct {
+// searchFlags are the flags of search.
+type searchFlags struct {
 	name, like, index, sheet string
 	fps                      float64
 	noIndex                  bool
@@ -38,7 +32,7 @@ type hunt struct {
 
 func newSearch() *cobra.Command {
 	var o options
-	var h hunt
+	var h searchFlags
 	c := &cobra.Command{
 		Use:   "search RECORDING|FOLDER... (--name NAME | --like IMAGE)",
 		Short: "find somebody in recordings of the past",
@@ -70,16 +64,16 @@ type found struct {
 	hits []search.Hit
 }
 
-func (o *options) search(c *cobra.Command, args []string, h hunt) error {
+func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	switch {
 	case (h.name == "") == (h.like == ""):
-		return fail(badUsage, errors.New("who is looked for? give --name or --like, and not both"))
+		return fail(badUsage, errors.New("give exactly one of --name or --like"))
 	case !(h.fps >= 0):
-		return fail(badUsage, fmt.Errorf("--fps %g is no rate; use a positive one", h.fps))
+		return fail(badUsage, fmt.Errorf("--fps must not be negative, got %g", h.fps))
 	case h.noIndex && h.index != "":
 		return fail(badUsage, errors.New("--index and --no-index contradict each other"))
 	}
-	paths, err := footage(args)
+	paths, err := dataset.Find(args)
 	if err != nil {
 		return fail(badSource, err)
 	}
@@ -89,7 +83,7 @@ func (o *options) search(c *cobra.Command, args []string, h hunt) error {
 	}
 	defer v.Close()
 	if err := h.folder(); err != nil {
-		return fail(badUsage, err)
+		return err
 	}
 	var all []found
 	failed := 0
@@ -100,6 +94,9 @@ func (o *options) search(c *cobra.Command, args []string, h hunt) error {
 				warn(c, fmt.Sprintf("interrupted; %d of %d recordings are in the index: run it again to go on", i, len(paths)))
 			}
 			return c.Context().Err()
+		}
+		if errors.Is(err, search.ErrIndex) {
+			return fmt.Errorf("%w; make room, or give --no-index", err)
 		}
 		if err != nil {
 			failed++
@@ -121,7 +118,7 @@ func (o *options) search(c *cobra.Command, args []string, h hunt) error {
 }
 
 // folder finds the folder of the index, and makes it.
-func (h *hunt) folder() error {
+func (h *searchFlags) folder() error {
 	if h.noIndex {
 		return nil
 	}
@@ -132,52 +129,14 @@ func (h *hunt) folder() error {
 		}
 		h.index = filepath.Join(cache, "faceauth", "search")
 	}
-	return os.MkdirAll(h.index, 0o700)
-}
-
-// footage returns the recordings that arguments name: files, folders of images, and what is below other folders.
-func footage(args []string) (paths []string, err error) {
-	for _, a := range args {
-		if !facedet.IsRecording(a) {
-			return nil, fmt.Errorf("%s is no recording", a)
-		}
-		info, err := os.Stat(a)
-		if err != nil {
-			return nil, fmt.Errorf("opening source: %w", err)
-		}
-		if !info.IsDir() || facedet.HasImages(a) {
-			paths = append(paths, a)
-			continue
-		}
-		var below []string
-		err = filepath.WalkDir(a, func(path string, e fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case path != a && strings.HasPrefix(e.Name(), ".") && e.IsDir():
-				return filepath.SkipDir
-			case e.IsDir() && facedet.HasImages(path):
-				below = append(below, path)
-				return filepath.SkipDir
-			case !e.IsDir() && isVideo(path):
-				below = append(below, path)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("opening %s: %w", a, err)
-		}
-		if len(below) == 0 {
-			return nil, fmt.Errorf("%s holds neither videos nor folders of images", a)
-		}
-		slices.SortFunc(below, natural.Compare)
-		paths = append(paths, below...)
+	if err := os.MkdirAll(h.index, 0o700); err != nil {
+		return fmt.Errorf("making the folder of the index: %w; give another one with --index, or --no-index", err)
 	}
-	return paths, nil
+	return nil
 }
 
 // query says who is looked for, and opens what finds faces.
-func (o *options) query(c *cobra.Command, h hunt) (*search.Query, *vision, error) {
+func (o *options) query(c *cobra.Command, h searchFlags) (*search.Query, *vision, error) {
 	if h.name != "" {
 		g, _, v, err := o.recogniser(c, false, true)
 		if err != nil {
@@ -242,55 +201,30 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 }
 
 // scanned returns what is in a recording, from the index where it is there.
-func (o *options) scanned(c *cobra.Command, v *vision, h hunt, path, what string) (search.Recording, error) {
-	space := v.extractor.Space()
-	r, err := identify(path, space, h.fps)
-	if err != nil {
-		return r, err
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%g\x00%s", r.Path, r.Space, r.FPS, v.name))
-	kept := filepath.Join(h.index, hex.EncodeToString(sum[:16]))
+func (o *options) scanned(c *cobra.Command, v *vision, h searchFlags, path, what string) (search.Recording, error) {
+	index := search.Index{Space: v.extractor.Space(), FPS: h.fps, Detector: v.name}
 	if !h.noIndex {
-		old, err := search.Load(kept, space)
-		if err == nil && old.Path == r.Path && old.Size == r.Size && old.Modified == r.Modified {
-			old.Path = path
-			return old, nil
+		index.Dir = h.index
+	}
+	damaged := func(err error) {
+		warn(c, fmt.Sprintf("the index of %s cannot be read (%v), and is made anew", path, err))
+	}
+	return index.Recording(path, damaged, func() ([]search.Sighting, error) {
+		src, err := o.source(c, path)
+		if err != nil {
+			return nil, err
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			warn(c, fmt.Sprintf("the index of %s cannot be read (%v), and is made anew", path, err))
+		defer src.Close()
+		bar := newProgress(src.Count().Declared, what)
+		defer bar.end()
+		frames := facedet.Sampled(&barred{src, bar}, h.fps)
+		p := pipeline.New(frames, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
+		found, err := search.Scan(c.Context(), p, index.Space)
+		if err != nil {
+			return nil, fmt.Errorf("searching %s: %w", path, err)
 		}
-	}
-	src, err := o.source(c, path)
-	if err != nil {
-		return r, err
-	}
-	defer src.Close()
-	bar := newProgress(src.Count().Declared, what)
-	defer bar.end()
-	frames := facedet.Sampled(&barred{src, bar}, h.fps)
-	r.Sightings, err = search.Scan(c.Context(), pipeline.New(frames, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}), space)
-	if err != nil {
-		return r, fmt.Errorf("searching %s: %w", path, err)
-	}
-	if !h.noIndex {
-		if err := r.Save(kept); err != nil {
-			return r, err
-		}
-	}
-	r.Path = path
-	return r, nil
-}
-
-// identify returns the recording at a path, not yet looked at.
-func identify(path string, space face.Space, fps float64) (search.Recording, error) {
-	r := search.Recording{Space: space.ID, FPS: fps}
-	info, err := os.Stat(path)
-	if err != nil {
-		return r, fmt.Errorf("opening source: %w", err)
-	}
-	r.Size, r.Modified = info.Size(), info.ModTime().UnixNano()
-	r.Path, err = filepath.Abs(path)
-	return r, err
+		return found, nil
+	})
 }
 
 // barred tells a progress bar of each frame of a source.
@@ -309,7 +243,7 @@ func (s *barred) Next(ctx context.Context) (*facedet.Frame, error) {
 }
 
 // show prints what was found.
-func (o *options) show(c *cobra.Command, h hunt, name string, all []found, searched, failed int) error {
+func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found, searched, failed int) error {
 	n := 0
 	for _, f := range all {
 		n += len(f.hits)

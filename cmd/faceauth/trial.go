@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image"
 	"io"
 	"maps"
 	"math"
@@ -15,9 +14,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -46,7 +45,7 @@ func newTrial() *cobra.Command {
 		Long: "Trial enrols the people of DIR, each for themselves and as the daemon does, and has everybody try to log\n" +
 			"in as everybody, by a clock that goes as the recordings do. It needs no daemon, and keeps nothing.\n" +
 			labelledRecordings + "\n" +
-			"Recordings of a folder whose names begin with " + fakePrefix + " are attacks on its person.",
+			"Recordings of a folder whose names begin with " + dataset.AttackPrefix + " are attacks on its person.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.trial(c, args[0], how) },
 	}
@@ -74,7 +73,7 @@ func (how trying) check() error {
 			return fmt.Errorf("unknown attack %q; use %s", a, strings.Join(loginAttacks, ", "))
 		}
 	}
-	return (&assault{steps: how.steps, liveness: 1}).check()
+	return (&attackFlags{steps: how.steps, liveness: 1}).check()
 }
 
 func (o *login) trial(c *cobra.Command, dir string, how trying) error {
@@ -95,11 +94,17 @@ func (o *login) trial(c *cobra.Command, dir string, how trying) error {
 	if err != nil {
 		return err
 	}
-	films := &films{o: o, c: c, v: v, liveness: liveness, photos: slices.Contains(how.attacks, "photo"), portraits: make(map[string]*facedet.Picture)}
-	defer films.Close()
-	all, err := films.read(dir)
-	if err != nil {
+	if err := o.checkTimeout(); err != nil {
 		return err
+	}
+	films := &films{
+		Reader: o.reader(c, v), liveness: liveness,
+		photos: slices.Contains(how.attacks, "photo"), portraits: dataset.Portraits{},
+	}
+	defer films.portraits.Close()
+	all, err := films.read(c.Context(), dir)
+	if err != nil {
+		return o.streamError(c, err)
 	}
 	t := trial.Options{
 		Tablet: opt, Every: how.every, First: how.enrol == "first", Steps: how.steps,
@@ -168,28 +173,20 @@ func printTrial(w io.Writer, r trial.Report) error {
 
 // films reads the recordings of a trial.
 type films struct {
-	o         *login
-	c         *cobra.Command
-	v         *vision
+	*dataset.Reader
 	liveness  *preprocess.Liveness
 	photos    bool
-	portraits map[string]*facedet.Picture // an aligned picture of each person's first good face
-}
-
-func (f *films) Close() {
-	for _, img := range f.portraits {
-		img.Close()
-	}
+	portraits dataset.Portraits // an aligned picture of each person's first good face
 }
 
 // read returns the recordings of all identities in dir.
-func (f *films) read(dir string) (all []trial.Recording, err error) {
-	err = eachRecording(f.c, dir, func(person, path string) error {
-		rec := trial.Recording{Person: person, Name: identityName(path)}
-		if isFake(path) {
+func (f *films) read(ctx context.Context, dir string) (all []trial.Recording, err error) {
+	err = f.Each(dir, func(person, path string, attack bool) error {
+		rec := trial.Recording{Person: person, Name: dataset.NameOf(path)}
+		if attack {
 			rec.Attack = "a replay of the user"
 		}
-		photo, err := f.frames(&rec, path)
+		photo, err := f.frames(ctx, &rec, path)
 		if err != nil {
 			return err
 		}
@@ -199,7 +196,7 @@ func (f *films) read(dir string) (all []trial.Recording, err error) {
 		}
 		defer photo.Close()
 		fake := trial.Recording{Person: person, Name: rec.Name, Attack: "a photo of the user"}
-		if fake.Frames, err = f.watch(&waved{img: photo}, fake.Name, nil); err == nil {
+		if fake.Frames, err = f.FramesOf(ctx, dataset.HeldPhoto(photo), fake.Name, f.options(nil)); err == nil {
 			all = append(all, fake)
 		}
 		return err
@@ -207,73 +204,38 @@ func (f *films) read(dir string) (all []trial.Recording, err error) {
 	return all, err
 }
 
+func (f *films) options(show func(*facedet.Picture, face.Frame) error) pipeline.Options {
+	return pipeline.Options{Gate: preprocess.LoginGate, Liveness: f.liveness, Show: show}
+}
+
 // frames reads the frames of a recording, and returns the first picture with a good face in it where photos are wanted
 // and the recording is no attack.
-func (f *films) frames(rec *trial.Recording, path string) (photo *facedet.Picture, err error) {
-	src, err := f.o.source(f.c, path)
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	rec.Frames, err = f.watch(src, rec.Name, func(img *facedet.Picture, frame face.Frame) error {
-		if rec.Attack != "" || f.portraits[rec.Person] != nil || len(frame.Samples) != 1 || frame.Samples[0].Vector == nil ||
-			!preprocess.EnrolGate.Passes(frame.Samples[0].Quality) || math.Abs(frame.Samples[0].Quality.Turn) > .2 {
+func (f *films) frames(ctx context.Context, rec *trial.Recording, path string) (photo *facedet.Picture, err error) {
+	rec.Frames, err = f.Frames(ctx, rec.Name, path, f.options(func(img *facedet.Picture, frame face.Frame) error {
+		if rec.Attack != "" || len(f.portraits[rec.Person]) > 0 || len(frame.Samples) != 1 {
 			return nil
 		}
-		if f.portraits[rec.Person], err = f.v.extractor.Align(img, frame.Samples[0].Box, frame.Samples[0].Landmarks); err != nil {
-			delete(f.portraits, rec.Person)
+		s := frame.Samples[0]
+		if s.Vector == nil || !preprocess.EnrolGate.Passes(s.Quality) || math.Abs(s.Quality.Turn) > .2 {
+			return nil
+		}
+		aligned, err := f.Extractor.Align(img, s.Box, s.Landmarks)
+		if err != nil {
 			return err
 		}
+		f.portraits[rec.Person] = []*facedet.Picture{aligned}
 		if f.photos {
 			photo, err = img.Clone()
 		}
 		return err
-	})
+	}))
 	return photo, err
 }
 
-// watch returns what the frames of a source come to.
-func (f *films) watch(src facedet.Source, name string, show func(*facedet.Picture, face.Frame) error) (all []face.Frame, err error) {
-	return f.o.frames(f.c, f.v, src, name, pipeline.Options{Gate: preprocess.LoginGate, Liveness: f.liveness, Show: show})
-}
-
-// blends returns the vectors of n blends from one person to another.
+// blends returns the vectors of n blends from one person to another, or none where there is no picture of one of them.
 func (f *films) blends(user, attacker string, n int) ([][]float32, error) {
-	from, to := f.portraits[user], f.portraits[attacker]
-	if from == nil || to == nil {
+	if len(f.portraits[user]) == 0 || len(f.portraits[attacker]) == 0 {
 		return nil, nil
 	}
-	return preprocess.Blends(f.v.extractor, from, to, n)
+	return f.portraits.Blends(f.Extractor, user, 0, attacker, 0, n)
 }
-
-// waved is a photo that somebody holds before the camera: for twelve seconds it is moved, turned in its plane, and
-// foreshortened as by being turned away, up to 60 degrees to either side and 40 up and down.
-type waved struct {
-	img *facedet.Picture
-	n   int
-}
-
-const wavedFrames = 300
-
-func (w *waved) Next(context.Context) (*facedet.Frame, error) {
-	if w.n == wavedFrames {
-		return nil, io.EOF
-	}
-	s := float64(w.n) / 25
-	wide, high := math.Cos(math.Pi/3*math.Sin(1.1*s)), math.Cos(math.Pi/4.5*math.Sin(.7*s))
-	sin, cos := math.Sincos(.2 * math.Sin(1.7*s))
-	size := w.img.Size()
-	x, y := float64(size.X)/2, float64(size.Y)/2
-	a := cv.Affine{wide * cos, -high * sin, 0, wide * sin, high * cos, 0}
-	a[2] = x - a[0]*x - a[1]*y + 20*math.Sin(.9*s)
-	a[5] = y - a[3]*x - a[4]*y + 15*math.Sin(1.3*s)
-	img, err := (*cv.Image)(w.img).Warp(a, image.Pt(size.X, size.Y))
-	if err != nil {
-		return nil, err
-	}
-	w.n++
-	return &facedet.Frame{Index: w.n - 1, Time: time.Duration(w.n-1) * 40 * time.Millisecond, Image: (*facedet.Picture)(img)}, nil
-}
-
-func (w *waved) Count() facedet.Count { return facedet.Count{Declared: wavedFrames, Read: w.n} }
-func (w *waved) Close() error         { return nil }

@@ -63,7 +63,7 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, path s
 		return fmt.Errorf("writing settings: %w", err)
 	}
 	space := v.extractor.Space()
-	ids, names, err := o.recordings(c, v, dir, nil)
+	ids, names, err := o.recordings(c, v, dir)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/models"
@@ -134,19 +135,15 @@ func (o *options) faces(ctx context.Context, e preprocess.Extractor, people []pe
 		return nil, err
 	}
 	defer d.Close()
+	r := dataset.Reader{Detector: d, Extractor: e}
 	for _, p := range people {
-		id := evaluate.Identity{Name: p.name}
+		var paths []string
 		for _, recording := range p.recordings {
-			src, err := facedet.Open(ctx, filepath.Join(o.data, "faces", filepath.FromSlash(recording)), facedet.Options{})
-			if err != nil {
-				return nil, err
-			}
-			part, err := evaluate.Read(ctx, p.name, pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate}), preprocess.EnrolGate.Passes)
-			src.Close()
-			if err != nil {
-				return nil, err
-			}
-			id.Faces, id.Undetected = append(id.Faces, part.Faces...), id.Undetected+part.Undetected
+			paths = append(paths, filepath.Join(o.data, "faces", filepath.FromSlash(recording)))
+		}
+		id, err := r.Identity(ctx, p.name, paths, pipeline.Options{})
+		if err != nil {
+			return nil, err
 		}
 		ids = append(ids, id)
 	}

@@ -239,7 +239,7 @@ function look(now) {
     see([...$("cameras").children].find((e) => e.dataset.key === c.camera), c);
   }
   if (document.activeElement !== $("keep")) $("keep").checked = now.keeps;
-  keyed($("health"), now.cameras.map((c) => ({...c, seen: null, rate: Math.round(c.rate)})), (c) => c.camera, (c) => make("tr", {}, make("td", {}, c.camera), make("td", {}, c.up ? "pictures come" : c.error || "ended"), make("td", {}, when(c.since)), make("td", {}, String(c.rate || "")), make("td", {}, String(c.frames)), make("td", {}, String(c.dropped))));
+  keyed($("health"), now.cameras.map((c) => ({...c, seen: null, rate: Math.round(c.rate)})), (c) => c.camera, (c) => make("tr", {}, make("td", {}, c.camera), make("td", {}, c.up ? "connected" : c.error || "ended"), make("td", {}, when(c.since)), make("td", {}, String(c.rate || "")), make("td", {}, String(c.frames)), make("td", {}, String(c.dropped))));
 }
 
 $("keep").onchange = (e) => {

@@ -31,14 +31,9 @@ type Sighting struct {
 	Album  unknown.Album `cbor:"album"`
 }
 
-// Stream gives the frames of a recording, and io.EOF after the last.
-type Stream interface {
-	Next(ctx context.Context) (face.Frame, error)
-}
-
 // Scan finds who is in view in a recording. A person who leaves and comes back is another sighting; so is one of whom no
 // picture is good enough none. Memory is bounded by the number of sightings. The error is that of the stream.
-func Scan(ctx context.Context, s Stream, space face.Space) ([]Sighting, error) {
+func Scan(ctx context.Context, s face.Stream, space face.Space) ([]Sighting, error) {
 	t := track.New(space, track.Settings{})
 	live := make(map[int]*Sighting)
 	all := []Sighting{}

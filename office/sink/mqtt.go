@@ -301,3 +301,17 @@ func (m *MQTT) Close() error {
 	<-m.ended
 	return nil
 }
+
+// Follow calls [MQTT.Update] every second until ctx ends: people are named and forgotten without an event.
+func (m *MQTT) Follow(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			m.Update()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// Nobody who says something waits for one who does not read; all is printed in its order where somebody does.
-func TestHerald(t *testing.T) {
+// A program that does not read the output holds up nobody; where it is read, all is printed in order.
+func TestAsyncPrinter(t *testing.T) {
 	var stopped atomic.Pointer[error]
 	stop := func(err error) { stopped.CompareAndSwap(nil, &err) }
-	h := newHerald(stop)
+	h := newAsyncPrinter(stop)
 	var got []int
 	for i := range 100 {
-		h.say(func() error {
+		h.print(func() error {
 			got = append(got, i)
 			return nil
 		})
@@ -24,14 +24,14 @@ func TestHerald(t *testing.T) {
 	}
 
 	release := make(chan bool)
-	h = newHerald(stop)
+	h = newAsyncPrinter(stop)
 	for range mostLines + 2 { // one is being printed
-		h.say(func() error {
+		h.print(func() error {
 			<-release
 			return nil
 		})
 	}
-	if err := stopped.Load(); err == nil || !errors.Is(*err, errUnread) {
+	if err := stopped.Load(); err == nil || !errors.Is(*err, errBlocked) {
 		t.Errorf("stopped %v", err)
 	}
 	close(release)
@@ -39,8 +39,8 @@ func TestHerald(t *testing.T) {
 
 	stopped.Store(nil)
 	closed := errors.New("closed")
-	h = newHerald(stop)
-	h.say(func() error { return closed })
+	h = newAsyncPrinter(stop)
+	h.print(func() error { return closed })
 	h.end()
 	if err := stopped.Load(); err == nil || !errors.Is(*err, closed) {
 		t.Errorf("stopped %v", err)

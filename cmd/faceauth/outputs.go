@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/faceauth/faceauth/internal/regular"
 	"github.com/faceauth/faceauth/office"
@@ -19,18 +17,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// outside is who else sees an office: the flags of its page and of its sinks.
-type outside struct {
+// outputFlags are the flags of the page and of the sinks of an office.
+type outputFlags struct {
 	address, token, cert, key string
 	webhook, webhookSecret    string
 	mqtt, mqttPassword        string
 	mqttTopic, mqttDiscovery  string
 }
 
-func (r *outside) flags(c *cobra.Command) {
+func (r *outputFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.address, "page", "", "address of the web page, such as 127.0.0.1:8090")
-	f.StringVar(&r.token, "token", "", "file with the token that the page asks for; it must be there for any but a loopback address")
+	f.StringVar(&r.token, "token", "", "file with the token that the page asks for; required unless the address is a loopback address")
 	f.StringVar(&r.cert, "tls-cert", "", "file with the certificate of the page, for https")
 	f.StringVar(&r.key, "tls-key", "", "file with the key of that certificate")
 	f.StringVar(&r.webhook, "webhook", "", "URL to which events are posted")
@@ -41,7 +39,7 @@ func (r *outside) flags(c *cobra.Command) {
 	f.StringVar(&r.mqttDiscovery, "mqtt-discovery", "homeassistant", "topic below which Home Assistant looks")
 }
 
-func (r *outside) sinks() bool { return r.webhook != "" || r.mqtt != "" }
+func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
 
 // secret returns what is in a file, without white space at its ends, or nothing where there is no file named.
 func secret(path string) (string, error) {
@@ -67,55 +65,28 @@ func secret(path string) (string, error) {
 	return s, nil
 }
 
-// grace is how long the end waits for those who have not got everything yet; the rest waits for the next start.
-const grace = 3 * time.Second
-
-// waiting reports whether somebody who answers has not got everything.
-func waiting(sinks []*told) bool {
-	for _, t := range sinks {
-		if s := t.state(); s.Waiting > 0 && s.Error == "" {
-			return true
+// open shows an office and tells of it, until end is called. What goes wrong later is given to cancel.
+func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, b *logbook.Book, cancel context.CancelCauseFunc) (end func(), err error) {
+	group := sink.NewGroup(ctx, b, func(err error) { cancel(err) })
+	group.Changed = func(name string, err error) {
+		if err != nil {
+			fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: %v; it is tried again\n", name, err)
+		} else {
+			fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: delivery resumed\n", name)
 		}
 	}
-	return false
-}
-
-// open shows an office and tells of it, until ctx ends and end has been called. What goes wrong later is given to cancel.
-func (r *outside) open(ctx context.Context, c *cobra.Command, w *office.Office, b *logbook.Book, cancel context.CancelCauseFunc) (end func(), err error) {
-	var all sync.WaitGroup
-	ctx, stop := context.WithCancel(ctx)
 	var closers []io.Closer
-	var sinks []*told
-	over := func() {
-		for end := time.Now().Add(grace); waiting(sinks) && time.Now().Before(end); {
-			time.Sleep(grace / 50)
-		}
-		stop()
-		all.Wait()
+	end = func() {
+		group.Close()
 		for _, c := range closers {
 			c.Close()
 		}
 	}
 	defer func() {
 		if err != nil {
-			over()
+			end()
 		}
 	}()
-	run := func(do func() error) {
-		all.Go(func() {
-			if err := do(); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	deliver := func(t *told, s sink.Sink) error {
-		if t.queue, err = b.Queue(t.name); err != nil {
-			return fail(badUsage, err)
-		}
-		sinks = append(sinks, t)
-		run(func() error { return sink.Deliver(ctx, t.queue, s, sink.Options{Failed: t.failed}) })
-		return nil
-	}
 	if r.webhook != "" {
 		key, err := secret(r.webhookSecret)
 		if err != nil {
@@ -125,18 +96,23 @@ func (r *outside) open(ctx context.Context, c *cobra.Command, w *office.Office, 
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
-		if err := deliver(newTold("webhook", c), hook); err != nil {
-			return nil, err
+		_, deliver, err := group.Reserve("webhook")
+		if err != nil {
+			return nil, fail(badUsage, err)
 		}
+		deliver(hook)
 	}
 	if r.mqtt != "" {
 		password, err := secret(r.mqttPassword)
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
-		t := newTold("mqtt", c)
+		report, deliver, err := group.Reserve("mqtt")
+		if err != nil {
+			return nil, fail(badUsage, err)
+		}
 		m, err := sink.NewMQTT(sink.Broker{
-			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Discovery: r.mqttDiscovery, Failed: t.failed,
+			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Discovery: r.mqttDiscovery, Failed: report,
 			People: func() (known []string, there []presence.Person) {
 				now := w.Now()
 				for _, p := range now.Known {
@@ -149,41 +125,28 @@ func (r *outside) open(ctx context.Context, c *cobra.Command, w *office.Office, 
 			return nil, fail(badUsage, err)
 		}
 		closers = append(closers, m)
-		if err := deliver(t, m); err != nil {
-			return nil, err
-		}
-		run(func() error { // people are named and forgotten without an event
-			tick := time.NewTicker(time.Second)
-			defer tick.Stop()
-			for {
-				select {
-				case <-tick.C:
-					m.Update()
-				case <-ctx.Done():
-					return nil
-				}
-			}
-		})
+		deliver(m)
+		group.Go(m.Follow)
 	}
 	if r.address == "" {
 		if r.token != "" || r.cert != "" || r.key != "" {
 			return nil, fail(badUsage, errors.New("--token, --tls-cert and --tls-key are for --page"))
 		}
-		return over, nil
+		return end, nil
 	}
-	return over, r.show(ctx, c, w, sinks, run)
+	return end, r.show(c, w, group)
 }
 
 // show serves the page.
-func (r *outside) show(ctx context.Context, c *cobra.Command, w *office.Office, sinks []*told, run func(func() error)) error {
+func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group) error {
 	token, err := secret(r.token)
 	if err != nil {
 		return fail(badUsage, err)
 	}
 	p, err := page.New(w, page.Options{Token: token, Sinks: func() []page.Sink {
 		all := []page.Sink{}
-		for _, t := range sinks {
-			all = append(all, t.state())
+		for _, s := range group.Status() {
+			all = append(all, page.Sink(s))
 		}
 		return all
 	}})
@@ -207,47 +170,6 @@ func (r *outside) show(ctx context.Context, c *cobra.Command, w *office.Office, 
 	if token != "" && scheme == "http" && !strings.HasPrefix(l.Addr().String(), "127.") {
 		warn(c, "the page is not encrypted: who listens on the network reads the token; use --tls-cert and --tls-key, or a proxy")
 	}
-	run(func() error { return p.Serve(ctx, l, certificates) })
+	group.Go(func(ctx context.Context) error { return p.Serve(ctx, l, certificates) })
 	return nil
-}
-
-// told is a sink, and how it is.
-type told struct {
-	name  string
-	out   io.Writer
-	queue *logbook.Queue
-
-	mu   sync.Mutex
-	last string
-}
-
-func newTold(name string, c *cobra.Command) *told { return &told{name: name, out: c.ErrOrStderr()} }
-
-// failed notes how the last try went, and says so where that is news.
-func (t *told) failed(err error) {
-	if errors.Is(err, sink.ErrOffline) {
-		return // why that is has been said
-	}
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if text == t.last {
-		return
-	}
-	t.last = text
-	if err != nil {
-		fmt.Fprintf(t.out, "faceauth: %s: %v; it is tried again\n", t.name, err)
-	} else {
-		fmt.Fprintf(t.out, "faceauth: %s: well again\n", t.name)
-	}
-}
-
-func (t *told) state() page.Sink {
-	waiting, lost := t.queue.Waiting()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return page.Sink{Name: t.name, Waiting: waiting, Lost: lost, Error: t.last}
 }

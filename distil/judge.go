@@ -1,0 +1,49 @@
+package distil
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+
+	"github.com/faceauth/faceauth/face"
+)
+
+// Decision is what the faces of a stream came to.
+type Decision struct {
+	Faces    int     // judged
+	Accepted int     // of these
+	Best     float64 // largest value of a face; -Inf without one
+}
+
+// Yes reports whether more than half of the faces are accepted.
+func (d Decision) Yes() bool { return 2*d.Accepted > d.Faces }
+
+// Judge judges the first faces of a stream, the largest of each frame, and at most so many. At the end of the stream, or at
+// the deadline of ctx, it decides by the faces until then. The error is that of the stream, or of ctx where that was
+// cancelled.
+func (v *Verifier) Judge(ctx context.Context, s face.Stream, faces int) (Decision, error) {
+	d := Decision{Best: math.Inf(-1)}
+	for d.Faces < faces {
+		f, err := s.Next(ctx)
+		if errors.Is(err, io.EOF) || err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			break
+		}
+		if err != nil {
+			return d, err
+		}
+		if len(f.Samples) == 0 || f.Samples[0].Vector == nil {
+			continue
+		}
+		value, err := v.Value(f.Samples[0].Vector)
+		if err != nil {
+			return d, err
+		}
+		d.Faces++
+		d.Best = max(d.Best, value)
+		if value >= v.threshold {
+			d.Accepted++
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,147 @@
+// Package dataset finds labelled recordings in folders and reads them.
+//
+// A data set is a folder with one entry for each identity: a video, a folder of images, or a folder of several such
+// recordings of one person, which are taken in natural order. Of several faces in a frame the largest counts. A recording
+// whose name begins with [AttackPrefix] is an attack: a picture or a video of the person is held before the camera.
+//
+// [Reader.Identities] reads all faces of a data set for package evaluate, [Reader.Each] calls a function with each
+// recording, and [Find] lists recordings of which nobody knows who is in them.
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/maruel/natural"
+)
+
+// AttackPrefix begins the names of recordings in which a picture or a video of the person is held before the camera.
+const AttackPrefix = "fake"
+
+// IsAttack reports whether the name of a recording says that it is an attack.
+func IsAttack(path string) bool { return strings.HasPrefix(filepath.Base(path), AttackPrefix) }
+
+// A file with one of these endings is meant to be a recording: one that cannot be read is an error,
+// and not a note that somebody left beside the recordings.
+var videoExtensions = []string{".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv", ".flv", ".ts", ".3gp", ".mjpeg", ".mjpg"}
+
+func isVideo(path string) bool {
+	return slices.Contains(videoExtensions, strings.ToLower(filepath.Ext(path)))
+}
+
+// NameOf returns the name of the identity whose recordings lie at path.
+func NameOf(path string) string {
+	name := filepath.Base(path)
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		name = strings.TrimSuffix(name, filepath.Ext(name))
+	}
+	return name
+}
+
+// entries returns what is in a folder and not hidden, in natural order.
+func entries(dir string) ([]string, error) {
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", dir, err)
+	}
+	var paths []string
+	for _, e := range all {
+		if !strings.HasPrefix(e.Name(), ".") {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s is empty", dir)
+	}
+	slices.SortFunc(paths, natural.Compare)
+	return paths, nil
+}
+
+// sessions returns the recordings of the identity at path: the path itself, or the recordings in a folder without images.
+// Warn is told of recordings that are passed over.
+func sessions(path string, warn func(string)) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, nil
+	}
+	inside, err := entries(path)
+	if err != nil {
+		return []string{path}, nil // facedet's error says what should be there
+	}
+	var all []string
+	for _, p := range inside {
+		info, err := os.Stat(p)
+		if err != nil {
+			return nil, fmt.Errorf("opening %s: %w", p, err)
+		}
+		if info.IsDir() || isVideo(p) {
+			all = append(all, p)
+		}
+	}
+	if facedet.HasImages(path) {
+		for _, p := range all {
+			warn(p + " lies among images of one recording, and is passed over")
+		}
+		return []string{path}, nil
+	}
+	if len(all) == 0 {
+		return []string{path}, nil
+	}
+	return all, nil
+}
+
+// notRecording reports whether err says that the file at path is no recording, and its name does not claim that it is one.
+func notRecording(path string, err error) bool {
+	return errors.Is(err, facedet.ErrNotVideo) && !isVideo(path)
+}
+
+// ErrNone is wrapped where a name is that of a camera or a URL, and where a folder holds no recording.
+var ErrNone = errors.New("no recording")
+
+// Find returns the recordings that names stand for: files, folders of images, and the videos and folders of images below
+// other folders, in natural order. The error wraps [ErrNone] or is one of package fs.
+func Find(names []string) (paths []string, err error) {
+	for _, name := range names {
+		if !facedet.IsRecording(name) {
+			return nil, fmt.Errorf("%w: %s is a camera or a URL", ErrNone, name)
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, fmt.Errorf("opening source: %w", err)
+		}
+		if !info.IsDir() || facedet.HasImages(name) {
+			paths = append(paths, name)
+			continue
+		}
+		var below []string
+		err = filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case path != name && strings.HasPrefix(e.Name(), ".") && e.IsDir():
+				return filepath.SkipDir
+			case e.IsDir() && facedet.HasImages(path):
+				below = append(below, path)
+				return filepath.SkipDir
+			case !e.IsDir() && isVideo(path):
+				below = append(below, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("opening %s: %w", name, err)
+		}
+		if len(below) == 0 {
+			return nil, fmt.Errorf("%w: %s holds neither videos nor folders of images", ErrNone, name)
+		}
+		slices.SortFunc(below, natural.Compare)
+		paths = append(paths, below...)
+	}
+	return paths, nil
+}

@@ -1,0 +1,224 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// Reader reads recordings. It is used by one goroutine at a time, and owns nothing that it is given.
+type Reader struct {
+	Detector  facedet.Detector
+	Extractor preprocess.Extractor
+	Source    facedet.Options // of each recording
+
+	// Warn is told, in a sentence, of each file that is passed over or cut off; nil for nobody.
+	Warn func(string)
+	// Begin is told of each recording that begins, with its name and the frames that it declares, or -1. It returns what
+	// is called after each frame, and at the end. Nil for nobody.
+	Begin func(name string, frames int) (step, end func())
+}
+
+// most is how many warnings of one data set are given one by one.
+const most = 10
+
+// limited returns a function that passes on the first warnings, and one that says how many more there were.
+func (r *Reader) limited() (warn func(string), end func()) {
+	n := 0
+	tell := r.warn
+	return func(s string) {
+			if n++; n <= most {
+				tell(s)
+			}
+		}, func() {
+			if n > most {
+				tell(fmt.Sprintf("%d more files were passed over or cut off", n-most))
+			}
+		}
+}
+
+func (r *Reader) warn(s string) {
+	if r.Warn != nil {
+		r.Warn(s)
+	}
+}
+
+func (r *Reader) begin(name string, frames int) (step, end func()) {
+	if r.Begin == nil {
+		return func() {}, func() {}
+	}
+	return r.Begin(name, frames)
+}
+
+// Identities reads the faces of all identities in dir but those of attacks. How says how each is read; nil for how the
+// defaults are. The error is that of the folder, of a recording, or of the context.
+func (r *Reader) Identities(ctx context.Context, dir string, how func(name string) pipeline.Options) ([]evaluate.Identity, error) {
+	paths, err := entries(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w; it should hold one folder of images or one video for each identity", err)
+	}
+	warn, end := r.limited()
+	defer end()
+	var ids []evaluate.Identity
+	for _, path := range paths {
+		name := NameOf(path)
+		all, err := sessions(path, warn)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) > 1 {
+			all = slices.DeleteFunc(all, func(p string) bool {
+				if IsAttack(p) {
+					warn(p + " is an attack by its name, and is passed over; see --attack replay")
+				}
+				return IsAttack(p)
+			})
+		}
+		var opt pipeline.Options
+		if how != nil {
+			opt = how(name)
+		}
+		id, err := r.identity(ctx, name, all, opt, warn)
+		if notRecording(path, err) {
+			warn(path + " is neither a recording nor a folder of images, and is passed over")
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(ids, func(other evaluate.Identity) bool { return other.Name == name }) {
+			return nil, fmt.Errorf("%s has two recordings of %q", dir, name)
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("%s holds neither folders of images nor videos", dir)
+	}
+	return ids, nil
+}
+
+// Identity reads the faces of one person from recordings, one after the other.
+func (r *Reader) Identity(ctx context.Context, name string, recordings []string, o pipeline.Options) (evaluate.Identity, error) {
+	return r.identity(ctx, name, recordings, o, r.warn)
+}
+
+func (r *Reader) identity(ctx context.Context, name string, recordings []string, o pipeline.Options, warn func(string)) (evaluate.Identity, error) {
+	id := evaluate.Identity{Name: name}
+	for _, path := range recordings {
+		part, err := r.session(ctx, name, path, o, warn)
+		if err != nil {
+			return id, err
+		}
+		id.Faces, id.Undetected = append(id.Faces, part.Faces...), id.Undetected+part.Undetected
+	}
+	return id, nil
+}
+
+// session reads the faces of one recording of a person.
+func (r *Reader) session(ctx context.Context, name, path string, o pipeline.Options, warn func(string)) (evaluate.Identity, error) {
+	src, err := facedet.Open(ctx, path, r.Source)
+	if err != nil {
+		return evaluate.Identity{}, err
+	}
+	defer src.Close()
+	step, end := r.begin(name, src.Count().Declared)
+	defer end()
+	o.Gate = preprocess.LearnGate
+	frames := stepped{pipeline.New(src, r.Detector, r.Extractor, o), step}
+	id, err := evaluate.Read(ctx, name, frames, preprocess.EnrolGate.Passes)
+	if err != nil {
+		return id, err
+	}
+	if n := src.Count(); n.Declared > n.Read || n.Damaged > 0 {
+		warn(fmt.Sprintf("%s declares %d frames and gave %d", path, n.Declared, n.Read))
+	}
+	return id, nil
+}
+
+// stepped calls a function after each frame.
+type stepped struct {
+	face.Stream
+	step func()
+}
+
+func (s stepped) Next(ctx context.Context) (face.Frame, error) {
+	f, err := s.Stream.Next(ctx)
+	if err == nil {
+		s.step()
+	}
+	return f, err
+}
+
+// Each calls do with each recording of each identity in dir, and with what its name says: whether it is an attack. A file
+// that do finds to be no video is passed over unless its name says that it is one. Another error of do ends Each.
+func (r *Reader) Each(dir string, do func(person, path string, attack bool) error) error {
+	paths, err := entries(dir)
+	if err != nil {
+		return err
+	}
+	warn, end := r.limited()
+	defer end()
+	for _, path := range paths {
+		all, err := sessions(path, warn)
+		if err != nil {
+			return err
+		}
+		for _, p := range all {
+			err := do(NameOf(path), p, IsAttack(p))
+			switch {
+			case notRecording(p, err):
+				warn(p + " is neither a recording nor a folder of images, and is passed over")
+			case err != nil:
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// EachFrame calls do with each frame of the recording at path.
+func (r *Reader) EachFrame(ctx context.Context, name, path string, o pipeline.Options, do func(face.Frame)) error {
+	src, err := facedet.Open(ctx, path, r.Source)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return r.eachFrame(ctx, src, name, o, do)
+}
+
+func (r *Reader) eachFrame(ctx context.Context, src facedet.Source, name string, o pipeline.Options, do func(face.Frame)) error {
+	step, end := r.begin(name, src.Count().Declared)
+	defer end()
+	p := pipeline.New(src, r.Detector, r.Extractor, o)
+	for {
+		frame, err := p.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		do(frame)
+		step()
+	}
+}
+
+// Frames returns all frames of the recording at path.
+func (r *Reader) Frames(ctx context.Context, name, path string, o pipeline.Options) (all []face.Frame, err error) {
+	err = r.EachFrame(ctx, name, path, o, func(f face.Frame) { all = append(all, f) })
+	return all, err
+}
+
+// FramesOf returns all frames of a source, which stays the caller's.
+func (r *Reader) FramesOf(ctx context.Context, src facedet.Source, name string, o pipeline.Options) (all []face.Frame, err error) {
+	err = r.eachFrame(ctx, src, name, o, func(f face.Frame) { all = append(all, f) })
+	return all, err
+}

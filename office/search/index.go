@@ -1,0 +1,62 @@
+package search
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/faceauth/faceauth/face"
+)
+
+// Index keeps what was found in recordings, so that each is looked through once. Its files hold faces, and are readable by
+// their owner alone.
+type Index struct {
+	Dir      string     // folder of the files, which must be there; "" keeps nothing
+	Space    face.Space // of the vectors
+	FPS      float64    // frames a second of a recording that are looked at; 0 for all
+	Detector string     // what finds the faces
+}
+
+// ErrIndex is wrapped where a folder cannot keep what was found.
+var ErrIndex = errors.New("the index cannot be written")
+
+// Recording returns what is in the recording at path: from the index where the file has the size and time that it had then,
+// and otherwise from scan, whose result is kept. Damaged is told why a file of the index cannot be read; it is made anew.
+// The error wraps [ErrIndex], or is that of scan or of package fs.
+func (x Index) Recording(path string, damaged func(error), scan func() ([]Sighting, error)) (Recording, error) {
+	r := Recording{Space: x.Space.ID, FPS: x.FPS}
+	info, err := os.Stat(path)
+	if err != nil {
+		return r, fmt.Errorf("opening source: %w", err)
+	}
+	r.Size, r.Modified = info.Size(), info.ModTime().UnixNano()
+	if r.Path, err = filepath.Abs(path); err != nil {
+		return r, err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%g\x00%s", r.Path, r.Space, r.FPS, x.Detector))
+	kept := filepath.Join(x.Dir, hex.EncodeToString(sum[:16]))
+	if x.Dir != "" {
+		old, err := Load(kept, x.Space)
+		if err == nil && old.Path == r.Path && old.Size == r.Size && old.Modified == r.Modified {
+			old.Path = path
+			return old, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && damaged != nil {
+			damaged(err)
+		}
+	}
+	if r.Sightings, err = scan(); err != nil {
+		return r, err
+	}
+	if x.Dir != "" {
+		if err := r.Save(kept); err != nil {
+			return r, fmt.Errorf("%w: %w", ErrIndex, err)
+		}
+	}
+	r.Path = path
+	return r, nil
+}

@@ -1,0 +1,89 @@
+package search_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/faceauth/faceauth/office/search"
+)
+
+// A recording is looked through once, and again where the file, the rate or the index changed.
+func TestIndex(t *testing.T) {
+	dir := t.TempDir()
+	video := filepath.Join(dir, "day.avi")
+	if err := os.WriteFile(video, []byte("film"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scans, damaged := 0, 0
+	find := func(x search.Index) search.Recording {
+		t.Helper()
+		r, err := x.Recording(video, func(error) { damaged++ }, func() ([]search.Sighting, error) {
+			scans++
+			return scan(t, n(5, "a"), 0).Sightings, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Path != video || len(r.Sightings) != 1 {
+			t.Fatalf("%s with %d sightings", r.Path, len(r.Sightings))
+		}
+		return r
+	}
+	x := search.Index{Dir: filepath.Join(dir, "index"), Space: space, FPS: 5, Detector: "network"}
+	if err := os.Mkdir(x.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(what string, wantScans, wantDamaged int) {
+		t.Helper()
+		if scans != wantScans || damaged != wantDamaged {
+			t.Errorf("%s: %d scans and %d damaged, want %d and %d", what, scans, damaged, wantScans, wantDamaged)
+		}
+	}
+	find(x)
+	find(x)
+	expect("twice", 1, 0)
+	other := x
+	other.FPS = 10
+	find(other)
+	other = x
+	other.Detector = "haar"
+	find(other)
+	expect("other settings", 3, 0)
+	if err := os.WriteFile(video, []byte("another film"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	find(x)
+	find(x)
+	expect("another file", 4, 0)
+	kept, err := filepath.Glob(filepath.Join(x.Dir, "*"))
+	if err != nil || len(kept) != 3 {
+		t.Fatalf("%q, %v", kept, err)
+	}
+	for _, path := range kept {
+		if err := os.WriteFile(path, []byte("damaged"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	find(x)
+	find(x)
+	expect("damaged", 5, 1)
+	find(search.Index{Space: space})
+	find(search.Index{Space: space})
+	expect("without a folder", 7, 1)
+
+	broken := errors.New("broken")
+	if _, err := (search.Index{Space: space}).Recording(video, nil, func() ([]search.Sighting, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Errorf("a scan that fails: %v", err)
+	}
+	none := func() ([]search.Sighting, error) { return nil, nil }
+	if _, err := x.Recording(filepath.Join(dir, "none"), nil, none); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing recording: %v", err)
+	}
+	x.Dir = filepath.Join(dir, "no", "folder")
+	if _, err := x.Recording(video, nil, none); !errors.Is(err, search.ErrIndex) {
+		t.Errorf("a missing folder: %v", err)
+	}
+}

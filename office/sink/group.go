@@ -1,0 +1,127 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/office/logbook"
+)
+
+// Status says how the delivery to one sink goes.
+type Status struct {
+	Name    string
+	Waiting int    // events that it has not got yet
+	Lost    int    // events for which there was no room
+	Error   string // of the last try, "" if it succeeded
+}
+
+// Group delivers the events of a logbook to several sinks. All methods but Close can be called at once.
+type Group struct {
+	// Changed is told, by the goroutine that delivers, when a sink begins to fail and, with nil, when delivery resumes. Set
+	// it before the first Add; nil for nobody.
+	Changed func(name string, err error)
+
+	book   *logbook.Book
+	failed func(error)
+	ctx    context.Context
+	stop   context.CancelFunc
+	work   sync.WaitGroup
+
+	mu      sync.Mutex
+	members []*member
+}
+
+// member is a sink of a group.
+type member struct {
+	name  string
+	queue *logbook.Queue
+	last  string // the error of the last try
+}
+
+// NewGroup returns a group that delivers from b until ctx ends or it is closed. Failed is told of an error that ends the
+// delivery to a sink for good.
+func NewGroup(ctx context.Context, b *logbook.Book, failed func(error)) *Group {
+	g := &Group{book: b, failed: failed}
+	g.ctx, g.stop = context.WithCancel(ctx)
+	return g
+}
+
+// Reserve adds a sink that is yet to be made, as its queue must be there before a fault of the sink can be noted. Report is
+// for such faults; deliver begins the delivery. The error is that of [logbook.Book.Queue].
+func (g *Group) Reserve(name string) (report func(error), deliver func(Sink), err error) {
+	q, err := g.book.Queue(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &member{name: name, queue: q}
+	g.mu.Lock()
+	g.members = append(g.members, m)
+	g.mu.Unlock()
+	report = func(err error) { g.note(m, err) }
+	return report, func(s Sink) {
+		g.Go(func(ctx context.Context) error { return Deliver(ctx, q, s, Options{Failed: report}) })
+	}, nil
+}
+
+// Go runs do until the group is closed. Its error is given to failed.
+func (g *Group) Go(do func(ctx context.Context) error) {
+	g.work.Go(func() {
+		if err := do(g.ctx); err != nil {
+			g.failed(err)
+		}
+	})
+}
+
+// note keeps how the last try went, and tells Changed if that is news.
+func (g *Group) note(m *member, err error) {
+	if errors.Is(err, ErrOffline) {
+		return // the fault that cut the connection has been told
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	g.mu.Lock()
+	news := text != m.last
+	m.last = text
+	g.mu.Unlock()
+	if news && g.Changed != nil {
+		g.Changed(m.name, err)
+	}
+}
+
+// Status returns how the delivery to each sink goes.
+func (g *Group) Status() []Status {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := make([]Status, len(g.members))
+	for i, m := range g.members {
+		waiting, lost := m.queue.Waiting()
+		all[i] = Status{Name: m.name, Waiting: waiting, Lost: lost, Error: m.last}
+	}
+	return all
+}
+
+// Grace is how long [Group.Close] waits for sinks that answer to get what is left. The rest waits for the next start.
+const Grace = 3 * time.Second
+
+// Close ends the delivery and waits for its goroutines.
+func (g *Group) Close() {
+	for end := time.Now().Add(Grace); g.ctx.Err() == nil && g.waiting() && time.Now().Before(end); {
+		time.Sleep(Grace / 50)
+	}
+	g.stop()
+	g.work.Wait()
+}
+
+// waiting reports whether a sink that answers has not got everything.
+func (g *Group) waiting() bool {
+	for _, s := range g.Status() {
+		if s.Waiting > 0 && s.Error == "" {
+			return true
+		}
+	}
+	return false
+}
