@@ -10,8 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/atomicfile"
-	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/xdg"
 )
 
@@ -56,7 +55,7 @@ func (f File) Write(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("writing settings: %w", err)
 	}
-	if err := atomicfile.Write(path, append(b, '\n')); err != nil {
+	if err := safefile.Write(path, append(b, '\n')); err != nil {
 		return fmt.Errorf("writing settings: %w", err)
 	}
 	return nil
@@ -65,8 +64,8 @@ func (f File) Write(path string) error {
 // Read reads the file at path. The error wraps [os.ErrNotExist] where there is none, or [ErrNotSettings].
 func Read(path string) (File, error) {
 	var f File
-	r, err := regular.Open(path)
-	if errors.Is(err, regular.ErrNotRegular) {
+	r, err := safefile.Open(path)
+	if errors.Is(err, safefile.ErrNotRegular) {
 		return f, fmt.Errorf("reading settings %s: %w", path, ErrNotSettings)
 	}
 	if err != nil {

@@ -24,8 +24,7 @@ import (
 	"math"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/atomicfile"
-	"github.com/faceauth/faceauth/internal/envelope"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/maxmargin"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
@@ -35,8 +34,8 @@ import (
 var (
 	ErrSettings = errors.New("unusable setting")
 	ErrInvalid  = errors.New("unusable verifier")
-	ErrDamaged  = envelope.ErrDamaged
-	ErrVersion  = envelope.ErrVersion
+	ErrDamaged  = safefile.ErrDamaged
+	ErrVersion  = safefile.ErrVersion
 )
 
 // Settings of a verifier. The zero value of each field stands for its default.
@@ -148,7 +147,7 @@ func (v *Verifier) Accepts(x []float32) (bool, error) {
 }
 
 // kind is what a verifier's file is.
-var kind = envelope.Kind{Magic: "faceauth verifier", Version: 1}
+var kind = safefile.Kind{Magic: "faceauth verifier", Version: 1}
 
 // content is what the file holds.
 type content struct {
@@ -180,13 +179,13 @@ func (v *Verifier) MarshalBinary() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return envelope.Seal(kind, body), nil
+	return safefile.Seal(kind, body), nil
 }
 
 // Parse reads the bytes of a file, of which it trusts nothing. The error wraps [ErrInvalid], [ErrDamaged] or
 // [ErrVersion].
 func Parse(data []byte) (*Verifier, error) {
-	body, err := envelope.Open(kind, data)
+	body, err := safefile.Unseal(kind, data)
 	if err != nil {
 		return nil, err
 	}
@@ -226,12 +225,12 @@ func (v *Verifier) Save(path string) (bytes int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(data), atomicfile.Write(path, data)
+	return len(data), safefile.Write(path, data)
 }
 
 // Load reads the file at path. The error wraps fs.ErrNotExist, or is that of [Parse].
 func Load(path string) (*Verifier, error) {
-	data, err := envelope.Bytes(path)
+	data, err := safefile.ReadBytes(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening verifier: %w", err)
 	}

@@ -1,6 +1,6 @@
 package distil
 
-import "github.com/faceauth/faceauth/internal/envelope"
+import "github.com/faceauth/faceauth/internal/safefile"
 
 // Seal makes a file of a body.
-func Seal(body []byte) []byte { return envelope.Seal(kind, body) }
+func Seal(body []byte) []byte { return safefile.Seal(kind, body) }

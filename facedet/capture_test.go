@@ -133,37 +133,6 @@ func TestTimes(t *testing.T) {
 	c.Close()
 }
 
-func TestTracker(t *testing.T) {
-	var k Tracker
-	at := func(x int) image.Rectangle { return image.Rect(x, 0, x+40, 40) }
-	for _, c := range []struct {
-		frame int
-		boxes []image.Rectangle
-		want  []int
-	}{
-		{0, nil, []int{}},
-		{1, []image.Rectangle{at(0), at(100)}, []int{1, 2}},
-		{2, []image.Rectangle{at(105), at(5)}, []int{2, 1}},             // the order of boxes means nothing
-		{3, []image.Rectangle{at(10), at(16)}, []int{1, 3}},             // one person keeps the track, the nearer box
-		{4, []image.Rectangle{at(10), at(16), at(105)}, []int{1, 3, 2}}, // gone for a frame
-		{14, []image.Rectangle{at(105)}, []int{2}},                      // gone for ten
-		{25, []image.Rectangle{at(105)}, []int{4}},                      // and for eleven
-	} {
-		got := k.Update(c.frame, c.boxes)
-		if len(got) != len(c.want) {
-			t.Fatalf("frame %d: %v, want %v", c.frame, got, c.want)
-		}
-		for i := range got {
-			if got[i] != c.want[i] {
-				t.Fatalf("frame %d: tracks %v, want %v", c.frame, got, c.want)
-			}
-		}
-	}
-	if len(k.tracks) != 1 {
-		t.Errorf("%d tracks are kept", len(k.tracks))
-	}
-}
-
 func TestSuppress(t *testing.T) {
 	faces := []Face{
 		{Box: image.Rect(0, 0, 40, 40), Score: .7},

@@ -1,8 +1,8 @@
 // Package facedet takes frames from cameras, recordings and pictures, and finds the faces in them.
 //
 // [Open] turns what a user names, a camera, file, folder or URL, into a [Source] of frames;
-// [NewNetwork], [Haar] and [LBP] make a [Detector]; a [Tracker] ties the faces of one frame to those
-// of the next.
+// [NewNetwork], [Haar] and [LBP] make a [Detector], and [FromImage] and [FromMat] a [Picture] for a
+// detector or a source of your own.
 //
 // # Caveats
 //

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/faceauth/faceauth/internal/wait"
+	"github.com/faceauth/faceauth/internal/backoff"
 )
 
 // live plays a recording as a camera would give it.
@@ -48,7 +48,7 @@ func (l *live) Next(ctx context.Context) (*Frame, error) {
 		if early <= 0 {
 			return f, nil
 		}
-		if !wait.For(ctx, early) {
+		if !backoff.Wait(ctx, early) {
 			f.Close()
 			return nil, ctx.Err()
 		}

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/atomicfile"
-	"github.com/faceauth/faceauth/internal/filelock"
-	"github.com/faceauth/faceauth/internal/regular"
+	atomicfile "github.com/faceauth/faceauth/internal/safefile"
+	filelock "github.com/faceauth/faceauth/internal/safefile"
+	regular "github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"

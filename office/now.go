@@ -55,7 +55,7 @@ func (w *Office) Sightings() []Sighting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Sighting{}
-	w.all(func(s *sighting, v *view) {
+	w.all(func(s *visit, v *view) {
 		if len(s.album.Faces) > 0 {
 			all = append(all, Sighting{ID: s.id, Camera: s.camera, Name: s.known, First: s.first, Last: s.last, Live: v != nil, Face: s.album.Faces[0].ID})
 		}
@@ -75,7 +75,7 @@ func (w *Office) Strangers() []unknown.Group {
 func (w *Office) Face(id uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all(func(s *sighting, _ *view) {
+	w.all(func(s *visit, _ *view) {
 		if f, there := s.album.Find(id); there {
 			jpeg = f.JPEG
 		}

@@ -21,15 +21,15 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/office/track"
 	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Options of an [Office]. The zero value of each field stands for its default.
 type Options struct {
 	Presence presence.Settings
-	Rules    track.Rules
-	Track    track.Settings
+	Rules    sighting.Rules
+	Track    sighting.Settings
 	Freeze   bool // judge, but learn nothing of what is seen
 
 	Unknown *unknown.Groups // strangers. Default: those of this run
@@ -96,7 +96,7 @@ type Office struct {
 	unknown *unknown.Groups
 	room    *presence.Room
 	views   []*view
-	past    []*sighting      // of tracks that have ended, the oldest first
+	past    []*visit         // of tracks that have ended, the oldest first
 	last    uint64           // number of the last sighting
 	recent  []presence.Event // where there is no logbook, the newest last
 	broken  error            // why it cannot go on

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/wait"
-	"github.com/faceauth/faceauth/office/track"
+	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Stream gives the frames of a camera. Next gives up when its context ends.
@@ -48,8 +48,8 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	w.mu.Lock()
 	for _, c := range cameras {
 		w.views = append(w.views, &view{
-			camera: c, health: Health{Camera: c.Name}, sightings: make(map[int]*sighting),
-			tracker: track.New(w.gallery.Space(), w.o.Track), who: track.NewIdentities(w.o.Rules),
+			camera: c, health: Health{Camera: c.Name}, sightings: make(map[int]*visit),
+			tracker: sighting.NewTracker(w.gallery.Space(), w.o.Track), who: sighting.NewIdentities(w.o.Rules),
 		})
 	}
 	views := w.views
@@ -131,7 +131,7 @@ func (f *failure) Error() string { return f.err.Error() }
 // watch reads a camera until ctx or the camera ends, and opens it again, after a while, where it fails. The error is a
 // *failure.
 func (w *Office) watch(ctx context.Context, v *view) error {
-	pause := w.o.Backoff
+	pause := backoff.Pause{First: w.o.Backoff, Longest: w.o.MaxBackoff}
 	for {
 		begun := v.health.Frames
 		err := w.read(ctx, v)
@@ -148,13 +148,12 @@ func (w *Office) watch(ctx context.Context, v *view) error {
 			err = errors.New("it has ended")
 		}
 		if v.health.Frames > begun {
-			pause = w.o.Backoff
+			pause.Reset()
 		}
 		w.report(v, false, err.Error())
-		if !wait.For(ctx, pause) {
+		if !pause.Wait(ctx) {
 			return nil
 		}
-		pause = min(2*pause, w.o.MaxBackoff)
 	}
 }
 
@@ -208,7 +207,7 @@ func (w *Office) read(ctx context.Context, v *view) error {
 			if late := time.Since(due); late > 0 {
 				due = due.Add(late)
 			}
-			if !wait.For(ctx, time.Until(due)) {
+			if !backoff.Wait(ctx, time.Until(due)) {
 				return ctx.Err()
 			}
 		}

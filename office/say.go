@@ -45,7 +45,7 @@ func (w *Office) Name(group uint64, name string, force bool) error {
 			}
 		}
 	}
-	w.all(func(s *sighting, v *view) {
+	w.all(func(s *visit, v *view) {
 		if s.group == group {
 			s.ungroup()
 			s.wrong = false
@@ -57,7 +57,7 @@ func (w *Office) Name(group uint64, name string, force bool) error {
 }
 
 // rejudge has a sighting judged anew.
-func (w *Office) rejudge(s *sighting, v *view) {
+func (w *Office) rejudge(s *visit, v *view) {
 	if v != nil {
 		v.who.Reset(s.track)
 	}
@@ -118,7 +118,7 @@ func (w *Office) Correct(id uint64, is string) error {
 		v.who.Deny(s.track, mistaken)
 	}
 	elsewhere := false
-	w.all(func(other *sighting, _ *view) {
+	w.all(func(other *visit, _ *view) {
 		elsewhere = elsewhere || other.known == mistaken && other.last.Sub(s.last).Abs() <= w.o.Presence.Away
 	})
 	w.tell(w.room.Retract(mistaken, s.camera, s.track, elsewhere))
@@ -133,7 +133,7 @@ func (w *Office) Correct(id uint64, is string) error {
 
 // relabel has the learner forget what it took from a sighting, and learn whose it is not. On error the learner is as it
 // was.
-func (w *Office) relabel(s *sighting, not, is string) (err error) {
+func (w *Office) relabel(s *visit, not, is string) (err error) {
 	learner := w.gallery.Learner()
 	before, err := learner.MarshalBinary()
 	if err != nil {
@@ -183,7 +183,7 @@ func (w *Office) strangers(change func(*unknown.Groups) error) error {
 	if err := change(w.unknown); err != nil {
 		return err
 	}
-	w.all(func(s *sighting, _ *view) {
+	w.all(func(s *visit, _ *view) {
 		if !w.unknown.Has(s.group) {
 			s.ungroup()
 		}
@@ -230,7 +230,7 @@ func (w *Office) Forget(name string) error {
 		return err
 	}
 	w.tell(w.room.Leave(name))
-	w.all(func(s *sighting, v *view) {
+	w.all(func(s *visit, v *view) {
 		if s.known == name {
 			s.known = ""
 			w.rejudge(s, v)

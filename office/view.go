@@ -6,9 +6,8 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/office/track"
 	"github.com/faceauth/faceauth/office/unknown"
-	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Seen is a face in the latest frame of a camera.
@@ -29,10 +28,10 @@ type view struct {
 	health  Health // written by the goroutine that reads the camera alone
 	begun   time.Time
 	size    image.Point
-	tracker *track.Tracker
-	who     *track.Identities
+	tracker *sighting.Tracker
+	who     *sighting.Identities
 
-	sightings map[int]*sighting // in view, by track
+	sightings map[int]*visit // in view, by track
 	seen      []Seen
 	picture   []byte
 	wanted    time.Time // when somebody looked at the picture last
@@ -48,7 +47,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	}
 	v.picture, v.size = f.JPEG, f.Size
 	ids := v.tracker.Update(at.Sub(v.begun), f.Samples)
-	sightings := make([]*sighting, len(ids))
+	sightings := make([]*visit, len(ids))
 	for i, id := range ids {
 		sightings[i] = w.sighting(v, id, at)
 	}
@@ -78,20 +77,12 @@ func (w *Office) frame(v *view, f face.Frame) error {
 }
 
 // judge has the learner see the faces of a frame, and gathers what it says.
-func (w *Office) judge(v *view, f face.Frame, at time.Time, sightings []*sighting) error {
+func (w *Office) judge(v *view, f face.Frame, at time.Time, visits []*visit) error {
 	learner := w.gallery.Learner()
-	var observed []online.Observation
-	var of []*sighting
 	for i, x := range f.Samples {
-		s := sightings[i]
+		s := visits[i]
 		s.reason = string(x.Reason)
-		if x.Vector == nil {
-			continue
-		}
-		// Who was taken for somebody else by mistake teaches nothing until somebody says who it is.
-		hold := x.Reason != "" || w.o.Freeze || s.wrong
-		observed, of = append(observed, online.Observation{Vector: x.Vector, Hold: hold}), append(of, s)
-		if x.Reason == "" {
+		if x.Vector != nil && x.Reason == "" {
 			s.album.Add(w.gallery.Space(), unknown.Face{
 				ID: w.unknown.Number(), Vector: x.Vector, JPEG: x.JPEG, Camera: v.camera.Name, At: at,
 			}, w.o.Faces, w.gallery.Space().ImpostorRadius/4)
@@ -99,15 +90,23 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, sightings []*sightin
 	}
 	before := learner.Counts().Observed
 	learner.SetTime(at)
-	verdicts, err := learner.ObserveFrame(observed)
+	verdicts, err := sighting.Judge(learner, f.Samples, func(i int) bool {
+		// Somebody who was taken for another person by mistake teaches nothing until a user says who it is.
+		return f.Samples[i].Reason != "" || w.o.Freeze || visits[i].wrong
+	})
 	if err != nil {
 		return err
 	}
+	number := before
 	for i, verdict := range verdicts {
-		s := of[i]
-		v.who.Add(s.track, verdict)
+		if verdict == nil {
+			continue
+		}
+		number++
+		s := visits[i]
+		v.who.Add(s.track, *verdict)
 		if verdict.Learned {
-			s.learned.add(before + int64(i) + 1)
+			s.learned.add(number)
 		}
 		if s.reason == "" {
 			s.reason = string(verdict.Reason)
@@ -117,7 +116,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, sightings []*sightin
 }
 
 // group puts a sighting of nobody known into a group of unknown faces, and takes it out again where it is somebody.
-func (w *Office) group(s *sighting, b track.Belief) {
+func (w *Office) group(s *visit, b sighting.Belief) {
 	if b.Name != "" {
 		if s.began { // it is of this sighting alone
 			w.unknown.Forget(s.group) // which may have gone already
@@ -148,7 +147,7 @@ func (w *Office) group(s *sighting, b track.Belief) {
 }
 
 // beginGroup makes a group of unknown faces of a sighting.
-func (w *Office) beginGroup(s *sighting) {
+func (w *Office) beginGroup(s *visit) {
 	if s.group = w.unknown.Begin(s.album.Faces); s.group != 0 {
 		s.began, s.grouped = true, s.album.Faces[len(s.album.Faces)-1].ID
 	}

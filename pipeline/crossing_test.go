@@ -12,9 +12,9 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office/track"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Two people walk past each other, one hidden behind the other for a while: every pair of vidtimit_rot, their faces moved
@@ -59,7 +59,7 @@ func TestCrossing(t *testing.T) {
 		for _, b := range people[:i] {
 			pairs++
 			for name, space := range map[string]face.Space{"place": far, "place and looks": e.Space()} {
-				tr := track.New(space, track.Settings{})
+				tr := sighting.NewTracker(space, sighting.Settings{})
 				last := map[int]int{} // who a track was last
 				n := min(len(a), len(b))
 				for k := range n {

@@ -14,6 +14,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // ErrNoPicture is returned for a frame of a source that holds no picture, or a closed one.
@@ -38,12 +39,12 @@ type Pipeline struct {
 	detector  facedet.Detector
 	extractor preprocess.Extractor
 	o         Options
-	tracker   facedet.Tracker
+	tracker   *sighting.BoxTracker
 }
 
 // New returns the pipeline over a source.
 func New(s facedet.Source, d facedet.Detector, e preprocess.Extractor, o Options) *Pipeline {
-	return &Pipeline{source: s, detector: d, extractor: e, o: o}
+	return &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker()}
 }
 
 // Next returns what the next frame came to, or io.EOF after the last. A face of which no vector can

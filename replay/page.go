@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faceauth/faceauth/internal/look"
+	"github.com/faceauth/faceauth/internal/pagestyle"
 )
 
 // Setting is one line of the settings that a page lists.
@@ -29,7 +29,7 @@ type Meta struct {
 //go:embed page.html.tmpl
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Funcs(look.Funcs).Parse(pageText))
+var pageTemplate = template.Must(template.New("page").Funcs(pagestyle.Funcs).Parse(pageText))
 
 // The drawings share one time axis of this many units.
 const (

@@ -15,6 +15,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Event is one face in one frame and what was made of it.
@@ -70,19 +71,12 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 // judge returns what l makes of the faces of a frame.
 func judge(l *online.Learner, f face.Frame, freeze bool) ([]Event, error) {
 	events := make([]Event, len(f.Samples))
-	var seen []online.Observation
-	var at []int // the event of each observation
-	for i, s := range f.Samples {
-		if s.Vector == nil {
-			continue
+	for _, s := range f.Samples {
+		if space := l.Space().ID; s.Vector != nil && s.Space != space {
+			return nil, fmt.Errorf("the face is of the space %s, and the gallery of %s", s.Space, space)
 		}
-		if space := l.Space().ID; s.Space != space {
-			return nil, fmt.Errorf("face of space %s, and the gallery is of %s", s.Space, space)
-		}
-		seen = append(seen, online.Observation{Vector: s.Vector, Hold: freeze || s.Reason != ""})
-		at = append(at, i)
 	}
-	verdicts, err := l.ObserveFrame(seen)
+	verdicts, err := sighting.Judge(l, f.Samples, func(i int) bool { return freeze || f.Samples[i].Reason != "" })
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +87,11 @@ func judge(l *online.Learner, f face.Frame, freeze bool) ([]Event, error) {
 			Reason: string(s.Reason), Poor: s.Reason != "",
 		}
 	}
-	for q, v := range verdicts {
-		e := &events[at[q]]
+	for i, v := range verdicts {
+		if v == nil {
+			continue
+		}
+		e := &events[i]
 		e.Label, e.Learned = v.Label, v.Learned
 		e.Confidence = math.Round(v.Confidence*1e6) / 1e6
 		if v.Reason != "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/internal/look"
+	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -165,7 +165,7 @@ func (o *options) takeOut(c *cobra.Command, id int64) error {
 //go:embed audit.html.tmpl
 var auditText string
 
-var auditTemplate = template.Must(template.New("audit").Funcs(look.Funcs).Parse(auditText))
+var auditTemplate = template.Must(template.New("audit").Funcs(pagestyle.Funcs).Parse(auditText))
 
 // auditSheet writes a contact sheet of the faces that were ranked.
 func (o *options) auditSheet(c *cobra.Command, g *gallery.Gallery, i inspection, a audited) error {

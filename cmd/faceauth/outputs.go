@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/page"
@@ -46,7 +46,7 @@ func secret(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	f, err := regular.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/replay"
@@ -97,7 +97,7 @@ func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, so
 	if err := os.MkdirAll(how.out, 0o700); err != nil {
 		return r, fmt.Errorf("writing report: %w", err)
 	}
-	events, err := atomicfile.Create(r.Events)
+	events, err := safefile.Create(r.Events)
 	if err != nil {
 		return r, fmt.Errorf("writing report: %w", err)
 	}
@@ -143,7 +143,7 @@ func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, so
 	if err := log.Flush(); err != nil {
 		return r, fmt.Errorf("writing %s: %w", r.Events, err)
 	}
-	page, err := atomicfile.Create(r.Report)
+	page, err := safefile.Create(r.Report)
 	if err != nil {
 		return r, fmt.Errorf("writing report: %w", err)
 	}

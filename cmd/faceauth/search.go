@@ -15,7 +15,7 @@ import (
 
 	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/look"
+	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/office/search"
 	"github.com/faceauth/faceauth/pipeline"
@@ -306,7 +306,7 @@ func stamp(d time.Duration) string {
 //go:embed sheet.html.tmpl
 var sheetText string
 
-var sheetTemplate = template.Must(template.New("sheet").Funcs(look.Funcs).Parse(sheetText))
+var sheetTemplate = template.Must(template.New("sheet").Funcs(pagestyle.Funcs).Parse(sheetText))
 
 // writeHits writes a contact sheet of what was found.
 func writeHits(path, name string, all []found, n, searched int) error {

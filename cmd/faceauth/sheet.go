@@ -8,8 +8,7 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/faceauth/faceauth/internal/atomicfile"
-	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/safefile"
 )
 
 // doctype is what pages begin with.
@@ -18,7 +17,7 @@ const doctype = "<!doctype html>"
 // writeSheet writes a contact sheet. It replaces an older page, and nothing else: not the gallery, for example.
 func writeSheet(path string, t *template.Template, page any) error {
 	failed := func(err error) error { return fmt.Errorf("writing the contact sheet: %w", err) }
-	f, err := regular.Open(path)
+	f, err := safefile.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -35,7 +34,7 @@ func writeSheet(path string, t *template.Template, page any) error {
 	if err := t.Execute(&b, page); err != nil {
 		return failed(err)
 	}
-	if err := atomicfile.Write(path, b.Bytes()); err != nil {
+	if err := safefile.Write(path, b.Bytes()); err != nil {
 		return failed(err)
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 
 	"github.com/faceauth/faceauth/evaluate"
-	"github.com/faceauth/faceauth/internal/atomicfile"
-	"github.com/faceauth/faceauth/internal/look"
+	"github.com/faceauth/faceauth/internal/pagestyle"
+	"github.com/faceauth/faceauth/internal/safefile"
 )
 
 // Setting is one line of the settings that a page lists.
@@ -38,7 +38,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"interval": func(i evaluate.Interval) string {
 		return Figure(evaluate.Rate(i.Low), math.Floor) + " to " + Figure(evaluate.Rate(i.High), math.Ceil)
 	},
-}).Funcs(look.Funcs).Parse(pageText))
+}).Funcs(pagestyle.Funcs).Parse(pageText))
 
 type page struct {
 	Meta
@@ -72,7 +72,7 @@ func Write(dir string, s evaluate.Summary, m Meta) error {
 			return fmt.Errorf("drawing %s: %w", f.name, err)
 		}
 		for ending, b := range map[string]*bytes.Buffer{".png": &png, ".svg": &svg} {
-			if err := atomicfile.Write(filepath.Join(dir, f.name+ending), b.Bytes()); err != nil {
+			if err := safefile.Write(filepath.Join(dir, f.name+ending), b.Bytes()); err != nil {
 				return fmt.Errorf("writing report: %w", err)
 			}
 		}
@@ -85,7 +85,7 @@ func Write(dir string, s evaluate.Summary, m Meta) error {
 	if err := pageTemplate.Execute(&b, p); err != nil {
 		return fmt.Errorf("writing report: %w", err)
 	}
-	if err := atomicfile.Write(filepath.Join(dir, "report.html"), b.Bytes()); err != nil {
+	if err := safefile.Write(filepath.Join(dir, "report.html"), b.Bytes()); err != nil {
 		return fmt.Errorf("writing report: %w", err)
 	}
 	return nil

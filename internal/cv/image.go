@@ -17,7 +17,7 @@ import (
 	"io"
 	"unsafe"
 
-	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"gocv.io/x/gocv"
 	_ "golang.org/x/image/bmp"
 	_ "golang.org/x/image/tiff"
@@ -45,7 +45,7 @@ func NewImage(size image.Point, c color.RGBA) (*Image, error) {
 // 16 bits become 8, grey becomes BGR, alpha is dropped, an EXIF orientation is applied. The error
 // wraps [ErrNotImage], [ErrTooLarge], or one of package fs.
 func ReadImage(path string) (*Image, error) {
-	f, err := regular.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -28,9 +28,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/faceauth/faceauth/internal/atomicfile"
-	"github.com/faceauth/faceauth/internal/filelock"
-	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/office/presence"
 )
 
@@ -97,7 +95,7 @@ func Open(path string, s Settings) (*Book, error) {
 }
 
 func (b *Book) open() (err error) {
-	if f, err := regular.Open(b.path); err == nil { // what is no file would be waited for
+	if f, err := safefile.Open(b.path); err == nil { // what is no file would be waited for
 		f.Close()
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -119,7 +117,7 @@ func (b *Book) open() (err error) {
 
 // lock keeps other programs from opening the file.
 func lock(f *os.File) error {
-	err := filelock.Lock(f, patience)
+	err := safefile.Lock(f, patience)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return ErrBusy
 	}
@@ -284,7 +282,7 @@ func (b *Book) rewrite() error {
 		err = f.Sync()
 	}
 	if err == nil {
-		err = atomicfile.Rename(temp, b.path)
+		err = safefile.Rename(temp, b.path)
 	}
 	if err != nil {
 		f.Close()

@@ -32,7 +32,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/faceauth/faceauth/internal/look"
+	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/office"
 )
 
@@ -100,7 +100,7 @@ func (p *Page) mux() http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /page.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		io.WriteString(w, string(look.CSS))
+		io.WriteString(w, string(pagestyle.CSS))
 		w.Write(file("page.css"))
 	})
 	m.HandleFunc("GET /page.js", func(w http.ResponseWriter, _ *http.Request) {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/office/track"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Kind says what has happened.
@@ -65,7 +65,7 @@ type State struct {
 // Seen is what is believed of one track of a camera.
 type Seen struct {
 	Track int
-	track.Belief
+	sighting.Belief
 	Group uint64 // of unknown faces to which they belong; 0 for none
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/office/track"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -18,7 +18,7 @@ func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * flo
 
 // as is a track that is believed to be somebody, or nobody known after so many frames.
 func as(id int, name string, frames float64) presence.Seen {
-	return presence.Seen{Track: id, Belief: track.Belief{Name: name, Frames: frames}}
+	return presence.Seen{Track: id, Belief: sighting.Belief{Name: name, Frames: frames}}
 }
 
 // words writes events in short.

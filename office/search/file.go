@@ -4,17 +4,17 @@ import (
 	"fmt"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/envelope"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/fxamacker/cbor/v2"
 )
 
 // Errors of [Load].
 var (
-	ErrDamaged = envelope.ErrDamaged
-	ErrVersion = envelope.ErrVersion
+	ErrDamaged = safefile.ErrDamaged
+	ErrVersion = safefile.ErrVersion
 )
 
-var kind = envelope.Kind{Magic: "faceauth search", Version: 1}
+var kind = safefile.Kind{Magic: "faceauth search", Version: 1}
 
 // Recording is what was found in a video. Of a file that has another size or time, or another space, it says nothing.
 type Recording struct {
@@ -32,7 +32,7 @@ func (r Recording) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("saving what is in %s: %w", r.Path, err)
 	}
-	if err := envelope.Write(path, kind, body); err != nil {
+	if err := safefile.WriteSealed(path, kind, body); err != nil {
 		return fmt.Errorf("saving what is in %s: %w", r.Path, err)
 	}
 	return nil
@@ -40,7 +40,7 @@ func (r Recording) Save(path string) error {
 
 // Load reads a file that [Recording.Save] wrote. The error wraps fs.ErrNotExist, [ErrDamaged] or [ErrVersion].
 func Load(path string, space face.Space) (r Recording, err error) {
-	body, err := envelope.Read(path, kind)
+	body, err := safefile.ReadSealed(path, kind)
 	if err != nil {
 		return r, err
 	}

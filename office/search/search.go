@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/office/track"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // faces is how many of a sighting are kept.
@@ -34,7 +34,7 @@ type Sighting struct {
 // Scan finds who is in view in a recording. A person who leaves and comes back is another sighting; so is one of whom no
 // picture is good enough none. Memory is bounded by the number of sightings. The error is that of the stream.
 func Scan(ctx context.Context, s face.Stream, space face.Space) ([]Sighting, error) {
-	t := track.New(space, track.Settings{})
+	t := sighting.NewTracker(space, sighting.Settings{})
 	live := make(map[int]*Sighting)
 	all := []Sighting{}
 	end := func(still []int) {
@@ -90,7 +90,7 @@ type Hit struct {
 // Query looks for one person.
 type Query struct {
 	Name  string
-	Rules track.Rules
+	Rules sighting.Rules
 
 	learner []byte // a snapshot
 }
@@ -139,7 +139,7 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 		return Hit{}, false, err
 	}
 	h := Hit{From: s.From, To: s.To, Frames: s.Frames, Distance: math.Inf(1)}
-	who := track.NewIdentities(q.Rules)
+	who := sighting.NewIdentities(q.Rules)
 	for _, f := range s.Album.Faces {
 		d, err := l.Nearest(f.Vector, q.Name)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	mqtt "github.com/eclipse/paho.mqtt.golang"
-	"github.com/faceauth/faceauth/internal/wait"
+	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/office/presence"
 )
 
@@ -102,7 +102,7 @@ func NewMQTT(b Broker) (*MQTT, error) {
 // said again as the state.
 func (m *MQTT) run(ctx context.Context) {
 	defer close(m.ended)
-	pause := firstWait
+	pause := backoff.Pause{First: firstWait, Longest: longestWait}
 	for {
 		connected, err := m.connect(ctx)
 		if ctx.Err() != nil {
@@ -110,12 +110,11 @@ func (m *MQTT) run(ctx context.Context) {
 		}
 		m.b.Failed(fmt.Errorf("the MQTT broker: %w", err))
 		if connected {
-			pause = firstWait
+			pause.Reset()
 		}
-		if !wait.For(ctx, pause) {
+		if !pause.Wait(ctx) {
 			return
 		}
-		pause = min(2*pause, longestWait)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/faceauth/faceauth/internal/wait"
+	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
 )
@@ -38,7 +38,7 @@ func Deliver(ctx context.Context, q *logbook.Queue, s Sink, o Options) error {
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
-	pause, down := o.Backoff, false
+	pause, down := backoff.Pause{First: o.Backoff, Longest: o.MaxBackoff}, false
 	for {
 		e, ok := q.Next()
 		if !ok {
@@ -56,16 +56,16 @@ func Deliver(ctx context.Context, q *logbook.Queue, s Sink, o Options) error {
 			if down {
 				o.Failed(nil)
 			}
-			pause, down = o.Backoff, false
+			pause.Reset()
+			down = false
 			continue
 		} else if ctx.Err() == nil {
 			o.Failed(err)
 			down = true
 		}
-		if !wait.For(ctx, pause) {
+		if !pause.Wait(ctx) {
 			return nil
 		}
-		pause = min(2*pause, o.MaxBackoff)
 	}
 }
 

@@ -5,18 +5,18 @@ import (
 	"fmt"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/envelope"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/fxamacker/cbor/v2"
 )
 
 // Errors of [Read].
 var (
-	ErrDamaged = envelope.ErrDamaged
-	ErrVersion = envelope.ErrVersion
+	ErrDamaged = safefile.ErrDamaged
+	ErrVersion = safefile.ErrVersion
 	ErrSpace   = errors.New("file of unknown faces of another feature space")
 )
 
-var kind = envelope.Kind{Magic: "faceauth unknown", Version: 1}
+var kind = safefile.Kind{Magic: "faceauth unknown", Version: 1}
 
 type content struct {
 	Space  string   `cbor:"space"`
@@ -40,7 +40,7 @@ var encoding = func() cbor.EncMode {
 // Read reads a set that was saved at path, for faces of a space. The error wraps fs.ErrNotExist where there is none,
 // [ErrDamaged], [ErrVersion] or [ErrSpace].
 func Read(path string, space face.Space, s Settings) (*Groups, error) {
-	body, err := envelope.Read(path, kind)
+	body, err := safefile.ReadSealed(path, kind)
 	if err != nil {
 		return nil, fmt.Errorf("reading unknown faces %s: %w", path, err)
 	}
@@ -97,7 +97,7 @@ func (g *Groups) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("saving unknown faces: %w", err)
 	}
-	if err := envelope.Write(path, kind, body); err != nil {
+	if err := safefile.WriteSealed(path, kind, body); err != nil {
 		return fmt.Errorf("saving unknown faces: %w", err)
 	}
 	g.dirty = false

@@ -9,8 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/faceauth/faceauth/internal/filelock"
-	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 )
@@ -32,7 +31,7 @@ func sound(f *os.File) error {
 
 // lock keeps other programs from opening the file.
 func lock(f *os.File) error {
-	err := filelock.Lock(f, patience)
+	err := safefile.Lock(f, patience)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return ErrBusy
 	}
@@ -41,9 +40,9 @@ func lock(f *os.File) error {
 
 // connect opens the database. Where bbolt fails, the file is closed and no longer locked.
 func connect(path string) (db *bbolt.DB, err error) {
-	if f, err := regular.Open(path); err == nil { // what is no file would be waited for
+	if f, err := safefile.Open(path); err == nil { // what is no file would be waited for
 		f.Close()
-	} else if errors.Is(err, regular.ErrNotRegular) {
+	} else if errors.Is(err, safefile.ErrNotRegular) {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return nil, err

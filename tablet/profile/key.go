@@ -12,8 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/atomicfile"
-	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/safefile"
 )
 
 // ErrKeyFile is wrapped by the errors of [KeyFile] and [Credential] for a file that cannot be a key, or that others
@@ -70,7 +69,7 @@ func makeKeyFile(path string) error {
 	var secret [secretSize]byte
 	rand.Read(secret[:])
 	temp := fmt.Sprintf("%s.%x", path, secret[:4])
-	if err := atomicfile.Write(temp, secret[:]); err != nil {
+	if err := safefile.Write(temp, secret[:]); err != nil {
 		return err
 	}
 	defer os.Remove(temp)
@@ -95,8 +94,8 @@ func Credential(name string) (k Key, ok bool, err error) {
 }
 
 func readKey(path string) (Key, error) {
-	f, err := regular.Open(path)
-	if errors.Is(err, regular.ErrNotRegular) {
+	f, err := safefile.Open(path)
+	if errors.Is(err, safefile.ErrNotRegular) {
 		return Key{}, fmt.Errorf("%w: %w", ErrKeyFile, err)
 	}
 	if err != nil {
@@ -141,7 +140,7 @@ func OpenFile(path, keyPath string, space face.Space) (*Store, error) {
 	if s, err = Open(path, key, space); err != nil {
 		return nil, err
 	}
-	if err := atomicfile.Rename(keyPath+next, keyPath); err != nil {
+	if err := safefile.Rename(keyPath+next, keyPath); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("putting the new key in its place: %w", err)
 	}
@@ -164,5 +163,5 @@ func (s *Store) RotateFile(keyPath string) error {
 	if err := s.Rotate(key); err != nil {
 		return err
 	}
-	return atomicfile.Rename(keyPath+next, keyPath)
+	return safefile.Rename(keyPath+next, keyPath)
 }

@@ -33,7 +33,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 	"go.etcd.io/bbolt"
@@ -334,7 +334,7 @@ func (s *Store) rewrite(key Key) error {
 		})
 	})
 	if err == nil {
-		err = atomicfile.Rename(temp, s.path)
+		err = safefile.Rename(temp, s.path)
 	}
 	if err != nil {
 		fresh.Close()

@@ -1,4 +1,4 @@
-package regular_test
+package safefile_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/safefile"
 )
 
 func TestOpen(t *testing.T) {
@@ -25,7 +25,7 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, link} {
-		f, err := regular.Open(path)
+		f, err := safefile.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,9 +35,9 @@ func TestOpen(t *testing.T) {
 		f.Close()
 	}
 	for path, want := range map[string]error{
-		pipe: regular.ErrNotRegular, dir: regular.ErrNotRegular, "/dev/zero": regular.ErrNotRegular, filepath.Join(dir, "no"): fs.ErrNotExist,
+		pipe: safefile.ErrNotRegular, dir: safefile.ErrNotRegular, "/dev/zero": safefile.ErrNotRegular, filepath.Join(dir, "no"): fs.ErrNotExist,
 	} {
-		if _, err := regular.Open(path); !errors.Is(err, want) {
+		if _, err := safefile.Open(path); !errors.Is(err, want) {
 			t.Errorf("%s: error %v, want %v", path, err, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package track_test
+package sighting_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/office/track"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: 1}
@@ -43,7 +43,7 @@ func TestUpdate(t *testing.T) {
 		{"no vector, elsewhere", 0, frames{{at(0, alice...)}, {at(500)}}, [][]int{{1}, {2}}},
 		{"turns little by little", 0, frames{{at(0, 0, 0)}, {at(0, .5, 0)}, {at(0, 1, 0)}, {at(0, 1.5, 0)}, {at(0, 2, 0)}}, [][]int{{1}, {1}, {1}, {1}, {1}}},
 	} {
-		tr := track.New(plane, track.Settings{})
+		tr := sighting.NewTracker(plane, sighting.Settings{})
 		if c.gap == 0 {
 			c.gap = frame
 		}
@@ -57,7 +57,7 @@ func TestUpdate(t *testing.T) {
 
 // What a poor picture looks like is not what a person looks like.
 func TestPoorPicture(t *testing.T) {
-	tr := track.New(plane, track.Settings{Looks: 1})
+	tr := sighting.NewTracker(plane, sighting.Settings{Looks: 1})
 	blurred := at(0, 1.1, 0)
 	blurred.Reason = face.Blurred
 	for i, f := range []face.Sample{at(0, 0, 0), blurred, at(500, .1, 0)} {
@@ -69,7 +69,7 @@ func TestPoorPicture(t *testing.T) {
 
 // A space that does not tell people apart goes by place alone.
 func TestPlaceAlone(t *testing.T) {
-	tr := track.New(face.Space{ID: "blind", Dim: 2, Scale: 1}, track.Settings{})
+	tr := sighting.NewTracker(face.Space{ID: "blind", Dim: 2, Scale: 1}, sighting.Settings{})
 	for i, f := range []face.Sample{at(0, 0, 0), at(10, 99, 0), at(500, 99, 0)} {
 		if got, want := tr.Update(time.Duration(i)*frame, []face.Sample{f}), []int{1, 1, 2}[i]; got[0] != want {
 			t.Errorf("frame %d: %v, want %d", i, got, want)
@@ -77,14 +77,14 @@ func TestPlaceAlone(t *testing.T) {
 	}
 }
 
-func add(i *track.Identities, id, n int, name string) {
+func add(i *sighting.Identities, id, n int, name string) {
 	for range n {
 		i.Add(id, online.Verdict{Label: name})
 	}
 }
 
 func TestWho(t *testing.T) {
-	i := track.NewIdentities(track.Rules{})
+	i := sighting.NewIdentities(sighting.Rules{})
 	names := func(tracks ...int) []string {
 		var all []string
 		for _, b := range i.Who(tracks) {
@@ -121,8 +121,8 @@ func TestWho(t *testing.T) {
 }
 
 func ExampleIdentities() {
-	tr := track.New(plane, track.Settings{})
-	who := track.NewIdentities(track.Rules{})
+	tr := sighting.NewTracker(plane, sighting.Settings{})
+	who := sighting.NewIdentities(sighting.Rules{})
 	for i, verdict := range []string{"alice", "", "alice", "alice"} {
 		ids := tr.Update(time.Duration(i)*frame, []face.Sample{at(10*i, 0, 0)})
 		who.Add(ids[0], online.Verdict{Label: verdict})
@@ -133,4 +133,32 @@ func ExampleIdentities() {
 	// 1 ""
 	// 1 "alice"
 	// 1 "alice"
+}
+
+func TestBoxTracker(t *testing.T) {
+	k := sighting.NewBoxTracker()
+	at := func(x int) image.Rectangle { return image.Rect(x, 0, x+40, 40) }
+	for _, c := range []struct {
+		frame int
+		boxes []image.Rectangle
+		want  []int
+	}{
+		{0, nil, []int{}},
+		{1, []image.Rectangle{at(0), at(100)}, []int{1, 2}},
+		{2, []image.Rectangle{at(105), at(5)}, []int{2, 1}},             // the order of boxes means nothing
+		{3, []image.Rectangle{at(10), at(16)}, []int{1, 3}},             // one person keeps the track, the nearer box
+		{4, []image.Rectangle{at(10), at(16), at(105)}, []int{1, 3, 2}}, // gone for a frame
+		{14, []image.Rectangle{at(105)}, []int{2}},                      // gone for ten
+		{25, []image.Rectangle{at(105)}, []int{4}},                      // and for eleven
+	} {
+		got := k.Update(c.frame, c.boxes)
+		if len(got) != len(c.want) {
+			t.Fatalf("frame %d: %v, want %v", c.frame, got, c.want)
+		}
+		for i := range got {
+			if got[i] != c.want[i] {
+				t.Fatalf("frame %d: tracks %v, want %v", c.frame, got, c.want)
+			}
+		}
+	}
 }

@@ -1,10 +1,11 @@
-// Package track ties the faces of one camera over time: which of them are one person who stays in view, and who that
-// is.
+// Package sighting ties the faces of one camera over frames: which faces are one person who stays in view, and who that
+// person is.
 //
-// A [Tracker] goes by where a face is and what it looks like, so that people who cross, and one who sits down where
-// another sat, are kept apart. [Identities] gathers the verdicts of each track: who somebody is is decided by all that
-// was seen of them, and nobody is two of the people in view.
-package track
+// [NewTracker] goes by where a face is and by its vector, so that people who cross, and people who take each other's seat,
+// are kept apart; [NewBoxTracker] goes by the overlap of boxes alone. [Judge] has a learner judge the faces of a frame.
+// [Identities] gathers the verdicts of each track: all verdicts together decide who somebody is, and no name is given to
+// two people in view at once.
+package sighting
 
 import (
 	"cmp"
@@ -37,7 +38,7 @@ func (s Settings) defaults(space face.Space) Settings {
 }
 
 // Tracker gives numbers to the people in view of one camera. It is used by one goroutine at a time; memory is bounded by
-// who was in view within the gap. Make one with [New].
+// who was in view within the gap. Make one with [NewTracker] or [NewBoxTracker].
 type Tracker struct {
 	s     Settings
 	scale float64
@@ -53,9 +54,33 @@ type person struct {
 	looks [][]float32 // the newest last
 }
 
-// New returns a tracker of faces in a space.
-func New(space face.Space, s Settings) *Tracker {
+// NewTracker returns a tracker of faces in a space.
+func NewTracker(space face.Space, s Settings) *Tracker {
 	return &Tracker{s: s.defaults(space), scale: space.Scale, next: 1}
+}
+
+// Limits of [NewBoxTracker].
+const (
+	boxOverlap = .3 // least overlap of the boxes of one face in two frames
+	boxGap     = 10 // frames without the face after which a track ends
+)
+
+// BoxTracker gives numbers to the faces in frames by the overlap of boxes alone. It is used by one goroutine at a time.
+type BoxTracker struct{ t *Tracker }
+
+// NewBoxTracker returns a tracker for faces of which no vectors are known. A face may be missed in ten frames.
+func NewBoxTracker() *BoxTracker {
+	return &BoxTracker{NewTracker(face.Space{}, Settings{Overlap: boxOverlap, Gap: boxGap})} // a frame takes a unit of time
+}
+
+// Update returns the number of the track of each box in a frame. Frames count upwards; numbers start at 1 and are never
+// used again.
+func (b *BoxTracker) Update(frame int, boxes []image.Rectangle) []int {
+	faces := make([]face.Sample, len(boxes))
+	for i, box := range boxes {
+		faces[i].Box = box
+	}
+	return b.t.Update(time.Duration(frame), faces)
 }
 
 // Update returns the number of the person of each face in a frame of that time. Times do not go back; numbers start at 1

@@ -1,4 +1,4 @@
-package atomicfile_test
+package safefile_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/faceauth/faceauth/internal/atomicfile"
+	"github.com/faceauth/faceauth/internal/safefile"
 )
 
 func content(t *testing.T, path string) string {
@@ -22,7 +22,7 @@ func content(t *testing.T, path string) string {
 func TestWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	for _, s := range []string{"first", "second and longer", ""} {
-		if err := atomicfile.Write(path, []byte(s)); err != nil {
+		if err := safefile.Write(path, []byte(s)); err != nil {
 			t.Fatal(err)
 		}
 		if got := content(t, path); got != s {
@@ -33,10 +33,10 @@ func TestWrite(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if err := atomicfile.Write(filepath.Join(path, "g"), nil); err == nil {
+	if err := safefile.Write(filepath.Join(path, "g"), nil); err == nil {
 		t.Error("writing below a file gave no error")
 	}
-	if err := atomicfile.Write(filepath.Join(t.TempDir(), "no", "g"), nil); !errors.Is(err, fs.ErrNotExist) {
+	if err := safefile.Write(filepath.Join(t.TempDir(), "no", "g"), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("writing into no directory: %v", err)
 	}
 }
@@ -45,10 +45,10 @@ func TestWrite(t *testing.T) {
 func TestAbort(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
-	if err := atomicfile.Write(path, []byte("old")); err != nil {
+	if err := safefile.Write(path, []byte("old")); err != nil {
 		t.Fatal(err)
 	}
-	f, err := atomicfile.Create(path)
+	f, err := safefile.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestAbort(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(blocked, "full"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := atomicfile.Write(blocked, []byte("x")); err == nil {
+	if err := safefile.Write(blocked, []byte("x")); err == nil {
 		t.Error("replacing a directory gave no error")
 	}
 	entries, err := os.ReadDir(dir)

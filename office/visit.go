@@ -8,8 +8,8 @@ import (
 	"github.com/faceauth/faceauth/office/unknown"
 )
 
-// sighting is somebody who is in view of a camera, or was: a track, and what is kept of it so that it can be corrected.
-type sighting struct {
+// visit is a sighting that can be corrected: somebody who is in view of a camera, or was
+type visit struct {
 	id          uint64
 	camera      string
 	track       int
@@ -25,11 +25,11 @@ type sighting struct {
 }
 
 // sighting returns that of a track, which is in view now.
-func (w *Office) sighting(v *view, track int, at time.Time) *sighting {
+func (w *Office) sighting(v *view, track int, at time.Time) *visit {
 	s := v.sightings[track]
 	if s == nil {
 		w.last++
-		s = &sighting{id: w.last, camera: v.camera.Name, track: track, first: at}
+		s = &visit{id: w.last, camera: v.camera.Name, track: track, first: at}
 		v.sightings[track] = s
 	}
 	s.last = at
@@ -37,13 +37,13 @@ func (w *Office) sighting(v *view, track int, at time.Time) *sighting {
 }
 
 // ungroup says that a sighting is in no group.
-func (s *sighting) ungroup() { s.group, s.began = 0, false }
+func (s *visit) ungroup() { s.group, s.began = 0, false }
 
 // end keeps the sightings of a camera that have come to their end, which those of the live tracks have not, with those of
 // the past.
 func (w *Office) end(v *view, live []int) {
 	v.who.Keep(live)
-	var ended []*sighting
+	var ended []*visit
 	for track, s := range v.sightings {
 		if slices.Contains(live, track) {
 			continue
@@ -53,7 +53,7 @@ func (w *Office) end(v *view, live []int) {
 			ended = append(ended, s)
 		}
 	}
-	slices.SortFunc(ended, func(a, b *sighting) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(ended, func(a, b *visit) int { return cmp.Compare(a.id, b.id) })
 	w.past = append(w.past, ended...)
 	if over := len(w.past) - w.o.Sightings; over > 0 {
 		w.past = slices.Delete(w.past, 0, over)
@@ -61,7 +61,7 @@ func (w *Office) end(v *view, live []int) {
 }
 
 // all calls do with each sighting; the view is nil for one of the past.
-func (w *Office) all(do func(*sighting, *view)) {
+func (w *Office) all(do func(*visit, *view)) {
 	for _, v := range w.views {
 		for _, s := range v.sightings {
 			do(s, v)
@@ -73,8 +73,8 @@ func (w *Office) all(do func(*sighting, *view)) {
 }
 
 // find returns a sighting, or nil.
-func (w *Office) find(id uint64) (found *sighting, in *view) {
-	w.all(func(s *sighting, v *view) {
+func (w *Office) find(id uint64) (found *visit, in *view) {
+	w.all(func(s *visit, v *view) {
 		if s.id == id {
 			found, in = s, v
 		}

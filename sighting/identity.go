@@ -1,4 +1,4 @@
-package track
+package sighting
 
 import (
 	"cmp"

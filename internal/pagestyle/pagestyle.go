@@ -1,0 +1,16 @@
+// Package pagestyle holds the style sheet that all pages of the project share: [CSS] comes before the styles of a page.
+package pagestyle
+
+import (
+	_ "embed"
+	"html/template"
+)
+
+//go:embed page.css
+var css string
+
+// CSS is the style sheet, for an element of a template.
+var CSS = template.CSS(css)
+
+// Funcs gives templates the style sheet under the name pagestyle.
+var Funcs = template.FuncMap{"pagestyle": func() template.CSS { return CSS }}

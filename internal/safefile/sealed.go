@@ -1,0 +1,70 @@
+package safefile
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Errors of [Unseal] and [ReadSealed].
+var (
+	ErrDamaged = errors.New("damaged file")
+	ErrVersion = errors.New("file of another version")
+)
+
+// largestSealed is how many bytes of a file are read.
+const largestSealed = 1 << 28
+
+// Kind says what a file is.
+type Kind struct {
+	Magic   string // that it begins with
+	Version uint32
+}
+
+// Seal returns the bytes of a file: the magic, the version as a big-endian uint32, the body, and the SHA-256 of all that.
+func Seal(k Kind, body []byte) []byte {
+	data := append(binary.BigEndian.AppendUint32([]byte(k.Magic), k.Version), body...)
+	sum := sha256.Sum256(data)
+	return append(data, sum[:]...)
+}
+
+// Unseal returns the body of a file that [Seal] made. The error wraps [ErrDamaged] or [ErrVersion].
+func Unseal(k Kind, data []byte) ([]byte, error) {
+	head := len(k.Magic) + 4
+	if len(data) < head+sha256.Size || !bytes.HasPrefix(data, []byte(k.Magic)) {
+		return nil, fmt.Errorf("%w: it is not a %s file, or cut off", ErrDamaged, k.Magic)
+	}
+	if v := binary.BigEndian.Uint32(data[len(k.Magic):]); v != k.Version {
+		return nil, fmt.Errorf("%w: it has version %d, and this program reads version %d", ErrVersion, v, k.Version)
+	}
+	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
+	if want := sha256.Sum256(body); !bytes.Equal(sum, want[:]) {
+		return nil, fmt.Errorf("%w: its checksum is wrong", ErrDamaged)
+	}
+	return body[head:], nil
+}
+
+// WriteSealed writes a file with this body. On error the file is as it was.
+func WriteSealed(path string, k Kind, body []byte) error { return Write(path, Seal(k, body)) }
+
+// ReadSealed returns the body of a file. The error wraps fs.ErrNotExist, [ErrDamaged] or [ErrVersion].
+func ReadSealed(path string, k Kind) ([]byte, error) {
+	data, err := ReadBytes(path)
+	if err != nil {
+		return nil, err
+	}
+	return Unseal(k, data)
+}
+
+// ReadBytes returns the bytes of a regular file, as many as the largest sealed one may have.
+func ReadBytes(path string) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, largestSealed))
+}
