@@ -107,13 +107,13 @@ type Outcome struct {
 	// Pairs are those of a user and an impostor who were both held out.
 	Pairs  evaluate.Pairs `json:"pairs"`
 	Target float64        `json:"target"`
-	// Shown is the false match rate, by pairs, that there is not with 95 % confidence: 3/n by the rule of three
-	// where no pair matched.
-	Shown float64 `json:"shown"`
+	// FMRUpperBound is the upper bound of the false match rate of pairs, with 95 % confidence: 3/n, by the rule of
+	// three, if no pair matched.
+	FMRUpperBound float64 `json:"shown"`
 }
 
 // Supported reports whether the recordings show that the target is met.
-func (o Outcome) Supported() bool { return o.Shown <= o.Target }
+func (o Outcome) Supported() bool { return o.FMRUpperBound <= o.Target }
 
 // PairsNeeded returns how many pairs without a false match show a false match rate.
 func PairsNeeded(fmr float64) int { return int(math.Ceil(3 / fmr)) }
@@ -190,7 +190,7 @@ func Run(ctx context.Context, ids []evaluate.Identity, space face.Space, o Optio
 		out.Pairs.Total += m.Pairs.Total
 		out.Pairs.Accepted += m.Pairs.Accepted
 	}
-	out.Shown = shown(out.Pairs)
+	out.FMRUpperBound = shown(out.Pairs)
 	return out, nil
 }
 

@@ -63,8 +63,8 @@ func TestRun(t *testing.T) {
 		t.Errorf("held out: FMR %+v, FNMR %+v", out.FMR, out.FNMR)
 	}
 	// Three folds of three people, six pairs each.
-	if out.Pairs != (evaluate.Pairs{Total: 18}) || out.Shown != 3./18 || out.Supported() {
-		t.Errorf("pairs %+v show %g", out.Pairs, out.Shown)
+	if out.Pairs != (evaluate.Pairs{Total: 18}) || out.FMRUpperBound != 3./18 || out.Supported() {
+		t.Errorf("pairs %+v show %g", out.Pairs, out.FMRUpperBound)
 	}
 	held := make(map[string]int)
 	for _, f := range out.Folds {

@@ -18,7 +18,7 @@ type Attack struct {
 	Labelled       [][]float32 // of the user
 	Honest         []Face      // of the user, seen before the attack
 	// Ways are sequences of faces, of which the attacker shows one. Each is tried on a user of its own, and that
-	// which leads in soonest counts: whoever attacks knows the guards.
+	// which leads in soonest counts: the attacker knows the guards.
 	Ways [][]Face
 	// Probes are the attacker's own faces: the attack has succeeded when one is accepted. Without them the
 	// steps themselves are such faces.

@@ -93,8 +93,8 @@ func (m *nearest) Judge(x []float32, _ bool) (string, float64, error) {
 	return name, -d, err
 }
 
-// KNN returns the entry of the k nearest labelled faces, which does not learn: whoever has most of them,
-// and of two people with as many whoever is nearer on the mean. Its score is the negative mean
+// KNN returns the entry of the k nearest labelled faces, which does not learn: the person who has most of them
+// wins, and between people with as many the one who is nearer on average. Its score is the negative mean
 // distance of the faces of that person among the k.
 func KNN(space face.Space, k int) Entry {
 	return Entry{Name: "knn", Hindsight: true, New: func() (Method, error) {

@@ -37,7 +37,7 @@ type Protocol struct {
 	Strangers []string `json:"strangers"` // never enrolled
 	Order     Order    `json:"order"`
 	Seed      uint64   `json:"seed"`   // of what is at random
-	Stride    int      `json:"stride"` // every how manieth streamed face is used
+	Stride    int      `json:"stride"` // every Nth streamed face is used
 	// Apart is the share of each person's streamed faces, the last ones, that are the test. The others
 	// come before, for the method to adapt to, and are not counted; from the test nothing is learned.
 	// With 0 there is one stream, learned from and counted.

@@ -164,16 +164,16 @@ func (r *Result) points() []Point {
 	}
 	slices.SortFunc(claims, func(a, b trial) int { return cmp.Compare(b.score, a.score) })
 	var points []Point
-	var correct, false_ int
+	var correct, falseAccepts int
 	for i, t := range claims {
 		if t.correct() {
 			correct++
 		}
 		if !t.known {
-			false_++
+			falseAccepts++
 		}
 		if i+1 == len(claims) || claims[i+1].score != t.score { // equal scores stand or fall together
-			points = append(points, Point{t.score, rate(correct, i+1), rate(correct, known), rate(false_, strangers)})
+			points = append(points, Point{t.score, rate(correct, i+1), rate(correct, known), rate(falseAccepts, strangers)})
 		}
 	}
 	return points

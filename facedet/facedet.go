@@ -6,7 +6,7 @@
 //
 // # Caveats
 //
-// A [Frame] holds memory that Go's collector does not see: whoever gets one closes it.
+// A [Frame] holds memory that Go's collector does not see: the caller who gets one closes it.
 package facedet
 
 import (

@@ -101,14 +101,14 @@ func recording(name, script string) office.Camera {
 	}}
 }
 
-// told keeps what is told.
-type told struct {
+// recorded keeps what an office tells.
+type recorded struct {
 	mu     sync.Mutex
 	events []string
 	health []string
 }
 
-func (k *told) options() office.Options {
+func (k *recorded) options() office.Options {
 	return office.Options{
 		Clock:   func(f face.Frame) time.Time { return noon.Add(f.Time) },
 		Now:     func() time.Time { return noon.Add(time.Second) },
@@ -126,7 +126,7 @@ func (k *told) options() office.Options {
 	}
 }
 
-func (k *told) has(what string) bool {
+func (k *recorded) has(what string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Contains(k.events, what) || slices.Contains(k.health, what)
@@ -144,7 +144,7 @@ func TestRun(t *testing.T) {
 		{"a stranger", strings.Repeat("s ", 40), []string{"unknown  door 0"}},
 		{"she is away for a moment", "a a a - - - - - a a a", []string{"arrived alice door 0", "left alice door 2"}},
 	} {
-		k := new(told)
+		k := new(recorded)
 		w, err := run(t.Context(), t, people(t), k.options(), recording("door", c.script))
 		if err != nil || !slices.Equal(k.events, c.want) || len(w.Now().People) != 0 {
 			t.Errorf("%s: %q, %+v, %v; want %q", c.name, k.events, w.Now(), err, c.want)
@@ -156,7 +156,7 @@ func TestRun(t *testing.T) {
 func TestLearns(t *testing.T) {
 	for _, freeze := range []bool{false, true} {
 		g := people(t)
-		o := new(told).options()
+		o := new(recorded).options()
 		o.Freeze = freeze
 		if _, err := run(t.Context(), t, g, o, recording("door", "a a a b")); err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func TestLearns(t *testing.T) {
 // A camera that fails is opened again, and the others go on; who was there has not arrived again, and who is there when it
 // ends goes on being there.
 func TestCameraFails(t *testing.T) {
-	k := new(told)
+	k := new(recorded)
 	opened := 0
 	bad := office.Camera{Name: "desk", Open: func(context.Context, func() bool) (office.Stream, error) {
 		switch opened++; opened {
@@ -215,7 +215,7 @@ func TestCameraFails(t *testing.T) {
 
 	// Started again, nobody arrives anew.
 	o.Book.Close()
-	k = new(told)
+	k = new(recorded)
 	o = k.options()
 	o.Book = book(t, path)
 	if _, err := run(t.Context(), t, people(t), o, recording("door", "a a a a")); err != nil {
@@ -227,7 +227,7 @@ func TestCameraFails(t *testing.T) {
 }
 
 // of returns what was told of the health of a camera.
-func (k *told) of(camera string) (all []string) {
+func (k *recorded) of(camera string) (all []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, h := range k.health {

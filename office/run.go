@@ -40,8 +40,8 @@ type Health struct {
 	Rate    float64   `json:"rate"`            // frames looked at a second, of late
 }
 
-// Run watches cameras until ctx ends or all of them have ended, and is called once. Where all cameras have ended, whoever
-// was there is said to have left. The error is that of the learner, of a camera that ends, or of writing what happened.
+// Run watches cameras until ctx ends or all of them have ended, and is called once. When all cameras have ended, everybody
+// who was there is said to have left. The error is that of the learner, of a camera that ends, or of writing what happened.
 func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -131,9 +131,9 @@ func (w *Office) Correct(id uint64, is string) error {
 	return w.save()
 }
 
-// relabel has the learner forget what it took from a sighting, and learn whose it is not. On error the learner is as it
-// was.
-func (w *Office) relabel(s *visit, not, is string) (err error) {
+// relabel has the learner forget the faces that it learned from a sighting, and learn that they are not the wrong
+// person's. With a right name it learns them as that person's. On error the learner is as it was.
+func (w *Office) relabel(s *visit, wrong, right string) (err error) {
 	learner := w.gallery.Learner()
 	before, err := learner.MarshalBinary()
 	if err != nil {
@@ -146,22 +146,22 @@ func (w *Office) relabel(s *visit, not, is string) (err error) {
 	}()
 	learner.Unlearn(s.learned)
 	s.learned = nil
-	if is != "" {
+	if right != "" {
 		first, _ := s.album.First()
-		if err := w.enroll(is, first, true); err != nil {
+		if err := w.enroll(right, first, true); err != nil {
 			return err
 		}
 	}
-	if !slices.Contains(learner.Names(), not) {
+	if !slices.Contains(learner.Names(), wrong) {
 		return nil // forgotten meanwhile
 	}
 	faces := s.album.Faces
 	n := min(rejectedFaces, len(faces))
-	if is != "" {
+	if right != "" {
 		n = 0 // a face of somebody is nobody else's
 	}
 	for i := range n {
-		if err := learner.Reject(faces[i*len(faces)/n].Vector, not); err != nil {
+		if err := learner.Reject(faces[i*len(faces)/n].Vector, wrong); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func (a *acts) Next(ctx context.Context) (face.Frame, error) {
 // play runs an office over a script with somebody who says things, and returns what was told.
 func play(t *testing.T, g *gallery.Gallery, o office.Options, script string, say map[int]func(w *office.Office)) []string {
 	t.Helper()
-	k := new(told)
+	k := new(recorded)
 	base := k.options()
 	o.Clock, o.Now, o.Event, o.Health = base.Clock, base.Now, base.Event, base.Health
 	w := office.New(g, o)
@@ -202,7 +202,7 @@ func TestCorrect(t *testing.T) {
 // Who is corrected in one camera and seen in another has not gone.
 func TestCorrectElsewhere(t *testing.T) {
 	g := people(t)
-	k := new(told)
+	k := new(recorded)
 	w := office.New(g, k.options())
 	reached, corrected := make(chan bool), make(chan bool)
 	door := acted("door", n(30, "a"), map[int]func(){10: func() { close(reached); <-corrected }})

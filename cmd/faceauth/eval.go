@@ -85,7 +85,7 @@ func newEval() *cobra.Command {
 	c.Flags().StringSliceVar(&e.methods, "methods", []string{"learner", "nearest"}, "what is measured beside the learner, of "+strings.Join(evaluate.Methods[1:], ", "))
 	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled (default: sequential, and mixed in adaptation)")
 	c.Flags().Uint64Var(&e.Seed, "seed", 1, "of what is at random")
-	c.Flags().IntVar(&e.Stride, "stride", 1, "use every so manieth face of the stream")
+	c.Flags().IntVar(&e.Stride, "stride", 1, "use every Nth face of the stream")
 	c.Flags().Float64Var(&e.Apart, "apart", 0, "share of each person's faces, the last ones, that are only a test; 0 for one stream that is learned from and counted")
 	a.flags(c)
 	c.Flags().StringVar(&e.out, "out", "faceauth-eval", "folder of the report and the curves")

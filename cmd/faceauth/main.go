@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f *failure
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		code, err = 130, errors.New("interrupted; nothing was changed that had not been said")
+		code, err = 130, errors.New("interrupted; only reported changes were made")
 	case errors.As(err, &f):
 		code = f.code
 	}

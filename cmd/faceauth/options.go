@@ -317,7 +317,7 @@ func (o *options) ownGallery(c *cobra.Command, keep, freeze bool) (g *gallery.Ga
 // checkTimeout returns nil for a timeout that can be waited for.
 func (o *options) checkTimeout() error {
 	if o.timeout <= 0 {
-		return fail(badUsage, fmt.Errorf("a timeout of %v is none; use a positive one", o.timeout))
+		return fail(badUsage, fmt.Errorf("--timeout must be positive, got %v", o.timeout))
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		}
 	}
 	var closers []io.Closer
-	end = func() {
+	over := func() {
 		group.Close()
 		for _, c := range closers {
 			c.Close()
@@ -84,7 +84,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	}
 	defer func() {
 		if err != nil {
-			end()
+			over()
 		}
 	}()
 	if r.webhook != "" {
@@ -132,9 +132,9 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		if r.token != "" || r.cert != "" || r.key != "" {
 			return nil, fail(badUsage, errors.New("--token, --tls-cert and --tls-key are for --page"))
 		}
-		return end, nil
+		return over, nil
 	}
-	return end, r.show(c, w, group)
+	return over, r.show(c, w, group)
 }
 
 // show serves the page.

@@ -13,15 +13,15 @@ var (
 	_ pflag.Value = (*positive[float64])(nil)
 )
 
-// positive is the value of a flag for a number above 0: 0 would stand for the default in the settings of the
-// learner, and whoever writes it means something else.
+// positive is the value of a flag for a number above 0: in the settings of the learner 0 stands for
+// the default, which is not what a user means who writes 0.
 type positive[N int | float64] struct{ n N }
 
 func (p *positive[N]) Set(s string) error {
 	var n N
 	var rest string
 	if got, _ := fmt.Sscan(s+" ", &n, &rest); got != 1 {
-		return errors.New("it is no number")
+		return errors.New("it is not a number")
 	}
 	if !(n > 0) || math.IsInf(float64(n), 1) {
 		return errors.New("it must be positive and finite")

@@ -36,7 +36,7 @@ func newSearch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "search RECORDING|FOLDER... (--name NAME | --like IMAGE)",
 		Short: "find somebody in recordings of the past",
-		Long: "Search says in which recordings somebody is, and when: an enrolled person, or whoever is in a picture.\n" +
+		Long: "Search says in which recordings somebody is, and when: an enrolled person, or the person in a picture.\n" +
 			"Folders are searched with all that is below them. Each recording is looked through once, which takes a\n" +
 			"while; what was found is kept in an index, so that an interrupted search goes on where it was and the\n" +
 			"next one is quick. The index has faces in it, and is readable by its owner alone.\n\n" +
@@ -161,7 +161,7 @@ func (o *options) query(c *cobra.Command, h searchFlags) (*search.Query, *vision
 	return q, v, nil
 }
 
-// likeness returns a query for whoever is in a picture.
+// likeness returns a query for the person in a picture.
 func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Query, error) {
 	x, err := o.portrait(c, v, path)
 	if err != nil {

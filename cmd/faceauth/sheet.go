@@ -27,7 +27,7 @@ func writeSheet(path string, t *template.Template, page any) error {
 		_, err := io.ReadFull(f, head)
 		f.Close()
 		if err != nil || string(head) != doctype {
-			return failed(fmt.Errorf("there is something at %s that is no page; name another file", path))
+			return failed(fmt.Errorf("%s exists and is not a page of this program; name another file", path))
 		}
 	}
 	var b bytes.Buffer

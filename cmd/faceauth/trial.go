@@ -25,8 +25,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// trying is what the flags of a trial say.
-type trying struct {
+// trialFlags are the flags of a trial.
+type trialFlags struct {
 	enrol   string
 	every   time.Duration
 	attacks []string
@@ -38,7 +38,7 @@ var loginAttacks = []string{"bridge", "photo"}
 
 func newTrial() *cobra.Command {
 	var o login
-	var how trying
+	var how trialFlags
 	c := &cobra.Command{
 		Use:   "trial DIR",
 		Short: "measure logins on recordings: who gets in, who does not, and how fast",
@@ -61,7 +61,7 @@ func newTrial() *cobra.Command {
 	return c
 }
 
-func (how trying) check() error {
+func (how trialFlags) check() error {
 	switch {
 	case how.enrol != "guided" && how.enrol != "first":
 		return fmt.Errorf("unknown enrolment %q; use guided or first", how.enrol)
@@ -76,7 +76,7 @@ func (how trying) check() error {
 	return (&attackFlags{steps: how.steps, liveness: 1}).check()
 }
 
-func (o *login) trial(c *cobra.Command, dir string, how trying) error {
+func (o *login) trial(c *cobra.Command, dir string, how trialFlags) error {
 	if err := errors.Join(how.check(), o.policy().Defaults().Check()); err != nil {
 		return fail(badUsage, err)
 	}

@@ -48,7 +48,7 @@ func newTune() *cobra.Command {
 	c.Flags().Float64Var(&t.FMR, "fmr", 1e-3, "target: the largest share of impostors' faces that may be accepted")
 	c.Flags().IntVar(&t.Folds, "folds", 5, "folds of people, at the most")
 	c.Flags().IntVar(&t.Protocol.Enroll, "enroll", 4, "first usable faces of each user that are labelled")
-	c.Flags().IntVar(&t.Protocol.Stride, "stride", 1, "use every so manieth face")
+	c.Flags().IntVar(&t.Protocol.Stride, "stride", 1, "use every Nth face")
 	c.Flags().StringVar(&out, "out", "", "file of the settings (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config)")
 	return c
 }
@@ -109,9 +109,9 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 	fmt.Fprintf(w, "  FMR  %s: %d of %d faces, at least one in %d of %d pairs of a user and an impostor (95 %% interval by pair %s)\n",
 		high(r.FMR.Rate), r.FMR.Errors, r.FMR.Faces, r.Pairs.Accepted, r.Pairs.Total, span(evaluate.ClopperPearson(r.Pairs.Accepted, r.Pairs.Total)))
 	if r.Supported() {
-		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for pairs of people like these\n", r.Target, atMost(r.Shown))
+		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for pairs of people like these\n", r.Target, atMost(r.FMRUpperBound))
 	} else {
-		fmt.Fprintf(w, "an FMR of %g is not shown: these recordings show, with 95 %% confidence, one below %g\n", r.Target, atMost(r.Shown))
+		fmt.Fprintf(w, "an FMR of %g is not shown: these recordings show, with 95 %% confidence, one below %g\n", r.Target, atMost(r.FMRUpperBound))
 		if r.Pairs.Accepted == 0 {
 			need := calibrate.PairsNeeded(r.Target)
 			fmt.Fprintf(w, "  by the rule of three that takes %d pairs without a false match: recordings of %d people\n", need, calibrate.PeopleNeeded(need, len(r.Folds)))

@@ -81,7 +81,7 @@ type auditSet struct {
 	far  map[int]bool // the tenth of the faces that are furthest from the fifth nearest face of their person
 }
 
-// newAuditSet returns every so manieth face of people.
+// newAuditSet returns every Nth face of people.
 func newAuditSet(name string, ids []evaluate.Identity, stride int) auditSet {
 	s := auditSet{name: name}
 	n := 0

@@ -37,7 +37,7 @@ func newCliff(o *options) *cobra.Command {
 			return o.cliff(c.Context(), stride)
 		},
 	}
-	c.Flags().IntVar(&stride, "stride", 1, "use every so manieth face")
+	c.Flags().IntVar(&stride, "stride", 1, "use every Nth face")
 	return c
 }
 

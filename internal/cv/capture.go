@@ -16,7 +16,7 @@ import (
 )
 
 // Capture reads frames from a video file, a stream or a camera. Its methods block, some of them for
-// ever: whoever needs a deadline calls them from a goroutine. It is not safe for concurrent use.
+// ever: a caller who needs a deadline calls them from a goroutine. It is not safe for concurrent use.
 type Capture struct{ p unsafe.Pointer }
 
 // OpenVideo opens a file or URL through FFmpeg. The timeout is FFmpeg's own, for connecting and for

@@ -4,7 +4,7 @@
 // recovered; nothing that a caller of this package does leads to one.
 //
 // An [Image] is always 8-bit BGR with at least one pixel, and a [Gray] always 8-bit with one channel:
-// what other packages hold has the right type already. Whoever gets one closes it.
+// what other packages hold has the right type already. The caller who gets a picture closes it.
 package cv
 
 /*

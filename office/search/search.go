@@ -31,8 +31,8 @@ type Sighting struct {
 	Album  unknown.Album `cbor:"album"`
 }
 
-// Scan finds who is in view in a recording. A person who leaves and comes back is another sighting; so is one of whom no
-// picture is good enough none. Memory is bounded by the number of sightings. The error is that of the stream.
+// Scan finds who is in view in a recording. A person who leaves and comes back is another sighting. Tracks
+// without a usable picture are omitted. Memory is bounded by the number of sightings. The error is that of the stream.
 func Scan(ctx context.Context, s face.Stream, space face.Space) ([]Sighting, error) {
 	t := sighting.NewTracker(space, sighting.Settings{})
 	live := make(map[int]*Sighting)

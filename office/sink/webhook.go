@@ -58,7 +58,7 @@ func NewWebhook(address string, secret []byte) (*Webhook, error) {
 		return nil, fmt.Errorf("%w: it has %d bytes; use at least %d", ErrSecret, n, leastSecret)
 	}
 	return &Webhook{url: address, secret: secret, now: time.Now, client: &http.Client{
-		// Who is told where people are is whoever the user named, and nobody to whom they point.
+		// Only the receiver that the user named learns where people are. A redirect would pass it on to another one.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }

@@ -71,7 +71,7 @@ func (a *Album) Find(id uint64) (Face, bool) {
 	return Face{}, false
 }
 
-// Distance returns that from a vector to the nearest face, +Inf where there is none.
+// Distance returns the distance from a vector to the nearest face, or +Inf for an empty album.
 func (a *Album) Distance(space face.Space, x []float32) float64 {
 	nearest := math.Inf(1)
 	for _, f := range a.Faces {
