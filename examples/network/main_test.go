@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/models"
+)
+
+// The description of this folder, beside a copy of the network that it names, tells the people of the demo apart.
+func TestNetwork(t *testing.T) {
+	dir := fixture.Models(t)
+	t.Setenv("FACEAUTH_MODELS", dir)
+	stills, err := demo.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	here := t.TempDir()
+	text, err := os.ReadFile("network.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	description := filepath.Join(here, "network.json")
+	if err := os.WriteFile(description, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := models.Default(models.Embedding).File
+	if err := os.Symlink(filepath.Join(dir, file), filepath.Join(here, file)); err != nil {
+		t.Fatal(err)
+	}
+	distance := func(a, b string) (d float64) {
+		t.Helper()
+		var out strings.Builder
+		err := run(context.Background(), &out, []string{description, filepath.Join(stills, a), filepath.Join(stills, b)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Sscanf(out.String(), "distance %f,", &d); err != nil {
+			t.Fatalf("it printed %q", &out)
+		}
+		return d
+	}
+	same, other := distance("s1/1.pgm", "s1/2.pgm"), distance("s1/1.pgm", "s2/1.pgm")
+	t.Logf("one person %.3f, two people %.3f", same, other)
+	if same > .93 || other < .93 {
+		t.Errorf("one person %.3f, two people %.3f; the impostor radius is .93", same, other)
+	}
+	if distance("s1/1.pgm", "s1/1.pgm") != 0 {
+		t.Error("a picture is away from itself")
+	}
+
+	// Another file than the one that was described is refused.
+	if err := os.WriteFile(description, []byte(strings.Replace(string(text), "87aac", "00000", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err = run(context.Background(), nil, []string{description, "a", "b"})
+	if err == nil || !strings.Contains(err.Error(), "fr_feature") {
+		t.Errorf("a wrong hash: error %v", err)
+	}
+	if err := run(context.Background(), nil, nil); err == nil || !strings.Contains(err.Error(), "usage:") {
+		t.Errorf("error %v", err)
+	}
+}
