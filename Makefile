@@ -4,11 +4,12 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-test build models demo test lint bench clean pam install install-files uninstall
+.PHONY: help setup setup-login setup-test build models demo test test-all test-pure lint bench clean pam install install-files uninstall
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
 	@echo 'make build  builds bin/faceauth'
+	@echo 'make test-all  make test, and the packages without cgo again, without it and under the race detector'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
 	@echo 'make install, make uninstall   put the program, the service and the PAM module below $$(DESTDIR)$$(prefix); as root'
@@ -40,6 +41,16 @@ demo: models
 # The tag turns on gocv's profile of Mats, with which the tests prove that every one is closed.
 test: setup-test models
 	go test -tags matprofile -timeout 30m ./...
+
+# Packages that build without cgo: a program that judges and learns needs no OpenCV.
+PURE = ./face ./graph ./maxmargin ./anomaly ./quantized ./online ./sighting ./gallery ./distil ./models ./evaluate ./evaluate/report \
+	./calibrate ./replay ./tablet/... ./office/...
+
+test-all: test test-pure
+	go test -race -short -timeout 30m $(PURE)
+
+test-pure:
+	CGO_ENABLED=0 go test $(PURE)
 
 PAM_MODULE = bin/pam_faceauth.so
 

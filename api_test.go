@@ -5,8 +5,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -129,4 +132,84 @@ func TestImports(t *testing.T) {
 			}
 		}
 	})
+}
+
+// words returns what stands between single backquotes in a text, outside blocks of code.
+func words(text string) (all []string) {
+	for i, part := range strings.Split(text, "```") {
+		if i%2 == 0 {
+			for j, word := range strings.Split(part, "`") {
+				if j%2 == 1 {
+					all = append(all, word)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Every file and folder that ARCHITECTURE.md names exists, and every name that it gives after a file is declared there.
+func TestArchitectureNames(t *testing.T) {
+	checked := 0
+	for _, word := range words(read(t, "ARCHITECTURE.md")) {
+		file, name, named := strings.Cut(word, ":")
+		if !strings.Contains(file, "/") && !strings.HasSuffix(file, ".go") {
+			continue
+		}
+		checked++
+		if _, err := os.Stat(file); err != nil {
+			t.Errorf("%s: %v", word, err)
+			continue
+		}
+		if named && !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type )`+name+`\b`).MatchString(read(t, file)) {
+			t.Errorf("%s declares no %s", file, name)
+		}
+	}
+	if checked < 60 {
+		t.Errorf("only %d names were checked", checked)
+	}
+}
+
+// The table of ARCHITECTURE.md has every package outside internal, and each imports only packages above it.
+func TestArchitectureImports(t *testing.T) {
+	const module = "github.com/faceauth/faceauth/"
+	place := map[string]int{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
+		place[row[1]] = len(place) + 1
+	}
+	sourceFiles(t, func(file string, tree *ast.File, _ *token.FileSet) {
+		dir := path.Dir(file)
+		if dir == "." || strings.Contains("/"+dir+"/", "/internal/") {
+			return
+		}
+		if place[dir] == 0 {
+			t.Errorf("%s is not in the table of ARCHITECTURE.md", dir)
+			return
+		}
+		for _, p := range imports(tree) {
+			p, ours := strings.CutPrefix(p, module)
+			if ours && !strings.Contains("/"+p+"/", "/internal/") && p != dir && !(place[p] > 0 && place[p] < place[dir]) {
+				t.Errorf("%s imports %s, which is not above %s in the table of ARCHITECTURE.md", file, p, dir)
+			}
+		}
+	})
+}
+
+// THIRD_PARTY.md names every module that is in the program.
+func TestThirdParty(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./cmd/faceauth").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := read(t, "THIRD_PARTY.md")
+	for _, m := range strings.Fields(string(out)) {
+		m = regexp.MustCompile(`/v[0-9]+$`).ReplaceAllString(m, "")
+		name := m
+		if short, ok := strings.CutPrefix(m, "golang.org/x/"); ok {
+			name = short
+		}
+		if m != "github.com/faceauth/faceauth" && !strings.Contains(text, name) {
+			t.Errorf("THIRD_PARTY.md does not name %s", m)
+		}
+	}
 }

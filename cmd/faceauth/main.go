@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/faceauth/faceauth"
 	"github.com/spf13/cobra"
 )
 
@@ -81,6 +82,7 @@ func newRoot() *cobra.Command {
 		Short: "recognise people by their faces, on this device alone",
 		Long: "faceauth recognises the people it was shown, keeps learning from faces that nobody labels,\n" +
 			"refuses strangers, and stays within fixed memory and time for ever.",
+		Version:       faceauth.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(c *cobra.Command, args []string) error {
@@ -92,7 +94,7 @@ func newRoot() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail(badUsage, err) })
-	root.AddCommand(newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newOffice(), newSearch(), newAudit(), newCompact(), newDistil(), newVerify(), newDaemon(), newTablet(), newModels(), newDemo(), newDoctor())
+	root.AddCommand(newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newOffice(), newSearch(), newAudit(), newCompact(), newDistil(), newVerify(), newDaemon(), newTablet(), newModels(), newDemo(), newDoctor(), newVersion())
 	usage(root)
 	return root
 }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/faceauth/faceauth"
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/spf13/cobra"
+)
+
+// build is what is known of how the program was built.
+type build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"` // "" where it was built outside a repository
+	Time     string `json:"time,omitempty"`   // of the commit
+	Modified bool   `json:"modified"`         // files had changed since the commit
+	Go       string `json:"go"`
+	OpenCV   string `json:"opencv"`
+	Platform string `json:"platform"`
+}
+
+func thisBuild() build {
+	b := build{Version: faceauth.Version, Go: runtime.Version(), OpenCV: cv.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				b.Commit = s.Value
+			case "vcs.time":
+				b.Time = s.Value
+			case "vcs.modified":
+				b.Modified = s.Value == "true"
+			}
+		}
+	}
+	return b
+}
+
+func newVersion() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "print the version, and how the program was built",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			b := thisBuild()
+			w := c.OutOrStdout()
+			if asJSON {
+				return json.NewEncoder(w).Encode(b)
+			}
+			if _, err := fmt.Fprintf(w, "faceauth %s\n", b.Version); err != nil {
+				return err
+			}
+			if b.Commit != "" {
+				changed := ""
+				if b.Modified {
+					changed = ", with changes"
+				}
+				fmt.Fprintf(w, "commit   %s of %s%s\n", b.Commit, b.Time, changed)
+			}
+			_, err := fmt.Fprintf(w, "built    with %s for %s, OpenCV %s\n", b.Go, b.Platform, b.OpenCV)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON for programs")
+	return c
+}
