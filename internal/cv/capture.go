@@ -109,8 +109,10 @@ func (c *Capture) Close() error {
 
 // VideoWriter writes frames of one size as motion JPEG in an AVI container.
 type VideoWriter struct {
-	w    *gocv.VideoWriter
-	size [2]int
+	w      *gocv.VideoWriter
+	path   string
+	size   [2]int
+	frames int
 }
 
 // NewVideoWriter begins a file at path.
@@ -126,7 +128,7 @@ func NewVideoWriter(path string, fps float64, width, height int) (*VideoWriter, 
 		w.Close()
 		return nil, fmt.Errorf("writing video %s: the file cannot be created", path)
 	}
-	return &VideoWriter{w, [2]int{width, height}}, nil
+	return &VideoWriter{w: w, path: path, size: [2]int{width, height}}, nil
 }
 
 // Write appends a frame, which must be of the size of the video.
@@ -140,15 +142,30 @@ func (v *VideoWriter) Write(img *Image) error {
 	if s := img.Size(); s.X != v.size[0] || s.Y != v.size[1] {
 		return fmt.Errorf("writing video: frame of %dx%d pixels in a video of %dx%d", s.X, s.Y, v.size[0], v.size[1])
 	}
-	return v.w.Write(img.mat)
+	if err := v.w.Write(img.mat); err != nil {
+		return err
+	}
+	v.frames++
+	return nil
 }
 
-// Close ends the file. It may be called twice.
+// Close ends the file. The error wraps [ErrCutOff] where the file holds fewer frames than were written. It may be called
+// twice.
 func (v *VideoWriter) Close() error {
 	if v.w == nil {
 		return nil
 	}
 	err := v.w.Close()
 	v.w = nil
-	return err
+	if err != nil {
+		return fmt.Errorf("writing video %s: %w", v.path, err)
+	}
+	n, err := countFrames(v.path)
+	if err != nil {
+		return fmt.Errorf("writing video %s: %w", v.path, err)
+	}
+	if n < v.frames {
+		return fmt.Errorf("writing video %s: %w: it holds %d of %d frames; is the disk full?", v.path, ErrCutOff, n, v.frames)
+	}
+	return nil
 }

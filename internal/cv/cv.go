@@ -17,6 +17,8 @@ import "C"
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"unsafe"
 
 	"gocv.io/x/gocv"
@@ -27,6 +29,8 @@ var (
 	ErrNotImage = errors.New("not an image that can be read")
 	ErrTooLarge = errors.New("image too large")
 	ErrClosed   = errors.New("used after it was closed")
+	ErrCutOff   = errors.New("the file is cut off")
+	ErrMemory   = errors.New("out of memory")
 )
 
 func init() { C.fa_quiet() }
@@ -40,5 +44,14 @@ func failure(err *C.char) error {
 		return nil
 	}
 	defer C.free(unsafe.Pointer(err))
-	return errors.New(C.GoString(err))
+	return classify(C.GoString(err))
+}
+
+// classify returns the error that the text of an exception stands for. It wraps [ErrMemory] where that is the reason, so that
+// a full machine is not taken for a damaged file.
+func classify(text string) error {
+	if strings.Contains(text, "bad_alloc") || strings.Contains(text, "Insufficient memory") {
+		return fmt.Errorf("%w: %s", ErrMemory, text)
+	}
+	return errors.New(text)
 }

@@ -5,6 +5,7 @@
 package network
 
 import (
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -30,7 +31,9 @@ func Open(d models.Description, kind models.Kind, dir string) (*Network, error) 
 	if err != nil {
 		return nil, err
 	}
-	if n.net, err = cv.OpenNet(path); err != nil {
+	if n.net, err = cv.OpenNet(path); errors.Is(err, cv.ErrMemory) {
+		return nil, fmt.Errorf("model %s: %w", n.Name, err)
+	} else if err != nil {
 		return nil, n.Unfit("%w", err)
 	}
 	return n, nil
@@ -42,6 +45,9 @@ func (n *Network) Forward(img *cv.Image) ([]cv.Tensor, error) {
 		Size: image.Pt(n.Input.Width, n.Input.Height), Scale: n.Input.Scale, Mean: n.Input.Mean,
 		RGB: n.Input.Colour == "rgb", Gray: n.Input.Colour == "gray",
 	}, n.Outputs...)
+	if errors.Is(err, cv.ErrMemory) {
+		return nil, fmt.Errorf("model %s: %w", n.Name, err)
+	}
 	if err != nil {
 		return nil, n.Unfit("%w", err)
 	}

@@ -1,0 +1,102 @@
+package cv_test
+
+import (
+	"errors"
+	"image"
+	"image/color"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/fixture"
+)
+
+// film writes n frames to path, and returns the error of the end.
+func film(t *testing.T, path string, n int) error {
+	t.Helper()
+	w, err := cv.NewVideoWriter(path, 10, 320, 240)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		img, err := cv.NewImage(image.Pt(320, 240), color.RGBA{uint8(i), 50, 90, 255})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range 20 { // so that the pictures take some room
+			img.DrawBox(image.Rect(9*j, 7*j, 9*j+100, 7*j+80), strings.Repeat("faces ", j%5), color.RGBA{uint8(11 * j), uint8(255 - 7*j), uint8(i), 255})
+		}
+		if err := w.Write(img); err != nil {
+			img.Close()
+			w.Close()
+			return err
+		}
+		img.Close()
+	}
+	return w.Close()
+}
+
+func TestCountFrames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.avi")
+	if err := film(t, path, 20); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 21
+	for _, size := range []int{len(whole), len(whole) * 3 / 4, len(whole) / 2, 100, 8, 3, 0} {
+		if err := os.WriteFile(path, whole[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n, err := cv.CountFrames(path)
+		if err != nil || n > last || size == len(whole) && n != 20 || size <= len(whole)/2 && n > 12 || size <= 100 && n != 0 {
+			t.Errorf("%d of %d bytes: %d frames, %v", size, len(whole), n, err)
+		}
+		last = n
+	}
+	// Lengths that lead in a circle or far away end the count.
+	for _, text := range []string{"RIFF\x00\x00\x00\x00AVI LIST\x00\x00\x00\x00movi00dc\xff\xff\xff\xff", "junk\xff\xff\xff\xff", "RIFFRIFFRIFFRIFFRIFF"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := cv.CountFrames(path); n != 0 || err != nil {
+			t.Errorf("%q: %d frames, %v", text, n, err)
+		}
+	}
+}
+
+// A disk that is full is an error, though no library says so.
+func TestFullDisk(t *testing.T) {
+	if dir := os.Getenv("FACEAUTH_TEST_FULL"); dir != "" { // in a mount namespace of its own, see below
+		err := film(t, filepath.Join(dir, "a.avi"), 60)
+		if !errors.Is(err, cv.ErrCutOff) || !strings.Contains(err.Error(), "of 60 frames; is the disk full?") {
+			t.Errorf("error %v", err)
+		}
+		return
+	}
+	fixture.MountNamespace(t)
+	dir := t.TempDir()
+	cmd := exec.Command("unshare", "--mount", "sh", "-c",
+		`mount -t tmpfs -o size=300k none "$1" && exec "$2" -test.run '^TestFullDisk$' -test.v`, "sh", dir, os.Args[0])
+	cmd.Env = append(os.Environ(), "FACEAUTH_TEST_FULL="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Too little memory is not a damaged file.
+func TestClassify(t *testing.T) {
+	for text, want := range map[string]bool{
+		"std::bad_alloc": true, "OpenCV(4.6.0) ... error: (-4:Insufficient memory) Failed to allocate 9 bytes": true,
+		"OpenCV(4.6.0) error: (-215:Assertion failed)": false,
+	} {
+		if err := cv.Classify(text); errors.Is(err, cv.ErrMemory) != want || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: error %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+package cv
+
+// What tests of this package see.
+var (
+	Classify    = classify
+	CountFrames = countFrames
+)
