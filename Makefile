@@ -28,8 +28,9 @@ setup-test: setup
 	@sh scripts/setup.sh test
 
 build: setup
-	@[ -e "$$(go env GOCACHE)/faceauth-built" ] || echo 'building gocv, which takes a minute the first time'
-	@go build -o bin/faceauth ./cmd/faceauth
+	@if [ -e "$$(go env GOCACHE)/faceauth-built" ]; then go build -o bin/faceauth ./cmd/faceauth; else \
+		echo 'building faceauth and what it is made of; gocv alone takes a minute or more the first time'; \
+		go build -v -o bin/faceauth ./cmd/faceauth; fi
 	@touch "$$(go env GOCACHE)/faceauth-built"
 
 models: build

@@ -16,10 +16,11 @@ import (
 
 // images is a Source over image files.
 type images struct {
-	paths []string
-	step  time.Duration
-	next  int
-	count Count
+	paths   []string
+	step    time.Duration
+	damaged func(path string, err error) // of a damaged file; may be nil
+	next    int
+	count   Count
 }
 
 var _ Source = (*images)(nil)
@@ -65,7 +66,7 @@ func openFolder(dir string, o Options) (*images, error) {
 
 // openImages opens the named files, one frame each. A single one must be readable.
 func openImages(paths []string, o Options) (*images, error) {
-	s := &images{paths: paths, step: time.Duration(float64(time.Second) / o.FPS), count: Count{Declared: len(paths)}}
+	s := &images{paths: paths, step: time.Duration(float64(time.Second) / o.FPS), damaged: o.Damaged, count: Count{Declared: len(paths)}}
 	if len(paths) == 1 && !s.readable() {
 		return nil, fmt.Errorf("opening source %s: %w", paths[0], ErrNotVideo)
 	}
@@ -96,6 +97,9 @@ func (s *images) Next(ctx context.Context) (*Frame, error) {
 		img, err := cv.ReadImage(s.paths[i])
 		if err != nil {
 			s.count.Damaged++
+			if s.damaged != nil {
+				s.damaged(s.paths[i], err)
+			}
 			continue
 		}
 		s.count.Read++

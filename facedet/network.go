@@ -51,8 +51,10 @@ func NewNetwork(detector, landmarks models.Description, dir string) (*Network, e
 func (n *Network) Detect(p *Picture) ([]Face, error) {
 	img := p.native()
 	size := img.Size()
-	if size.X < n.boxes.Input.Width/2 || size.Y < n.boxes.Input.Height/2 {
-		border := max(size.X, size.Y) / 2
+	border := max(size.X, size.Y) / 2
+	// A strip that is so long that no border fits around it holds no face that one would help to find.
+	small := size.X < n.boxes.Input.Width/2 || size.Y < n.boxes.Input.Height/2
+	if small && max(size.X, size.Y) <= longestSmall {
 		padded, err := img.Pad(border, 127)
 		if err != nil {
 			return nil, err
@@ -79,6 +81,9 @@ func (n *Network) Detect(p *Picture) ([]Face, error) {
 	}
 	return n.detect(img)
 }
+
+// longestSmall is the longer side of a picture, in pixels, up to which it is given a border.
+const longestSmall = 4096
 
 func (n *Network) detect(img *cv.Image) ([]Face, error) {
 	out, err := n.boxes.Forward(img)

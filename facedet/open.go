@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,6 +19,9 @@ type Options struct {
 	Timeout time.Duration    // to open the source, and for each frame. Default 10 s
 	FPS     float64          // frames a second of a folder of images. Default 25
 	Now     func() time.Time // clock of a live source. Default time.Now
+
+	// Damaged, if it is not nil, is told of each image file of a folder that cannot be read and is passed over.
+	Damaged func(path string, err error)
 }
 
 func (o Options) defaults() Options {
@@ -89,23 +91,6 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 func IsRecording(name string) bool {
 	_, camera := cameraIndex(name)
 	return !camera && !strings.Contains(name, "://")
-}
-
-func openURL(ctx context.Context, name, scheme string, o Options) (Source, error) {
-	shown := "URL"
-	if u, err := url.Parse(name); err == nil {
-		shown = u.Redacted() // a camera's password stays out of messages
-	}
-	switch strings.ToLower(scheme) {
-	case "http", "https", "rtsp", "rtsps":
-	default:
-		return nil, fmt.Errorf("opening source %s: %w; use http, https, rtsp or rtsps", shown, ErrScheme)
-	}
-	s, err := openCapture(ctx, o, true, func() (grabber, error) { return cv.OpenVideo(name, o.Timeout) })
-	if err != nil {
-		return nil, fmt.Errorf("opening source %s: %w", shown, err)
-	}
-	return s, nil
 }
 
 // cameraIndex returns the number in "0" or "/dev/video0".

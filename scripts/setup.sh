@@ -57,7 +57,7 @@ if [ -n "$need" ]; then
 	sudo=''
 	if [ "$(id -u)" -ne 0 ]; then
 		command -v sudo >/dev/null 2>&1 ||
-			stop "these packages are missing and only root can install them; as root run: apt-get install$need"
+			stop "these packages are missing and only root can install them; as root run: apt-get update && apt-get install --no-install-recommends$need"
 		sudo='sudo'
 		say "not root: sudo is used for apt-get, and may ask for your password"
 	fi

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,16 +25,26 @@ func newDoctor() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := c.OutOrStdout()
+			type row struct {
+				State string `json:"state"` // ok, missing, or without: the program can do without it
+				What  string `json:"what"`
+				Text  string `json:"text"`
+			}
+			var rows []row
 			broken := 0
 			check := func(needed bool, what string, err error, good string) {
+				r := row{"ok", what, good}
 				switch {
 				case err == nil:
-					fmt.Fprintf(w, "ok       %s: %s\n", what, good)
 				case needed:
 					broken++
-					fmt.Fprintf(w, "missing  %s: %v\n", what, err)
+					r.State, r.Text = "missing", err.Error()
 				default:
-					fmt.Fprintf(w, "without  %s: %v\n", what, err)
+					r.State, r.Text = "without", err.Error()
+				}
+				rows = append(rows, r)
+				if !o.json {
+					fmt.Fprintf(w, "%-7s  %s: %s\n", r.State, r.What, r.Text)
 				}
 			}
 			check(true, "OpenCV", nil, cv.Version())
@@ -63,6 +74,11 @@ func newDoctor() *cobra.Command {
 			check(false, "window", cv.Display(), "a display answers")
 			_, err = demo.Find()
 			check(false, "demo", err, "its stills are there")
+			if o.json {
+				if err := json.NewEncoder(w).Encode(rows); err != nil {
+					return err
+				}
+			}
 			if broken > 0 {
 				return fmt.Errorf("%s missing", count(broken, "thing"))
 			}
@@ -70,6 +86,7 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&o.models, "models", models.Dir(), "folder of the model files")
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON for programs")
 	o.galleryFlag(c)
 	return c
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
@@ -46,7 +45,7 @@ func newEnroll() *cobra.Command {
 }
 
 func (o *options) enroll(c *cobra.Command, source, name string, frames int, how gallery.Enrolment) error {
-	if err := online.CheckName(name); err != nil {
+	if err := checkName(name); err != nil {
 		return fail(badUsage, fmt.Errorf("%w; give one with --name", err))
 	}
 	if frames < 1 {
@@ -86,15 +85,30 @@ func (o *options) enroll(c *cobra.Command, source, name string, frames int, how 
 	if err != nil {
 		return err
 	}
-	resembles, err := g.Enroll(name, found.vectors, time.Now(), how)
-	if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) {
-		return fail(badGallery, fmt.Errorf("%w, or give --force", err))
-	}
-	if err != nil {
-		return fail(badGallery, err)
-	}
-	if err := g.Save(path); err != nil {
-		return fail(badGallery, err)
+	var resembles string
+	for try := 1; ; try++ {
+		resembles, err = g.Enroll(name, found.vectors, time.Now(), how)
+		if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) {
+			return fail(badGallery, fmt.Errorf("%w, or give --force", err))
+		}
+		if err != nil {
+			return fail(badGallery, err)
+		}
+		err := g.Save(path)
+		if !errors.Is(err, gallery.ErrChanged) || try == tries {
+			if err != nil {
+				return fail(badGallery, err)
+			}
+			break
+		}
+		// Another program has enrolled somebody meanwhile: the faces are added to what it wrote.
+		space := g.Space()
+		if g, err = o.openGallery(c, path); err != nil {
+			return err
+		}
+		if g.Space().ID != space.ID {
+			return fail(badGallery, fmt.Errorf("%w: another program began it with %s", gallery.ErrSpace, g.Space().ID))
+		}
 	}
 	if resembles != "" {
 		warn(c, fmt.Sprintf("these faces look like %s, who is enrolled already; one person under two names is recognised as either, or neither", resembles))

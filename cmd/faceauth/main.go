@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/faceauth/faceauth"
@@ -22,7 +23,11 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	end := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
+		end = append(end, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), end...)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -32,9 +37,14 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	out := &output{w: stdout}
+	stderr = &output{w: stderr}
+	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if broken := out.failed(); err == nil && broken != nil {
+		err = fmt.Errorf("writing the output: %w", broken)
+	}
 	if err == nil {
 		return 0
 	}
@@ -45,13 +55,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		code, err = 130, errors.New("interrupted; only reported changes were made")
 	case errors.As(err, &f):
 		code = f.code
+	case strings.HasPrefix(err.Error(), "unknown command "): // of cobra, which has no type for it
+		code, err = badUsage, unknownCommand(err)
 	}
-	fmt.Fprintf(stderr, "faceauth: %v\n", err)
+	fmt.Fprintf(stderr, "faceauth: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 	return code
 }
 
-// Exit codes beside 0, 1 and 130.
+// Exit codes beside 0 and 130.
 const (
+	failed     = 1
 	badUsage   = 2
 	badSource  = 3
 	noFace     = 4
@@ -85,18 +98,43 @@ func newRoot() *cobra.Command {
 		Version:       faceauth.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q", args[0])
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail(badUsage, err) })
 	root.AddCommand(newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newOffice(), newSearch(), newAudit(), newCompact(), newDistil(), newVerify(), newDaemon(), newTablet(), newModels(), newDemo(), newDoctor(), newVersion())
+	root.SetHelpCommand(newHelp(root))
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil && c != root {
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() } // so that its arguments are checked
+	}
 	usage(root)
 	return root
+}
+
+// newHelp returns the command that explains others. An unknown one is an error, which it is not in cobra's own.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "explain a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return fail(badUsage, fmt.Errorf("unknown help topic %q; see faceauth help", strings.Join(args, " ")))
+			}
+			c.InitDefaultHelpFlag()
+			return c.Help()
+		},
+	}
+}
+
+// unknownCommand returns cobra's error about a command that does not exist, which has several lines, as a sentence.
+func unknownCommand(err error) error {
+	what, rest, _ := strings.Cut(err.Error(), "\n")
+	what, _, _ = strings.Cut(what, " for ")
+	_, names, _ := strings.Cut(rest, "Did you mean this?")
+	if like := strings.Fields(names); len(like) > 0 {
+		return fmt.Errorf("%s; did you mean %s?", what, strings.Join(like, " or "))
+	}
+	return fmt.Errorf("%s; see faceauth help", what)
 }
 
 // usage gives errors about the number of arguments the exit code of a wrong command line.

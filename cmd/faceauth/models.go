@@ -68,11 +68,24 @@ func newModels() *cobra.Command {
 			}
 			return nil
 		},
-	}, &cobra.Command{
+	}, newInstall(&dir))
+	return c
+}
+
+func newInstall(dir *string) *cobra.Command {
+	var from string
+	c := &cobra.Command{
 		Use: "install", Short: "fetch the networks that are missing, by npm", Args: cobra.NoArgs,
+		Long: "Install fetches the networks that are missing, by npm, and checks their hashes. Without a network, copy the\n" +
+			"tarball to this machine and give its name with --from.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return fail(badModel, models.Install(c.Context(), dir, func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }))
+			report := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
+			if from != "" {
+				return fail(badModel, models.InstallFrom(from, *dir, report))
+			}
+			return fail(badModel, models.Install(c.Context(), *dir, report))
 		},
-	})
+	}
+	c.Flags().StringVar(&from, "from", "", "tarball of the npm package that somebody has fetched already")
 	return c
 }

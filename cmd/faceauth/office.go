@@ -178,7 +178,7 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 	case context.Cause(ctx) != nil && c.Context().Err() == nil:
 		return context.Cause(ctx)
 	case r.keep:
-		return fail(badGallery, g.Save(path))
+		return save(g, path)
 	}
 	return nil
 }

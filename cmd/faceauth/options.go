@@ -327,7 +327,12 @@ func (o *options) source(c *cobra.Command, name string) (facedet.Source, error) 
 	if err := o.checkTimeout(); err != nil {
 		return nil, err
 	}
-	s, err := facedet.Open(c.Context(), name, facedet.Options{Timeout: o.timeout})
+	damaged := 0
+	s, err := facedet.Open(c.Context(), name, facedet.Options{Timeout: o.timeout, Damaged: func(_ string, err error) {
+		if damaged++; damaged <= 10 {
+			warn(c, fmt.Sprintf("passed over: %v", err))
+		}
+	}})
 	if err != nil && c.Context().Err() == nil {
 		return nil, fail(badSource, err)
 	}
@@ -371,6 +376,25 @@ func limit(n int) string {
 // warn prints sentences for a person.
 func warn(c *cobra.Command, sentences ...string) {
 	for _, s := range sentences {
-		fmt.Fprintf(c.ErrOrStderr(), "faceauth: warning: %s\n", strings.TrimSpace(s))
+		fmt.Fprintf(c.ErrOrStderr(), "faceauth: warning: %s\n", strings.ReplaceAll(strings.TrimSpace(s), "\n", " "))
 	}
+}
+
+// save writes a gallery. What was learned in this run is lost if another program wrote the gallery meanwhile, and the error
+// says what to do.
+func save(g *gallery.Gallery, path string) error {
+	err := g.Save(path)
+	if errors.Is(err, gallery.ErrChanged) {
+		err = fmt.Errorf("%w; nothing of this run was kept: run it again, and enrol nobody meanwhile", err)
+	}
+	return fail(badGallery, err)
+}
+
+// checkName returns nil for a name that a person can have.
+func checkName(name string) error {
+	err := online.CheckName(name)
+	if err == nil && strings.EqualFold(name, "unknown") {
+		err = fmt.Errorf("%w %q: reports call strangers so", online.ErrName, name)
+	}
+	return err
 }

@@ -119,16 +119,27 @@ func newPeople() *cobra.Command {
 	return c
 }
 
+// tries is how often a small change of the gallery is made anew because another program has written the gallery meanwhile.
+const tries = 20
+
 // amend changes the gallery and saves it.
 func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) error) error {
-	g, path, err := o.ownGallery(c, false, false)
-	if err != nil {
-		return err
+	for try := 1; ; try++ {
+		g, path, err := o.ownGallery(c, false, false)
+		if err != nil {
+			return err
+		}
+		err = change(g)
+		switch {
+		case errors.Is(err, online.ErrUnknown):
+			return fail(refused, err)
+		case err != nil:
+			return fail(badGallery, err)
+		}
+		if err = g.Save(path); !errors.Is(err, gallery.ErrChanged) || try == tries {
+			return fail(badGallery, err)
+		}
 	}
-	if err := change(g); err != nil {
-		return fail(badGallery, err)
-	}
-	return fail(badGallery, g.Save(path))
 }
 
 // undoSince returns what takes back all that was learned since a moment, as a person writes it.

@@ -41,8 +41,8 @@ func newReplay() *cobra.Command {
 				return err
 			}
 			if keep {
-				if err := g.Save(path); err != nil {
-					return fail(badGallery, err)
+				if err := save(g, path); err != nil {
+					return err
 				}
 			}
 			if err := o.printResult(c, result); err != nil {
@@ -97,6 +97,8 @@ func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, so
 	if err := os.MkdirAll(how.out, 0o700); err != nil {
 		return r, fmt.Errorf("writing report: %w", err)
 	}
+	safefile.Sweep(r.Events)
+	safefile.Sweep(r.Report)
 	events, err := safefile.Create(r.Events)
 	if err != nil {
 		return r, fmt.Errorf("writing report: %w", err)
@@ -123,14 +125,14 @@ func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, so
 			bar.step()
 			for _, e := range es {
 				if err := log.Write(e); err != nil {
-					return fmt.Errorf("writing %s: %w", r.Events, err)
+					return fail(failed, fmt.Errorf("writing %s: %w", r.Events, err))
 				}
 			}
 			if how.each != nil {
 				how.each(f.Index, es)
 			}
 			if how.video {
-				return film.write(f, es)
+				return fail(failed, film.write(f, es))
 			}
 			return nil
 		},

@@ -57,8 +57,8 @@ func newWatch() *cobra.Command {
 				return fail(badSource, err)
 			}
 			if keep {
-				if err := g.Save(path); err != nil {
-					return fail(badGallery, err)
+				if err := save(g, path); err != nil {
+					return err
 				}
 			}
 			return nil

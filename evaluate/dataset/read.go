@@ -124,7 +124,9 @@ func (r *Reader) identity(ctx context.Context, name string, recordings []string,
 
 // session reads the faces of one recording of a person.
 func (r *Reader) session(ctx context.Context, name, path string, o pipeline.Options, warn func(string)) (evaluate.Identity, error) {
-	src, err := facedet.Open(ctx, path, r.Source)
+	options := r.Source
+	options.Damaged = func(_ string, err error) { warn(fmt.Sprintf("passed over: %v", err)) }
+	src, err := facedet.Open(ctx, path, options)
 	if err != nil {
 		return evaluate.Identity{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/faceauth/faceauth/facedet"
@@ -36,14 +37,27 @@ func Find() (string, error) {
 		if out, err := exec.Command("go", "env", "GOMODCACHE").Output(); err == nil {
 			cache = strings.TrimSpace(string(out))
 		}
-		tried = append(tried, filepath.Join(cache, "gocv.io", "x", "gocv@v0.31.0", "contrib", "att_faces"))
+		tried = append(tried, filepath.Join(cache, "gocv.io", "x", "gocv@"+gocvVersion(), "contrib", "att_faces"))
 	}
 	for _, dir := range tried {
 		if info, err := os.Stat(filepath.Join(dir, "s1")); err == nil && info.IsDir() {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("%w: there is no %s; run: make demo", ErrNoStills, filepath.Join(tried[0], "s1"))
+	return "", fmt.Errorf("%w: there is no %s; with Go installed run: go mod download gocv.io/x/gocv@%s, or name a folder "+
+		"that holds s1, s2 and s3 of the ORL Database of Faces with FACEAUTH_DEMO_FACES", ErrNoStills, filepath.Join(tried[0], "s1"), gocvVersion())
+}
+
+// gocvVersion returns the version of gocv that this program was built with.
+func gocvVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == "gocv.io/x/gocv" {
+				return m.Version
+			}
+		}
+	}
+	return "v0.31.0" // a test binary may know nothing of its modules
 }
 
 const (

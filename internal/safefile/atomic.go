@@ -8,6 +8,7 @@ package safefile
 import (
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // File is a temporary file beside the one that it will replace. End it with Commit or Abort.
@@ -19,11 +20,42 @@ type File struct {
 
 // Create begins the file that is to be at path. It is readable and writable by its owner alone.
 func Create(path string) (*File, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return nil, err
+	for {
+		f, err := os.CreateTemp(filepath.Dir(path), temporary(path)+"*")
+		if err != nil {
+			return nil, err
+		}
+		// The lock tells Sweep that a program is still at work. Where locks are not to be had, nothing is swept either.
+		Lock(f, 0)
+		if _, err := os.Lstat(f.Name()); err == nil {
+			return &File{File: f, path: path}, nil
+		}
+		f.Close() // swept before it was locked
 	}
-	return &File{File: f, path: path}, nil
+}
+
+// temporary returns how the name of a temporary file for path begins; a number follows.
+func temporary(path string) string { return "." + filepath.Base(path) + "-" }
+
+// Sweep removes the temporary files that programs which were killed left behind while they made the file at path.
+func Sweep(path string) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return // and so there is nothing to sweep
+	}
+	for _, e := range entries {
+		number, ok := strings.CutPrefix(e.Name(), temporary(path))
+		if !ok || number == "" || strings.Trim(number, "0123456789") != "" || !e.Type().IsRegular() {
+			continue
+		}
+		name := filepath.Join(filepath.Dir(path), e.Name())
+		if f, err := Open(name); err == nil {
+			if Lock(f, 0) == nil {
+				os.Remove(name)
+			}
+			f.Close()
+		}
+	}
 }
 
 // Commit puts the file in its place, on disk. On error what was at its place is still there.
@@ -40,10 +72,12 @@ func (f *File) commit() error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
+	// It is closed, and so unlocked, only when Sweep cannot take it for left behind any more.
+	if err := Rename(f.Name(), f.path); err != nil {
 		return err
 	}
-	return Rename(f.Name(), f.path)
+	f.done = true
+	return f.Close()
 }
 
 // Abort removes the file. After Commit it does nothing, so it may be deferred.

@@ -73,3 +73,38 @@ func TestAbort(t *testing.T) {
 		t.Errorf("left %v, %v", entries, err)
 	}
 }
+
+// What a killed program left behind is swept, and nothing else: not the file itself, nor what is being written.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "events.jsonl")
+	left, others := ".events.jsonl-123", []string{"events.jsonl", ".events.jsonl-", ".events.jsonl-1a", ".other-123"}
+	for _, name := range append([]string{left}, others...) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := safefile.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	safefile.Sweep(path)
+	if _, err := os.Stat(filepath.Join(dir, left)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was left behind: %v", err)
+	}
+	for _, name := range others {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := f.WriteString("new"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "new" {
+		t.Errorf("%q, %v", b, err)
+	}
+	safefile.Sweep(filepath.Join(dir, "none", "file"))
+}

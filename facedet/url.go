@@ -1,0 +1,106 @@
+package facedet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+func openURL(ctx context.Context, name, scheme string, o Options) (Source, error) {
+	u, err := url.Parse(name)
+	shown := "URL"
+	if err == nil {
+		shown = u.Redacted() // a camera's password stays out of messages
+	}
+	switch strings.ToLower(scheme) {
+	case "http", "https", "rtsp", "rtsps":
+	default:
+		return nil, fmt.Errorf("opening source %s: %w; use http, https, rtsp or rtsps", shown, ErrScheme)
+	}
+	if err != nil {
+		var parse *url.Error // holds the URL, with a password perhaps
+		if errors.As(err, &parse) {
+			err = parse.Err
+		}
+		return nil, fmt.Errorf("opening source: not a valid URL: %w", err)
+	}
+	s, err := openCapture(ctx, o, true, func() (grabber, error) { return cv.OpenVideo(name, o.Timeout) })
+	if err == nil {
+		return s, nil
+	}
+	if ctx.Err() == nil {
+		if why := diagnose(ctx, u, min(o.Timeout, 5*time.Second)); why != nil {
+			err = why
+		}
+	}
+	return nil, fmt.Errorf("opening source %s: %w", shown, err)
+}
+
+// ErrServer is wrapped by errors of [Open] where a server was reached and gives no video.
+var ErrServer = errors.New("the server gives no video")
+
+// diagnose finds out why a URL gives no video, as OpenCV does not say. It returns nil where nothing is wrong that can be
+// seen from here.
+func diagnose(ctx context.Context, u *url.URL, timeout time.Duration) error {
+	ctx, stop := context.WithTimeout(ctx, timeout)
+	defer stop()
+	if u.Scheme = strings.ToLower(u.Scheme); strings.HasPrefix(u.Scheme, "rtsp") {
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"rtsp": "554", "rtsps": "322"}[u.Scheme]
+		}
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+		if err == nil {
+			c.Close()
+		}
+		return unreachable(err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}}
+	answer, err := client.Do(request)
+	if err != nil {
+		return unreachable(err)
+	}
+	defer answer.Body.Close() // the video, perhaps without end, is not read
+	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
+	switch {
+	case answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden:
+		return fmt.Errorf("%w: it answers %s; are the user name and the password in the URL right?", ErrServer, answer.Status)
+	case answer.StatusCode == http.StatusNotFound:
+		return fmt.Errorf("%w: it answers %s; is the path of the URL right?", ErrServer, answer.Status)
+	case answer.StatusCode >= 400:
+		return fmt.Errorf("%w: it answers %s", ErrServer, answer.Status)
+	case strings.HasPrefix(kind, "text/") || kind == "application/json":
+		return fmt.Errorf("%w but %s; the URL of the video itself is needed", ErrServer, kind)
+	}
+	return nil
+}
+
+// unreachable says why no connection could be made, without the URL, which may hold a password.
+func unreachable(err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	var name *net.DNSError
+	var dial *net.OpError
+	switch {
+	case err == nil || errors.Is(err, context.DeadlineExceeded):
+		return nil // the source's own timeout says so
+	case errors.As(err, &name):
+		return fmt.Errorf("the name %s cannot be found: %s", name.Name, name.Err)
+	case errors.As(err, &dial):
+		return fmt.Errorf("the server cannot be reached: %w", dial)
+	}
+	return fmt.Errorf("the server cannot be used: %w", err)
+}

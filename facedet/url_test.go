@@ -1,0 +1,65 @@
+package facedet_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/facedet"
+)
+
+// A URL that gives no video says why, and never shows a password.
+func TestURLErrors(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/page":
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Write([]byte("<!doctype html>"))
+		case "/secret":
+			w.WriteHeader(http.StatusUnauthorized)
+		case "/broken":
+			w.WriteHeader(http.StatusInternalServerError)
+		case "/garbage":
+			w.Header().Set("Content-Type", "video/mp4")
+			w.Write([]byte("no video"))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer s.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := closed.Addr().String()
+	closed.Close()
+	host := strings.TrimPrefix(s.URL, "http://")
+	for _, c := range []struct {
+		url, want string
+		server    bool
+	}{
+		{"http://me:hidden@" + host + "/none", "404 Not Found; is the path of the URL right?", true},
+		{"http://me:hidden@" + host + "/secret", "401 Unauthorized; are the user name and the password", true},
+		{"http://" + host + "/broken", "500 Internal Server Error", true},
+		{"http://me:hidden@" + host + "/page", "gives no video but text/html", true},
+		{"http://" + host + "/garbage", "opening source http://" + host, false},
+		{"http://me:hidden@" + nobody + "/", "cannot be reached: dial tcp " + nobody + ": connect: connection refused", false},
+		{"rtsp://me:hidden@" + nobody + "/", "cannot be reached: dial tcp " + nobody + ": connect: connection refused", false},
+		{"http://me:hidden@[::1", "not a valid URL: missing ']' in host", false},
+	} {
+		src, err := facedet.Open(context.Background(), c.url, facedet.Options{Timeout: 3 * time.Second})
+		if err == nil {
+			src.Close()
+			t.Errorf("%s opened", c.url)
+			continue
+		}
+		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hidden") || errors.Is(err, facedet.ErrServer) != c.server {
+			t.Errorf("%s: error %v, want %q", c.url, err, c.want)
+		}
+	}
+}
