@@ -68,8 +68,10 @@ func TestPictureConversions(t *testing.T) {
 	mat.SetUCharAt(0, 0, 99)
 	back.DrawBox(image.Rect(0, 0, 1, 1), "", color.RGBA{1, 2, 3, 255})
 	same("the picture after its copies were drawn on", p)
-	if p.Close() != nil || p.Close() != nil {
-		t.Error("closing twice failed")
+	for range 2 {
+		if err := p.Close(); err != nil {
+			t.Errorf("closing twice: %v", err)
+		}
 	}
 }
 

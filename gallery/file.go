@@ -13,9 +13,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	atomicfile "github.com/faceauth/faceauth/internal/safefile"
-	filelock "github.com/faceauth/faceauth/internal/safefile"
-	regular "github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
@@ -82,8 +80,8 @@ func Read(path string) (*Gallery, error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, err := regular.Open(path)
-	if errors.Is(err, regular.ErrNotRegular) {
+	f, err := safefile.Open(path)
+	if errors.Is(err, safefile.ErrNotRegular) {
 		return nil, fmt.Errorf("%s: %w", path, ErrNotGallery)
 	}
 	if err != nil {
@@ -162,7 +160,7 @@ func (g *Gallery) Save(path string) error {
 	if err := g.unchanged(path); err != nil {
 		return fmt.Errorf("saving gallery %s: %w", path, err)
 	}
-	if err := atomicfile.Write(path, data); err != nil {
+	if err := safefile.Write(path, data); err != nil {
 		return fmt.Errorf("saving gallery: %w; %s is as it was", err, path)
 	}
 	copy(g.sum[:], data[len(data)-sha256.Size:])
@@ -194,7 +192,7 @@ func (g *Gallery) bytes() ([]byte, error) {
 // neither.
 func (g *Gallery) unchanged(path string) error {
 	var sum [sha256.Size]byte
-	f, err := regular.Open(path)
+	f, err := safefile.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -222,7 +220,7 @@ func lock(path string) (unlock func(), err error) {
 		return nil, err
 	}
 	// It is held for the length of one write, so a few seconds are long.
-	if err := filelock.Lock(f, 5*time.Second); err != nil {
+	if err := safefile.Lock(f, 5*time.Second); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("locking %s, which another program holds or the system refuses: %w", path, err)
 	}

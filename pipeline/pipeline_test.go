@@ -308,3 +308,50 @@ func BenchmarkReplay(b *testing.B) {
 	}
 	b.ReportMetric(float64(frames)/b.Elapsed().Seconds(), "frames/s")
 }
+
+// broken is a source of frames without a picture.
+type broken struct{ frame *facedet.Frame }
+
+func (b *broken) Next(context.Context) (*facedet.Frame, error) { return b.frame, nil }
+func (b *broken) Count() facedet.Count                         { return facedet.Count{Declared: -1} }
+func (b *broken) Close() error                                 { return nil }
+
+// A source, a detector or an extractor from outside that does not keep its contract is an error, and no crash.
+func TestBrokenParts(t *testing.T) {
+	closed, err := facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for name, f := range map[string]*facedet.Frame{"no frame": nil, "no picture": {}, "zero": {Image: &facedet.Picture{}}, "closed": {Image: closed}} {
+		p := pipeline.New(&broken{f}, &blind{}, preprocess.NewPixels(), pipeline.Options{})
+		if _, err := p.Next(context.Background()); !errors.Is(err, pipeline.ErrNoPicture) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	for _, box := range []image.Rectangle{{}, image.Rect(60, 60, 70, 70), image.Rect(-9, -9, 0, 0), image.Rect(0, 0, 0, 9)} {
+		open, err := facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := pipeline.New(&broken{&facedet.Frame{Image: open}}, &blind{box: box}, preprocess.NewPixels(), pipeline.Options{Picture: 32})
+		if _, err := p.Next(context.Background()); err == nil {
+			t.Errorf("a face at %v of a picture of 50x50 pixels gave no error", box)
+		}
+	}
+	open, err := facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pipeline.New(&broken{&facedet.Frame{Image: open}}, &blind{box: open.Bounds()}, nothing{}, pipeline.Options{})
+	if _, err := p.Next(context.Background()); !errors.Is(err, facedet.ErrClosed) {
+		t.Errorf("an extractor that aligns to nil: error %v", err)
+	}
+}
+
+// nothing is an extractor that gives no picture, and passes on what it is given.
+type nothing struct{ preprocess.Pixels }
+
+func (nothing) Align(*facedet.Picture, image.Rectangle, []face.Point) (*facedet.Picture, error) {
+	return nil, nil
+}
