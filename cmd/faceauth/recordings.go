@@ -183,6 +183,7 @@ func (o *options) join(c *cobra.Command, v *vision, name string, paths []string,
 			return id, err
 		}
 		id.Faces, id.Undetected = append(id.Faces, part.Faces...), id.Undetected+part.Undetected
+		id.NoVector, id.Several = id.NoVector+part.NoVector, id.Several+part.Several
 	}
 	return id, nil
 }
