@@ -6,10 +6,9 @@ import (
 	"strconv"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/internal/figure"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-
-	"github.com/faceauth/faceauth/internal/figure"
 )
 
 // identificationPage is what the page of an identification shows.
