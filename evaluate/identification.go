@@ -94,6 +94,8 @@ type Operating struct {
 	TPIRInterval Interval `json:"tpir_interval"`
 	// FNIR is the false negative identification rate: mated probes that were given no name, or another one.
 	FNIR ErrorRate `json:"fnir"`
+	// Misnamed are the mated probes of FNIR that were given another person's name.
+	Misnamed int `json:"misnamed"`
 	// FPIR is the false positive identification rate: non-mated probes that were given any name.
 	FPIR ErrorRate `json:"fpir"`
 }
@@ -170,6 +172,7 @@ func (o Identification) divide(ids []Identity) (part []Identity, strangers []str
 		}
 	}
 	c.People = len(ids)
+	c.FailureToAcquire.People, c.FailureToEnrol.People = []string{}, []string{} // an empty list in JSON, and not null
 	for _, id := range ids {
 		c.Frames += len(id.Faces) + id.Undetected
 		c.Several += id.Several
@@ -203,7 +206,7 @@ func (o Identification) divide(ids []Identity) (part []Identity, strangers []str
 // identified computes the rates from the trials.
 func (r *Result) identified(targets []float64) IdentificationResult {
 	all := r.points()
-	out := IdentificationResult{Name: r.Name, Rank1: r.operatingAt(nil)}
+	out := IdentificationResult{Name: r.Name, Rank1: r.operatingAt(nil), Curve: []IdentificationRates{}}
 	if r.steps > 0 {
 		out.MSPerProbe = r.elapsed.Seconds() * 1000 / float64(r.steps)
 	}
@@ -247,6 +250,11 @@ func (r *Result) operatingAt(threshold *float64) Operating {
 		Threshold: threshold,
 		FNIR:      errorRate(r.trials, func(t trial) (counts, wrong bool) { return t.known, !positive(t) || !t.correct() }),
 		FPIR:      errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, positive(t) }),
+	}
+	for _, t := range r.trials {
+		if t.known && positive(t) && !t.correct() {
+			o.Misnamed++
+		}
 	}
 	o.TPIR, o.TPIRInterval = rate(o.Right(), o.FNIR.Faces), ClopperPearson(o.Right(), o.FNIR.Faces)
 	return o

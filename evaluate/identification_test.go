@@ -76,10 +76,10 @@ func TestIdentify(t *testing.T) {
 		if o.Threshold != nil {
 			threshold = fmt.Sprint(*o.Threshold)
 		}
-		return fmt.Sprintf("from %s: %d of %d right, %d of %d people wrong; %d of %d false, of %d of %d people", threshold,
-			o.Right(), o.FNIR.Faces, o.FNIR.PeopleWrong, o.FNIR.People, o.FPIR.Errors, o.FPIR.Faces, o.FPIR.PeopleWrong, o.FPIR.People)
+		return fmt.Sprintf("from %s: %d of %d right, %d misnamed, %d of %d people wrong; %d of %d false, of %d of %d people", threshold,
+			o.Right(), o.FNIR.Faces, o.Misnamed, o.FNIR.PeopleWrong, o.FNIR.People, o.FPIR.Errors, o.FPIR.Faces, o.FPIR.PeopleWrong, o.FPIR.People)
 	}
-	if got, want := point(&m.Rank1), "from any: 4 of 6 right, 2 of 2 people wrong; 2 of 5 false, of 2 of 3 people"; got != want {
+	if got, want := point(&m.Rank1), "from any: 4 of 6 right, 1 misnamed, 2 of 2 people wrong; 2 of 5 false, of 2 of 3 people"; got != want {
 		t.Errorf("rank 1: %s, want %s", got, want)
 	}
 	for i, want := range []struct {
@@ -87,11 +87,11 @@ func TestIdentify(t *testing.T) {
 		needed int
 		at     string
 	}{
-		{.5, 2, "from any: 4 of 6 right, 2 of 2 people wrong; 2 of 5 false, of 2 of 3 people"},
-		{.25, 4, "from 0.6: 3 of 6 right, 2 of 2 people wrong; 1 of 5 false, of 1 of 3 people"},
-		{.2, 5, "from 0.6: 3 of 6 right, 2 of 2 people wrong; 1 of 5 false, of 1 of 3 people"}, // exactly one of five
+		{.5, 2, "from any: 4 of 6 right, 1 misnamed, 2 of 2 people wrong; 2 of 5 false, of 2 of 3 people"},
+		{.25, 4, "from 0.6: 3 of 6 right, 1 misnamed, 2 of 2 people wrong; 1 of 5 false, of 1 of 3 people"},
+		{.2, 5, "from 0.6: 3 of 6 right, 1 misnamed, 2 of 2 people wrong; 1 of 5 false, of 1 of 3 people"}, // exactly one of five
 		{.1, 10, "none"},
-		{0, 1, "from 0.8: 2 of 6 right, 2 of 2 people wrong; 0 of 5 false, of 0 of 3 people"}, // alice's .7 is no better than a stranger's
+		{0, 1, "from 0.8: 2 of 6 right, 0 misnamed, 2 of 2 people wrong; 0 of 5 false, of 0 of 3 people"}, // alice's .7 is no better than a stranger's
 	} {
 		p := m.Points[i]
 		if got := point(p.Operating); p.Target != want.target || p.Needed != want.needed || got != want.at {

@@ -103,19 +103,19 @@ func (e *evaluation) describeIdentification(n evaluate.IdentificationCounts) []s
 func printIdentified(w io.Writer, r evaluate.Identified) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t)
-	fmt.Fprintln(t, "method\tFPIR at most\tthreshold\trank-1 TPIR\tmated probes\t95 % interval *\tFPIR\tnon-mated probes\t95 % interval *\tms a probe\t")
+	fmt.Fprintln(t, "method\tFPIR at most\tthreshold\trank-1 TPIR\tmated probes\t95 % interval *\twrong names\tFPIR\tnon-mated probes\t95 % interval *\tms a probe\t")
 	for _, m := range r.Methods {
 		row := func(bound string, o *evaluate.Operating) {
 			if o == nil {
-				fmt.Fprintf(t, "%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t\n", m.Name, bound)
+				fmt.Fprintf(t, "%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t-\t\n", m.Name, bound)
 				return
 			}
 			strangers := "-"
 			if o.FPIR.Faces > 0 {
 				strangers = span(o.FPIR.Interval)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%.3f\t\n", m.Name, bound, report.Threshold(o.Threshold), low(o.TPIR), o.Right(), o.FNIR.Faces,
-				span(o.TPIRInterval), high(o.FPIR.Rate), o.FPIR.Errors, o.FPIR.Faces, strangers, m.MSPerProbe)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%d\t%s\t%d of %d\t%s\t%.3f\t\n", m.Name, bound, report.Threshold(o.Threshold), low(o.TPIR),
+				o.Right(), o.FNIR.Faces, span(o.TPIRInterval), o.Misnamed, high(o.FPIR.Rate), o.FPIR.Errors, o.FPIR.Faces, strangers, m.MSPerProbe)
 		}
 		row("any", &m.Rank1)
 		for _, p := range m.Points {
@@ -125,8 +125,8 @@ func printIdentified(w io.Writer, r evaluate.Identified) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "TPIR, which is 1-FNIR: mated probes given the right name; FPIR: non-mated probes given any name;")
-	fmt.Fprintln(w, "thresholds, the least scores that count, are chosen on these probes")
+	fmt.Fprintln(w, "TPIR, which is 1-FNIR: mated probes given the right name; wrong names: mated probes given another person's;")
+	fmt.Fprintln(w, "FPIR: non-mated probes given any name; thresholds, the least scores that count, are chosen on these probes")
 	fmt.Fprintln(w, "* if probes were independent trials, which those of one person are not")
 	for _, s := range report.NotMeasured(r) {
 		fmt.Fprintln(w, s)
