@@ -10,9 +10,9 @@ import (
 // FPIRTargets are the false positive identification rates at which an [Identification] is measured by default.
 var FPIRTargets = []float64{.01, .001}
 
-// Identification is the protocol of an open-set identification, in the terms of ISO/IEC 19795-1. Everybody with more faces
-// than Protocol.Enroll is enrolled with that many, the first usable ones, and their other faces are mated probes. All
-// faces of the others, and of Protocol.Strangers, are non-mated probes: their person is not enrolled.
+// Identification is the protocol of an open-set identification, in the terms of ISO/IEC 19795-1. Everybody with more
+// faces than Protocol.Enroll is enrolled with that many, the first usable ones, and their other faces are mated
+// probes. All faces of the others, and of Protocol.Strangers, are non-mated probes: their person is not enrolled.
 type Identification struct {
 	Protocol
 	// Learn lets the methods learn from the probes, whose order then matters. Without it nothing is learned, and the
@@ -134,7 +134,8 @@ func Identify(ctx context.Context, ids []Identity, o Identification, methods []E
 		}
 	}
 	if o.Apart != 0 {
-		return out, fmt.Errorf("%w: no part of the probes of an identification can be kept apart, and %g was to be", ErrProtocol, o.Apart)
+		return out, fmt.Errorf("%w: no part of the probes of an identification can be kept apart, and %g was to be",
+			ErrProtocol, o.Apart)
 	}
 	ids, strangers, counts, err := o.divide(ids)
 	if err != nil {
@@ -147,7 +148,8 @@ func Identify(ctx context.Context, ids []Identity, o Identification, methods []E
 		return out, err
 	}
 	counts.Labelled, counts.Mated, counts.NonMated = n.Enrolled, n.Known, n.Strangers
-	counts.Skipped = counts.Frames - counts.FailureToAcquire.Frames() - counts.FailureToEnrol.Faces - counts.Labelled - len(stream)
+	left := counts.FailureToAcquire.Frames() + counts.FailureToEnrol.Faces
+	counts.Skipped = counts.Frames - left - counts.Labelled - len(stream)
 	if !o.Learn {
 		for i := range stream {
 			stream[i].Hold = true
@@ -165,7 +167,10 @@ func Identify(ctx context.Context, ids []Identity, o Identification, methods []E
 }
 
 // divide returns the people who take part, and those of them who are not enrolled. It counts the others.
-func (o Identification) divide(ids []Identity) (part []Identity, strangers []string, c IdentificationCounts, err error) {
+func (o Identification) divide(ids []Identity) ([]Identity, []string, IdentificationCounts, error) {
+	var part []Identity
+	var strangers []string
+	var c IdentificationCounts
 	for _, s := range o.Strangers {
 		if !slices.ContainsFunc(ids, func(id Identity) bool { return id.Name == s }) {
 			return nil, nil, c, fmt.Errorf("%w: stranger %q is not among the recordings", ErrProtocol, s)
@@ -198,8 +203,9 @@ func (o Identification) divide(ids []Identity) (part []Identity, strangers []str
 	if c.Enrolled > 0 || o.Enroll < 1 { // split has a word on the latter
 		return part, strangers, c, nil
 	}
-	return nil, nil, c, fmt.Errorf("%w: nobody can be enrolled: a person needs at least %d faces, %d of them good enough to enrol from, "+
-		"and must not be a stranger; of %d people, %d have fewer faces or are strangers, %d have none that is good enough, and of %d no face was found",
+	return nil, nil, c, fmt.Errorf("%w: nobody can be enrolled: a person needs at least %d faces, "+
+		"%d of them good enough to enrol from, and must not be a stranger (people: %d; strangers, or with fewer "+
+		"faces: %d; with too few good enough: %d; without a face: %d)",
 		ErrTooFew, o.Enroll+1, o.Enroll, c.People, c.Strangers, len(c.FailureToEnrol.People), len(c.FailureToAcquire.People))
 }
 

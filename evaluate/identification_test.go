@@ -17,7 +17,9 @@ import (
 // sitting is an identification with one face each enrolled.
 var sitting = evaluate.Identification{Protocol: evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}}
 
-func identify(t *testing.T, ids []evaluate.Identity, o evaluate.Identification, methods ...evaluate.Entry) evaluate.Identified {
+func identify(
+	t *testing.T, ids []evaluate.Identity, o evaluate.Identification, methods ...evaluate.Entry,
+) evaluate.Identified {
 	t.Helper()
 	out, err := evaluate.Identify(context.Background(), ids, o, methods)
 	if err != nil {
@@ -63,8 +65,9 @@ func TestIdentify(t *testing.T) {
 	if got, want := strings.Join(s.shown, " "), "alice=0 bob=10 5! 1! 2! 11! 12! 13! 20! 21! 22! 23! 24!"; got != want {
 		t.Errorf("shown %s, want %s", got, want)
 	}
-	if got, want := fmt.Sprintf("%+v", out.Counts), "{People:7 Frames:20 Enrolled:2 Labelled:2 Mated:6 NonMated:5 Strangers:3 Skipped:0 Several:1 "+
-		"FailureToAcquire:{NoFace:4 NoVector:1 People:[ida]} FailureToEnrol:{People:[hal] Faces:2}}"; got != want {
+	if got, want := fmt.Sprintf("%+v", out.Counts), "{People:7 Frames:20 Enrolled:2 Labelled:2 Mated:6 NonMated:5 "+
+		"Strangers:3 Skipped:0 Several:1 FailureToAcquire:{NoFace:4 NoVector:1 People:[ida]} "+
+		"FailureToEnrol:{People:[hal] Faces:2}}"; got != want {
 		t.Errorf("counts %s, want %s", got, want)
 	}
 	m := out.Methods[0]
@@ -76,10 +79,12 @@ func TestIdentify(t *testing.T) {
 		if o.Threshold != nil {
 			threshold = fmt.Sprint(*o.Threshold)
 		}
-		return fmt.Sprintf("from %s: %d of %d right, %d misnamed, %d of %d people wrong; %d of %d false, of %d of %d people", threshold,
-			o.Right(), o.FNIR.Faces, o.Misnamed, o.FNIR.PeopleWrong, o.FNIR.People, o.FPIR.Errors, o.FPIR.Faces, o.FPIR.PeopleWrong, o.FPIR.People)
+		return fmt.Sprintf("from %s: %d of %d, %d misnamed, %d of %d people; %d of %d false, of %d of %d people", threshold,
+			o.Right(), o.FNIR.Faces, o.Misnamed, o.FNIR.PeopleWrong, o.FNIR.People,
+			o.FPIR.Errors, o.FPIR.Faces, o.FPIR.PeopleWrong, o.FPIR.People)
 	}
-	if got, want := point(&m.Rank1), "from any: 4 of 6 right, 1 misnamed, 2 of 2 people wrong; 2 of 5 false, of 2 of 3 people"; got != want {
+	want := "from any: 4 of 6, 1 misnamed, 2 of 2 people; 2 of 5 false, of 2 of 3 people"
+	if got := point(&m.Rank1); got != want {
 		t.Errorf("rank 1: %s, want %s", got, want)
 	}
 	for i, want := range []struct {
@@ -87,11 +92,12 @@ func TestIdentify(t *testing.T) {
 		needed int
 		at     string
 	}{
-		{.5, 2, "from any: 4 of 6 right, 1 misnamed, 2 of 2 people wrong; 2 of 5 false, of 2 of 3 people"},
-		{.25, 4, "from 0.6: 3 of 6 right, 1 misnamed, 2 of 2 people wrong; 1 of 5 false, of 1 of 3 people"},
-		{.2, 5, "from 0.6: 3 of 6 right, 1 misnamed, 2 of 2 people wrong; 1 of 5 false, of 1 of 3 people"}, // exactly one of five
+		{.5, 2, "from any: 4 of 6, 1 misnamed, 2 of 2 people; 2 of 5 false, of 2 of 3 people"},
+		{.25, 4, "from 0.6: 3 of 6, 1 misnamed, 2 of 2 people; 1 of 5 false, of 1 of 3 people"},
+		{.2, 5, "from 0.6: 3 of 6, 1 misnamed, 2 of 2 people; 1 of 5 false, of 1 of 3 people"}, // exactly one of five
 		{.1, 10, "none"},
-		{0, 1, "from 0.8: 2 of 6 right, 0 misnamed, 2 of 2 people wrong; 0 of 5 false, of 0 of 3 people"}, // alice's .7 is no better than a stranger's
+		// Alice's .7 is no better than a stranger's .7.
+		{0, 1, "from 0.8: 2 of 6, 0 misnamed, 2 of 2 people; 0 of 5 false, of 0 of 3 people"},
 	} {
 		p := m.Points[i]
 		if got := point(p.Operating); p.Target != want.target || p.Needed != want.needed || got != want.at {
@@ -119,8 +125,13 @@ func TestIdentify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"rank1":{"threshold":null,"tpir":0.6666666666666666,"tpir_interval":[`, `{"target_fpir":0.1,"needed":10,"operating":null}`,
-		`{"target_fpir":0,"needed":1,"operating":{"threshold":0.8,`, `"failure_to_acquire":{"no_face":4,"no_vector":1,"people":["ida"]},"failure_to_enrol":{"people":["hal"],"faces":2}`} {
+	for _, want := range []string{
+		`"rank1":{"threshold":null,"tpir":0.6666666666666666,"tpir_interval":[`,
+		`{"target_fpir":0.1,"needed":10,"operating":null}`,
+		`{"target_fpir":0,"needed":1,"operating":{"threshold":0.8,`,
+		`"failure_to_acquire":{"no_face":4,"no_vector":1,"people":["ida"]}`,
+		`"failure_to_enrol":{"people":["hal"],"faces":2}`,
+	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the JSON lacks %s: %s", want, b)
 		}
@@ -166,7 +177,11 @@ func TestIdentifyNearest(t *testing.T) {
 		{out.Methods[1].Points[1].Operating, -.25, 2},
 		{&out.Methods[1].Rank1, 0, 3},
 	} {
-		if (want.at.Threshold == nil) != (want.threshold == 0) || want.at.Threshold != nil && *want.at.Threshold != want.threshold || want.at.Right() != want.right {
+		threshold := 0.
+		if want.at.Threshold != nil {
+			threshold = *want.at.Threshold
+		}
+		if threshold != want.threshold || want.at.Right() != want.right {
 			t.Errorf("%+v, want %+v", want.at, want)
 		}
 	}
@@ -179,10 +194,11 @@ func TestIdentifyNearest(t *testing.T) {
 func TestIdentifyNoStrangers(t *testing.T) {
 	s := new(script)
 	s.say(1, "alice", .9)
-	out := identify(t, []evaluate.Identity{{Name: "alice", Faces: at(0, 1, 2)}}, sitting, s.entry(false)) // one person only
+	one := []evaluate.Identity{{Name: "alice", Faces: at(0, 1, 2)}} // one person only
+	out := identify(t, one, sitting, s.entry(false))
 	m := out.Methods[0]
-	if m.Rank1.Right() != 1 || m.Rank1.FNIR.Faces != 2 || !math.IsNaN(float64(m.Rank1.FPIR.Rate)) || m.Rank1.Threshold != nil {
-		t.Errorf("%+v", m.Rank1)
+	if r := m.Rank1; r.Right() != 1 || r.FNIR.Faces != 2 || !math.IsNaN(float64(r.FPIR.Rate)) || r.Threshold != nil {
+		t.Errorf("%+v", r)
 	}
 	if len(m.Points) != len(evaluate.FPIRTargets)+1 {
 		t.Errorf("%d points", len(m.Points))
@@ -210,7 +226,8 @@ func TestIdentifyNobodyClaimed(t *testing.T) {
 // Frozen, methods say the same in every order. With Learn, the learner learns from probes that may be learned.
 func TestIdentifyLearn(t *testing.T) {
 	ids := []evaluate.Identity{
-		{Name: "alice", Faces: at(0, .25, .5, .75, 1, 1.25, 1.5, 1.75, 2)}, // within reach of each other, the last ones not of the first
+		// Each is within reach of the next one, and the last ones are not within reach of the first.
+		{Name: "alice", Faces: at(0, .25, .5, .75, 1, 1.25, 1.5, 1.75, 2)},
 		{Name: "eve", Faces: at(-9)},
 	}
 	right := func(o evaluate.Identification) int {
@@ -252,7 +269,8 @@ func TestIdentifyEnrollAndStride(t *testing.T) {
 	if got, want := strings.Join(s.shown, " "), "alice=0 alice=1 2! 4! 10! 20!"; got != want {
 		t.Errorf("shown %s, want %s", got, want)
 	}
-	if c.Enrolled != 1 || c.Labelled != 2 || c.Mated != 2 || c.NonMated != 2 || c.Strangers != 2 || c.Skipped != 2 || c.FailureToEnrol.Faces != 3 {
+	if c.Enrolled != 1 || c.Labelled != 2 || c.Mated != 2 || c.NonMated != 2 || c.Strangers != 2 || c.Skipped != 2 ||
+		c.FailureToEnrol.Faces != 3 {
 		t.Errorf("counts %+v", c)
 	}
 	if c.Frames != c.Labelled+c.Mated+c.NonMated+c.Skipped+c.FailureToEnrol.Faces+c.FailureToAcquire.Frames() {
@@ -261,7 +279,10 @@ func TestIdentifyEnrollAndStride(t *testing.T) {
 }
 
 func TestIdentifyErrors(t *testing.T) {
-	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1)}, {Name: "bob", Faces: at(3)}, {Name: "hal", Faces: poor(30, 31)}, {Name: "ida", Undetected: 3}}
+	ids := []evaluate.Identity{
+		{Name: "alice", Faces: at(0, 1)}, {Name: "bob", Faces: at(3)},
+		{Name: "hal", Faces: poor(30, 31)}, {Name: "ida", Undetected: 3},
+	}
 	change := func(f func(*evaluate.Identification)) evaluate.Identification {
 		o := sitting
 		f(&o)
@@ -272,17 +293,20 @@ func TestIdentifyErrors(t *testing.T) {
 		err  error
 		text string
 	}{
-		{change(func(o *evaluate.Identification) { o.Enroll = 2 }), evaluate.ErrTooFew, "too few usable faces: nobody can be enrolled: a person needs " +
-			"at least 3 faces, 2 of them good enough to enrol from, and must not be a stranger; of 4 people, 3 have fewer faces or are strangers, " +
-			"0 have none that is good enough, and of 1 no face was found"},
-		{change(func(o *evaluate.Identification) { o.Strangers = []string{"alice"} }), evaluate.ErrTooFew, "nobody can be enrolled"},
-		{change(func(o *evaluate.Identification) { o.Strangers = []string{"zoe"} }), evaluate.ErrProtocol, `stranger "zoe" is not among the recordings`},
+		{change(func(o *evaluate.Identification) { o.Enroll = 2 }), evaluate.ErrTooFew, "too few usable faces: " +
+			"nobody can be enrolled: a person needs at least 3 faces, 2 of them good enough to enrol from, and must not be " +
+			"a stranger (people: 4; strangers, or with fewer faces: 3; with too few good enough: 0; without a face: 1)"},
+		{change(func(o *evaluate.Identification) { o.Strangers = []string{"alice"} }), evaluate.ErrTooFew,
+			"with too few good enough: 1; "},
+		{change(func(o *evaluate.Identification) { o.Strangers = []string{"zoe"} }), evaluate.ErrProtocol,
+			`stranger "zoe" is not among the recordings`},
 		{change(func(o *evaluate.Identification) { o.Enroll = 0 }), evaluate.ErrProtocol, "at least 1"},
 		{change(func(o *evaluate.Identification) { o.Enroll = -1 }), evaluate.ErrProtocol, "at least 1"},
 		{change(func(o *evaluate.Identification) { o.Stride = 0 }), evaluate.ErrProtocol, "at least 1"},
 		{change(func(o *evaluate.Identification) { o.Apart = .5 }), evaluate.ErrProtocol, "kept apart"},
 		{change(func(o *evaluate.Identification) { o.Targets = []float64{0} }), evaluate.ErrProtocol, "an FPIR of 0"},
-		{change(func(o *evaluate.Identification) { o.Targets = []float64{math.NaN()} }), evaluate.ErrProtocol, "an FPIR of NaN"},
+		{change(func(o *evaluate.Identification) { o.Targets = []float64{math.NaN()} }), evaluate.ErrProtocol,
+			"an FPIR of NaN"},
 	} {
 		_, err := evaluate.Identify(context.Background(), ids, c.o, []evaluate.Entry{new(script).entry(false)})
 		if !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) {
@@ -300,7 +324,8 @@ func TestIdentifyErrors(t *testing.T) {
 		t.Errorf("%v after %v", err, s.shown)
 	}
 	broken := errors.New("broken")
-	_, err = evaluate.Identify(context.Background(), ids, sitting, []evaluate.Entry{{Name: "x", New: func() (evaluate.Method, error) { return nil, broken }}})
+	_, err = evaluate.Identify(context.Background(), ids, sitting,
+		[]evaluate.Entry{{Name: "x", New: func() (evaluate.Method, error) { return nil, broken }}})
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "method x") {
 		t.Errorf("a method that cannot be made: %v", err)
 	}

@@ -37,7 +37,8 @@ func TestRead(t *testing.T) {
 	recording := func() []face.Frame {
 		var all []face.Frame
 		for _, samples := range [][]face.Sample{
-			{sample(1, 100, "")}, {}, {sample(2, 100, ""), sample(9, 100, "")}, {none}, {none, sample(9, 100, "")}, {sample(3, 10, face.Blurred)}, nil,
+			{sample(1, 100, "")}, {}, {sample(2, 100, ""), sample(9, 100, "")},
+			{none}, {none, sample(9, 100, "")}, {sample(3, 10, face.Blurred)}, nil,
 		} {
 			all = append(all, face.Frame{Samples: samples})
 		}
@@ -57,7 +58,8 @@ func TestRead(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := evaluate.Read(context.Background(), "alice", &frames{all: recording(), err: broken}, large); !errors.Is(err, broken) {
+	_, err = evaluate.Read(context.Background(), "alice", &frames{all: recording(), err: broken}, large)
+	if !errors.Is(err, broken) {
 		t.Errorf("a recording that breaks off: %v", err)
 	}
 }

@@ -76,7 +76,8 @@ func (o *options) identify(c *cobra.Command, dir string, e evaluation) error {
 
 // describeIdentification says in sentences who was enrolled, which probes there were, and which faces were left out.
 func (e *evaluation) describeIdentification(n evaluate.IdentificationCounts) []string {
-	first := fmt.Sprintf("identification: %d of %s enrolled with %s each; ", n.Enrolled, count(n.People, "person"), count(e.Enroll, "face"))
+	first := fmt.Sprintf("identification: %d of %s enrolled with %s each; ",
+		n.Enrolled, count(n.People, "person"), count(e.Enroll, "face"))
 	if e.Learn {
 		first += fmt.Sprintf("probes are learned from, in %s order", e.Order)
 	} else {
@@ -89,7 +90,8 @@ func (e *evaluation) describeIdentification(n evaluate.IdentificationCounts) []s
 	acquire, enrol := n.FailureToAcquire, n.FailureToEnrol
 	lines := []string{
 		first, probes,
-		fmt.Sprintf("failure to acquire: %d of %s left out: %d without a face, %d with a face of which no vector could be made; %s had no other frames",
+		fmt.Sprintf("failure to acquire: %d of %s left out: %d without a face, "+
+			"%d with a face of which no vector could be made; %s had no other frames",
 			acquire.Frames(), count(n.Frames, "frame"), acquire.NoFace, acquire.NoVector, count(len(acquire.People), "person")),
 		fmt.Sprintf("failure to enrol: %s left out, with %s: fewer than %d of them good enough to enrol from",
 			count(len(enrol.People), "person"), count(enrol.Faces, "face"), e.Enroll),
@@ -103,7 +105,8 @@ func (e *evaluation) describeIdentification(n evaluate.IdentificationCounts) []s
 func printIdentified(w io.Writer, r evaluate.Identified) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t)
-	fmt.Fprintln(t, "method\tFPIR at most\tthreshold\trank-1 TPIR\tmated probes\t95 % interval *\twrong names\tFPIR\tnon-mated probes\t95 % interval *\tms a probe\t")
+	fmt.Fprintln(t, "method\tFPIR at most\tthreshold\trank-1 TPIR\tmated probes\t95 % interval *\twrong names\t"+
+		"FPIR\tnon-mated probes\t95 % interval *\tms a probe\t")
 	for _, m := range r.Methods {
 		row := func(bound string, o *evaluate.Operating) {
 			if o == nil {
@@ -114,8 +117,9 @@ func printIdentified(w io.Writer, r evaluate.Identified) error {
 			if o.FPIR.Faces > 0 {
 				strangers = span(o.FPIR.Interval)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%d\t%s\t%d of %d\t%s\t%.3f\t\n", m.Name, bound, report.Threshold(o.Threshold), low(o.TPIR),
-				o.Right(), o.FNIR.Faces, span(o.TPIRInterval), o.Misnamed, high(o.FPIR.Rate), o.FPIR.Errors, o.FPIR.Faces, strangers, m.MSPerProbe)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%d\t%s\t%d of %d\t%s\t%.3f\t\n",
+				m.Name, bound, report.Threshold(o.Threshold), low(o.TPIR), o.Right(), o.FNIR.Faces, span(o.TPIRInterval),
+				o.Misnamed, high(o.FPIR.Rate), o.FPIR.Errors, o.FPIR.Faces, strangers, m.MSPerProbe)
 		}
 		row("any", &m.Rank1)
 		for _, p := range m.Points {
@@ -125,8 +129,8 @@ func printIdentified(w io.Writer, r evaluate.Identified) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "TPIR, which is 1-FNIR: mated probes given the right name; wrong names: mated probes given another person's;")
-	fmt.Fprintln(w, "FPIR: non-mated probes given any name; thresholds, the least scores that count, are chosen on these probes")
+	fmt.Fprintln(w, "TPIR, which is 1-FNIR: mated probes given the right name; wrong names: mated probes given another's;")
+	fmt.Fprintln(w, "FPIR: non-mated probes given any name; thresholds, the least scores that count, are of these probes")
 	fmt.Fprintln(w, "* if probes were independent trials, which those of one person are not")
 	for _, s := range report.NotMeasured(r) {
 		fmt.Fprintln(w, s)

@@ -19,14 +19,14 @@ type identificationPage struct {
 	Figures  []shown
 }
 
-// WriteIdentification writes report.html and the curve of an identification into a folder that exists: identification, as
-// .png and .svg. Without strangers there is no curve. Each file is as it was or complete.
+// WriteIdentification writes report.html and the curve of an identification into a folder that exists: identification,
+// as .png and .svg. Without strangers there is no curve. Each file is as it was or complete.
 func WriteIdentification(dir string, s evaluate.Identified, m Meta) error {
 	var all []drawing
 	if s.Counts.NonMated > 0 {
 		all = append(all, drawing{
-			"identification", "False negative over false positive identification, on the scale of normal deviates: further to the bottom " +
-				"left is better. A rate below the edge of the drawing, 0 for one, is drawn at the edge.",
+			"identification", "False negative over false positive identification, on the scale of normal deviates: further " +
+				"to the bottom left is better. A rate below the edge of the drawing, 0 for one, is drawn at the edge.",
 			func() (*plot.Plot, error) { return identificationTradeOff(s) },
 		})
 	}
@@ -34,7 +34,8 @@ func WriteIdentification(dir string, s evaluate.Identified, m Meta) error {
 	if err != nil {
 		return err
 	}
-	return writePage(dir, "identification.html.tmpl", identificationPage{Meta: m, Identified: s, Headline: identificationHeadline(s), Figures: shown})
+	page := identificationPage{Meta: m, Identified: s, Headline: identificationHeadline(s), Figures: shown}
+	return writePage(dir, "identification.html.tmpl", page)
 }
 
 // identificationTradeOff draws FNIR over FPIR.
@@ -65,9 +66,13 @@ func identificationHeadline(s evaluate.Identified) string {
 		if p.Operating == nil {
 			continue
 		}
-		return fmt.Sprintf("The %s named %.2f %% of the mated probes rightly, with %s.", m.Name, math.Floor(1e4*float64(p.Operating.TPIR))/100, Bound(p.Target))
+		return fmt.Sprintf("%s, with %s.", named(m.Name, p.Operating.TPIR), Bound(p.Target))
 	}
-	return fmt.Sprintf("The %s named %.2f %% of the mated probes rightly; there were no strangers.", m.Name, math.Floor(1e4*float64(m.Rank1.TPIR))/100)
+	return named(m.Name, m.Rank1.TPIR) + "; there were no strangers."
+}
+
+func named(method string, tpir evaluate.Rate) string {
+	return fmt.Sprintf("The %s named %.2f %% of the mated probes rightly", method, math.Floor(1e4*float64(tpir))/100)
 }
 
 // Bound says in words which FPIR is allowed.
@@ -92,11 +97,13 @@ func NotMeasured(s evaluate.Identified) (sentences []string) {
 		return nil
 	}
 	if s.Counts.NonMated == 0 {
-		return []string{"no FPIR is shown: there are no non-mated probes; it takes people with no more faces than are enrolled, or who are named as strangers"}
+		return []string{"no FPIR is shown: there are no non-mated probes; " +
+			"it takes people with no more faces than are enrolled, or who are named as strangers"}
 	}
 	for _, p := range s.Methods[0].Points {
 		if p.Operating == nil {
-			sentences = append(sentences, fmt.Sprintf("an FPIR of %s %% is not shown: it takes at least %d non-mated probes, and there are %d",
+			sentences = append(sentences, fmt.Sprintf(
+				"an FPIR of %s %% is not shown: it takes at least %d non-mated probes, and there are %d",
 				strconv.FormatFloat(100*p.Target, 'g', 6, 64), p.Needed, s.Counts.NonMated))
 		}
 	}
