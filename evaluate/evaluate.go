@@ -39,6 +39,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/faceauth/faceauth/face"
 )
 
 // Errors of [Run].
@@ -63,6 +65,8 @@ type Identity struct {
 	Undetected int // frames without a usable face
 	NoVector   int // of these, frames in which a face was found, but no vector could be made of it
 	Several    int // frames with several faces, of which the first is here
+	// Refused counts the faces that are not usable by the cause, where that is known.
+	Refused map[face.Reason]int
 }
 
 // Divide returns the positions of the faces that are labelled, the first usable ones, and of the others. The error

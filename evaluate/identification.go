@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/faceauth/faceauth/face"
 )
 
 // FPIRTargets are the false positive identification rates at which an [Identification] is measured by default.
@@ -60,8 +62,9 @@ func (f FailureToAcquire) Frames() int { return f.NoFace + f.NoVector }
 // FailureToEnrol counts the people with enough faces, too few of which are good enough to enrol from. They are
 // left out with all their faces.
 type FailureToEnrol struct {
-	People []string `json:"people"`
-	Faces  int      `json:"faces"`
+	People  []string            `json:"people"`
+	Faces   int                 `json:"faces"`
+	Reasons map[face.Reason]int `json:"reasons"` // faces of these people that are not good enough, by the cause
 }
 
 // IdentificationResult is how one method did. The candidate for a probe is the person whom the method takes it for,
@@ -178,6 +181,7 @@ func (o Identification) divide(ids []Identity) ([]Identity, []string, Identifica
 	}
 	c.People = len(ids)
 	c.FailureToAcquire.People, c.FailureToEnrol.People = []string{}, []string{} // an empty list in JSON, and not null
+	c.FailureToEnrol.Reasons = make(map[face.Reason]int)
 	for _, id := range ids {
 		c.Frames += len(id.Faces) + id.Undetected
 		c.Several += id.Several
@@ -193,6 +197,9 @@ func (o Identification) divide(ids []Identity) ([]Identity, []string, Identifica
 		case len(usable) < o.Enroll:
 			c.FailureToEnrol.People = append(c.FailureToEnrol.People, id.Name)
 			c.FailureToEnrol.Faces += len(id.Faces)
+			for reason, n := range id.Refused {
+				c.FailureToEnrol.Reasons[reason] += n
+			}
 			continue
 		default:
 			c.Enrolled++

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -46,9 +47,9 @@ func TestIdentify(t *testing.T) {
 		{Name: "alice", Faces: append(poor(5), at(0, 1, 2)...), Undetected: 2, NoVector: 1, Several: 1}, // 5 may be a probe
 		{Name: "bob", Faces: at(10, 11, 12, 13)},
 		{Name: "eve", Faces: at(20)},
-		{Name: "fay", Faces: poor(21)},
-		{Name: "guy", Faces: at(22, 23, 24)}, // a stranger because the protocol says so
-		{Name: "hal", Faces: poor(30, 31)},
+		{Name: "fay", Faces: poor(21), Refused: map[face.Reason]int{face.Blurred: 1}}, // who need not be enrolled
+		{Name: "guy", Faces: at(22, 23, 24)},                                          // a stranger because the protocol says so
+		{Name: "hal", Faces: poor(30, 31), Refused: map[face.Reason]int{face.Blurred: 1, face.TooDark: 1}},
 		{Name: "ida", Undetected: 3},
 	}
 	s := new(script)
@@ -67,7 +68,7 @@ func TestIdentify(t *testing.T) {
 	}
 	if got, want := fmt.Sprintf("%+v", out.Counts), "{People:7 Frames:20 Enrolled:2 Labelled:2 Mated:6 NonMated:5 "+
 		"Strangers:3 Skipped:0 Several:1 FailureToAcquire:{NoFace:4 NoVector:1 People:[ida]} "+
-		"FailureToEnrol:{People:[hal] Faces:2}}"; got != want {
+		"FailureToEnrol:{People:[hal] Faces:2 Reasons:map[blurred:1 too dark:1]}}"; got != want {
 		t.Errorf("counts %s, want %s", got, want)
 	}
 	m := out.Methods[0]
@@ -130,7 +131,7 @@ func TestIdentify(t *testing.T) {
 		`{"target_fpir":0.1,"needed":10,"operating":null}`,
 		`{"target_fpir":0,"needed":1,"operating":{"threshold":0.8,`,
 		`"failure_to_acquire":{"no_face":4,"no_vector":1,"people":["ida"]}`,
-		`"failure_to_enrol":{"people":["hal"],"faces":2}`,
+		`"failure_to_enrol":{"people":["hal"],"faces":2,"reasons":{"blurred":1,"too dark":1}}`,
 	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the JSON lacks %s: %s", want, b)

@@ -93,8 +93,8 @@ func (e *evaluation) describeIdentification(n evaluate.IdentificationCounts) []s
 		fmt.Sprintf("failure to acquire: %d of %s left out: %d without a face, "+
 			"%d with a face of which no vector could be made; %s had no other frames",
 			acquire.Frames(), count(n.Frames, "frame"), acquire.NoFace, acquire.NoVector, count(len(acquire.People), "person")),
-		fmt.Sprintf("failure to enrol: %s left out, with %s: fewer than %d of them good enough to enrol from",
-			count(len(enrol.People), "person"), count(enrol.Faces, "face"), e.Enroll),
+		fmt.Sprintf("failure to enrol: %s left out, with %s: fewer than %d of them good enough to enrol from%s",
+			count(len(enrol.People), "person"), count(enrol.Faces, "face"), e.Enroll, report.Reasons(enrol.Reasons)),
 	}
 	if n.Several > 0 {
 		lines = append(lines, fmt.Sprintf("several faces: in %s; the largest counts", count(n.Several, "frame")))

@@ -2,10 +2,14 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/figure"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -89,6 +93,18 @@ func Threshold(t *float64) string {
 		return "none"
 	}
 	return strconv.FormatFloat(*t, 'f', 4, 64)
+}
+
+// Reasons lists in brackets how many faces were refused for which reason; nothing where there were none.
+func Reasons(faces map[face.Reason]int) string {
+	if len(faces) == 0 {
+		return ""
+	}
+	var all []string
+	for _, reason := range slices.Sorted(maps.Keys(faces)) {
+		all = append(all, fmt.Sprintf("%s: %d", reason, faces[reason]))
+	}
+	return " (" + strings.Join(all, ", ") + ")"
 }
 
 // NotMeasured returns a sentence for each bound that the outcome cannot show, and the number of probes that it takes.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/evaluate/report"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -28,7 +29,7 @@ func identified(t *testing.T, far bool, strangers ...float32) evaluate.Identifie
 	ids := []evaluate.Identity{
 		{Name: "alice", Faces: at(true, 0, .1, .2, 20), Undetected: 1},
 		{Name: "<b>bob</b>", Faces: at(true, 10, 10.1), Several: 1},
-		{Name: "<i>hal</i>", Faces: at(false, 30, 31)},
+		{Name: "<i>hal</i>", Faces: at(false, 30, 31), Refused: map[face.Reason]int{face.TooDark: 1, face.Blurred: 1}},
 		{Name: "<u>ida</u>", Undetected: 1},
 	}
 	if far {
@@ -70,6 +71,7 @@ func TestWriteIdentification(t *testing.T) {
 		"an FPIR of 0.1 % is not shown: it takes at least 1000 non-mated probes, and there are 102",
 		"not shown: it takes 1000 non-mated probes",
 		`<tr><th scope="row">nearest</th><td>0 %</td>`,
+		"<td>1, with 2 faces (blurred: 1, too dark: 1)<br>&lt;i&gt;hal&lt;/i&gt;</td>",
 		"<td>frames without a face</td><td>2 of 112</td>",
 		"<td>frames with several faces, of which the largest counts</td><td>1</td>",
 	} {

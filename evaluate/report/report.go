@@ -38,6 +38,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"high":      func(r evaluate.Rate) string { return Figure(r, math.Ceil) },
 	"interval":  Span,
 	"threshold": Threshold,
+	"reasons":   Reasons,
 	"percent":   func(fpir float64) string { return strconv.FormatFloat(100*fpir, 'g', 6, 64) + " %" },
 }).Funcs(look.Funcs).ParseFS(pageFiles, "*.html.tmpl"))
 
