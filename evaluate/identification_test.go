@@ -47,8 +47,10 @@ func TestIdentify(t *testing.T) {
 		{Name: "alice", Faces: append(poor(5), at(0, 1, 2)...), Undetected: 2, NoVector: 1, Several: 1}, // 5 may be a probe
 		{Name: "bob", Faces: at(10, 11, 12, 13)},
 		{Name: "eve", Faces: at(20)},
-		{Name: "fay", Faces: poor(21), Refused: map[face.Reason]int{face.Blurred: 1}}, // who need not be enrolled
-		{Name: "guy", Faces: at(22, 23, 24)},                                          // a stranger because the protocol says so
+		// Nobody enrols fay, so that a poor face will do.
+		{Name: "fay", Faces: poor(21), Refused: map[face.Reason]int{face.Blurred: 1}},
+		// The protocol names guy as a stranger.
+		{Name: "guy", Faces: at(22, 23, 24)},
 		{Name: "hal", Faces: poor(30, 31), Refused: map[face.Reason]int{face.Blurred: 1, face.TooDark: 1}},
 		{Name: "ida", Undetected: 3},
 	}
