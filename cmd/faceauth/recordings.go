@@ -176,13 +176,17 @@ func (o *options) identity(c *cobra.Command, v *vision, path string, opt pipelin
 
 // join reads the faces of one person from recordings, one after the other.
 func (o *options) join(c *cobra.Command, v *vision, name string, paths []string, opt pipeline.Options) (evaluate.Identity, error) {
-	id := evaluate.Identity{Name: name}
+	id := evaluate.Identity{Name: name, Refused: make(map[face.Reason]int)}
 	for _, path := range paths {
 		part, err := o.session(c, v, name, path, opt)
 		if err != nil {
 			return id, err
 		}
 		id.Faces, id.Undetected = append(id.Faces, part.Faces...), id.Undetected+part.Undetected
+		id.NoVector, id.Several = id.NoVector+part.NoVector, id.Several+part.Several
+		for reason, n := range part.Refused {
+			id.Refused[reason] += n
+		}
 	}
 	return id, nil
 }
@@ -198,7 +202,15 @@ func (o *options) session(c *cobra.Command, v *vision, name, path string, opt pi
 	defer bar.end()
 	opt.Gate = preprocess.LearnGate
 	frames := pipeline.New(src, v.detector, v.extractor, opt)
-	id, err := evaluate.Read(c.Context(), name, counted{frames, bar}, preprocess.EnrolGate.Passes)
+	refused := make(map[face.Reason]int)
+	id, err := evaluate.Read(c.Context(), name, counted{frames, bar}, func(q face.Quality) bool {
+		reason := preprocess.EnrolGate.Check(q)
+		if reason != "" {
+			refused[reason]++
+		}
+		return reason == ""
+	})
+	id.Refused = refused
 	if err != nil {
 		return id, o.streamError(c, err)
 	}
