@@ -12,6 +12,9 @@
 // places: the user's faces keep their order, and the others' come at random among them. In each,
 // [Protocol].Apart keeps the last part of everybody's faces as a test from which nothing is learned.
 //
+// [Identify] measures an open-set [Identification]: who has more faces than are enrolled is enrolled, the others are
+// strangers, and rates of names given to their probes are reported at bounds on the rate of names given to strangers.
+//
 // [Withstand] carries out an [Attack] on a method that learns, by blends or by the attacker's own faces.
 //
 // # Figures of merit
@@ -36,6 +39,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/faceauth/faceauth/face"
 )
 
 // Errors of [Run].
@@ -58,6 +63,10 @@ type Identity struct {
 	Name       string
 	Faces      []Face
 	Undetected int // frames without a usable face
+	NoVector   int // of these, frames in which a face was found, but no vector could be made of it
+	Several    int // frames with several faces, of which the first is here
+	// Refused counts the faces that are not usable by the cause, where that is known.
+	Refused map[face.Reason]int
 }
 
 // Divide returns the positions of the faces that are labelled, the first usable ones, and of the others. The error

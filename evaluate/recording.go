@@ -20,9 +20,17 @@ func Read(ctx context.Context, name string, s face.Stream, usable func(face.Qual
 		if err != nil {
 			return id, err
 		}
-		if len(f.Samples) == 0 || f.Samples[0].Vector == nil {
+		if len(f.Samples) == 0 {
 			id.Undetected++
 			continue
+		}
+		if f.Samples[0].Vector == nil {
+			id.Undetected++
+			id.NoVector++
+			continue
+		}
+		if len(f.Samples) > 1 {
+			id.Several++
 		}
 		x := f.Samples[0]
 		id.Faces = append(id.Faces, Face{Vector: x.Vector, Usable: usable(x.Quality), Hold: x.Reason != "", Liveness: x.Liveness})

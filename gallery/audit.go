@@ -54,7 +54,7 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	var v []float64
 	names := g.learner.Names()
 	for _, s := range stored {
-		if s.Not || s.Name == "" || !s.Labelled && !learned {
+		if s.Negative || s.Name == "" || !s.Labelled && !learned {
 			continue
 		}
 		all = append(all, Unusual{ID: s.ID, Name: s.Name, Learned: !s.Labelled, Faces: s.Points, Vector: s.Vector})

@@ -26,13 +26,14 @@ var (
 	ErrDamaged    = errors.New("damaged gallery")
 	ErrSpace      = errors.New("gallery of another feature space")
 	ErrChanged    = errors.New("gallery was changed by another program since it was opened")
+	ErrUnreadable = errors.New("the gallery that was written cannot be read again")
 )
 
 const (
 	magic   = "faceauth gallery"
 	version = 1
 	header  = len(magic) + 4 + 8
-	largest = 2 << 30 // no gallery of a permitted k comes near it
+	largest = 4 << 30 // no gallery comes near it: a graph holds 1 GiB of learned faces and 1 GiB of labelled ones
 )
 
 type content struct {
@@ -88,7 +89,20 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, largest))
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > largest {
+		return nil, fmt.Errorf("%s: %w: %d bytes are more than any gallery has", path, ErrNotGallery, info.Size())
+	}
+	// In one piece, so that a large gallery is not held twice; what was added since makes no difference.
+	data := make([]byte, info.Size())
+	n, err := io.ReadFull(f, data)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // it was cut short since, which the parser notices
+	}
+	return data[:n], err
 }
 
 func parse(data []byte) (*Gallery, error) {
@@ -137,7 +151,8 @@ func parse(data []byte) (*Gallery, error) {
 }
 
 // Save writes g to path, and makes the directory where there is none. On error the file is as it
-// was. The error wraps [ErrChanged] when the file is not the one that g was read from or last saved
+// was: before it is replaced, the new one is read back from disk. The error wraps [ErrUnreadable] where that fails, which is a
+// mistake in the program or in the disk, and [ErrChanged] when the file is not the one that g was read from or last saved
 // to: another program has written it, and saving would undo that.
 func (g *Gallery) Save(path string) error {
 	data, err := g.bytes()
@@ -160,11 +175,31 @@ func (g *Gallery) Save(path string) error {
 	if err := g.unchanged(path); err != nil {
 		return fmt.Errorf("saving gallery %s: %w", path, err)
 	}
-	if err := safefile.Write(path, data); err != nil {
+	if err := replace(path, data); err != nil {
 		return fmt.Errorf("saving gallery: %w; %s is as it was", err, path)
 	}
 	copy(g.sum[:], data[len(data)-sha256.Size:])
 	return nil
+}
+
+// replace puts data at path, once a gallery was read from what is on disk.
+func replace(path string, data []byte) error {
+	f, err := safefile.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	written, err := readFile(f.Name())
+	if err != nil {
+		return err
+	}
+	if _, err := parse(written); err != nil || !bytes.Equal(written, data) {
+		return errors.Join(ErrUnreadable, err)
+	}
+	return f.Commit()
 }
 
 func (g *Gallery) bytes() ([]byte, error) {

@@ -119,15 +119,8 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 		return "", fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
 	}
 	resembles = most(likeness, name, len(faces))
-	before, err := g.learner.MarshalBinary()
-	if err != nil {
-		return "", err
-	}
-	for _, x := range faces {
-		if err := g.learner.Label(x, name); err != nil {
-			// The snapshot was made a moment ago by the same code: reading it does not fail.
-			return "", errors.Join(fmt.Errorf("enrolling %s: %w", name, err), g.learner.UnmarshalBinary(before))
-		}
+	if err := g.learner.LabelAll(faces, name); err != nil {
+		return "", fmt.Errorf("enrolling %s: %w", name, err)
 	}
 	if p == nil {
 		g.people = append(g.people, Person{Name: name})
@@ -193,11 +186,11 @@ func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
 // [online.ErrUnknown].
 func (g *Gallery) Unlabel(id int64) error {
 	gone, err := g.learner.Unlabel(id)
-	if err != nil || gone.Not {
+	if err != nil || gone.Negative {
 		return err
 	}
 	p := g.person(gone.Name)
-	if p.Faces--; !slices.Contains(g.learner.Names(), gone.Name) {
+	if p.Faces--; !g.learner.Knows(gone.Name) {
 		g.people = slices.DeleteFunc(g.people, func(p Person) bool { return p.Name == gone.Name })
 	}
 	return nil

@@ -67,7 +67,7 @@ func Compact(ctx context.Context, space face.Space, s Settings, labelled []Examp
 	if how.Pull == 0 {
 		how.Pull = DefaultPull
 	}
-	room := l.settings.K - len(labelled)
+	room := l.settings.K
 	r := rand.New(rand.NewPCG(how.Seed, 0))
 	b, err := offline(space, l.settings, how.Pull).Joint(ctx, x, classes, quantized.Seeds(r, x, classes, room), r)
 	if err != nil {

@@ -71,12 +71,12 @@ func TestCompactBadInput(t *testing.T) {
 	}{
 		"nobody":             {nil, [][]float32{{0, 0}}, online.Settings{}, online.Compaction{}, online.ErrSettings},
 		"name":               {[]online.Example{{Vector: []float32{0, 0}}}, nil, online.Settings{}, online.Compaction{}, online.ErrName},
-		"too many for k":     {append(label, label[0]), nil, online.Settings{K: 2}, online.Compaction{}, online.ErrFull},
+		"labels beyond k":    {append(label, label[0]), nil, online.Settings{K: 1}, online.Compaction{}, nil},
 		"pull":               {label, [][]float32{{0, 0}}, online.Settings{}, online.Compaction{Pull: -1}, online.ErrSettings},
-		"settings":           {label, nil, online.Settings{K: 1}, online.Compaction{}, online.ErrSettings},
+		"settings":           {label, nil, online.Settings{K: -1}, online.Compaction{}, online.ErrSettings},
 		"nothing to learn":   {label, nil, online.Settings{}, online.Compaction{}, nil},
 		"the same all over":  {label, [][]float32{{0, 0}, {0, 0}, {0, 0}}, online.Settings{}, online.Compaction{}, nil},
-		"no room for others": {label, [][]float32{{.1, 0}, {.2, 0}}, online.Settings{K: 2}, online.Compaction{}, nil},
+		"no room for others": {label, [][]float32{{.1, 0}, {.2, 0}}, online.Settings{K: 1}, online.Compaction{}, nil},
 	} {
 		if _, _, err := online.Compact(ctx, plane, c.s, c.labelled, c.faces, c.how); !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%s: %v", name, err)

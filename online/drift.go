@@ -102,17 +102,20 @@ type budget struct {
 	used   []int // by class
 }
 
-// affords reports whether another face of a class may be learned in the window of an observation.
-func (l *Learner) affords(class int, observation int64) bool {
+// affords reports whether n more faces of a class may be learned in the window of an observation.
+func (l *Learner) affords(class, n int, observation int64) bool {
 	if l.settings.LearnCap == 0 || class < 0 {
 		return true
 	}
-	return l.budget.window != observation/int64(l.settings.LearnWindow) || class >= len(l.budget.used) ||
-		l.budget.used[class] < l.settings.LearnCap
+	used := 0
+	if l.budget.window == observation/int64(l.settings.LearnWindow) && class < len(l.budget.used) {
+		used = l.budget.used[class]
+	}
+	return n <= l.settings.LearnCap-used
 }
 
-// spend notes that a face of a class was learned.
-func (l *Learner) spend(class int, observation int64) {
+// spend notes that n faces of a class were learned.
+func (l *Learner) spend(class, n int, observation int64) {
 	if l.settings.LearnCap == 0 || class < 0 {
 		return
 	}
@@ -123,5 +126,5 @@ func (l *Learner) spend(class int, observation int64) {
 	for len(l.budget.used) <= class {
 		l.budget.used = append(l.budget.used, 0)
 	}
-	l.budget.used[class]++
+	l.budget.used[class] += n
 }

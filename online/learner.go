@@ -25,13 +25,19 @@ var (
 type Learner struct {
 	space    face.Space
 	settings Settings
-	names    []string // of the classes
-	not      []bool   // of the same: it is that of the faces known not to be the person's
+	classes  []class
+	index    map[class]int // of the same
 	graph    *quantized.Graph
 	counts   Counts
 	budget   budget
 	time     int64 // seconds since 1970 that learned faces carry; 0 for unknown
-	values   []float64
+	repaired int   // centroids whose weights a damaged snapshot had wrong
+}
+
+// A class is what the graph knows as one: the faces of a person, or the faces that were rejected as that person's.
+type class struct {
+	name     string
+	negative bool
 }
 
 // Counts of what a learner has been shown since it was made.
@@ -40,6 +46,8 @@ type Counts struct {
 	Observed int64 `json:"observed"` // faces judged by Observe or ObserveFrame
 	Outliers int64 `json:"outliers"` // of these, nowhere near the graph
 	Learned  int64 `json:"learned"`  // of these, stored
+	// PassedOver counts the faces that would have been learned if there had been room for another centroid.
+	PassedOver int64 `json:"passed_over"`
 }
 
 // New returns a learner that has been shown nobody. Its error wraps [ErrSettings].
@@ -52,12 +60,12 @@ func New(space face.Space, s Settings) (*Learner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Learner{space: space, settings: s, graph: g}, nil
+	return &Learner{space: space, settings: s, index: make(map[class]int), graph: g}, nil
 }
 
 // Configure replaces the settings of l. Faces stay; weights, edges and verdicts follow the new
 // settings, and a smaller k merges centroids at once. On error l is as it was. The error wraps
-// [ErrSettings], or [ErrFull] where k is too small for the labelled faces.
+// [ErrSettings], also where k is smaller than the number of centroids that cannot be merged.
 func (l *Learner) Configure(s Settings) error {
 	s = s.defaults(l.space)
 	if s == l.settings {
@@ -66,16 +74,13 @@ func (l *Learner) Configure(s Settings) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	state := l.graph.State()
-	state.Stale = true
-	if l.settings.HalfLife == 0 {
-		state.Aged = l.counts.Observed // ageing begins now
-	}
-	g, err := quantized.Restore(s.graph(l.space), state)
-	if err != nil {
+	if err := l.graph.Configure(s.graph(l.space)); err != nil {
 		return err
 	}
-	l.settings, l.graph = s, g
+	if l.settings.HalfLife == 0 {
+		l.graph.SkipAgeing(l.counts.Observed) // ageing begins now
+	}
+	l.settings = s
 	return nil
 }
 
@@ -94,37 +99,61 @@ func (l *Learner) Graph() *quantized.Graph { return l.graph }
 // Names returns the people that l knows, in the order in which they were first shown.
 func (l *Learner) Names() []string {
 	var names []string
-	for c, name := range l.names {
-		if !l.not[c] {
-			names = append(names, name)
+	for _, c := range l.classes {
+		if !c.negative {
+			names = append(names, c.name)
 		}
 	}
 	return names
 }
 
+// Knows reports whether l was shown a face of that name.
+func (l *Learner) Knows(name string) bool { return l.class(name, false) >= 0 }
+
 // Label shows l a face of the named person. It may be called at any time.
 //
-// The error is that of [face.Space.Check] for a vector that cannot be one of the space, or wraps
-// [ErrName] or [ErrFull]; l has then not changed.
-func (l *Learner) Label(x []float32, name string) error {
-	if err := l.space.Check(x); err != nil {
-		return err
-	}
+// K does not bound labelled faces. The error is that of [face.Space.Check] for a vector that cannot be one of the space, or
+// wraps [ErrName], or [ErrFull] beyond 1 GiB of labelled faces; l has then not changed.
+func (l *Learner) Label(x []float32, name string) error { return l.LabelAll([][]float32{x}, name) }
+
+// LabelAll shows l faces of the named person as [Learner.Label] does, all of them or none.
+func (l *Learner) LabelAll(faces [][]float32, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	class := l.class(name, false)
-	if class < 0 {
-		class = len(l.names)
+	for i, x := range faces {
+		if err := l.space.Check(x); err != nil {
+			if len(faces) > 1 {
+				err = fmt.Errorf("face %d of %d: %w", i+1, len(faces), err)
+			}
+			return err
+		}
 	}
-	if err := l.graph.Label(x, class); err != nil {
+	if n := l.graph.LabelRoom(); n < len(faces) {
+		return fmt.Errorf("%w: %d more, and there is room for %d", ErrFull, len(faces), n)
+	}
+	for _, x := range faces {
+		if err := l.label(x, class{name, false}); err != nil {
+			return err
+		}
+		l.withdraw(x, name)
+		l.counts.Labelled++
+	}
+	return nil
+}
+
+// label adds a labelled vertex, and its class if it is the first one.
+func (l *Learner) label(x []float32, c class) error {
+	at, there := l.index[c]
+	if !there {
+		at = len(l.classes)
+	}
+	if err := l.graph.Label(x, at); err != nil {
 		return err
 	}
-	if class == len(l.names) {
-		l.names, l.not = append(l.names, name), append(l.not, false)
+	if !there {
+		l.classes, l.index[c] = append(l.classes, c), at
 	}
-	l.withdraw(x, name)
-	l.counts.Labelled++
 	return nil
 }
 
@@ -193,7 +222,7 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 			if err != nil {
 				return nil, err
 			}
-			v.Learned = learned.Learned
+			v.Learned, v.NoRoom = learned.Learned, learned.NoRoom
 		}
 	}
 	for _, v := range verdicts {
@@ -214,36 +243,38 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 // value. It stays in the graph, as that observation, if it may be learned and its confidence suffices; it
 // then stands for n faces. With n = 0 nothing is learned.
 func (l *Learner) step(x []float32, n int, observation int64) (Verdict, error) {
-	learn := n > 0 && !l.settings.Freeze
-	if learn {
-		if _, err := l.graph.Age(observation); err != nil {
+	if n == 0 || l.settings.Freeze {
+		t, err := l.graph.Look(x)
+		if err != nil {
 			return Verdict{}, err
 		}
+		v, _, err := l.judge(t)
+		return v, err
 	}
-	if !l.graph.Place(x, !learn) {
-		return Verdict{Sink: 1, Reason: Outlier}, nil
-	}
-	if _, err := l.graph.Solve(); err != nil {
-		l.graph.Drop()
+	if _, err := l.graph.Age(observation); err != nil {
 		return Verdict{}, err
 	}
-	l.values = l.graph.ValuesTo(l.values, l.graph.Trial())
-	v, best := l.judge(x, l.values)
-	if learn && l.teaches(best, observation) {
-		l.graph.KeepMany(n, best.class, quantized.Moment{Observation: observation, Time: l.time})
-		l.spend(best.class, observation)
-		v.Learned = true
-	} else {
-		l.graph.Drop()
+	t, err := l.graph.Place(x)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v, best, err := l.judge(t.Trial)
+	if err != nil || v.Reason == Outlier || !l.teaches(t, best, n, observation) {
+		return v, err
+	}
+	v.Learned = t.Keep(best.class, n, quantized.Moment{Observation: observation, Time: l.time})
+	v.NoRoom = !v.Learned
+	if v.Learned {
+		l.spend(best.class, n, observation)
 	}
 	return v, nil
 }
 
-// teaches reports whether the face on trial, with the claim on it, may be learned.
-func (l *Learner) teaches(c claim, observation int64) bool {
+// teaches reports whether a face with that claim on it may be learned, as one that stands for n.
+func (l *Learner) teaches(t quantized.Candidate, c claim, n int, observation int64) bool {
 	return c.value >= l.settings.Learn &&
-		(l.settings.MaxHops == 0 || l.graph.Hops(c.class) <= l.settings.MaxHops) &&
-		l.affords(c.class, observation)
+		(l.settings.MaxHops == 0 || t.Hops(c.class) <= l.settings.MaxHops) &&
+		l.affords(c.class, n, observation)
 }
 
 func (l *Learner) count(v Verdict) {
@@ -253,6 +284,9 @@ func (l *Learner) count(v Verdict) {
 	}
 	if v.Learned {
 		l.counts.Learned++
+	}
+	if v.NoRoom {
+		l.counts.PassedOver++
 	}
 }
 
@@ -264,16 +298,19 @@ func (l *Learner) Forget(name string) error {
 		return fmt.Errorf("%w: %s", ErrUnknown, name)
 	}
 	l.forget(class)
-	if not := l.class(name, true); not >= 0 {
-		l.forget(not)
+	if rejected := l.class(name, true); rejected >= 0 {
+		l.forget(rejected)
 	}
 	return nil
 }
 
 func (l *Learner) forget(class int) {
 	l.graph.Forget(class)
-	l.names = slices.Delete(l.names, class, class+1)
-	l.not = slices.Delete(l.not, class, class+1)
+	delete(l.index, l.classes[class])
+	l.classes = slices.Delete(l.classes, class, class+1)
+	for c := class; c < len(l.classes); c++ {
+		l.index[l.classes[c]] = c
+	}
 	if class < len(l.budget.used) {
 		l.budget.used = slices.Delete(l.budget.used, class, class+1)
 	}
@@ -304,8 +341,13 @@ func (l *Learner) UndoSince(t time.Time) (faces int, err error) {
 	return l.Undo(l.graph.Since(t.Unix()))
 }
 
-// Warnings returns sentences for a person about settings that do not fit: a graph that reaches too
-// far for its space, or a k that is too small for what was seen.
+// Full reports whether there is no room for another centroid: K of them are held, and no two are near enough to be merged.
+// Faces are then judged, and learned only where a centroid takes them in; [Counts].PassedOver counts the others. Undo and
+// Forget make room, and so does a larger K.
+func (l *Learner) Full() bool { return l.graph.Full() }
+
+// Warnings returns sentences for a person about what does not fit: a graph that reaches too far for its space, a K that was
+// too small for what was seen, a snapshot that had to be repaired.
 func (l *Learner) Warnings() []string {
 	var w []string
 	reach := l.settings.graph(l.space).EdgeRadius()
@@ -313,9 +355,16 @@ func (l *Learner) Warnings() []string {
 		w = append(w, fmt.Sprintf("edges of this graph reach %.3g, and faces of two people are met from %.3g on: "+
 			"strangers may be accepted; use a smaller sigma or a larger gamma", reach, safe))
 	}
-	if l.graph.Shattered() {
-		w = append(w, fmt.Sprintf("k = %d is too small for what was seen: centroids are %.2f apart and edges reach %.2f; use a larger k",
-			l.settings.K, l.graph.R(), reach))
+	if l.Full() {
+		w = append(w, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned (%d passed over so far); "+
+			"use a larger k, or take back what was learned", l.settings.K, l.counts.PassedOver))
+	}
+	if l.repaired > 0 {
+		s := "s"
+		if l.repaired == 1 {
+			s = ""
+		}
+		w = append(w, fmt.Sprintf("the weights of %d centroid%s were damaged by an earlier version and have been repaired", l.repaired, s))
 	}
 	return w
 }

@@ -12,17 +12,14 @@ func (l *Learner) Nearest(x []float32, name string) (float64, error) {
 	if err := l.space.Check(x); err != nil {
 		return 0, err
 	}
-	if class := l.class(name, false); class >= 0 {
-		return l.nearest(x, class), nil
+	nearest, class := math.Inf(1), l.class(name, false)
+	if class < 0 {
+		return nearest, nil
 	}
-	return math.Inf(1), nil
-}
-
-// nearest returns the distance from x to the nearest labelled face of a class.
-func (l *Learner) nearest(x []float32, class int) float64 {
-	nearest := math.Inf(1)
-	for _, i := range l.labelled(class) {
-		nearest = min(nearest, graph.Distance(x, l.graph.Point(i), l.space.Scale))
+	for i := range l.graph.Len() {
+		if c, ok := l.graph.Class(i); ok && c == class {
+			nearest = min(nearest, graph.Distance(x, l.graph.Point(i), l.space.Scale))
+		}
 	}
-	return nearest
+	return nearest, nil
 }

@@ -57,7 +57,7 @@ func NewParallel(space face.Space, s Settings, split Split, workers int) (*Paral
 func (p *Parallel) Label(x []float32, name string) error {
 	if p.split == PerPerson {
 		for _, l := range p.learners {
-			if l.names[0] == name {
+			if l.classes[0].name == name {
 				return l.Label(x, name)
 			}
 		}
@@ -125,8 +125,8 @@ func (p *Parallel) Learners() []*Learner { return slices.Clone(p.learners) }
 func (p *Parallel) Names() []string {
 	var names []string
 	for _, l := range p.learners {
-		if !slices.Contains(names, l.names[0]) {
-			names = append(names, l.names[0])
+		if !slices.Contains(names, l.classes[0].name) {
+			names = append(names, l.classes[0].name)
 		}
 	}
 	return names

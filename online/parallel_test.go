@@ -98,7 +98,7 @@ func TestParallelErrors(t *testing.T) {
 			return online.NewParallel(plane, online.Settings{}, online.PerPerson, -1)
 		},
 		func() (*online.Parallel, error) {
-			return online.NewParallel(plane, online.Settings{K: 1}, online.PerPerson, 1)
+			return online.NewParallel(plane, online.Settings{K: -1}, online.PerPerson, 1)
 		},
 	} {
 		if _, err := f(); !errors.Is(err, online.ErrSettings) {

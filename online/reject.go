@@ -11,12 +11,10 @@ import (
 // MaxRejected is how many rejected faces of one person are kept, the newest.
 const MaxRejected = 16
 
-// class returns that of a person, or of the faces that are known not to be theirs, or -1.
-func (l *Learner) class(name string, not bool) int {
-	for c := range l.names {
-		if l.names[c] == name && l.not[c] == not {
-			return c
-		}
+// class returns the number of the class of a person's faces, or of the faces rejected as theirs, or -1.
+func (l *Learner) class(name string, negative bool) int {
+	if c, ok := l.index[class{name, negative}]; ok {
+		return c
 	}
 	return -1
 }
@@ -24,28 +22,22 @@ func (l *Learner) class(name string, not bool) int {
 // Reject shows l a face that is not the named person's, as [Learner.Label] shows one that is: a negative label. The
 // faces rejected of a person, at most [MaxRejected], are a class of their own, which nobody is named after: a face
 // that the harmonic solution gives to it rather than to anybody is unknown, and so is one that would be this person's
-// but has an edge to a rejected face that is nearer than each of their labelled ones. What looks like a rejected
-// face is learned with it.
+// but has an edge to a rejected face that is nearer than each of their labelled ones. A face like a rejected one is learned
+// through it.
 //
 // The error is that of [face.Space.Check], or wraps [ErrUnknown] or [ErrFull]; l has then not changed.
 func (l *Learner) Reject(x []float32, name string) error {
 	if err := l.space.Check(x); err != nil {
 		return err
 	}
-	if l.class(name, false) < 0 {
+	if !l.Knows(name) {
 		return fmt.Errorf("%w: %s", ErrUnknown, name)
 	}
-	class := l.class(name, true)
-	if class < 0 {
-		class = len(l.names)
-	} else if faces := l.labelled(class); len(faces) >= MaxRejected {
-		l.graph.Remove(faces[0]) // makes room, so the label below does not fail
-	}
-	if err := l.graph.Label(x, class); err != nil {
+	if err := l.label(x, class{name, true}); err != nil {
 		return err
 	}
-	if class == len(l.names) {
-		l.names, l.not = append(l.names, name), append(l.not, true)
+	if faces := l.labelled(l.class(name, true)); len(faces) > MaxRejected {
+		l.graph.Remove(faces[0])
 	}
 	return nil
 }
@@ -60,10 +52,20 @@ func (l *Learner) labelled(class int) (all []int) {
 	return all
 }
 
-// withdraw removes rejected faces at x, which is the named person's: to be somebody is not to be anybody else.
+// withdraw removes the faces at x that were rejected as somebody else's than the named person's: to be one person is to be
+// nobody else.
 func (l *Learner) withdraw(x []float32, name string) {
-	for i := l.graph.Len() - 1; i >= 0; i-- {
-		if c, ok := l.graph.Class(i); ok && l.not[c] && l.names[c] != name && slices.Equal(l.graph.Point(i), x) {
+	var gone []int64
+	for i := range l.graph.Len() {
+		c, ok := l.graph.Class(i)
+		if ok && l.classes[c].negative && l.classes[c].name != name && slices.Equal(l.graph.Point(i), x) {
+			gone = append(gone, l.graph.Origin(i).ID)
+		}
+	}
+	// By their IDs: with the last face of a class all goes that was learned through it, and vertices move up.
+	for _, id := range gone {
+		if i, ok := l.graph.Find(id); ok {
+			c, _ := l.graph.Class(i)
 			l.unlabel(i, c)
 		}
 	}
@@ -78,30 +80,20 @@ func (l *Learner) unlabel(vertex, class int) {
 	l.graph.Remove(vertex)
 }
 
-// rejects reports whether a face that would be a person's is nearer to one that is known not to be theirs.
-func (l *Learner) rejects(x []float32, person int) bool {
-	not := l.class(l.names[person], true)
-	if not < 0 {
-		return false
-	}
-	d := l.nearest(x, not)
-	return l.graph.Config().Weight(d) > 0 && d <= l.nearest(x, person)
-}
-
 // Label is a face that l was shown with a name.
 type Label struct {
-	ID   int64  `json:"id"` // for [Learner.Unlabel]
-	Name string `json:"name"`
-	Not  bool   `json:"not,omitempty"` // it was rejected
+	ID       int64  `json:"id"` // for [Learner.Unlabel]
+	Name     string `json:"name"`
+	Negative bool   `json:"not,omitempty"` // it was rejected: it is not that person's
 }
 
-// label returns that of a vertex, and whether it has one.
-func (l *Learner) label(i int) (Label, bool) {
+// labelAt returns the label of a vertex, and whether it has one.
+func (l *Learner) labelAt(i int) (Label, bool) {
 	c, ok := l.graph.Class(i)
 	if !ok {
 		return Label{}, false
 	}
-	return Label{ID: l.graph.Origin(i).ID, Name: l.names[c], Not: l.not[c]}, true
+	return Label{ID: l.graph.Origin(i).ID, Name: l.classes[c].name, Negative: l.classes[c].negative}, true
 }
 
 // Conflict is two labelled faces that look like one person, and cannot both be right.
@@ -115,14 +107,14 @@ type Conflict struct {
 // people's, or one person's and one that is not theirs. The nearest come first.
 func (l *Learner) Conflicts(within float64) (all []Conflict) {
 	for i := range l.graph.Len() {
-		a, ok := l.label(i)
+		a, ok := l.labelAt(i)
 		if !ok {
 			continue
 		}
 		for j := range i {
-			b, ok := l.label(j)
+			b, ok := l.labelAt(j)
 			// Two rejected faces agree, and so do a person's and one that is not somebody else's.
-			if !ok || a.Not && b.Not || (a.Name == b.Name) != (a.Not != b.Not) {
+			if !ok || a.Negative && b.Negative || (a.Name == b.Name) != (a.Negative != b.Negative) {
 				continue
 			}
 			if d := graph.Distance(l.graph.Point(i), l.graph.Point(j), l.space.Scale); d <= within {
@@ -134,22 +126,23 @@ func (l *Learner) Conflicts(within float64) (all []Conflict) {
 	return all
 }
 
-// Unlabel removes a labelled face, which it returns, and the person with their last one. What was learned through it
-// stays. The error wraps [ErrUnknown].
+// Unlabel removes a labelled face, which it returns, and the person with their last one. Faces that were learned through it
+// stay, but for the person's last one: then all goes, as with [Learner.Forget]. The error wraps [ErrUnknown].
 func (l *Learner) Unlabel(id int64) (Label, error) {
-	for i := range l.graph.Len() {
-		gone, ok := l.label(i)
-		if !ok || gone.ID != id {
-			continue
-		}
-		class := l.class(gone.Name, gone.Not)
-		if !gone.Not && len(l.labelled(class)) == 1 {
-			return gone, l.Forget(gone.Name)
-		}
-		l.unlabel(i, class)
-		return gone, nil
+	i, _ := l.graph.Find(id)
+	gone, ok := Label{}, false
+	if i < l.graph.Len() {
+		gone, ok = l.labelAt(i)
 	}
-	return Label{}, fmt.Errorf("%w: no labelled face has the number %d", ErrUnknown, id)
+	if !ok || gone.ID != id {
+		return Label{}, fmt.Errorf("%w: no labelled face has the number %d", ErrUnknown, id)
+	}
+	class := l.class(gone.Name, gone.Negative)
+	if !gone.Negative && len(l.labelled(class)) == 1 {
+		return gone, l.Forget(gone.Name)
+	}
+	l.unlabel(i, class)
+	return gone, nil
 }
 
 // Unlearn takes back what was learned from the observations in the ranges, both ends included, and whatever was

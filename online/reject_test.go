@@ -116,14 +116,6 @@ func TestRejectErrors(t *testing.T) {
 	if v := judged(t, l, 1); v.Label != "alice" {
 		t.Errorf("the first, which has made room: %+v", v)
 	}
-	small, err := online.New(line, online.Settings{K: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown(t, small, "alice", 0, .1)
-	if err := small.Reject([]float32{9, 0}, "alice"); !errors.Is(err, online.ErrFull) {
-		t.Error(err)
-	}
 }
 
 // Who a rejected face is may become known, and then it is theirs.
@@ -159,7 +151,7 @@ func TestConflicts(t *testing.T) {
 		got = append(got, c.A.Name+" "+c.B.Name)
 	}
 	// alice and not alice at .05, alice at .2 and bob at .3, and alice at .2 and not alice at .15
-	if len(all) != 3 || math.Abs(all[0].Distance-.05) > 1e-6 || !all[0].B.Not || got[1] != "alice bob" {
+	if len(all) != 3 || math.Abs(all[0].Distance-.05) > 1e-6 || !all[0].B.Negative || got[1] != "alice bob" {
 		t.Fatalf("%+v", all)
 	}
 	if gone, err := l.Unlabel(all[1].B.ID); err != nil || gone != all[1].B {
@@ -172,7 +164,7 @@ func TestConflicts(t *testing.T) {
 		t.Error(err)
 	}
 	for _, c := range l.Conflicts(9) {
-		if c.A.Not && c.B.Not {
+		if c.A.Negative && c.B.Negative {
 			t.Errorf("%+v is none", c)
 		}
 	}

@@ -17,23 +17,30 @@ var (
 	ErrDamaged = errors.New("damaged snapshot")
 )
 
-// version of the snapshot format that MarshalBinary writes.
-const version = 4
+// version of the snapshot format that MarshalBinary writes, and the oldest that UnmarshalBinary reads.
+const (
+	version = 5
+	oldest  = 3
+)
 
 type snapshot struct {
 	Version  int              `cbor:"version"`
 	Space    face.Space       `cbor:"space"`
 	Settings Settings         `cbor:"settings"`
 	Names    []string         `cbor:"names"`
-	Not      []bool           `cbor:"not"`
+	Negative []bool           `cbor:"negative"`
 	Counts   Counts           `cbor:"counts"`
+	Time     int64            `cbor:"time"`
 	R        float64          `cbor:"r"`
+	Spread   float64          `cbor:"spread"`
+	Full     bool             `cbor:"full"`
+	Reach    float64          `cbor:"reach"`
 	Vertices []snapshotVertex `cbor:"vertices"`
 	LastID   int64            `cbor:"last_id"`
-	Journal  []int64          `cbor:"journal"` // an observation, its time, and the ID of the vertex that took it in; and so on
+	Journal  []snapshotEntry  `cbor:"journal"`
 	Lost     snapshotMoment   `cbor:"lost"`
 	Aged     int64            `cbor:"aged"`
-	Stale    bool             `cbor:"stale"`
+	Clock    float64          `cbor:"clock"`
 	Window   int64            `cbor:"window"`
 	Spent    []int            `cbor:"spent"`
 }
@@ -45,8 +52,8 @@ type snapshotVertex struct {
 	Points       float64
 	Class        int
 	Source       []int
-	Values       []float64
 	Origin       snapshotOrigin
+	Neighbours   []int
 }
 
 type snapshotMoment struct {
@@ -58,6 +65,13 @@ type snapshotOrigin struct {
 	_                          struct{} `cbor:",toarray"`
 	ID, Observation, Time, Via int64
 	Hops                       int
+	Own, Born                  float64
+}
+
+type snapshotEntry struct {
+	_                                  struct{} `cbor:",toarray"`
+	Observation, Time, Vertex, ID, Via int64
+	Count, Born                        float64
 }
 
 var (
@@ -71,7 +85,7 @@ func init() {
 	decoding, _ = cbor.DecOptions{
 		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
 		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
-		MaxArrayElements:  1 << 22,
+		MaxArrayElements:  1 << 24,
 		MaxNestedLevels:   8,
 		IndefLength:       cbor.IndefLengthForbidden,
 		TagsMd:            cbor.TagsForbidden,
@@ -82,31 +96,46 @@ func init() {
 func (l *Learner) MarshalBinary() ([]byte, error) {
 	state := l.graph.State()
 	s := snapshot{
-		Version: version, Space: l.space, Settings: l.settings, Names: l.names, Not: l.not, Counts: l.counts,
-		R: state.R, Vertices: make([]snapshotVertex, len(state.Vertices)),
-		LastID: state.LastID, Journal: make([]int64, 0, 3*len(state.Journal)),
-		Lost: snapshotMoment{Observation: state.Lost.Observation, Time: state.Lost.Time}, Aged: state.Aged, Stale: state.Stale,
+		Version: version, Space: l.space, Settings: l.settings, Counts: l.counts, Time: l.time,
+		Names: make([]string, len(l.classes)), Negative: make([]bool, len(l.classes)),
+		R: state.R, Spread: state.Spread, Full: state.Full, Reach: state.Reach,
+		Vertices: make([]snapshotVertex, len(state.Vertices)),
+		LastID:   state.LastID, Journal: make([]snapshotEntry, len(state.Journal)),
+		Lost: snapshotMoment{Observation: state.Lost.Observation, Time: state.Lost.Time}, Aged: state.Aged, Clock: state.Clock,
 		Window: l.budget.window, Spent: l.budget.used,
 	}
-	for _, e := range state.Journal {
-		s.Journal = append(s.Journal, e.Observation, e.Time, e.Vertex)
+	for c, class := range l.classes {
+		s.Names[c], s.Negative[c] = class.name, class.negative
+	}
+	for i, e := range state.Journal {
+		s.Journal[i] = snapshotEntry{
+			Observation: e.Observation, Time: e.Time, Vertex: e.Vertex, ID: e.ID, Via: e.Via, Count: e.Count, Born: e.Born,
+		}
 	}
 	for i, v := range state.Vertices {
-		point := make([]byte, 0, 4*len(v.Point))
-		for _, x := range v.Point {
-			point = binary.LittleEndian.AppendUint32(point, math.Float32bits(x))
-		}
 		o := v.Origin
 		s.Vertices[i] = snapshotVertex{
-			Point: point, Multiplicity: v.Multiplicity, Points: v.Points, Class: v.Class, Source: v.Source, Values: v.Values,
-			Origin: snapshotOrigin{ID: o.ID, Observation: o.Observation, Time: o.Time, Via: o.Via, Hops: o.Hops},
+			Point: encode(v.Point), Multiplicity: v.Multiplicity, Points: v.Points, Class: v.Class, Source: v.Source,
+			Origin: snapshotOrigin{
+				ID: o.ID, Observation: o.Observation, Time: o.Time, Via: o.Via, Hops: o.Hops, Own: o.Own, Born: o.Born,
+			},
+			Neighbours: v.Neighbours,
 		}
 	}
 	return encoding.Marshal(s)
 }
 
-// UnmarshalBinary makes l the learner of which data is a snapshot. The error wraps [ErrVersion] or
-// [ErrDamaged]; l has then not changed.
+// encode returns the values of x as little-endian float32.
+func encode(x []float32) []byte {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+// UnmarshalBinary makes l the learner of which data is a snapshot. It reads no more than data holds: no number in it makes l
+// take more memory. The error wraps [ErrVersion] or [ErrDamaged]; l has then not changed.
 func (l *Learner) UnmarshalBinary(data []byte) error {
 	var head struct {
 		Version int `cbor:"version"`
@@ -114,102 +143,121 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 	if err := cbor.Unmarshal(data, &head); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if head.Version < 1 || head.Version > version {
-		return fmt.Errorf("%w: it is %d, and this program reads 1 to %d", ErrVersion, head.Version, version)
+	if head.Version < oldest || head.Version > version {
+		return fmt.Errorf("%w: it is %d, and this program reads %d to %d", ErrVersion, head.Version, oldest, version)
 	}
-	var s snapshot
-	var err error
-	switch head.Version {
-	case 1:
-		var old snapshot1
-		err = decoding.Unmarshal(data, &old)
-		s = old.upgrade().upgrade()
-	case 2:
-		var old snapshot2
-		err = decoding.Unmarshal(data, &old)
-		s = old.upgrade()
-	default:
-		err = decoding.Unmarshal(data, &s)
-		if head.Version == 3 { // which could reject nobody
-			s.Not = make([]bool, len(s.Names))
-		}
-	}
+	s, repaired, err := read(data, head.Version)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	damaged := func(err error) error { return fmt.Errorf("%w: %w", ErrDamaged, err) }
+	back, err := s.learner()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	back.repaired = repaired
+	*l = *back
+	return nil
+}
+
+// read decodes a snapshot of a version, and says how many centroids of an older one had to be repaired.
+func read(data []byte, version int) (s snapshot, repaired int, err error) {
+	if version >= 5 {
+		err = decoding.Unmarshal(data, &s)
+		return s, 0, err
+	}
+	var old snapshot4
+	if err := decoding.Unmarshal(data, &old); err != nil {
+		return s, 0, err
+	}
+	return old.upgrade()
+}
+
+// check returns an error where the settings and the names of a snapshot cannot be those of a learner.
+func (s *snapshot) check() error {
 	if s.Settings != s.Settings.defaults(s.Space) {
-		return damaged(errors.New("settings are not complete"))
+		return errors.New("settings are not complete")
 	}
 	if err := s.Settings.check(); err != nil {
-		return damaged(err)
+		return err
 	}
-	if len(s.Not) != len(s.Names) {
-		return damaged(fmt.Errorf("%d classes, and %d names", len(s.Not), len(s.Names)))
+	if len(s.Negative) != len(s.Names) {
+		return fmt.Errorf("%d classes, and %d names", len(s.Negative), len(s.Names))
+	}
+	if len(s.Spent) > len(s.Names) {
+		return errors.New("more people have been learned than there are")
+	}
+	for _, n := range s.Spent {
+		if n < 0 {
+			return fmt.Errorf("%d faces of somebody have been learned", n)
+		}
+	}
+	if c := s.Counts; c.Labelled < 0 || c.Observed < 0 || c.Outliers < 0 || c.Learned < 0 || c.PassedOver < 0 || s.Window < 0 {
+		return fmt.Errorf("counts are %+v in window %d", c, s.Window)
+	}
+	return nil
+}
+
+// learner returns the learner of which s is a snapshot.
+func (s *snapshot) learner() (*Learner, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	l := &Learner{
+		space: s.Space, settings: s.Settings, index: make(map[class]int), counts: s.Counts, time: s.Time,
+		budget: budget{window: s.Window, used: s.Spent},
 	}
 	for i, name := range s.Names {
 		if err := CheckName(name); err != nil {
-			return damaged(err)
+			return nil, err
 		}
-		for j := range i {
-			if s.Names[j] == name && s.Not[j] == s.Not[i] {
-				return damaged(fmt.Errorf("the name %q is there twice", name))
-			}
+		c := class{name, s.Negative[i]}
+		if _, twice := l.index[c]; twice {
+			return nil, fmt.Errorf("the name %q is there twice", name)
 		}
+		l.index[c] = i
+		l.classes = append(l.classes, c)
 	}
-	people := make(map[string]bool)
-	for i, name := range s.Names {
-		if !s.Not[i] {
-			people[name] = true
-		}
-	}
-	for _, name := range s.Names {
-		if !people[name] {
-			return damaged(fmt.Errorf("it has faces that are not those of %q, who is not known", name))
+	for _, c := range l.classes {
+		if !l.Knows(c.name) {
+			return nil, fmt.Errorf("it has faces rejected as those of %q, who is not known", c.name)
 		}
 	}
 	state := quantized.State{
-		R: s.R, Classes: len(s.Names), Vertices: make([]quantized.Vertex, len(s.Vertices)),
-		LastID: s.LastID, Lost: quantized.Moment{Observation: s.Lost.Observation, Time: s.Lost.Time}, Aged: s.Aged, Stale: s.Stale,
+		R: s.R, Spread: s.Spread, Full: s.Full, Reach: s.Reach, Classes: len(s.Names),
+		Vertices: make([]quantized.Vertex, len(s.Vertices)),
+		LastID:   s.LastID, Lost: quantized.Moment{Observation: s.Lost.Observation, Time: s.Lost.Time},
+		Aged: s.Aged, Clock: s.Clock, Journal: make([]quantized.Entry, len(s.Journal)),
 	}
-	if len(s.Journal)%3 != 0 {
-		return damaged(fmt.Errorf("journal of %d numbers", len(s.Journal)))
-	}
-	for q := 0; q < len(s.Journal); q += 3 {
-		state.Journal = append(state.Journal, quantized.Entry{
-			Moment: quantized.Moment{Observation: s.Journal[q], Time: s.Journal[q+1]}, Vertex: s.Journal[q+2],
-		})
-	}
-	for i, v := range s.Vertices {
-		if len(v.Point) != 4*s.Space.Dim {
-			return damaged(fmt.Errorf("vertex %d has %d bytes, want %d", i, len(v.Point), 4*s.Space.Dim))
+	for i, e := range s.Journal {
+		state.Journal[i] = quantized.Entry{
+			Moment: quantized.Moment{Observation: e.Observation, Time: e.Time},
+			Vertex: e.Vertex, ID: e.ID, Via: e.Via, Count: e.Count, Born: e.Born,
 		}
-		point := make([]float32, s.Space.Dim)
+	}
+	dim := s.Space.Dim
+	for i, v := range s.Vertices {
+		if dim < 1 || len(v.Point) != 4*dim {
+			return nil, fmt.Errorf("vertex %d has %d bytes, want %d", i, len(v.Point), 4*dim)
+		}
+		point := make([]float32, dim)
 		for q := range point {
 			point[q] = math.Float32frombits(binary.LittleEndian.Uint32(v.Point[4*q:]))
 		}
 		if err := s.Space.Check(point); err != nil {
-			return damaged(fmt.Errorf("vertex %d: %w", i, err))
+			return nil, fmt.Errorf("vertex %d: %w", i, err)
 		}
+		s.Vertices[i].Point = nil // the coordinates are not needed twice
 		o := v.Origin
 		state.Vertices[i] = quantized.Vertex{
-			Point: point, Multiplicity: v.Multiplicity, Points: v.Points, Class: v.Class, Source: v.Source, Values: v.Values,
-			Origin: quantized.Origin{ID: o.ID, Moment: quantized.Moment{Observation: o.Observation, Time: o.Time}, Via: o.Via, Hops: o.Hops},
+			Point: point, Multiplicity: v.Multiplicity, Points: v.Points, Class: v.Class, Source: v.Source,
+			Origin: quantized.Origin{
+				ID: o.ID, Moment: quantized.Moment{Observation: o.Observation, Time: o.Time}, Via: o.Via, Hops: o.Hops,
+				Own: o.Own, Born: o.Born,
+			},
+			Neighbours: v.Neighbours,
 		}
 	}
-	if n := len(state.Vertices); n > s.Settings.K+1 {
-		return damaged(fmt.Errorf("%d vertices for k = %d", n, s.Settings.K))
-	}
-	g, err := quantized.Restore(s.Settings.graph(s.Space), state)
-	if err != nil {
-		return damaged(err)
-	}
-	if len(s.Spent) > len(s.Names) {
-		return damaged(errors.New("more people have been learned than there are"))
-	}
-	*l = Learner{
-		space: s.Space, settings: s.Settings, names: s.Names, not: s.Not, counts: s.Counts, graph: g,
-		budget: budget{window: s.Window, used: s.Spent},
-	}
-	return nil
+	var err error
+	l.graph, err = quantized.Restore(s.Settings.graph(s.Space), state)
+	return l, err
 }

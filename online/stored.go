@@ -1,10 +1,6 @@
 package online
 
-import (
-	"fmt"
-
-	"github.com/faceauth/faceauth/quantized"
-)
+import "fmt"
 
 // Stored is a face that a learner keeps: one that it was shown with a name, or one that stands for faces it has learned.
 type Stored struct {
@@ -12,7 +8,7 @@ type Stored struct {
 	Vector   []float32 // must not be changed
 	Labelled bool
 	Name     string  // of the label, or of the person through whom it was learned; "" where nobody claimed it, or several did
-	Not      bool    // the label is that it is not that person's
+	Negative bool    // the label says that it is not that person's
 	Points   float64 // faces that it stands for
 	Weight   float64 // what they count together, as they age
 	// Margin is the harmonic value of the person who was asked for, minus those of all others and of what was rejected: in
@@ -34,30 +30,25 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 		all[i] = Stored{
 			ID: l.graph.Origin(i).ID, Vector: l.graph.Point(i), Points: l.graph.Points(i), Weight: l.graph.Multiplicity(i),
 		}
-		if label, ok := l.label(i); ok {
-			all[i].Labelled, all[i].Name, all[i].Not = true, label.Name, label.Not
-		} else if via := l.graph.Source(i); len(via) == 1 && !l.not[via[0]] {
-			all[i].Name = l.names[via[0]]
+		if label, ok := l.labelAt(i); ok {
+			all[i].Labelled, all[i].Name, all[i].Negative = true, label.Name, label.Negative
+		} else if via := l.graph.Source(i); len(via) == 1 && !l.classes[via[0]].negative {
+			all[i].Name = l.classes[via[0]].name
 		}
 	}
 	if class < 0 {
 		return all, nil
 	}
-	// On a copy, for where the iteration starts is part of what l is.
-	g, err := quantized.Restore(l.graph.Config(), l.graph.State())
+	own, err := l.graph.Values(nil, func(c int) bool { return c == class })
 	if err != nil {
 		return nil, err
 	}
-	if _, err := g.Solve(); err != nil {
+	every, err := l.graph.Values(nil, func(int) bool { return true })
+	if err != nil {
 		return nil, err
 	}
 	for i := range all {
-		for c, v := range g.ValuesTo(nil, i) {
-			if c != class {
-				v = -v
-			}
-			all[i].Margin += v
-		}
+		all[i].Margin = 2*own[i] - every[i]
 	}
 	return all, nil
 }
@@ -66,18 +57,16 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 // stands for and what was accepted through it, as [Learner.Unlearn] does. It returns how many learned faces are gone. The
 // error wraps [ErrUnknown]; l has then not changed.
 func (l *Learner) Remove(id int64) (faces int, err error) {
-	for i := range l.graph.Len() {
-		if l.graph.Origin(i).ID != id {
-			continue
-		}
-		if _, labelled := l.label(i); labelled {
-			_, err := l.Unlabel(id)
-			return 0, err
-		}
-		at := l.graph.Origin(i).Observation
-		return l.Unlearn([][2]int64{{at, at}}), nil
+	i, ok := l.graph.Find(id)
+	if !ok {
+		return 0, fmt.Errorf("%w: no stored face has the number %d", ErrUnknown, id)
 	}
-	return 0, fmt.Errorf("%w: no stored face has the number %d", ErrUnknown, id)
+	if _, labelled := l.labelAt(i); labelled {
+		_, err := l.Unlabel(id)
+		return 0, err
+	}
+	at := l.graph.Origin(i).Observation
+	return l.Unlearn([][2]int64{{at, at}}), nil
 }
 
 // Adopt takes in a face that stands for n others which were seen elsewhere, such as a centroid that was found offline: as

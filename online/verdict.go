@@ -1,6 +1,11 @@
 package online
 
-import "sort"
+import (
+	"math"
+	"sort"
+
+	"github.com/faceauth/faceauth/quantized"
+)
 
 // Verdict is what a learner makes of one face.
 type Verdict struct {
@@ -10,6 +15,8 @@ type Verdict struct {
 	Sink       float64 `json:"sink"`             // mass of the sink: 1 minus the values of all people
 	Reason     Reason  `json:"reason,omitempty"` // why nobody was recognised; "" when somebody was
 	Learned    bool    `json:"learned"`          // the face is now part of the graph
+	// NoRoom says that the face would have been learned if there had been room for another centroid.
+	NoRoom bool `json:"no_room,omitempty"`
 }
 
 // Reason says in words for a person why a face was not recognised.
@@ -25,8 +32,8 @@ const (
 	BetterFace Reason = "another face in this frame is a better match"
 )
 
-// resolution is the difference below which two harmonic values count as equal, and a value as zero:
-// ten times the error that the solution may have.
+// resolution is the least difference between two harmonic values that do not count as equal, and the least value that does not
+// count as 0, where the solution was found to ten times that accuracy. Where it was not, twice its error is.
 const resolution = 1e-9
 
 // claim is the class that claims a face, and its harmonic value. It is there even where that value does not suffice
@@ -36,13 +43,21 @@ type claim struct {
 	value float64
 }
 
-// judge turns the harmonic values of the face x into a verdict and the claim on it.
-func (l *Learner) judge(x []float32, values []float64) (Verdict, claim) {
+// judge turns the harmonic solution at a face into a verdict and the claim on it.
+func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
+	none := claim{class: -1}
+	if t.Outlier() {
+		return Verdict{Sink: 1, Reason: Outlier}, none, nil
+	}
+	solution, err := t.Solve()
+	if err != nil {
+		return Verdict{}, none, err
+	}
 	v := Verdict{Sink: 1}
-	best, second, person := claim{class: -1}, 0., -1
-	for c, value := range values {
-		value = min(max(value, 0), 1)
-		if !l.not[c] {
+	best, second, person := none, 0., -1
+	for _, x := range solution.Values {
+		c, value := x.Class, min(max(x.Value, 0), 1)
+		if !l.classes[c].negative {
 			v.Sink -= value
 			if value > v.Confidence {
 				person, v.Confidence = c, value
@@ -55,28 +70,37 @@ func (l *Learner) judge(x []float32, values []float64) (Verdict, claim) {
 		}
 	}
 	v.Sink = min(max(v.Sink, 0), 1)
+	equal := max(resolution, 2*solution.Bound)
 	switch {
-	case best.value <= resolution:
+	case best.value <= equal:
 		v.Confidence, v.Reason = 0, NoPath
-		return v, claim{class: -1}
-	case best.value-second <= resolution:
+		return v, none, nil
+	case best.value-second <= equal:
 		v.Reason = Tie
-		return v, claim{class: -1, value: best.value}
+		return v, claim{class: -1, value: best.value}, nil
 	}
 	if person >= 0 {
-		v.Best = l.names[person]
+		v.Best = l.classes[person].name
 	}
+	rejected, ok := l.index[class{l.classes[best.class].name, true}]
 	switch {
-	case l.not[best.class]:
+	case l.classes[best.class].negative:
 		v.Reason = Rejected
-	case l.rejects(x, best.class):
-		v.Reason, best.class = Rejected, l.class(l.names[best.class], true)
+	case ok && rejects(t, rejected, best.class):
+		v.Reason, best.class = Rejected, rejected
 	case v.Confidence < l.settings.Accept:
 		v.Reason = Unsure
 	default:
 		v.Label = v.Best
 	}
-	return v, best
+	return v, best, nil
+}
+
+// rejects reports whether a face that would be a person's has an edge to one that was rejected as theirs, and no shorter one
+// to a face that they were labelled with.
+func rejects(t quantized.Trial, rejected, person int) bool {
+	d := t.Nearest(rejected)
+	return !math.IsInf(d, 1) && d <= t.Nearest(person)
 }
 
 // oneEach takes the label from every verdict but the best of those that share it: nobody is in one

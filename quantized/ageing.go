@@ -2,7 +2,7 @@ package quantized
 
 import "math"
 
-// Ageing goes in steps, so that the graph is not solved anew for every point.
+// Ageing goes in steps, so that vertices are not looked through for every point.
 const stepsPerHalfLife = 64
 
 const (
@@ -11,13 +11,6 @@ const (
 	trials    = 16       // vertices that a step tries to evict, at the most
 	lightest  = 0x1p-100 // so that no multiplicity becomes 0
 )
-
-// eviction holds the working storage of evict.
-type eviction struct {
-	faint, kept  []int
-	gone         []bool
-	before, last [][]float64 // solution with all vertices, and with those that are not gone so far
-}
 
 // period returns the observations in a step of ageing.
 func (c Config) period() int { return max(1, c.HalfLife/stepsPerHalfLife) }
@@ -30,12 +23,15 @@ func (c Config) tick(observation int64) int64 {
 	return observation / int64(c.period())
 }
 
-// fades returns what is left of a multiplicity of 1 after ticks steps.
-func (c Config) fades(ticks int64) float64 {
-	if c.HalfLife == 0 || ticks <= 0 {
+// left returns the weight that is left of a point which was kept when that many half-lives had passed.
+func (g *Graph) left(born float64) float64 { return max(math.Exp2(born-g.clock), lightest) }
+
+// own returns the weight that is left of a vertex's own point.
+func (g *Graph) own(i int) float64 {
+	if g.label[i] != unlabelled {
 		return 1
 	}
-	return math.Exp2(-float64(ticks) * float64(c.period()) / float64(c.HalfLife))
+	return g.origin[i].Own * g.left(g.origin[i].Born)
 }
 
 // Age lets what was learned count less, to the moment of an observation: half after [Config].HalfLife
@@ -46,16 +42,16 @@ func (c Config) fades(ticks int64) float64 {
 //
 // A vertex that others need to reach a labelled one stays for as long as it makes a difference. Of points
 // to come this says nothing: one that only an evicted vertex was near is an outlier.
-//
-// It panics during a trial.
 func (g *Graph) Age(observation int64) (evicted int, err error) {
-	g.mustBeSettled()
 	ticks := g.c.tick(observation) - g.c.tick(g.aged)
 	if ticks <= 0 {
 		return 0, nil
 	}
+	passed := float64(ticks) * float64(g.c.period()) / float64(g.c.HalfLife)
+	g.stamp++
 	g.aged = observation
-	f := g.c.fades(ticks)
+	g.clock += passed
+	f := math.Exp2(-passed)
 	for i, class := range g.label {
 		if class == unlabelled {
 			g.v[i] = max(g.v[i]*f, lightest)
@@ -63,49 +59,64 @@ func (g *Graph) Age(observation int64) (evicted int, err error) {
 			g.v[i] = 1 + (g.v[i]-1)*f
 		}
 	}
-	g.stale = true
-	if _, err := g.Solve(); err != nil {
-		return 0, err
+	if g.c.Normalized {
+		return 0, nil
 	}
 	return g.evict()
 }
 
-// evict removes vertices that have faded and are not needed. The solution must be up to date.
+// SkipAgeing sets the observation up to which multiplicities count as aged: nothing ages for what came before it.
+func (g *Graph) SkipAgeing(observation int64) { g.aged = max(g.aged, observation) }
+
+// eviction holds the working storage of evict.
+type eviction struct {
+	faint, kept []int
+	gone        []bool
+	base        []int32 // of each vertex, the number of its baseline plus 1
+	at          []int32 // of each vertex, its place in the part of that baseline
+	bases       []baseline
+	part        []int     // vertices of all baselines
+	classes     []int     // of all baselines
+	values      []float64 // of all baselines: the values of a class at all vertices of the part, class by class
+}
+
+// baseline is the solution on a part before an eviction: ranges of the storage.
+type baseline struct{ part, parts, class, classes, value int }
+
+// evict removes vertices that have faded and are not needed.
 func (g *Graph) evict() (int, error) {
-	n := g.Len()
-	faint := g.eviction.faint[:0]
+	e := &g.eviction
+	e.faint = e.faint[:0]
 	for i, class := range g.label {
 		if class == unlabelled && g.v[i] < faded {
-			faint = append(faint, i)
+			e.faint = append(e.faint, i)
 		}
 	}
-	g.eviction.faint = faint
-	if len(faint) == 0 {
+	if len(e.faint) == 0 {
 		return 0, nil
 	}
+	n := g.Len()
+	e.gone, e.base, e.at = resized(e.gone, n), resized(e.base, n), resized(e.at, n)
+	clear(e.gone)
+	clear(e.base)
+	e.bases, e.part, e.classes, e.values = e.bases[:0], e.part[:0], e.classes[:0], e.values[:0]
 	// Those that must stay now are not asked again before all others were.
-	first := int(g.c.tick(g.aged)%int64(len(faint))) * trials % len(faint)
-	before := g.copySolution(&g.eviction.before)
-	gone := resized(g.eviction.gone, n)
-	g.eviction.gone = gone
-	clear(gone)
+	first := int(g.c.tick(g.aged)%int64(len(e.faint))) * trials % len(e.faint)
 	evicted := 0
-	for q := range min(trials, len(faint)) {
-		i := faint[(first+q)%len(faint)]
-		v := g.v[i]
-		last := g.copySolution(&g.eviction.last)
-		gone[i] = true
-		g.v[i] = lightest // as good as not there
-		g.stale = true
-		if _, err := g.Solve(); err != nil {
-			g.v[i] = v
+	for q := range min(trials, len(e.faint)) {
+		i := e.faint[(first+q)%len(e.faint)]
+		if e.base[i] == 0 {
+			if err := g.baseline(i); err != nil {
+				return 0, err
+			}
+		}
+		e.gone[i] = true
+		needed, err := g.differs(e.bases[e.base[i]-1])
+		if err != nil {
 			return 0, err
 		}
-		if g.differs(before, gone) {
-			g.v[i], gone[i] = v, false
-			for c := range g.l {
-				copy(g.l[c], last[c])
-			}
+		if needed {
+			e.gone[i] = false
 		} else {
 			evicted++
 		}
@@ -113,34 +124,58 @@ func (g *Graph) evict() (int, error) {
 	if evicted == 0 {
 		return 0, nil
 	}
-	kept := g.eviction.kept[:0]
+	e.kept = e.kept[:0]
 	for i := range n {
-		if !gone[i] {
-			kept = append(kept, i)
+		if !e.gone[i] {
+			e.kept = append(e.kept, i)
 		}
 	}
-	g.eviction.kept = kept
-	g.erase(kept)
+	g.erase(e.kept)
 	return evicted, nil
 }
 
-// differs reports whether the solution at a vertex that is not gone has changed too much.
-func (g *Graph) differs(before [][]float64, gone []bool) bool {
-	for c, l := range g.l {
-		for i, x := range l {
-			if !gone[i] && math.Abs(x-before[c][i]) > evictable {
-				return true
+// baseline solves for the part in which vertex i lies.
+func (g *Graph) baseline(i int) error {
+	e, s := &g.eviction, &g.solver
+	s.begin(g)
+	s.collect(g, i, nil)
+	b := baseline{part: len(e.part), parts: len(s.part), class: len(e.classes), value: len(e.values)}
+	e.part = append(e.part, s.part...)
+	e.classes = s.rimClasses(e.classes)
+	b.classes = len(e.classes) - b.class
+	for _, c := range e.classes[b.class:] {
+		if err := s.forward(g, func(class int) bool { return class == c }); err != nil {
+			return err
+		}
+		e.values = append(e.values, s.x...)
+	}
+	e.bases = append(e.bases, b)
+	for q, j := range s.part {
+		e.base[j], e.at[j] = int32(len(e.bases)), int32(q)
+	}
+	return nil
+}
+
+// differs reports whether the solution without the vertices that are gone has changed too much at one that stays.
+func (g *Graph) differs(b baseline) (bool, error) {
+	e, s := &g.eviction, &g.solver
+	s.begin(g)
+	for _, i := range e.part[b.part : b.part+b.parts] {
+		if e.gone[i] || s.seen(i) {
+			continue
+		}
+		s.collect(g, i, e.gone)
+		for q, c := range e.classes[b.class : b.class+b.classes] {
+			if err := s.forward(g, func(class int) bool { return class == c }); err != nil {
+				return false, err
+			}
+			before := e.values[b.value+q*b.parts:]
+			for p, j := range s.part {
+				if math.Abs(s.x[p]-before[e.at[j]]) > evictable {
+					return true, nil
+				}
 			}
 		}
 	}
-	return false
-}
-
-// copySolution copies the solution to dst, and returns it.
-func (g *Graph) copySolution(dst *[][]float64) [][]float64 {
-	*dst = resized(*dst, len(g.l))
-	for c := range g.l {
-		(*dst)[c] = append((*dst)[c][:0], g.l[c]...)
-	}
-	return *dst
+	return false, nil
 }

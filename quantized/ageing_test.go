@@ -2,7 +2,6 @@ package quantized_test
 
 import (
 	"math"
-	"reflect"
 	"testing"
 
 	"github.com/faceauth/faceauth/quantized"
@@ -27,11 +26,10 @@ func ageing(t *testing.T, k, halfLife int) (*quantized.Graph, *stream) {
 	young, s := labelled(t, k, 1000)
 	c := young.Config()
 	c.HalfLife = halfLife
-	g, err := quantized.Restore(c, young.State())
-	if err != nil {
+	if err := young.Configure(c); err != nil {
 		t.Fatal(err)
 	}
-	return g, s
+	return young, s
 }
 
 // What was learned counts half after a half-life, however the time is divided, and labelled points count
@@ -113,14 +111,9 @@ func TestRestoreAged(t *testing.T) {
 			if _, err := g.Age(int64(19 + 20*round)); err != nil {
 				t.Fatal(err)
 			}
-			if g.Place(x, false) {
-				if _, err := g.Solve(); err != nil {
-					t.Fatal(err)
-				}
-				g.Keep(0, quantized.Moment{Observation: int64(19 + 20*round)})
-			}
+			keep(t, g, x, 0, int64(19+20*round))
 		}
-		if !reflect.DeepEqual(g.State(), h.State()) {
+		if same(g) != same(h) {
 			t.Fatalf("round %d: a restored graph went on differently", round)
 		}
 	}
@@ -146,16 +139,13 @@ func TestLongGap(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := g.Point(0)
-		if !g.Place(x, true) {
-			t.Fatal("a labelled point is an outlier")
+		trial, err := g.Look(x)
+		if err != nil || trial.Outlier() {
+			t.Fatal("a labelled point is an outlier", err)
 		}
-		if m, err := g.Solve(); err != nil {
-			t.Fatal(m, err)
-		}
-		if v := g.ValuesTo(nil, g.Trial()); !(v[0]+v[1] > .9) {
+		if v := solved(t, g, trial, false); !(v[0]+v[1] > .9) {
 			t.Errorf("at %d a labelled point's own values are %g", o, v)
 		}
-		g.Drop()
 		if n, err := g.Undo(0); err != nil || n < 1 {
 			t.Errorf("%g undone, %v", n, err)
 		}

@@ -8,19 +8,18 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// Errors that [New], [Graph.Label] and [Restore] wrap.
+// Errors that [New], [Graph.Configure] and [Restore] wrap.
 var (
 	ErrConfig  = errors.New("unusable setting")
-	ErrFull    = errors.New("too many labelled points for k")
 	ErrInvalid = errors.New("quantized: state that no graph can have")
 )
 
-// maxFloats bounds what a configuration may make the graph reserve: 1 GiB of coordinates.
-const maxFloats = 1 << 28
+// maxValues bounds the coordinates of the learned vertices, and again those of the labelled ones: 1 GiB.
+const maxValues = 1 << 28
 
 // Config says what a Graph may hold and how it measures. All fields but Reach and those after Gamma must be set.
 type Config struct {
-	K          int          // vertices left after a repartition, at the most; >= 2
+	K          int          // learned vertices left after a repartition, at the most; >= 1. Labelled ones come on top
 	Multiplier float64      // m, by which R grows at a repartition; >= 1.05, and 1.5 in the thesis
 	Dim        int          // length of a point
 	Scale      float64      // distance = Scale times Euclidean distance; > 0
@@ -31,18 +30,18 @@ type Config struct {
 	Journal    int          // points taken in that are remembered for Undo; >= 0
 	HalfLife   int          // observations after which a learned point counts half, see Graph.Age; 0 for never
 	Absorb     bool         // labelled vertices take in points closer than R
-	Normalized bool         // normalised Laplacian; solved directly, O(k³) a step
+	Normalized bool         // normalised Laplacian; solved directly, O(n³) a step for n vertices
 }
 
 func (c Config) check() error {
 	var what string
 	switch {
-	case c.K < 2:
-		what = fmt.Sprintf("k is %d, but must be at least 2", c.K)
+	case c.K < 1:
+		what = fmt.Sprintf("k is %d, but must be at least 1", c.K)
 	case c.Dim < 1:
 		what = fmt.Sprintf("dimension is %d, but must be at least 1", c.Dim)
-	case c.K+2 > maxFloats/c.Dim || c.K > 1<<14:
-		what = fmt.Sprintf("%d vertices of %d values need too much memory; use a smaller k", c.K, c.Dim)
+	case c.Dim > maxValues || c.K > maxValues/c.Dim:
+		what = fmt.Sprintf("%d centroids of %d values need more than 1 GiB of memory; use a smaller k", c.K, c.Dim)
 	case !(c.Multiplier >= 1.05 && c.Multiplier <= 1e3):
 		what = fmt.Sprintf("multiplier is %g, but must lie between 1.05 and 1000", c.Multiplier)
 	case !(c.Scale >= 1e-30 && c.Scale <= 1e30):

@@ -18,16 +18,21 @@ func Example() {
 		panic(err)
 	}
 	for i := range 10 {
-		if !g.Place([]float32{.2 * float32(i)}, false) {
+		point, err := g.Place([]float32{.2 * float32(i)})
+		if err != nil {
+			panic(err)
+		}
+		if point.Outlier() {
 			fmt.Println("point", i, "is an outlier")
 			continue
 		}
-		if _, err := g.Solve(); err != nil {
+		solution, err := point.Solve()
+		if err != nil {
 			panic(err)
 		}
-		g.Keep(0, quantized.Moment{Observation: int64(i + 1)})
+		point.Keep(solution.Values[0].Class, 1, quantized.Moment{Observation: int64(i + 1)})
 	}
 	fmt.Printf("%d vertices for %g points, none further than %.2f from its own\n", g.Len(), g.Mass(), g.Bound())
 	// Output:
-	// 4 vertices for 10 points, none further than 1.35 from its own
+	// 4 vertices for 10 points, none further than 0.75 from its own
 }

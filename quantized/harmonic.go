@@ -1,244 +1,453 @@
 package quantized
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/faceauth/faceauth/graph"
+	"gonum.org/v1/gonum/mat"
 )
+
+// ErrUnsolved is wrapped where neither conjugate gradients nor a direct solution came to an end. It takes weights of
+// absurdly different size.
+var ErrUnsolved = errors.New("quantized: no harmonic solution found")
 
 // Method says how a harmonic solution was found.
 type Method string
 
 const (
-	Iterative Method = "iterative" // conjugate gradients from the last solution
+	Iterative Method = "iterative" // conjugate gradients
 	Direct    Method = "direct"    // dense Cholesky
 )
 
-// tolerance is the largest error that an iterative solution may have at any vertex, by the bound
-// that [Graph.Solve] proves. Verdicts compare values that are equal by symmetry up to ten times it.
-const tolerance = 1e-10
+// Value is the harmonic value of a point for a class.
+type Value struct {
+	Class int
+	Value float64
+}
 
-// solver holds the working storage of Solve.
+// Solution is the harmonic solution at one point.
+type Solution struct {
+	Values []Value // ascending by class; classes that are not there have the value 0
+	Bound  float64 // no value is further than that from the exact one for the edges as they are stored
+	Method Method
+}
+
+const (
+	// tolerance is the error at which an iteration ends, where rounding lets it come that far.
+	tolerance = 1e-10
+	unit      = 0x1p-53 // of rounding
+	// largestDirect bounds the vertices of a part that is solved directly, when conjugate gradients fail.
+	largestDirect = 4096
+)
+
+// solver holds the working storage of a solution on one part of the graph: learned vertices that depend on each other,
+// along paths that no labelled vertex cuts, and the labelled vertices at their rim.
+//
+// The equation of a learned vertex i on the compact graph is
+//
+//	v_i (gamma + Σ_j w_ij v_j) l_i - Σ_j v_i w_ij v_j l_j = 0.
+//
+// The matrix A of these equations is symmetric. It is held with its diagonal scaled to 1; s_i² is the diagonal.
 type solver struct {
-	degree []float64 // sum of w_ij v_j over all neighbours
-	scaled []float64 // v_j times the value at j of what a product is taken with; fixed at labelled j
-	r      []float64 // residual
-	z      []float64 // preconditioned residual
-	p, q   []float64 // search direction, and the matrix times it
-	part   []int     // unlabelled vertices that depend on each other
-	seen   []bool    // vertices that were put into a part
-	class  []bool    // classes of the labelled vertices next to the part
+	epoch int64
+	when  []int64 // epoch in which a vertex was put into a part
+	place []int32 // in that part
+
+	part  []int     // its vertices; the number of all vertices stands for a point on trial
+	free  []float64 // weights of the edges of the point on trial to the learned vertices, which follow it in part
+	mass  []float64 // multiplicities
+	s     []float64
+	start []int     // of the row of each vertex in to and a, and the end of the last one
+	to    []int32   // place of a neighbour
+	a     []float64 // v_i w_ij v_j / (s_i s_j)
+	rim   []rim
+	most  int // neighbours of a vertex, at the most
+
+	x, b, r, p, q []float64 // solution times s; right side over s; residual over s; direction; matrix times direction
+	weight        []float64 // of a residual over s in the error of the solution that is looked for
+
+	values []Value
+	slot   []int32 // place of a class in values, plus 1
 }
 
-// Solve brings the harmonic solution up to date, starting from the last one, and says how.
-//
-// Divided by v_i, the equation of an unlabelled vertex i reads
-//
-//	(gamma + Σ_j w_ij v_j) l_i - Σ_j w_ij v_j l_j = 0,
-//
-// so a residual of at most ρ in all of them leaves an error of at most ρ/gamma at any vertex: the
-// matrix is an M-matrix whose rows sum to at least gamma. The iteration stops at ρ <= gamma·1e-10,
-// or at the rounding error of the sums where that is larger; where it does not come to that, the
-// direct solution takes over.
-//
-// Vertices depend on each other along paths that no labelled vertex cuts. Where nothing but the point
-// on trial is new since the last solution, only the part of the graph in which it lies is solved, and
-// only for the classes that are labelled at its rim.
-func (g *Graph) Solve() (Method, error) {
-	g.trial.solved = true
-	if g.c.Normalized {
-		return Direct, g.direct()
-	}
-	s := &g.solver
-	n := g.Len()
-	s.degree, s.scaled = resized(s.degree, n), resized(s.scaled, n)
-	s.r, s.z, s.p, s.q = resized(s.r, n), resized(s.z, n), resized(s.p, n), resized(s.q, n)
-	s.seen, s.class = resized(s.seen, n), resized(s.class, len(g.l))
-	clear(s.seen)
-	ok := true
-	switch {
-	case g.stale:
-		for i := range n {
-			if g.label[i] == unlabelled && !s.seen[i] {
-				ok = ok && g.solvePart(i)
-			}
-		}
-		for c := range g.l {
-			for i, class := range g.label {
-				if class != unlabelled {
-					g.l[c][i] = indicator(class, c)
-				}
-			}
-		}
-	case g.trial.on && g.label[g.trial.vertex] == unlabelled:
-		ok = g.solvePart(g.trial.vertex)
-	}
-	if !ok {
-		err := g.direct()
-		g.stale = err != nil
-		return Direct, err
-	}
-	g.stale = false
-	return Iterative, nil
+// rim is an edge from a vertex of the part to a labelled vertex.
+type rim struct {
+	place, class int
+	a            float64 // v_i w_ij v_j
 }
 
-// solvePart solves for the vertices that depend on vertex i, and reports whether every residual came
-// to the bound.
-func (g *Graph) solvePart(i int) bool {
-	s := &g.solver
-	clear(s.class)
-	s.part = append(s.part[:0], i)
-	s.seen[i] = true
-	var largest float64
+// begin forgets all parts.
+func (s *solver) begin(g *Graph) {
+	s.epoch++
+	if n := g.Len() + 1 - len(s.when); n > 0 {
+		s.when = append(s.when, make([]int64, n)...)
+		s.place = append(s.place, make([]int32, n)...)
+	}
+}
+
+func (s *solver) seen(i int) bool { return s.when[i] == s.epoch }
+
+// enter puts a vertex into the part if it is not there, and returns its place.
+func (s *solver) enter(i int) int32 {
+	if s.when[i] != s.epoch {
+		s.when[i], s.place[i] = s.epoch, int32(len(s.part))
+		s.part = append(s.part, i)
+	}
+	return s.place[i]
+}
+
+// collect gathers the part in which vertex i lies, without the vertices that are gone. Gone may be nil.
+func (s *solver) collect(g *Graph, i int, gone []bool) { s.gather(g, i, -1, nil, gone) }
+
+// gather gathers the part in which vertex i lies. I may be the number of all vertices, for a point with the edges of near.
+// Vertex home counts one more.
+func (s *solver) gather(g *Graph, i, home int, near []edge, gone []bool) {
+	trial := g.Len()
+	s.part, s.free, s.mass, s.s, s.start = s.part[:0], s.free[:0], s.mass[:0], s.s[:0], s.start[:0]
+	s.to, s.a, s.rim, s.most = s.to[:0], s.a[:0], s.rim[:0], 0
+	s.enter(i)
 	for at := 0; at < len(s.part); at++ {
-		var degree float64
-		for _, e := range g.edges[s.part[at]] {
-			degree += e.w * g.v[e.to]
-			if class := g.label[e.to]; class != unlabelled {
-				s.class[class] = true
-			} else if !s.seen[e.to] {
-				s.seen[e.to] = true
-				s.part = append(s.part, e.to)
+		i := s.part[at]
+		first := len(s.to)
+		s.start = append(s.start, first)
+		mass, degree := 1., 0.
+		if i == trial {
+			for _, e := range near {
+				pull := e.w * g.v[e.to]
+				degree += pull
+				if class := g.label[e.to]; class != unlabelled {
+					s.rim = append(s.rim, rim{at, class, pull})
+					continue
+				}
+				s.free = append(s.free, e.w)
+				s.to, s.a = append(s.to, s.enter(e.to)), append(s.a, pull)
+			}
+		} else {
+			mass = g.v[i]
+			if i == home {
+				mass++
+			}
+			if at > 0 && at <= len(s.free) { // an edge to the point on trial, whose multiplicity is 1
+				degree += s.free[at-1]
+				s.to, s.a = append(s.to, 0), append(s.a, mass*s.free[at-1])
+			}
+			for _, e := range g.edges.of[i] {
+				if gone != nil && gone[e.to] {
+					continue
+				}
+				v := g.v[e.to]
+				if e.to == home {
+					v++
+				}
+				degree += e.w * v
+				if class := g.label[e.to]; class != unlabelled {
+					s.rim = append(s.rim, rim{at, class, mass * e.w * v})
+					continue
+				}
+				s.to, s.a = append(s.to, s.enter(e.to)), append(s.a, mass*e.w*v)
 			}
 		}
-		s.degree[s.part[at]] = degree
-		largest = max(largest, degree)
+		s.most = max(s.most, len(s.to)-first)
+		s.mass = append(s.mass, mass)
+		s.s = append(s.s, math.Sqrt(mass*(g.c.Gamma+degree)))
 	}
-	// The sums of a residual are of that size, and no better than the rounding of their terms: 64 units
-	// in the last place are reached on graphs of some thousand edges a vertex, and 8 are not.
-	stop := max(g.c.Gamma*tolerance, 64*largest*0x1p-53)
-	for c, near := range s.class {
-		if !near {
-			for _, i := range s.part {
-				g.l[c][i] = 0
-			}
-		} else if !g.iterate(c, stop) {
-			return false
+	s.start = append(s.start, len(s.to))
+	for at, d := range s.s {
+		row := s.a[s.start[at]:s.start[at+1]]
+		for q, to := range s.to[s.start[at]:s.start[at+1]] {
+			row[q] /= d * s.s[to]
 		}
 	}
-	return true
 }
 
-// iterate solves for one class on a part by conjugate gradients on the symmetric system, each equation
-// times v_i, preconditioned by its diagonal. It reports whether every residual came to at most stop.
-func (g *Graph) iterate(class int, stop float64) bool {
-	s := &g.solver
-	l, gamma := g.l[class], g.c.Gamma
-	for range 3 { // the residual that the recurrence carries drifts from the true one: look, and go on
-		for i, c := range g.label {
-			if c != unlabelled {
-				s.scaled[i] = g.v[i] * indicator(c, class)
-			}
-		}
-		for _, i := range s.part {
-			s.scaled[i] = g.v[i] * l[i]
-		}
-		var rz, worst float64
-		for _, i := range s.part {
-			diagonal := gamma + s.degree[i]
-			sum := g.pull(i) - diagonal*l[i]
-			worst = max(worst, math.Abs(sum))
-			s.r[i] = g.v[i] * sum
-			s.p[i] = sum / diagonal
-			rz += s.r[i] * s.p[i]
-		}
-		if worst <= stop {
-			return true
-		}
-		for i, c := range g.label {
-			if c != unlabelled {
-				s.scaled[i] = 0
-			}
-		}
-		for range len(s.part) + 10 {
-			for _, i := range s.part {
-				s.scaled[i] = g.v[i] * s.p[i]
-			}
-			var pq float64
-			for _, i := range s.part {
-				s.q[i] = g.v[i] * ((gamma+s.degree[i])*s.p[i] - g.pull(i))
-				pq += s.p[i] * s.q[i]
-			}
-			if !(pq > 0) {
-				break
-			}
-			alpha := rz / pq
-			worst = 0
-			var next float64
-			for _, i := range s.part {
-				l[i] += alpha * s.p[i]
-				s.r[i] -= alpha * s.q[i]
-				sum := s.r[i] / g.v[i]
-				worst = max(worst, math.Abs(sum))
-				s.z[i] = sum / (gamma + s.degree[i])
-				next += s.r[i] * s.z[i]
-			}
-			if worst <= stop/2 {
-				break
-			}
-			beta := next / rz
-			rz = next
-			for _, i := range s.part {
-				s.p[i] = s.z[i] + beta*s.p[i]
-			}
-		}
+// rimClasses appends the classes of the labelled vertices at the rim to dst, ascending.
+func (s *solver) rimClasses(dst []int) []int {
+	first := len(dst)
+	for _, e := range s.rim {
+		dst = append(dst, e.class)
 	}
-	return false
+	slices.Sort(dst[first:])
+	return dst[:first+len(slices.Compact(dst[first:]))]
 }
 
-// pull returns Σ_j w_ij times what is in scaled at j: in four sums, none of which waits for another.
-func (g *Graph) pull(i int) float64 {
-	edges, x := g.edges[i], g.solver.scaled
+// pull returns the sum over row at of a times p: in four sums, none of which waits for another.
+func (s *solver) pull(at int, p []float64) float64 {
+	to, w := s.to[s.start[at]:s.start[at+1]], s.a[s.start[at]:s.start[at+1]]
 	var a, b, c, d float64
-	for len(edges) >= 4 {
-		e := edges[:4:4]
-		a += e[0].w * x[e[0].to]
-		b += e[1].w * x[e[1].to]
-		c += e[2].w * x[e[2].to]
-		d += e[3].w * x[e[3].to]
-		edges = edges[4:]
+	for len(to) >= 4 && len(w) >= 4 {
+		a += w[0] * p[to[0]]
+		b += w[1] * p[to[1]]
+		c += w[2] * p[to[2]]
+		d += w[3] * p[to[3]]
+		to, w = to[4:], w[4:]
 	}
-	for _, e := range edges {
-		a += e.w * x[e.to]
+	for q, j := range to {
+		a += w[q] * p[j]
 	}
 	return (a + b) + (c + d)
 }
 
-func indicator(label, class int) float64 {
-	if label == class {
-		return 1
-	}
-	return 0
-}
-
-// direct solves by [graph.Harmonic].
-func (g *Graph) direct() error {
-	x, err := graph.Harmonic(g.Problem())
-	if err != nil {
-		return fmt.Errorf("solving on %d vertices: %w", g.Len(), err)
-	}
-	for c := range g.l {
-		for i := range g.l[c] {
-			g.l[c][i] = 0
-			if !x.IsEmpty() {
-				g.l[c][i] = x.At(i, c)
+// iterate solves the scaled system for the right side b by conjugate gradients from 0, into x, and returns a bound of
+// Σ weight_i |r_i|. It reports false where that did not come to the tolerance, or to what rounding allows.
+//
+// The bound counts what rounding may have done to the residual itself: with m terms in a sum, of which four run side by side,
+// and the sum of the diagonal, whose terms do not, each of the terms of the residual is off by less than 1.25 m + 16 units.
+func (s *solver) iterate() (bound float64, ok bool) {
+	n := len(s.part)
+	s.x, s.r, s.p, s.q = resized(s.x, n), resized(s.r, n), resized(s.p, n), resized(s.q, n)
+	clear(s.x)
+	copy(s.r, s.b)
+	x, r, p, q, weight := s.x, s.r[:n], s.p[:n], s.q[:n], s.weight[:n]
+	for range 4 { // the residual that the recurrence carries drifts from the true one: look, and go on
+		copy(p, r)
+		rr := 0.
+		for _, v := range r {
+			rr += v * v
+		}
+		for range n + 10 {
+			pq := 0.
+			for i := range q {
+				q[i] = p[i] - s.pull(i, p)
+				pq += p[i] * q[i]
+			}
+			if !(pq > 0) {
+				break
+			}
+			alpha := rr / pq
+			next, sum := 0., 0.
+			for i, d := range q {
+				x[i] += alpha * p[i]
+				v := r[i] - alpha*d
+				r[i] = v
+				next += v * v
+				sum += weight[i] * math.Abs(v)
+			}
+			if sum <= tolerance/2 {
+				break
+			}
+			beta := next / rr
+			rr = next
+			for i, v := range r {
+				p[i] = v + beta*p[i]
 			}
 		}
+		sum, size := 0., 0.
+		for i := range r {
+			r[i] = s.b[i] - (x[i] - s.pull(i, x))
+			sum += weight[i] * math.Abs(r[i])
+			size += weight[i] * (2*math.Abs(x[i]) + math.Abs(s.b[i]))
+		}
+		bound = sum + (1.25*float64(s.most)+16)*unit*size
+		if sum <= max(tolerance, 16*unit*size) {
+			return bound, true
+		}
+	}
+	return bound, false
+}
+
+// factorize solves the scaled system for b by a dense Cholesky decomposition, into x.
+func (s *solver) factorize() error {
+	n := len(s.part)
+	if n > largestDirect {
+		return fmt.Errorf("%w: on %d vertices", ErrUnsolved, n)
+	}
+	a := mat.NewSymDense(n, nil)
+	for i := range n {
+		a.SetSym(i, i, 1)
+		for q := s.start[i]; q < s.start[i+1]; q++ {
+			a.SetSym(i, int(s.to[q]), -s.a[q])
+		}
+	}
+	var c mat.Cholesky
+	if !c.Factorize(a) {
+		return fmt.Errorf("%w: on %d vertices", ErrUnsolved, n)
+	}
+	x := mat.NewVecDense(n, nil)
+	var bad mat.Condition
+	if err := c.SolveVecTo(x, mat.NewVecDense(n, slices.Clone(s.b))); err != nil && (!errors.As(err, &bad) || bad > 1e16) {
+		return fmt.Errorf("%w: on %d vertices", ErrUnsolved, n)
+	}
+	copy(s.x, x.RawVector().Data)
+	return nil
+}
+
+// solve solves for b, and says how and how well.
+func (s *solver) solve() (bound float64, how Method, err error) {
+	bound, ok := s.iterate()
+	if ok {
+		return bound, Iterative, nil
+	}
+	if err := s.factorize(); err != nil {
+		return 0, Direct, err
+	}
+	sum, size := 0., 0.
+	for i := range s.x {
+		sum += s.weight[i] * math.Abs(s.b[i]-(s.x[i]-s.pull(i, s.x)))
+		size += s.weight[i] * (2*math.Abs(s.x[i]) + math.Abs(s.b[i]))
+	}
+	return sum + (1.25*float64(s.most)+16)*unit*size, Direct, nil
+}
+
+// forward solves on the part for the function that is 1 at the labelled vertices of some classes and 0 at all others. The
+// values at its vertices are then in x.
+//
+// A residual r_i leaves an error of at most Σ |r_i| / (gamma v_i) at any vertex, for no entry of the inverse of A in column i
+// exceeds 1/(gamma v_i): A is an M-matrix, and its rows sum to at least gamma v_i.
+func (s *solver) forward(g *Graph, of func(class int) bool) error {
+	n := len(s.part)
+	s.b, s.weight = resized(s.b, n), resized(s.weight, n)
+	clear(s.b)
+	for _, e := range s.rim {
+		if of(e.class) {
+			s.b[e.place] += e.a / s.s[e.place]
+		}
+	}
+	for i, v := range s.mass {
+		s.weight[i] = s.s[i] / (g.c.Gamma * v)
+	}
+	if _, _, err := s.solve(); err != nil {
+		return err
+	}
+	for i, d := range s.s {
+		s.x[i] = min(max(s.x[i]/d, 0), 1)
 	}
 	return nil
 }
 
-// guess returns the harmonic value of class c at vertex i given those of the vertices before it:
-// where the iteration starts for a new vertex.
-func (g *Graph) guess(i, c int) float64 {
-	if g.label[i] != unlabelled {
-		return indicator(g.label[i], c)
+// Solve returns the harmonic solution at the point, on the graph with the point in it. The values of an outlier are all 0.
+//
+// One system is solved, for the potential g that a unit of current at the point brings about: with A symmetric, the value of
+// a class is the current Σ g_i v_i w_ij v_j that leaves through its labelled vertices j, and so all classes cost as much as
+// one does. An error in g with the residual r is an error in a value of Σ r_i l_i, where l is the solution for the class: at
+// most Σ |r_i|, as all l_i lie in [0,1]. That sum is what the iteration brings to 1e-10, or to its rounding.
+//
+// Only vertices that the point reaches without crossing a labelled one have a part in it. The error wraps [ErrUnsolved]. The
+// values are overwritten by the next call.
+func (t Trial) Solve() (Solution, error) {
+	t.mustBeOn()
+	g, s := t.g, &t.g.solver
+	s.values = s.values[:0]
+	if len(t.near) == 0 {
+		return Solution{Values: s.values, Method: Iterative}, nil
 	}
-	sum, degree := 0.0, g.c.Gamma
-	for _, e := range g.edges[i] {
-		sum += e.w * g.v[e.to] * g.l[c][e.to]
-		degree += e.w * g.v[e.to]
+	if t.home >= 0 && g.label[t.home] != unlabelled {
+		s.values = append(s.values, Value{g.label[t.home], 1})
+		return Solution{Values: s.values, Method: Iterative}, nil
 	}
-	return sum / degree
+	if g.c.Normalized {
+		return t.normalized()
+	}
+	s.begin(g)
+	source, near := t.home, t.near[:0]
+	if t.home < 0 {
+		source, near = g.Len(), t.near
+	}
+	s.gather(g, source, t.home, near, nil)
+	n := len(s.part)
+	s.b, s.weight = resized(s.b, n), append(s.weight[:0], s.s...)
+	clear(s.b)
+	s.b[0] = 1 / s.s[0]
+	bound, how, err := s.solve()
+	if err != nil {
+		return Solution{}, err
+	}
+	s.slot = longer(s.slot, g.classes)
+	total := 0.
+	for _, e := range s.rim {
+		value := s.x[e.place] / s.s[e.place] * e.a
+		if s.slot[e.class] == 0 {
+			s.values = append(s.values, Value{Class: e.class})
+			s.slot[e.class] = int32(len(s.values))
+		}
+		s.values[s.slot[e.class]-1].Value += value
+		total += math.Abs(value)
+	}
+	for _, v := range s.values {
+		s.slot[v.Class] = 0
+	}
+	slices.SortFunc(s.values, func(a, b Value) int { return a.Class - b.Class })
+	return Solution{s.values, bound + float64(len(s.rim)+8)*unit*total, how}, nil
+}
+
+// normalized solves with the normalised Laplacian, directly and on the whole graph.
+func (t Trial) normalized() (Solution, error) {
+	g := t.g
+	p := g.Problem()
+	at := t.home
+	if at >= 0 {
+		p.V[at]++
+	} else {
+		at = g.Len()
+		w := mat.NewSymDense(at+1, nil)
+		for i := range at {
+			for _, e := range g.edges.of[i] {
+				w.SetSym(i, e.to, e.w)
+			}
+		}
+		for _, e := range t.near {
+			w.SetSym(at, e.to, e.w)
+		}
+		p.W, p.V = w, append(p.V, 1)
+	}
+	x, err := graph.Harmonic(p)
+	if err != nil {
+		return Solution{}, fmt.Errorf("%w: %w", ErrUnsolved, err)
+	}
+	values := g.solver.values
+	if !x.IsEmpty() {
+		for c := range g.classes {
+			values = append(values, Value{c, x.At(at, c)})
+		}
+	}
+	g.solver.values = values
+	return Solution{values, tolerance, Direct}, nil
+}
+
+// Values returns the harmonic values of all vertices, in dst if it is large enough, of the function that is 1 at the labelled
+// vertices of some classes and 0 at the others. It takes as long as the graph is large. The error wraps [ErrUnsolved].
+func (g *Graph) Values(dst []float64, of func(class int) bool) ([]float64, error) {
+	dst = resized(dst, g.Len())
+	if g.c.Normalized {
+		x, err := graph.Harmonic(g.Problem())
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnsolved, err)
+		}
+		clear(dst)
+		if !x.IsEmpty() {
+			for i := range dst {
+				for c := range g.classes {
+					if of(c) {
+						dst[i] += x.At(i, c)
+					}
+				}
+			}
+		}
+		return dst, nil
+	}
+	s := &g.solver
+	s.begin(g)
+	g.stamp++
+	for i, class := range g.label {
+		if class != unlabelled {
+			dst[i] = 0
+			if of(class) {
+				dst[i] = 1
+			}
+			continue
+		}
+		if s.seen(i) {
+			continue
+		}
+		s.collect(g, i, nil)
+		if err := s.forward(g, of); err != nil {
+			return nil, err
+		}
+		for q, j := range s.part {
+			dst[j] = s.x[q]
+		}
+	}
+	return dst, nil
 }

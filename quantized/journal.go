@@ -19,13 +19,15 @@ type Moment struct {
 
 // Origin says where a vertex comes from.
 type Origin struct {
-	ID     int64 // of the vertex, never used again; counts from 1
-	Moment       // when [Graph.Keep] was called with its point; zero for a labelled vertex
-	Via    int64 // ID of the vertex that spoke loudest for it; 0 for none
-	Hops   int   // vertices on the way from a labelled one, along Via; 0 for a labelled vertex
+	ID     int64   // of the vertex, never used again; counts from 1
+	Moment         // when its own point was kept; zero for a labelled vertex
+	Via    int64   // ID of the vertex through which its own point was accepted; 0 for none
+	Hops   int     // vertices on the way from a labelled one, along Via; 0 for a labelled vertex
+	Own    float64 // points that were kept as its own; 0 for a labelled vertex
+	Born   float64 // half-lives that had passed before that
 }
 
-// A journal remembers, for the last points that were taken in by a vertex, which that was. The point
+// A journal remembers, for the last points that were taken in by a vertex, which vertex that was. The point
 // at which a vertex lies is not in it: its Origin tells.
 type journal struct {
 	entries []entry // a ring once it is full
@@ -33,9 +35,14 @@ type journal struct {
 	lost    Moment  // the latest of the entries that were overwritten
 }
 
+// An entry is a point that lies at a vertex which is not its own.
 type entry struct {
 	Moment
-	vertex int64
+	vertex int64   // ID of the vertex
+	id     int64   // ID of the vertex that the point once was, before a repartition; 0 for none
+	via    int64   // ID of the vertex through which it was accepted; 0 for none
+	count  float64 // points that were kept as this one
+	born   float64 // half-lives that had passed before that
 }
 
 func (j *journal) add(size int, e entry) {
@@ -56,18 +63,32 @@ func (j *journal) lose(m Moment) {
 	j.lost.Time = max(j.lost.Time, m.Time)
 }
 
-// filter drops the entries of which keep is false, and leaves the others in the order in which they
-// came.
-func (j *journal) filter(keep func(entry) bool) {
+// straighten puts the oldest entry first.
+func (j *journal) straighten() {
 	slices.Reverse(j.entries[:j.next])
 	slices.Reverse(j.entries[j.next:])
 	slices.Reverse(j.entries)
-	j.entries = slices.DeleteFunc(j.entries, func(e entry) bool { return !keep(e) })
 	j.next = 0
 }
 
-// find returns the vertex of that ID, or -1.
-func (g *Graph) find(id int64) int {
+// resize makes room for another number of entries, and loses the oldest where there are more.
+func (j *journal) resize(size int) {
+	j.straighten()
+	for _, e := range j.entries[:max(len(j.entries)-size, 0)] {
+		j.lose(e.Moment)
+	}
+	j.entries = slices.Delete(j.entries, 0, max(len(j.entries)-size, 0))
+}
+
+// filter drops the entries of which keep is false, and leaves the others in the order in which they
+// came.
+func (j *journal) filter(keep func(entry) bool) {
+	j.straighten()
+	j.entries = slices.DeleteFunc(j.entries, func(e entry) bool { return !keep(e) })
+}
+
+// vertex returns the vertex of that ID, or -1.
+func (g *Graph) vertex(id int64) int {
 	i, there := slices.BinarySearchFunc(g.origin, id, func(o Origin, id int64) int { return cmp.Compare(o.ID, id) })
 	if !there {
 		return -1
@@ -75,15 +96,7 @@ func (g *Graph) find(id int64) int {
 	return i
 }
 
-// Origin returns where vertex i comes from.
-func (g *Graph) Origin(i int) Origin { return g.origin[i] }
-
-// record notes that a point was taken in by vertex i.
-func (g *Graph) record(m Moment, i int) {
-	g.journal.add(g.c.Journal, entry{m, g.origin[i].ID})
-}
-
-// rewrite brings the journal up to date with a partition: what was at i is at to[i].
+// rewrite brings the journal up to date with a partition: the points at i go to to[i].
 func (g *Graph) rewrite(to []int) {
 	home := make(map[int64]int64)
 	for i, j := range to {
@@ -97,22 +110,18 @@ func (g *Graph) rewrite(to []int) {
 		}
 	}
 	for i, j := range to {
-		if i != j {
-			g.record(g.origin[i].Moment, j)
+		if o := g.origin[i]; i != j {
+			g.journal.add(g.c.Journal, entry{o.Moment, g.origin[j].ID, o.ID, o.Via, o.Own, o.Born})
 		}
 	}
 }
 
 // Undo takes back every point that was kept with a larger observation number than since, and returns
 // how many points are gone. A vertex whose own point is taken back goes with all that it stands for:
-// older points that a repartition had merged into it, too. Labelled vertices and R stay. Where points age,
-// a vertex loses the multiplicity that age has left of its points that are taken back, as if the half-life
-// had always been the present one.
+// older points that a repartition had merged into it, too. Labelled vertices and R stay.
 //
 // The error wraps [ErrJournal] when the journal does not reach back so far; g has then not changed.
-// Undo panics during a trial.
 func (g *Graph) Undo(since int64) (points float64, err error) {
-	g.mustBeSettled()
 	if since < g.journal.lost.Observation {
 		return 0, fmt.Errorf("%w: to observation %d, and not to %d", ErrJournal, g.journal.lost.Observation, since)
 	}
@@ -121,32 +130,55 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 }
 
 // Unlearn takes back, as [Graph.Undo] does, every point that was kept with an observation number of which gone is true,
-// and every vertex that was accepted through one that goes. It returns how many points are gone. A point that was taken
-// in by a vertex longer ago than the journal reaches stays there. It panics during a trial.
+// and every point that was accepted through one that is taken back, whether either still is a vertex of its own or was merged
+// into another one since. It returns how many points are gone.
+//
+// A point that was merged into another vertex longer ago than the journal reaches stays there, and so does what was accepted
+// through it.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
-	g.mustBeSettled()
-	before := g.sumUnlabelled(g.points)
-	var kept []int
-	// A vertex is younger than the one through which it was accepted, and origins are in the order of age.
-	spoilt := make(map[int64]bool)
+	before := g.sumLearned(g.count)
+	// Points that are or once were vertices, in the order of their IDs: a point is younger than the one through which it came.
+	type point struct {
+		id, via, observation int64
+	}
+	var once []point
 	for i, o := range g.origin {
-		if g.label[i] == unlabelled && (gone(o.Observation) || spoilt[o.Via]) {
-			spoilt[o.ID] = true
-		} else {
-			kept = append(kept, i)
+		if g.label[i] == unlabelled {
+			once = append(once, point{o.ID, o.Via, o.Observation})
+		}
+	}
+	for _, e := range g.journal.entries {
+		if e.id != 0 {
+			once = append(once, point{e.id, e.via, e.Observation})
+		}
+	}
+	slices.SortFunc(once, func(a, b point) int { return cmp.Compare(a.id, b.id) })
+	spoilt := make(map[int64]bool)
+	for _, p := range once {
+		if gone(p.observation) || spoilt[p.via] {
+			spoilt[p.id] = true
 		}
 	}
 	g.journal.filter(func(e entry) bool {
-		if !gone(e.Observation) {
+		if !gone(e.Observation) && !spoilt[e.id] && !spoilt[e.via] {
 			return true
 		}
-		i := g.find(e.vertex)
-		g.v[i] = max(g.v[i]-g.weight(e.Observation), g.weight(g.origin[i].Observation))
-		g.points[i]--
+		if i := g.vertex(e.vertex); !spoilt[e.vertex] || g.label[i] != unlabelled {
+			g.count[i] -= e.count
+			// Rounding must not leave a vertex less than its own point, nor more than all its points.
+			g.v[i] = min(max(g.v[i]-e.count*g.left(e.born), g.own(i)), g.count[i])
+		}
 		return false
 	})
+	var kept []int
+	for i, o := range g.origin {
+		if g.label[i] != unlabelled || !spoilt[o.ID] {
+			kept = append(kept, i)
+		}
+	}
+	g.stamp++
 	g.erase(kept)
-	return before - g.sumUnlabelled(g.points)
+	return before - g.sumLearned(g.count)
 }
 
 // Since returns the number of the last observation before the first one that was kept after a time, in
@@ -168,12 +200,4 @@ func (g *Graph) Since(time int64) int64 {
 		see(o.Moment)
 	}
 	return since
-}
-
-// weight returns what a point of that observation counts by now.
-func (g *Graph) weight(observation int64) float64 {
-	if observation == 0 {
-		return 1 // of a labelled vertex
-	}
-	return max(g.c.fades(g.c.tick(g.aged)-g.c.tick(observation)), lightest)
 }

@@ -13,20 +13,13 @@ type partition struct {
 	to   []int   // for each vertex, the kept vertex that stands for it afterwards
 }
 
-// plan finds the partition of the vertices into at most k. It changes nothing.
-//
-// It ends: R grows without bound, and once it exceeds every distance a single vertex beside the
-// labelled ones is left, of which there are fewer than k.
-func (g *Graph) plan(k int) partition {
-	p := partition{r: g.r}
-	if p.r == 0 {
-		p.r = g.firstRadius()
-	}
+// order returns the vertices in the order in which a repartition looks at them: labelled ones, then by descending
+// multiplicity, then by age, which is the order in which they stand.
+func (g *Graph) order() []int {
 	order := make([]int, g.Len())
 	for i := range order {
 		order[i] = i
 	}
-	// Stable: vertices stand in the order of their age.
 	slices.SortStableFunc(order, func(a, b int) int {
 		if la, lb := g.label[a] != unlabelled, g.label[b] != unlabelled; la != lb {
 			if la {
@@ -36,95 +29,109 @@ func (g *Graph) plan(k int) partition {
 		}
 		return cmp.Compare(g.v[b], g.v[a])
 	})
-	for {
-		p.r *= g.c.Multiplier
-		if p.r > g.reach {
-			g.measureAll()
-		}
-		p.kept = p.kept[:0]
-		for _, i := range order {
-			if g.label[i] != unlabelled || g.nearest(i, p.kept, p.r) < 0 {
-				p.kept = append(p.kept, i)
-			}
-		}
-		if len(p.kept) <= k {
-			break
-		}
+	return order
+}
+
+// plan finds the partition that leaves at most k learned vertices, and reports false where none does: R ends at the edge
+// radius, for no point takes the place of one that it has no edge to. It changes nothing.
+func (g *Graph) plan(k int) (p partition, ok bool) {
+	r := g.r
+	if r == 0 {
+		r = g.firstRadius()
 	}
+	order := g.order()
+	rank := make([]int, g.Len())
+	for q, i := range order {
+		rank[i] = q
+	}
+	kept := make([]bool, g.Len())
+	learned := g.learned
+	for learned > k && r < g.reach {
+		r = min(r*g.c.Multiplier, g.reach)
+		learned = g.cover(kept, order, r)
+	}
+	if learned > k {
+		return p, false
+	}
+	p.r = r
 	p.to = make([]int, g.Len())
 	for i := range p.to {
-		p.to[i] = i
+		if p.to[i] = i; kept[i] {
+			p.kept = append(p.kept, i)
+			continue
+		}
+		// To the nearest, and of equals to the first in order.
+		home, d := -1, math.Inf(1)
+		for _, e := range g.edges.of[i] {
+			if kept[e.to] && g.mergeable(e.to) && e.d < r && (e.d < d || e.d == d && rank[e.to] < rank[home]) {
+				home, d = e.to, e.d
+			}
+		}
+		p.to[i] = home
 	}
-	keeps := slices.Clone(p.kept)
-	slices.Sort(p.kept)
+	return p, true
+}
+
+// cover sets which vertices are kept with radius r, and returns how many of them are learned ones: a vertex is dropped where
+// one that was kept before it is closer than r.
+func (g *Graph) cover(kept []bool, order []int, r float64) (learned int) {
+	clear(kept)
 	for _, i := range order {
-		if _, found := slices.BinarySearch(p.kept, i); !found {
-			p.to[i] = g.nearest(i, keeps, p.r)
+		if g.label[i] != unlabelled {
+			kept[i] = true
+			continue
+		}
+		taken := false
+		for _, e := range g.edges.of[i] {
+			if kept[e.to] && e.d < r && g.mergeable(e.to) {
+				taken = true
+				break
+			}
+		}
+		if !taken {
+			kept[i] = true
+			learned++
 		}
 	}
-	return p
+	return learned
 }
 
-// nearest returns the vertex of among that is nearest to i and closer than r, the first of equals,
-// or -1.
-func (g *Graph) nearest(i int, among []int, r float64) int {
-	best, d := -1, r
-	for _, j := range among {
-		if g.mergeable(j) && g.Distance(i, j) < d {
-			best, d = j, g.Distance(i, j)
-		}
-	}
-	return best
-}
+// fewest returns the number of learned vertices that a repartition at the edge radius leaves.
+func (g *Graph) fewest() int { return g.cover(make([]bool, g.Len()), g.order(), g.reach) }
 
-// firstRadius returns the smallest positive distance between two vertices that are not both
-// labelled, or between any where there is no such pair.
+// firstRadius returns the smallest positive distance between two vertices that are not both labelled, or the edge radius
+// where none of them are that near.
 func (g *Graph) firstRadius() float64 {
-	if r := g.smallest(); r <= g.reach {
-		return r
-	}
-	g.measureAll() // one that is not measured may be smaller
-	return g.smallest()
-}
-
-// smallest is firstRadius over the distances that are measured.
-func (g *Graph) smallest() float64 {
-	best, fallback := math.Inf(1), math.Inf(1)
-	for i := range g.v {
-		for j := range i {
-			d := g.Distance(i, j)
-			if d <= 0 {
-				continue
-			}
-			fallback = min(fallback, d)
-			if g.label[i] == unlabelled || g.label[j] == unlabelled {
-				best = min(best, d)
+	best := g.reach
+	for i, edges := range g.edges.of {
+		for _, e := range edges {
+			if e.d > 0 && e.d < best && (g.label[i] == unlabelled || g.label[e.to] == unlabelled) {
+				best = e.d
 			}
 		}
-	}
-	if math.IsInf(best, 1) {
-		best = fallback
 	}
 	return best
 }
 
-// survivors returns the distances, of those to all vertices, to the ones that p keeps.
-func (p partition) survivors(d []float64) []float64 {
-	for q, i := range p.kept {
-		d[q] = d[i]
+// survivors returns the neighbours that p keeps, in their new places.
+func (p partition) survivors(near []edge) []edge {
+	var left []edge
+	for _, e := range near {
+		if q, found := slices.BinarySearch(p.kept, e.to); found {
+			left = append(left, edge{q, e.w, e.d})
+		}
 	}
-	return d[:len(p.kept)]
+	return left
 }
 
-// apply carries p out. Distances are moved, not computed; the solution at the kept vertices is
-// where the next one starts.
+// apply carries p out. Distances are moved, not computed.
 func (g *Graph) apply(p partition) {
 	for i, j := range p.to {
 		if i == j {
 			continue
 		}
 		g.v[j] += g.v[i]
-		g.points[j] += g.points[i]
+		g.count[j] += g.count[i]
 		for _, c := range g.source[i] {
 			if at, found := slices.BinarySearch(g.source[j], c); !found {
 				g.source[j] = slices.Insert(g.source[j], at, c)
@@ -132,89 +139,7 @@ func (g *Graph) apply(p partition) {
 		}
 	}
 	g.r = p.r
+	g.spread += p.r // by no more than that has any point moved now
 	g.rewrite(p.to)
-	g.compact(p.kept)
-}
-
-// compact leaves only the vertices of kept, which ascend.
-func (g *Graph) compact(kept []int) {
-	s, dim := g.stride(), g.c.Dim
-	for q, i := range kept {
-		copy(g.x[q*dim:(q+1)*dim], g.x[i*dim:(i+1)*dim])
-		g.v[q], g.label[q], g.squares[q], g.origin[q] = g.v[i], g.label[i], g.squares[i], g.origin[i]
-		g.points[q] = g.points[i]
-		g.source[q], g.source[i] = g.source[i], g.source[q] // each keeps a storage of its own
-		for c := range g.l {
-			g.l[c][q] = g.l[c][i]
-		}
-		// Rows and columns at or above q are still where they were, as kept ascends.
-		for t, j := range kept[:q] {
-			g.dist[q*s+t] = g.dist[i*s+j]
-		}
-	}
-	n := len(kept)
-	for _, s := range g.source[n:] {
-		clear(s)
-	}
-	g.x, g.squares, g.v, g.label, g.source = g.x[:n*dim], g.squares[:n], g.v[:n], g.label[:n], g.source[:n]
-	g.points, g.origin = g.points[:n], g.origin[:n]
-	g.stale = true
-	for c := range g.l {
-		g.l[c] = g.l[c][:n]
-	}
-	g.edges = g.edges[:0]
-	for q := range n {
-		g.place(q, g.dist[q*s:q*s+q])
-	}
-}
-
-// erase leaves only the vertices of kept, and nothing of the others in memory or in the journal.
-func (g *Graph) erase(kept []int) {
-	old := g.x[:cap(g.x)]
-	g.compact(kept)
-	clear(old[len(g.x):])
-	g.journal.filter(func(e entry) bool { return g.find(e.vertex) >= 0 })
-}
-
-// Remove removes a vertex with all that it stands for. It panics during a trial.
-func (g *Graph) Remove(i int) {
-	g.mustBeSettled()
-	kept := make([]int, 0, g.Len()-1)
-	for j := range g.v {
-		if j != i {
-			kept = append(kept, j)
-		}
-	}
-	g.erase(kept)
-}
-
-// Forget removes the labelled points of a class, and every vertex to which a point accepted through
-// it has gone, and renumbers the classes above it. It returns the number of vertices removed.
-// Points of other classes that had been merged into such a vertex go with it. It panics during a
-// trial and where there is no such class.
-func (g *Graph) Forget(class int) int {
-	g.mustBeSettled()
-	if class < 0 || class >= len(g.l) {
-		panic("quantized: class out of range")
-	}
-	var kept []int
-	for i := range g.v {
-		if _, tainted := slices.BinarySearch(g.source[i], class); !tainted && g.label[i] != class {
-			kept = append(kept, i)
-		}
-	}
-	removed := g.Len() - len(kept)
-	g.erase(kept)
-	g.l = slices.Delete(g.l, class, class+1)
-	for i := range g.v {
-		if g.label[i] > class {
-			g.label[i]--
-		}
-		for q := range g.source[i] {
-			if g.source[i][q] > class {
-				g.source[i][q]--
-			}
-		}
-	}
-	return removed
+	g.keep(p.kept)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/reference"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -62,7 +63,7 @@ func TestRecordingAgainstReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reference{c: c}
+	r := &reference.Graph{Config: c}
 	const known, labelled = 4, 4
 	var stream [][]float32
 	for i, person := range []string{"p0", "p1", "p2", "p3", "p4", "p5"} {
@@ -72,46 +73,48 @@ func TestRecordingAgainstReference(t *testing.T) {
 				if err := g.Label(x, i); err != nil {
 					t.Fatal(err)
 				}
-				r.label(t, x, i)
+				r.Label(x, i)
 			}
 			faces = faces[labelled:]
 		}
 		stream = append(stream, faces...)
 	}
 	largest, outliers, repartitions := 0., 0, 0
-	var values []float64
 	for step, x := range stream {
 		radius := g.R()
-		want := r.observe(t, x, known)
-		placed := g.Place(x, false)
-		if placed != (want != nil) {
-			t.Fatalf("face %d: placed %t, reference %t", step, placed, want != nil)
+		want := r.Place(x)
+		c, err := g.Place(x)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !placed {
+		if c.Outlier() != want.Outlier {
+			t.Fatalf("face %d: outlier %t, reference %t", step, c.Outlier(), want.Outlier)
+		}
+		if c.Outlier() {
 			outliers++
 			continue
 		}
 		if g.R() != radius {
 			repartitions++
 		}
-		if _, err := g.Solve(); err != nil {
-			t.Fatal(err)
-		}
-		values = g.ValuesTo(values, g.Trial())
+		values := solved(t, g, c.Trial, false)
 		first, best := 0, 0
-		for q := range want {
-			largest = max(largest, math.Abs(values[q]-want[q]))
+		for q := range want.Values {
+			largest = max(largest, math.Abs(values[q]-want.Values[q]))
 			if values[q] > values[first] {
 				first = q
 			}
-			if want[q] > want[best] {
+			if want.Values[q] > want.Values[best] {
 				best = q
 			}
 		}
 		if first != best {
 			t.Fatalf("face %d: class %d, reference %d", step, first, best)
 		}
-		g.Keep(first, quantized.Moment{Observation: int64(step + 1)})
+		m := quantized.Moment{Observation: int64(step + 1)}
+		if c.Keep(first, 1, m) != r.Keep(want, first, 1, m) {
+			t.Fatalf("face %d: room differs", step)
+		}
 	}
 	t.Logf("%d faces, %d outliers, %d repartitions, largest difference %.2g", len(stream), outliers, repartitions, largest)
 	if largest > 1e-8 || outliers == 0 || repartitions == 0 {

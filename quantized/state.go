@@ -6,25 +6,34 @@ import (
 	"slices"
 )
 
-// State is all that a Graph cannot derive: what a snapshot holds.
+// State is all that a Graph cannot derive: what a snapshot holds. Its slices may be those of the graph.
 type State struct {
 	R        float64
+	Spread   float64 // see [Graph.Bound]
 	Classes  int
-	Vertices []Vertex // in the order of their age
-	LastID   int64    // of the vertices that there ever were
-	Journal  []Entry  // the oldest first
-	Lost     Moment   // the latest that is missing in Journal
-	Aged     int64    // observation up to which multiplicities are aged
-	Stale    bool     // the Values are not those of the solution
+	Full     bool // no repartition made room when one was last tried
+	Vertices []Vertex
+	// Reach is the length up to which all edges are among the Neighbours of the vertices; 0 where these are not known. Edges
+	// are then found anew, which takes as long as the square of the number of vertices.
+	Reach   float64
+	LastID  int64   // of the vertices that there ever were
+	Journal []Entry // the oldest first
+	Lost    Moment  // the latest that is missing in Journal
+	Aged    int64   // observation up to which multiplicities are aged
+	Clock   float64 // half-lives that have passed
 }
 
 // Entry says which vertex took a point in.
 type Entry struct {
 	Moment
-	Vertex int64 // its ID
+	Vertex int64   // ID of the vertex
+	ID     int64   // of the vertex that the point once was itself; 0 for none
+	Via    int64   // ID of the vertex through which it was accepted; 0 for none
+	Count  float64 // points that it stands for; whole and positive
+	Born   float64 // half-lives that had passed when it was kept
 }
 
-// Vertex is one vertex of a State.
+// Vertex is one vertex of a State. They are in the order of their age.
 type Vertex struct {
 	Point        []float32
 	Multiplicity float64 // positive; at least 1 where labelled
@@ -32,155 +41,151 @@ type Vertex struct {
 	Class        int     // -1 where not labelled
 	Source       []int   // classes through which its points were learned, ascending
 	Origin       Origin
-	Values       []float64 // the harmonic solution there, one value a class: where the next one starts
+	Neighbours   []int // earlier vertices that it may have an edge to, ascending
 }
 
-// State returns a copy of the state of g. It panics during a trial.
+// State returns the state of g. It refers to the storage of g: use it before g changes, and change nothing in it.
 func (g *Graph) State() State {
-	g.mustBeSettled()
 	s := State{
-		R: g.r, Classes: len(g.l), Vertices: make([]Vertex, g.Len()),
-		Aged: g.aged, Stale: g.stale,
-		LastID: g.lastID, Journal: make([]Entry, 0, len(g.journal.entries)), Lost: g.journal.lost,
+		R: g.r, Spread: g.spread, Classes: g.classes, Full: g.full, Vertices: make([]Vertex, g.Len()), Reach: g.reach,
+		Aged: g.aged, Clock: g.clock, LastID: g.lastID, Journal: make([]Entry, 0, len(g.journal.entries)), Lost: g.journal.lost,
 	}
 	for q := range g.journal.entries {
 		e := g.journal.entries[(g.journal.next+q)%len(g.journal.entries)]
-		s.Journal = append(s.Journal, Entry{e.Moment, e.vertex})
+		s.Journal = append(s.Journal, Entry{e.Moment, e.vertex, e.id, e.via, e.count, e.born})
 	}
 	for i := range s.Vertices {
-		s.Vertices[i] = Vertex{
-			Point:        slices.Clone(g.Point(i)),
-			Multiplicity: g.v[i],
-			Points:       g.points[i],
-			Class:        g.label[i],
-			Source:       slices.Clone(g.source[i]),
-			Origin:       g.origin[i],
-			Values:       g.ValuesTo(nil, i),
+		v := Vertex{
+			Point: g.Point(i), Multiplicity: g.v[i], Points: g.count[i], Class: g.label[i], Source: g.source[i],
+			Origin: g.origin[i],
 		}
+		for _, e := range g.edges.of[i] {
+			if e.to < i {
+				v.Neighbours = append(v.Neighbours, e.to)
+			}
+		}
+		s.Vertices[i] = v
 	}
 	return s
 }
 
-// Restore returns the graph with that state, which goes on exactly as the one it was taken from
-// when c is the same. With another c the weights follow the new kernel, and a set that is larger
-// than the new k+1 is repartitioned at once. Set Stale then, so that no old value stays.
+// Restore returns the graph with that state, which goes on exactly as the graph that it was taken from. The coordinates are
+// copied. The configuration must be the one under which it was taken; [Graph.Configure] sets another.
 //
-// The state may come from a file: nothing in it is trusted. The error wraps [ErrConfig],
-// [ErrInvalid], or [ErrFull] where it has too many labelled points for the new k.
+// The state may come from a file, and nothing in it is trusted but that all neighbours within its Reach are listed. The error
+// wraps [ErrConfig], or [ErrInvalid].
 func Restore(c Config, s State) (*Graph, error) {
 	if err := s.check(c.Dim); err != nil {
 		return nil, err
 	}
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	labelled := 0
-	for _, v := range s.Vertices {
-		if v.Class != unlabelled {
-			labelled++
-		}
-	}
-	if labelled >= c.K {
-		return nil, fmt.Errorf("%w: %d labelled and k is %d; use a larger k", ErrFull, labelled, c.K)
-	}
-	// A set too large for k is built with room for all of it, repartitioned there, and built again.
-	room := c
-	room.K = max(c.K, len(s.Vertices)-1)
-	g, err := New(room)
+	g, err := New(c)
 	if err != nil {
 		return nil, err
 	}
-	g.r = s.R
-	g.l = make([][]float64, s.Classes)
-	for q := range g.l {
-		g.l[q] = make([]float64, 0, g.stride())
-	}
-	for i, v := range s.Vertices {
-		g.add(v.Point, g.distances(v.Point), v.Class)
-		g.v[i], g.points[i] = v.Multiplicity, v.Points
-		g.source[i] = append(g.source[i], v.Source...)
-		g.origin[i] = v.Origin
-		for q := range g.l {
-			g.l[q][i] = v.Values[q]
+	for _, v := range s.Vertices {
+		square := squaredNorm(v.Point)
+		g.points.push(v.Point)
+		g.sketches.push(v.Point, square)
+		g.squares = append(g.squares, square)
+		g.v = append(g.v, v.Multiplicity)
+		g.count = append(g.count, v.Points)
+		g.label = append(g.label, v.Class)
+		g.source = append(g.source, slices.Clone(v.Source))
+		g.origin = append(g.origin, v.Origin)
+		if v.Class == unlabelled {
+			g.learned++
 		}
 	}
+	if n := g.Labelled(); g.learned > c.K+1 || n > maxValues/c.Dim {
+		return nil, fmt.Errorf("%w: %d labelled and %d learned vertices of %d values for k = %d", ErrInvalid, n, g.learned, c.Dim, c.K)
+	}
+	if s.Reach < g.reach {
+		g.joinAll()
+	} else {
+		g.rejoin(func(i int, visit func(j int, d float64)) {
+			for _, j := range s.Vertices[i].Neighbours {
+				visit(j, g.measure(g.points.at(i), g.squares[i], j))
+			}
+		})
+	}
+	g.r, g.spread, g.classes, g.full = s.R, s.Spread, s.Classes, s.Full
 	g.lastID, g.journal.lost = s.LastID, s.Lost
-	g.aged, g.stale = s.Aged, s.Stale
+	g.aged, g.clock = s.Aged, s.Clock
 	for _, e := range s.Journal {
-		g.journal.add(c.Journal, entry{e.Moment, e.Vertex})
+		g.journal.add(c.Journal, entry{e.Moment, e.Vertex, e.ID, e.Via, e.Count, e.Born})
 	}
-	if room.K == c.K {
-		return g, nil
-	}
-	g.apply(g.plan(c.K))
-	return Restore(c, g.State())
+	return g, nil
 }
+
+// whole reports whether x is a number of points.
+func whole(x float64) bool { return x >= 1 && x <= 1<<53 && x == math.Trunc(x) }
+
+// finite reports whether x is a number that is not negative, and finite.
+func finite(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 
 func (s State) check(dim int) error {
 	invalid := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 	}
-	if !(s.R >= 0) || math.IsInf(s.R, 1) {
-		return invalid("R is %g", s.R)
-	}
-	if s.Aged < 0 {
+	switch {
+	case !finite(s.R) || !finite(s.Spread) || !finite(s.Reach) || !finite(s.Clock):
+		return invalid("R %g, bound %g, reach %g, clock %g", s.R, s.Spread, s.Reach, s.Clock)
+	case s.Aged < 0:
 		return invalid("aged up to observation %d", s.Aged)
-	}
-	if s.Classes < 0 || s.Classes > 1<<14 {
+	case s.Classes < 0 || s.Classes > maxClass+1:
 		return invalid("%d classes", s.Classes)
-	}
-	if s.Lost.Observation < 0 {
+	case s.Lost.Observation < 0:
 		return invalid("a journal complete from observation %d on", s.Lost.Observation)
 	}
-	taken := make(map[int64]float64)
+	taken := make(map[int64]float64) // points that the journal says a vertex has taken in
 	for _, e := range s.Journal {
-		taken[e.Vertex]++
-	}
-	for _, v := range s.Vertices {
-		if taken[v.Origin.ID] > v.Points-1 {
-			return invalid("vertex %d has taken in fewer points than the journal says", v.Origin.ID)
+		if !whole(e.Count) || !finite(e.Born) || e.Observation < 0 || e.ID < 0 || e.ID > s.LastID || e.Via < 0 || e.Via > s.LastID {
+			return invalid("journal entry %+v", e)
 		}
-		delete(taken, v.Origin.ID)
-	}
-	if len(taken) > 0 {
-		return invalid("journal of vertices that there are not")
+		taken[e.Vertex] += e.Count
 	}
 	last := int64(0)
 	for i, v := range s.Vertices {
 		if o := v.Origin; o.ID <= last || o.ID > s.LastID || o.Observation < 0 || o.Via < 0 || o.Via > s.LastID || o.Hops < 0 {
-			return invalid("vertex %d has an origin that cannot be: %+v", i, o)
+			return invalid("vertex %d has an impossible origin: %+v", i, o)
 		}
 		last = v.Origin.ID
 		if len(v.Point) != dim {
 			return invalid("vertex %d has %d values, want %d", i, len(v.Point), dim)
 		}
-		for _, x := range v.Point {
-			if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-				return invalid("vertex %d has a value that is not finite", i)
-			}
+		if square := squaredNorm(v.Point); math.IsNaN(square) || math.IsInf(square, 0) {
+			return invalid("vertex %d has a value that is not finite", i)
 		}
-		if !(v.Points >= 1) || v.Points > 1<<53 || v.Points != math.Trunc(v.Points) {
-			return invalid("vertex %d stands for %g points", i, v.Points)
+		own := v.Origin.Own
+		if v.Class != unlabelled {
+			own = 1
 		}
-		if !(v.Multiplicity >= lightest) || v.Multiplicity > v.Points*(1+1e-9) || v.Class != unlabelled && v.Multiplicity < 1 {
-			return invalid("vertex %d has multiplicity %g", i, v.Multiplicity)
+		if !whole(v.Points) || !whole(own) || !finite(v.Origin.Born) {
+			return invalid("vertex %d stands for %g points, %g of them its own, born at %g", i, v.Points, own, v.Origin.Born)
+		}
+		if taken[v.Origin.ID] > v.Points-own {
+			return invalid("vertex %d stands for %g points, and has taken in %g", i, v.Points, taken[v.Origin.ID])
+		}
+		delete(taken, v.Origin.ID)
+		if !(v.Multiplicity >= lightest) || v.Multiplicity > v.Points || v.Class != unlabelled && v.Multiplicity < 1 {
+			return invalid("vertex %d has multiplicity %g of %g points", i, v.Multiplicity, v.Points)
 		}
 		if v.Class < -1 || v.Class >= s.Classes {
 			return invalid("vertex %d is of class %d, of %d classes", i, v.Class, s.Classes)
-		}
-		if len(v.Values) != s.Classes {
-			return invalid("vertex %d has %d values of the solution, of %d classes", i, len(v.Values), s.Classes)
-		}
-		for _, x := range v.Values {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return invalid("vertex %d has a solution of %g", i, x)
-			}
 		}
 		for q, c := range v.Source {
 			if c < 0 || c >= s.Classes || q > 0 && c <= v.Source[q-1] {
 				return invalid("vertex %d was learned through class %d, of %d classes", i, c, s.Classes)
 			}
 		}
+		for q, j := range v.Neighbours {
+			if j < 0 || j >= i || q > 0 && j <= v.Neighbours[q-1] {
+				return invalid("vertex %d has vertex %d as a neighbour", i, j)
+			}
+		}
+	}
+	if len(taken) > 0 {
+		return invalid("the journal names vertices that are not there")
 	}
 	return nil
 }

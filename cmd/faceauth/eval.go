@@ -25,13 +25,14 @@ type evaluation struct {
 	Name    string   `json:"protocol"`
 	Users   []string `json:"users,omitempty"`
 	Choose  int      `json:"choose_strangers"`
-	Runs    int      `json:"runs_drawn,omitempty"` // of the choices, drawn at random
+	Runs    int      `json:"runs_drawn,omitempty"`        // of the choices, drawn at random
+	Learn   bool     `json:"learn_from_probes,omitempty"` // in an identification
 	methods []string
 	out     string
 }
 
 // protocols are the values of --protocol.
-var protocols = []string{"office", "authentication", "adaptation"}
+var protocols = []string{"office", "authentication", "adaptation", identification}
 
 func newEval() *cobra.Command {
 	var o options
@@ -50,6 +51,11 @@ func newEval() *cobra.Command {
 			"                  others are impostors\n" +
 			"  adaptation      the same, with the faces of the others mixed in at random: for a user whose\n" +
 			"                  recordings were made in several places\n" +
+			"  identification  people with more faces than --enroll, 1 unless given, are enrolled, and their other\n" +
+			"                  faces are mated probes; the faces of all others, and of --strangers, are non-mated\n" +
+			"                  probes. Eval gives the rank-1 true positive identification rate (TPIR, 1-FNIR) at\n" +
+			"                  bounds on the false positive identification rate (FPIR) of 1 % and .1 %, and without\n" +
+			"                  a false positive. Nothing is learned from probes unless --learn is given\n" +
 			"--apart 0.5 makes the last half of each person's faces a test from which nothing is learned.\n\n" +
 			"Methods: learner; nearest, the nearest labelled face; knn, the three nearest; mean, the mean of the\n" +
 			"labelled faces; boost, online semi-supervised boosting with weak learners drawn from the whole stream,\n" +
@@ -59,11 +65,14 @@ func newEval() *cobra.Command {
 			"accepts no larger share of strangers than the learner.\n\n" +
 			"With --attack, every identity attacks every other one, and eval says how many get in, after how many\n" +
 			"steps, with all guards off and with the guards as set, and what that costs the users themselves.",
-		Example: "  faceauth eval recordings --strangers dave,erin\n  faceauth eval recordings --choose-strangers 2 --json\n  faceauth eval recordings --protocol authentication --methods nearest,mean,boost\n  faceauth eval recordings --attack bridge,drift --learn-from 0.9",
+		Example: "  faceauth eval recordings --strangers dave,erin\n  faceauth eval recordings --choose-strangers 2 --json\n  faceauth eval recordings --protocol authentication --methods nearest,mean,boost\n  faceauth eval recordings --protocol identification\n  faceauth eval recordings --attack bridge,drift --learn-from 0.9",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := e.check(c, order); err != nil {
 				return fail(badUsage, err)
+			}
+			if e.Name == identification {
+				return o.identify(c, args[0], e)
 			}
 			if len(a.kinds) == 0 {
 				return o.eval(c, args[0], e)
@@ -78,12 +87,13 @@ func newEval() *cobra.Command {
 	o.learnerFlags(c)
 	c.Flags().StringVar(&e.Name, "protocol", "office", "who is enrolled: "+strings.Join(protocols, ", "))
 	c.Flags().StringSliceVar(&e.Users, "users", nil, "identities that are in turn the user, in authentication and adaptation (default: all)")
-	c.Flags().IntVar(&e.Enroll, "enroll", 4, "first usable faces of each known identity that are labelled")
+	c.Flags().IntVar(&e.Enroll, "enroll", 4, "first usable faces of each known identity that are labelled; in identification 1 unless given")
+	c.Flags().BoolVar(&e.Learn, "learn", false, "in identification, learn from the probes, in --order")
 	c.Flags().StringSliceVar(&e.Strangers, "strangers", nil, "identities that are never enrolled")
 	c.Flags().IntVar(&e.Choose, "choose-strangers", 0, "run every choice of that many strangers, and give the means")
 	c.Flags().IntVar(&e.Runs, "runs", 0, "draw that many of the choices at random; 0 for all")
 	c.Flags().StringSliceVar(&e.methods, "methods", []string{"learner", "nearest"}, "what is measured beside the learner, of "+strings.Join(evaluate.Methods[1:], ", "))
-	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled (default: sequential, and mixed in adaptation)")
+	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled (default: sequential; mixed in adaptation, shuffled in identification)")
 	c.Flags().Uint64Var(&e.Seed, "seed", 1, "of what is at random")
 	c.Flags().IntVar(&e.Stride, "stride", 1, "use every Nth face of the stream")
 	c.Flags().Float64Var(&e.Apart, "apart", 0, "share of each person's faces, the last ones, that are only a test; 0 for one stream that is learned from and counted")
@@ -96,14 +106,30 @@ func newEval() *cobra.Command {
 func (e *evaluation) check(c *cobra.Command, order string) (err error) {
 	if order == "" {
 		order = string(evaluate.Sequential)
-		if e.Name == "adaptation" {
+		switch e.Name {
+		case "adaptation":
 			order = string(evaluate.Mixed)
+		case identification:
+			order = string(evaluate.Shuffled)
 		}
 	}
 	if e.Order, err = evaluate.ParseOrder(order); err != nil {
 		return err
 	}
 	given := c.Flags().Changed
+	if e.Name == identification {
+		if !given("enroll") {
+			e.Enroll = 1
+		}
+		for _, name := range []string{"users", "choose-strangers", "runs", "apart", "attack"} {
+			if given(name) {
+				return fmt.Errorf("--%s is not for the protocol identification; leave it out", name)
+			}
+		}
+		if given("order") && !e.Learn {
+			return errors.New("without --learn the order does not matter; leave out --order, or give --learn, too")
+		}
+	}
 	switch {
 	case !slices.Contains(protocols, e.Name):
 		return fmt.Errorf("unknown protocol %q; use %s", e.Name, strings.Join(protocols, ", "))
@@ -113,7 +139,9 @@ func (e *evaluation) check(c *cobra.Command, order string) (err error) {
 		return fmt.Errorf("--apart %g: give a share from 0 to below 1", e.Apart)
 	case e.Choose > 0 && len(e.Strangers) > 0:
 		return errors.New("give --strangers or --choose-strangers, not both")
-	case e.Name != "office" && (given("strangers") || given("choose-strangers")):
+	case e.Learn && e.Name != identification:
+		return fmt.Errorf("--learn is for the protocol identification; in %s every stream is learned from", e.Name)
+	case e.Name != "office" && e.Name != identification && (given("strangers") || given("choose-strangers")):
 		return fmt.Errorf("in the protocol %s all others are strangers; leave out --strangers and --choose-strangers", e.Name)
 	case e.Runs > 0 && e.Choose == 0:
 		return errors.New("--runs draws from the choices of --choose-strangers; give that, too")

@@ -111,13 +111,17 @@ func (r *Reader) Identity(ctx context.Context, name string, recordings []string,
 }
 
 func (r *Reader) identity(ctx context.Context, name string, recordings []string, o pipeline.Options, warn func(string)) (evaluate.Identity, error) {
-	id := evaluate.Identity{Name: name}
+	id := evaluate.Identity{Name: name, Refused: make(map[face.Reason]int)}
 	for _, path := range recordings {
 		part, err := r.session(ctx, name, path, o, warn)
 		if err != nil {
 			return id, err
 		}
 		id.Faces, id.Undetected = append(id.Faces, part.Faces...), id.Undetected+part.Undetected
+		id.NoVector, id.Several = id.NoVector+part.NoVector, id.Several+part.Several
+		for reason, n := range part.Refused {
+			id.Refused[reason] += n
+		}
 	}
 	return id, nil
 }
@@ -135,7 +139,15 @@ func (r *Reader) session(ctx context.Context, name, path string, o pipeline.Opti
 	defer end()
 	o.Gate = preprocess.LearnGate
 	frames := stepped{pipeline.New(src, r.Detector, r.Extractor, o), step}
-	id, err := evaluate.Read(ctx, name, frames, preprocess.EnrolGate.Passes)
+	refused := make(map[face.Reason]int)
+	id, err := evaluate.Read(ctx, name, frames, func(q face.Quality) bool {
+		reason := preprocess.EnrolGate.Check(q)
+		if reason != "" {
+			refused[reason]++
+		}
+		return reason == ""
+	})
+	id.Refused = refused
 	if err != nil {
 		return id, err
 	}

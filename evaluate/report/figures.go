@@ -49,23 +49,24 @@ func figures(s evaluate.Summary) []drawing {
 func lines(s evaluate.Summary, points func(evaluate.Result) plotter.XYs) (all []figure.Line) {
 	for i, m := range s.Methods {
 		if p := points(m); len(p) > 0 {
-			all = append(all, figure.Line{
-				Name: m.Name, Colour: figure.Colours[i%len(figure.Colours)], Points: p, Plain: len(p) > 25, Dashed: i%2 == 1,
-			})
+			all = append(all, line(i, m.Name, p))
 		}
 	}
 	return all
 }
 
+// line returns the curve of the method of that number.
+func line(i int, name string, points plotter.XYs) figure.Line {
+	return figure.Line{Name: name, Colour: figure.Colours[i%len(figure.Colours)], Points: points, Plain: len(points) > 25, Dashed: i%2 == 1}
+}
+
 // det draws false non-matches over false matches.
 func det(s evaluate.Summary) (*plot.Plot, error) {
-	const widest = .5
-	// The edge is half of the least rate above 0 that there can be.
-	least := .05
+	trials := 0
 	for _, m := range s.Methods {
-		least = min(least, .5/float64(max(m.FMR.Faces, m.FNMR.Faces, 10)))
+		trials = max(trials, m.FMR.Faces, m.FNMR.Faces)
 	}
-	p, err := figure.Lines("", "false match rate", "false non-match rate", lines(s, func(m evaluate.Result) (xys plotter.XYs) {
+	return tradeOff("false match rate", "false non-match rate", trials, lines(s, func(m evaluate.Result) (xys plotter.XYs) {
 		for _, q := range m.Curve {
 			if q.FAR <= widest {
 				xys = append(xys, plotter.XY{X: float64(q.FAR), Y: 1 - float64(q.Recall)})
@@ -73,9 +74,19 @@ func det(s evaluate.Summary) (*plot.Plot, error) {
 		}
 		return xys
 	}))
+}
+
+// widest is the largest rate of false matches that a detection error trade-off shows.
+const widest = .5
+
+// tradeOff draws two error rates over each other on the scale of normal deviates. Trials are the most that either was
+// measured with.
+func tradeOff(x, y string, trials int, lines []figure.Line) (*plot.Plot, error) {
+	p, err := figure.Lines("", x, y, lines)
 	if err != nil {
 		return nil, err
 	}
+	least := min(.05, .5/float64(max(trials, 10))) // half of the least rate above 0 that there can be
 	figure.Deviate(&p.X, least, widest)
 	figure.Deviate(&p.Y, least, 1-least)
 	return p, nil

@@ -1,17 +1,18 @@
 // Package report draws the outcome of an evaluation: curves as PNG and SVG, and one page that compares
 // all methods and needs no network.
 //
-// [Write] does all of it.
+// [Write] does all of it, and [WriteIdentification] for an identification.
 package report
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
 	"math"
 	"path/filepath"
+	"strconv"
 
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/internal/pagestyle"
@@ -29,16 +30,17 @@ type Meta struct {
 	Warnings []string
 }
 
-//go:embed page.html.tmpl
-var pageText string
+//go:embed *.html.tmpl
+var pageFiles embed.FS
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"low":  func(r evaluate.Rate) string { return Figure(r, math.Floor) },
-	"high": func(r evaluate.Rate) string { return Figure(r, math.Ceil) },
-	"interval": func(i evaluate.Interval) string {
-		return Figure(evaluate.Rate(i.Low), math.Floor) + " to " + Figure(evaluate.Rate(i.High), math.Ceil)
-	},
-}).Funcs(pagestyle.Funcs).Parse(pageText))
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"low":       func(r evaluate.Rate) string { return Figure(r, math.Floor) },
+	"high":      func(r evaluate.Rate) string { return Figure(r, math.Ceil) },
+	"interval":  Span,
+	"threshold": Threshold,
+	"reasons":   Reasons,
+	"percent":   func(fpir float64) string { return strconv.FormatFloat(100*fpir, 'g', 6, 64) + " %" },
+}).Funcs(pagestyle.Funcs).ParseFS(pageFiles, "*.html.tmpl"))
 
 type page struct {
 	Meta
@@ -62,27 +64,45 @@ func Figure(r evaluate.Rate, round func(float64) float64) string {
 	return fmt.Sprintf("%.4f", round(float64(r)*1e4)/1e4)
 }
 
+// Span writes an interval, rounded to the wider side.
+func Span(i evaluate.Interval) string {
+	return Figure(evaluate.Rate(i.Low), math.Floor) + " to " + Figure(evaluate.Rate(i.High), math.Ceil)
+}
+
 // Write writes report.html and the curves into a folder that exists: det, precision-recall and
 // recall-over-time, each as .png and .svg. Without strangers there is no det. Each file is as it was or complete.
 func Write(dir string, s evaluate.Summary, m Meta) error {
-	p := page{Meta: m, Summary: s, Headline: headline(s)}
-	for _, f := range figures(s) {
+	shown, err := writeFigures(dir, figures(s))
+	if err != nil {
+		return err
+	}
+	return writePage(dir, "page.html.tmpl", page{Meta: m, Summary: s, Headline: headline(s), Figures: shown})
+}
+
+// writeFigures writes figures into a folder, and returns them for a page.
+func writeFigures(dir string, all []drawing) (pictures []shown, err error) {
+	for _, f := range all {
 		var png, svg bytes.Buffer
 		if err := f.draw(&png, &svg); err != nil {
-			return fmt.Errorf("drawing %s: %w", f.name, err)
+			return nil, fmt.Errorf("drawing %s: %w", f.name, err)
 		}
 		for ending, b := range map[string]*bytes.Buffer{".png": &png, ".svg": &svg} {
 			if err := safefile.Write(filepath.Join(dir, f.name+ending), b.Bytes()); err != nil {
-				return fmt.Errorf("writing report: %w", err)
+				return nil, fmt.Errorf("writing report: %w", err)
 			}
 		}
-		p.Figures = append(p.Figures, shown{
+		pictures = append(pictures, shown{
 			URL:  template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(png.Bytes())),
 			Name: f.name, Caption: f.caption,
 		})
 	}
+	return pictures, nil
+}
+
+// writePage writes report.html into a folder.
+func writePage(dir, name string, data any) error {
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, p); err != nil {
+	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
 		return fmt.Errorf("writing report: %w", err)
 	}
 	if err := safefile.Write(filepath.Join(dir, "report.html"), b.Bytes()); err != nil {

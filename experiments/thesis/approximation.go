@@ -139,7 +139,7 @@ func (p problem) online(ctx context.Context, s sparse) (series, error) {
 // given times.
 func (p problem) quantized(ctx context.Context, s sparse, k int, errorsAt func(t int) bool) (series, error) {
 	g, err := quantized.New(quantized.Config{
-		K: k, Multiplier: 1.5, Dim: len(p.x[0]), Scale: 1, Kernel: p.kernel, Epsilon: 1e-300, Gamma: gammaUCI, Journal: points,
+		K: k - p.labelled(), Multiplier: 1.5, Dim: len(p.x[0]), Scale: 1, Kernel: p.kernel, Epsilon: 1e-300, Gamma: gammaUCI, Journal: points,
 	})
 	if err != nil {
 		return series{}, err
@@ -155,8 +155,16 @@ func (p problem) quantized(ctx context.Context, s sparse, k int, errorsAt func(t
 			}
 			continue
 		}
-		if !g.Place(x, false) {
-			return r, fmt.Errorf("point %d is an outlier of the full graph", t)
+		c, err := g.Place(x)
+		if err != nil {
+			return r, err
+		}
+		at, merged := c.Home()
+		if !c.Keep(-1, 1, quantized.Moment{Observation: int64(t)}) {
+			return r, fmt.Errorf("point %d is an outlier of the full graph, or has no room in it", t)
+		}
+		if !merged {
+			at = g.Len() - 1
 		}
 		if (t-p.labelled())%everyPoint == 0 {
 			d, v := vertices(g)
@@ -164,9 +172,8 @@ func (p problem) quantized(ctx context.Context, s sparse, k int, errorsAt func(t
 			if err != nil {
 				return r, err
 			}
-			r.right = append(r.right, classes[g.Trial()] == p.class[t])
+			r.right = append(r.right, classes[at] == p.class[t])
 		}
-		g.Keep(-1, quantized.Moment{Observation: int64(t)})
 		if (t-p.labelled())%everyPoint == 0 {
 			e := math.NaN()
 			if errorsAt(t) {
@@ -184,9 +191,7 @@ func vertices(g *quantized.Graph) (*mat.SymDense, []float64) {
 	d, v := mat.NewSymDense(n, nil), make([]float64, n)
 	for i := range n {
 		v[i] = g.Multiplicity(i)
-		for j := range i {
-			d.SetSym(i, j, g.Distance(i, j))
-		}
+		g.Neighbours(i, func(j int, distance float64) { d.SetSym(i, j, distance) }) // the edges of this graph have no end
 	}
 	return d, v
 }

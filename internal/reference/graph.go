@@ -1,0 +1,507 @@
+// Package reference is what package quantized must agree with: the listing "Online quantized harmonic solution" written out,
+// in the slowest and most obvious way. It keeps every point, measures every distance anew, and solves by dense Cholesky. It is
+// for tests, and its mistakes panic.
+package reference
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Graph is a graph of labelled vertices and learned centroids.
+type Graph struct {
+	Config   quantized.Config
+	R        float64
+	Vertices []*Vertex
+	Classes  int
+	Full     bool
+	LastID   int64
+	Now      int64    // observation up to which points are aged
+	Clock    float64  // half-lives that have passed
+	Journal  []*Point // points that lie at a vertex which is not their own, the oldest first
+	Lost     quantized.Moment
+}
+
+// Vertex is one vertex.
+type Vertex struct {
+	ID     int64
+	X      []float32
+	Class  int // -1 for learned
+	Points []*Point
+	Hops   int
+	Via    int64        // of its own point
+	Source map[int]bool // classes through which its points were accepted
+	Weight float64      // of the points together; the running sum, as the order of a repartition hangs on its last bit
+}
+
+// Point is what was kept at once.
+type Point struct {
+	X       []float32
+	When    quantized.Moment
+	ID, Via int64 // ID of the vertex that it is or was, or 0; of the vertex through which it was accepted
+	Count   float64
+	Born    float64
+	At      *Vertex
+	Lost    bool // the journal knows nothing of it any more
+	Label   bool
+}
+
+// Sum returns the number of points at a vertex.
+func (v *Vertex) Sum() (n float64) {
+	for _, p := range v.Points {
+		n += p.Count
+	}
+	return n
+}
+
+// Multiplicity returns the weight of the points at a vertex, and panics where the running sum is not that of the points.
+func (g *Graph) Multiplicity(v *Vertex) float64 {
+	sum := 0.
+	for _, p := range v.Points {
+		sum += p.Count * g.left(p)
+	}
+	if math.Abs(v.Weight-sum) > 1e-9*sum {
+		panic(fmt.Sprintf("the points of a vertex weigh %g, and the running sum is %g", sum, v.Weight))
+	}
+	return v.Weight
+}
+
+func (g *Graph) left(p *Point) float64 {
+	if p.Label {
+		return 1
+	}
+	return max(math.Exp2(p.Born-g.Clock), 0x1p-100)
+}
+
+func (g *Graph) distance(a, b []float32) float64 {
+	return g.Config.Scale * math.Sqrt(graph.SquaredDistance(a, b))
+}
+
+// weight is that of an edge between two points, or 0.
+func (g *Graph) weight(a, b []float32) float64 {
+	d := g.distance(a, b)
+	if g.Config.Reach > 0 && d > g.Config.Reach {
+		return 0
+	}
+	if w := g.Config.Kernel.Weight(d); w >= g.Config.Epsilon {
+		return w
+	}
+	return 0
+}
+
+func (g *Graph) mergeable(v *Vertex) bool { return v.Class < 0 || g.Config.Absorb }
+
+// Label adds a labelled vertex.
+func (g *Graph) Label(x []float32, class int) {
+	g.Classes = max(g.Classes, class+1)
+	g.LastID++
+	v := &Vertex{ID: g.LastID, X: x, Class: class, Source: map[int]bool{}, Weight: 1}
+	v.Points = []*Point{{X: x, ID: v.ID, Count: 1, At: v, Label: true}}
+	g.Vertices = append(g.Vertices, v)
+	g.Full = g.Full && !g.Config.Absorb
+}
+
+// Learned returns the number of learned vertices.
+func (g *Graph) Learned() (n int) {
+	for _, v := range g.Vertices {
+		if v.Class < 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (g *Graph) reaches(x []float32, among []*Vertex) bool {
+	return slices.ContainsFunc(among, func(v *Vertex) bool { return g.weight(x, v.X) > 0 })
+}
+
+// Trial is where a point would go.
+type Trial struct {
+	X       []float32
+	Outlier bool
+	Home    *Vertex   // or nil
+	Values  []float64 // for each class
+}
+
+// Look tries a point on the graph as it is.
+func (g *Graph) Look(x []float32) Trial {
+	t := Trial{X: x, Outlier: !g.reaches(x, g.Vertices), Values: make([]float64, g.Classes)}
+	if t.Outlier {
+		return t
+	}
+	for _, v := range g.Vertices {
+		if d := g.distance(x, v.X); g.mergeable(v) && g.weight(x, v.X) > 0 && (d < g.R || d == 0) &&
+			(t.Home == nil || d < g.distance(x, t.Home.X)) {
+			t.Home = v
+		}
+	}
+	at := t.Home
+	if at == nil {
+		at = &Vertex{X: x, Class: -1, Weight: 1, Points: []*Point{{X: x, Count: 1, Born: g.Clock}}}
+		g.Vertices = append(g.Vertices, at)
+		defer func() { g.Vertices = g.Vertices[:len(g.Vertices)-1] }()
+	} else {
+		at.Points = append(at.Points, &Point{X: x, Count: 1, Born: g.Clock})
+		at.Weight++
+		defer func() { at.Points, at.Weight = at.Points[:len(at.Points)-1], at.Weight-1 }()
+	}
+	t.Values = mat.Row(nil, slices.Index(g.Vertices, at), g.Solution())
+	return t
+}
+
+// Place tries a point, after a repartition where there is a vertex too many.
+func (g *Graph) Place(x []float32) Trial {
+	if !g.reaches(x, g.Vertices) {
+		return g.Look(x)
+	}
+	if g.Learned() > g.Config.K && !g.Full {
+		r, to := g.partition(g.Config.K)
+		if to == nil {
+			g.Full = true
+			return g.Look(x)
+		}
+		var kept []*Vertex
+		for _, v := range g.Vertices {
+			if to[v] == v {
+				kept = append(kept, v)
+			}
+		}
+		if !g.reaches(x, kept) {
+			return Trial{X: x, Outlier: true, Values: make([]float64, g.Classes)}
+		}
+		g.repartition(r, to)
+	}
+	return g.Look(x)
+}
+
+// Keep keeps a point that was placed, and reports whether there was room.
+func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) bool {
+	if t.Outlier || t.Home == nil && g.Learned() > g.Config.K {
+		return false
+	}
+	p := &Point{X: t.X, When: m, Count: float64(n), Born: g.Clock}
+	var hops int
+	p.Via, hops = g.Via(t, class)
+	if t.Home != nil {
+		p.At = t.Home
+		g.record(p)
+	} else {
+		g.LastID++
+		p.ID = g.LastID
+		p.At = &Vertex{ID: g.LastID, X: t.X, Class: -1, Hops: hops, Via: p.Via, Source: map[int]bool{}}
+		g.Vertices = append(g.Vertices, p.At)
+	}
+	p.At.Points = append(p.At.Points, p)
+	p.At.Weight += float64(n)
+	if class >= 0 {
+		p.At.Source[class] = true
+	}
+	return true
+}
+
+// Via returns the vertex through which a point would be accepted as a class, and its hops.
+func (g *Graph) Via(t Trial, class int) (id int64, hops int) {
+	if t.Home != nil {
+		return t.Home.ID, t.Home.Hops
+	}
+	heaviest := func(among func(*Vertex) bool) (best *Vertex) {
+		most := 0.
+		for _, v := range g.Vertices {
+			if w := g.weight(t.X, v.X) * v.Weight; among(v) && w > most {
+				best, most = v, w
+			}
+		}
+		return best
+	}
+	best := heaviest(func(v *Vertex) bool { return class >= 0 && (v.Class == class || v.Source[class]) })
+	if best == nil {
+		best = heaviest(func(*Vertex) bool { return true })
+	}
+	return best.ID, best.Hops + 1
+}
+
+func (g *Graph) record(p *Point) {
+	g.Journal = append(g.Journal, p)
+	g.trim()
+}
+
+func (g *Graph) trim() {
+	for len(g.Journal) > g.Config.Journal {
+		p := g.Journal[0]
+		p.Lost = true
+		g.Lost.Observation = max(g.Lost.Observation, p.When.Observation)
+		g.Lost.Time = max(g.Lost.Time, p.When.Time)
+		g.Journal = g.Journal[1:]
+	}
+}
+
+// partition returns where each vertex goes so that at most k learned ones are left, and R for it; nil where none does.
+func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
+	reach := g.Config.EdgeRadius()
+	r = g.R
+	if r == 0 {
+		r = reach
+		for i, v := range g.Vertices {
+			for _, w := range g.Vertices[:i] {
+				if d := g.distance(v.X, w.X); d > 0 && g.weight(v.X, w.X) > 0 && (v.Class < 0 || w.Class < 0) {
+					r = min(r, d)
+				}
+			}
+		}
+	}
+	order := slices.Clone(g.Vertices)
+	sort.SliceStable(order, func(i, j int) bool {
+		a, b := order[i], order[j]
+		if (a.Class >= 0) != (b.Class >= 0) {
+			return a.Class >= 0
+		}
+		return a.Weight > b.Weight
+	})
+	for r < reach {
+		r = min(r*g.Config.Multiplier, reach)
+		var kept []*Vertex
+		learned := 0
+		for _, v := range order {
+			near := func(w *Vertex) bool { return g.mergeable(w) && g.weight(v.X, w.X) > 0 && g.distance(v.X, w.X) < r }
+			if v.Class >= 0 {
+				kept = append(kept, v)
+			} else if !slices.ContainsFunc(kept, near) {
+				kept = append(kept, v)
+				learned++
+			}
+		}
+		if learned > k {
+			continue
+		}
+		to = make(map[*Vertex]*Vertex)
+		for _, v := range order {
+			if slices.Contains(kept, v) {
+				to[v] = v
+				continue
+			}
+			for _, w := range kept {
+				if g.mergeable(w) && g.weight(v.X, w.X) > 0 && (to[v] == nil || g.distance(v.X, w.X) < g.distance(v.X, to[v].X)) {
+					to[v] = w
+				}
+			}
+		}
+		return r, to
+	}
+	return 0, nil
+}
+
+// repartition carries a partition out.
+func (g *Graph) repartition(r float64, to map[*Vertex]*Vertex) {
+	g.R = r
+	for _, v := range g.Vertices {
+		w := to[v]
+		if w == v {
+			continue
+		}
+		for _, p := range v.Points {
+			p.At = w
+		}
+		w.Points = append(w.Points, v.Points...)
+		w.Weight += v.Weight
+		for c := range v.Source {
+			w.Source[c] = true
+		}
+	}
+	for _, v := range slices.Clone(g.Vertices) {
+		if to[v] != v {
+			g.record(v.Points[0]) // its own
+		}
+	}
+	g.remove(func(v *Vertex) bool { return to[v] != v })
+}
+
+// remove removes vertices, and what the journal knows of the points there.
+func (g *Graph) remove(gone func(*Vertex) bool) {
+	n := len(g.Vertices)
+	g.Vertices = slices.DeleteFunc(slices.Clone(g.Vertices), gone)
+	if len(g.Vertices) < n {
+		g.Full = false
+	}
+	g.Journal = slices.DeleteFunc(slices.Clone(g.Journal), func(p *Point) bool { return !slices.Contains(g.Vertices, p.At) })
+}
+
+// Remove removes a vertex.
+func (g *Graph) Remove(v *Vertex) { g.remove(func(w *Vertex) bool { return w == v }) }
+
+// Forget removes a class, and renumbers the others.
+func (g *Graph) Forget(class int) {
+	g.remove(func(v *Vertex) bool { return v.Class == class || v.Source[class] })
+	g.Classes--
+	for _, v := range g.Vertices {
+		if v.Class > class {
+			v.Class--
+		}
+		source := map[int]bool{}
+		for c := range v.Source {
+			if c > class {
+				c--
+			}
+			source[c] = true
+		}
+		v.Source = source
+	}
+}
+
+// Unlearn takes back the points of which gone is true, and what was accepted through one, and returns how many they are.
+// A vertex goes with its own point.
+func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
+	before := g.points()
+	spoilt := map[int64]bool{}
+	taken := func(p *Point) bool { return !p.Label && !p.Lost && (gone(p.When.Observation) || spoilt[p.Via]) }
+	for again := true; again; {
+		again = false
+		for _, v := range g.Vertices {
+			for _, p := range v.Points {
+				if p.ID != 0 && !spoilt[p.ID] && taken(p) {
+					spoilt[p.ID], again = true, true
+				}
+			}
+		}
+	}
+	for _, v := range g.Vertices {
+		if spoilt[v.ID] {
+			continue
+		}
+		var left []*Point
+		for _, p := range v.Points {
+			if taken(p) {
+				v.Weight -= p.Count * g.left(p)
+				g.Journal = slices.DeleteFunc(slices.Clone(g.Journal), func(q *Point) bool { return p == q })
+			} else {
+				left = append(left, p)
+			}
+		}
+		v.Points = left
+		v.Weight = min(max(v.Weight, v.Points[0].Count*g.left(v.Points[0])), v.Sum())
+	}
+	g.remove(func(v *Vertex) bool { return spoilt[v.ID] })
+	return before - g.points()
+}
+
+// points returns the number of learned points at learned vertices.
+func (g *Graph) points() (n float64) {
+	for _, v := range g.Vertices {
+		if v.Class < 0 {
+			n += v.Sum()
+		}
+	}
+	return n
+}
+
+// Age goes on to an observation, and evicts what has faded, by the rule of [quantized.Graph.Age].
+func (g *Graph) Age(observation int64) (evicted int) {
+	if g.Config.HalfLife == 0 {
+		return 0
+	}
+	period := int64(max(1, g.Config.HalfLife/64))
+	ticks := observation/period - g.Now/period
+	if ticks <= 0 {
+		return 0
+	}
+	g.Now = observation
+	passed := float64(ticks) * float64(period) / float64(g.Config.HalfLife)
+	g.Clock += passed
+	for _, v := range g.Vertices {
+		if v.Class < 0 {
+			v.Weight = max(v.Weight*math.Exp2(-passed), 0x1p-100)
+		} else {
+			v.Weight = 1 + (v.Weight-1)*math.Exp2(-passed)
+		}
+	}
+	solution := g.Solution()
+	var faint []*Vertex
+	value := make(map[*Vertex][]float64)
+	for i, v := range g.Vertices {
+		if v.Class < 0 && v.Weight < .5 {
+			faint = append(faint, v)
+		}
+		if g.Classes > 0 {
+			value[v] = mat.Row(nil, i, solution)
+		}
+	}
+	for q := range min(16, len(faint)) {
+		all := g.Vertices
+		v := faint[(int(observation/period%int64(len(faint)))*16%len(faint)+q)%len(faint)]
+		g.Vertices = slices.DeleteFunc(slices.Clone(all), func(w *Vertex) bool { return v == w })
+		without := g.Solution()
+		needed := false
+		for i, w := range g.Vertices {
+			for c, x := range value[w] {
+				needed = needed || math.Abs(x-without.At(i, c)) > .01
+			}
+		}
+		if g.Vertices = all; !needed {
+			g.Remove(v)
+			evicted++
+		}
+	}
+	return evicted
+}
+
+// Solution returns the harmonic values of all vertices on the compact graph, a row for each.
+func (g *Graph) Solution() *mat.Dense {
+	p := graph.Problem{Gamma: g.Config.Gamma, Normalized: g.Config.Normalized}
+	var x [][]float32
+	var class []int
+	for _, v := range g.Vertices {
+		x, class = append(x, v.X), append(class, v.Class)
+		p.V = append(p.V, v.Weight)
+	}
+	return g.solve(p, x, class)
+}
+
+// Complete returns the harmonic values on the graph in which every point is a vertex of its own, at the place of its centroid,
+// and the row of the first point of each vertex.
+func (g *Graph) Complete() (*mat.Dense, []int) {
+	p := graph.Problem{Gamma: g.Config.Gamma}
+	var x [][]float32
+	var class, first []int
+	for _, v := range g.Vertices {
+		first = append(first, len(x))
+		for _, q := range v.Points {
+			x, class = append(x, v.X), append(class, v.Class)
+			p.V = append(p.V, q.Count*g.left(q))
+		}
+	}
+	return g.solve(p, x, class), first
+}
+
+func (g *Graph) solve(p graph.Problem, x [][]float32, class []int) *mat.Dense {
+	if len(x) == 0 || g.Classes == 0 {
+		return mat.NewDense(max(len(x), 1), max(g.Classes, 1), nil)
+	}
+	w := mat.NewSymDense(len(x), nil)
+	for i := range x {
+		for j := range i {
+			w.SetSym(i, j, g.weight(x[i], x[j]))
+		}
+		if class[i] >= 0 {
+			p.Labelled = append(p.Labelled, i)
+		}
+	}
+	p.W = w
+	if len(p.Labelled) == 0 {
+		return mat.NewDense(len(x), g.Classes, nil)
+	}
+	y := mat.NewDense(len(p.Labelled), g.Classes, nil)
+	for q, i := range p.Labelled {
+		y.Set(q, class[i], 1)
+	}
+	p.Y = y
+	l, err := graph.Harmonic(p)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}

@@ -1,0 +1,110 @@
+package quantized
+
+import "slices"
+
+// An edge leads to vertex to, at distance d, with compact weight w.
+type edge struct {
+	to   int
+	w, d float64
+}
+
+// slab is how many edges are allocated at once.
+const slab = 1024
+
+// edgeLists hold the edges of each vertex, ascending. Lists that have become too short or that nobody needs any more are used
+// again, so that a graph that does not grow allocates nothing.
+type edgeLists struct {
+	of   [][]edge   // each vertex
+	free [][][]edge // empty lists, by the rank of their capacity
+	rest []edge     // of the last slab
+}
+
+// rank returns the smallest rank of which lists hold n edges, and how many these hold: 2, 3, 4, 6, 8, 12, and so on.
+func rank(n int) (rank, capacity int) {
+	for low := 2; ; low *= 2 {
+		if n <= low {
+			return rank, low
+		}
+		if n <= low+low/2 {
+			return rank + 1, low + low/2
+		}
+		rank += 2
+	}
+}
+
+// empty returns an empty list for at least n edges.
+func (e *edgeLists) empty(n int) []edge {
+	r, capacity := rank(n)
+	if r < len(e.free) && len(e.free[r]) > 0 {
+		last := len(e.free[r]) - 1
+		list := e.free[r][last]
+		e.free[r] = e.free[r][:last]
+		return list
+	}
+	if capacity > slab {
+		return make([]edge, 0, capacity)
+	}
+	if capacity > len(e.rest) {
+		e.rest = make([]edge, slab)
+	}
+	list := e.rest[:0:capacity]
+	e.rest = e.rest[capacity:]
+	return list
+}
+
+// release takes a list back that nobody needs.
+func (e *edgeLists) release(list []edge) {
+	if cap(list) < 2 {
+		return
+	}
+	r, _ := rank(cap(list))
+	e.free = slices.Grow(e.free, max(r+1-len(e.free), 0))
+	for len(e.free) <= r {
+		e.free = append(e.free, nil)
+	}
+	e.free[r] = append(e.free[r], list[:0])
+}
+
+// push adds a vertex that will have n edges to begin with.
+func (e *edgeLists) push(n int) { e.of = append(e.of, e.empty(n)) }
+
+// join adds the edge between two vertices to the lists of both. Lists stay ascending as long as the larger of i and j never
+// falls.
+func (e *edgeLists) join(i, j int, d, w float64) {
+	e.add(i, edge{j, w, d})
+	e.add(j, edge{i, w, d})
+}
+
+func (e *edgeLists) add(i int, x edge) {
+	list := e.of[i]
+	if len(list) == cap(list) {
+		longer := append(e.empty(len(list)+1), list...)
+		e.release(list)
+		list = longer
+	}
+	e.of[i] = append(list, x)
+}
+
+// keep leaves only the lists of kept, which ascend, and the edges between them.
+func (e *edgeLists) keep(kept []int) {
+	place := slices.Repeat([]int{-1}, len(e.of))
+	for q, i := range kept {
+		place[i] = q
+	}
+	for i, q := range place {
+		if q < 0 {
+			e.release(e.of[i])
+		}
+	}
+	for q, i := range kept {
+		list := e.of[i][:0]
+		for _, x := range e.of[i] {
+			if x.to = place[x.to]; x.to >= 0 {
+				list = append(list, x)
+			}
+		}
+		e.of[q] = list
+	}
+	clear(e.of[len(kept):])
+	e.of = e.of[:len(kept)]
+}

@@ -1,0 +1,58 @@
+package quantized
+
+// pageValues is how many coordinates a page holds: as many as a core's own cache surely does.
+const pageValues = 1 << 16
+
+// points holds the coordinates of vertices in pages, so that it grows without being copied and without slack.
+//
+// Points begin at multiples of 16 bytes. How a vector product is summed depends on that, and so does its last bit: a distance
+// is the same wherever a point has moved to.
+type points struct {
+	dim, stride int // values of a point, and from one point to the next
+	rows        int // points in a page
+	n           int
+	pages       [][]float32
+}
+
+func newPoints(dim int) points {
+	stride := (dim + 3) &^ 3
+	return points{dim: dim, stride: stride, rows: min(256, max(1, pageValues/stride))}
+}
+
+// at returns the coordinates of point i.
+func (p *points) at(i int) []float32 {
+	from := i % p.rows * p.stride
+	return p.pages[i/p.rows][from : from+p.dim : from+p.dim]
+}
+
+// page returns the coordinates of the points first to first+n-1, which lie on one page.
+func (p *points) page(first int) (values []float32, n int) {
+	n = min(p.rows, p.n-first)
+	return p.pages[first/p.rows][:n*p.stride], n
+}
+
+func (p *points) push(x []float32) {
+	if p.n == len(p.pages)*p.rows {
+		p.pages = append(p.pages, make([]float32, p.rows*p.stride))
+	}
+	p.n++
+	copy(p.at(p.n-1), x)
+}
+
+// keep leaves only the points of kept, which ascend, and erases the others from memory.
+func (p *points) keep(kept []int) {
+	for q, i := range kept {
+		if q != i {
+			copy(p.at(q), p.at(i))
+		}
+	}
+	for i := len(kept); i < p.n; i++ {
+		clear(p.at(i))
+	}
+	p.n = len(kept)
+	// One page in reserve, so that a graph that is full does not allocate at every repartition.
+	if used := (p.n+p.rows-1)/p.rows + 1; used < len(p.pages) {
+		clear(p.pages[used:])
+		p.pages = p.pages[:used]
+	}
+}

@@ -1,0 +1,202 @@
+package quantized
+
+import (
+	"math"
+	"math/bits"
+)
+
+// sketches hold every vertex once more in two bits a value: enough to prove of most that they are too far.
+//
+// A vertex y is written as ŷ + e, where a value of ŷ is one of four levels, delta·(b - 1.5), and the probe x as x̂ + f, of
+// sixteen levels, step·(a - 7.5). By the inequality of Cauchy and Schwarz
+//
+//	<x,y> = <x̂,ŷ> + <f,ŷ> + <x,e> <= <x̂,ŷ> + |f||ŷ| + |x||e|,
+//
+// and <x̂,ŷ> is a sum of whole numbers: bits of a and b that are both set are counted 64 at a time. Nothing is decided by a
+// sketch but that a vertex lies beyond the edge radius; all others are measured.
+type sketches struct {
+	words int // 64-bit words of a plane: one bit of each value
+	bits  []uint64
+	about []sketch
+
+	// Of the probe at hand.
+	probe  [4][]uint64
+	sum    int // of all a
+	step   float64
+	norm   float64 // |x|
+	missed float64 // |f|
+
+	// Sketches that leave most vertices to be measured cost more than they save. Then they rest for a while.
+	asked, left int64
+	rest        int
+}
+
+// sketch is what the bound needs of one vertex beside its bits. Norms are rounded up.
+type sketch struct {
+	delta  float32
+	norm   float32 // |ŷ|
+	missed float32 // |e|
+	sum    int32   // of all b
+}
+
+// Uniform quantizers of four and of sixteen levels lose least of normally distributed values with these steps, in units of
+// the standard deviation (Max, Quantizing for Minimum Distortion, 1960).
+const (
+	step4  = .9957
+	step16 = .3352
+)
+
+const (
+	leastSketched = 64   // dimensions below which a sketch costs as much as the distance
+	sketchWindow  = 4096 // vertices after which it is decided whether sketches are worth their time
+	sketchRest    = 256  // passes for which they rest if not
+)
+
+func newSketches(dim int) sketches {
+	if dim < leastSketched {
+		return sketches{}
+	}
+	s := sketches{words: (dim + 63) / 64}
+	for i := range s.probe {
+		s.probe[i] = make([]uint64, s.words)
+	}
+	return s
+}
+
+// push adds the sketch of a vertex with the given squared norm.
+func (s *sketches) push(y []float32, square float64) {
+	if s.words == 0 {
+		return
+	}
+	from := len(s.bits)
+	for range 2 * s.words {
+		s.bits = append(s.bits, 0)
+	}
+	low, high := s.bits[from:from+s.words], s.bits[from+s.words:]
+	width := step4 * math.Sqrt(square/float64(len(y)))
+	var about sketch
+	var dot, levels float64
+	for i, v := range y {
+		b := level(float64(v), width, 4)
+		low[i/64] |= uint64(b&1) << (i % 64)
+		high[i/64] |= uint64(b>>1) << (i % 64)
+		about.sum += int32(b)
+		dot += float64(v) * (float64(b) - 1.5)
+		levels += (float64(b) - 1.5) * (float64(b) - 1.5)
+	}
+	about.delta = float32(dot / levels) // that which loses least
+	var missed float64
+	for i, v := range y {
+		b := low[i/64]>>(i%64)&1 | high[i/64]>>(i%64)&1<<1
+		e := float64(v) - float64(about.delta)*(float64(b)-1.5)
+		missed += e * e
+	}
+	about.norm = above(math.Abs(float64(about.delta)) * math.Sqrt(levels))
+	about.missed = above(math.Sqrt(missed))
+	s.about = append(s.about, about)
+}
+
+// level returns which of n levels of the given width, as many on either side of 0, is nearest to v.
+func level(v, width float64, n int) int {
+	q := math.Floor(v/width) + float64(n/2)
+	if !(q > 0) { // or not a number
+		return 0
+	}
+	return int(min(q, float64(n-1)))
+}
+
+// above returns a float32 that is surely not below x, which was computed with rounding.
+func above(x float64) float32 { return math.Nextafter32(float32(x*(1+1e-9)), float32(math.Inf(1))) }
+
+// ask sketches the probe x, whose squared norm is given, and reports whether sketches are to be used for it.
+func (s *sketches) ask(x []float32, square float64) bool {
+	if s.words == 0 {
+		return false
+	}
+	if s.rest > 0 {
+		s.rest--
+		return false
+	}
+	if s.asked >= sketchWindow {
+		if s.left > s.asked/2 {
+			s.rest = sketchRest
+		}
+		s.asked, s.left = 0, 0
+		if s.rest > 0 {
+			return false
+		}
+	}
+	for _, plane := range s.probe {
+		clear(plane)
+	}
+	s.sum, s.norm = 0, math.Sqrt(square)*(1+1e-9)
+	width := step16 * math.Sqrt(square/float64(len(x)))
+	var dot, levels float64
+	var word [4]uint64
+	for i, v := range x {
+		a := level(float64(v), width, 16)
+		for q := range word {
+			word[q] |= uint64(a>>q&1) << (i % 64)
+		}
+		if i%64 == 63 || i == len(x)-1 {
+			for q := range word {
+				s.probe[q][i/64], word[q] = word[q], 0
+			}
+		}
+		s.sum += a
+		centred := float64(a) - 7.5
+		dot += float64(v) * centred
+		levels += centred * centred
+	}
+	s.step = dot / levels
+	// |x - x̂|² = |x|² - <x,x̂>²/|x̂|² where the step loses least, plus rounding.
+	s.missed = math.Sqrt(max(square-dot*dot/levels, 0)+1e-12*square) * (1 + 1e-9)
+	return true
+}
+
+// beyond returns 4 times <x̂,ŷ> in units of step and delta, for vertex i.
+func (s *sketches) product(i, dim int) int {
+	w := s.words
+	low := s.bits[2*i*w : (2*i+1)*w : (2*i+1)*w]
+	high := s.bits[(2*i+1)*w : (2*i+2)*w : (2*i+2)*w][:len(low)]
+	p0, p1, p2, p3 := s.probe[0][:len(low)], s.probe[1][:len(low)], s.probe[2][:len(low)], s.probe[3][:len(low)]
+	var a0, a1, a2, a3, b0, b1, b2, b3 int
+	for j, l := range low {
+		h := high[j]
+		q0, q1, q2, q3 := p0[j], p1[j], p2[j], p3[j]
+		a0 += bits.OnesCount64(l & q0)
+		a1 += bits.OnesCount64(l & q1)
+		a2 += bits.OnesCount64(l & q2)
+		a3 += bits.OnesCount64(l & q3)
+		b0 += bits.OnesCount64(h & q0)
+		b1 += bits.OnesCount64(h & q1)
+		b2 += bits.OnesCount64(h & q2)
+		b3 += bits.OnesCount64(h & q3)
+	}
+	both := a0 + 2*(a1+b0) + 4*(a2+b1) + 8*(a3+b2) + 16*b3
+	// Σ (a - 7.5)(b - 1.5), four times.
+	return 4*both - 6*s.sum - 30*int(s.about[i].sum) + 45*dim
+}
+
+// most returns an upper bound of the product of the probe with vertex i.
+func (s *sketches) most(i, dim int) float64 {
+	about := &s.about[i]
+	return s.step*float64(about.delta)*float64(s.product(i, dim))/4 + s.missed*float64(about.norm) + s.norm*float64(about.missed)
+}
+
+// keep leaves only the sketches of kept, which ascend, and erases the others from memory.
+func (s *sketches) keep(kept []int) {
+	if s.words == 0 {
+		return
+	}
+	w := 2 * s.words
+	for q, i := range kept {
+		if q != i {
+			copy(s.bits[q*w:(q+1)*w], s.bits[i*w:(i+1)*w])
+			s.about[q] = s.about[i]
+		}
+	}
+	clear(s.bits[len(kept)*w:])
+	clear(s.about[len(kept):])
+	s.bits, s.about = s.bits[:len(kept)*w], s.about[:len(kept)]
+}
