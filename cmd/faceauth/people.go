@@ -33,6 +33,7 @@ func newPeople() *cobra.Command {
 		case err != nil:
 			return fail(badGallery, err)
 		default:
+			warn(c, g.Learner().Warnings()...)
 			for _, p := range g.People() {
 				d, err := g.Learner().Drift(p.Name)
 				if err != nil {
