@@ -721,12 +721,27 @@ func TestAllocations(t *testing.T) {
 		ages.Observe(x)
 	}
 	evicted := ages.Graph().Len()
+	// One that was told often whose a face is not.
+	told := learner(t, online.Settings{K: 2000})
+	for _, x := range stream[:8] {
+		if err := told.Reject(x, "alice"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range stream[:500] {
+		told.Observe(x)
+	}
+	frozen := told.Settings()
+	frozen.Freeze = true
+	still := learner(t, frozen)
 	i, nowhere := 500, []float32{-50, -50}
 	for name, f := range map[string]func(){
 		"new vertex": func() { l.Observe(stream[i]); i++ },
 		"merged":     func() { l.Observe(stream[0]) },
 		"outlier":    func() { l.Observe(nowhere) },
 		"judged":     func() { l.Judge(stream[1]) },
+		"rejected":   func() { told.Observe(stream[0]) },
+		"frozen":     func() { still.Observe([]float32{0, .1}) },
 		"ageing":     func() { ages.Observe(stream[i]); i++; evicted++ },
 	} {
 		if n := testing.AllocsPerRun(300, f); n != 0 {

@@ -6,10 +6,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path"
 	"testing"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/models"
@@ -18,24 +20,87 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
+// reader returns what reads the faces of a person from the recordings, and the space of their vectors. It skips where there are
+// none.
+func reader(tb testing.TB) (face.Space, func(folder, person string) evaluate.Identity) {
+	tb.Helper()
+	dir := fixture.Models(tb)
+	fixture.Recordings(tb, "faces")
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { d.Close() })
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { e.Close() })
+	return e.Space(), func(folder, person string) evaluate.Identity {
+		src, err := facedet.Open(context.Background(), fixture.Recordings(tb, path.Join(folder, person)), facedet.Options{})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer src.Close()
+		id, err := evaluate.Read(context.Background(), person, pipeline.New(src, d, e, pipeline.Options{}), preprocess.EnrolGate.Passes)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return id
+	}
+}
+
+// BenchmarkPeopleOfLFW is a step of a learner that knows a face of each of 2,000 people of lfw, for other faces of theirs and
+// for people it does not know, beside one float32 pass over all coordinates.
+func BenchmarkPeopleOfLFW(b *testing.B) {
+	const folder = "faces/lfw"
+	entries, err := os.ReadDir(fixture.Recordings(b, folder))
+	if err != nil {
+		b.Fatal(err)
+	}
+	space, read := reader(b)
+	l, err := online.New(space, online.Settings{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var known, strangers [][]float32
+	for i, e := range entries {
+		for q, f := range read(folder, e.Name()).Faces {
+			switch {
+			case f.Vector == nil:
+			case i >= 2000:
+				strangers = append(strangers, f.Vector)
+			case q > 0:
+				known = append(known, f.Vector)
+			default:
+				if err := l.Label(f.Vector, e.Name()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	pass := plainPass(l)
+	var step, outlier []float64
+	at := 0
+	for b.Loop() {
+		const turns = 31
+		next := func(faces [][]float32) []float32 { at++; return faces[at%len(faces)] }
+		p := median(turns, func() { pass(next(known)) })
+		step = append(step, float64(median(turns, func() { l.Judge(next(known)) }))/float64(p))
+		outlier = append(outlier, float64(median(turns, func() { l.Judge(next(strangers)) }))/float64(p))
+	}
+	b.ReportMetric(float64(l.Graph().Len()), "vertices")
+	b.ReportMetric(middle(step), "step/pass")
+	b.ReportMetric(middle(outlier), "outlier/pass")
+}
+
 // On real faces, too: 18 people of att with four labelled faces each, two strangers, shuffled, whatever k is. With 72 labels
 // precision once was .748 at k = 85 and .215 at k = 80.
 func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real recordings take a while")
 	}
-	dir := fixture.Models(t)
-	fixture.Recordings(t, "faces/att")
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	space, read := reader(t)
 	const people, known, enrolled = 20, 18, 4
 	type sample struct {
 		x      []float32
@@ -44,16 +109,7 @@ func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 	var stream []sample
 	labelled := make([][][]float32, known)
 	for i := range people {
-		name := fmt.Sprint("s", i+1)
-		src, err := facedet.Open(context.Background(), fixture.Recordings(t, path.Join("faces/att", name)), facedet.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		id, err := evaluate.Read(context.Background(), name, pipeline.New(src, d, e, pipeline.Options{}), preprocess.EnrolGate.Passes)
-		src.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := read("faces/att", fmt.Sprint("s", i+1))
 		for _, f := range id.Faces {
 			if i < known && len(labelled[i]) < enrolled {
 				labelled[i] = append(labelled[i], f.Vector)
@@ -65,7 +121,7 @@ func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 	for _, k := range []int{1, 5, 20, 72, 80, 85, 100, 150, 300} {
 		full := false
 		for seed := range uint64(5) {
-			l, err := online.New(e.Space(), online.Settings{K: k})
+			l, err := online.New(space, online.Settings{K: k})
 			if err != nil {
 				t.Fatal(err)
 			}

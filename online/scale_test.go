@@ -91,6 +91,32 @@ func median(n int, f func()) time.Duration {
 	return all[n/2]
 }
 
+// middle returns the median.
+func middle(x []float64) float64 {
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// plainPass returns a function that multiplies a face with all coordinates that a learner holds, in float32.
+func plainPass(l *online.Learner) func(x []float32) {
+	const rows = 128
+	n, dim := l.Graph().Len(), l.Space().Dim
+	products := make([]float32, rows)
+	var pages []blas32.General
+	for i := 0; i < n; i += rows {
+		page := blas32.General{Rows: min(rows, n-i), Cols: dim, Stride: dim}
+		for j := range page.Rows {
+			page.Data = append(page.Data, l.Graph().Point(i+j)...)
+		}
+		pages = append(pages, page)
+	}
+	return func(x []float32) {
+		for _, p := range pages {
+			blas32.Gemv(blas.NoTrans, 1, p, blas32.Vector{N: dim, Inc: 1, Data: x}, 0, blas32.Vector{N: p.Rows, Inc: 1, Data: products[:p.Rows]})
+		}
+	}
+}
+
 // BenchmarkPeople is what a learner costs that knows many people: four labelled faces and one learned centroid of each. Times
 // are printed beside that of one float32 pass over all coordinates, taken in turn.
 func BenchmarkPeople(b *testing.B) {
@@ -102,23 +128,7 @@ func BenchmarkPeople(b *testing.B) {
 			held := float64(heap() - before)
 			n := l.Graph().Len()
 			coordinates := float64(4 * 512 * n)
-			products := make([]float32, 128)
-			var pages [][]float32
-			for i := 0; i < n; i += 128 {
-				page := make([]float32, 0, 128*512)
-				for j := i; j < min(i+128, n); j++ {
-					page = append(page, l.Graph().Point(j)...)
-				}
-				pages = append(pages, page)
-			}
-			var x []float32
-			pass := func() {
-				for _, p := range pages {
-					rows := len(p) / 512
-					blas32.Gemv(blas.NoTrans, 1, blas32.General{Rows: rows, Cols: 512, Stride: 512, Data: p},
-						blas32.Vector{N: 512, Inc: 1, Data: x}, 0, blas32.Vector{N: rows, Inc: 1, Data: products[:rows]})
-				}
-			}
+			pass := plainPass(l)
 			var known, outlier, plain []float64
 			for b.Loop() {
 				const turns = 15
@@ -127,21 +137,14 @@ func BenchmarkPeople(b *testing.B) {
 				for q := range faces {
 					faces[q] = c.face(c.r.IntN(people))
 				}
-				next := func() { x = faces[i%turns]; i++ }
-				p := median(turns, func() { next(); pass() })
-				k := median(turns, func() { next(); l.Observe(x) })
+				next := func() []float32 { i++; return faces[i%turns] }
+				p := median(turns, func() { pass(next()) })
+				k := median(turns, func() { l.Observe(next()) })
 				for q := range faces {
 					faces[q] = c.stranger()
 				}
-				o := median(turns, func() { next(); l.Observe(x) })
+				o := median(turns, func() { l.Observe(next()) })
 				plain, known, outlier = append(plain, float64(p)), append(known, float64(k)/float64(p)), append(outlier, float64(o)/float64(p))
-			}
-			mid := func(x []float64) float64 {
-				best := 0.
-				for _, v := range x {
-					best += v / float64(len(x))
-				}
-				return best
 			}
 			data, err := l.MarshalBinary()
 			if err != nil {
@@ -161,9 +164,9 @@ func BenchmarkPeople(b *testing.B) {
 				}
 			}
 			enrolled := time.Since(start)
-			b.ReportMetric(mid(plain)/1e6, "pass-ms")
-			b.ReportMetric(mid(known), "step/pass")
-			b.ReportMetric(mid(outlier), "outlier/pass")
+			b.ReportMetric(middle(plain)/1e6, "pass-ms")
+			b.ReportMetric(middle(known), "step/pass")
+			b.ReportMetric(middle(outlier), "outlier/pass")
 			b.ReportMetric(held/coordinates, "held/coordinates")
 			b.ReportMetric(float64(len(data))/coordinates, "snapshot/coordinates")
 			b.ReportMetric(float64(opened.Milliseconds()), "open-ms")
