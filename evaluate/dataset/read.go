@@ -58,8 +58,8 @@ func (r *Reader) begin(name string, frames int) (step, end func()) {
 	return r.Begin(name, frames)
 }
 
-// Identities reads the faces of all identities in dir but those of attacks. How gives the options for each name; nil means the
-// defaults are. The error is that of the folder, of a recording, or of the context.
+// Identities reads the faces of all identities in dir but those of attacks. How gives the options for each name; nil
+// means defaults. The error comes from the folder, a recording or the context.
 func (r *Reader) Identities(
 	ctx context.Context, dir string, how func(name string) pipeline.Options,
 ) ([]evaluate.Identity, error) {
