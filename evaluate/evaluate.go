@@ -117,6 +117,11 @@ type Finisher interface {
 	Finish() error
 }
 
+// Bounded is a method whose memory may be too small for what it sees.
+type Bounded interface {
+	PassedOver() int64 // faces that it would have learned if it had had room for them
+}
+
 // Counts says how many faces a run was over.
 type Counts struct {
 	Enrolled   int `json:"enrolled"`   // labelled faces
@@ -196,5 +201,8 @@ func runOne(ctx context.Context, e Entry, labelled, stream []streamed) (Result, 
 		}
 	}
 	r.elapsed = time.Since(start)
+	if b, ok := m.(Bounded); ok {
+		r.PassedOver = b.PassedOver()
+	}
 	return r, nil
 }

@@ -16,7 +16,10 @@ func Learner(space face.Space, s online.Settings) Entry {
 	}}
 }
 
-var _ Alarmer = (*learner)(nil)
+var (
+	_ Alarmer = (*learner)(nil)
+	_ Bounded = (*learner)(nil)
+)
 
 type learner struct{ l *online.Learner }
 
@@ -31,6 +34,9 @@ func (m *learner) Judge(x []float32, hold bool) (string, float64, error) {
 }
 
 func (m *learner) Accepts(score float64) bool { return score >= m.l.Settings().Accept }
+
+// PassedOver implements [Bounded].
+func (m *learner) PassedOver() int64 { return m.l.Counts().PassedOver }
 
 // Alarmed implements [Alarmer] by the alarm for drift.
 func (m *learner) Alarmed(name string) (bool, error) {

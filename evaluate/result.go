@@ -73,6 +73,8 @@ type Result struct {
 	Curve     []Point   `json:"curve"`
 	Confusion Confusion `json:"confusion"`
 	OverTime  []Period  `json:"over_time"`
+	// PassedOver counts the faces that the method would have learned if it had had room for them, in all runs.
+	PassedOver int64 `json:"passed_over"`
 
 	trials  []trial
 	steps   int // faces judged, with those that are not counted

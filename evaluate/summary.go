@@ -61,6 +61,7 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 			r := results[m]
 			pool.trials = append(pool.trials, r.trials...)
 			pool.steps += r.steps
+			pool.PassedOver += r.PassedOver
 			pool.Pairs.Total += r.Pairs.Total
 			pool.Pairs.Accepted += r.Pairs.Accepted
 			pool.elapsed += r.elapsed

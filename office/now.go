@@ -19,6 +19,20 @@ type Now struct {
 	Known   []gallery.Person  `json:"known"`
 	Keeps   bool              `json:"keeps"`  // faces of strangers
 	Learns  bool              `json:"learns"` // from what is seen
+	Room    Room              `json:"room"`
+}
+
+// Room says whether the learner can still take in more.
+type Room struct {
+	Full       bool  `json:"full"`        // it recognises faces, and learns no longer
+	K          int   `json:"k"`           // centroids that it may hold
+	PassedOver int64 `json:"passed_over"` // faces that would have been learned if there had been room
+}
+
+// roomNow returns what holds for the learner. The lock must be held.
+func (w *Office) roomNow() Room {
+	l := w.gallery.Learner()
+	return Room{Full: l.Full(), K: l.Settings().K, PassedOver: l.Counts().PassedOver}
 }
 
 // View is what one camera shows.
@@ -43,7 +57,7 @@ type Sighting struct {
 func (w *Office) Now() Now {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := Now{At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Known: w.gallery.People(), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze}
+	n := Now{At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Known: w.gallery.People(), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow()}
 	for _, v := range w.views {
 		n.Cameras = append(n.Cameras, View{Health: v.health, Size: v.size, Seen: append([]Seen{}, v.seen...)})
 	}

@@ -52,6 +52,7 @@ type Options struct {
 	Event  func(presence.Event)                           // told of what happens, in order
 	Health func(Health)                                   // told when a camera fails, or is back
 	Frame  func(camera string, at time.Time, seen []Seen) // told who is in view, with each frame
+	Room   func(Room)                                     // told when there is no room to learn any more, or there is again
 }
 
 func (o Options) defaults(space face.Space) Options {
@@ -78,6 +79,9 @@ func (o Options) defaults(space face.Space) Options {
 	if o.Frame == nil {
 		o.Frame = func(string, time.Time, []Seen) {}
 	}
+	if o.Room == nil {
+		o.Room = func(Room) {}
+	}
 	if o.Save == nil {
 		o.Save = func() error { return nil }
 	}
@@ -100,6 +104,7 @@ type Office struct {
 	last    uint64           // number of the last sighting
 	recent  []presence.Event // where there is no logbook, the newest last
 	broken  error            // why it cannot go on
+	full    bool             // that there is no room to learn has been told
 }
 
 // New returns an office of the people in g, which nobody else uses meanwhile.

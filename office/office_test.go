@@ -254,3 +254,39 @@ func TestRunErrors(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whoever looks is told when there is no room to learn any more, once, and everybody is recognised all the same.
+func TestNoRoom(t *testing.T) {
+	g := people(t)
+	s := g.Learner().Settings()
+	s.K = 1
+	if err := g.Learner().Configure(s); err != nil {
+		t.Fatal(err)
+	}
+	// alice and bob at two places each: the second of each finds no room.
+	far := map[byte][]float32{'c': {.7, 0}, 'd': {2.7, 0}}
+	script := frames("ab ab ab ab ab ab")
+	for _, f := range script[3:] {
+		f.Samples[0].Vector, f.Samples[1].Vector = far['c'], far['d']
+	}
+	k := new(recorded)
+	o := k.options()
+	var told []office.Room
+	o.Room = func(r office.Room) { told = append(told, r) }
+	camera := office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
+		return &stream{frames: script, end: io.EOF}, nil
+	}}
+	w, err := run(t.Context(), t, g, o, camera)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 1 || !told[0].Full || told[0].K != 1 {
+		t.Errorf("told %+v, and not once that k = 1 is full", told)
+	}
+	if now := w.Now().Room; !now.Full || now.PassedOver < 3 {
+		t.Errorf("now %+v", now)
+	}
+	if !k.has("arrived alice door 0") || !k.has("arrived bob door 0") || len(k.events) != 4 {
+		t.Errorf("%q", k.events)
+	}
+}

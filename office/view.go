@@ -54,6 +54,10 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	if err := w.judge(v, f, at, sightings); err != nil {
 		return err
 	}
+	if room := w.roomNow(); room.Full != w.full {
+		w.full = room.Full
+		w.o.Room(room)
+	}
 	w.end(v, v.tracker.Live())
 	var told []presence.Seen
 	v.seen = v.seen[:0:0] // the old one may be in use

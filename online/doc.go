@@ -36,30 +36,55 @@
 //   - Every learned face knows its observation, its time and the vertex through which it was accepted.
 //     [Learner.Undo] and [Learner.UndoSince] take back what came after a moment, [Learner.Forget] a
 //     person, and Settings.Freeze stops all learning.
-//   - [Learner.Reject] is a negative label: this face is not that person's, nor is what looks like it. [Learner.Unlearn]
+//   - [Learner.Reject] is a negative label: this face is not that person's, nor is a face like it. [Learner.Unlearn]
 //     takes back what some observations taught, and [Learner.Conflicts] names labels that contradict each other.
 //   - With Settings.HalfLife what was learned counts less and less, and goes when no prediction needs it.
 //     It is for people who change, and for places that change hands; labelled faces never age.
 //
 // What each of them costs in recall is in docs/results.md.
 //
+// # Room
+//
+// Settings.K bounds what is learned. Labelled and rejected faces come on top of it, as many as there are. Where K centroids
+// are held and no two are near enough to be merged, faces are judged and no longer learned: [Learner.Full] says so,
+// Verdict.NoRoom of a face, and Counts.PassedOver how many faces they were.
+//
 // # What is stored
 //
-// [Learner.Stored] lists what a learner keeps, and how surely it is a person's; [Learner.Remove] takes one of it back.
+// [Learner.Stored] lists what a learner keeps, and how surely it is a person's.
 // [Compact] makes a learner of recordings offline, all faces at once, and [Learner.Adopt] takes in a face that stands for many.
+//
+// # Taking back
+//
+//	                       takes away                                            leaves
+//	Undo, UndoSince        faces learned after a moment                          labels; the radius R
+//	Unlearn                faces learned from some observations, and every face  labels; other faces
+//	                       accepted through one of these, merged or not
+//	Remove, learned face   as Unlearn of its own observation                     as Unlearn
+//	Remove, label; Unlabel the label; with a person's last one as Forget         what was learned through it
+//	Reject                 nothing; the face is known not to be the person's     labels; faces learned before
+//	Forget                 a person: labels, rejected faces, every centroid to   faces of others; what came through the person
+//	                       which a face accepted as theirs has gone              as somebody else's
+//	Configure, Freeze      nothing; Freeze stops learning                        all
+//
+// Where a centroid goes, all that was merged into it goes with it. Undo and Unlearn know the last Settings.Journal merged
+// faces one by one; Undo refuses to go further back, and Unlearn leaves older merged faces where they are.
 //
 // # Snapshots
 //
-// [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the
-// format, now 4; the space, the settings, the names of the classes and which of them are of rejected faces, the counters; R; for each vertex an array of its
-// coordinates as little-endian float32, its multiplicity, the number of faces it stands for, its class or
-// -1, its sources, its harmonic values, and its origin (ID, observation, Unix time, via, hops); the last ID; the
-// journal, three numbers an entry: an observation, its Unix time, and the ID of the vertex that took it in;
-// the latest observation and time that fell out of it; the observation to which multiplicities are aged, and
-// whether the values are out of date; and what was spent in the window of Settings.LearnCap. A learner
-// restored from it goes on with the same bytes. [Learner.UnmarshalBinary] trusts nothing that it reads. It
-// reads version 1, which had no longest edge, no origins and no journal, version 2, which had no times and
-// no ageing, and version 3, which could reject nobody.
+// [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the format, now 5; the
+// space, the settings, the names of the classes and which of them are of rejected faces, the counters, the time that faces
+// carry; R, the bound of the distance from a centroid, whether there is no room, and the length up to which edges are listed;
+// for each vertex an array of its coordinates as little-endian float32, its multiplicity, the number of faces it stands for,
+// its class or -1, its sources, its origin (ID, observation, Unix time, via, hops, faces of its own, half-lives that had
+// passed), and the earlier vertices it has an edge to; the last ID; the journal, an array for each entry (observation, Unix
+// time, ID of the vertex, ID that it had as a vertex, via, faces, half-lives); the latest observation and time that fell out
+// of it; the observation to which multiplicities are aged and the half-lives that have passed; and what was spent in the
+// window of Settings.LearnCap. A learner restored from it goes on with the same bytes.
+//
+// [Learner.UnmarshalBinary] trusts nothing that it reads, but that all edges are listed: a file that hides some makes a
+// learner that knows less. It reads versions 3 and 4, too, and repairs weights that version 4 could damage
+// ([Learner.Warnings] then says so).
 //
 // # Caveats
 //

@@ -56,15 +56,16 @@ type solver struct {
 	when  []int64 // epoch in which a vertex was put into a part
 	place []int32 // in that part
 
-	part  []int     // its vertices; the number of all vertices stands for a point on trial
-	free  []float64 // weights of the edges of the point on trial to the learned vertices, which follow it in part
-	mass  []float64 // multiplicities
-	s     []float64
-	start []int     // of the row of each vertex in to and a, and the end of the last one
-	to    []int32   // place of a neighbour
-	a     []float64 // v_i w_ij v_j / (s_i s_j)
-	rim   []rim
-	most  int // neighbours of a vertex, at the most
+	part    []int     // its vertices; the number of all vertices stands for a point on trial
+	free    []float64 // weights of the edges of the point on trial to the learned vertices, which follow it in part
+	mass    []float64 // multiplicities
+	s       []float64
+	inverse []float64 // 1/s
+	start   []int     // of the row of each vertex in to and a, and the end of the last one
+	to      []int32   // place of a neighbour
+	a       []float64 // v_i w_ij v_j / (s_i s_j)
+	rim     []rim
+	most    int // neighbours of a vertex, at the most
 
 	x, b, r, p, q []float64 // solution times s; right side over s; residual over s; direction; matrix times direction
 	weight        []float64 // of a residual over s in the error of the solution that is looked for
@@ -155,10 +156,14 @@ func (s *solver) gather(g *Graph, i, home int, near []edge, gone []bool) {
 		s.s = append(s.s, math.Sqrt(mass*(g.c.Gamma+degree)))
 	}
 	s.start = append(s.start, len(s.to))
+	s.inverse = resized(s.inverse, len(s.s))
 	for at, d := range s.s {
+		s.inverse[at] = 1 / d
+	}
+	for at, d := range s.inverse {
 		row := s.a[s.start[at]:s.start[at+1]]
 		for q, to := range s.to[s.start[at]:s.start[at+1]] {
-			row[q] /= d * s.s[to]
+			row[q] *= d * s.inverse[to]
 		}
 	}
 }

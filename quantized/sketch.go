@@ -15,7 +15,7 @@ import (
 // and <x̂,ŷ> is a sum of whole numbers: bits of a and b that are both set are counted 64 at a time. Nothing is decided by a
 // sketch but that a vertex lies beyond the edge radius; all others are measured.
 type sketches struct {
-	words int // 64-bit words of a plane: one bit of each value
+	words int // 64-bit words of a plane, a multiple of block: one bit of each value
 	bits  []uint64
 	about []sketch
 
@@ -47,7 +47,8 @@ const (
 )
 
 const (
-	leastSketched = 64   // dimensions below which a sketch costs as much as the distance
+	block         = 8    // words whose bits are counted at a time
+	leastSketched = 256  // dimensions below which a sketch costs as much as the distance
 	sketchWindow  = 4096 // vertices after which it is decided whether sketches are worth their time
 	sketchRest    = 256  // passes for which they rest if not
 )
@@ -56,7 +57,7 @@ func newSketches(dim int) sketches {
 	if dim < leastSketched {
 		return sketches{}
 	}
-	s := sketches{words: (dim + 63) / 64}
+	s := sketches{words: (dim + 64*block - 1) / (64 * block) * block}
 	for i := range s.probe {
 		s.probe[i] = make([]uint64, s.words)
 	}
@@ -154,26 +155,26 @@ func (s *sketches) ask(x []float32, square float64) bool {
 	return true
 }
 
-// beyond returns 4 times <x̂,ŷ> in units of step and delta, for vertex i.
+// product returns 4 times <x̂,ŷ> in units of step and delta, for vertex i.
 func (s *sketches) product(i, dim int) int {
-	w := s.words
-	low := s.bits[2*i*w : (2*i+1)*w : (2*i+1)*w]
-	high := s.bits[(2*i+1)*w : (2*i+2)*w : (2*i+2)*w][:len(low)]
-	p0, p1, p2, p3 := s.probe[0][:len(low)], s.probe[1][:len(low)], s.probe[2][:len(low)], s.probe[3][:len(low)]
-	var a0, a1, a2, a3, b0, b1, b2, b3 int
-	for j, l := range low {
-		h := high[j]
-		q0, q1, q2, q3 := p0[j], p1[j], p2[j], p3[j]
-		a0 += bits.OnesCount64(l & q0)
-		a1 += bits.OnesCount64(l & q1)
-		a2 += bits.OnesCount64(l & q2)
-		a3 += bits.OnesCount64(l & q3)
-		b0 += bits.OnesCount64(h & q0)
-		b1 += bits.OnesCount64(h & q1)
-		b2 += bits.OnesCount64(h & q2)
-		b3 += bits.OnesCount64(h & q3)
+	row := s.bits[2*i*s.words : 2*(i+1)*s.words]
+	both := 0
+	for w := 0; w < s.words; w += block {
+		// Bits of eight words at a time: their number is known, and so nothing is checked in between.
+		low, high := (*[block]uint64)(row[w:]), (*[block]uint64)(row[s.words+w:])
+		p0, p1 := (*[block]uint64)(s.probe[0][w:]), (*[block]uint64)(s.probe[1][w:])
+		p2, p3 := (*[block]uint64)(s.probe[2][w:]), (*[block]uint64)(s.probe[3][w:])
+		var n0, n1, n2, n3, n4 int
+		for j := range block {
+			l, h := low[j], high[j]
+			n0 += bits.OnesCount64(l & p0[j])
+			n1 += bits.OnesCount64(l&p1[j]) + bits.OnesCount64(h&p0[j])
+			n2 += bits.OnesCount64(l&p2[j]) + bits.OnesCount64(h&p1[j])
+			n3 += bits.OnesCount64(l&p3[j]) + bits.OnesCount64(h&p2[j])
+			n4 += bits.OnesCount64(h & p3[j])
+		}
+		both += n0 + 2*n1 + 4*n2 + 8*n3 + 16*n4
 	}
-	both := a0 + 2*(a1+b0) + 4*(a2+b1) + 8*(a3+b2) + 16*b3
 	// Σ (a - 7.5)(b - 1.5), four times.
 	return 4*both - 6*s.sum - 30*int(s.about[i].sum) + 45*dim
 }

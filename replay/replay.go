@@ -28,7 +28,8 @@ type Event struct {
 	Confidence float64 `json:"confidence"` // of the best person, to six places
 	Reason     string  `json:"reason"`     // why it is unknown, or else why it was not learned; "" for neither
 	Learned    bool    `json:"learned"`
-	Poor       bool    `json:"poor"` // the picture was refused by the quality gate: Reason says why where the face was recognised
+	NoRoom     bool    `json:"no_room,omitempty"` // it would have been learned if the learner had had room for another centroid
+	Poor       bool    `json:"poor"`              // the picture was refused by the quality gate: Reason says why where the face was recognised
 }
 
 // Options of [Run].
@@ -68,6 +69,9 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 	}
 }
 
+// noRoom is the reason of a face that was recognised and not learned for want of room.
+const noRoom = "no room for another centroid"
+
 // judge returns what l makes of the faces of a frame.
 func judge(l *online.Learner, f face.Frame, freeze bool) ([]Event, error) {
 	events := make([]Event, len(f.Samples))
@@ -92,10 +96,13 @@ func judge(l *online.Learner, f face.Frame, freeze bool) ([]Event, error) {
 			continue
 		}
 		e := &events[i]
-		e.Label, e.Learned = v.Label, v.Learned
+		e.Label, e.Learned, e.NoRoom = v.Label, v.Learned, v.NoRoom
 		e.Confidence = math.Round(v.Confidence*1e6) / 1e6
-		if v.Reason != "" {
+		switch {
+		case v.Reason != "":
 			e.Reason = string(v.Reason)
+		case v.NoRoom:
+			e.Reason = noRoom
 		}
 	}
 	return events, nil

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -276,3 +277,38 @@ func TestWriteErrors(t *testing.T) {
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, fmt.Errorf("no space left on device") }
+
+// A face that finds no room is recognised, and the log and the report say that it was not learned, and why.
+func TestNoRoom(t *testing.T) {
+	l, err := online.New(line, online.Settings{K: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"alice", "bob", "carol"} {
+		if err := l.Label([]float32{float32(10 * i)}, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all []replay.Event
+	r := replay.NewReport()
+	s := frames{frame(0, sample(1, .1)), frame(1, sample(2, 10.1)), frame(2, sample(3, 20.1))}
+	o := replay.Options{Each: func(_ face.Frame, events []replay.Event) error { all = append(all, events...); return nil }}
+	if err := replay.Run(t.Context(), &s, l, r, o); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []replay.Event{
+		{Label: "alice", Learned: true}, {Label: "bob", Learned: true}, {Label: "carol", NoRoom: true, Reason: "no room for another centroid"},
+	} {
+		if e := all[i]; e.Label != want.Label || e.Learned != want.Learned || e.NoRoom != want.NoRoom || e.Reason != want.Reason {
+			t.Errorf("%+v, want %+v", e, want)
+		}
+	}
+	var text, page bytes.Buffer
+	if err := errors.Join(r.Summary().WriteText(&text), r.WriteHTML(&page, replay.Meta{})); err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`not learned +1 face +no room +use a larger k`).MatchString(text.String()) ||
+		!strings.Contains(page.String(), "no room for another centroid: 1. Use a larger k.") {
+		t.Errorf("%s", text.String())
+	}
+}

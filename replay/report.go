@@ -17,6 +17,7 @@ type Report struct {
 	people        map[string]*person // "" for the unknown
 	unknown       map[string]int     // faces by reason
 	refused       map[string]int     // faces not learned, by what was wrong with the picture
+	noRoom        int                // faces not learned as there was no room for another centroid
 	poor          timeline           // of the refused faces
 	width         time.Duration      // of a bin of the timelines, the same for all
 }
@@ -66,6 +67,9 @@ func (r *Report) add(f face.Frame, events []Event) {
 		p.faces++
 		if e.Learned {
 			p.learned++
+		}
+		if e.NoRoom {
+			r.noRoom++
 		}
 		p.first, p.last = min(p.first, f.Time), max(p.last, f.Time)
 		p.confidence += e.Confidence
@@ -172,6 +176,7 @@ type Summary struct {
 	Unknown  PersonSummary   `json:"unknown"`
 	Reasons  map[string]int  `json:"unknown_reasons"` // unknown faces by reason
 	Refused  map[string]int  `json:"refused_reasons"` // faces judged but not learned, by what was wrong with the picture
+	NoRoom   int             `json:"no_room"`         // faces judged but not learned as there was no room for another centroid
 }
 
 // PersonSummary is what a report says of one person.
@@ -189,6 +194,7 @@ func (r *Report) Summary() Summary {
 	s := Summary{
 		Frames: r.frames, Faces: r.faces, Duration: r.end.Seconds(),
 		People: []PersonSummary{}, Reasons: maps.Clone(r.unknown), Refused: maps.Clone(r.refused),
+		NoRoom: r.noRoom,
 	}
 	for _, name := range r.names() {
 		s.People = append(s.People, r.people[name].summary(name))

@@ -24,6 +24,9 @@ func (s Summary) WriteText(w io.Writer) error {
 	if n := sum(s.Refused); n > 0 {
 		fmt.Fprintf(t, "  not learned\t%s\tpoor pictures\t%s\n", plural(n, "face"), tally(s.Refused))
 	}
+	if s.NoRoom > 0 {
+		fmt.Fprintf(t, "  not learned\t%s\tno room\tuse a larger k\n", plural(s.NoRoom, "face"))
+	}
 	return t.Flush()
 }
 

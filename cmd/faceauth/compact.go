@@ -79,7 +79,7 @@ func (o *options) compact(c *cobra.Command, dir string, enroll int, how online.C
 	case errors.Is(err, gallery.ErrMixed):
 		return fail(badGallery, fmt.Errorf("%w, or give --force", err))
 	case errors.Is(err, online.ErrFull):
-		return fail(badUsage, fmt.Errorf("%w, or label fewer with --enroll", err))
+		return fail(badUsage, fmt.Errorf("%w; label fewer with --enroll", err))
 	case err != nil && c.Context().Err() == nil:
 		return fail(badUsage, err)
 	case err != nil:

@@ -225,6 +225,14 @@ func (o *options) eval(c *cobra.Command, dir string, e evaluation) error {
 		return evalError(err)
 	}
 	lines := e.describe(names, choices, s)
+	for _, m := range s.Methods {
+		if m.PassedOver > 0 {
+			w := fmt.Sprintf("%s: k = %d was full, and %s recognised and not learned; use a larger --k",
+				m.Name, settings.K, count(int(m.PassedOver), "face"))
+			warn(c, w)
+			lines = append(lines, w)
+		}
+	}
 	var table []report.Setting
 	for _, line := range describe(v, settings, "") {
 		table = append(table, report.Setting(line))

@@ -152,6 +152,16 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 			return nil
 		})
 	}
+	opt.Room = func(r office.Room) {
+		printer.print(func() error {
+			if r.Full {
+				warn(c, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned; use a larger --k", r.K))
+			} else {
+				warn(c, "there is room again: faces are learned")
+			}
+			return nil
+		})
+	}
 	w := office.New(g, opt)
 	if r.noUnknown {
 		if err := w.KeepUnknown(false); err != nil {

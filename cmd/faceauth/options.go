@@ -70,7 +70,7 @@ func (o *options) learnerFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.settingsFile, "settings", "", "file of settings that tune has written; settings given by flags go before it (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config, where there is one)")
 	o.k.n = 300
-	f.Var(&o.k, "k", "centroids kept; memory and time a face are fixed by it")
+	f.Var(&o.k, "k", "centroids learned, at the most; enrolled faces come on top of it")
 	f.Var(&o.sigma, "sigma", "kernel width (default: the feature space's)")
 	f.Var(&o.gamma, "gamma", "regulariser gamma_g (default: the feature space's)")
 	f.Var(&o.reach, "reach", "longest edge of the graph (default: the feature space's)")

@@ -33,7 +33,7 @@ func newWatch() *cobra.Command {
 				return err
 			}
 			defer v.Close()
-			w := &watcher{c: c, json: o.json, names: g.Learner().Names(), said: map[int]said{}}
+			w := &watcher{c: c, json: o.json, names: g.Learner().Names(), said: map[int]said{}, room: roomWarning(c, g.Learner())}
 			opt := pipeline.Options{Gate: preprocess.LearnGate}
 			if show {
 				if w.window, err = cv.NewWindow("faceauth"); err != nil {
@@ -50,6 +50,11 @@ func newWatch() *cobra.Command {
 			src = live(src, args[0], false)
 			defer src.Close()
 			warn(c, g.Learner().Warnings()...)
+			defer func() {
+				if n := g.Learner().Counts().PassedOver; n > 0 {
+					warn(c, fmt.Sprintf("%s recognised and not learned, as there was no room for another centroid", count(int(n), "face")))
+				}
+			}()
 			p := pipeline.New(src, v.detector, v.extractor, opt)
 			err = replay.Run(c.Context(), p, g.Learner(), replay.NewReport(), replay.Options{Freeze: freeze, Now: time.Now, Each: w.each})
 			// Ctrl-C, or closing the window, is how a watch ends; what was learned until then is whole.
@@ -83,6 +88,7 @@ type watcher struct {
 	said   map[int]said // of each track that was in view a moment ago
 	window *cv.Window
 	held   *facedet.Picture
+	room   func() // says when there is no room any more
 }
 
 // said is what was said last of a track, and the frame in which it was seen last.
@@ -95,6 +101,7 @@ type said struct {
 const missing = 50
 
 func (w *watcher) each(f face.Frame, events []replay.Event) error {
+	w.room()
 	for _, e := range events {
 		last, ok := w.said[e.Track]
 		w.said[e.Track] = said{e.Label, f.Index}

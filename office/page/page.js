@@ -239,6 +239,8 @@ function look(now) {
     see([...$("cameras").children].find((e) => e.dataset.key === c.camera), c);
   }
   if (document.activeElement !== $("keep")) $("keep").checked = now.keeps;
+  $("room").hidden = !now.room.full;
+  $("room").textContent = now.room.full ? `No room to learn: ${now.room.k} centroids are held, and no two are near enough to be merged. Faces are recognised, and no longer learned (${now.room.passed_over} so far). Start the office with a larger --k.` : "";
   keyed($("health"), now.cameras.map((c) => ({...c, seen: null, rate: Math.round(c.rate)})), (c) => c.camera, (c) => make("tr", {}, make("td", {}, c.camera), make("td", {}, c.up ? "connected" : c.error || "ended"), make("td", {}, when(c.since)), make("td", {}, String(c.rate || "")), make("td", {}, String(c.frames)), make("td", {}, String(c.dropped))));
 }
 

@@ -1,0 +1,85 @@
+package online_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/online"
+)
+
+// The learner stays right to its last centroid, and beyond: with more and more people and one k, nobody who is known is
+// given a name that the nearest labelled face would not have given, too. Before merging ended at the edge radius, k = 300 gave
+// .68 of the faces of 60 people the name of another one, and .98 of those of 70.
+func TestRightToTheLastCentroid(t *testing.T) {
+	const turns = 12
+	for _, tt := range []struct{ k, people int }{
+		{300, 50}, {300, 60}, {300, 70}, {300, 75}, {300, 100}, {300, 150}, {300, 400}, {60, 60}, {20, 60}, {1, 60},
+	} {
+		people, k := tt.people, tt.k
+		if testing.Short() && people > 75 {
+			continue
+		}
+		t.Run(fmt.Sprintf("k=%d/people=%d", k, people), func(t *testing.T) {
+			c := newCrowd(people, 512)
+			l, err := online.New(sphereOf(512), online.Settings{K: k})
+			if err != nil {
+				t.Fatal(err)
+			}
+			labelled := make([][][]float32, people)
+			for i := range people {
+				for range 4 {
+					x := c.face(i)
+					labelled[i] = append(labelled[i], x)
+					if err := l.Label(x, personName(i)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			right, wrong := 0, 0
+			for q := range turns * people {
+				i := (q*7 + q/people) % people // nobody twice in a row, in another order each time
+				x := c.face(i)
+				v, err := l.Observe(x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch v.Label {
+				case personName(i):
+					right++
+				case "":
+				default:
+					wrong++
+					if v.Label != personName(nearest(x, labelled)) {
+						t.Errorf("face %d: person %d is called %s", q, i, v.Label)
+					}
+				}
+				if v.Learned == v.NoRoom && v.Label != "" {
+					t.Fatalf("face %d: %+v", q, v)
+				}
+			}
+			counts := l.Counts()
+			t.Logf("%d people: recall %.4f, %d wrong; %+v; full %t", people, float64(right)/float64(turns*people), wrong, counts, l.Full())
+			if right != turns*people || wrong > 0 {
+				t.Errorf("%d of %d right, %d wrong", right, turns*people, wrong)
+			}
+			if l.Full() != (people > k) || l.Full() != (counts.PassedOver > 0) || l.Graph().Learned() > k+1 || l.Graph().R() > l.Graph().Config().EdgeRadius() {
+				t.Errorf("full %t, %d passed over, %d centroids, R %g", l.Full(), counts.PassedOver, l.Graph().Learned(), l.Graph().R())
+			}
+		})
+	}
+}
+
+// nearest returns whose labelled face is nearest to x.
+func nearest(x []float32, labelled [][][]float32) int {
+	best, d := -1, math.Inf(1)
+	for i, faces := range labelled {
+		for _, y := range faces {
+			if e := graph.SquaredDistance(x, y); e < d {
+				best, d = i, e
+			}
+		}
+	}
+	return best
+}

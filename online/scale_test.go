@@ -1,0 +1,174 @@
+package online_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// crowd gives the faces of any number of people, in the distances of an embedding: two faces of one person are some .7
+// apart, those of two people some 1.4.
+type crowd struct {
+	r   *rand.Rand
+	dim int
+	of  [][]float32
+}
+
+func newCrowd(people, dim int) *crowd {
+	c := &crowd{r: rand.New(rand.NewPCG(5, 1)), dim: dim}
+	for range people {
+		c.of = append(c.of, c.direction(make([]float32, dim), 1))
+	}
+	return c
+}
+
+// direction returns the unit vector that lies at x moved by noise of the given length.
+func (c *crowd) direction(x []float32, noise float64) []float32 {
+	y := make([]float32, c.dim)
+	var sum float64
+	for i := range y {
+		v := float64(x[i]) + noise/math.Sqrt(float64(c.dim))*c.r.NormFloat64()
+		y[i] = float32(v)
+		sum += v * v
+	}
+	for i := range y {
+		y[i] /= float32(math.Sqrt(sum))
+	}
+	return y
+}
+
+func (c *crowd) face(person int) []float32 { return c.direction(c.of[person], .55) }
+
+func (c *crowd) stranger() []float32 { return c.direction(make([]float32, c.dim), 1) }
+
+// sphereOf returns a space like that of the embedding that the program installs.
+func sphereOf(dim int) face.Space {
+	return face.Space{ID: "crowd", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86}
+}
+
+func personName(i int) string { return fmt.Sprint("person ", i) }
+
+// assembly returns a learner that knows people by four faces each, and has learned one more of each.
+func assembly(tb testing.TB, c *crowd) *online.Learner {
+	tb.Helper()
+	l, err := online.New(sphereOf(c.dim), online.Settings{K: len(c.of)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i := range c.of {
+		for range 4 {
+			if err := l.Label(c.face(i), personName(i)); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	for i := range c.of {
+		if v, err := l.Observe(c.face(i)); err != nil || v.Label != personName(i) || !v.Learned {
+			tb.Fatalf("person %d: %+v, %v", i, v, err)
+		}
+	}
+	return l
+}
+
+// median times a function, which is called n times, and returns the median of its times.
+func median(n int, f func()) time.Duration {
+	all := make([]time.Duration, n)
+	for i := range all {
+		start := time.Now()
+		f()
+		all[i] = time.Since(start)
+	}
+	slices.Sort(all)
+	return all[n/2]
+}
+
+// BenchmarkPeople is what a learner costs that knows many people: four labelled faces and one learned centroid of each. Times
+// are printed beside that of one float32 pass over all coordinates, taken in turn.
+func BenchmarkPeople(b *testing.B) {
+	for _, people := range []int{8, 100, 1000, 10_000} {
+		b.Run(fmt.Sprint(people), func(b *testing.B) {
+			c := newCrowd(people, 512)
+			before := heap()
+			l := assembly(b, c)
+			held := float64(heap() - before)
+			n := l.Graph().Len()
+			coordinates := float64(4 * 512 * n)
+			products := make([]float32, 128)
+			var pages [][]float32
+			for i := 0; i < n; i += 128 {
+				page := make([]float32, 0, 128*512)
+				for j := i; j < min(i+128, n); j++ {
+					page = append(page, l.Graph().Point(j)...)
+				}
+				pages = append(pages, page)
+			}
+			var x []float32
+			pass := func() {
+				for _, p := range pages {
+					rows := len(p) / 512
+					blas32.Gemv(blas.NoTrans, 1, blas32.General{Rows: rows, Cols: 512, Stride: 512, Data: p},
+						blas32.Vector{N: 512, Inc: 1, Data: x}, 0, blas32.Vector{N: rows, Inc: 1, Data: products[:rows]})
+				}
+			}
+			var known, outlier, plain []float64
+			for b.Loop() {
+				const turns = 15
+				i := 0
+				faces := make([][]float32, turns)
+				for q := range faces {
+					faces[q] = c.face(c.r.IntN(people))
+				}
+				next := func() { x = faces[i%turns]; i++ }
+				p := median(turns, func() { next(); pass() })
+				k := median(turns, func() { next(); l.Observe(x) })
+				for q := range faces {
+					faces[q] = c.stranger()
+				}
+				o := median(turns, func() { next(); l.Observe(x) })
+				plain, known, outlier = append(plain, float64(p)), append(known, float64(k)/float64(p)), append(outlier, float64(o)/float64(p))
+			}
+			mid := func(x []float64) float64 {
+				best := 0.
+				for _, v := range x {
+					best += v / float64(len(x))
+				}
+				return best
+			}
+			data, err := l.MarshalBinary()
+			if err != nil {
+				b.Fatal(err)
+			}
+			var back online.Learner
+			start := time.Now()
+			if err := back.UnmarshalBinary(data); err != nil {
+				b.Fatal(err)
+			}
+			opened := time.Since(start)
+			newcomer := c.direction(make([]float32, 512), 1)
+			start = time.Now()
+			for range 4 {
+				if err := l.Label(c.direction(newcomer, .55), "newcomer"); err != nil {
+					b.Fatal(err)
+				}
+			}
+			enrolled := time.Since(start)
+			b.ReportMetric(mid(plain)/1e6, "pass-ms")
+			b.ReportMetric(mid(known), "step/pass")
+			b.ReportMetric(mid(outlier), "outlier/pass")
+			b.ReportMetric(held/coordinates, "held/coordinates")
+			b.ReportMetric(float64(len(data))/coordinates, "snapshot/coordinates")
+			b.ReportMetric(float64(opened.Milliseconds()), "open-ms")
+			b.ReportMetric(float64(enrolled.Microseconds())/1e3, "label4-ms")
+			runtime.KeepAlive(l)
+		})
+	}
+}
