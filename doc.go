@@ -1,8 +1,8 @@
-// Package faceauth is the root of a library, and of a program, that recognise people by their faces on the device that has
-// the camera. A few faces of each person are labelled. From then on the device recognises these people frame by frame,
-// goes on learning from faces that nobody labels, refuses strangers, and never grows: memory and time for a face are
-// bounded by one number. The methods are those of M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly
-// Detection and Semi-Supervised Learning, 2011.
+// Package faceauth is the root of a library, and of a program, that recognise people by their faces on the device
+// that has the camera. A few faces of each person are labelled. From then on the device recognises these people frame
+// by frame, goes on learning from faces that nobody labels, refuses strangers, and never grows: memory and time for a
+// face are bounded by one number. The methods are those of M. Valko, Adaptive Graph-Based Algorithms for Conditional
+// Anomaly Detection and Semi-Supervised Learning, 2011.
 //
 // This package holds the version alone. ARCHITECTURE.md beside it has a drawing of all packages and follows one face
 // through them; examples/ has programs to start from.
@@ -10,15 +10,15 @@
 // # From a camera to a name
 //
 // Package facedet opens a source of frames with [facedet.Open] and finds faces in a [facedet.Picture] with a
-// [facedet.Detector]. A [preprocess.Extractor] turns a face into a vector. [pipeline.New] ties the three together into a
-// stream of [face.Frame] values, which are plain Go values: a program that only judges them needs no OpenCV.
+// [facedet.Detector]. A [preprocess.Extractor] turns a face into a vector. [pipeline.New] ties the three together
+// into a stream of [face.Frame] values, which are plain Go values: a program that only judges them needs no OpenCV.
 //
-// An [online.Learner] is shown labelled faces, and judges and learns the others. [sighting.Judge] gives it the faces of a
-// frame, and [sighting.Identities] gathers its verdicts on a person who stays in view. [gallery.Gallery] keeps people and
-// what was learned of them in a file.
+// An [online.Learner] is shown labelled faces, and judges and learns the others. [sighting.Judge] gives it the faces
+// of a frame, and [sighting.Identities] gathers its verdicts on a person who stays in view. [gallery.Gallery] keeps
+// people and what was learned of them in a file.
 //
-// Source, detector and extractor are interfaces of few methods. Bring your own: see examples/detector for a detector, and
-// examples/network for a neural network that is described in JSON.
+// Source, detector and extractor are interfaces of few methods. Bring your own: see examples/detector for a detector,
+// and examples/network for a neural network that is described in JSON.
 //
 // # Products
 //
@@ -34,8 +34,8 @@
 //
 // # Caveats
 //
-// Vectors and pictures of faces are biometric data. No package puts them into a log line or an error; the files that hold
-// them are readable by their owner alone. What a recogniser is not safe against is in README.md and SECURITY.md.
+// Vectors and pictures of faces are biometric data. No package puts them into a log line or an error; the files that
+// hold them are readable by their owner alone. What a recogniser is not safe against is in README.md and SECURITY.md.
 //
 // [facedet.Open]: https://pkg.go.dev/github.com/faceauth/faceauth/facedet#Open
 // [facedet.Picture]: https://pkg.go.dev/github.com/faceauth/faceauth/facedet#Picture

@@ -1,12 +1,12 @@
 // Package anomaly finds labels that are unusual given the examples: conditional anomaly detection.
 //
-// [SoftHarmonic] and [RandomWalk] give each example of a similarity graph a score, the larger the less its label goes with
-// those around it. Both are built so that an example which is itself unusual, far from all others or at the edge of its
-// class, does not lead the list for that: it says little about its label.
+// [SoftHarmonic] and [RandomWalk] give each example of a similarity graph a score, the larger the less its label goes
+// with those around it. Both are built so that an example which is itself unusual, far from all others or at the edge
+// of its class, does not lead the list for that: it says little about its label.
 //
-// The source is M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised Learning,
-// 2011: Section "Conditional Anomaly Detection with Soft Harmonic Functions" for the one, and "Regularized Random Walk
-// CAD" for the other.
+// The source is M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised
+// Learning, 2011: Section "Conditional Anomaly Detection with Soft Harmonic Functions" for the one, and "Regularized
+// Random Walk CAD" for the other.
 package anomaly
 
 import (
@@ -66,8 +66,9 @@ func Classes(y []int) (int, error) {
 // classes from 0 on. V are multiplicities, the number of examples that each vertex stands for; nil for one each.
 //
 // Labels spread over the graph as the soft harmonic solution l has it, in which no label is certain: gamma > 0 is the
-// conductance of a sink, which lowers the confidence in what is far from everything, and c > 0 says how much a label is
-// believed. The score is that of the strongest other class minus that of its own, plus 1: for two classes with labels of
+// conductance of a sink, which lowers the confidence in what is far from everything, and c > 0 says how much a label
+// is believed. The score is that of the strongest other class minus that of its own, plus 1: for two classes with
+// labels of
 // -1 and 1 the |l - y| of the thesis (equation "Anomaly score for soft harmonic anomaly detection"), and in [0,2]. An
 // example without edges has gamma/(c+gamma).
 //
@@ -93,8 +94,8 @@ func SoftHarmonic(w mat.Symmetric, v []float64, y []int, c, gamma float64) ([]fl
 	return scores, nil
 }
 
-// Solve returns the n x classes soft harmonic solution on which the scores of [SoftHarmonic] rest: every vertex has a label,
-// and none is certain. The error wraps [ErrSetting].
+// Solve returns the n x classes soft harmonic solution on which the scores of [SoftHarmonic] rest: every vertex has a
+// label, and none is certain. The error wraps [ErrSetting].
 func Solve(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense, error) {
 	if !(c > 0) || !(gamma > 0) || math.IsInf(c, 1) || math.IsInf(gamma, 1) {
 		return nil, fmt.Errorf("%w: c is %g and gamma is %g; both must be positive", ErrSetting, c, gamma)
@@ -107,8 +108,8 @@ func Solve(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense,
 	return graph.Soft(graph.Problem{W: w, V: v, Labelled: all, Y: labels, Gamma: gamma}, c, 0)
 }
 
-// Unusual returns the score of [SoftHarmonic] for the values of an example in all classes: by how much the strongest other
-// class exceeds its own, plus 1, in [0,2].
+// Unusual returns the score of [SoftHarmonic] for the values of an example in all classes: by how much the strongest
+// other class exceeds its own, plus 1, in [0,2].
 func Unusual(values []float64, own int) float64 {
 	other := 0.
 	for q, v := range values {
@@ -119,16 +120,16 @@ func Unusual(values []float64, own int) float64 {
 	return min(max(1-values[own]+other, 0), 2)
 }
 
-// RandomWalk returns the lambda-RWCAD scores of all examples of a similarity graph with n x n weights, of which y are the
-// classes from 0 on: estimates of the probability, in [0,1], that the label is another one.
+// RandomWalk returns the lambda-RWCAD scores of all examples of a similarity graph with n x n weights, of which y are
+// the classes from 0 on: estimates of the probability, in [0,1], that the label is another one.
 //
-// How likely an example is in a class is taken to be the share of time that a random walk on the graph of that class, with
-// the example in it, spends there; the priors are the shares of the classes among the others. Lambda >= 0 stands for
-// everything else, so that an example which is unlikely in all classes has a low score. Where it is in none the score
-// is 0.
+// How likely an example is in a class is taken to be the share of time that a random walk on the graph of that class,
+// with the example in it, spends there; the priors are the shares of the classes among the others. Lambda >= 0 stands
+// for everything else, so that an example which is unlikely in all classes has a low score. Where it is in none the
+// score is 0.
 //
-// It asks for each weight a fixed number of times, and holds O(n) numbers beside them: w may compute them. The error wraps
-// [ErrLabels], [ErrWeights] or [ErrSetting].
+// It asks for each weight a fixed number of times, and holds O(n) numbers beside them: w may compute them. The error
+// wraps [ErrLabels], [ErrWeights] or [ErrSetting].
 func RandomWalk(w mat.Symmetric, y []int, lambda float64) ([]float64, error) {
 	k, err := CheckGraph(w, y)
 	if err != nil {

@@ -129,8 +129,8 @@ func TestRandomWalkReference(t *testing.T) {
 	}
 }
 
-// Two clusters, a label in each that is wrong, a point far from everything, and one at the edge of its cluster: the wrong
-// labels lead, and the unusual points do not.
+// Two clusters, a label in each that is wrong, a point far from everything, and one at the edge of its cluster: the
+// wrong labels lead, and the unusual points do not.
 func TestLeads(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 4))
 	var x [][]float32

@@ -105,10 +105,10 @@ func (f *File) parse(b []byte) error {
 	return nil
 }
 
-// Check returns nil when the settings are for that space, and else an error that wraps [ErrSpace].
+// Check returns nil if the settings are for that space, and otherwise an error that wraps [ErrSpace].
 func (f File) Check(space face.Space) error {
 	if f.Space != space.ID {
-		return fmt.Errorf("%w: they are for %s, and this is %s", ErrSpace, f.Space, space.ID)
+		return fmt.Errorf("%w: the settings are for %s, and the faces are of %s", ErrSpace, f.Space, space.ID)
 	}
 	return nil
 }

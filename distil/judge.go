@@ -19,9 +19,9 @@ type Decision struct {
 // Yes reports whether more than half of the faces are accepted.
 func (d Decision) Yes() bool { return 2*d.Accepted > d.Faces }
 
-// Judge judges the first faces of a stream, the largest of each frame, and at most so many. At the end of the stream, or at
-// the deadline of ctx, it decides by the faces until then. The error is that of the stream, or of ctx where that was
-// cancelled.
+// Judge judges the first faces of a stream, the largest of each frame, and at most so many. At the end of the stream,
+// or at the deadline of ctx, it decides by the faces until then. The error is that of the stream, or of ctx where
+// that was cancelled.
 func (v *Verifier) Judge(ctx context.Context, s face.Stream, faces int) (Decision, error) {
 	d := Decision{Best: math.Inf(-1)}
 	for d.Faces < faces {

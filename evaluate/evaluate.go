@@ -45,7 +45,7 @@ import (
 
 // Errors of [Run].
 var (
-	ErrProtocol = errors.New("protocol that cannot be carried out")
+	ErrProtocol = errors.New("unusable protocol")
 	ErrTooFew   = errors.New("too few usable faces")
 )
 

@@ -160,7 +160,7 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 			continue
 		}
 		if len(queue) == 0 {
-			return nil, nil, counts, fmt.Errorf("%w: %s has %d, of which %d are enrolled, and none is left to be judged", ErrTooFew, id.Name, len(id.Faces), enroll)
+			return nil, nil, counts, fmt.Errorf("%w: %s has %d, of which %d are enrolled; no face is left to judge", ErrTooFew, id.Name, len(id.Faces), enroll)
 		}
 		known++
 		counts.Known += len(queue)

@@ -43,7 +43,8 @@ func standard(name string) (*Cascade, error) {
 			return NewCascade(path)
 		}
 	}
-	return nil, fmt.Errorf("opening detector: there is no %s below /usr/share/opencv4; run: sudo apt-get update && sudo apt-get install --no-install-recommends opencv-data", name)
+	return nil, fmt.Errorf("opening detector: there is no %s below /usr/share/opencv4; "+
+		"run: sudo apt-get update && sudo apt-get install --no-install-recommends opencv-data", name)
 }
 
 // smallestShare is the smallest face that is looked for, as a share of the shorter side of the frame.

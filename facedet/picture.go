@@ -63,8 +63,8 @@ func (p *Picture) Crop(r image.Rectangle) (*Picture, error) { return picture(p.n
 // Resize returns the picture scaled to size: by the mean over areas if it shrinks, bilinear if it grows.
 func (p *Picture) Resize(size image.Point) (*Picture, error) { return picture(p.native().Resize(size)) }
 
-// Warp returns a picture of the given size into which a maps this one, bilinear, and black beyond its edges: the point x, y
-// goes to a[0]x + a[1]y + a[2], a[3]x + a[4]y + a[5].
+// Warp returns a picture of the given size into which a maps this one, bilinear, and black beyond its edges: the
+// point x, y goes to a[0]x + a[1]y + a[2], a[3]x + a[4]y + a[5].
 func (p *Picture) Warp(a [6]float64, size image.Point) (*Picture, error) {
 	return picture(p.native().Warp(a, size))
 }
@@ -72,7 +72,8 @@ func (p *Picture) Warp(a [6]float64, size image.Point) (*Picture, error) {
 // JPEG returns the picture as a JPEG file of that quality, 1 to 100.
 func (p *Picture) JPEG(quality int) ([]byte, error) { return p.native().JPEG(quality) }
 
-// DrawBox draws a rectangle, and above it a line of text on a ground of the same colour. A closed picture is left alone.
+// DrawBox draws a rectangle, and above it a line of text on a ground of the same colour. A closed picture is left
+// alone.
 func (p *Picture) DrawBox(r image.Rectangle, text string, c color.RGBA) {
 	p.native().DrawBox(r, text, c)
 }

@@ -46,8 +46,8 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 // ErrServer is wrapped by errors of [Open] where a server was reached and gives no video.
 var ErrServer = errors.New("the server gives no video")
 
-// diagnose finds out why a URL gives no video, as OpenCV does not say. It returns nil where nothing is wrong that can be
-// seen from here.
+// diagnose finds out why a URL gives no video, as OpenCV does not say. It returns nil where nothing is wrong that can
+// be seen from here.
 func diagnose(ctx context.Context, u *url.URL, timeout time.Duration) error {
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()

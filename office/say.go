@@ -12,10 +12,10 @@ import (
 
 // Errors of what is said to an [Office]. Those of packages gallery, online and unknown pass through.
 var (
-	ErrNoSighting = errors.New("no such sighting, or no longer")
+	ErrNoSighting = errors.New("sighting not found; it may be too long ago")
 	ErrNobody     = errors.New("nobody was recognised there")
 	ErrSame       = errors.New("it was taken for nobody else")
-	ErrNoFaces    = errors.New("no picture of them was good enough; only this sighting is corrected")
+	ErrNoFaces    = errors.New("no picture of this person was good enough; only this sighting is corrected")
 	ErrResembles  = errors.New("the faces look like somebody else")
 )
 

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrLandmarks is returned for landmarks that no face can have.
-var ErrLandmarks = errors.New("landmarks of no face: they are not finite or lie on one spot")
+var ErrLandmarks = errors.New("unusable landmarks: they are not finite or lie on one spot")
 
 // canonical are the places of both eyes, the tip of the nose and both corners of the mouth in an
 // aligned picture of 112x112 pixels (Deng et al., ArcFace, 2019).

@@ -8,8 +8,8 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// PixelSide of the thesis's face pictures.
-// PixelSide is the width and the height of the picture that a vector of [Pixels] is, row by row, of grey values in [0,1].
+// PixelSide is the width and the height of the picture that a vector of
+// [Pixels] is, row by row, of grey values in [0,1].
 const PixelSide = 96
 
 // Pixels is the preprocessing of the thesis (Section "Vision Datasets"): the box in grey, resized to

@@ -5,8 +5,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Judge has a learner judge the faces of a frame, all at once, and learn from those for which hold, given the number of the
-// face, is false. It returns the verdict on each face, nil for a face without a vector. The error is that of
+// Judge has a learner judge the faces of a frame, all at once, and learn from those for which hold, given the number
+// of the face, is false. It returns the verdict on each face, nil for a face without a vector. The error is that of
 // [online.Learner.ObserveFrame].
 func Judge(l *online.Learner, faces []face.Sample, hold func(i int) bool) ([]*online.Verdict, error) {
 	verdicts := make([]*online.Verdict, len(faces))

@@ -1,10 +1,10 @@
 // Package sighting ties the faces of one camera over frames: which faces are one person who stays in view, and who that
 // person is.
 //
-// [NewTracker] goes by where a face is and by its vector, so that people who cross, and people who take each other's seat,
-// are kept apart; [NewBoxTracker] goes by the overlap of boxes alone. [Judge] has a learner judge the faces of a frame.
-// [Identities] gathers the verdicts of each track: all verdicts together decide who somebody is, and no name is given to
-// two people in view at once.
+// [NewTracker] goes by where a face is and by its vector, so that people who cross, and people who take each other's
+// seat, are kept apart; [NewBoxTracker] goes by the overlap of boxes alone. [Judge] has a learner judge the faces of
+// a frame. [Identities] gathers the verdicts of each track: all verdicts together decide who somebody is, and no name
+// is given to two people in view at once.
 package sighting
 
 import (
@@ -20,11 +20,13 @@ import (
 
 // Settings of a [Tracker]. The zero value of each field stands for its default.
 type Settings struct {
-	Overlap float64       // least intersection over union of the boxes of one person in frames that follow. Default 0.25
-	Near    float64       // distance, in units of the space, within which a face is one that was lost elsewhere. Default: 0.75 times the space's impostor radius
-	Far     float64       // beyond which it is somebody else's, wherever it is. Default: 1.2 times that radius
-	Gap     time.Duration // for which a face may be lost. Default 2 s
-	Looks   int           // faces that a track remembers, the newest. Default 5
+	Overlap float64 // least intersection over union of a person's boxes in two frames. Default 0.25
+	// Near is the distance, in units of the space, within which a face is one that was lost elsewhere. Default: 0.75
+	// times the space's impostor radius.
+	Near  float64
+	Far   float64       // beyond which it is somebody else's, wherever it is. Default: 1.2 times that radius
+	Gap   time.Duration // for which a face may be lost. Default 2 s
+	Looks int           // faces that a track remembers, the newest. Default 5
 }
 
 func (s Settings) defaults(space face.Space) Settings {
@@ -37,8 +39,8 @@ func (s Settings) defaults(space face.Space) Settings {
 	return s
 }
 
-// Tracker gives numbers to the people in view of one camera. It is used by one goroutine at a time; memory is bounded by
-// who was in view within the gap. Make one with [NewTracker] or [NewBoxTracker].
+// Tracker gives numbers to the people in view of one camera. It is used by one goroutine at a time; memory is bounded
+// by who was in view within the gap. Make one with [NewTracker] or [NewBoxTracker].
 type Tracker struct {
 	s     Settings
 	scale float64
@@ -83,8 +85,9 @@ func (b *BoxTracker) Update(frame int, boxes []image.Rectangle) []int {
 	return b.t.Update(time.Duration(frame), faces)
 }
 
-// Update returns the number of the person of each face in a frame of that time. Times do not go back; numbers start at 1
-// and are never used again. The vectors of the faces, which may be missing, are kept for a while and must not change.
+// Update returns the number of the person of each face in a frame of that time. Times do not go back; numbers start
+// at 1 and are never used again. The vectors of the faces, which may be missing, are kept for a while and must not
+// change.
 func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 	t.live = slices.DeleteFunc(t.live, func(p *person) bool { return at-p.at > t.s.Gap })
 	type pair struct {

@@ -87,7 +87,7 @@ func sources(args []string) (all []named, err error) {
 			return nil, errors.New("the URL needs a name; put NAME= before it")
 		}
 		if n.source == "" || taken[n.name] {
-			return nil, fmt.Errorf("camera %q has no source, or is there twice", n.name)
+			return nil, fmt.Errorf("camera %q has no source, or its name is given twice", n.name)
 		}
 		taken[n.name] = true
 		all = append(all, n)

@@ -60,7 +60,7 @@ func secret(path string) (string, error) {
 	}
 	s := strings.TrimSpace(string(text))
 	if s == "" {
-		return "", fmt.Errorf("there is no secret in %s", path)
+		return "", fmt.Errorf("%s is empty; write the secret into it", path)
 	}
 	return s, nil
 }

@@ -165,5 +165,5 @@ func moment(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no moment; give a time such as %q, how long ago, such as 12h", s, "2026-11-20 17:30")
+	return time.Time{}, fmt.Errorf("%q is not a time; give one such as %q, or how long ago, such as 12h", s, "2026-11-20 17:30")
 }

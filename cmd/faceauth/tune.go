@@ -82,7 +82,7 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, path s
 	case errors.Is(err, calibrate.ErrTooFew):
 		return fail(badSource, err)
 	case errors.Is(err, calibrate.ErrMissed):
-		return fail(noFace, fmt.Errorf("%w of %g on these recordings: with each, more impostors are accepted, or nobody; nothing was written", err, t.FMR))
+		return fail(noFace, fmt.Errorf("%w of %g on these recordings: every setting accepts more impostors, or nobody; nothing was written", err, t.FMR))
 	case err != nil:
 		return evalError(err)
 	}

@@ -62,9 +62,11 @@ func (r *Reader) Attackers(ctx context.Context, dir string, enrolled int) ([]eva
 	return ids, portraits, nil
 }
 
-// Replays returns, for each identity in dir with recordings of both kinds, the replay attack on it (see [evaluate.Replay]):
-// the person is enrolled by the recordings that are no attacks, and then the attacks are shown.
-func (r *Reader) Replays(ctx context.Context, dir string, enrolled int, l *preprocess.Liveness) (all []evaluate.Attack, err error) {
+// Replays returns, for each identity in dir with recordings of both kinds, the replay attack on it (see
+// [evaluate.Replay]): the person is enrolled by the recordings that are no attacks, and then the attacks are shown.
+func (r *Reader) Replays(
+	ctx context.Context, dir string, enrolled int, l *preprocess.Liveness,
+) (all []evaluate.Attack, err error) {
 	paths, err := entries(dir)
 	if err != nil {
 		return nil, err
@@ -94,15 +96,15 @@ func (r *Reader) Replays(ctx context.Context, dir string, enrolled int, l *prepr
 		all = append(all, a)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: %s has no folder with a recording whose name begins with %q beside others; a replay attack needs both",
-			ErrNone, dir, AttackPrefix)
+		return nil, fmt.Errorf("%w: %s has no folder with a recording whose name begins with %q beside others; "+
+			"a replay attack needs both", ErrNone, dir, AttackPrefix)
 	}
 	return all, nil
 }
 
-// HeldPhoto returns a source that shows a photo as somebody holds it before a camera: for twelve seconds it is moved, turned
-// in its plane, and foreshortened as by being turned away, up to 60 degrees to either side and 40 up and down. The photo
-// stays the caller's.
+// HeldPhoto returns a source that shows a photo as somebody holds it before a camera: for twelve seconds it is moved,
+// turned in its plane, and foreshortened as by being turned away, up to 60 degrees to either side and 40 up and down.
+// The photo stays the caller's.
 func HeldPhoto(photo *facedet.Picture) facedet.Source { return &heldPhoto{photo: photo} }
 
 type heldPhoto struct {

@@ -1,8 +1,9 @@
 // Package dataset finds labelled recordings in folders and reads them.
 //
 // A data set is a folder with one entry for each identity: a video, a folder of images, or a folder of several such
-// recordings of one person, which are taken in natural order. Of several faces in a frame the largest counts. A recording
-// whose name begins with [AttackPrefix] is an attack: a picture or a video of the person is held before the camera.
+// recordings of one person, which are taken in natural order. Of several faces in a frame the largest counts. A
+// recording whose name begins with [AttackPrefix] is an attack: a picture or a video of the person is held before the
+// camera.
 //
 // [Reader.Identities] reads all faces of a data set for package evaluate, [Reader.Each] calls a function with each
 // recording, and [Find] lists recordings of which nobody knows who is in them.
@@ -29,7 +30,9 @@ func IsAttack(path string) bool { return strings.HasPrefix(filepath.Base(path), 
 
 // A file with one of these endings is meant to be a recording: one that cannot be read is an error,
 // and not a note that somebody left beside the recordings.
-var videoExtensions = []string{".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv", ".flv", ".ts", ".3gp", ".mjpeg", ".mjpg"}
+var videoExtensions = []string{
+	".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv", ".flv", ".ts", ".3gp", ".mjpeg", ".mjpg",
+}
 
 func isVideo(path string) bool {
 	return slices.Contains(videoExtensions, strings.ToLower(filepath.Ext(path)))
@@ -63,8 +66,8 @@ func entries(dir string) ([]string, error) {
 	return paths, nil
 }
 
-// sessions returns the recordings of the identity at path: the path itself, or the recordings in a folder without images.
-// Warn is told of recordings that are passed over.
+// sessions returns the recordings of the identity at path: the path itself, or the recordings in a folder without
+// images. Warn is told of recordings that are passed over.
 func sessions(path string, warn func(string)) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -96,7 +99,8 @@ func sessions(path string, warn func(string)) ([]string, error) {
 	return all, nil
 }
 
-// notRecording reports whether err says that the file at path is no recording, and its name does not claim that it is one.
+// notRecording reports whether err says that the file at path is no recording, and its name does not claim that it is
+// one.
 func notRecording(path string, err error) bool {
 	return errors.Is(err, facedet.ErrNotVideo) && !isVideo(path)
 }
@@ -104,8 +108,8 @@ func notRecording(path string, err error) bool {
 // ErrNone is wrapped where a name is that of a camera or a URL, and where a folder holds no recording.
 var ErrNone = errors.New("no recording")
 
-// Find returns the recordings that names stand for: files, folders of images, and the videos and folders of images below
-// other folders, in natural order. The error wraps [ErrNone] or is one of package fs.
+// Find returns the recordings that names stand for: files, folders of images, and the videos and folders of images
+// below other folders, in natural order. The error wraps [ErrNone] or is one of package fs.
 func Find(names []string) (paths []string, err error) {
 	for _, name := range names {
 		if !facedet.IsRecording(name) {

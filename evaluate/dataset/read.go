@@ -22,8 +22,8 @@ type Reader struct {
 
 	// Warn is told, in a sentence, of each file that is passed over or cut off; nil for nobody.
 	Warn func(string)
-	// Begin is told of each recording that begins, with its name and the frames that it declares, or -1. It returns what
-	// is called after each frame, and at the end. Nil for nobody.
+	// Begin is told of each recording that begins, with its name and the frames that it declares, or -1. It returns
+	// what is called after each frame, and at the end. Nil for nobody.
 	Begin func(name string, frames int) (step, end func())
 }
 
@@ -58,9 +58,11 @@ func (r *Reader) begin(name string, frames int) (step, end func()) {
 	return r.Begin(name, frames)
 }
 
-// Identities reads the faces of all identities in dir but those of attacks. How says how each is read; nil for how the
-// defaults are. The error is that of the folder, of a recording, or of the context.
-func (r *Reader) Identities(ctx context.Context, dir string, how func(name string) pipeline.Options) ([]evaluate.Identity, error) {
+// Identities reads the faces of all identities in dir but those of attacks. How gives the options for each name; nil
+// means defaults. The error comes from the folder, a recording or the context.
+func (r *Reader) Identities(
+	ctx context.Context, dir string, how func(name string) pipeline.Options,
+) ([]evaluate.Identity, error) {
 	paths, err := entries(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w; it should hold one folder of images or one video for each identity", err)
@@ -106,11 +108,15 @@ func (r *Reader) Identities(ctx context.Context, dir string, how func(name strin
 }
 
 // Identity reads the faces of one person from recordings, one after the other.
-func (r *Reader) Identity(ctx context.Context, name string, recordings []string, o pipeline.Options) (evaluate.Identity, error) {
+func (r *Reader) Identity(
+	ctx context.Context, name string, recordings []string, o pipeline.Options,
+) (evaluate.Identity, error) {
 	return r.identity(ctx, name, recordings, o, r.warn)
 }
 
-func (r *Reader) identity(ctx context.Context, name string, recordings []string, o pipeline.Options, warn func(string)) (evaluate.Identity, error) {
+func (r *Reader) identity(
+	ctx context.Context, name string, recordings []string, o pipeline.Options, warn func(string),
+) (evaluate.Identity, error) {
 	id := evaluate.Identity{Name: name, Refused: make(map[face.Reason]int)}
 	for _, path := range recordings {
 		part, err := r.session(ctx, name, path, o, warn)
@@ -127,7 +133,9 @@ func (r *Reader) identity(ctx context.Context, name string, recordings []string,
 }
 
 // session reads the faces of one recording of a person.
-func (r *Reader) session(ctx context.Context, name, path string, o pipeline.Options, warn func(string)) (evaluate.Identity, error) {
+func (r *Reader) session(
+	ctx context.Context, name, path string, o pipeline.Options, warn func(string),
+) (evaluate.Identity, error) {
 	options := r.Source
 	options.Damaged = func(_ string, err error) { warn(fmt.Sprintf("passed over: %v", err)) }
 	src, err := facedet.Open(ctx, path, options)
@@ -171,8 +179,9 @@ func (s stepped) Next(ctx context.Context) (face.Frame, error) {
 	return f, err
 }
 
-// Each calls do with each recording of each identity in dir, and with what its name says: whether it is an attack. A file
-// that do finds to be no video is passed over unless its name says that it is one. Another error of do ends Each.
+// Each calls do with each recording of each identity in dir, and with what its name says: whether it is an attack. A
+// file that do finds to be no video is passed over unless its name says that it is one. Another error of do ends
+// Each.
 func (r *Reader) Each(dir string, do func(person, path string, attack bool) error) error {
 	paths, err := entries(dir)
 	if err != nil {
@@ -208,7 +217,9 @@ func (r *Reader) EachFrame(ctx context.Context, name, path string, o pipeline.Op
 	return r.eachFrame(ctx, src, name, o, do)
 }
 
-func (r *Reader) eachFrame(ctx context.Context, src facedet.Source, name string, o pipeline.Options, do func(face.Frame)) error {
+func (r *Reader) eachFrame(
+	ctx context.Context, src facedet.Source, name string, o pipeline.Options, do func(face.Frame),
+) error {
 	step, end := r.begin(name, src.Count().Declared)
 	defer end()
 	p := pipeline.New(src, r.Detector, r.Extractor, o)
@@ -232,7 +243,9 @@ func (r *Reader) Frames(ctx context.Context, name, path string, o pipeline.Optio
 }
 
 // FramesOf returns all frames of a source, which stays the caller's.
-func (r *Reader) FramesOf(ctx context.Context, src facedet.Source, name string, o pipeline.Options) (all []face.Frame, err error) {
+func (r *Reader) FramesOf(
+	ctx context.Context, src facedet.Source, name string, o pipeline.Options,
+) (all []face.Frame, err error) {
 	err = r.eachFrame(ctx, src, name, o, func(f face.Frame) { all = append(all, f) })
 	return all, err
 }

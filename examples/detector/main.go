@@ -2,9 +2,9 @@
 //
 //	go run ./examples/detector recording.avi
 //
-// The detector here looks where it found faces a moment ago, and only sometimes at the whole picture, which makes a slow
-// detector several times faster. Any type with the two methods of facedet.Detector will do. One that is made with gocv or
-// with package image gets the pixels by Picture.Mat or Picture.Image.
+// The detector here looks where it found faces a moment ago, and only sometimes at the whole picture, which makes a
+// slow detector several times faster. Any type with the two methods of facedet.Detector will do. One that is made
+// with gocv or with package image gets the pixels by Picture.Mat or Picture.Image.
 package main
 
 import (

@@ -5,8 +5,8 @@
 // It takes four good faces of each person from a recording, and then watches the last source, which may be a camera, a
 // recording or a URL. It prints a line when the door opens.
 //
-// A door must not be led astray by what it sees, so it learns nothing: every verdict rests on the enrolled faces. Nor does
-// one frame open it: several verdicts on one person who stays in view must agree, see package sighting.
+// A door must not be led astray by what it sees, so it learns nothing: every verdict rests on the enrolled faces. Nor
+// does one frame open it: several verdicts on one person who stays in view must agree, see package sighting.
 package main
 
 import (

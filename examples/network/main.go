@@ -3,8 +3,8 @@
 //	go run ./examples/network network.json a.jpg b.jpg
 //
 // A description in JSON says how the network is fed and what it gives; network.json beside this file is one, and
-// models.Description documents its fields. The file is checked against its SHA-256 before it is opened, and tried once: a
-// network that does not fit its description is an error before the first face.
+// models.Description documents its fields. The file is checked against its SHA-256 before it is opened, and tried
+// once: a network that does not fit its description is an error before the first face.
 package main
 
 import (
@@ -39,7 +39,8 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	// The path of the network is relative to its description; only a plain name would be looked for in the folder given here.
+	// The path of the network is relative to its description; only a plain name would be looked for in the folder
+	// given here.
 	embedding, err := preprocess.NewEmbedding(description, models.Dir())
 	if err != nil {
 		return err

@@ -24,9 +24,9 @@ type Manifold struct {
 	deformed *maxmargin.Examples
 }
 
-// NewManifold returns the learner for the examples x and a graph of them with n x n weights, and r >= 0. Origin leaves the
-// bias out, as [maxmargin.Examples.Origin] does. It takes O(n³) time once for all labels and all gamma. The error wraps
-// [maxmargin.ErrExamples] or [maxmargin.ErrSetting].
+// NewManifold returns the learner for the examples x and a graph of them with n x n weights, and r >= 0. Origin
+// leaves the bias out, as [maxmargin.Examples.Origin] does. It takes O(n³) time once for all labels and all gamma.
+// The error wraps [maxmargin.ErrExamples] or [maxmargin.ErrSetting].
 func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symmetric, r float64) (*Manifold, error) {
 	n := len(x)
 	if w.SymmetricDim() != n {

@@ -23,10 +23,10 @@ import (
 // ErrExamples is wrapped where examples differ in length, hold a value that is not finite, or leave nothing to compare.
 var ErrExamples = errors.New("unusable examples")
 
-// WeightedNeighbours returns, for all examples of a similarity graph with n x n weights, of which y are the classes, the
-// share of the weight around each that belongs to other classes, and 0 where there is none: weighted k-NN where the
-// graph is that of the nearest neighbours. Nothing keeps it from judging an example that is far from all others by the
-// least of weights. The error wraps [anomaly.ErrLabels] or [anomaly.ErrWeights].
+// WeightedNeighbours returns, for all examples of a similarity graph with n x n weights, of which y are the classes,
+// the share of the weight around each that belongs to other classes, and 0 where there is none: weighted k-NN where
+// the graph is that of the nearest neighbours. Nothing keeps it from judging an example that is far from all others
+// by the least of weights. The error wraps [anomaly.ErrLabels] or [anomaly.ErrWeights].
 func WeightedNeighbours(w mat.Symmetric, y []int) ([]float64, error) {
 	if _, err := anomaly.CheckGraph(w, y); err != nil {
 		return nil, err
@@ -57,7 +57,8 @@ type Scorer func(x []float32, class int) float64
 // Trainer makes a [Scorer] from examples and their classes, from 0 on.
 type Trainer func(x [][]float32, y []int) (Scorer, error)
 
-// checkExamples returns nil for n > 0 finite examples of one length with as many classes, and how many classes there are.
+// checkExamples returns nil for n > 0 finite examples of one length with as many classes, and how many classes there
+// are.
 func checkExamples(x [][]float32, y []int) (k int, err error) {
 	if len(x) != len(y) || len(x) == 0 {
 		return 0, fmt.Errorf("%w: %d with %d classes", ErrExamples, len(x), len(y))
@@ -85,8 +86,9 @@ func of(x [][]float32, y []int, class int) (some [][]float32) {
 	return some
 }
 
-// Projection trains support vector machines, each class against the others, with cost c > 0 and a kernel: discriminative
-// SVM anomaly detection. A score is by how much the value of the strongest other class exceeds that of the own one.
+// Projection trains support vector machines, each class against the others, with cost c > 0 and a kernel:
+// discriminative SVM anomaly detection. A score is by how much the value of the strongest other class exceeds that of
+// the own one.
 func Projection(k graph.Kernel, c float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		n, err := checkExamples(x, y)
@@ -127,8 +129,8 @@ func Projection(k graph.Kernel, c float64) Trainer {
 	}
 }
 
-// OneClass trains a one-class support vector machine for each class, with a share nu of outliers in (0,1] and a kernel. A
-// score is the negative value of the own one: it knows nothing of the other classes.
+// OneClass trains a one-class support vector machine for each class, with a share nu of outliers in (0,1] and a
+// kernel. A score is the negative value of the own one: it knows nothing of the other classes.
 func OneClass(k graph.Kernel, nu float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		n, err := checkExamples(x, y)
@@ -258,9 +260,9 @@ func widen(x []float32) []float64 {
 	return y
 }
 
-// CrossValidate returns the scores of all examples, each by a scorer that was trained without it: on all but one of as
-// many folds, in which each class is spread evenly. The error wraps [anomaly.ErrLabels] where a class has fewer than two
-// examples, or is that of the trainer.
+// CrossValidate returns the scores of all examples, each by a scorer that was trained without it: on all but one of
+// as many folds, in which each class is spread evenly. The error wraps [anomaly.ErrLabels] where a class has fewer
+// than two examples, or is that of the trainer.
 func CrossValidate(x [][]float32, y []int, folds int, train Trainer) ([]float64, error) {
 	k, err := checkExamples(x, y)
 	if err != nil {

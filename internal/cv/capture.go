@@ -149,8 +149,8 @@ func (v *VideoWriter) Write(img *Image) error {
 	return nil
 }
 
-// Close ends the file. The error wraps [ErrCutOff] where the file holds fewer frames than were written. It may be called
-// twice.
+// Close ends the file. The error wraps [ErrCutOff] where the file holds fewer frames than were written. It may be
+// called twice.
 func (v *VideoWriter) Close() error {
 	if v.w == nil {
 		return nil

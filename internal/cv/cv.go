@@ -47,8 +47,8 @@ func failure(err *C.char) error {
 	return classify(C.GoString(err))
 }
 
-// classify returns the error that the text of an exception stands for. It wraps [ErrMemory] where that is the reason, so that
-// a full machine is not taken for a damaged file.
+// classify returns the error that the text of an exception stands for. It wraps [ErrMemory] where that is the reason,
+// so that a full machine is not taken for a damaged file.
 func classify(text string) error {
 	if strings.Contains(text, "bad_alloc") || strings.Contains(text, "Insufficient memory") {
 		return fmt.Errorf("%w: %s", ErrMemory, text)

@@ -128,8 +128,8 @@ func checkSize(size image.Point) error {
 	return nil
 }
 
-// check returns [ErrClosed] for a picture that is nil, zero or closed. Pictures come from outside this module, too, and a
-// call of OpenCV with a null pointer ends the process.
+// check returns [ErrClosed] for a picture that is nil, zero or closed. Pictures come from outside this module, too,
+// and a call of OpenCV with a null pointer ends the process.
 func (m *Image) check() error {
 	if m == nil || m.mat.Ptr() == nil {
 		return fmt.Errorf("picture: %w", ErrClosed)

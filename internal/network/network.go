@@ -65,7 +65,7 @@ func (n *Network) Try(f func(blank *cv.Image) error) error {
 	return f(blank)
 }
 
-// Unfit returns an error that says in what the network does not fit its description.
+// Unfit returns an error that says why the network does not fit its description.
 func (n *Network) Unfit(format string, args ...any) error {
 	return fmt.Errorf("model %s: %w: %w", n.Name, models.ErrShape, fmt.Errorf(format, args...))
 }

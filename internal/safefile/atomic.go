@@ -1,8 +1,9 @@
 // Package safefile reads and writes files so that no accident and no other program spoils them.
 //
-// [Write] and [Create] make files that are either as they were or complete. [Open] opens a file whose name a user gives and
-// never waits for a pipe. [Lock] keeps two programs from working with one file. [WriteSealed] and [ReadSealed] put a header
-// and a checksum around the content, by which another kind of file, a cut-off one and a damaged one are known.
+// [Write] and [Create] make files that are either as they were or complete. [Open] opens a file whose name a user
+// gives and never waits for a pipe. [Lock] keeps two programs from working with one file. [WriteSealed] and
+// [ReadSealed] put a header and a checksum around the content, by which another kind of file, a cut-off one and a
+// damaged one are known.
 package safefile
 
 import (

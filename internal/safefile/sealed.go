@@ -24,7 +24,8 @@ type Kind struct {
 	Version uint32
 }
 
-// Seal returns the bytes of a file: the magic, the version as a big-endian uint32, the body, and the SHA-256 of all that.
+// Seal returns the bytes of a file: the magic, the version as a big-endian uint32, the body, and the SHA-256 of all
+// that.
 func Seal(k Kind, body []byte) []byte {
 	data := append(binary.BigEndian.AppendUint32([]byte(k.Magic), k.Version), body...)
 	sum := sha256.Sum256(data)

@@ -172,7 +172,7 @@ func (b *Book) read() error {
 			return fmt.Errorf("%w in line %d", err, b.lines+1)
 		}
 		if b.lines == 0 && e.Version != version {
-			return fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, e.Version, version)
+			return fmt.Errorf("%w: it has version %d, and this program reads version %d", ErrVersion, e.Version, version)
 		}
 		if err := b.check(e); err != nil {
 			return fmt.Errorf("%w in line %d", err, b.lines+1)

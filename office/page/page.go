@@ -79,7 +79,7 @@ type Page struct {
 // New returns the page of an office. The error wraps [ErrToken] for a token that is too short.
 func New(w *office.Office, o Options) (*Page, error) {
 	if n := len(o.Token); n > 0 && n < leastToken {
-		return nil, fmt.Errorf("%w that is longer: it has %d characters; use at least %d", ErrToken, n, leastToken)
+		return nil, fmt.Errorf("%w of at least %d characters, got %d", ErrToken, leastToken, n)
 	}
 	mac := hmac.New(sha256.New, []byte(o.Token))
 	io.WriteString(mac, "faceauth page")

@@ -148,7 +148,7 @@ func TestChanges(t *testing.T) {
 		{"name", `nonsense`, http.StatusBadRequest, ""},
 		{"name", ``, http.StatusBadRequest, ""},
 		{"name", `{"name":"` + strings.Repeat("x", 1<<17) + `"}`, http.StatusRequestEntityTooLarge, "too much"},
-		{"correct", `{"sighting":7}`, http.StatusConflict, "no such sighting"},
+		{"correct", `{"sighting":7}`, http.StatusConflict, "sighting not found"},
 		{"merge", `{"into":1,"from":2}`, http.StatusConflict, ""},
 		{"split", `{"group":1,"faces":[1]}`, http.StatusConflict, ""},
 		{"ignore", `{"group":1,"ignored":true}`, http.StatusConflict, ""},

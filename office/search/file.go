@@ -30,10 +30,10 @@ type Recording struct {
 func (r Recording) Save(path string) error {
 	body, err := cbor.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("saving what is in %s: %w", r.Path, err)
+		return fmt.Errorf("saving the index of %s: %w", r.Path, err)
 	}
 	if err := safefile.WriteSealed(path, kind, body); err != nil {
-		return fmt.Errorf("saving what is in %s: %w", r.Path, err)
+		return fmt.Errorf("saving the index of %s: %w", r.Path, err)
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Index keeps what was found in recordings, so that each is looked through once. Its files hold faces, and are readable by
-// their owner alone.
+// Index keeps what was found in recordings, so that each is looked through once. Its files hold faces, and are
+// readable by their owner alone.
 type Index struct {
 	Dir      string     // folder of the files, which must be there; "" keeps nothing
 	Space    face.Space // of the vectors
@@ -24,9 +24,9 @@ type Index struct {
 // ErrIndex is wrapped where a folder cannot keep what was found.
 var ErrIndex = errors.New("the index cannot be written")
 
-// Recording returns what is in the recording at path: from the index where the file has the size and time that it had then,
-// and otherwise from scan, whose result is kept. Damaged is told why a file of the index cannot be read; it is made anew.
-// The error wraps [ErrIndex], or is that of scan or of package fs.
+// Recording returns what is in the recording at path: from the index where the file has the size and time that it had
+// then, and otherwise from scan, whose result is kept. Damaged is told why a file of the index cannot be read; it is
+// made anew. The error wraps [ErrIndex], or is that of scan or of package fs.
 func (x Index) Recording(path string, damaged func(error), scan func() ([]Sighting, error)) (Recording, error) {
 	r := Recording{Space: x.Space.ID, FPS: x.FPS}
 	info, err := os.Stat(path)

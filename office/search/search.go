@@ -1,7 +1,8 @@
 // Package search finds people in recordings of the past.
 //
-// [Scan] makes a [Recording] of a video: who was in view when, with some of their faces. That takes as long as looking at
-// the video does, and is done once: [Recording.Save] and [Load] keep it. A [Query] then finds a person in it at once.
+// [Scan] makes a [Recording] of a video: who was in view when, with some of their faces. That takes as long as
+// looking at the video does, and is done once: [Recording.Save] and [Load] keep it. A [Query] then finds a person in
+// it at once.
 package search
 
 import (
@@ -104,9 +105,10 @@ func NewQuery(l *online.Learner, name string) (*Query, error) {
 	return &Query{Name: name, learner: b}, err
 }
 
-// Find returns the sightings of the person in a recording, in the order of time. Each is judged by the learner as it was
-// given, which learns of its faces in their order, as it would have then, and forgets that again: what is found does not
-// depend on what else is looked at. Nobody is in one place twice: of two sightings at one time the better one is theirs.
+// Find returns the sightings of the person in a recording, in the order of time. Each is judged by the learner as it
+// was given, which learns of its faces in their order, as it would have then, and forgets that again: what is found
+// does not depend on what else is looked at. Nobody is in one place twice: of two sightings at one time the better
+// one is theirs.
 func (q *Query) Find(r Recording) ([]Hit, error) {
 	var hits []Hit
 	for _, s := range r.Sightings {

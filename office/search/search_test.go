@@ -21,7 +21,8 @@ import (
 
 var space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
 
-// play gives a frame for each word, a fifth of a second apart: letters are people, who drift a little from frame to frame.
+// play gives a frame for each word, a fifth of a second apart: letters are people, who drift a little from frame to
+// frame.
 type play struct {
 	words []string
 	at    int

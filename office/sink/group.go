@@ -19,8 +19,8 @@ type Status struct {
 
 // Group delivers the events of a logbook to several sinks. All methods but Close can be called at once.
 type Group struct {
-	// Changed is told, by the goroutine that delivers, when a sink begins to fail and, with nil, when delivery resumes. Set
-	// it before the first Add; nil for nobody.
+	// Changed is told, by the goroutine that delivers, when a sink begins to fail and, with nil, when delivery
+	// resumes. Set it before the first Add; nil for nobody.
 	Changed func(name string, err error)
 
 	book   *logbook.Book
@@ -40,16 +40,16 @@ type member struct {
 	last  string // the error of the last try
 }
 
-// NewGroup returns a group that delivers from b until ctx ends or it is closed. Failed is told of an error that ends the
-// delivery to a sink for good.
+// NewGroup returns a group that delivers from b until ctx ends or it is closed. Failed is told of an error that ends
+// the delivery to a sink for good.
 func NewGroup(ctx context.Context, b *logbook.Book, failed func(error)) *Group {
 	g := &Group{book: b, failed: failed}
 	g.ctx, g.stop = context.WithCancel(ctx)
 	return g
 }
 
-// Reserve adds a sink that is yet to be made, as its queue must be there before a fault of the sink can be noted. Report is
-// for such faults; deliver begins the delivery. The error is that of [logbook.Book.Queue].
+// Reserve adds a sink that is yet to be made, as its queue must be there before a fault of the sink can be noted.
+// Report is for such faults; deliver begins the delivery. The error is that of [logbook.Book.Queue].
 func (g *Group) Reserve(name string) (report func(error), deliver func(Sink), err error) {
 	q, err := g.book.Queue(name)
 	if err != nil {

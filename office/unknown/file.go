@@ -62,7 +62,7 @@ func (g *Groups) decode(body []byte) error {
 	groups, faces := make(map[uint64]bool), make(map[uint64]bool)
 	given := func(numbers map[uint64]bool, id, last uint64) error {
 		if id == 0 || id > last || numbers[id] {
-			return fmt.Errorf("%w: the number %d is there twice, or was never given", ErrDamaged, id)
+			return fmt.Errorf("%w: face number %d occurs twice, or was never given", ErrDamaged, id)
 		}
 		numbers[id] = true
 		return nil
