@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
@@ -142,7 +141,7 @@ func (o *login) serve(c *cobra.Command) error {
 	return bus.Serve(ctx, conn, a, bus.Options{Log: log}, func() {
 		resident, _ := bus.Resident() // 0 where the system does not say
 		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge)
-		go watchdog(ctx, conn)
+		go watchdog(ctx, conn, log)
 	})
 }
 
@@ -211,24 +210,23 @@ func (o *login) rotate(c *cobra.Command) error {
 }
 
 // watchdog tells the service manager at half the interval it asks for that the bus still answers (sd_notify(3)). It
-// returns at once where nobody asks.
-func watchdog(ctx context.Context, conn *dbus.Conn) {
-	micros, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
-	if err != nil || micros <= 0 {
+// returns at once where nobody asks. The bus allows everybody to ask for its ID, and not everybody to ping it.
+func watchdog(ctx context.Context, conn *dbus.Conn, log *slog.Logger) {
+	interval, err := daemon.SdWatchdogEnabled(false)
+	if err != nil || interval <= 0 {
 		return
 	}
-	socket, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
-	if err != nil {
-		return
-	}
-	defer socket.Close()
-	every := time.Duration(micros) * time.Microsecond / 2
+	every := interval / 2
 	for {
 		call, cancel := context.WithTimeout(ctx, every)
-		if conn.BusObject().CallWithContext(call, "org.freedesktop.DBus.Peer.Ping", 0).Err == nil {
-			socket.Write([]byte("WATCHDOG=1")) // a lost one is made up for by the next
-		}
+		err := conn.BusObject().CallWithContext(call, "org.freedesktop.DBus.GetId", 0).Err
 		cancel()
+		if err == nil {
+			_, err = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Warn("the watchdog is not told", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return
