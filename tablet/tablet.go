@@ -86,7 +86,10 @@ type Options struct {
 	// name later. Default: names are enough.
 	UID func(user string) (uint32, error)
 
-	Now  func() time.Time
+	Now func() time.Time
+	// Boot returns a name of this start of the device, and how long it was ago, by a clock that nobody can set.
+	// Default: the clock on the wall is believed.
+	Boot func() (name string, up time.Duration)
 	Draw func() session.Side // of a challenge. Default by lot, from a source that nobody can foresee
 	Log  *slog.Logger        // audit; default none
 }
@@ -148,6 +151,15 @@ func (a *Authenticator) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.waiting.drop()
+}
+
+// moment returns what time it is, by both clocks.
+func (a *Authenticator) moment() session.Moment {
+	m := session.At(a.o.Now())
+	if a.o.Boot != nil {
+		m.Boot, m.Up = a.o.Boot()
+	}
+	return m
 }
 
 // Policy returns the policy with its defaults filled in.

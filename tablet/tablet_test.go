@@ -88,7 +88,7 @@ func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error)
 	t.Helper()
 	d.film.Play(stage.Show{Frames: frames, End: end})
 	var words []session.Word
-	r, err := d.Verify(t.Context(), user, func(r session.Result) { words = append(words, r.Word) })
+	r, err := d.Verify(t.Context(), user, 0, func(r session.Result) { words = append(words, r.Word) })
 	if err != nil {
 		t.Fatalf("verifying %s: %v", user, err)
 	}
@@ -99,7 +99,7 @@ func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error)
 func ready(t *testing.T, o tablet.Options) *desk {
 	d := newDesk(t, o)
 	d.enrol(t, "alice", stage.Alice)
-	if err := d.Password("alice"); err != nil {
+	if err := d.Password("alice", 0); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -151,7 +151,7 @@ func TestVerifyRefused(t *testing.T) {
 	refused := func(user string) error {
 		t.Helper()
 		d.film.Play(stage.Show{Fail: errors.New("it was opened")})
-		r, err := d.Verify(t.Context(), user, func(session.Result) { t.Error("it began") })
+		r, err := d.Verify(t.Context(), user, 0, func(session.Result) { t.Error("it began") })
 		if r != (session.Result{}) {
 			t.Errorf("result %+v", r)
 		}
@@ -165,14 +165,14 @@ func TestVerifyRefused(t *testing.T) {
 	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.PasswordDue {
 		t.Error(err)
 	}
-	if err := d.Password("alice"); err != nil {
+	if err := d.Password("alice", 0); err != nil {
 		t.Fatal(err)
 	}
 	d.pass(49 * time.Hour)
 	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.PasswordDue || err.Error() != "the password has not been used for too long: use your password" {
 		t.Error(err)
 	}
-	if err := d.Password("alice"); err != nil {
+	if err := d.Password("alice", 0); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 5 {
@@ -189,7 +189,7 @@ func TestVerifyRefused(t *testing.T) {
 	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.TooManyFailures {
 		t.Error(err)
 	}
-	if err := d.Password("bob"); !errors.Is(err, profile.ErrUnknown) {
+	if err := d.Password("bob", 0); !errors.Is(err, profile.ErrUnknown) {
 		t.Error(err)
 	}
 }
@@ -199,23 +199,23 @@ func TestVerifyFaults(t *testing.T) {
 	t.Parallel()
 	d := ready(t, tablet.Options{})
 	d.film.Play(stage.Show{Fail: errors.New("no such device")})
-	if r, err := d.Verify(t.Context(), "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.film.Play(stage.Show{})
-	if r, err := d.Verify(ctx, "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(ctx, "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	hang := make(chan struct{})
 	d.film.Play(stage.Show{Hang: hang})
 	var told session.Result
-	if r, err := d.Verify(t.Context(), "alice", func(r session.Result) { told = r }); err != nil || r.Word != session.NoFace || told != r {
+	if r, err := d.Verify(t.Context(), "alice", 0, func(r session.Result) { told = r }); err != nil || r.Word != session.NoFace || told != r {
 		t.Errorf("%+v, %+v, %v", r, told, err)
 	}
 	// It still has the camera.
-	if r, err := d.Verify(t.Context(), "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	close(hang)
@@ -244,12 +244,12 @@ func TestVerifyWithoutStore(t *testing.T) {
 		if r, err := a.Enroll(t.Context(), "alice", func(enrolment.Result) {}); err != nil || r.Word != enrolment.Enrolled {
 			t.Fatal(r, err)
 		}
-		if err := a.Password("alice"); err != nil {
+		if err := a.Password("alice", 0); err != nil {
 			t.Fatal(err)
 		}
 		f.after = frames
 		d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
-		if r, err := a.Verify(t.Context(), "alice", func(r session.Result) {
+		if r, err := a.Verify(t.Context(), "alice", 0, func(r session.Result) {
 			if r.Word == session.Match {
 				t.Error("a match was told")
 			}
@@ -299,7 +299,7 @@ func TestAttemptOutlivesCrash(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		d.Verify(ctx, "alice", func(session.Result) {})
+		d.Verify(ctx, "alice", 0, func(session.Result) {})
 	}()
 	for range 200 { // as another process would find it
 		if s, _ := d.Status("alice"); s.Refusal == session.Wait {
@@ -330,7 +330,7 @@ func TestAnchor(t *testing.T) {
 			t.Errorf("%d tenths away: %q, want %q", tenths, w, want)
 		}
 		d.pass(time.Minute)
-		d.Password("alice")
+		d.Password("alice", 0)
 	}
 }
 
@@ -363,13 +363,13 @@ func TestLearning(t *testing.T) {
 		if n := learned(d); n != 0 {
 			t.Errorf("learned %g faces", n)
 		}
-		if err := d.Password("alice"); err != nil {
+		if err := d.Password("alice", 0); err != nil {
 			t.Fatal(err)
 		}
 		if n := learned(d); n != 3 {
 			t.Errorf("after the password: %g faces, want 3", n)
 		}
-		if err := d.Password("alice"); err != nil || learned(d) != 3 {
+		if err := d.Password("alice", 0); err != nil || learned(d) != 3 {
 			t.Errorf("after the next: %g faces, %v", learned(d), err)
 		}
 	})
@@ -378,7 +378,7 @@ func TestLearning(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(far, 5), nil)
 		d.pass(2 * time.Minute)
-		if err := d.Password("alice"); err != nil || learned(d) != 0 {
+		if err := d.Password("alice", 0); err != nil || learned(d) != 0 {
 			t.Errorf("learned %g faces, %v", learned(d), err)
 		}
 	})
@@ -386,7 +386,7 @@ func TestLearning(t *testing.T) {
 		t.Parallel()
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(stage.Bob, 5), nil)
-		if err := d.Password("alice"); err != nil || learned(d) != 0 {
+		if err := d.Password("alice", 0); err != nil || learned(d) != 0 {
 			t.Errorf("learned %g faces, %v", learned(d), err)
 		}
 	})
@@ -514,7 +514,7 @@ func TestNameGivenAgain(t *testing.T) {
 		t.Errorf("the user has left: %v", err)
 	}
 	uid, gone = 1001, nil
-	if _, err := d.Verify(t.Context(), "alice", func(session.Result) { t.Error("it began") }); !errors.Is(err, profile.ErrUnknown) {
+	if _, err := d.Verify(t.Context(), "alice", 0, func(session.Result) { t.Error("it began") }); !errors.Is(err, profile.ErrUnknown) {
 		t.Errorf("the name was given to somebody else: %v", err)
 	}
 	d.enrol(t, "alice", stage.Bob)
@@ -534,7 +534,7 @@ func TestBusy(t *testing.T) {
 	began := make(chan struct{}, 9)
 	done := make(chan session.Word)
 	go func() {
-		r, _ := d.Verify(t.Context(), "alice", func(session.Result) { began <- struct{}{} })
+		r, _ := d.Verify(t.Context(), "alice", 0, func(session.Result) { began <- struct{}{} })
 		done <- r.Word
 	}()
 	<-began
@@ -544,7 +544,7 @@ func TestBusy(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if r, err := d.Verify(t.Context(), "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if r, err := d.Enroll(t.Context(), "bob", func(enrolment.Result) {}); err != nil || r.Word != enrolment.Failed {

@@ -20,6 +20,7 @@ import (
 	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 // login are the flags of logins.
@@ -31,6 +32,7 @@ type login struct {
 	deadline       time.Duration
 	anchor         float64
 	minLiveness    float64
+	idle           time.Duration
 }
 
 // policyFlags adds the flags that say what a login takes.
@@ -81,6 +83,7 @@ func newDaemon() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
 	c.Flags().StringVar(&o.device, "source", "0", "camera, as for the other commands; a recording is played as a camera would give it")
+	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute, "end when nobody has asked for anything for so long; 0 for never")
 	o.policyFlags(c)
 	o.storeFlags(c)
 	o.learnerFlags(c)
@@ -115,7 +118,7 @@ func (o *login) serve(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	opt.Log, opt.UID = log, bus.UID
+	opt.Log, opt.UID, opt.Boot = log, bus.UID, boot
 	camera, done, err := o.camera(v)
 	if err != nil {
 		return err
@@ -131,18 +134,37 @@ func (o *login) serve(c *cobra.Command) error {
 		return fail(badUsage, err)
 	}
 	defer a.Close()
-	conn, err := dbus.ConnectSystemBus()
+	conn, err := bus.Connect(context.Background()) // what was started is ended before the connection is
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	asks, err := dbus.ConnectSystemBus()
 	if err != nil {
 		return fmt.Errorf("connecting to the system bus: %w", err)
 	}
-	defer conn.Close()
+	defer asks.Close()
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	return bus.Serve(ctx, conn, a, bus.Options{Log: log}, func() {
+	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle}, func() {
 		resident, _ := bus.Resident() // 0 where the system does not say
 		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge)
-		go watchdog(ctx, conn, log)
+		go watchdog(ctx, asks, log)
 	})
+}
+
+// boot returns a name of this start of the device, which the unit says where /proc does not, and how long it was ago.
+func boot() (name string, up time.Duration) {
+	name = os.Getenv("FACEAUTH_BOOT")
+	if name == "" {
+		b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without one the clock on the wall is believed
+		name = strings.TrimSpace(string(b))
+	}
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return "", 0
+	}
+	return name, time.Duration(t.Nano())
 }
 
 // sourceName is that of a source without what may be secret in a URL.

@@ -50,7 +50,7 @@ var sentences = map[string]string{
 	"no-vector": "your face is not all in view", "completed": "enrolled", "timed-out": "out of time",
 	"already-another-user": "this face is enrolled for another user", "tilt": "look straight again, and tilt your head a little up or down",
 	"other-person": "this is not the person who began",
-	"stage-passed": "good",
+	"stage-passed": "good", "interrupted": "another program took the camera; try again",
 }
 
 // Sentence returns what a word of a signal means to the person in front of the camera. A word that is not known, from a newer

@@ -70,6 +70,9 @@ type Profile struct {
 	Learner  []byte    `cbor:"learner"`  // snapshot of the user's [online.Learner]
 	Policy   []byte    `cbor:"policy"`   // what the session policy keeps, in a form of its own
 	Enrolled time.Time `cbor:"enrolled"` // in UTC
+
+	// Stale is set by [Store.Load] where the store was put back from a copy: things have been written since.
+	Stale bool `cbor:"-"`
 }
 
 // record is a sealed value.
@@ -200,6 +203,7 @@ func (s *Store) put(tx *bbolt.Tx, r record) error {
 	if err != nil {
 		return err
 	}
+	defer clear(plain)
 	at := s.place(r.User)
 	if err := tx.Bucket(namesBucket).Put(at, s.seal([]byte(r.User), name, string(at))); err != nil {
 		return err
@@ -264,6 +268,7 @@ func (s *Store) record(sealed []byte, user string) (r record, err error) {
 	if err != nil {
 		return r, err
 	}
+	defer clear(plain)
 	if err := cbor.Unmarshal(plain, &r); err != nil || r.User != user {
 		return r, fmt.Errorf("%w: a value is not what was sealed", ErrDamaged)
 	}
