@@ -63,6 +63,8 @@ install-files:
 	install -m 644 tablet/install/org.faceauth.conf $(DESTDIR)$(prefix)/share/dbus-1/system.d/
 	install -m 644 tablet/bus/org.faceauth.Device.xml $(DESTDIR)$(prefix)/share/dbus-1/interfaces/
 	install -m 644 tablet/install/org.faceauth.policy $(DESTDIR)$(prefix)/share/polkit-1/actions/
+	install -d $(DESTDIR)$(sysconfdir)/faceauth
+	[ -e $(DESTDIR)$(sysconfdir)/faceauth/services ] || install -m 644 tablet/install/services $(DESTDIR)$(sysconfdir)/faceauth/services
 	install -m 644 tablet/install/pam-config $(DESTDIR)$(prefix)/share/pam-configs/faceauth
 	install -m 644 tablet/install/pam-config-password $(DESTDIR)$(prefix)/share/pam-configs/faceauth-password
 	sed 's|@bindir@|$(prefix)/bin|' tablet/install/org.faceauth.service >$(DESTDIR)$(prefix)/share/dbus-1/system-services/org.faceauth.service
