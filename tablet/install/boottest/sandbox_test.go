@@ -139,9 +139,13 @@ func tryAll() {
 	}
 }
 
-// What the unit promises is true of a program that runs under its settings.
-func TestSandbox(t *testing.T) {
-	s := boot(t)
+// insider puts this program into the system.
+func (s *system) insider(t testing.TB) {
+	t.Helper()
+	path := filepath.Join(s.dir, "insider")
+	if _, err := os.Stat(path); err == nil {
+		return
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -150,9 +154,15 @@ func TestSandbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "insider"), b, 0o755); err != nil {
+	if err := os.WriteFile(path, b, 0o755); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// What the unit promises is true of a program that runs under its settings.
+func TestSandbox(t *testing.T) {
+	s := boot(t)
+	s.insider(t)
 	s.run(t, "echo >/srv/share/video; chgrp video /srv/share/video; chmod 640 /srv/share/video")
 	// The unit itself, with another program, which may be started.
 	s.run(t, `sed -e 's|^ExecStart=.*|ExecStart=/srv/share/insider|' -e 's|^Type=.*|Type=oneshot|' -e '/^BusName\|^Restart\|^WatchdogSec\|^Alias/d' \
