@@ -87,18 +87,22 @@ const silence = 90 * time.Second
 
 // run claims the device, starts something, and waits for the last signal. It notices at once when the daemon goes.
 func (c *Client) run(ctx context.Context, user, what string, tell func(word string)) (string, error) {
-	gone := ownerChanged(Name)
-	if err := c.conn.AddMatchSignalContext(ctx, gone...); err != nil {
+	owner := ownerChanged(Name)
+	if err := c.conn.AddMatchSignalContext(ctx, owner...); err != nil {
 		return "", fmt.Errorf("asking the bus: %w", err)
 	}
-	defer c.conn.RemoveMatchSignalContext(context.WithoutCancel(ctx), gone...)
+	defer c.conn.RemoveMatchSignalContext(context.WithoutCancel(ctx), owner...)
 	if !c.claimed {
 		if err := c.call(ctx, "Claim", []any{user}, nil); err != nil {
 			return "", err
 		}
 	}
 	c.claimed = false
+	gone := false
 	defer func() {
+		if gone { // the bus would start another one, to be told what it does not know
+			return
+		}
 		if ctx.Err() != nil { // the camera is released at once, and nobody waits for the answer
 			c.conn.Object(Name, Path).Go(Interface+".Release", dbus.FlagNoReplyExpected, nil)
 			return
@@ -131,6 +135,7 @@ func (c *Client) run(ctx context.Context, user, what string, tell func(word stri
 			case sig == nil:
 			case sig.Sender == "org.freedesktop.DBus" && sig.Name == "org.freedesktop.DBus.NameOwnerChanged" && len(sig.Body) == 3 &&
 				sig.Body[0] == Name && sig.Body[2] != daemon:
+				gone = true
 				return "", fmt.Errorf("%w any more: it ended while it looked; try again, and if it ends again, see: journalctl -u faceauth", ErrNoService)
 			case sig.Sender == daemon && sig.Name == Interface+"."+what+"Status" && len(sig.Body) == 2:
 				word, ok := sig.Body[0].(string)

@@ -506,7 +506,7 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		r = until(&a, user, false, now() + BEFORE); /* what has come meanwhile */
 	/* Who was there at the prompt may have gone, and who was not there may have come. */
 	if (prompt && (a.bus == NULL || now() - a.began > FRESH || (a.done && !final(&a))))
-		r = begin(&a, user, now() + ANSWER);
+		r = begin(&a, user, now() + BEFORE);
 	if (a.bus != NULL)
 		r = verdict(&a, user, deadline);
 	finish(&a);

@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	case "prompt":
 		prompter()
 		return
+	case "flood":
+		flood()
+		return
 	default:
 		tryAll()
 		return
@@ -117,7 +120,7 @@ func (s *system) try(t testing.TB, script string, options ...string) (out string
 	args := append([]string{"-t", s.pid, "-a", "systemd-run", "--pipe", "--wait", "--quiet", "--collect", "--setenv=LC_ALL=C.UTF-8"}, options...)
 	c := exec.CommandContext(ctx, "nsenter", append(args, "bash", "-c", script)...)
 	var b bytes.Buffer
-	c.Stdout, c.Stderr = &b, &b
+	c.Stdout, c.Stderr, c.WaitDelay = &b, &b, time.Second
 	err := c.Run()
 	var exit *exec.ExitError
 	switch {
