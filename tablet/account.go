@@ -263,10 +263,12 @@ func (a *Authenticator) Freeze(user string, on bool) error {
 	})
 }
 
-// Forget removes the profile of a user and every trace of it.
+// Forget removes the profile of a user and every trace of it, on disk and in memory.
 func (a *Authenticator) Forget(user string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.waiting.drop()
-	return a.store.Delete(user)
+	err := a.store.Delete(user)
+	wipe()
+	return err
 }

@@ -25,6 +25,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -160,6 +162,15 @@ func (a *Authenticator) moment() session.Moment {
 		m.Boot, m.Up = a.o.Boot()
 	}
 	return m
+}
+
+// wipe has memory that is not used any more given up. What it held is overwritten where the program runs with
+// GODEBUG=clobberfree=1, as the unit has it.
+func wipe() {
+	// Buffers in a sync.Pool, as those of package cbor, are let go of by the second collection only.
+	runtime.GC()
+	runtime.GC()
+	debug.FreeOSMemory()
 }
 
 // Policy returns the policy with its defaults filled in.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -28,6 +29,7 @@ type login struct {
 	options
 	device         string
 	store, keyFile string
+	counters       string
 	challenge      string
 	deadline       time.Duration
 	anchor         float64
@@ -49,6 +51,7 @@ func (o *login) policyFlags(c *cobra.Command) {
 func (o *login) storeFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the sealed profiles")
+	f.StringVar(&o.counters, "counters", "", "file of the counters by which a store that is put back from a copy is told (default: that of the store with .seen after it)")
 	f.StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key", "file of the key, made at first use; the credential faceauth-key, where there is one, goes before it")
 }
 
@@ -109,6 +112,7 @@ func (o *login) serve(c *cobra.Command) error {
 		}
 		return a
 	}}))
+	private(log)
 	v, err := o.networks()
 	if err != nil {
 		return err
@@ -181,9 +185,35 @@ func (o *login) openStore(v *vision) (*profile.Store, error) {
 	case err != nil:
 		return nil, err
 	case ok:
-		return profile.Open(o.store, key, v.extractor.Space())
+		return profile.Open(o.store, key, v.extractor.Space(), o.apart()...)
 	}
-	return profile.OpenFile(o.store, o.keyFile, v.extractor.Space())
+	return profile.OpenFile(o.store, o.keyFile, v.extractor.Space(), o.apart()...)
+}
+
+// apart returns where the counters are.
+func (o *login) apart() []profile.Option {
+	if o.counters == "" {
+		return nil
+	}
+	return []profile.Option{profile.Counters(o.counters)}
+}
+
+// private keeps the faces in this process's memory: no other process of this user may look into it, no crash writes it
+// down, and none of it goes into swap.
+func private(log *slog.Logger) {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		log.Warn("other processes of this user can read the faces in memory", "error", err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		log.Warn("a crash would write down faces", "error", err)
+	}
+	// Pages are locked as they come to be used: of what is mapped that is a small part.
+	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT); err != nil {
+		log.Warn("faces may get into swap; set LimitMEMLOCK=infinity, or encrypt the swap", "error", err)
+	}
+	if !strings.Contains(os.Getenv("GODEBUG"), "clobberfree=1") {
+		log.Warn("memory of forgotten faces is not overwritten; set GODEBUG=clobberfree=1, as the unit does")
+	}
 }
 
 // camera returns what opens the source. The liveness network is there where the policy asks for its score; call done
@@ -213,10 +243,15 @@ func (o *login) rotate(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(o.store); err != nil {
+	info, err := os.Stat(o.store)
+	if err != nil {
 		return fail(badGallery, fmt.Errorf("there is no store to seal anew: %w", err))
 	}
-	store, err := profile.OpenFile(o.store, o.keyFile, preprocess.SpaceOf(d))
+	// What root writes the daemon, which is another user, could not read.
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
+		return fail(badUsage, fmt.Errorf("%s is of user %d, and only that user may seal it anew; run: sudo -u '#%d' faceauth daemon rotate-key", o.store, owner.Uid, owner.Uid))
+	}
+	store, err := profile.OpenFile(o.store, o.keyFile, preprocess.SpaceOf(d), o.apart()...)
 	if errors.Is(err, profile.ErrBusy) {
 		err = fmt.Errorf("%w; stop the daemon first: systemctl stop faceauth", err)
 	}

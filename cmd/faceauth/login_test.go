@@ -480,7 +480,7 @@ func TestInstalled(t *testing.T) {
 	for path, want := range map[string]string{
 		"share/dbus-1/system.d/org.faceauth.conf":           "",
 		"share/dbus-1/system-services/org.faceauth.service": "Exec=/usr/bin/faceauth daemon\n",
-		"lib/systemd/system/faceauth.service":               "ExecStart=/usr/bin/faceauth daemon $FACEAUTH_OPTIONS\n",
+		"lib/systemd/system/faceauth.service":               "ExecStart=/usr/bin/faceauth daemon --counters /var/lib/faceauth-counters/seen $FACEAUTH_OPTIONS\n",
 		"share/polkit-1/actions/org.faceauth.policy":        "",
 		"share/dbus-1/interfaces/org.faceauth.Device.xml":   "",
 		"share/pam-configs/faceauth":                        "",

@@ -43,6 +43,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 type Error struct {
 	Name    string // org.faceauth.Error.NoProfile, for instance
 	Message string
+	Wait    uint32 // seconds until it may be asked again, where that is known
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -57,7 +58,11 @@ func (c *Client) call(ctx context.Context, method string, args, results []any) e
 	case !errors.As(err, &failed):
 		return fmt.Errorf("asking the daemon: %w", err)
 	case strings.HasPrefix(failed.Name, errorPrefix):
-		return &Error{failed.Name, failed.Error()}
+		e := &Error{Name: failed.Name, Message: failed.Error()}
+		if len(failed.Body) > 1 {
+			e.Wait, _ = failed.Body[1].(uint32)
+		}
+		return e
 	case failed.Name == "org.freedesktop.DBus.Error.ServiceUnknown" || failed.Name == "org.freedesktop.DBus.Error.NameHasNoOwner":
 		return fmt.Errorf("%w; start it with: systemctl start faceauth", ErrNoService)
 	}

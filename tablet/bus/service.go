@@ -315,7 +315,7 @@ func (s *Service) enrollStart(by caller) *dbus.Error {
 			stopped = r.Final && ctx.Err() != nil
 			if r.Stage > stage {
 				stage = r.Stage
-				s.send(c, "EnrollStatus", "enroll-stage-passed", false)
+				s.send(c, "EnrollStatus", took[r.Took], false)
 			}
 			word := enrollWord(r)
 			if stopped && c.taken.Load() {

@@ -64,7 +64,9 @@ func prompter() {
 			break
 		}
 		said += string(b)
-		if strings.HasSuffix(said, ": ") && n < len(lines) {
+		if strings.HasSuffix(said, ": ") && n >= len(lines) {
+			in.Close() // nothing more is typed
+		} else if strings.HasSuffix(said, ": ") {
 			if prompt == 0 {
 				prompt = time.Since(begun)
 			}
