@@ -108,16 +108,13 @@ func parse(t testing.TB, out string) answered {
 
 // prompted is a command with which a script answers prompts.
 func prompted(lines, command string) string {
-	return "env " + insider + "=prompt LINES_TYPED='" + lines + "' TYPING=${TYPING:-0} /srv/share/insider " + command
+	return "env " + insider + "=prompt LINES_TYPED='" + lines + "' /srv/share/insider " + command
 }
 
 // people has alice, who is p2, enrolled, and her password used; and it ends a daemon that runs.
 func people(t *testing.T) *system {
 	t.Helper()
 	s := boot(t)
-	s.insider(t)
-	s.write(t, "/etc/pam.d/boot-session", "auth required pam_permit.so\naccount required pam_permit.so\n"+
-		"session required pam_systemd.so\nsession required pam_exec.so quiet /srv/share/in-session\n")
 	s.run(t, "systemctl reset-failed faceauth; systemctl stop faceauth")
 	s.camera(t, "vidtimit_rot/p2")
 	if _, code := s.try(t, "faceauth tablet status --user alice"); code != 0 {
@@ -150,10 +147,10 @@ func TestWhoMayAsk(t *testing.T) {
 		{"a session at the device", true, func() string { return s.session(t, "bob", atDevice, face) }},
 		{"a session from elsewhere", false, func() string { return s.session(t, "bob", elsewhere, face) }},
 		{"a service of a user from elsewhere", false, func() string {
-			return s.session(t, "bob", elsewhere, "export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+strings.Replace(face, "${TYPING:-0}", "0", 1))
+			return s.session(t, "bob", elsewhere, "export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+face)
 		}},
 		{"a service of a user at the device", true, func() string {
-			return s.session(t, "bob", atDevice, "export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+strings.Replace(face, "${TYPING:-0}", "0", 1))
+			return s.session(t, "bob", atDevice, "export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+face)
 		}},
 		{"a service of the system", false, func() string {
 			out, _ := s.try(t, face, "--property=User=bob")

@@ -181,7 +181,7 @@ func TestOthersKeepNobodyOut(t *testing.T) {
 	s := people(t)
 	defer s.trust(t)
 	s.run(t, "faceauth tablet health")
-	out := s.session(t, "bob", atDevice, "TYPING=4000 "+strings.Replace(prompted("", "su alice -c true"), "${TYPING:-0}", "4000", 1)+" >/dev/null & sleep .5\n"+
+	out := s.session(t, "bob", atDevice, "TYPING=4000 "+prompted("", "su alice -c true")+" >/dev/null & sleep .5\n"+
 		prompted("", "su alice -c true")+"; wait")
 	if a := parse(t, out); !a.in || a.total > 2*time.Second {
 		t.Errorf("beside a prompt that was left open: let in %t after %v\n%s", a.in, a.total, a.said)
