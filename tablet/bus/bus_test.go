@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -114,12 +115,20 @@ type house struct {
 	camera  stage.Camera
 	a       *tablet.Authenticator
 	log     *fixture.Log
+	conn    *dbus.Conn // the service's
+	ended   chan error // what Serve returned
 	stop    func() error
 }
 
 func newHouse(t *testing.T, o tablet.Options) *house {
 	t.Helper()
-	h := &house{address: fixture.StartBus(t).Address, log: new(fixture.Log)}
+	return newHouseWith(t, o, bus.Options{})
+}
+
+func newHouseWith(t *testing.T, o tablet.Options, served bus.Options) *house {
+	t.Helper()
+	logind := `<policy user="root"><allow own="org.freedesktop.login1"/></policy>`
+	h := &house{address: fixture.StartBus(t, logind).Address, log: new(fixture.Log)}
 	h.polkit = &authority{allow: make(map[string]bool), conn: dial(t, h.address, 0)}
 	if err := h.polkit.conn.Export(h.polkit, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority"); err != nil {
 		t.Fatal(err)
@@ -142,8 +151,9 @@ func newHouse(t *testing.T, o tablet.Options) *house {
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, done := make(chan struct{}), make(chan error, 1)
 	conn, asks := dial(t, h.address, 0), dial(t, h.address, 0)
+	h.conn, h.ended, served.Log = conn, done, o.Log
 	go func() {
-		done <- bus.Serve(ctx, conn, asks, h.a, bus.Options{Log: o.Log}, func() { close(ready) })
+		done <- bus.Serve(ctx, conn, asks, h.a, served, func() { close(ready) })
 	}()
 	select {
 	case <-ready:
@@ -152,7 +162,7 @@ func newHouse(t *testing.T, o tablet.Options) *house {
 	}
 	h.stop = sync.OnceValue(func() error { cancel(); return <-done })
 	t.Cleanup(func() {
-		if err := h.stop(); err != nil {
+		if err := h.stop(); err != nil && !errors.Is(err, bus.ErrBus) {
 			t.Error(err)
 		}
 		h.a.Close()
@@ -803,5 +813,99 @@ func TestSentence(t *testing.T) {
 	}
 	if bus.Sentence(words.English, "verify-of-tomorrow") != "verify-of-tomorrow" {
 		t.Error("an unknown word changes")
+	}
+}
+
+// A service that nobody asks for anything ends, and not while it is asked.
+func TestIdle(t *testing.T) {
+	h := newHouseWith(t, tablet.Options{Policy: session.Policy{Deadline: time.Second}}, bus.Options{Idle: 400 * time.Millisecond})
+	h.camera.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
+	c := h.client(t, 0)
+	for range 4 {
+		time.Sleep(200 * time.Millisecond)
+		if _, err := c.Users(t.Context()); err != nil {
+			t.Fatalf("while it is asked: %v", err)
+		}
+	}
+	select {
+	case err := <-h.ended:
+		if err != nil {
+			t.Error(err)
+		}
+		h.ended <- nil // for the end of the test
+	case <-time.After(10 * time.Second):
+		t.Error("it goes on")
+	}
+}
+
+// While the device goes to sleep nobody is looked for.
+func TestSleep(t *testing.T) {
+	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h.enrol(t, "nobody", stage.Alice)
+	logind := dial(t, h.address, 0)
+	if r, err := logind.RequestName("org.freedesktop.login1", dbus.NameFlagDoNotQueue); err != nil || r != dbus.RequestNameReplyPrimaryOwner {
+		t.Fatal(r, err)
+	}
+	sleep := func(on bool) {
+		t.Helper()
+		if err := logind.Emit("/org/freedesktop/login1", "org.freedesktop.login1.Manager.PrepareForSleep", on); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.camera.Play(stage.Show{Pace: time.Millisecond})
+	word := make(chan string, 1)
+	c := h.client(t, 0)
+	go func() {
+		w, err := c.Verify(t.Context(), "nobody", func(string) {})
+		word <- fmt.Sprint(w, err)
+	}()
+	for now := 0; now == 0; now, _ = h.camera.Uses() {
+		time.Sleep(time.Millisecond)
+	}
+	sleep(true)
+	if w := <-word; w != "verify-interrupted<nil>" {
+		t.Errorf("what was looked for: %s", w)
+	}
+	if _, err := h.client(t, 0).Verify(t.Context(), "nobody", func(string) {}); name(err) != "AlreadyInUse" || !strings.Contains(err.Error(), "sleep") {
+		t.Errorf("while it goes to sleep: %v", err)
+	}
+	sleep(false)
+	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		w, err := h.client(t, 0).Verify(t.Context(), "nobody", func(string) {})
+		if w == "verify-match" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("awake: %q, %v", w, err)
+		}
+	}
+}
+
+// A client notices at once that the service has gone.
+func TestServiceGone(t *testing.T) {
+	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h.enrol(t, "nobody", stage.Alice)
+	h.camera.Play(stage.Show{Pace: time.Millisecond})
+	ended := make(chan error, 1)
+	c := h.client(t, 0)
+	go func() {
+		_, err := c.Verify(t.Context(), "nobody", func(string) {})
+		ended <- err
+	}()
+	for now := 0; now == 0; now, _ = h.camera.Uses() {
+		time.Sleep(time.Millisecond)
+	}
+	h.conn.Close() // as when it is killed
+	select {
+	case err := <-ended:
+		if !errors.Is(err, bus.ErrNoService) || !strings.Contains(err.Error(), "try again") {
+			t.Error(err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it is waited for")
+	}
+	if err := h.stop(); !errors.Is(err, bus.ErrBus) {
+		t.Errorf("the service: %v", err)
 	}
 }

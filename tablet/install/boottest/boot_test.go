@@ -157,20 +157,6 @@ func (s *system) camera(t testing.TB, recording string) {
 		ln -s $f $loop/$i-$(basename $f); done; done; fi; ln -sfn $loop /srv/share/camera`, filepath.Base(recording), recording))
 }
 
-// until waits for a script to succeed.
-func (s *system) until(t testing.TB, limit time.Duration, script string) {
-	t.Helper()
-	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
-		out, code := s.try(t, script)
-		if code == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s\n%s\n%s", limit, script, out, s.journal(t))
-		}
-	}
-}
-
 func (s *system) journal(t testing.TB) string {
 	t.Helper()
 	out, _ := s.try(t, "journalctl -q --no-pager -o cat -u faceauth -n 60")
