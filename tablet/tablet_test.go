@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -47,6 +48,15 @@ func (d *desk) pass(t time.Duration) {
 	d.ahead += t
 }
 
+// bubble runs a test in a time of its own, which passes when everybody waits for it: neither a slow disk nor a busy machine
+// takes any.
+func bubble(f func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, f)
+	}
+}
+
 func newDesk(t *testing.T, o tablet.Options) *desk {
 	t.Helper()
 	d := &desk{path: filepath.Join(t.TempDir(), "profiles"), key: profile.NewKey()}
@@ -55,10 +65,10 @@ func newDesk(t *testing.T, o tablet.Options) *desk {
 		t.Fatal(err)
 	}
 	if o.Policy.Deadline == 0 {
-		o.Policy.Deadline = 600 * time.Millisecond // a write to a slow disk is in it
+		o.Policy.Deadline = 5 * time.Second
 	}
 	if o.EnrolmentLimit == 0 {
-		o.EnrolmentLimit = time.Second
+		o.EnrolmentLimit = time.Minute
 	}
 	o.Now, o.Log = d.now, slog.New(slog.NewTextHandler(&d.log, nil))
 	if d.Authenticator, err = tablet.New(store, stage.Space, d.film.Open, o); err != nil {
@@ -129,8 +139,7 @@ func TestVerify(t *testing.T) {
 		{"a camera that ends", nil, io.EOF, session.Failed, false},
 		{"a camera that is pulled out", stage.Seen(stage.Bob, 1), errors.New("gone"), session.Failed, true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(c.name, bubble(func(t *testing.T) {
 			d := ready(t, tablet.Options{})
 			w, words := d.verify(t, "alice", c.frames, c.end)
 			if w != c.want || words[0] != session.Looking || words[len(words)-1] != w {
@@ -140,13 +149,14 @@ func TestVerify(t *testing.T) {
 			if err != nil || (s.Refusal == session.Wait) != c.counts {
 				t.Errorf("refusal %q, %v", s.Refusal, err)
 			}
-		})
+		}))
 	}
 }
 
 // Who may not try is told so before the camera is opened.
-func TestVerifyRefused(t *testing.T) {
-	t.Parallel()
+func TestVerifyRefused(t *testing.T) { bubble(testVerifyRefused)(t) }
+
+func testVerifyRefused(t *testing.T) {
 	d := newDesk(t, tablet.Options{})
 	refused := func(user string) error {
 		t.Helper()
@@ -195,8 +205,9 @@ func TestVerifyRefused(t *testing.T) {
 }
 
 // A fault ends a session; a camera that hangs is left behind, and keeps nobody waiting.
-func TestVerifyFaults(t *testing.T) {
-	t.Parallel()
+func TestVerifyFaults(t *testing.T) { bubble(testVerifyFaults)(t) }
+
+func testVerifyFaults(t *testing.T) {
 	d := ready(t, tablet.Options{})
 	d.film.Play(stage.Show{Fail: errors.New("no such device")})
 	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
@@ -226,8 +237,9 @@ func TestVerifyFaults(t *testing.T) {
 }
 
 // What the store cannot write down lets nobody in.
-func TestVerifyWithoutStore(t *testing.T) {
-	t.Parallel()
+func TestVerifyWithoutStore(t *testing.T) { bubble(testVerifyWithoutStore)(t) }
+
+func testVerifyWithoutStore(t *testing.T) {
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: 2 * time.Second}})
 	store, err := profile.Open(filepath.Join(t.TempDir(), "other"), d.key, stage.Space)
 	if err != nil {
@@ -291,8 +303,9 @@ func (s *closingStream) Next(ctx context.Context) (face.Frame, error) {
 }
 
 // An attempt is on disk while it lasts.
-func TestAttemptOutlivesCrash(t *testing.T) {
-	t.Parallel()
+func TestAttemptOutlivesCrash(t *testing.T) { bubble(testAttemptOutlivesCrash)(t) }
+
+func testAttemptOutlivesCrash(t *testing.T) {
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: 2 * time.Second}})
 	ctx, cancel := context.WithCancel(t.Context())
 	d.film.Play(stage.Show{Frames: stage.Seen(stage.Bob, 1)})
@@ -318,8 +331,9 @@ func TestAttemptOutlivesCrash(t *testing.T) {
 }
 
 // No learned face lets in anybody who is far from the enrolled ones.
-func TestAnchor(t *testing.T) {
-	t.Parallel()
+func TestAnchor(t *testing.T) { bubble(testAnchor)(t) }
+
+func testAnchor(t *testing.T) {
 	d := ready(t, tablet.Options{})
 	for tenths := 1; tenths < 15; tenths++ { // up to the anchor, 1.075 times .93
 		want := session.Match
@@ -346,16 +360,14 @@ func TestLearning(t *testing.T) {
 	}
 	near, far := stage.At(stage.Alice, -.3), stage.At(stage.Alice, -.75) // of far a match is not sure enough to be learned
 
-	t.Run("earned by a match", func(t *testing.T) {
-		t.Parallel()
+	t.Run("earned by a match", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(near, 5), nil)
 		if n := learned(d); n != 3 {
 			t.Errorf("learned %g faces, want 3", n)
 		}
-	})
-	t.Run("not by a match alone", func(t *testing.T) {
-		t.Parallel()
+	}))
+	t.Run("not by a match alone", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		if w, _ := d.verify(t, "alice", stage.Seen(far, 5), nil); w != session.Match {
 			t.Fatal(w)
@@ -372,26 +384,23 @@ func TestLearning(t *testing.T) {
 		if err := d.Password("alice", 0); err != nil || learned(d) != 3 {
 			t.Errorf("after the next: %g faces, %v", learned(d), err)
 		}
-	})
-	t.Run("too late for the password", func(t *testing.T) {
-		t.Parallel()
+	}))
+	t.Run("too late for the password", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(far, 5), nil)
 		d.pass(2 * time.Minute)
 		if err := d.Password("alice", 0); err != nil || learned(d) != 0 {
 			t.Errorf("learned %g faces, %v", learned(d), err)
 		}
-	})
-	t.Run("nobody else's", func(t *testing.T) {
-		t.Parallel()
+	}))
+	t.Run("nobody else's", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(stage.Bob, 5), nil)
 		if err := d.Password("alice", 0); err != nil || learned(d) != 0 {
 			t.Errorf("learned %g faces, %v", learned(d), err)
 		}
-	})
-	t.Run("frozen", func(t *testing.T) {
-		t.Parallel()
+	}))
+	t.Run("frozen", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		if err := d.Freeze("alice", true); err != nil {
 			t.Fatal(err)
@@ -407,9 +416,8 @@ func TestLearning(t *testing.T) {
 		if learned(d) != 3 {
 			t.Errorf("after that: %g", learned(d))
 		}
-	})
-	t.Run("undone", func(t *testing.T) {
-		t.Parallel()
+	}))
+	t.Run("undone", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(near, 5), nil)
 		d.pass(time.Hour)
@@ -417,9 +425,8 @@ func TestLearning(t *testing.T) {
 		if n, err := d.Undo("alice", d.now().Add(-time.Minute)); err != nil || n != 3 || learned(d) != 3 {
 			t.Errorf("undone %d, %v; left %g", n, err, learned(d))
 		}
-	})
-	t.Run("drift", func(t *testing.T) {
-		t.Parallel()
+	}))
+	t.Run("drift", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{Learner: online.Settings{DriftDistance: .3, DriftConstancy: .5}})
 		for step := float32(.1); step < .9; step += .05 {
 			d.verify(t, "alice", stage.Seen(stage.At(stage.Alice, -step), 5), nil)
@@ -439,11 +446,12 @@ func TestLearning(t *testing.T) {
 		if s, _ := d.Status("alice"); s.Drifted {
 			t.Error("the alarm stays")
 		}
-	})
+	}))
 }
 
-func TestEnroll(t *testing.T) {
-	t.Parallel()
+func TestEnroll(t *testing.T) { bubble(testEnroll)(t) }
+
+func testEnroll(t *testing.T) {
 	d := ready(t, tablet.Options{})
 	var words []enrolment.Word
 	enrol := func(user string, frames []face.Frame, end error) enrolment.Word {
@@ -501,8 +509,9 @@ func TestEnroll(t *testing.T) {
 }
 
 // A profile is not that of somebody who is given the name later.
-func TestNameGivenAgain(t *testing.T) {
-	t.Parallel()
+func TestNameGivenAgain(t *testing.T) { bubble(testNameGivenAgain)(t) }
+
+func testNameGivenAgain(t *testing.T) {
 	var uid uint32 = 1000
 	var gone error
 	d := ready(t, tablet.Options{UID: func(string) (uint32, error) { return uid, gone }})
@@ -527,8 +536,9 @@ func TestNameGivenAgain(t *testing.T) {
 	}
 }
 
-func TestBusy(t *testing.T) {
-	t.Parallel()
+func TestBusy(t *testing.T) { bubble(testBusy)(t) }
+
+func testBusy(t *testing.T) {
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: time.Second}})
 	d.film.Play(stage.Show{})
 	began := make(chan struct{}, 9)
