@@ -269,6 +269,6 @@ func (a *Authenticator) Forget(user string) error {
 	defer a.mu.Unlock()
 	a.waiting.drop()
 	err := a.store.Delete(user)
-	wipe()
+	a.o.Wipe()
 	return err
 }

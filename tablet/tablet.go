@@ -93,6 +93,7 @@ type Options struct {
 	// Default: the clock on the wall is believed.
 	Boot func() (name string, up time.Duration)
 	Draw func() session.Side // of a challenge. Default by lot, from a source that nobody can foresee
+	Wipe func()              // is called when faces are not used any more; see the function of this name. Default none
 	Log  *slog.Logger        // audit; default none
 }
 
@@ -111,6 +112,9 @@ func (o Options) defaults(space face.Space) Options {
 	}
 	if o.Draw == nil {
 		o.Draw = draw
+	}
+	if o.Wipe == nil {
+		o.Wipe = func() {}
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
@@ -164,9 +168,9 @@ func (a *Authenticator) moment() session.Moment {
 	return m
 }
 
-// wipe has memory that is not used any more given up. What it held is overwritten where the program runs with
+// Wipe has memory that is not used any more given up. What it held is overwritten where the program runs with
 // GODEBUG=clobberfree=1, as the unit has it.
-func wipe() {
+func Wipe() {
 	// Buffers in a sync.Pool, as those of package cbor, are let go of by the second collection only.
 	runtime.GC()
 	runtime.GC()

@@ -60,7 +60,7 @@ func (a *Authenticator) Verify(ctx context.Context, user string, asker uint32, r
 		tell()
 	}
 	v.learn()
-	wipe()
+	a.o.Wipe()
 	return s.Result(), nil
 }
 

@@ -122,7 +122,7 @@ func (o *login) serve(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	opt.Log, opt.UID, opt.Boot = log, bus.UID, boot
+	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
 	camera, done, err := o.camera(v)
 	if err != nil {
 		return err
