@@ -55,22 +55,28 @@ test-pure:
 
 PAM_MODULE = bin/pam_faceauth.so
 
+prefix = /usr
+sysconfdir = /etc
+multiarch = $(shell $(CC) -print-multiarch)
+libdir = $(prefix)/lib/$(multiarch)
+CFLAGS = -O2 -D_FORTIFY_SOURCE=2 -Werror
+
 pam: setup-login
 	@mkdir -p $(dir $(PAM_MODULE))
-	$(CC) -std=c11 -D_GNU_SOURCE -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
-		-Wl,-z,relro,-z,now -o $(PAM_MODULE) tablet/pam/pam_faceauth.c -lpam -lsystemd
-
-prefix = /usr
-multiarch = $(shell $(CC) -print-multiarch)
+	$(CC) -std=c11 -D_GNU_SOURCE -DSYSCONFDIR='"$(sysconfdir)"' $(CPPFLAGS) -Wall -Wextra -fvisibility=hidden -fstack-protector-strong \
+		$(CFLAGS) -fPIC -shared -Wl,-z,relro,-z,now $(LDFLAGS) -o $(PAM_MODULE) tablet/pam/pam_faceauth.c -lpam -lsystemd
 
 # What no camera, no compiler and no network is needed for.
 install-files:
 	install -d $(DESTDIR)$(prefix)/share/dbus-1/system.d $(DESTDIR)$(prefix)/share/dbus-1/system-services \
 		$(DESTDIR)$(prefix)/share/dbus-1/interfaces $(DESTDIR)$(prefix)/share/polkit-1/actions \
-		$(DESTDIR)$(prefix)/share/pam-configs $(DESTDIR)$(prefix)/lib/systemd/system
+		$(DESTDIR)$(prefix)/share/pam-configs $(DESTDIR)$(prefix)/lib/systemd/system $(DESTDIR)$(prefix)/lib/sysusers.d
+	install -m 644 tablet/install/faceauth.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf
 	install -m 644 tablet/install/org.faceauth.conf $(DESTDIR)$(prefix)/share/dbus-1/system.d/
 	install -m 644 tablet/bus/org.faceauth.Device.xml $(DESTDIR)$(prefix)/share/dbus-1/interfaces/
 	install -m 644 tablet/install/org.faceauth.policy $(DESTDIR)$(prefix)/share/polkit-1/actions/
+	install -d $(DESTDIR)$(sysconfdir)/faceauth
+	[ -e $(DESTDIR)$(sysconfdir)/faceauth/services ] || install -m 644 tablet/install/services $(DESTDIR)$(sysconfdir)/faceauth/services
 	install -m 644 tablet/install/pam-config $(DESTDIR)$(prefix)/share/pam-configs/faceauth
 	install -m 644 tablet/install/pam-config-password $(DESTDIR)$(prefix)/share/pam-configs/faceauth-password
 	sed 's|@bindir@|$(prefix)/bin|' tablet/install/org.faceauth.service >$(DESTDIR)$(prefix)/share/dbus-1/system-services/org.faceauth.service
@@ -80,7 +86,7 @@ install-files:
 install: install-files
 	@[ -x bin/faceauth ] && [ -f bin/pam_faceauth.so ] || { echo 'build first, as yourself: make models pam' >&2; exit 1; }
 	install -D -m 755 bin/faceauth $(DESTDIR)$(prefix)/bin/faceauth
-	install -D -m 644 bin/pam_faceauth.so $(DESTDIR)$(prefix)/lib/$(multiarch)/security/pam_faceauth.so
+	install -D -m 644 bin/pam_faceauth.so $(DESTDIR)$(libdir)/security/pam_faceauth.so
 	@dir=$${FACEAUTH_MODELS:-$${XDG_DATA_HOME:-$$(getent passwd "$${SUDO_USER:-$$(id -un)}" | cut -d: -f6)/.local/share}/faceauth/models}; \
 	for m in "$$dir"/fr_*.onnx; do [ -f "$$m" ] || { echo "there are no models in $$dir; fetch them first, as yourself: make models" >&2; exit 1; }; \
 		install -D -m 644 "$$m" $(DESTDIR)$(prefix)/share/faceauth/models/$$(basename "$$m"); done
@@ -89,8 +95,8 @@ uninstall:
 	rm -f $(DESTDIR)$(prefix)/share/dbus-1/system.d/org.faceauth.conf $(DESTDIR)$(prefix)/share/dbus-1/interfaces/org.faceauth.Device.xml \
 		$(DESTDIR)$(prefix)/share/polkit-1/actions/org.faceauth.policy $(DESTDIR)$(prefix)/share/pam-configs/faceauth \
 		$(DESTDIR)$(prefix)/share/pam-configs/faceauth-password $(DESTDIR)$(prefix)/share/dbus-1/system-services/org.faceauth.service \
-		$(DESTDIR)$(prefix)/lib/systemd/system/faceauth.service $(DESTDIR)$(prefix)/bin/faceauth \
-		$(DESTDIR)$(prefix)/lib/$(multiarch)/security/pam_faceauth.so
+		$(DESTDIR)$(prefix)/lib/systemd/system/faceauth.service $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf $(DESTDIR)$(prefix)/bin/faceauth \
+		$(DESTDIR)$(libdir)/security/pam_faceauth.so
 	rm -rf $(DESTDIR)$(prefix)/share/faceauth
 
 lint:

@@ -29,6 +29,7 @@ if [ "$what" = test ]; then
 	command -v pamtester >/dev/null 2>&1 || want pamtester
 	[ -x /usr/lib/polkit-1/polkitd ] || want polkitd
 	command -v systemd-analyze >/dev/null 2>&1 || want systemd
+	ls /usr/lib/*/security/pam_systemd.so >/dev/null 2>&1 || want libpam-systemd
 	{ command -v mosquitto >/dev/null 2>&1 || [ -x /usr/sbin/mosquitto ]; } || want mosquitto
 	# Elsewhere it is no package; the tests of the page then skip, unless there is a browser.
 	command -v chromium >/dev/null 2>&1 || ! grep -q '^ID=debian' /etc/os-release || want chromium

@@ -14,43 +14,99 @@ import (
 type account struct {
 	learner  *online.Learner
 	limits   session.Limits
-	frozen   bool // somebody stopped learning
-	drifted  bool // the drift alarm did
+	others   map[uint32]session.Limits // of those who asked to be the user and are not
+	frozen   bool                      // somebody stopped learning
+	drifted  bool                      // the drift alarm did
 	enrolled time.Time
 	uid      *uint32 // of the user, where that is known
 }
 
 // kept is what a profile holds beside the learner.
 type kept struct {
-	Limits  []byte  `cbor:"limits"`
-	Frozen  bool    `cbor:"frozen"`
-	Drifted bool    `cbor:"drifted"`
-	UID     *uint32 `cbor:"uid,omitempty"`
+	Limits  []byte            `cbor:"limits"`
+	Others  map[uint32][]byte `cbor:"others,omitempty"`
+	Frozen  bool              `cbor:"frozen"`
+	Drifted bool              `cbor:"drifted"`
+	UID     *uint32           `cbor:"uid,omitempty"`
 }
 
-// unseal returns the profile of a user, and what it holds beside the learner, which it does not look at.
-func (a *Authenticator) unseal(user string) (p profile.Profile, k kept, limits session.Limits, err error) {
-	if p, err = a.store.Load(user); err != nil {
-		return p, k, limits, err
+// mostOthers is how many askers are remembered of a user.
+const mostOthers = 64
+
+// limitsOf returns the limits of an asker, 0 being the user. When the password is due is the user's business. Of more
+// askers than are remembered, those who are new may not try.
+func (c *account) limitsOf(asker uint32, p session.Policy, now session.Moment) (why session.Refusal, wait time.Duration) {
+	if asker == 0 {
+		return c.limits.Ask(p, now)
 	}
+	if why, _ := c.limits.Ask(p, now); why == session.PasswordDue {
+		return why, 0
+	}
+	l, ok := c.others[asker]
+	switch {
+	case !ok && len(c.others) >= mostOthers:
+		return session.TooManyFailures, 0
+	case !ok:
+		return "", 0
+	}
+	switch why, wait := l.Ask(p, now); why {
+	case session.PasswordDue: // theirs says nothing
+		return "", 0
+	default:
+		return why, wait
+	}
+}
+
+// changed changes the limits of an asker.
+func (c *account) changed(asker uint32, change func(*session.Limits)) {
+	if asker == 0 {
+		change(&c.limits)
+		return
+	}
+	if c.others == nil {
+		c.others = make(map[uint32]session.Limits)
+	}
+	l := c.others[asker]
+	change(&l)
+	c.others[asker] = l
+}
+
+// unseal returns the profile of a user, and an account without its learner, which it does not look at.
+func (a *Authenticator) unseal(user string) (p profile.Profile, c *account, err error) {
+	if p, err = a.store.Load(user); err != nil {
+		return p, nil, err
+	}
+	var k kept
 	if err := cbor.Unmarshal(p.Policy, &k); err != nil {
-		return p, k, limits, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
+		return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
 	if err := a.owns(user, k.UID); err != nil {
-		return p, k, limits, err
+		return p, nil, err
 	}
-	if err := limits.UnmarshalBinary(k.Limits); err != nil {
-		return p, k, limits, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
+	c = &account{frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled, uid: k.UID}
+	if err := c.limits.UnmarshalBinary(k.Limits); err != nil {
+		return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
-	return p, k, limits, nil
+	for asker, b := range k.Others {
+		var l session.Limits
+		if err := l.UnmarshalBinary(b); err != nil {
+			return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
+		}
+		c.changed(asker, func(to *session.Limits) { *to = l })
+	}
+	if p.Stale {
+		c.limits.Void()
+	}
+	return p, c, nil
 }
 
 func (a *Authenticator) load(user string) (*account, error) {
-	p, k, limits, err := a.unseal(user)
+	p, c, err := a.unseal(user)
 	if err != nil {
 		return nil, err
 	}
-	c := &account{learner: new(online.Learner), limits: limits, frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled, uid: k.UID}
+	defer clear(p.Learner)
+	c.learner = new(online.Learner)
 	if err := c.learner.UnmarshalBinary(p.Learner); err != nil {
 		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
@@ -77,13 +133,23 @@ func (a *Authenticator) save(user string, c *account) error {
 	if err != nil {
 		return err
 	}
-	return a.seal(user, profile.Profile{Learner: learner, Enrolled: c.enrolled}, kept{nil, c.frozen, c.drifted, c.uid}, c.limits)
+	defer clear(learner)
+	return a.seal(user, profile.Profile{Learner: learner, Enrolled: c.enrolled}, c)
 }
 
-// seal keeps a profile with what it holds beside the learner.
-func (a *Authenticator) seal(user string, p profile.Profile, k kept, limits session.Limits) (err error) {
-	if k.Limits, err = limits.MarshalBinary(); err != nil {
+// seal keeps a profile with what an account holds beside the learner.
+func (a *Authenticator) seal(user string, p profile.Profile, c *account) (err error) {
+	k := kept{Frozen: c.frozen, Drifted: c.drifted, UID: c.uid}
+	if k.Limits, err = c.limits.MarshalBinary(); err != nil {
 		return err
+	}
+	for asker, l := range c.others {
+		if k.Others == nil {
+			k.Others = make(map[uint32][]byte)
+		}
+		if k.Others[asker], err = l.MarshalBinary(); err != nil {
+			return err
+		}
 	}
 	if p.Policy, err = cbor.Marshal(k); err != nil {
 		return err
@@ -91,16 +157,18 @@ func (a *Authenticator) seal(user string, p profile.Profile, k kept, limits sess
 	return a.store.Save(user, p)
 }
 
-// limit changes the limits of a user. It is in the way of every login, so the learner stays as it was written.
-func (a *Authenticator) limit(user string, change func(*session.Limits)) error {
+// limit changes the limits of a user and an asker. It is in the way of every login, so the learner stays as it was
+// written.
+func (a *Authenticator) limit(user string, asker uint32, change func(*session.Limits)) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p, k, limits, err := a.unseal(user)
+	p, c, err := a.unseal(user)
 	if err != nil {
 		return err
 	}
-	change(&limits)
-	return a.seal(user, p, k, limits)
+	defer clear(p.Learner)
+	c.changed(asker, change)
+	return a.seal(user, p, c)
 }
 
 // update changes the account of a user, or leaves it as it is where change returns an error.
@@ -141,7 +209,7 @@ func (a *Authenticator) Status(user string) (Status, error) {
 		return Status{}, err
 	}
 	s := Status{Enrolled: c.enrolled, Labelled: c.learner.Counts().Labelled, Learned: d.Learned, Frozen: c.frozen, Drifted: c.drifted}
-	s.Refusal, s.Wait = c.limits.Ask(a.o.Policy, a.o.Now())
+	s.Refusal, s.Wait = c.limits.Ask(a.o.Policy, a.moment())
 	return s, nil
 }
 
@@ -149,11 +217,15 @@ func (a *Authenticator) Status(user string) (Status, error) {
 func (a *Authenticator) Users() ([]string, error) { return a.store.Users() }
 
 // Password notes that a user gave the password: attempts begin anew, and faces of the user that were seen at a login
-// within the last minute are learned. The error wraps [profile.ErrUnknown] where there is no profile.
-func (a *Authenticator) Password(user string) error {
-	now := a.o.Now()
+// within the last minute are learned. Asker is who gave it, as for Verify: failures of others stay. The error wraps [profile.ErrUnknown] where there is no profile.
+func (a *Authenticator) Password(user string, asker uint32) error {
+	now, moment := a.o.Now(), a.moment()
 	return a.update(user, func(c *account) error {
-		c.limits.Password(now)
+		if asker != 0 {
+			delete(c.others, asker)
+			return nil
+		}
+		c.limits.Password(moment)
 		faces := a.waiting.take(user, now.Add(-a.o.Quarantine))
 		if len(faces) == 0 {
 			return nil
@@ -191,10 +263,12 @@ func (a *Authenticator) Freeze(user string, on bool) error {
 	})
 }
 
-// Forget removes the profile of a user and every trace of it.
+// Forget removes the profile of a user and every trace of it, on disk and in memory.
 func (a *Authenticator) Forget(user string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.waiting.drop()
-	return a.store.Delete(user)
+	err := a.store.Delete(user)
+	a.o.Wipe()
+	return err
 }

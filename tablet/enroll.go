@@ -132,7 +132,7 @@ func (a *Authenticator) keep(user string, faces [][]float32) error {
 	before, err := a.load(user)
 	switch {
 	case err == nil:
-		c.limits = before.limits
+		c.limits, c.others = before.limits, before.others
 	case !errors.Is(err, profile.ErrUnknown):
 		a.o.Log.Warn("the profile that is replaced cannot be read", "user", user, "error", err)
 	}

@@ -25,6 +25,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -86,8 +88,12 @@ type Options struct {
 	// name later. Default: names are enough.
 	UID func(user string) (uint32, error)
 
-	Now  func() time.Time
+	Now func() time.Time
+	// Boot returns a name of this start of the device, and how long it was ago, by a clock that nobody can set.
+	// Default: the clock on the wall is believed.
+	Boot func() (name string, up time.Duration)
 	Draw func() session.Side // of a challenge. Default by lot, from a source that nobody can foresee
+	Wipe func()              // is called when faces are not used any more; see the function of this name. Default none
 	Log  *slog.Logger        // audit; default none
 }
 
@@ -106,6 +112,9 @@ func (o Options) defaults(space face.Space) Options {
 	}
 	if o.Draw == nil {
 		o.Draw = draw
+	}
+	if o.Wipe == nil {
+		o.Wipe = func() {}
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
@@ -148,6 +157,24 @@ func (a *Authenticator) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.waiting.drop()
+}
+
+// moment returns what time it is, by both clocks.
+func (a *Authenticator) moment() session.Moment {
+	m := session.At(a.o.Now())
+	if a.o.Boot != nil {
+		m.Boot, m.Up = a.o.Boot()
+	}
+	return m
+}
+
+// Wipe has memory that is not used any more given up. What it held is overwritten where the program runs with
+// GODEBUG=clobberfree=1, as the unit has it.
+func Wipe() {
+	// Buffers in a sync.Pool, as those of package cbor, are let go of by the second collection only.
+	runtime.GC()
+	runtime.GC()
+	debug.FreeOSMemory()
 }
 
 // Policy returns the policy with its defaults filled in.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -47,6 +48,15 @@ func (d *desk) pass(t time.Duration) {
 	d.ahead += t
 }
 
+// bubble runs a test in a time of its own, which passes when everybody waits for it: neither a slow disk nor a busy machine
+// takes any.
+func bubble(f func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, f)
+	}
+}
+
 func newDesk(t *testing.T, o tablet.Options) *desk {
 	t.Helper()
 	d := &desk{path: filepath.Join(t.TempDir(), "profiles"), key: profile.NewKey()}
@@ -55,10 +65,10 @@ func newDesk(t *testing.T, o tablet.Options) *desk {
 		t.Fatal(err)
 	}
 	if o.Policy.Deadline == 0 {
-		o.Policy.Deadline = 600 * time.Millisecond // a write to a slow disk is in it
+		o.Policy.Deadline = 5 * time.Second
 	}
 	if o.EnrolmentLimit == 0 {
-		o.EnrolmentLimit = time.Second
+		o.EnrolmentLimit = time.Minute
 	}
 	o.Now, o.Log = d.now, slog.New(slog.NewTextHandler(&d.log, nil))
 	if d.Authenticator, err = tablet.New(store, stage.Space, d.film.Open, o); err != nil {
@@ -88,7 +98,7 @@ func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error)
 	t.Helper()
 	d.film.Play(stage.Show{Frames: frames, End: end})
 	var words []session.Word
-	r, err := d.Verify(t.Context(), user, func(r session.Result) { words = append(words, r.Word) })
+	r, err := d.Verify(t.Context(), user, 0, func(r session.Result) { words = append(words, r.Word) })
 	if err != nil {
 		t.Fatalf("verifying %s: %v", user, err)
 	}
@@ -99,7 +109,7 @@ func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error)
 func ready(t *testing.T, o tablet.Options) *desk {
 	d := newDesk(t, o)
 	d.enrol(t, "alice", stage.Alice)
-	if err := d.Password("alice"); err != nil {
+	if err := d.Password("alice", 0); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -129,8 +139,7 @@ func TestVerify(t *testing.T) {
 		{"a camera that ends", nil, io.EOF, session.Failed, false},
 		{"a camera that is pulled out", stage.Seen(stage.Bob, 1), errors.New("gone"), session.Failed, true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(c.name, bubble(func(t *testing.T) {
 			d := ready(t, tablet.Options{})
 			w, words := d.verify(t, "alice", c.frames, c.end)
 			if w != c.want || words[0] != session.Looking || words[len(words)-1] != w {
@@ -140,18 +149,19 @@ func TestVerify(t *testing.T) {
 			if err != nil || (s.Refusal == session.Wait) != c.counts {
 				t.Errorf("refusal %q, %v", s.Refusal, err)
 			}
-		})
+		}))
 	}
 }
 
 // Who may not try is told so before the camera is opened.
-func TestVerifyRefused(t *testing.T) {
-	t.Parallel()
+func TestVerifyRefused(t *testing.T) { bubble(testVerifyRefused)(t) }
+
+func testVerifyRefused(t *testing.T) {
 	d := newDesk(t, tablet.Options{})
 	refused := func(user string) error {
 		t.Helper()
 		d.film.Play(stage.Show{Fail: errors.New("it was opened")})
-		r, err := d.Verify(t.Context(), user, func(session.Result) { t.Error("it began") })
+		r, err := d.Verify(t.Context(), user, 0, func(session.Result) { t.Error("it began") })
 		if r != (session.Result{}) {
 			t.Errorf("result %+v", r)
 		}
@@ -165,14 +175,14 @@ func TestVerifyRefused(t *testing.T) {
 	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.PasswordDue {
 		t.Error(err)
 	}
-	if err := d.Password("alice"); err != nil {
+	if err := d.Password("alice", 0); err != nil {
 		t.Fatal(err)
 	}
 	d.pass(49 * time.Hour)
 	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.PasswordDue || err.Error() != "the password has not been used for too long: use your password" {
 		t.Error(err)
 	}
-	if err := d.Password("alice"); err != nil {
+	if err := d.Password("alice", 0); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 5 {
@@ -189,33 +199,34 @@ func TestVerifyRefused(t *testing.T) {
 	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.TooManyFailures {
 		t.Error(err)
 	}
-	if err := d.Password("bob"); !errors.Is(err, profile.ErrUnknown) {
+	if err := d.Password("bob", 0); !errors.Is(err, profile.ErrUnknown) {
 		t.Error(err)
 	}
 }
 
 // A fault ends a session; a camera that hangs is left behind, and keeps nobody waiting.
-func TestVerifyFaults(t *testing.T) {
-	t.Parallel()
+func TestVerifyFaults(t *testing.T) { bubble(testVerifyFaults)(t) }
+
+func testVerifyFaults(t *testing.T) {
 	d := ready(t, tablet.Options{})
 	d.film.Play(stage.Show{Fail: errors.New("no such device")})
-	if r, err := d.Verify(t.Context(), "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.film.Play(stage.Show{})
-	if r, err := d.Verify(ctx, "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(ctx, "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	hang := make(chan struct{})
 	d.film.Play(stage.Show{Hang: hang})
 	var told session.Result
-	if r, err := d.Verify(t.Context(), "alice", func(r session.Result) { told = r }); err != nil || r.Word != session.NoFace || told != r {
+	if r, err := d.Verify(t.Context(), "alice", 0, func(r session.Result) { told = r }); err != nil || r.Word != session.NoFace || told != r {
 		t.Errorf("%+v, %+v, %v", r, told, err)
 	}
 	// It still has the camera.
-	if r, err := d.Verify(t.Context(), "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	close(hang)
@@ -226,8 +237,9 @@ func TestVerifyFaults(t *testing.T) {
 }
 
 // What the store cannot write down lets nobody in.
-func TestVerifyWithoutStore(t *testing.T) {
-	t.Parallel()
+func TestVerifyWithoutStore(t *testing.T) { bubble(testVerifyWithoutStore)(t) }
+
+func testVerifyWithoutStore(t *testing.T) {
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: 2 * time.Second}})
 	store, err := profile.Open(filepath.Join(t.TempDir(), "other"), d.key, stage.Space)
 	if err != nil {
@@ -244,12 +256,12 @@ func TestVerifyWithoutStore(t *testing.T) {
 		if r, err := a.Enroll(t.Context(), "alice", func(enrolment.Result) {}); err != nil || r.Word != enrolment.Enrolled {
 			t.Fatal(r, err)
 		}
-		if err := a.Password("alice"); err != nil {
+		if err := a.Password("alice", 0); err != nil {
 			t.Fatal(err)
 		}
 		f.after = frames
 		d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
-		if r, err := a.Verify(t.Context(), "alice", func(r session.Result) {
+		if r, err := a.Verify(t.Context(), "alice", 0, func(r session.Result) {
 			if r.Word == session.Match {
 				t.Error("a match was told")
 			}
@@ -291,15 +303,16 @@ func (s *closingStream) Next(ctx context.Context) (face.Frame, error) {
 }
 
 // An attempt is on disk while it lasts.
-func TestAttemptOutlivesCrash(t *testing.T) {
-	t.Parallel()
+func TestAttemptOutlivesCrash(t *testing.T) { bubble(testAttemptOutlivesCrash)(t) }
+
+func testAttemptOutlivesCrash(t *testing.T) {
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: 2 * time.Second}})
 	ctx, cancel := context.WithCancel(t.Context())
 	d.film.Play(stage.Show{Frames: stage.Seen(stage.Bob, 1)})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		d.Verify(ctx, "alice", func(session.Result) {})
+		d.Verify(ctx, "alice", 0, func(session.Result) {})
 	}()
 	for range 200 { // as another process would find it
 		if s, _ := d.Status("alice"); s.Refusal == session.Wait {
@@ -318,8 +331,9 @@ func TestAttemptOutlivesCrash(t *testing.T) {
 }
 
 // No learned face lets in anybody who is far from the enrolled ones.
-func TestAnchor(t *testing.T) {
-	t.Parallel()
+func TestAnchor(t *testing.T) { bubble(testAnchor)(t) }
+
+func testAnchor(t *testing.T) {
 	d := ready(t, tablet.Options{})
 	for tenths := 1; tenths < 15; tenths++ { // up to the anchor, 1.075 times .93
 		want := session.Match
@@ -330,7 +344,7 @@ func TestAnchor(t *testing.T) {
 			t.Errorf("%d tenths away: %q, want %q", tenths, w, want)
 		}
 		d.pass(time.Minute)
-		d.Password("alice")
+		d.Password("alice", 0)
 	}
 }
 
@@ -346,16 +360,14 @@ func TestLearning(t *testing.T) {
 	}
 	near, far := stage.At(stage.Alice, -.3), stage.At(stage.Alice, -.75) // of far a match is not sure enough to be learned
 
-	t.Run("earned by a match", func(t *testing.T) {
-		t.Parallel()
+	t.Run("earned by a match", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(near, 5), nil)
 		if n := learned(d); n != 3 {
 			t.Errorf("learned %g faces, want 3", n)
 		}
-	})
-	t.Run("not by a match alone", func(t *testing.T) {
-		t.Parallel()
+	}))
+	t.Run("not by a match alone", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		if w, _ := d.verify(t, "alice", stage.Seen(far, 5), nil); w != session.Match {
 			t.Fatal(w)
@@ -363,35 +375,32 @@ func TestLearning(t *testing.T) {
 		if n := learned(d); n != 0 {
 			t.Errorf("learned %g faces", n)
 		}
-		if err := d.Password("alice"); err != nil {
+		if err := d.Password("alice", 0); err != nil {
 			t.Fatal(err)
 		}
 		if n := learned(d); n != 3 {
 			t.Errorf("after the password: %g faces, want 3", n)
 		}
-		if err := d.Password("alice"); err != nil || learned(d) != 3 {
+		if err := d.Password("alice", 0); err != nil || learned(d) != 3 {
 			t.Errorf("after the next: %g faces, %v", learned(d), err)
 		}
-	})
-	t.Run("too late for the password", func(t *testing.T) {
-		t.Parallel()
+	}))
+	t.Run("too late for the password", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(far, 5), nil)
 		d.pass(2 * time.Minute)
-		if err := d.Password("alice"); err != nil || learned(d) != 0 {
+		if err := d.Password("alice", 0); err != nil || learned(d) != 0 {
 			t.Errorf("learned %g faces, %v", learned(d), err)
 		}
-	})
-	t.Run("nobody else's", func(t *testing.T) {
-		t.Parallel()
+	}))
+	t.Run("nobody else's", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(stage.Bob, 5), nil)
-		if err := d.Password("alice"); err != nil || learned(d) != 0 {
+		if err := d.Password("alice", 0); err != nil || learned(d) != 0 {
 			t.Errorf("learned %g faces, %v", learned(d), err)
 		}
-	})
-	t.Run("frozen", func(t *testing.T) {
-		t.Parallel()
+	}))
+	t.Run("frozen", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		if err := d.Freeze("alice", true); err != nil {
 			t.Fatal(err)
@@ -407,9 +416,8 @@ func TestLearning(t *testing.T) {
 		if learned(d) != 3 {
 			t.Errorf("after that: %g", learned(d))
 		}
-	})
-	t.Run("undone", func(t *testing.T) {
-		t.Parallel()
+	}))
+	t.Run("undone", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(near, 5), nil)
 		d.pass(time.Hour)
@@ -417,9 +425,8 @@ func TestLearning(t *testing.T) {
 		if n, err := d.Undo("alice", d.now().Add(-time.Minute)); err != nil || n != 3 || learned(d) != 3 {
 			t.Errorf("undone %d, %v; left %g", n, err, learned(d))
 		}
-	})
-	t.Run("drift", func(t *testing.T) {
-		t.Parallel()
+	}))
+	t.Run("drift", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{Learner: online.Settings{DriftDistance: .3, DriftConstancy: .5}})
 		for step := float32(.1); step < .9; step += .05 {
 			d.verify(t, "alice", stage.Seen(stage.At(stage.Alice, -step), 5), nil)
@@ -439,11 +446,12 @@ func TestLearning(t *testing.T) {
 		if s, _ := d.Status("alice"); s.Drifted {
 			t.Error("the alarm stays")
 		}
-	})
+	}))
 }
 
-func TestEnroll(t *testing.T) {
-	t.Parallel()
+func TestEnroll(t *testing.T) { bubble(testEnroll)(t) }
+
+func testEnroll(t *testing.T) {
 	d := ready(t, tablet.Options{})
 	var words []enrolment.Word
 	enrol := func(user string, frames []face.Frame, end error) enrolment.Word {
@@ -501,8 +509,9 @@ func TestEnroll(t *testing.T) {
 }
 
 // A profile is not that of somebody who is given the name later.
-func TestNameGivenAgain(t *testing.T) {
-	t.Parallel()
+func TestNameGivenAgain(t *testing.T) { bubble(testNameGivenAgain)(t) }
+
+func testNameGivenAgain(t *testing.T) {
 	var uid uint32 = 1000
 	var gone error
 	d := ready(t, tablet.Options{UID: func(string) (uint32, error) { return uid, gone }})
@@ -514,7 +523,7 @@ func TestNameGivenAgain(t *testing.T) {
 		t.Errorf("the user has left: %v", err)
 	}
 	uid, gone = 1001, nil
-	if _, err := d.Verify(t.Context(), "alice", func(session.Result) { t.Error("it began") }); !errors.Is(err, profile.ErrUnknown) {
+	if _, err := d.Verify(t.Context(), "alice", 0, func(session.Result) { t.Error("it began") }); !errors.Is(err, profile.ErrUnknown) {
 		t.Errorf("the name was given to somebody else: %v", err)
 	}
 	d.enrol(t, "alice", stage.Bob)
@@ -527,14 +536,15 @@ func TestNameGivenAgain(t *testing.T) {
 	}
 }
 
-func TestBusy(t *testing.T) {
-	t.Parallel()
+func TestBusy(t *testing.T) { bubble(testBusy)(t) }
+
+func testBusy(t *testing.T) {
 	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: time.Second}})
 	d.film.Play(stage.Show{})
 	began := make(chan struct{}, 9)
 	done := make(chan session.Word)
 	go func() {
-		r, _ := d.Verify(t.Context(), "alice", func(session.Result) { began <- struct{}{} })
+		r, _ := d.Verify(t.Context(), "alice", 0, func(session.Result) { began <- struct{}{} })
 		done <- r.Word
 	}()
 	<-began
@@ -544,7 +554,7 @@ func TestBusy(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if r, err := d.Verify(t.Context(), "alice", func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if r, err := d.Enroll(t.Context(), "bob", func(enrolment.Result) {}); err != nil || r.Word != enrolment.Failed {

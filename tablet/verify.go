@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
-	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
@@ -15,11 +14,14 @@ import (
 // Report is told how it stands whenever that changes, the end included, and must not block; what comes after it, the
 // camera's release and learning, does not delay the answer.
 //
+// Asker is the number of the user who asks, where it is another one, as with su; otherwise 0. Failures count against
+// who asked, so that nobody can use up the attempts of somebody else, and what others' logins show teaches nothing.
+//
 // The error wraps [profile.ErrUnknown], is a [*Refused], or says what is wrong with the profile; the session has then
 // not begun. Whatever goes wrong later, ctx ending included, is a result that is [session.Failed].
-func (a *Authenticator) Verify(ctx context.Context, user string, report func(session.Result)) (session.Result, error) {
+func (a *Authenticator) Verify(ctx context.Context, user string, asker uint32, report func(session.Result)) (session.Result, error) {
 	begun := a.o.Now()
-	c, err := a.admit(user, begun)
+	c, err := a.admit(user, asker)
 	if err != nil {
 		return session.Result{}, err
 	}
@@ -27,7 +29,7 @@ func (a *Authenticator) Verify(ctx context.Context, user string, report func(ses
 	if err != nil {
 		return session.Result{}, err
 	}
-	v := &verification{a: a, user: user, learner: c.learner, session: s}
+	v := &verification{a: a, user: user, asker: asker, learner: c.learner, session: s}
 	last := s.Result()
 	tell := func() bool {
 		r := s.Result()
@@ -58,18 +60,19 @@ func (a *Authenticator) Verify(ctx context.Context, user string, report func(ses
 		tell()
 	}
 	v.learn()
+	a.o.Wipe()
 	return s.Result(), nil
 }
 
 // admit returns the account of a user who may try.
-func (a *Authenticator) admit(user string, now time.Time) (*account, error) {
+func (a *Authenticator) admit(user string, asker uint32) (*account, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c, err := a.load(user)
 	if err != nil {
 		return nil, err
 	}
-	if why, wait := c.limits.Ask(a.o.Policy, now); why != "" {
+	if why, wait := c.limitsOf(asker, a.o.Policy, a.moment()); why != "" {
 		return nil, &Refused{why, wait}
 	}
 	return c, nil
@@ -86,6 +89,7 @@ func draw() session.Side {
 type verification struct {
 	a       *Authenticator
 	user    string
+	asker   uint32
 	learner *online.Learner
 	session *session.Session
 	counted bool // the attempt is on disk
@@ -105,7 +109,7 @@ func (v *verification) frame(f face.Frame) {
 	// Before a picture was good enough to be judged, poor ones need not be.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {
 		if !v.counted {
-			if err := v.a.limit(v.user, func(l *session.Limits) { l.Failed(now) }); err != nil {
+			if err := v.a.limit(v.user, v.asker, func(l *session.Limits) { l.Failed(v.a.moment()) }); err != nil {
 				v.fail(err)
 				return
 			}
@@ -152,10 +156,10 @@ func (v *verification) end() {
 	if !v.counted {
 		return
 	}
-	now, match := v.a.o.Now(), v.session.Result().Word == session.Match
-	err := v.a.limit(v.user, func(l *session.Limits) {
+	now, match := v.a.moment(), v.session.Result().Word == session.Match
+	err := v.a.limit(v.user, v.asker, func(l *session.Limits) {
 		if match {
-			l.Matched()
+			l.Matched(now)
 		} else {
 			l.Ended(now)
 		}
@@ -169,6 +173,12 @@ func (v *verification) end() {
 // learn learns the faces of a match that is far above what a match takes, and keeps others for the password.
 func (v *verification) learn() {
 	if len(v.faces) == 0 {
+		return
+	}
+	if v.asker != 0 {
+		for _, x := range v.faces {
+			clear(x)
+		}
 		return
 	}
 	now := v.a.o.Now()

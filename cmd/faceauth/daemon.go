@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
-	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
@@ -21,6 +21,7 @@ import (
 	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 // login are the flags of logins.
@@ -28,10 +29,12 @@ type login struct {
 	options
 	device         string
 	store, keyFile string
+	counters       string
 	challenge      string
 	deadline       time.Duration
 	anchor         float64
 	minLiveness    float64
+	idle           time.Duration
 }
 
 // policyFlags adds the flags that say what a login takes.
@@ -48,6 +51,7 @@ func (o *login) policyFlags(c *cobra.Command) {
 func (o *login) storeFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the sealed profiles")
+	f.StringVar(&o.counters, "counters", "", "file of the counters by which a store that is put back from a copy is told (default: that of the store with .seen after it)")
 	f.StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key", "file of the key, made at first use; the credential faceauth-key, where there is one, goes before it")
 }
 
@@ -82,6 +86,7 @@ func newDaemon() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
 	c.Flags().StringVar(&o.device, "source", "0", "camera, as for the other commands; a recording is played as a camera would give it")
+	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute, "end when nobody has asked for anything for so long; 0 for never")
 	o.policyFlags(c)
 	o.storeFlags(c)
 	o.learnerFlags(c)
@@ -107,6 +112,7 @@ func (o *login) serve(c *cobra.Command) error {
 		}
 		return a
 	}}))
+	private(log)
 	v, err := o.networks()
 	if err != nil {
 		return err
@@ -116,7 +122,7 @@ func (o *login) serve(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	opt.Log, opt.UID = log, bus.UID
+	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
 	camera, done, err := o.camera(v)
 	if err != nil {
 		return err
@@ -132,18 +138,37 @@ func (o *login) serve(c *cobra.Command) error {
 		return fail(badUsage, err)
 	}
 	defer a.Close()
-	conn, err := dbus.ConnectSystemBus()
+	conn, err := bus.Connect(context.Background()) // what was started is ended before the connection is
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	asks, err := dbus.ConnectSystemBus()
 	if err != nil {
 		return fmt.Errorf("connecting to the system bus: %w", err)
 	}
-	defer conn.Close()
+	defer asks.Close()
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	return bus.Serve(ctx, conn, a, bus.Options{Log: log}, func() {
+	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle}, func() {
 		resident, _ := bus.Resident() // 0 where the system does not say
 		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge)
-		go watchdog(ctx, conn)
+		go watchdog(ctx, asks, log)
 	})
+}
+
+// boot returns a name of this start of the device, which the unit says where /proc does not, and how long it was ago.
+func boot() (name string, up time.Duration) {
+	name = os.Getenv("FACEAUTH_BOOT")
+	if name == "" {
+		b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without one the clock on the wall is believed
+		name = strings.TrimSpace(string(b))
+	}
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return "", 0
+	}
+	return name, time.Duration(t.Nano())
 }
 
 // sourceName is that of a source without what may be secret in a URL.
@@ -160,9 +185,35 @@ func (o *login) openStore(v *vision) (*profile.Store, error) {
 	case err != nil:
 		return nil, err
 	case ok:
-		return profile.Open(o.store, key, v.extractor.Space())
+		return profile.Open(o.store, key, v.extractor.Space(), o.apart()...)
 	}
-	return profile.OpenFile(o.store, o.keyFile, v.extractor.Space())
+	return profile.OpenFile(o.store, o.keyFile, v.extractor.Space(), o.apart()...)
+}
+
+// apart returns where the counters are.
+func (o *login) apart() []profile.Option {
+	if o.counters == "" {
+		return nil
+	}
+	return []profile.Option{profile.Counters(o.counters)}
+}
+
+// private keeps the faces in this process's memory: no other process of this user may look into it, no crash writes it
+// down, and none of it goes into swap.
+func private(log *slog.Logger) {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		log.Warn("other processes of this user can read the faces in memory", "error", err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		log.Warn("a crash would write down faces", "error", err)
+	}
+	// Pages are locked as they come to be used: of what is mapped that is a small part.
+	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT); err != nil {
+		log.Warn("faces may get into swap; set LimitMEMLOCK=infinity, or encrypt the swap", "error", err)
+	}
+	if !strings.Contains(os.Getenv("GODEBUG"), "clobberfree=1") {
+		log.Warn("memory of forgotten faces is not overwritten; set GODEBUG=clobberfree=1, as the unit does")
+	}
 }
 
 // camera returns what opens the source. The liveness network is there where the policy asks for its score; call done
@@ -192,10 +243,15 @@ func (o *login) rotate(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(o.store); err != nil {
+	info, err := os.Stat(o.store)
+	if err != nil {
 		return fail(badGallery, fmt.Errorf("there is no store to seal anew: %w", err))
 	}
-	store, err := profile.OpenFile(o.store, o.keyFile, preprocess.SpaceOf(d))
+	// What root writes the daemon, which is another user, could not read.
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
+		return fail(badUsage, fmt.Errorf("%s is of user %d, and only that user may seal it anew; run: sudo -u '#%d' faceauth daemon rotate-key", o.store, owner.Uid, owner.Uid))
+	}
+	store, err := profile.OpenFile(o.store, o.keyFile, preprocess.SpaceOf(d), o.apart()...)
 	if errors.Is(err, profile.ErrBusy) {
 		err = fmt.Errorf("%w; stop the daemon first: systemctl stop faceauth", err)
 	}
@@ -211,24 +267,23 @@ func (o *login) rotate(c *cobra.Command) error {
 }
 
 // watchdog tells the service manager at half the interval it asks for that the bus still answers (sd_notify(3)). It
-// returns at once where nobody asks.
-func watchdog(ctx context.Context, conn *dbus.Conn) {
-	micros, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
-	if err != nil || micros <= 0 {
+// returns at once where nobody asks. The bus allows everybody to ask for its ID, and not everybody to ping it.
+func watchdog(ctx context.Context, conn *dbus.Conn, log *slog.Logger) {
+	interval, err := daemon.SdWatchdogEnabled(false)
+	if err != nil || interval <= 0 {
 		return
 	}
-	socket, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
-	if err != nil {
-		return
-	}
-	defer socket.Close()
-	every := time.Duration(micros) * time.Microsecond / 2
+	every := interval / 2
 	for {
 		call, cancel := context.WithTimeout(ctx, every)
-		if conn.BusObject().CallWithContext(call, "org.freedesktop.DBus.Peer.Ping", 0).Err == nil {
-			socket.Write([]byte("WATCHDOG=1")) // a lost one is made up for by the next
-		}
+		err := conn.BusObject().CallWithContext(call, "org.freedesktop.DBus.GetId", 0).Err
 		cancel()
+		if err == nil {
+			_, err = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Warn("the watchdog is not told", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/faceauth/faceauth/tablet/words"
 	"github.com/spf13/cobra"
 )
 
@@ -34,7 +36,7 @@ func newTablet() *cobra.Command {
 		err = f(client)
 		var e *bus.Error
 		if errors.As(err, &e) {
-			return fail(refused, err)
+			return fail(refused, errors.New(e.Sentence(words.Of(os.Getenv))))
 		}
 		return err
 	}
@@ -49,11 +51,11 @@ func newTablet() *cobra.Command {
 	look := func(use, short, good, otherwise string, run func(*bus.Client, *cobra.Command, func(string)) (string, error)) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 			return ask(c, func(client *bus.Client) error {
-				word, err := run(client, c, func(word string) { fmt.Fprintln(c.ErrOrStderr(), bus.Sentence(word)) })
+				word, err := run(client, c, func(word string) { fmt.Fprintln(c.ErrOrStderr(), bus.Sentence(words.Of(os.Getenv), word)) })
 				if err != nil {
 					return err
 				}
-				if err := say(c, map[string]string{"result": word}, "%s\n", bus.Sentence(word)); err != nil {
+				if err := say(c, map[string]string{"result": word}, "%s\n", bus.Sentence(words.Of(os.Getenv), word)); err != nil {
 					return err
 				}
 				if word != good {

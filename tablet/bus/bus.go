@@ -45,6 +45,7 @@ const (
 	internal         = "Internal"
 )
 
-func failure(name, message string) *dbus.Error {
-	return dbus.NewError(errorPrefix+name, []any{message})
+// failure returns an error with a message, and what programs may want to know beside that.
+func failure(name, message string, more ...any) *dbus.Error {
+	return dbus.NewError(errorPrefix+name, append([]any{message}, more...))
 }

@@ -34,13 +34,13 @@ type caller struct {
 func (c caller) root() bool { return c.uid == 0 }
 
 // caller asks the bus who has sent a request.
-func (s *Service) caller(sender dbus.Sender) (caller, *dbus.Error) {
+func (s *Service) caller(sender string) (caller, *dbus.Error) {
 	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
 	defer cancel()
-	c := caller{sender: string(sender)}
-	err := s.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixUser", 0, c.sender).Store(&c.uid)
+	c := caller{sender: sender}
+	err := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixUser", 0, c.sender).Store(&c.uid)
 	if err != nil {
-		return c, failure(permissionDenied, "the bus does not know who is calling")
+		return c, failure(permissionDenied, "the bus does not know who is calling; call again")
 	}
 	return c, nil
 }
@@ -51,7 +51,7 @@ func (c caller) subject(name string) (user string, self bool, failed *dbus.Error
 	own, err := lookup(c.uid)
 	switch {
 	case name == "" && err != nil:
-		return "", false, failure(invalidUser, "the caller is no user of this system")
+		return "", false, failure(invalidUser, "the caller is no user of this system; name the user")
 	case name == "":
 		return own, true, nil
 	}
@@ -82,13 +82,13 @@ func (s *Service) may(c caller, ask bool, actions ...string) *dbus.Error {
 		return nil
 	}
 	if !s.queue(c.uid) {
-		return failure(tooManyRequests, "too many requests of this user are waiting for an answer")
+		return failure(tooManyRequests, "too many requests of this user are waiting for an answer; wait a few seconds")
 	}
 	defer s.unqueue(c.uid)
 	for _, action := range actions {
 		if ok := s.polkit(c, action, ask); !ok {
 			s.o.Log.Warn("denied", "uid", c.uid, "action", action)
-			return failure(permissionDenied, "polkit does not allow "+action)
+			return failure(permissionDenied, "polkit does not allow "+action+" here; an administrator may do it anywhere: run the command with sudo", action)
 		}
 	}
 	return nil
@@ -111,7 +111,7 @@ func (s *Service) polkit(c caller, action string, ask bool) bool {
 		Challenge  bool
 		Details    map[string]string
 	}
-	err := s.conn.Object("org.freedesktop.PolicyKit1", "/org/freedesktop/PolicyKit1/Authority").CallWithContext(ctx,
+	err := s.asks.Object("org.freedesktop.PolicyKit1", "/org/freedesktop/PolicyKit1/Authority").CallWithContext(ctx,
 		"org.freedesktop.PolicyKit1.Authority.CheckAuthorization", 0,
 		subject{"system-bus-name", map[string]dbus.Variant{"name": dbus.MakeVariant(c.sender)}},
 		action, map[string]string{}, flags, "").Store(&answer)

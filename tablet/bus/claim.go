@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/godbus/dbus/v5"
@@ -15,6 +16,10 @@ const idleClaim = 30 * time.Second
 type claim struct {
 	by     caller
 	user   string
+	asker  uint32 // who wants to be that user; root at a greeter
+	rank   int
+	at     time.Time
+	taken  atomic.Bool     // somebody else took it, or the device goes to sleep
 	ctx    context.Context // of what is started
 	cancel context.CancelFunc
 	idle   *time.Timer
@@ -26,12 +31,40 @@ type claim struct {
 	word    string             // the last that was sent
 }
 
+// Ranks of claims.
+const (
+	rankIdle    = iota - 1 // nothing is started
+	rankForeign            // somebody who wants to be somebody else, as with su
+	rankDirect             // a user's program, without PAM
+	rankLogin              // a user's own login, or one at a greeter
+)
+
+// rankOf returns that of a claim. Root's programs that say who asked are PAM modules.
+func (c *claim) rankOf() int {
+	switch {
+	case c.foreign() != 0:
+		return rankForeign
+	case c.by.root():
+		return rankLogin
+	}
+	return rankDirect
+}
+
+// foreign returns the number of somebody who wants to be another user, or 0: root may be everybody, and so may those who
+// stand at a greeter, which is root.
+func (c *claim) foreign() uint32 {
+	if uid, err := UID(c.user); c.asker == 0 || err == nil && uid == c.asker {
+		return 0
+	}
+	return c.asker
+}
+
 // claimed returns the claim of a client. The error is for one that has none.
-func (s *Service) claimed(sender dbus.Sender) (*claim, *dbus.Error) {
+func (s *Service) claimed(by caller) (*claim, *dbus.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.claim == nil || s.claim.by.sender != string(sender) {
-		return nil, failure(claimDevice, "claim the device first")
+	if s.claim == nil || s.claim.by.sender != by.sender {
+		return nil, failure(claimDevice, "this program has no claim, or has it no more; claim the device first")
 	}
 	return s.claim, nil
 }
@@ -43,26 +76,59 @@ func (s *Service) held() *claim {
 	return s.claim
 }
 
-// take gives a client the claim. Root takes it from others; everybody does from a client that is gone.
+// take gives a client the claim. The newest has it, and a claim under which nothing is looked for keeps nobody out; but
+// who wants to be somebody else takes it from nobody's own login.
 func (s *Service) take(c *claim) *dbus.Error {
 	for {
 		s.mu.Lock()
+		if s.asleep {
+			s.mu.Unlock()
+			return failure(alreadyInUse, "the device is about to sleep; try again when it is awake, or use your password")
+		}
 		held := s.claim
 		if held == nil {
 			s.claim = c
 			s.mu.Unlock()
 			return nil
 		}
+		rank := held.rank
+		if held.over() {
+			rank = rankIdle
+		}
 		s.mu.Unlock()
 		switch {
 		case held.ctx.Err() != nil: // it is ending
-		case c.by.root() && !held.by.root():
-			s.o.Log.Info("root takes the device", "from", held.by.uid)
+		case rank <= c.rank:
+			if rank > rankIdle {
+				s.o.Log.Info("a newer claim takes the device", "uid", c.by.uid, "from", held.by.uid)
+			}
 		case s.there(held.by.sender):
-			return failure(alreadyInUse, "another program is using the camera")
+			return failure(alreadyInUse, "another login is using the camera; try again in a few seconds, or use your password")
 		}
-		s.drop(held)
+		s.interrupt(held)
 	}
+}
+
+// startPatience is how long a client may take from its claim to a start before it keeps nobody out.
+const startPatience = time.Second
+
+// over reports whether nothing is looked for under a claim, nor will be at once. The service's mutex is held.
+func (c *claim) over() bool {
+	if c.running == nil {
+		return time.Since(c.at) > startPatience
+	}
+	select {
+	case <-c.running:
+		return true
+	default:
+		return false
+	}
+}
+
+// interrupt drops a claim for no reason of its client's, which is told so.
+func (s *Service) interrupt(c *claim) {
+	c.taken.Store(true)
+	s.drop(c)
 }
 
 // drop ends a claim and what was started under it, and waits for that.
@@ -96,15 +162,11 @@ func (s *Service) start(c *claim, run func(ctx context.Context, began func()) er
 	s.mu.Lock()
 	if s.claim != c || c.ctx.Err() != nil {
 		s.mu.Unlock()
-		return failure(claimDevice, "claim the device first")
+		return failure(claimDevice, "this program has no claim, or has it no more; claim the device first")
 	}
-	if c.running != nil {
-		select {
-		case <-c.running:
-		default:
-			s.mu.Unlock()
-			return failure(alreadyInUse, "something was started already")
-		}
+	if c.running != nil && !c.over() {
+		s.mu.Unlock()
+		return failure(alreadyInUse, "something was started already; stop it first")
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	running := make(chan struct{})
@@ -166,53 +228,57 @@ func (s *Service) send(c *claim, member, word string, done bool) {
 func (s *Service) watch(sender string) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
 	defer cancel()
-	return s.conn.AddMatchSignalContext(ctx, ownerChanged(sender)...) == nil && s.there(sender)
+	return s.asks.AddMatchSignalContext(ctx, ownerChanged(sender)...) == nil && s.there(sender)
 }
 
 // there reports whether a client is still on the bus.
 func (s *Service) there(sender string) (there bool) {
 	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
 	defer cancel()
-	err := s.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.NameHasOwner", 0, sender).Store(&there)
+	err := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.NameHasOwner", 0, sender).Store(&there)
 	return err == nil && there
 }
 
 func (s *Service) unwatch(sender string) {
 	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
 	defer cancel()
-	if err := s.conn.RemoveMatchSignalContext(ctx, ownerChanged(sender)...); err != nil && s.ctx.Err() == nil {
+	if err := s.asks.RemoveMatchSignalContext(ctx, ownerChanged(sender)...); err != nil && s.ctx.Err() == nil {
 		s.o.Log.Warn("the bus does not answer", "error", err)
 	}
 }
 
-func ownerChanged(sender string) []dbus.MatchOption {
+// ownerChanged is what the bus says when a name, or a client, comes or goes.
+func ownerChanged(name string) []dbus.MatchOption {
 	return []dbus.MatchOption{
 		dbus.WithMatchSender("org.freedesktop.DBus"), dbus.WithMatchInterface("org.freedesktop.DBus"),
-		dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, sender),
+		dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, name),
 	}
 }
 
-// departures ends the claims of clients that are gone, until ctx ends.
-func (s *Service) departures(signals <-chan *dbus.Signal) {
+// notices ends the claims of clients that are gone, and all claims when the device goes to sleep, until ctx ends.
+func (s *Service) notices(signals <-chan *dbus.Signal) {
 	for {
 		select {
 		case <-s.ctx.Done():
 			return
 		case sig := <-signals:
-			if sig == nil {
+			switch {
+			case sig == nil:
 				return
-			}
-			if sig.Name != "org.freedesktop.DBus.NameOwnerChanged" || len(sig.Body) != 3 || sig.Body[2] != "" {
-				continue
-			}
-			name, _ := sig.Body[0].(string)
-			if held := s.held(); held != nil && held.by.sender == name {
-				s.o.Log.Info("the client is gone", "uid", held.by.uid)
-				s.running.Add(1)
-				go func() {
-					defer s.running.Done()
-					s.drop(held)
-				}()
+			case sig.Name == "org.freedesktop.DBus.NameOwnerChanged" && len(sig.Body) == 3 && sig.Body[2] == "":
+				name, _ := sig.Body[0].(string)
+				if held := s.held(); held != nil && held.by.sender == name {
+					s.o.Log.Info("the client is gone", "uid", held.by.uid)
+					s.running.Add(1)
+					go func() {
+						defer s.running.Done()
+						s.drop(held)
+					}()
+				}
+			case sig.Name == loginManager+".PrepareForSleep" && len(sig.Body) == 1:
+				if on, ok := sig.Body[0].(bool); ok {
+					s.sleep(on)
+				}
 			}
 		}
 	}

@@ -17,6 +17,7 @@ var ErrNoService = errors.New("the faceauth daemon does not run")
 type Client struct {
 	conn    *dbus.Conn
 	signals chan *dbus.Signal
+	claimed bool // by Call, not by Verify or Enroll
 }
 
 // Dial connects to the system bus.
@@ -30,7 +31,7 @@ func Dial(ctx context.Context) (*Client, error) {
 
 // NewClient returns a client on a connection, which it closes.
 func NewClient(conn *dbus.Conn) *Client {
-	c := &Client{conn, make(chan *dbus.Signal, 64)}
+	c := &Client{conn: conn, signals: make(chan *dbus.Signal, 64)}
 	conn.Signal(c.signals)
 	return c
 }
@@ -42,6 +43,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 type Error struct {
 	Name    string // org.faceauth.Error.NoProfile, for instance
 	Message string
+	Wait    uint32 // seconds until it may be asked again, where that is known
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -56,11 +58,22 @@ func (c *Client) call(ctx context.Context, method string, args, results []any) e
 	case !errors.As(err, &failed):
 		return fmt.Errorf("asking the daemon: %w", err)
 	case strings.HasPrefix(failed.Name, errorPrefix):
-		return &Error{failed.Name, failed.Error()}
+		e := &Error{Name: failed.Name, Message: failed.Error()}
+		if len(failed.Body) > 1 {
+			e.Wait, _ = failed.Body[1].(uint32)
+		}
+		return e
 	case failed.Name == "org.freedesktop.DBus.Error.ServiceUnknown" || failed.Name == "org.freedesktop.DBus.Error.NameHasNoOwner":
 		return fmt.Errorf("%w; start it with: systemctl start faceauth", ErrNoService)
 	}
 	return fmt.Errorf("asking the daemon: %w", failed)
+}
+
+// Call calls a method that returns nothing. After ClaimFor, Verify looks for the user of that claim.
+func (c *Client) Call(ctx context.Context, method string, args ...any) error {
+	err := c.call(ctx, method, args, nil)
+	c.claimed = c.claimed || err == nil && method == "ClaimFor"
+	return err
 }
 
 // Verify has a user verified, the caller where it is empty, and returns the last word. Tell is told of the words
@@ -74,14 +87,32 @@ func (c *Client) Enroll(ctx context.Context, user string, tell func(word string)
 	return c.run(ctx, user, "Enroll", tell)
 }
 
-// run claims the device, starts something, and waits for the last signal.
+// silence is how long a daemon may say nothing: more than any step of an enrolment takes.
+const silence = 90 * time.Second
+
+// run claims the device, starts something, and waits for the last signal. It notices at once when the daemon goes.
 func (c *Client) run(ctx context.Context, user, what string, tell func(word string)) (string, error) {
-	if err := c.call(ctx, "Claim", []any{user}, nil); err != nil {
-		return "", err
+	owner := ownerChanged(Name)
+	if err := c.conn.AddMatchSignalContext(ctx, owner...); err != nil {
+		return "", fmt.Errorf("asking the bus: %w", err)
 	}
+	defer c.conn.RemoveMatchSignalContext(context.WithoutCancel(ctx), owner...)
+	if !c.claimed {
+		if err := c.call(ctx, "Claim", []any{user}, nil); err != nil {
+			return "", err
+		}
+	}
+	c.claimed = false
+	gone := false
 	defer func() {
-		// Also when ctx has ended: the camera is released at once.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		if gone { // the bus would start another one, to be told what it does not know
+			return
+		}
+		if ctx.Err() != nil { // the camera is released at once, and nobody waits for the answer
+			c.conn.Object(Name, Path).Go(Interface+".Release", dbus.FlagNoReplyExpected, nil)
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		c.call(ctx, "Release", nil, nil) // a daemon that has gone has released it
 	}()
@@ -90,29 +121,38 @@ func (c *Client) run(ctx context.Context, user, what string, tell func(word stri
 	if err := c.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0, Name).Store(&daemon); err != nil {
 		return "", fmt.Errorf("asking the bus: %w", err)
 	}
+	// A daemon that goes meanwhile does not answer this: the bus does.
 	if err := c.call(ctx, what+"Start", nil, nil); err != nil {
 		return "", err
 	}
+	timer := time.NewTimer(silence)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
 		case <-c.conn.Context().Done():
-			return "", fmt.Errorf("%w any more: the bus has closed the connection", ErrNoService)
-		case <-time.After(90 * time.Second): // more than any step of an enrolment takes
-			return "", fmt.Errorf("%w any more: it has not said anything for too long", ErrNoService)
+			return "", fmt.Errorf("%w any more: the bus has closed the connection; try again", ErrNoService)
+		case <-timer.C:
+			return "", fmt.Errorf("%w any more: it has not said anything for %v; try again", ErrNoService, silence)
 		case sig := <-c.signals:
-			if sig == nil || sig.Sender != daemon || sig.Name != Interface+"."+what+"Status" || len(sig.Body) != 2 {
-				continue
-			}
-			word, ok := sig.Body[0].(string)
-			done, isBool := sig.Body[1].(bool)
 			switch {
-			case !ok || !isBool:
-			case done:
-				return word, nil
-			default:
+			case sig == nil:
+			case sig.Sender == "org.freedesktop.DBus" && sig.Name == "org.freedesktop.DBus.NameOwnerChanged" && len(sig.Body) == 3 &&
+				sig.Body[0] == Name && sig.Body[2] != daemon:
+				gone = true
+				return "", fmt.Errorf("%w any more: it ended while it looked; try again, and if it ends again, see: journalctl -u faceauth", ErrNoService)
+			case sig.Sender == daemon && sig.Name == Interface+"."+what+"Status" && len(sig.Body) == 2:
+				word, ok := sig.Body[0].(string)
+				done, isBool := sig.Body[1].(bool)
+				if !ok || !isBool {
+					continue
+				}
+				if done {
+					return word, nil
+				}
 				tell(word)
+				timer.Reset(silence)
 			}
 		}
 	}

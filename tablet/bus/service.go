@@ -18,8 +18,6 @@ import (
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5"
-	"github.com/godbus/dbus/v5/introspect"
-	"github.com/godbus/dbus/v5/prop"
 )
 
 // ErrRunning is returned by [Serve] where another process has the name.
@@ -30,15 +28,18 @@ var ErrBus = errors.New("the system bus is gone")
 
 // Options of [Serve].
 type Options struct {
-	Log *slog.Logger // audit: who asked for what, and what came of it; never a score or a face. Default none
+	Log  *slog.Logger  // audit: who asked for what, and what came of it; never a score or a face. Default none
+	Idle time.Duration // after which Serve returns where nobody asks for anything. Default never
 }
 
-// Service answers the calls of [Interface]. Its methods are those of the interface, for package dbus.
+// Service answers the calls of [Interface].
 type Service struct {
-	conn *dbus.Conn
+	conn *dbus.Conn // on which it is asked, and answers
+	asks *dbus.Conn // on which it asks the bus, polkit and logind
 	a    *tablet.Authenticator
 	o    Options
 	ctx  context.Context
+	desk *desk
 
 	running  sync.WaitGroup
 	sessions atomic.Uint64
@@ -46,62 +47,139 @@ type Service struct {
 	mu      sync.Mutex
 	claim   *claim         // the one there is, or nil
 	waiting map[uint32]int // requests of a user that wait for polkit
+	asleep  bool           // the device is about to sleep
 }
 
-// Serve answers calls on a connection to the bus until ctx ends, and then ends what was started and returns nil. Ready is
-// called when it has begun. The error wraps [ErrRunning] or [ErrBus], or is that of the bus.
-func Serve(ctx context.Context, conn *dbus.Conn, a *tablet.Authenticator, o Options, ready func()) error {
+// Serve answers calls until ctx ends, or nobody has asked for anything for a while, and then ends what was started and
+// returns nil. It has two connections to the bus, which stay the caller's: calls come in on the first, and it asks the
+// bus itself, polkit and logind on the second. Ready is called when it has begun. The error wraps [ErrRunning] or
+// [ErrBus], or is that of the bus.
+func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, o Options, ready func()) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s := &Service{conn: conn, a: a, o: o, ctx: ctx, waiting: make(map[uint32]int)}
+	s := &Service{conn: conn, asks: asks, a: a, o: o, ctx: ctx, waiting: make(map[uint32]int)}
+	s.desk = newDesk(s)
 	defer s.running.Wait()
 	defer cancel()
 	signals := make(chan *dbus.Signal, 16)
-	conn.Signal(signals)
-	defer conn.RemoveSignal(signals)
+	asks.Signal(signals)
+	defer asks.RemoveSignal(signals)
 	s.running.Add(1)
 	go func() {
 		defer s.running.Done()
-		s.departures(signals)
+		s.notices(signals)
 	}()
-	if err := s.export(); err != nil {
+	s.watchSleep()
+	// From here on messages are not what package dbus makes of them, which is a goroutine for each call.
+	messages := make(chan *dbus.Message, messagesRead)
+	conn.Eavesdrop(messages)
+	defer conn.Eavesdrop(nil) // a connection that is closed while it hands on messages panics
+	early, err := s.requestName(messages)
+	if err != nil {
 		return err
 	}
-	reply, err := conn.RequestName(Name, dbus.NameFlagDoNotQueue)
-	if err != nil {
-		return fmt.Errorf("asking the bus for the name %s: %w; is the policy file installed?", Name, err)
-	}
-	if reply != dbus.RequestNameReplyPrimaryOwner {
-		return ErrRunning
-	}
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		for _, m := range early {
+			s.desk.take(m, time.Now())
+		}
+		s.desk.read(messages)
+	}()
 	ready()
-	select {
-	case <-ctx.Done():
+	return s.until(ctx)
+}
+
+// until waits for the end, and ends what was started.
+func (s *Service) until(ctx context.Context) error {
+	var idle <-chan time.Time
+	if s.o.Idle > 0 {
+		ticker := time.NewTicker(min(s.o.Idle/4, time.Second))
+		defer ticker.Stop()
+		idle = ticker.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+		case <-s.conn.Context().Done():
+			if ctx.Err() == nil {
+				return ErrBus
+			}
+		case <-s.asks.Context().Done():
+			if ctx.Err() == nil {
+				return ErrBus
+			}
+		case now := <-idle:
+			if s.held() != nil || s.desk.idle(now) < s.o.Idle {
+				continue
+			}
+			s.o.Log.Info("nobody asks for anything")
+			s.leave()
+		}
 		if held := s.held(); held != nil {
 			s.drop(held)
 		}
 		return nil
-	case <-conn.Context().Done():
-		if ctx.Err() != nil {
-			return nil
-		}
-		return ErrBus
 	}
 }
 
-func (s *Service) export() error {
-	if err := s.conn.Export(s, Path, Interface); err != nil {
-		return err
+// name sends the bus a call about the name.
+func (s *Service) name(method string, flags dbus.Flags, more ...any) *dbus.Message {
+	body := append([]any{Name}, more...)
+	m := &dbus.Message{Type: dbus.TypeMethodCall, Flags: flags, Body: body, Headers: map[dbus.HeaderField]dbus.Variant{
+		dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath("/org/freedesktop/DBus")), dbus.FieldInterface: dbus.MakeVariant("org.freedesktop.DBus"),
+		dbus.FieldMember: dbus.MakeVariant(method), dbus.FieldDestination: dbus.MakeVariant("org.freedesktop.DBus"),
+		dbus.FieldSignature: dbus.MakeVariant(dbus.SignatureOf(body...)),
+	}}
+	s.conn.Send(m, nil)
+	return m
+}
+
+// requestName asks for the name, and returns calls that came before the bus had said that it is granted.
+func (s *Service) requestName(messages <-chan *dbus.Message) (early []*dbus.Message, err error) {
+	asked := s.name("RequestName", 0, uint32(dbus.NameFlagDoNotQueue)).Serial()
+	timer := time.NewTimer(busPatience)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return nil, fmt.Errorf("asking the bus for the name %s: it does not answer", Name)
+		case <-s.ctx.Done():
+			return nil, s.ctx.Err()
+		case m, ok := <-messages:
+			if !ok {
+				return nil, ErrBus
+			}
+			if m.Type == dbus.TypeMethodCall && len(early) < messagesRead {
+				early = append(early, m)
+				continue
+			}
+			if serial, _ := m.Headers[dbus.FieldReplySerial].Value().(uint32); serial != asked {
+				continue
+			}
+			if m.Type == dbus.TypeError {
+				name, _ := m.Headers[dbus.FieldErrorName].Value().(string)
+				return nil, fmt.Errorf("asking the bus for the name %s: %w; is the policy file installed?", Name, dbus.Error{Name: name, Body: m.Body})
+			}
+			if len(m.Body) != 1 || m.Body[0] != uint32(dbus.RequestNameReplyPrimaryOwner) {
+				return nil, ErrRunning
+			}
+			return early, nil
+		}
 	}
-	if err := s.conn.Export(introspect.Introspectable(XML), Path, "org.freedesktop.DBus.Introspectable"); err != nil {
-		return err
+}
+
+// leave gives the name back, and answers what was sent to it before.
+func (s *Service) leave() {
+	s.name("ReleaseName", dbus.FlagNoReplyExpected)
+	for range 20 {
+		time.Sleep(50 * time.Millisecond)
+		if s.desk.idle(time.Now()) >= 50*time.Millisecond && s.held() == nil {
+			return
+		}
 	}
-	_, err := prop.Export(s.conn, Path, prop.Map{Interface: {
-		"EnrollStages": {Value: uint32(enrolment.Stages), Emit: prop.EmitConst},
-	}})
-	return err
 }
 
 // told returns an error of this program in the words of the bus. What an unprivileged caller need not know goes to the
@@ -112,26 +190,30 @@ func (s *Service) told(err error) *dbus.Error {
 	case err == nil:
 		return nil
 	case errors.As(err, &r) && r.Why == session.Wait:
-		return failure(tooSoon, err.Error())
+		return failure(tooSoon, err.Error(), seconds(r.Wait))
 	case errors.As(err, &r):
 		return failure(passwordNeeded, err.Error())
 	case errors.Is(err, profile.ErrUnknown):
-		return failure(noProfile, "there is no profile of that user")
+		return failure(noProfile, "there is no profile of that user; make one: sudo faceauth tablet enroll --user NAME")
 	case errors.Is(err, online.ErrName):
-		return failure(invalidUser, "no user can have that name")
+		return failure(invalidUser, "no user can have that name; look at how it is written")
 	case errors.Is(err, online.ErrJournal):
 		return failure(internal, "what was learned cannot be taken back so far; forget the profile and enrol again")
 	}
 	s.o.Log.Error("failed", "error", err)
-	return failure(internal, "something went wrong; the log says what")
+	return failure(internal, "something went wrong; the log says what: journalctl -u faceauth")
 }
 
-// Claim implements the interface.
-func (s *Service) Claim(name string, sender dbus.Sender) *dbus.Error {
-	by, failed := s.caller(sender)
-	if failed != nil {
+// claimAs is claimFor by a PAM module, which says who asked it.
+func (s *Service) claimAs(by caller, name string, asker uint32) *dbus.Error {
+	if failed := s.root(by); failed != nil {
 		return failed
 	}
+	return s.claimFor(by, name, asker)
+}
+
+// claimFor claims the device for a user. Asker is who wants to be that user.
+func (s *Service) claimFor(by caller, name string, asker uint32) *dbus.Error {
 	user, self, failed := by.subject(name)
 	if failed != nil {
 		return failed
@@ -139,8 +221,8 @@ func (s *Service) Claim(name string, sender dbus.Sender) *dbus.Error {
 	if err := online.CheckName(user); err != nil {
 		return s.told(err)
 	}
-	if _, failed := s.claimed(sender); failed == nil {
-		return failure(alreadyInUse, "this program has claimed the device already")
+	if _, failed := s.claimed(by); failed == nil {
+		return failure(alreadyInUse, "this program has claimed the device already; release it first")
 	}
 	if self {
 		failed = s.may(by, false, verifyAction)
@@ -150,7 +232,8 @@ func (s *Service) Claim(name string, sender dbus.Sender) *dbus.Error {
 	if failed != nil {
 		return failed
 	}
-	c := &claim{by: by, user: user}
+	c := &claim{by: by, user: user, asker: asker, at: time.Now()}
+	c.rank = c.rankOf()
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	c.idle = time.AfterFunc(idleClaim, func() { s.drop(c) })
 	if failed := s.take(c); failed != nil {
@@ -165,18 +248,16 @@ func (s *Service) Claim(name string, sender dbus.Sender) *dbus.Error {
 	return nil
 }
 
-// Release implements the interface.
-func (s *Service) Release(sender dbus.Sender) *dbus.Error {
-	c, failed := s.claimed(sender)
+func (s *Service) release(by caller) *dbus.Error {
+	c, failed := s.claimed(by)
 	if failed == nil {
 		s.drop(c)
 	}
 	return failed
 }
 
-// VerifyStart implements the interface.
-func (s *Service) VerifyStart(sender dbus.Sender) *dbus.Error {
-	c, failed := s.claimed(sender)
+func (s *Service) verifyStart(by caller) *dbus.Error {
+	c, failed := s.claimed(by)
 	if failed != nil {
 		return failed
 	}
@@ -184,36 +265,36 @@ func (s *Service) VerifyStart(sender dbus.Sender) *dbus.Error {
 		s.sessions.Add(1)
 		begun := time.Now()
 		stopped := false
-		r, err := s.a.Verify(ctx, c.user, func(r session.Result) {
+		r, err := s.a.Verify(ctx, c.user, c.foreign(), func(r session.Result) {
 			began()
 			stopped = r.Final && ctx.Err() != nil
-			s.send(c, "VerifyStatus", verifyWord(r), r.Final)
+			word := verifyWord(r)
+			if stopped && c.taken.Load() {
+				word = "verify-interrupted"
+			}
+			s.send(c, "VerifyStatus", word, r.Final)
 		})
 		var refused *tablet.Refused
 		switch {
 		case errors.As(err, &refused):
-			s.o.Log.Info("verify refused", "user", c.user, "uid", c.by.uid, "reason", string(refused.Why))
+			s.o.Log.Info("verify refused", "user", c.user, "uid", c.by.uid, "asker", c.asker, "reason", string(refused.Why))
 		case err == nil:
-			s.o.Log.Info("verify", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)), "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
+			s.o.Log.Info("verify", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)), "asker", c.asker, "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
 		}
 		return err
 	})
 }
 
-// VerifyStop implements the interface.
-func (s *Service) VerifyStop(sender dbus.Sender) *dbus.Error { return s.stop(sender) }
-
-func (s *Service) stop(sender dbus.Sender) *dbus.Error {
-	c, failed := s.claimed(sender)
+func (s *Service) stop(by caller) *dbus.Error {
+	c, failed := s.claimed(by)
 	if failed == nil {
 		s.halt(c)
 	}
 	return failed
 }
 
-// EnrollStart implements the interface.
-func (s *Service) EnrollStart(sender dbus.Sender) *dbus.Error {
-	c, failed := s.claimed(sender)
+func (s *Service) enrollStart(by caller) *dbus.Error {
+	c, failed := s.claimed(by)
 	if failed != nil {
 		return failed
 	}
@@ -224,7 +305,7 @@ func (s *Service) EnrollStart(sender dbus.Sender) *dbus.Error {
 		return failed
 	}
 	if _, err := UID(c.user); err != nil {
-		return failure(invalidUser, "no user of this system has that name")
+		return failure(invalidUser, "no user of this system has that name; look at how it is written")
 	}
 	return s.start(c, func(ctx context.Context, began func()) error {
 		stage := 0
@@ -234,9 +315,13 @@ func (s *Service) EnrollStart(sender dbus.Sender) *dbus.Error {
 			stopped = r.Final && ctx.Err() != nil
 			if r.Stage > stage {
 				stage = r.Stage
-				s.send(c, "EnrollStatus", "enroll-stage-passed", false)
+				s.send(c, "EnrollStatus", took[r.Took], false)
 			}
-			s.send(c, "EnrollStatus", enrollWord(r), r.Final)
+			word := enrollWord(r)
+			if stopped && c.taken.Load() {
+				word = "enroll-interrupted"
+			}
+			s.send(c, "EnrollStatus", word, r.Final)
 		})
 		if err == nil {
 			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)))
@@ -253,29 +338,21 @@ func ending(stopped bool, word string) string {
 	return word
 }
 
-// EnrollStop implements the interface.
-func (s *Service) EnrollStop(sender dbus.Sender) *dbus.Error { return s.stop(sender) }
-
 // about returns the user that a request is about, where the caller may ask for that: for themselves with leave for
 // some actions, for others with that of an administrator.
-func (s *Service) about(name string, sender dbus.Sender, actions ...string) (user string, by caller, failed *dbus.Error) {
-	by, failed = s.caller(sender)
-	if failed != nil {
-		return "", by, failed
-	}
+func (s *Service) about(by caller, name string, actions ...string) (user string, failed *dbus.Error) {
 	user, self, failed := by.subject(name)
 	if failed != nil {
-		return "", by, failed
+		return "", failed
 	}
 	if !self {
 		actions = append(actions, otherAction)
 	}
-	return user, by, s.may(by, true, actions...)
+	return user, s.may(by, true, actions...)
 }
 
-// Status implements the interface.
-func (s *Service) Status(name string, sender dbus.Sender) (map[string]dbus.Variant, *dbus.Error) {
-	user, _, failed := s.about(name, sender)
+func (s *Service) status(by caller, name string) (map[string]dbus.Variant, *dbus.Error) {
+	user, failed := s.about(by, name)
 	if failed != nil {
 		return nil, failed
 	}
@@ -290,30 +367,28 @@ func (s *Service) Status(name string, sender dbus.Sender) (map[string]dbus.Varia
 		"frozen":   dbus.MakeVariant(st.Frozen),
 		"drifted":  dbus.MakeVariant(st.Drifted),
 		"refusal":  dbus.MakeVariant(string(st.Refusal)),
-		"wait":     dbus.MakeVariant(uint32((st.Wait + time.Second - 1) / time.Second)),
+		"wait":     dbus.MakeVariant(seconds(st.Wait)),
 	}, nil
 }
 
-// Undo implements the interface.
-func (s *Service) Undo(name string, since int64, sender dbus.Sender) (uint32, *dbus.Error) {
-	user, by, failed := s.about(name, sender)
+func (s *Service) undo(by caller, name string, since time.Time) (uint32, *dbus.Error) {
+	user, failed := s.about(by, name)
 	if failed != nil {
 		return 0, failed
 	}
-	n, err := s.a.Undo(user, time.Unix(since, 0))
+	n, err := s.a.Undo(user, since)
 	if err == nil {
 		s.o.Log.Info("undo", "user", user, "uid", by.uid, "faces", n)
 	}
 	return uint32(n), s.told(err)
 }
 
-// Freeze implements the interface.
-func (s *Service) Freeze(name string, on bool, sender dbus.Sender) *dbus.Error {
+func (s *Service) freeze(by caller, name string, on bool) *dbus.Error {
 	var actions []string
 	if !on {
 		actions = append(actions, enrollAction)
 	}
-	user, by, failed := s.about(name, sender, actions...)
+	user, failed := s.about(by, name, actions...)
 	if failed != nil {
 		return failed
 	}
@@ -324,11 +399,14 @@ func (s *Service) Freeze(name string, on bool, sender dbus.Sender) *dbus.Error {
 	return s.told(err)
 }
 
-// Forget implements the interface.
-func (s *Service) Forget(name string, sender dbus.Sender) *dbus.Error {
-	user, by, failed := s.about(name, sender)
+func (s *Service) forget(by caller, name string) *dbus.Error {
+	user, failed := s.about(by, name)
 	if failed != nil {
 		return failed
+	}
+	// What looks for the user just now knows their faces.
+	if held := s.held(); held != nil && held.user == user {
+		s.interrupt(held)
 	}
 	err := s.a.Forget(user)
 	if err == nil {
@@ -337,12 +415,7 @@ func (s *Service) Forget(name string, sender dbus.Sender) *dbus.Error {
 	return s.told(err)
 }
 
-// Users implements the interface.
-func (s *Service) Users(sender dbus.Sender) ([]string, *dbus.Error) {
-	by, failed := s.caller(sender)
-	if failed != nil {
-		return nil, failed
-	}
+func (s *Service) users(by caller) ([]string, *dbus.Error) {
 	if failed := s.may(by, true, otherAction); failed != nil {
 		return nil, failed
 	}
@@ -351,30 +424,28 @@ func (s *Service) Users(sender dbus.Sender) ([]string, *dbus.Error) {
 }
 
 // root returns nil where root calls.
-func (s *Service) root(sender dbus.Sender) *dbus.Error {
-	by, failed := s.caller(sender)
-	if failed == nil && !by.root() {
+func (s *Service) root(by caller) *dbus.Error {
+	if !by.root() {
 		s.o.Log.Warn("denied", "uid", by.uid, "action", "root's")
-		return failure(permissionDenied, "only root may do that")
+		return failure(permissionDenied, "only root may do that; run the command with sudo")
 	}
-	return failed
+	return nil
 }
 
-// PasswordUsed implements the interface.
-func (s *Service) PasswordUsed(user string, sender dbus.Sender) *dbus.Error {
-	if failed := s.root(sender); failed != nil {
+func (s *Service) passwordUsed(by caller, user string, asker uint32) *dbus.Error {
+	if failed := s.root(by); failed != nil {
 		return failed
 	}
-	err := s.a.Password(user)
+	c := claim{by: by, user: user, asker: asker}
+	err := s.a.Password(user, c.foreign())
 	if err == nil {
-		s.o.Log.Info("password used", "user", user)
+		s.o.Log.Info("password used", "user", user, "asker", asker)
 	}
 	return s.told(err)
 }
 
-// Health implements the interface.
-func (s *Service) Health(sender dbus.Sender) (map[string]dbus.Variant, *dbus.Error) {
-	if failed := s.root(sender); failed != nil {
+func (s *Service) health(by caller) (map[string]dbus.Variant, *dbus.Error) {
+	if failed := s.root(by); failed != nil {
 		return nil, failed
 	}
 	resident, err := Resident()
@@ -383,6 +454,9 @@ func (s *Service) Health(sender dbus.Sender) (map[string]dbus.Variant, *dbus.Err
 	}
 	return map[string]dbus.Variant{"resident": dbus.MakeVariant(resident), "sessions": dbus.MakeVariant(s.sessions.Load())}, nil
 }
+
+// seconds rounds up.
+func seconds(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }
 
 // Resident returns how much memory of this process is resident, in bytes.
 func Resident() (uint64, error) {

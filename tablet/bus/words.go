@@ -6,7 +6,13 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/tablet/enrolment"
 	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/faceauth/faceauth/tablet/words"
 )
+
+// took are the words for a pose that was taken.
+var took = map[enrolment.Word]string{
+	enrolment.Straight: "enroll-took-straight", enrolment.TurnLeft: "enroll-took-left", enrolment.TurnRight: "enroll-took-right", enrolment.Tilt: "enroll-took-tilt",
+}
 
 // Words as they go over the bus, after verify- or enroll-.
 var (
@@ -34,32 +40,33 @@ func verifyWord(r session.Result) string {
 }
 
 func enrollWord(r enrolment.Result) string {
+	if r.Word == enrolment.Retry && r.Reason == face.TurnedAway { // people are asked to turn, but not so far
+		return "enroll-turned-too-far"
+	}
 	if r.Word == enrolment.Retry {
 		return "enroll-" + reasons[r.Reason]
 	}
 	return "enroll-" + enrollWords[r.Word]
 }
 
-// sentences are what words mean to the person in front of the camera.
-var sentences = map[string]string{
-	"match": "recognised", "no-match": "not recognised", "no-face": "nobody was seen", "poor-picture": "no picture was good enough",
-	"error": "something went wrong", "looking": "looking", "two-faces": "more than one face is in view",
-	"look-straight": "look straight into the camera", "turn-left": "turn your head to your left", "turn-right": "turn your head to your right",
-	"blink": "blink", "too-small": "come nearer", "too-dark": "it is too dark", "too-bright": "it is too bright",
-	"low-contrast": "there is too little contrast; is the lens clean?", "blurred": "hold still", "turned-away": "look at the camera",
-	"no-vector": "your face is not all in view", "completed": "enrolled", "timed-out": "out of time",
-	"already-another-user": "this face is enrolled for another user", "tilt": "look straight again, and tilt your head a little up or down",
-	"other-person": "this is not the person who began",
-	"stage-passed": "good",
-}
-
 // Sentence returns what a word of a signal means to the person in front of the camera. A word that is not known, from a newer
 // service, is returned as it is.
-func Sentence(word string) string {
-	for _, prefix := range []string{"verify-", "enroll-"} {
-		if rest, ok := strings.CutPrefix(word, prefix); ok && sentences[rest] != "" {
-			return sentences[rest]
-		}
+func Sentence(l words.Language, word string) string {
+	if s, ok := l.Say(word); ok {
+		return s
 	}
 	return word
+}
+
+// Sentence returns what a refusal means to the person who asked, and what to do next.
+func (e *Error) Sentence(l words.Language) string {
+	name := strings.TrimPrefix(e.Name, errorPrefix)
+	if name == tooSoon && e.Wait > 0 {
+		s, _ := l.Say("Wait", e.Wait)
+		return s
+	}
+	if s, ok := l.Say(name); ok && l != words.English { // the service's own words say more
+		return s
+	}
+	return e.Message
 }

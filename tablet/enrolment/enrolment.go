@@ -48,6 +48,7 @@ type Result struct {
 	Word   Word
 	Reason face.Reason // of Retry
 	Stage  int         // faces taken
+	Took   Word        // the pose of the face that was taken just now, or ""
 	Final  bool
 }
 
@@ -125,9 +126,12 @@ func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 	e.faces, e.held = append(e.faces, f.Vector), ""
 	e.open = slices.DeleteFunc(e.open, func(w Word) bool { return w == pose })
 	if len(e.open) == 0 {
-		return e.finish(Enrolled)
+		e.finish(Enrolled)
+	} else {
+		e.say(e.open[0], "")
 	}
-	return e.say(e.open[0], "")
+	e.result.Took = pose
+	return e.result
 }
 
 // pose returns the open pose that a head is in, or "".

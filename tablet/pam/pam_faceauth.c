@@ -11,18 +11,29 @@
  *   timeout=S    seconds to wait for a verdict, 1 to 60, default 12; the daemon's own deadline is shorter
  *   password     the module before has checked the password
  *
- * Without a daemon, a camera or a profile, in a remote session, and whenever anything goes wrong, the module returns
- * PAM_IGNORE, as if it were not there. It never waits for the bus or the daemon for more than ANSWER, and never for
- * the camera while the password is being typed: that is in the hands of the daemon, and its answer waits in the socket.
+ * The prompt comes first. Before it the module sends what has the camera look, and does not wait for an answer: BEFORE
+ * is the most that it takes, whatever the bus and the daemon do. What they answer while the password is typed waits in
+ * the socket. A password that was typed goes on at once.
+ *
+ * Only services that stand in SERVICES ask, and only for somebody at the device: with an active session on a seat of
+ * it, or, for a greeter, at one of its seats. What cannot be told is taken for somewhere else.
+ *
+ * Without a daemon, a camera or a profile, from elsewhere, and whenever anything goes wrong, the module returns
+ * PAM_IGNORE, as if it were not there.
  *
  * It is C, not Go, because login programs fork between pam_authenticate and pam_setcred, and a Go runtime does not
  * survive that: docs/results.md has the experiment. It starts no thread and no process and sets no signal handler. */
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,21 +43,40 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-login.h>
 
+#include "words.h"
+
+#ifndef SYSCONFDIR
+#define SYSCONFDIR "/etc"
+#endif
+#ifndef SERVICES
+#define SERVICES SYSCONFDIR "/faceauth/services"
+#endif
 #define SERVICE "org.faceauth"
 #define OBJECT "/org/faceauth/Device"
 #define INTERFACE "org.faceauth.Device"
 #define SECOND UINT64_C(1000000)
-#define ANSWER (3 * SECOND) /* the bus and the daemon, which the bus may have to start */
-#define FRESH (10 * SECOND) /* a verdict that came while the prompt waited, counted from the start */
+#define BEFORE (SECOND / 25)  /* to have the camera look before the prompt comes */
+#define AFTER (SECOND / 10)   /* to tell the daemon that the password was right */
+#define ANSWER (3 * SECOND)   /* the daemon, which the bus may have to start, after Enter */
+#define FRESH (10 * SECOND)   /* a verdict that came while the prompt waited, counted from the start */
+#define LONG (120 * SECOND)   /* what sd-bus may wait for; the deadlines are this module's own */
+#define UNKNOWN_ASKER 65534   /* nobody */
 #define MATCHED "faceauth-matched"
+#define TELLING "faceauth-telling"
 
 struct attempt {
 	pam_handle_t *pamh;
-	bool talk;       /* tell the person what to do */
+	int language;
+	bool talk;         /* tell the person what to do */
+	uint32_t asker;    /* who wants to be the user */
 	sd_bus *bus;
-	char daemon[64]; /* its unique name: nobody else's signals count */
+	char daemon[64];   /* its unique name: nobody else's signals count */
 	uint64_t began;
-	bool done, match;
+	bool sent;         /* the calls are on their way */
+	bool started;      /* the daemon has begun to look */
+	bool done;         /* nothing more will come */
+	bool match, other; /* the verdict: the user, or somebody else */
+	const char *why;   /* word for what ended it, or NULL */
 };
 
 static uint64_t now(void)
@@ -56,23 +86,51 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* What the person in front of the camera can do. */
-static const char *advice(const char *word)
+/* The language of the person, by the environment of PAM and then of the program. */
+static int language(pam_handle_t *pamh)
 {
-	static const char *const all[][2] = {
-		{"verify-turn-left", "Turn your head to your left."}, {"verify-turn-right", "Turn your head to your right."},
-		{"verify-look-straight", "Look straight into the camera."}, {"verify-blink", "Blink."},
-		{"verify-two-faces", "More than one face is in view."}, {"verify-too-dark", "It is too dark."},
-		{"verify-too-small", "Come nearer."}, {"verify-turned-away", "Look at the camera."},
-	};
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (strcmp(word, all[i][0]) == 0)
-			return all[i][1];
+	static const char *const names[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
+	for (int of_program = 0; of_program < 2; of_program++)
+		for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+			const char *locale = of_program ? getenv(names[i]) : pam_getenv(pamh, names[i]);
+			if (locale == NULL || *locale == '\0')
+				continue;
+			size_t n = strcspn(locale, "_.@");
+			for (int l = 0; languages[l] != NULL; l++)
+				if (strlen(languages[l]) == n && strncmp(languages[l], locale, n) == 0)
+					return l;
+			return 0;
+		}
+	return 0;
+}
+
+/* The entry of the catalogue for a word, or NULL. Words are static, so they may be kept. */
+static const char *sentence(const char *word, int language)
+{
+	if (strncmp(word, "verify-", 7) == 0)
+		word += 7;
+	for (size_t i = 0; i < sizeof catalogue / sizeof *catalogue; i++)
+		if (strcmp(word, catalogue[i].word) == 0)
+			return catalogue[i].in[language];
 	return NULL;
 }
 
-/* A message from the bus: only signals of the daemon itself count. Anybody may send us one that looks the same. */
-static int on_message(sd_bus_message *m, void *data, sd_bus_error *unused)
+static const char *known(const char *word)
+{
+	for (size_t i = 0; i < sizeof catalogue / sizeof *catalogue; i++)
+		if (strcmp(word, catalogue[i].word) == 0)
+			return catalogue[i].word;
+	return NULL;
+}
+
+static void end(struct attempt *a, const char *why)
+{
+	a->done = true;
+	a->why = why == NULL ? NULL : known(why);
+}
+
+/* A signal of the daemon. Anybody may send us one that looks the same: only those of the daemon itself count. */
+static int on_signal(sd_bus_message *m, void *data, sd_bus_error *unused)
 {
 	struct attempt *a = data;
 	const char *sender = sd_bus_message_get_sender(m), *word, *say;
@@ -80,121 +138,323 @@ static int on_message(sd_bus_message *m, void *data, sd_bus_error *unused)
 
 	(void)unused;
 	if (a->done || a->daemon[0] == '\0' || sender == NULL || strcmp(sender, a->daemon) != 0 ||
-	    sd_bus_message_is_signal(m, INTERFACE, "VerifyStatus") <= 0 || sd_bus_message_read(m, "sb", &word, &last) < 0)
+	    sd_bus_message_is_signal(m, INTERFACE, "VerifyStatus") <= 0 || sd_bus_message_read(m, "sb", &word, &last) < 0 ||
+	    strncmp(word, "verify-", 7) != 0)
 		return 0;
 	if (last) {
-		a->done = true;
+		end(a, word + 7);
 		a->match = strcmp(word, "verify-match") == 0;
-	} else if (a->talk && (say = advice(word)) != NULL) {
+		a->other = strcmp(word, "verify-no-match") == 0;
+	} else if (a->talk && (say = sentence(word, a->language)) != NULL) {
 		pam_info(a->pamh, "%s", say);
 	}
 	return 0;
 }
 
-/* Handles what the bus sends until *flag is set or the deadline has passed. */
-static int until(sd_bus *bus, const bool *flag, uint64_t deadline)
+/* The daemon has come, or gone. */
+static int on_owner(sd_bus_message *m, void *data, sd_bus_error *unused)
 {
-	for (;;) {
-		int r = sd_bus_process(bus, NULL);
-		uint64_t t;
-		if (r < 0)
-			return r;
-		if (flag != NULL ? *flag : sd_bus_is_ready(bus) > 0)
-			return 0;
-		if (r > 0)
-			continue;
-		if ((t = now()) >= deadline)
-			return -ETIMEDOUT;
-		if ((r = sd_bus_wait(bus, deadline - t)) < 0 && r != -EINTR)
-			return r;
-	}
+	struct attempt *a = data;
+	const char *name, *old, *new;
+
+	(void)unused;
+	if (!a->done && a->daemon[0] != '\0' && sd_bus_message_read(m, "sss", &name, &old, &new) >= 0 &&
+	    strcmp(name, SERVICE) == 0 && strcmp(new, a->daemon) != 0)
+		end(a, NULL);
+	return 0;
 }
 
-/* Calls a method of the daemon with a string, or without where arg is NULL. daemon, if it is not NULL, becomes the
- * unique name of who answered. */
-static int call(sd_bus *bus, const char *method, const char *arg, char *daemon, size_t size)
+/* An error: the name behind the last point is a word of the catalogue. */
+static bool failed(struct attempt *a, sd_bus_message *m)
 {
-	sd_bus_message *m = NULL, *reply = NULL;
-	int r = sd_bus_message_new_method_call(bus, &m, SERVICE, OBJECT, INTERFACE, method);
-	if (r >= 0 && arg != NULL)
-		r = sd_bus_message_append(m, "s", arg);
-	if (r >= 0)
-		r = sd_bus_call(bus, m, ANSWER, NULL, &reply);
-	if (r >= 0 && daemon != NULL) {
-		const char *sender = sd_bus_message_get_sender(reply);
-		if (sender == NULL || strlen(sender) >= size)
-			r = -EBADMSG;
-		else
-			strcpy(daemon, sender);
+	const sd_bus_error *e = sd_bus_message_get_error(m);
+	const char *point;
+	if (e == NULL)
+		return false;
+	if (!a->done) {
+		point = strncmp(e->name, SERVICE ".", strlen(SERVICE ".")) == 0 ? strrchr(e->name, '.') : NULL;
+		end(a, point == NULL ? NULL : point + 1);
+		pam_syslog(a->pamh, LOG_DEBUG, "no login by face: %s", e->name);
 	}
-	sd_bus_message_unref(reply);
-	sd_bus_message_unref(m);
+	return true;
+}
+
+static int on_claimed(sd_bus_message *m, void *data, sd_bus_error *unused)
+{
+	struct attempt *a = data;
+	const char *sender = sd_bus_message_get_sender(m);
+
+	(void)unused;
+	if (failed(a, m))
+		return 0;
+	if (sender == NULL || strlen(sender) >= sizeof a->daemon)
+		end(a, NULL);
+	else
+		strcpy(a->daemon, sender);
+	return 0;
+}
+
+static int on_started(sd_bus_message *m, void *data, sd_bus_error *unused)
+{
+	struct attempt *a = data;
+
+	(void)unused;
+	if (!failed(a, m))
+		a->started = true;
+	return 0;
+}
+
+/* Sends what has the daemon look for a user. The daemon answers calls in their order. */
+static int look(struct attempt *a, const char *user)
+{
+	int r = sd_bus_add_filter(a->bus, NULL, on_signal, a);
+	if (r >= 0)
+		r = sd_bus_add_match_async(a->bus, NULL, "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
+			"member='NameOwnerChanged',arg0='" SERVICE "'", on_owner, NULL, a);
+	for (int i = 0; r >= 0 && i < 2; i++) {
+		sd_bus_message *m = NULL;
+		r = sd_bus_message_new_method_call(a->bus, &m, SERVICE, OBJECT, INTERFACE, i == 0 ? (geteuid() == 0 ? "ClaimFor" : "Claim") : "VerifyStart");
+		if (r >= 0 && i == 0)
+			r = geteuid() == 0 ? sd_bus_message_append(m, "su", user, a->asker) : sd_bus_message_append(m, "s", user);
+		if (r >= 0)
+			r = sd_bus_call_async(a->bus, NULL, m, i == 0 ? on_claimed : on_started, a, LONG);
+		sd_bus_message_unref(m);
+	}
+	a->sent = r >= 0;
 	return r;
 }
 
-/* Connects to the system bus. Nothing here blocks: sd_bus_call itself would wait a minute and a half for a bus that
- * hangs before it is ready. */
-static int connect_bus(sd_bus **bus)
+/* Handles what the bus sends until the calls are sent (sent), or the attempt is done, or the deadline has passed. */
+static int until(struct attempt *a, const char *user, bool sent, uint64_t deadline)
 {
-	int r = sd_bus_open_system(bus);
-	return r < 0 ? r : until(*bus, NULL, now() + ANSWER);
+	for (;;) {
+		int r = sd_bus_process(a->bus, NULL);
+		uint64_t t;
+		if (r < 0 || (!a->sent && sd_bus_is_ready(a->bus) > 0 && (r = look(a, user)) < 0))
+			return r;
+		if (a->done || (sent && a->sent && r == 0))
+			return 0;
+		if ((t = now()) >= deadline) /* also while somebody floods this program */
+			return -ETIMEDOUT;
+		if (r == 0 && (r = sd_bus_wait(a->bus, deadline - t)) < 0 && r != -EINTR)
+			return r;
+	}
 }
 
 /* Ends the connection, and with it the claim: the daemon releases the camera when its client is gone. */
 static void finish(struct attempt *a)
 {
 	a->bus = sd_bus_close_unref(a->bus);
-	a->daemon[0] = '\0';
 }
 
-/* Has the daemon look for a user. */
-static int begin(struct attempt *a, const char *user)
+/* Has the daemon look for a user, and waits for nothing. */
+static int begin(struct attempt *a, const char *user, uint64_t deadline)
 {
 	int r;
-	a->done = a->match = false;
+	finish(a);
+	a->daemon[0] = '\0';
+	a->sent = a->started = a->done = a->match = a->other = false;
+	a->why = NULL;
 	a->began = now();
-	if ((r = connect_bus(&a->bus)) >= 0 && (r = sd_bus_add_filter(a->bus, NULL, on_message, a)) >= 0 &&
-	    (r = call(a->bus, "Claim", user, a->daemon, sizeof a->daemon)) >= 0)
-		r = call(a->bus, "VerifyStart", NULL, NULL, 0);
-	if (r < 0)
+	if ((r = sd_bus_open_system(&a->bus)) >= 0)
+		r = until(a, user, true, deadline);
+	if (r < 0 && r != -ETIMEDOUT)
 		finish(a);
 	return r;
 }
 
-/* Whether the person who logs in may be somewhere else than the camera. */
-static bool remote(pam_handle_t *pamh)
+/* Waits for the verdict. A daemon that does not even begin is not waited for as long. */
+static int verdict(struct attempt *a, const char *user, uint64_t deadline)
 {
-	const void *host = NULL;
-	char *session = NULL;
-	bool far = false;
-	if (pam_get_item(pamh, PAM_RHOST, &host) == PAM_SUCCESS && host != NULL && *(const char *)host != '\0')
-		return true;
-	if (sd_pid_get_session(0, &session) >= 0)
-		far = sd_session_is_remote(session) > 0;
-	free(session);
-	return far;
+	uint64_t answer = now() + ANSWER;
+	int r = 0;
+	while (!a->done) {
+		uint64_t t = now() + SECOND / 20;
+		if (now() >= deadline || (!a->started && now() >= answer))
+			return -ETIMEDOUT;
+		if ((r = until(a, user, false, t < deadline ? t : deadline)) < 0 && r != -ETIMEDOUT)
+			return r;
+	}
+	return 0;
 }
 
+/* Whether it is of no use to begin again: there is a verdict, or the daemon refuses for a while. */
+static bool final(const struct attempt *a)
+{
+	static const char *const words[] = {"TooSoon", "PasswordNeeded", "NoProfile", "InvalidUser", "PermissionDenied"};
+	for (size_t i = 0; a->why != NULL && i < sizeof words / sizeof *words; i++)
+		if (strcmp(a->why, words[i]) == 0)
+			return true;
+	return a->match || a->other;
+}
+
+enum kind { UNLISTED, SESSION, GREETER };
+
+/* How a service stands in the list, which root alone may write. */
+static enum kind listed(pam_handle_t *pamh, const char *service)
+{
+	enum kind k = UNLISTED;
+	char line[256], kind[16], name[128];
+	struct stat s;
+	FILE *f;
+	int fd = open(SERVICES, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return UNLISTED;
+	if (fstat(fd, &s) < 0 || !S_ISREG(s.st_mode) || s.st_uid != 0 || (s.st_mode & (S_IWGRP | S_IWOTH)) || s.st_size > 1 << 16) {
+		pam_syslog(pamh, LOG_ERR, "%s is not a file that root alone can write; no service may ask for a face", SERVICES);
+		close(fd);
+		return UNLISTED;
+	}
+	if ((f = fdopen(fd, "re")) == NULL) {
+		close(fd);
+		return UNLISTED;
+	}
+	while (k == UNLISTED && fgets(line, sizeof line, f) != NULL)
+		if (sscanf(line, "%15s %127s", kind, name) == 2 && strcmp(name, service) == 0)
+			k = strcmp(kind, "session") == 0 ? SESSION : strcmp(kind, "greeter") == 0 ? GREETER : UNLISTED;
+	fclose(f);
+	return k;
+}
+
+/* Whether a session is at the device, and the one that is used there now. */
+static bool session_here(const char *session)
+{
+	char *seat = NULL;
+	bool here = sd_session_is_remote(session) == 0 && sd_session_is_active(session) > 0 &&
+		sd_session_get_seat(session, &seat) >= 0 && seat != NULL && *seat != '\0';
+	free(seat);
+	return here;
+}
+
+/* Whether a user is at the device, and has no session from elsewhere: a service of a user belongs to all their
+ * sessions. */
+static bool user_here(uid_t uid)
+{
+	char **sessions = NULL;
+	bool here = false, far = false;
+	int n = sd_uid_get_sessions(uid, 0, &sessions);
+	for (int i = 0; i < n; i++) {
+		far = far || sd_session_is_remote(sessions[i]) != 0;
+		here = here || session_here(sessions[i]);
+		free(sessions[i]);
+	}
+	free(sessions);
+	return here && !far;
+}
+
+/* Whether a program that has no session stands at a seat of the device, by what it tells PAM. */
+static bool seat_here(pam_handle_t *pamh)
+{
+	const void *item = NULL;
+	const char *tty, *seat = pam_getenv(pamh, "XDG_SEAT");
+	if (seat != NULL && *seat != '\0')
+		return true;
+	if (pam_get_item(pamh, PAM_XDISPLAY, &item) == PAM_SUCCESS && item != NULL && *(const char *)item == ':')
+		return true;
+	if (pam_get_item(pamh, PAM_TTY, &item) != PAM_SUCCESS || item == NULL)
+		return false;
+	tty = item;
+	if (*tty == ':') /* a display; one of another machine has its name before that */
+		return true;
+	if (strncmp(tty, "/dev/", 5) == 0)
+		tty += 5;
+	return strncmp(tty, "tty", 3) == 0 && isdigit((unsigned char)tty[3]); /* a console, not ttyS0 or pts/0 */
+}
+
+/* Whether the person who logs in is at the device, as far as anybody can tell, with a service that may ask. */
+static bool local(pam_handle_t *pamh)
+{
+	const void *host = NULL, *service = NULL;
+	char *session = NULL;
+	enum kind k;
+	uid_t uid;
+	bool here;
+	if (pam_get_item(pamh, PAM_RHOST, &host) != PAM_SUCCESS || (host != NULL && *(const char *)host != '\0') ||
+	    pam_get_item(pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
+	    (k = listed(pamh, service)) == UNLISTED)
+		return false;
+	if (sd_pid_get_session(0, &session) >= 0)
+		here = session_here(session);
+	else if (sd_pid_get_owner_uid(0, &uid) >= 0)
+		here = user_here(uid);
+	else
+		here = k == GREETER && geteuid() == 0 && seat_here(pamh);
+	free(session);
+	return here;
+}
+
+/* Who wants to be the user. At a greeter it is root. */
+static uint32_t asking(pam_handle_t *pamh)
+{
+	const void *name = NULL;
+	char buffer[4096];
+	struct passwd p, *found = NULL;
+	if (getuid() != 0)
+		return getuid();
+	if (pam_get_item(pamh, PAM_RUSER, &name) != PAM_SUCCESS || name == NULL || *(const char *)name == '\0')
+		return 0;
+	if (getpwnam_r(name, &p, buffer, sizeof buffer, &found) != 0 || found == NULL)
+		return UNKNOWN_ASKER;
+	return found->pw_uid;
+}
+
+static int on_told(sd_bus_message *m, void *data, sd_bus_error *unused)
+{
+	(void)m, (void)unused;
+	*(bool *)data = true;
+	return 0;
+}
+
+static void hang_up(pam_handle_t *pamh, void *bus, int status)
+{
+	(void)pamh, (void)status;
+	sd_bus_close_unref(bus);
+}
+
+/* Tells the daemon that the password was right. One that has yet to be started answers later than anybody should wait;
+ * it asks the bus who calls, so the connection then stays open until the program is done with PAM. */
 static int password_used(pam_handle_t *pamh, const char *user)
 {
 	const void *matched = NULL;
 	sd_bus *bus = NULL;
+	sd_bus_message *m = NULL;
+	uint64_t deadline = now() + AFTER, t;
+	bool sent = false, told = false;
+	int r;
 	if (pam_get_data(pamh, MATCHED, &matched) == PAM_SUCCESS || geteuid() != 0)
 		return PAM_IGNORE; /* it was the face; or the daemon would not believe it */
-	if (connect_bus(&bus) >= 0)
-		call(bus, "PasswordUsed", user, NULL, 0);
+	for (r = sd_bus_open_system(&bus); r >= 0 && !told;) {
+		if ((r = sd_bus_process(bus, NULL)) < 0)
+			break;
+		if (!sent && sd_bus_is_ready(bus) > 0) {
+			if ((r = sd_bus_message_new_method_call(bus, &m, SERVICE, OBJECT, INTERFACE, "PasswordUsedFor")) >= 0 &&
+			    (r = sd_bus_message_append(m, "su", user, asking(pamh))) >= 0)
+				r = sd_bus_call_async(bus, NULL, m, on_told, &told, LONG);
+			sent = r >= 0;
+			continue;
+		}
+		if ((t = now()) >= deadline)
+			r = -ETIMEDOUT;
+		else if (r == 0 && !told && (r = sd_bus_wait(bus, deadline - t)) == -EINTR)
+			r = 0;
+	}
+	sd_bus_message_unref(m);
+	if (r == -ETIMEDOUT && sent && pam_set_data(pamh, TELLING, bus, hang_up) == PAM_SUCCESS)
+		return PAM_IGNORE;
+	if (r < 0)
+		pam_syslog(pamh, LOG_WARNING, "faceauth was not told of the password: %s", strerror(-r));
 	sd_bus_close_unref(bus);
 	return PAM_IGNORE;
 }
 
 /* Asks for the password. *typed is whether there is one now, for the modules after this. */
-static int ask(pam_handle_t *pamh, bool *typed)
+static int ask(struct attempt *a, bool *typed)
 {
 	char *answer = NULL;
-	int r = pam_prompt(pamh, PAM_PROMPT_ECHO_OFF, &answer, "%s", "Password (or look into the camera and press Enter): ");
+	int r = pam_prompt(a->pamh, PAM_PROMPT_ECHO_OFF, &answer, "%s", sentence("prompt", a->language));
 	*typed = r == PAM_SUCCESS && answer != NULL && *answer != '\0';
 	if (*typed)
-		r = pam_set_item(pamh, PAM_AUTHTOK, answer);
+		r = pam_set_item(a->pamh, PAM_AUTHTOK, answer);
 	if (answer != NULL) {
 		explicit_bzero(answer, strlen(answer));
 		free(answer);
@@ -207,17 +467,17 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 {
 	struct attempt a = {.pamh = pamh, .talk = !(flags & PAM_SILENT)};
 	bool prompt = true, password = false, typed = false;
-	uint64_t timeout = 12;
+	uint64_t timeout = 12, deadline;
 	const char *user = NULL;
-	int r;
+	int r = 0;
 
 	for (int i = 0; i < argc; i++) {
-		char *end = NULL;
+		char *stop = NULL;
 		if (strcmp(argv[i], "noprompt") == 0)
 			prompt = false;
 		else if (strcmp(argv[i], "password") == 0)
 			password = true;
-		else if (strncmp(argv[i], "timeout=", 8) == 0 && (timeout = strtoul(argv[i] + 8, &end, 10)) >= 1 && timeout <= 60 && *end == '\0')
+		else if (strncmp(argv[i], "timeout=", 8) == 0 && (timeout = strtoul(argv[i] + 8, &stop, 10)) >= 1 && timeout <= 60 && *stop == '\0')
 			continue;
 		else {
 			pam_syslog(pamh, LOG_ERR, "unusable option %s", argv[i]);
@@ -228,26 +488,31 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		return PAM_IGNORE;
 	if (password)
 		return password_used(pamh, user);
-	if (remote(pamh))
+	if (!local(pamh))
 		return PAM_IGNORE;
-	if ((r = begin(&a, user)) < 0) {
-		pam_syslog(pamh, LOG_DEBUG, "no login by face: %s", strerror(-r));
-		return PAM_IGNORE;
-	}
+	a.language = language(pamh);
+	a.asker = asking(pamh);
+	r = begin(&a, user, now() + BEFORE);
 	if (prompt) {
-		if (ask(pamh, &typed) != PAM_SUCCESS || typed) {
+		if (ask(&a, &typed) != PAM_SUCCESS || typed) {
 			finish(&a);
 			return PAM_IGNORE;
 		}
-		if (now() - a.began > FRESH) { /* who was there then may have gone */
-			finish(&a);
-			if (begin(&a, user) < 0)
-				return PAM_IGNORE;
-		}
+	} else if (r < 0 && r != -ETIMEDOUT) {
+		return PAM_IGNORE;
 	}
-	r = until(a.bus, &a.done, now() + timeout * SECOND);
+	deadline = now() + timeout * SECOND;
+	if (prompt && a.bus != NULL)
+		r = until(&a, user, false, now() + BEFORE); /* what has come meanwhile */
+	/* Who was there at the prompt may have gone, and who was not there may have come. */
+	if (prompt && (a.bus == NULL || now() - a.began > FRESH || (a.done && !final(&a))))
+		r = begin(&a, user, now() + BEFORE);
+	if (a.bus != NULL)
+		r = verdict(&a, user, deadline);
 	finish(&a);
-	if (r < 0)
+	if (a.done && !a.match && a.talk && a.why != NULL && sentence(a.why, a.language) != NULL)
+		pam_info(pamh, "%s", sentence(a.why, a.language));
+	if (r < 0 || !a.done || (!a.match && !a.other))
 		return PAM_IGNORE;
 	if (!a.match)
 		return PAM_AUTH_ERR;

@@ -124,12 +124,12 @@ const next = ".next"
 
 // OpenFile opens the store at path with the key in a file, as [Open] and [KeyFile] do, and finishes a
 // [Store.RotateFile] that was interrupted.
-func OpenFile(path, keyPath string, space face.Space) (*Store, error) {
+func OpenFile(path, keyPath string, space face.Space, options ...Option) (*Store, error) {
 	key, err := KeyFile(keyPath)
 	if err != nil {
 		return nil, err
 	}
-	s, err := Open(path, key, space)
+	s, err := Open(path, key, space, options...)
 	if !errors.Is(err, ErrKey) {
 		return s, err
 	}
@@ -137,7 +137,7 @@ func OpenFile(path, keyPath string, space face.Space) (*Store, error) {
 	if missing != nil {
 		return nil, err
 	}
-	if s, err = Open(path, key, space); err != nil {
+	if s, err = Open(path, key, space, options...); err != nil {
 		return nil, err
 	}
 	if err := safefile.Rename(keyPath+next, keyPath); err != nil {

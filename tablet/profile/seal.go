@@ -16,6 +16,7 @@ const (
 	head  = 'h'
 	name  = 'n'
 	value = 'v'
+	apart = 'c' // counters
 )
 
 // bound is the associated data of what is sealed of a kind for a user, or for the place where a name is kept.

@@ -11,11 +11,17 @@
 // "names" holds their names, sealed alike. Both are kept under the HMAC-SHA256 of the name: what lies on disk names
 // nobody.
 //
+// How often each profile was written is in a file apart, sealed alike: a store that is put back from a copy is told by
+// it, and so is a user who was forgotten since.
+//
 // A file is gone through page by page before bbolt sees it, which would follow a damaged one into this program's memory.
 // A write is on disk when it returns; whatever interrupts it, the file holds the state before or after. A deleted
 // user's pages are not left behind in the file: it is written anew.
 //
 // # Caveats
+//
+// Who puts back the store, its counters and the key from the same copy is not noticed. Where the counters alone are
+// missing, every profile is taken for one of a copy.
 //
 // Whoever has the key and the file has the faces. Whoever may write the file, which is its owner alone, can make it
 // unusable; no damage to it lets anybody in.
@@ -70,30 +76,39 @@ type Profile struct {
 	Learner  []byte    `cbor:"learner"`  // snapshot of the user's [online.Learner]
 	Policy   []byte    `cbor:"policy"`   // what the session policy keeps, in a form of its own
 	Enrolled time.Time `cbor:"enrolled"` // in UTC
+
+	// Stale is set by [Store.Load] where the store was put back from a copy: things have been written since.
+	Stale bool `cbor:"-"`
 }
 
 // record is a sealed value.
 type record struct {
 	User string `cbor:"user"`
+	N    uint64 `cbor:"n,omitempty"` // see counters
 	Profile
 }
 
 // Store is an open file of profiles. It is safe for concurrent use. Close it.
 type Store struct {
 	path  string
+	apart string // of the counters
 	space string
 
-	mu  sync.RWMutex
-	key Key
-	db  *bbolt.DB
+	mu       sync.RWMutex
+	key      Key
+	db       *bbolt.DB
+	counters counters
 }
 
 // Open opens the store at path for profiles of a feature space, and makes one where there is none.
 //
 // The error wraps [ErrKey], [ErrVersion], [ErrSpace], [ErrDamaged], or [ErrBusy] when another program does not let
 // go of the file for two seconds.
-func Open(path string, key Key, space face.Space) (*Store, error) {
-	s := &Store{path: path, space: space.ID, key: key}
+func Open(path string, key Key, space face.Space, options ...Option) (*Store, error) {
+	s := &Store{path: path, apart: path + ".seen", space: space.ID, key: key}
+	for _, o := range options {
+		o(s)
+	}
 	if err := s.open(); err != nil {
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
 	}
@@ -118,6 +133,9 @@ func (s *Store) open() error {
 	})
 	if err == nil && erasing {
 		err = s.rewrite(s.key)
+	}
+	if err == nil {
+		err = s.readCounters()
 	}
 	if err != nil {
 		s.db.Close()
@@ -185,9 +203,12 @@ func (s *Store) Save(user string, p Profile) error {
 	p.Enrolled = p.Enrolled.UTC().Truncate(time.Second)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := guard(func() error {
-		return s.db.Update(func(tx *bbolt.Tx) error { return s.put(tx, record{user, p}) })
-	})
+	n, err := s.count(user)
+	if err == nil {
+		err = guard(func() error {
+			return s.db.Update(func(tx *bbolt.Tx) error { return s.put(tx, record{user, n, p}) })
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("saving a profile in %s: %w", s.path, err)
 	}
@@ -200,6 +221,7 @@ func (s *Store) put(tx *bbolt.Tx, r record) error {
 	if err != nil {
 		return err
 	}
+	defer clear(plain)
 	at := s.place(r.User)
 	if err := tx.Bucket(namesBucket).Put(at, s.seal([]byte(r.User), name, string(at))); err != nil {
 		return err
@@ -225,7 +247,9 @@ func (s *Store) Users() (users []string, err error) {
 	err = guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
 			return s.each(tx, func(user string, _ []byte) error {
-				users = append(users, user)
+				if _, ok := s.counters[user]; ok {
+					users = append(users, user)
+				}
 				return nil
 			})
 		})
@@ -244,11 +268,13 @@ func (s *Store) Load(user string) (p Profile, err error) {
 	err = guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
 			sealed := tx.Bucket(usersBucket).Get(s.place(user))
-			if sealed == nil {
+			n, counted := s.counters[user]
+			if sealed == nil || !counted {
 				return ErrUnknown
 			}
 			r, err := s.record(sealed, user)
 			p = r.Profile
+			p.Stale = r.N != n
 			return err
 		})
 	})
@@ -264,6 +290,7 @@ func (s *Store) record(sealed []byte, user string) (r record, err error) {
 	if err != nil {
 		return r, err
 	}
+	defer clear(plain)
 	if err := cbor.Unmarshal(plain, &r); err != nil || r.User != user {
 		return r, fmt.Errorf("%w: a value is not what was sealed", ErrDamaged)
 	}
@@ -275,6 +302,9 @@ func (s *Store) record(sealed []byte, user string) (r record, err error) {
 func (s *Store) Delete(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.uncount(user); err != nil {
+		return fmt.Errorf("deleting a profile of %s: %w", s.path, err)
+	}
 	err := guard(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error {
 			b := tx.Bucket(usersBucket)
@@ -313,7 +343,7 @@ func (s *Store) Rotate(key Key) error {
 	if err := s.rewrite(key); err != nil {
 		return fmt.Errorf("sealing %s anew: %w", s.path, err)
 	}
-	return nil
+	return s.writeCounters() // without them all passwords are due
 }
 
 // rewrite writes the profiles, sealed with key, into a file of their own, which takes the place of the store. Nothing
@@ -351,11 +381,17 @@ func (s *Store) copyTo(next *Store, from, to *bbolt.Tx) error {
 	if err := next.write(to); err != nil {
 		return err
 	}
+	if from.Bucket(storeBucket).Get(countedKey) != nil {
+		if err := to.Bucket(storeBucket).Put(countedKey, []byte{1}); err != nil {
+			return err
+		}
+	}
 	return s.each(from, func(user string, at []byte) error {
 		r, err := s.record(from.Bucket(usersBucket).Get(at), user)
 		if err != nil {
 			return err
 		}
+		defer clear(r.Learner)
 		return next.put(to, r)
 	})
 }

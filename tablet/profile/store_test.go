@@ -145,8 +145,11 @@ func TestNoTraces(t *testing.T) {
 	if n < 3000 || len(after) >= len(before) {
 		t.Errorf("%d pieces looked for; the file has %d bytes, and had %d", n, len(after), len(before))
 	}
-	if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
+	if left, _ := filepath.Glob(path + "*"); len(left) != 2 { // the counters are the other
 		t.Errorf("files are left: %q", left)
+	}
+	if bytes.Contains(read(t, path+".seen"), []byte("alice")) || bytes.Contains(read(t, path+".seen"), []byte("bob")) {
+		t.Error("the counters show what they should hide")
 	}
 	// Bob's value, too, is sealed anew.
 	if err := s.Delete("bob"); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/fxamacker/cbor/v2"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -224,48 +225,124 @@ func TestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range []session.Limits{l, again} {
-			if w, d := l.Ask(p, noon.Add(after)); w != why || d != wait {
+			if w, d := l.Ask(p, session.At(noon.Add(after))); w != why || d != wait {
 				t.Errorf("%s: %q, %v; want %q, %v", what, w, d, why, wait)
 			}
 		}
 	}
 	ask("a new user", 0, session.PasswordDue, 0)
-	l.Password(noon)
+	l.Password(session.At(noon))
 	ask("after the password", 0, "", 0)
 	ask("just before it is due", 48*time.Hour-1, "", 0)
 	ask("when it is due", 48*time.Hour, session.PasswordDue, 0)
 	ask("before it was given", -time.Hour, session.PasswordDue, 0)
 	for i, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second} {
-		l.Failed(noon)
+		l.Failed(session.At(noon))
 		ask(fmt.Sprint(i+1, " failures"), 0, session.Wait, wait)
 		ask("the moment before", wait-time.Millisecond, session.Wait, time.Millisecond)
 		ask("after the wait", wait, "", 0)
 	}
-	l.Failed(noon)
+	l.Failed(session.At(noon))
 	ask("five failures", time.Hour, session.TooManyFailures, 0)
-	l.Password(noon.Add(time.Hour))
+	l.Password(session.At(noon.Add(time.Hour)))
 	ask("the password", time.Hour, "", 0)
-	l.Failed(noon.Add(time.Hour))
-	l.Matched()
+	l.Failed(session.At(noon.Add(time.Hour)))
+	l.Matched(session.At(noon.Add(time.Hour)))
 	ask("a match", time.Hour, "", 0)
 	ask("a match does not put the password off", 49*time.Hour, session.PasswordDue, 0)
 	// The delay grows to a bound, and no clock makes it longer.
 	p = session.Policy{Failures: 1000, MaxDelay: 10 * time.Second}
 	for range 900 {
-		l.Failed(noon.Add(2 * time.Hour))
+		l.Failed(session.At(noon.Add(2 * time.Hour)))
 	}
 	ask("many failures", 2*time.Hour, session.Wait, 10*time.Second)
-	ask("a clock that was set back", time.Hour, session.Wait, 10*time.Second)
+	ask("a clock that was set back", time.Hour, session.PasswordDue, 0)
+}
+
+// Whatever is done to the clock on the wall, a password is due no later, and a wait is no shorter.
+func TestLimitsClock(t *testing.T) {
+	at := func(boot string, wall, up time.Duration) session.Moment {
+		return session.Moment{Wall: noon.Add(wall), Boot: boot, Up: up}
+	}
+	const hour = time.Hour
+	for _, c := range []struct {
+		name string
+		note func(*session.Limits)
+		ask  session.Moment
+		want session.Refusal
+	}{
+		{"the truth", nil, at("a", 47*hour, 48*hour), ""},
+		{"the truth, due", nil, at("a", 48*hour, 49*hour), session.PasswordDue},
+		{"set back while it runs", nil, at("a", -1000*hour, 2*hour), ""},
+		{"set back while it runs, due", nil, at("a", hour, 49*hour), session.PasswordDue},
+		{"set forward", nil, at("a", 1000*hour, 2*hour), session.PasswordDue},
+		{"set back while it is off", nil, at("b", -2*time.Minute, 0), session.PasswordDue},
+		{"a clock that runs a little slow", nil, at("b", -30*time.Second, 0), ""},
+		{"set back while it is off to after the password, and left on", nil, at("b", hour, 48*hour), session.PasswordDue},
+		{"set back while it is off to before a match", func(l *session.Limits) { l.Matched(at("a", 40*hour, 41*hour)) }, at("b", hour, 0), session.PasswordDue},
+		{"a match after it was set back", func(l *session.Limits) {
+			l.Matched(at("a", -10*hour, 41*hour))
+			l.Matched(at("b", -9*hour, hour))
+		}, at("b", -2*hour, 8*hour), session.PasswordDue},
+		{"a match when it was set back", func(l *session.Limits) { l.Matched(at("b", -hour, 0)) }, at("b", 0, hour), session.PasswordDue},
+		{"a wait", func(l *session.Limits) { l.Failed(at("a", hour, 2*hour)) }, at("a", hour+time.Second/2, 2*hour+time.Second/2), session.Wait},
+		{"a wait, set forward", func(l *session.Limits) { l.Failed(at("a", hour, 2*hour)) }, at("a", 2*hour, 2*hour+time.Second/2), session.Wait},
+		{"a wait, set back", func(l *session.Limits) { l.Failed(at("a", hour, 2*hour)) }, at("a", 0, 2*hour+time.Second/2), session.Wait},
+		{"after a wait", func(l *session.Limits) { l.Failed(at("a", hour, 2*hour)) }, at("a", hour+time.Second, 2*hour+time.Second), ""},
+	} {
+		var l session.Limits
+		l.Password(at("a", 0, hour))
+		if c.note != nil {
+			c.note(&l)
+		}
+		b, err := l.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again session.Limits
+		if err := again.UnmarshalBinary(b); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []session.Limits{l, again} {
+			if why, _ := l.Ask(session.Policy{}, c.ask); why != c.want {
+				t.Errorf("%s: %q, want %q", c.name, why, c.want)
+			}
+		}
+	}
+	// What an earlier version wrote.
+	var l session.Limits
+	if err := l.UnmarshalBinary(cborMap("failures", 1, "last", noon.UnixMilli(), "password", noon.UnixMilli())); err != nil {
+		t.Fatal(err)
+	}
+	if why, _ := l.Ask(session.Policy{}, at("a", time.Second/2, 0)); why != session.Wait {
+		t.Errorf("of an earlier version: %q", why)
+	}
+	if why, _ := l.Ask(session.Policy{}, at("a", 48*hour, 0)); why != session.PasswordDue {
+		t.Errorf("of an earlier version: %q", why)
+	}
+}
+
+// cborMap returns a map of pairs in CBOR.
+func cborMap(pairs ...any) []byte {
+	m := make(map[any]any)
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+	}
+	b, err := cbor.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return b
 }
 
 func TestLimitsUnreadable(t *testing.T) {
 	for _, b := range [][]byte{nil, {}, []byte("x"), {0xa1}, []byte("\xa1\x68failures\x20")} {
 		var l session.Limits
-		l.Password(noon)
+		l.Password(session.At(noon))
 		if err := l.UnmarshalBinary(b); !errors.Is(err, session.ErrLimits) {
 			t.Errorf("%q: %v", b, err)
 		}
-		if why, _ := l.Ask(session.Policy{}, noon); why != session.PasswordDue {
+		if why, _ := l.Ask(session.Policy{}, session.At(noon)); why != session.PasswordDue {
 			t.Errorf("%q lets in: %q", b, why)
 		}
 	}

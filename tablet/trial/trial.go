@@ -148,7 +148,7 @@ func (s *stand) measure(ctx context.Context, user string, all []Recording, names
 		return nil
 	}
 	r.Enrolled = append(r.Enrolled, user)
-	if err := s.Password(user); err != nil {
+	if err := s.Password(user, 0); err != nil {
 		return err
 	}
 	for i, rec := range own {
@@ -232,7 +232,7 @@ func (s *stand) attempts(ctx context.Context, user string, rec Recording, genuin
 			s.side = side
 		}
 		begun := s.now()
-		res, err := s.Verify(ctx, user, func(session.Result) {})
+		res, err := s.Verify(ctx, user, 0, func(session.Result) {})
 		if err != nil {
 			return fmt.Errorf("%s as %s: %w", rec.Name, user, err)
 		}
@@ -248,7 +248,7 @@ func (s *stand) attempts(ctx context.Context, user string, rec Recording, genuin
 		if !genuine {
 			s.pass(time.Hour)
 		}
-		if err := s.Password(user); err != nil {
+		if err := s.Password(user, 0); err != nil {
 			return err
 		}
 		s.pass(time.Hour)
@@ -281,11 +281,11 @@ func (s *stand) bridge(ctx context.Context, user, attacker string, all []Recordi
 		var last session.Result
 		for _, x := range blends { // the last is the attacker
 			s.play(still(x), false)
-			if last, err = s.Verify(ctx, user, func(session.Result) {}); err != nil {
+			if last, err = s.Verify(ctx, user, 0, func(session.Result) {}); err != nil {
 				return false, err
 			}
 			s.pass(time.Hour)
-			if err := s.Password(user); err != nil {
+			if err := s.Password(user, 0); err != nil {
 				return false, err
 			}
 			s.pass(time.Hour)

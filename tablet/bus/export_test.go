@@ -1,0 +1,19 @@
+package bus
+
+// Signatures returns the arguments of the methods that there are, as the description has them.
+func Signatures() map[string]string {
+	all := make(map[string]string)
+	for name, m := range methods[Interface] {
+		all[name] = ""
+		for _, x := range []struct{ direction, types string }{{"in", m.in}, {"out", m.out}} {
+			if x.types == "a{sv}" || x.types == "as" {
+				all[name] += x.direction + x.types + " "
+				continue
+			}
+			for _, c := range x.types {
+				all[name] += x.direction + string(c) + " "
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,37 @@
+package bus
+
+import (
+	"context"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// loginManager is logind's interface, which tells of the device's sleep.
+const loginManager = "org.freedesktop.login1.Manager"
+
+// watchSleep has logind say when the device goes to sleep. A device without logind sleeps unwatched.
+func (s *Service) watchSleep() {
+	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	defer cancel()
+	err := s.asks.AddMatchSignalContext(ctx, dbus.WithMatchSender("org.freedesktop.login1"), dbus.WithMatchInterface(loginManager),
+		dbus.WithMatchMember("PrepareForSleep"))
+	if err != nil {
+		s.o.Log.Warn("the bus does not answer", "error", err)
+	}
+}
+
+// sleep ends all claims, and takes none, while the device goes to sleep.
+func (s *Service) sleep(on bool) {
+	s.mu.Lock()
+	s.asleep = on
+	held := s.claim
+	s.mu.Unlock()
+	if on && held != nil {
+		s.o.Log.Info("the device goes to sleep", "uid", held.by.uid)
+		s.running.Add(1)
+		go func() {
+			defer s.running.Done()
+			s.interrupt(held)
+		}()
+	}
+}

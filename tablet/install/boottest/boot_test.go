@@ -1,0 +1,195 @@
+// Package boottest boots a copy of the running Linux system, installs faceauth on it as docs/tablet.md says, and tries
+// logins and attacks on it: what the unit, the bus policy, polkit, logind and PAM make of it together.
+package boottest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/models"
+)
+
+// system is a booted one, with faceauth installed. Its users are alice and bob, whose passwords are their names. All
+// tests share it, one after the other.
+type system struct {
+	dir  string // /srv/share inside
+	pid  string // of its first process
+	stop func()
+}
+
+// booted is the system of these tests.
+var booted *system
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(insider) {
+	case "":
+	case "prompt":
+		prompter()
+		return
+	case "flood":
+		flood()
+		return
+	default:
+		tryAll()
+		return
+	}
+	code := m.Run()
+	if booted != nil {
+		booted.stop()
+	}
+	os.Exit(code)
+}
+
+// boot returns the system, which the first test boots and installs on.
+func boot(t *testing.T) *system {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a system is booted, and recordings play at their own pace")
+	}
+	if booted != nil {
+		return booted
+	}
+	if os.Getuid() != 0 {
+		fixture.Missing(t, "only root can boot a system of its own; run the tests as root")
+	}
+	if out, err := exec.Command("findmnt", "-n", "-t", "cgroup2", "-o", "TARGET").Output(); err != nil || len(out) == 0 {
+		fixture.Missing(t, "no cgroup2 file system is mounted, so no systemd can be booted")
+	}
+	for _, program := range []string{"/lib/systemd/systemd", "/usr/lib/polkit-1/polkitd", "/usr/bin/dbus-daemon", "/usr/bin/pamtester"} {
+		if _, err := os.Stat(program); err != nil {
+			fixture.Missing(t, "%v; sh scripts/setup.sh test installs it", err)
+		}
+	}
+	faces, root := fixture.Recordings(t, "faces"), fixture.Root(t)
+	fixture.Models(t)
+	fixture.MountNamespace(t)
+	dir, err := os.MkdirTemp("", "faceauth-boot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	said := new(fixture.Log)
+	c := exec.Command(filepath.Join(root, "tablet/install/boottest/boot"), dir,
+		root+"=/srv/project", faces+"=/srv/faces", models.Dir()+"=/srv/models")
+	c.Stderr, c.SysProcAttr = said, &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s := &system{dir: dir, stop: sync.OnceFunc(func() {
+		c.Process.Signal(syscall.SIGTERM)
+		c.Wait()
+		os.RemoveAll(dir)
+	})}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if b, err := os.ReadFile(filepath.Join(dir, "pid")); err == nil {
+			s.pid = strings.TrimSpace(string(b))
+			if out, code := s.try(t, "systemctl is-system-running --wait"); code == 0 {
+				break
+			} else if time.Now().After(end) {
+				t.Fatalf("the system does not boot: %s %s", out, said)
+			}
+		} else if time.Now().After(end) {
+			s.stop()
+			fixture.Missing(t, "no system can be booted here: %s", said)
+		}
+	}
+	booted = s
+	s.prepare(t)
+	return s
+}
+
+// try runs a shell script in a service of its own, as root, and returns what it printed and its exit code. It must not
+// take a minute.
+func (s *system) try(t testing.TB, script string, options ...string) (out string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	args := append([]string{"-t", s.pid, "-a", "systemd-run", "--pipe", "--wait", "--quiet", "--collect", "--setenv=LC_ALL=C.UTF-8"}, options...)
+	c := exec.CommandContext(ctx, "nsenter", append(args, "bash", "-c", script)...)
+	var b bytes.Buffer
+	c.Stdout, c.Stderr, c.WaitDelay = &b, &b, time.Second
+	err := c.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		t.Fatalf("this hangs: %s\n%s", script, &b)
+	case errors.As(err, &exit):
+		return b.String(), exit.ExitCode()
+	case err != nil:
+		t.Fatal(err)
+	}
+	return b.String(), 0
+}
+
+// run runs a shell script, which must succeed, and returns what it printed.
+func (s *system) run(t testing.TB, script string, options ...string) string {
+	t.Helper()
+	out, code := s.try(t, script, options...)
+	if code != 0 {
+		t.Fatalf("%s\nexit code %d: %s\n%s", script, code, out, s.journal(t))
+	}
+	return out
+}
+
+// write writes a file.
+func (s *system) write(t testing.TB, path, text string) {
+	t.Helper()
+	s.run(t, fmt.Sprintf("mkdir -p %s && cat >%s <<'END'\n%sEND\n", filepath.Dir(path), path, text))
+}
+
+// camera has the camera play a recording from now on, four times over: a busy machine misses frames.
+func (s *system) camera(t testing.TB, recording string) {
+	t.Helper()
+	s.run(t, fmt.Sprintf(`loop=/srv/share/loop-%s; if [ ! -d $loop ]; then mkdir $loop; for i in 1 2 3 4; do for f in /srv/faces/%s/*; do
+		ln -s $f $loop/$i-$(basename $f); done; done; fi; ln -sfn $loop /srv/share/camera`, filepath.Base(recording), recording))
+}
+
+func (s *system) journal(t testing.TB) string {
+	t.Helper()
+	out, _ := s.try(t, "journalctl -q --no-pager -o cat -u faceauth -n 60")
+	return out
+}
+
+// prepare makes the users and installs faceauth as docs/tablet.md says, which enrols alice, who is p2.
+func (s *system) prepare(t testing.TB) {
+	t.Helper()
+	s.insider(t)
+	s.write(t, "/etc/pam.d/boot-session", "auth required pam_permit.so\naccount required pam_permit.so\n"+
+		"session required pam_systemd.so\nsession required pam_exec.so quiet /srv/share/in-session\n")
+	s.run(t, "for u in alice bob; do useradd -m -s /bin/bash $u; echo $u:$u | chpasswd; done")
+	s.camera(t, "vidtimit_rot/p2")
+	s.write(t, "/etc/default/faceauth", "FACEAUTH_OPTIONS=--source /srv/share/camera\n")
+	s.install(t)
+}
+
+// The service comes up when somebody asks, and stays up for longer than its watchdog waits.
+func TestUnit(t *testing.T) {
+	s := boot(t)
+	s.run(t, "mkdir -p /run/systemd/system/faceauth.service.d && printf '[Service]\nWatchdogSec=2\n' >/run/systemd/system/faceauth.service.d/quick.conf && systemctl daemon-reload")
+	out, code := s.try(t, "time faceauth tablet health")
+	if code != 0 {
+		t.Fatalf("the service does not come up: %s\n%s", out, s.journal(t))
+	}
+	t.Log(out)
+	before := s.run(t, "systemctl show -p MainPID --value faceauth")
+	time.Sleep(5 * time.Second)
+	if after := s.run(t, "systemctl show -p MainPID --value faceauth"); after != before || strings.TrimSpace(after) == "0" {
+		t.Errorf("the service was %s, and is %s\n%s", before, after, s.journal(t))
+	}
+	if n := strings.TrimSpace(s.run(t, "systemctl show -p NRestarts --value faceauth")); n != "0" {
+		t.Errorf("the service was restarted %s times\n%s", n, s.journal(t))
+	}
+}

@@ -1,0 +1,122 @@
+package boottest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+)
+
+// documented returns the commands of docs/tablet.md, in their order, below a heading. The comments are left out.
+func documented(t testing.TB, heading string) (commands []string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(fixture.Root(t), "docs", "tablet.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(b), "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("docs/tablet.md has no %q", heading)
+	}
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	for line := range strings.Lines(rest) {
+		if command, ok := strings.CutPrefix(line, "    "); ok {
+			command, _, _ = strings.Cut(command, " #")
+			commands = append(commands, strings.TrimSpace(command))
+		}
+	}
+	if len(commands) == 0 {
+		t.Fatalf("docs/tablet.md has no commands below %q", heading)
+	}
+	return commands
+}
+
+// install does what docs/tablet.md says, as alice, who may use sudo. What is built is built outside.
+func (s *system) install(t testing.TB) {
+	t.Helper()
+	for _, command := range documented(t, "Install") {
+		if rest, ok := strings.CutPrefix(command, "make "); ok {
+			c := exec.Command("make", append([]string{"-s", "-C", fixture.Root(t)}, strings.Fields(rest)...)...)
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", command, err, out)
+			}
+			continue
+		}
+		s.asAlice(t, command)
+	}
+}
+
+// asAlice runs a command as root for alice, if it begins with sudo, or else as alice in a session at the device.
+func (s *system) asAlice(t testing.TB, command string) string {
+	t.Helper()
+	if rest, ok := strings.CutPrefix(command, "sudo "); ok {
+		return s.run(t, "cd /srv/project && "+rest, "--setenv=USER=alice", "--setenv=FACEAUTH_MODELS=/srv/models", "--setenv=DEBIAN_FRONTEND=noninteractive")
+	}
+	out := s.session(t, "alice", atDevice, "export USER=alice\n"+command+"\necho code $?")
+	if !strings.HasSuffix(out, "code 0\n") {
+		t.Errorf("%s: %s", command, out)
+	}
+	return out
+}
+
+// What docs/tablet.md tells people to do does what it says. That it installs is what all tests begin with.
+func TestDocs(t *testing.T) {
+	s := people(t)
+	want := map[string]string{
+		"faceauth tablet status":                           "it learns at each login",
+		"faceauth tablet verify":                           "recognised",
+		"faceauth tablet undo 12h":                         "taken back",
+		"faceauth tablet freeze":                           "nothing is learned any more",
+		`sudo faceauth tablet freeze --off --user "$USER"`: "learning goes on",
+		"sudo journalctl -u faceauth":                      "result=match",
+		"faceauth tablet forget":                           "the profile is gone",
+	}
+	seen := 0
+	for _, command := range documented(t, "What a login is") {
+		out := s.asAlice(t, command)
+		if w, ok := want[command]; !ok || !strings.Contains(out, w) {
+			t.Errorf("%s: %q is not in %s", command, w, out)
+		}
+		seen++
+	}
+	if seen != len(want) {
+		t.Errorf("%d of %d commands are documented", seen, len(want))
+	}
+	if out := s.session(t, "alice", atDevice, "LC_ALL=de_DE.UTF-8 faceauth tablet verify"); !strings.Contains(out, "dieser Benutzer ist nicht angelernt") {
+		t.Errorf("in German: %s", out)
+	}
+	// Each setting that is named is one.
+	b, err := os.ReadFile(filepath.Join(fixture.Root(t), "docs", "tablet.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := s.run(t, "faceauth daemon --help; faceauth daemon rotate-key --help; faceauth tablet trial --help; faceauth tablet freeze --help")
+	flags := regexp.MustCompile("--[a-z][a-z-]+").FindAllString(string(b), -1)
+	slices.Sort(flags)
+	for _, f := range slices.Compact(flags) {
+		if !strings.Contains(help, f) && !slices.Contains([]string{"--enable", "--disable", "--name", "--user"}, f) {
+			t.Errorf("docs/tablet.md names %s, which is no option", f)
+		}
+	}
+	for _, command := range documented(t, "When the camera breaks") {
+		s.asAlice(t, command)
+	}
+	if out, _ := s.try(t, "find / -xdev -path /proc -prune -o -path /srv -prune -o -path /work -prune -o -newer /etc/machine-id -name '*faceauth*' -print 2>/dev/null; grep -rl faceauth /etc/pam.d"); strings.Contains(out, "pam.d/common") {
+		t.Errorf("it is still in use: %s", out)
+	} else if left := strings.Fields(out); len(left) > 3 { // what a package would leave, too: the tests' own settings
+		t.Errorf("this is left: %q", left)
+	}
+	if a := s.console(t, "login", "alice", 0); !a.in || strings.Contains(a.said, "camera") {
+		t.Errorf("without it: %+v", a)
+	}
+	s.write(t, "/etc/default/faceauth", "FACEAUTH_OPTIONS=--source /srv/share/camera\n")
+	s.install(t)
+	if out, code := s.try(t, "faceauth tablet status --user alice"); code != 0 {
+		t.Errorf("installed again: %s", out)
+	}
+}

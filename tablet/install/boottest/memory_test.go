@@ -1,0 +1,238 @@
+package boottest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/tablet/profile"
+	"github.com/fxamacker/cbor/v2"
+	"go.etcd.io/bbolt"
+)
+
+// memoryOf returns where in the memory of a process any of the needles is, as somebody with all rights would look.
+func memoryOf(t testing.TB, pid string, needles map[string][]byte) (found map[string]int) {
+	t.Helper()
+	found = make(map[string]int)
+	maps, err := os.ReadFile("/proc/" + pid + "/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem, err := os.Open("/proc/" + pid + "/mem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	total := 0
+	for _, m := range regexp.MustCompile(`(?m)^([0-9a-f]+)-([0-9a-f]+) r[w-]..`).FindAllStringSubmatch(string(maps), -1) {
+		from, _ := strconv.ParseUint(m[1], 16, 64)
+		to, _ := strconv.ParseUint(m[2], 16, 64)
+		if to-from > 1<<30 || from > math.MaxInt64 {
+			continue
+		}
+		b, err := io.ReadAll(io.NewSectionReader(mem, int64(from), int64(to-from)))
+		total += len(b)
+		if err != nil && len(b) == 0 {
+			continue
+		}
+		for name, needle := range needles {
+			found[name] += bytes.Count(b, needle)
+		}
+	}
+	if total < 10<<20 {
+		t.Fatalf("only %d bytes of memory could be read", total)
+	}
+	return found
+}
+
+// After a profile is forgotten no copy of its faces is left, neither in the daemon's memory nor in a file.
+func TestForgotten(t *testing.T) {
+	s := people(t)
+	s.camera(t, "vidtimit_rot/p5")
+	s.run(t, "faceauth tablet enroll --user bob")
+	s.run(t, "busctl call org.faceauth /org/faceauth/Device org.faceauth.Device PasswordUsed s bob")
+	s.run(t, "faceauth tablet verify --user bob")
+	s.camera(t, "vidtimit_rot/p2")
+
+	// What is to be looked for: bob's vectors, which are read with the key from a copy of the store.
+	s.run(t, "rm -rf /srv/share/copy; cp -a /var/lib/faceauth /srv/share/copy; cp /var/lib/faceauth-counters/seen /srv/share/copy/seen; chown -R root /srv/share/copy")
+	copied := filepath.Join(s.dir, "copy")
+	key, err := profile.KeyFile(filepath.Join(copied, "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	space := spaceOf(t, filepath.Join(copied, "profiles"))
+	store, err := profile.Open(filepath.Join(copied, "profiles"), key, space, profile.Counters(filepath.Join(copied, "seen")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	needles := map[string][]byte{"what is there": []byte("org.faceauth.Device")}
+	for _, user := range []string{"alice", "bob"} {
+		p, err := store.Load(user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := new(online.Learner).UnmarshalBinary(p.Learner); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range vectors(t, p.Learner, space.Dim) {
+			needles[fmt.Sprintf("%s, vector %d", user, i)] = v
+		}
+		needles[user+", record"] = p.Learner[len(p.Learner)/2:][:48]
+	}
+	pid := s.outside(t)
+	before := memoryOf(t, pid, needles)
+	t.Logf("before: %v", before)
+	s.run(t, "faceauth tablet forget --user bob")
+	after := memoryOf(t, pid, needles)
+	t.Logf("after: %v", after)
+	if after["what is there"] == 0 {
+		t.Error("the memory was not looked through")
+	}
+	for name, n := range after {
+		if strings.HasPrefix(name, "bob") && n > 0 {
+			t.Errorf("%s is in memory %d times after it was forgotten", name, n)
+		}
+	}
+	out := s.run(t, "cat /var/lib/faceauth/* /var/lib/faceauth-counters/* | base64 -w0")
+	delete(needles, "what is there")
+	for name, needle := range needles {
+		if strings.Contains(out, string(needle)) {
+			t.Errorf("%s is in a file", name)
+		}
+	}
+	// Nobody but root may look, and nothing is written down.
+	if out, code := s.try(t, "head -c 1 /proc/$(systemctl show -p MainPID --value faceauth)/mem", "--property=User=faceauth"); code == 0 {
+		t.Errorf("a process of the same user reads the memory: %s", out)
+	}
+	limits := s.run(t, "grep -i 'VmLck\\|VmSwap' /proc/$(systemctl show -p MainPID --value faceauth)/status; cat /proc/$(systemctl show -p MainPID --value faceauth)/limits")
+	if !regexp.MustCompile(`core file size\s+0\s+0`).MatchString(limits) {
+		t.Errorf("crashes are written down: %s", limits)
+	}
+	m := regexp.MustCompile(`VmLck:\s+(\d+) kB`).FindStringSubmatch(limits)
+	switch locked := m != nil && len(m[1]) > 5; {
+	case regexp.MustCompile(`locked memory\s+unlimited`).MatchString(limits) && !locked:
+		t.Errorf("memory is not locked: %s\n%s", limits, s.journal(t))
+	case !locked: // this place does not let systemd raise the limit
+		if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth"); !strings.Contains(out, "faces may get into swap") {
+			t.Errorf("memory is not locked, and nobody is told: %s", limits)
+		}
+	}
+	// A store from before the forgetting does not bring bob back, and costs alice her password.
+	s.run(t, "systemctl stop faceauth; cp /srv/share/copy/profiles /var/lib/faceauth/profiles; chown faceauth: /var/lib/faceauth/profiles")
+	if out, code := s.try(t, "faceauth tablet status --user bob"); code == 0 {
+		t.Errorf("bob is back: %s", out)
+	}
+}
+
+// spaceOf returns the feature space of a store, as far as it takes to open it: of the built-in network.
+func spaceOf(t testing.TB, path string) face.Space {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s := face.Space{Dim: 512}
+	err = db.View(func(tx *bbolt.Tx) error {
+		s.ID = string(tx.Bucket([]byte("store")).Get([]byte("space")))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// outside returns the number that the daemon's process has outside of the system.
+func (s *system) outside(t testing.TB) string {
+	t.Helper()
+	inside := strings.TrimSpace(s.run(t, "systemctl show -p MainPID --value faceauth"))
+	all, err := filepath.Glob("/proc/[0-9]*/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		if regexp.MustCompile(`(?m)^Name:\s+faceauth$`).Match(b) && regexp.MustCompile(`(?m)^NSpid:\s+\d+\s+`+inside+`$`).Match(b) {
+			return filepath.Base(filepath.Dir(path))
+		}
+	}
+	t.Fatalf("process %s is not to be seen from outside", inside)
+	return ""
+}
+
+// vectors returns pieces of vectors of a space, as they lie in memory, that a snapshot of a learner holds.
+func vectors(t testing.TB, snapshot []byte, dim int) (all [][]byte) {
+	t.Helper()
+	var walk func(x any)
+	add := func(v []float32) {
+		b := make([]byte, 0, 64)
+		for _, f := range v[100:116] {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
+		}
+		all = append(all, b)
+	}
+	walk = func(x any) {
+		switch x := x.(type) {
+		case []byte:
+			if len(x) == 4*dim {
+				add(floats(x, binary.LittleEndian))
+			} else {
+				var inner any
+				if cbor.Unmarshal(x, &inner) == nil {
+					walk(inner)
+				}
+			}
+		case []any:
+			if len(x) == dim {
+				v := make([]float32, 0, dim)
+				for _, f := range x {
+					if f, ok := f.(float64); ok {
+						v = append(v, float32(f))
+					}
+				}
+				if len(v) == dim {
+					add(v)
+					return
+				}
+			}
+			for _, y := range x {
+				walk(y)
+			}
+		case map[any]any:
+			for _, y := range x {
+				walk(y)
+			}
+		}
+	}
+	var x any
+	if err := cbor.Unmarshal(snapshot, &x); err != nil {
+		return nil // of another form: the pieces of the record are what is looked for
+	}
+	walk(x)
+	return all[:min(len(all), 6)]
+}
+
+func floats(b []byte, order binary.ByteOrder) []float32 {
+	v := make([]float32, len(b)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(order.Uint32(b[4*i:]))
+	}
+	return v
+}

@@ -1,0 +1,200 @@
+package boottest
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A session, as PAM's items and environment make it.
+const (
+	atDevice  = "-E XDG_SEAT=seat0 -E XDG_SESSION_TYPE=wayland -E XDG_SESSION_CLASS=user"
+	elsewhere = "-I rhost=far.example -I tty=pts/1 -E XDG_SESSION_TYPE=tty -E XDG_SESSION_CLASS=user"
+)
+
+// session runs a script in a session of a user, and returns what it printed.
+func (s *system) session(t testing.TB, user, kind, script string) string {
+	t.Helper()
+	s.write(t, "/srv/share/in-session", "#!/bin/bash\n[ \"$PAM_TYPE\" = open_session ] || exit 0\n"+
+		"loginctl activate \"$XDG_SESSION_ID\" 2>/dev/null\nexport LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"+
+		"setpriv --reuid $PAM_USER --regid $PAM_USER --init-groups bash /srv/share/script >/srv/share/out 2>&1 </dev/null\nexit 0\n")
+	s.write(t, "/srv/share/script", script+"\n")
+	s.run(t, "chmod 755 /srv/share/in-session; install -m 666 /dev/null /srv/share/out")
+	out, _ := s.try(t, "pamtester "+kind+" boot-session "+user+" open_session close_session")
+	b, err := os.ReadFile(filepath.Join(s.dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "successfully opened a session") {
+		t.Fatalf("no session: %s\n%s", out, b)
+	}
+	return string(b)
+}
+
+// prompter is what this program does as an insider that is to answer a prompt: it runs a command, answers each prompt with
+// a line, and says how long the first took to come, and everything.
+func prompter() {
+	lines := strings.Split(os.Getenv("LINES_TYPED"), "|")
+	c := exec.Command(os.Args[1], os.Args[2:]...)
+	in, err := c.StdinPipe()
+	if err != nil {
+		panic(err)
+	}
+	out, err := c.StderrPipe()
+	if err != nil {
+		panic(err)
+	}
+	c.Stdout = os.Stdout
+	begun := time.Now()
+	if err := c.Start(); err != nil {
+		panic(err)
+	}
+	prompt := time.Duration(0)
+	said := ""
+	for r, n := bufio.NewReader(out), 0; ; {
+		b, err := r.ReadByte()
+		if err != nil {
+			break
+		}
+		said += string(b)
+		if strings.HasSuffix(said, ": ") && n >= len(lines) {
+			in.Close() // nothing more is typed
+		} else if strings.HasSuffix(said, ": ") {
+			if prompt == 0 {
+				prompt = time.Since(begun)
+			}
+			time.Sleep(typing())
+			fmt.Fprintln(in, lines[n])
+			n++
+		}
+	}
+	in.Close()
+	err = c.Wait()
+	fmt.Printf("prompt %d total %d in %t\n%s\n", prompt.Milliseconds(), (time.Since(begun) - typing()).Milliseconds(), err == nil, said)
+}
+
+// typing is how long somebody takes to answer a prompt.
+func typing() time.Duration {
+	ms, _ := strconv.Atoi(os.Getenv("TYPING"))
+	return time.Duration(ms) * time.Millisecond
+}
+
+// answered is what a prompter says.
+type answered struct {
+	prompt, total time.Duration
+	in            bool
+	said          string
+}
+
+func parse(t testing.TB, out string) answered {
+	t.Helper()
+	m := regexp.MustCompile(`(?s)prompt (\d+) total (\d+) in (\w+)\n(.*)`).FindStringSubmatch(out)
+	if m == nil {
+		t.Fatalf("no login was tried: %s", out)
+	}
+	ms := func(s string) time.Duration {
+		n, _ := strconv.Atoi(s)
+		return time.Duration(n) * time.Millisecond
+	}
+	return answered{ms(m[1]), ms(m[2]), m[3] == "true", m[4]}
+}
+
+// prompted is a command with which a script answers prompts.
+func prompted(lines, command string) string {
+	return "env " + insider + "=prompt LINES_TYPED='" + lines + "' /srv/share/insider " + command
+}
+
+// people has alice, who is p2, enrolled, and her password used; and it ends a daemon that runs.
+func people(t *testing.T) *system {
+	t.Helper()
+	s := boot(t)
+	s.run(t, "systemctl reset-failed faceauth; systemctl stop faceauth")
+	s.camera(t, "vidtimit_rot/p2")
+	if _, code := s.try(t, "faceauth tablet status --user alice"); code != 0 {
+		out := s.run(t, "faceauth tablet enroll --user alice")
+		t.Logf("enrolling: %s", out)
+	}
+	s.trust(t)
+	return s
+}
+
+// trust says that alice gave her password.
+func (s *system) trust(t testing.TB) {
+	t.Helper()
+	s.run(t, "for asker in 0 $(id -u bob); do busctl call org.faceauth /org/faceauth/Device org.faceauth.Device PasswordUsedFor su alice $asker; done")
+}
+
+// Who may have a face looked for: somebody with an active session at the device, and nobody else.
+func TestWhoMayAsk(t *testing.T) {
+	s := people(t)
+	looked := func() int {
+		return strings.Count(s.run(t, "journalctl -q --no-pager -o cat -u faceauth"), "msg=verify ")
+	}
+	face := prompted("", "su alice -c true")
+	s.write(t, "/etc/pam.d/vpn", "@include common-auth\n@include common-account\n")
+	for _, c := range []struct {
+		name string
+		look bool
+		run  func() string
+	}{
+		{"a session at the device", true, func() string { return s.session(t, "bob", atDevice, face) }},
+		{"a session from elsewhere", false, func() string { return s.session(t, "bob", elsewhere, face) }},
+		{"a service of a user from elsewhere", false, func() string {
+			return s.session(t, "bob", elsewhere, "export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+face)
+		}},
+		{"a service of a user at the device", true, func() string {
+			return s.session(t, "bob", atDevice, "export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+face)
+		}},
+		{"a service of the system", false, func() string {
+			out, _ := s.try(t, face, "--property=User=bob")
+			return out
+		}},
+		{"a service that is not listed, with an empty password", false, func() string {
+			out, _ := s.try(t, prompted("", "pamtester vpn alice authenticate"))
+			return out
+		}},
+		{"a service that is not listed, at the device", false, func() string {
+			out, _ := s.try(t, prompted("", "pamtester -I tty=tty7 vpn alice authenticate"))
+			return out
+		}},
+		{"a greeter", true, func() string {
+			out, _ := s.try(t, prompted("", "pamtester -I tty=tty7 login alice authenticate"))
+			return out
+		}},
+		{"a greeter that does not say where it is", false, func() string {
+			out, _ := s.try(t, prompted("", "pamtester login alice authenticate"))
+			return out
+		}},
+		{"a greeter on a network", false, func() string {
+			out, _ := s.try(t, prompted("", "pamtester -I tty=pts/5 -I rhost=far.example login alice authenticate"))
+			return out
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := looked()
+			a := parse(t, c.run())
+			for end := time.Now().Add(3 * time.Second); c.look && looked() == before && time.Now().Before(end); { // the log comes after the verdict
+				time.Sleep(20 * time.Millisecond)
+			}
+			if a.in != c.look || (looked() > before) != c.look {
+				t.Errorf("let in %t, looked %t, want %t\n%s\n%s", a.in, looked() > before, c.look, a.said, s.journal(t))
+			}
+			if strings.Contains(a.said, "camera") != c.look {
+				t.Errorf("the prompt: %s", a.said)
+			}
+		})
+	}
+	// A list that others than root may write counts for nothing.
+	s.run(t, "chmod 666 /etc/faceauth/services")
+	if a := parse(t, s.session(t, "bob", atDevice, face)); a.in {
+		t.Error("a list that everybody may write was believed")
+	}
+	s.run(t, "chmod 644 /etc/faceauth/services")
+}

@@ -1,0 +1,189 @@
+package boottest
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/godbus/dbus/v5"
+)
+
+// console is a login on a console of the device, by a program that does nothing else.
+func (s *system) console(t testing.TB, service, lines string, typing time.Duration) answered {
+	t.Helper()
+	out, _ := s.try(t, fmt.Sprintf("export TYPING=%d; ", typing.Milliseconds())+prompted(lines, "pamtester -I tty=tty7 "+service+" alice authenticate"))
+	return parse(t, out)
+}
+
+// Whatever the daemon, the bus or the store does, the prompt is there at once, and a password that was typed goes on at
+// once: within 50 ms and within 200 ms of a login without faceauth. The daemon goes, and nobody waits for it.
+func TestPromptFirst(t *testing.T) {
+	s := people(t)
+	s.write(t, "/etc/pam.d/plain", "auth required pam_unix.so\n")
+	s.write(t, "/etc/pam.d/only", "auth sufficient pam_faceauth.so\nauth required pam_deny.so\n")
+	s.run(t, "echo 'greeter only' >>/etc/faceauth/services")
+	prompt, total := time.Hour, time.Hour
+	for range 3 {
+		a := s.console(t, "plain", "alice", 0)
+		if !a.in {
+			t.Fatal(a.said)
+		}
+		prompt, total = min(prompt, a.prompt), min(total, a.total)
+	}
+	t.Logf("without faceauth: prompt %v, login %v", prompt, total)
+	const daemon, dbus = "$(systemctl show -p MainPID --value faceauth)", "$(pidof dbus-daemon | tr ' ' '\\n' | sort -n | head -1)"
+	for _, c := range []struct {
+		name    string
+		before  string
+		between string // the try by password and the one by face
+		after   string
+		in      bool          // by face
+		limit   time.Duration // of a try by face, refused or not
+	}{
+		{"warm", "faceauth tablet health", "", "", true, time.Second},
+		{"cold", "systemctl stop faceauth", "for i in {1..50}; do faceauth tablet health && break; sleep .1; done; systemctl stop faceauth", "", true, 3 * time.Second},
+		{"a daemon that hangs", "faceauth tablet health; kill -STOP " + daemon, "", "kill -CONT " + daemon, false, 4 * time.Second},
+		{"a bus that hangs", "faceauth tablet health; kill -STOP " + dbus, "", "kill -CONT " + dbus, false, 4 * time.Second},
+		{"a daemon that cannot start", "systemctl stop faceauth; mv /usr/bin/faceauth /usr/bin/faceauth.away", "",
+			"mv /usr/bin/faceauth.away /usr/bin/faceauth; systemctl reset-failed faceauth; systemctl start faceauth", false, 4 * time.Second},
+		{"a broken store", "systemctl stop faceauth; cp -a /var/lib/faceauth /root/; head -c 5000 /dev/urandom >/var/lib/faceauth/profiles", "",
+			"systemctl stop faceauth; rm -rf /var/lib/faceauth/*; cp -a /root/faceauth/. /var/lib/faceauth/; rm -r /root/faceauth; systemctl reset-failed faceauth; systemctl start faceauth", false, 4 * time.Second},
+		{"no bus", "systemctl stop faceauth; mv /run/dbus/system_bus_socket /run/dbus/away", "", "mv /run/dbus/away /run/dbus/system_bus_socket", false, 4 * time.Second},
+		{"a daemon that is masked", "systemctl mask --now --runtime faceauth", "", "systemctl unmask --runtime faceauth", false, 4 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer s.trust(t)
+			login := func(service, lines string) string {
+				return prompted(lines, "pamtester -I tty=tty7 "+service+" alice authenticate")
+			}
+			// One script: while the bus hangs, no other could be started.
+			out, _ := s.try(t, c.before+strings.Repeat("\n"+login("login", "alice")+"\necho ====\n"+c.between, 3)+"\n"+login("only", "")+"\n"+c.after)
+			parts := strings.Split(out, "====\n")
+			if len(parts) != 4 {
+				t.Fatal(out)
+			}
+			// The machine has other things to do: the best of three counts.
+			a, f := parse(t, parts[0]), parse(t, parts[3])
+			for _, more := range parts[1:3] {
+				b := parse(t, more)
+				a.in, a.prompt, a.total = a.in && b.in, min(a.prompt, b.prompt), min(a.total, b.total)
+			}
+			if !a.in || a.prompt > prompt+50*time.Millisecond || a.total > total+200*time.Millisecond {
+				t.Errorf("the password: let in %t, prompt after %v, login after %v", a.in, a.prompt, a.total)
+			}
+			if f.in != c.in || f.total > c.limit {
+				t.Errorf("the face: let in %t, want %t, prompt after %v, ended after %v\n%s\n%s", f.in, c.in, f.prompt, f.total, f.said, s.journal(t))
+			}
+			t.Logf("password: prompt %v, login %v; face: prompt %v, ended %v", a.prompt, a.total, f.prompt, f.total)
+		})
+	}
+}
+
+// A daemon that is killed while it looks is not waited for, neither by the module nor by the program.
+func TestDaemonKilled(t *testing.T) {
+	s := people(t)
+	defer func() {
+		s.camera(t, "vidtimit_rot/p2")
+		s.run(t, "systemctl reset-failed faceauth")
+		s.trust(t)
+	}()
+	s.camera(t, "vidtimit_rot/p3")
+	for _, c := range []struct{ name, command string }{
+		{"a login", "pamtester -I tty=tty7 quick alice authenticate"},
+		{"faceauth tablet verify", "faceauth tablet verify --user alice"},
+		{"faceauth tablet enroll", "faceauth tablet enroll --user bob"},
+	} {
+		s.write(t, "/etc/pam.d/quick", "auth sufficient pam_faceauth.so noprompt\nauth required pam_deny.so\n")
+		s.run(t, "echo 'greeter quick' >>/etc/faceauth/services; systemctl reset-failed faceauth; faceauth tablet health")
+		s.trust(t)
+		out := s.run(t, "exec 3>&1; ( "+c.command+"; date +%s%N >&3 ) >/srv/share/said 2>&1 & sleep .7; systemctl kill -s KILL faceauth; date +%s%N; wait")
+		lines := strings.Fields(out)
+		if len(lines) != 2 {
+			t.Fatalf("%s: %q", c.name, out)
+		}
+		killed, _ := strconv.ParseInt(lines[0], 10, 64)
+		ended, _ := strconv.ParseInt(lines[1], 10, 64)
+		if took := time.Duration(ended - killed); took > 300*time.Millisecond || took < -time.Millisecond {
+			t.Errorf("%s: it ended %v after the daemon was killed\n%s", c.name, took, s.run(t, "cat /srv/share/said"))
+		} else {
+			t.Logf("%s: %v after the daemon was killed", c.name, took)
+		}
+	}
+}
+
+// flood is what an insider that floods does: calls that expect no answer, 10,000 a second, on one connection and on many.
+func flood() {
+	n, _ := strconv.Atoi(os.Getenv("CONNECTIONS"))
+	for range n {
+		conn, err := dbus.ConnectSystemBus()
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		go func() {
+			o := conn.Object(bus.Name, bus.Path)
+			for {
+				time.Sleep(time.Second / 10000 * 60 * time.Duration(n))
+				for range 20 {
+					o.Go(bus.Interface+".Claim", dbus.FlagNoReplyExpected, nil, "")
+					o.Go(bus.Interface+".Claim", dbus.FlagNoReplyExpected, nil, strings.Repeat("x", 300))
+					o.Go(bus.Interface+".VerifyStart", dbus.FlagNoReplyExpected, nil)
+				}
+			}
+		}()
+	}
+	time.Sleep(time.Minute)
+}
+
+// A user who floods the daemon keeps nobody's login from being done in a second, and does not make it grow.
+func TestFlooded(t *testing.T) {
+	s := people(t)
+	s.run(t, "faceauth tablet health")
+	for _, connections := range []int{1, 100} {
+		s.run(t, fmt.Sprintf("systemd-run --quiet --unit=flood --property=User=bob --setenv=%s=flood --setenv=CONNECTIONS=%d /srv/share/insider", insider, connections))
+		time.Sleep(2 * time.Second)
+		best := time.Hour // of three: the machine has other things to do
+		for range 3 {
+			a := s.console(t, "login", "", 0)
+			if !a.in {
+				t.Errorf("%d connections: not let in\n%s", connections, s.journal(t))
+			}
+			best = min(best, a.total)
+			t.Logf("%d connections: prompt %v, login %v", connections, a.prompt, a.total)
+		}
+		if best > time.Second {
+			t.Errorf("%d connections: the quickest login took %v", connections, best)
+		}
+		if out := s.run(t, "faceauth tablet health --json"); memory(t, out) > 200<<20 {
+			t.Errorf("%d connections: %s", connections, out)
+		} else {
+			t.Logf("%d connections: %s", connections, out)
+		}
+		s.run(t, "systemctl is-active flood; systemctl stop flood")
+	}
+}
+
+func memory(t testing.TB, health string) uint64 {
+	t.Helper()
+	var n uint64
+	if _, err := fmt.Sscanf(health, `{"resident":%d,`, &n); err != nil {
+		t.Fatalf("%s: %v", health, err)
+	}
+	return n
+}
+
+// A prompt that somebody leaves open keeps nobody from logging in.
+func TestOthersKeepNobodyOut(t *testing.T) {
+	s := people(t)
+	defer s.trust(t)
+	s.run(t, "faceauth tablet health")
+	out := s.session(t, "bob", atDevice, "TYPING=4000 "+prompted("", "su alice -c true")+" >/dev/null & sleep .5\n"+
+		prompted("", "su alice -c true")+"; wait")
+	if a := parse(t, out); !a.in || a.total > 2*time.Second {
+		t.Errorf("beside a prompt that was left open: let in %t after %v\n%s", a.in, a.total, a.said)
+	}
+}

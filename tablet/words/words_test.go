@@ -1,0 +1,108 @@
+package words
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+var update = flag.Bool("update", false, "write the header of the PAM module")
+
+const header = "../pam/words.h"
+
+// render returns the header of the PAM module: the sentences as it shows them.
+func render() []byte {
+	var b bytes.Buffer
+	b.WriteString("/* Written by: go test ./tablet/words -update. The sentences are those of words.go beside that test. */\n\n")
+	b.WriteString("static const char *const languages[] = {")
+	for _, c := range codes {
+		fmt.Fprintf(&b, "%q, ", c)
+	}
+	b.WriteString("NULL};\n\nstatic const struct { const char *word, *in[3]; } catalogue[] = {\n")
+	for _, word := range slices.Sorted(maps.Keys(catalogue)) {
+		if strings.Contains(catalogue[word][0], "%") || word == "looking" || word == "match" {
+			continue // not for the prompt of a login
+		}
+		fmt.Fprintf(&b, "\t{%q, {", word)
+		for l, s := range catalogue[word] {
+			if word != "prompt" {
+				first, n := utf8.DecodeRuneInString(s)
+				s = string(unicode.ToUpper(first)) + s[n:] + "."
+			}
+			if l > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(&b, "%q", s)
+		}
+		b.WriteString("}},\n")
+	}
+	b.WriteString("};\n")
+	return b.Bytes()
+}
+
+// The module says what the program says.
+func TestHeader(t *testing.T) {
+	want := render()
+	if *update {
+		if err := os.WriteFile(header, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(header)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not of these sentences; write it: go test ./tablet/words -update (%v)", header, err)
+	}
+}
+
+func TestOf(t *testing.T) {
+	for _, c := range []struct {
+		all, messages, lang string
+		want                Language
+	}{
+		{"", "", "", English},
+		{"", "", "C.UTF-8", English},
+		{"", "", "de_AT.UTF-8", German},
+		{"", "", "de", German},
+		{"", "", "fr_FR@euro", French},
+		{"", "fr_CA.UTF-8", "de_DE.UTF-8", French},
+		{"C", "fr_CA.UTF-8", "de_DE.UTF-8", English},
+		{"", "", "deu", English},
+		{"", "", "nl_NL.UTF-8", English},
+		{"", "", "_", English},
+	} {
+		env := map[string]string{"LC_ALL": c.all, "LC_MESSAGES": c.messages, "LANG": c.lang}
+		if got := Of(func(name string) string { return env[name] }); got != c.want {
+			t.Errorf("%v: %d, want %d", env, got, c.want)
+		}
+	}
+}
+
+// Each word is said in each language, with the same arguments.
+func TestCatalogue(t *testing.T) {
+	for word, in := range catalogue {
+		for l, s := range in {
+			if s == "" || strings.Count(s, "%") != strings.Count(in[0], "%") {
+				t.Errorf("%s in %s: %q", word, codes[l], s)
+			}
+			if l > 0 && s == in[0] {
+				t.Errorf("%s is not translated into %s", word, codes[l])
+			}
+		}
+	}
+	if s, ok := German.Say("verify-too-small"); !ok || s != "näher kommen" {
+		t.Error(s, ok)
+	}
+	if s, ok := French.Say("Wait", 4); !ok || s != "trop tôt après un échec ; attendez 4 s, ou utilisez votre mot de passe" {
+		t.Error(s, ok)
+	}
+	if s, ok := English.Say("of-tomorrow"); ok {
+		t.Error(s)
+	}
+}
