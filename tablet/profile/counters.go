@@ -8,8 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/faceauth/faceauth/internal/atomicfile"
-	"github.com/faceauth/faceauth/internal/regular"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/fxamacker/cbor/v2"
 	"go.etcd.io/bbolt"
 )
@@ -42,7 +41,7 @@ func (s *Store) readCounters() error {
 			}
 		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) && !errors.Is(err, regular.ErrNotRegular) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) && !errors.Is(err, safefile.ErrNotRegular) {
 		return err
 	}
 	had := false
@@ -97,7 +96,7 @@ func (s *Store) writeCounters() error {
 	if err := os.MkdirAll(filepath.Dir(s.apart), 0o700); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(s.apart, s.seal(plain, apart, "")); err != nil {
+	if err := safefile.Write(s.apart, s.seal(plain, apart, "")); err != nil {
 		return fmt.Errorf("writing the counters: %w", err)
 	}
 	return nil
@@ -128,7 +127,7 @@ func (s *Store) uncount(user string) error {
 }
 
 func readSmall(path string) ([]byte, error) {
-	f, err := regular.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return nil, err
 	}
