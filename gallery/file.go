@@ -205,6 +205,7 @@ func replace(path string, data []byte) error {
 }
 
 func (g *Gallery) bytes() ([]byte, error) {
+	g.settle()
 	snapshot, err := g.learner.MarshalBinary()
 	if err != nil {
 		return nil, err

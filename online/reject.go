@@ -96,6 +96,16 @@ func (l *Learner) labelAt(i int) (Label, bool) {
 	return Label{ID: l.graph.Origin(i).ID, Name: l.classes[c].name, Negative: l.classes[c].negative}, true
 }
 
+// Labels returns the labelled faces, the oldest first.
+func (l *Learner) Labels() (all []Label) {
+	for i := range l.graph.Len() {
+		if label, ok := l.labelAt(i); ok {
+			all = append(all, label)
+		}
+	}
+	return all
+}
+
 // Conflict is two labelled faces that look like one person, and cannot both be right.
 type Conflict struct {
 	A        Label   `json:"a"`
