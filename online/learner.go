@@ -190,6 +190,9 @@ type Observation struct {
 // like the same person the one with the better confidence is that person, and the other one is
 // unknown and not learned.
 //
+// All are judged by the graph as it was before the frame. They are then learned in order; a face is passed by that was an
+// outlier, or that would be learned as somebody else's than it was judged to be, now that those before it are learned.
+//
 // On error, which is that of [face.Space.Check] for the first face that is no vector of the space,
 // l has not changed.
 func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
@@ -208,17 +211,18 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 		return verdicts, nil
 	}
 	// Judge each by itself against the graph as it is, settle the claims, then learn the winners.
+	claims := make([]claim, len(faces))
 	for i, f := range faces {
-		v, err := l.step(f.Vector, 0, 0)
+		v, c, err := l.look(f.Vector)
 		if err != nil {
 			return nil, err
 		}
-		verdicts[i] = v
+		verdicts[i], claims[i] = v, c
 	}
-	oneEach(verdicts)
+	worse := oneEach(verdicts)
 	for i, f := range faces {
-		if v := &verdicts[i]; !f.Hold && v.Reason != BetterFace {
-			learned, err := l.step(f.Vector, 1, l.counts.Observed+int64(i)+1)
+		if v := &verdicts[i]; !f.Hold && !worse[i] && v.Reason != Outlier && !l.settings.Freeze {
+			learned, err := l.learn(f.Vector, 1, l.counts.Observed+int64(i)+1, &claims[i].class)
 			if err != nil {
 				return nil, err
 			}
@@ -236,21 +240,32 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	return l.step(x, 0, 0)
+	v, _, err := l.look(x)
+	return v, err
 }
 
-// step is the listing "Online quantized harmonic solution" for one face: place it, solve, read its
-// value. It stays in the graph, as that observation, if it may be learned and its confidence suffices; it
-// then stands for n faces. With n = 0 nothing is learned.
+// step judges a face and learns from it, as that observation and as one that stands for n. With n = 0 nothing is learned.
 func (l *Learner) step(x []float32, n int, observation int64) (Verdict, error) {
 	if n == 0 || l.settings.Freeze {
-		t, err := l.graph.Look(x)
-		if err != nil {
-			return Verdict{}, err
-		}
-		v, _, err := l.judge(t)
+		v, _, err := l.look(x)
 		return v, err
 	}
+	return l.learn(x, n, observation, nil)
+}
+
+// look judges a face, and changes nothing.
+func (l *Learner) look(x []float32) (Verdict, claim, error) {
+	t, err := l.graph.Look(x)
+	if err != nil {
+		return Verdict{}, claim{}, err
+	}
+	return l.judge(t)
+}
+
+// learn is the listing "Online quantized harmonic solution" for one face: place it, solve, read its
+// value. It stays in the graph, as that observation, if it may be learned and its confidence suffices; it
+// then stands for n faces. Where as is not nil, it stays only if that class claims it.
+func (l *Learner) learn(x []float32, n int, observation int64, as *int) (Verdict, error) {
 	if _, err := l.graph.Age(observation); err != nil {
 		return Verdict{}, err
 	}
@@ -259,7 +274,7 @@ func (l *Learner) step(x []float32, n int, observation int64) (Verdict, error) {
 		return Verdict{}, err
 	}
 	v, best, err := l.judge(t.Trial)
-	if err != nil || v.Reason == Outlier || !l.teaches(t, best, n, observation) {
+	if err != nil || v.Reason == Outlier || as != nil && best.class != *as || !l.teaches(t, best, n, observation) {
 		return v, err
 	}
 	v.Learned = t.Keep(best.class, n, quantized.Moment{Observation: observation, Time: l.time})

@@ -737,3 +737,42 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("at most %d vertices were evicted: the stream tests too little", evicted)
 	}
 }
+
+// What the faces of a frame teach does not change what the others were judged to be.
+func TestFrameLearnsAsJudged(t *testing.T) {
+	frame := func(s online.Settings, faces ...[]float32) (*online.Learner, []online.Verdict) {
+		t.Helper()
+		l, err := online.New(plane, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Label([]float32{0, 0}, "alice"); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Label([]float32{2, 0}, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		var all []online.Observation
+		for _, x := range faces {
+			all = append(all, online.Observation{Vector: x})
+		}
+		v, err := l.ObserveFrame(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l, v
+	}
+	// The second face is near to the first one alone: it was an outlier, and must not be learned as alice.
+	l, v := frame(online.Settings{Reach: .3}, []float32{.25, 0}, []float32{.5, 0})
+	if !v[0].Learned || v[1].Learned || v[1].Reason != online.Outlier {
+		t.Errorf("%+v", v)
+	}
+	if c := l.Counts(); c.Learned != 1 || c.Outliers != 1 || l.Graph().Learned() != 1 {
+		t.Errorf("%+v", c)
+	}
+	// The second face is too unsure to be alice, who is the first one: it is not learned as hers.
+	_, v = frame(online.Settings{Reach: .6, Accept: .99}, []float32{.01, 0}, []float32{.55, 0})
+	if v[0].Label != "alice" || !v[0].Learned || v[1].Reason != online.Unsure || v[1].Best != "alice" || v[1].Learned {
+		t.Errorf("%+v", v)
+	}
+}
