@@ -131,12 +131,12 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 
 // Unlearn takes back, as [Graph.Undo] does, every point that was kept with an observation number of which gone is true,
 // and every point that was accepted through one that is taken back, whether either still is a vertex of its own or was merged
-// into another one since. It returns how many points are gone.
+// into another one since. It returns how many points are gone. Points that go only because the vertex that took them in goes
+// were not taken back themselves: what was accepted through them stays.
 //
 // A point that was merged into another vertex longer ago than the journal reaches stays there, and so does what was accepted
 // through it.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
-	before := g.sumLearned(g.count)
 	// Points that are or once were vertices, in the order of their IDs: a point is younger than the one through which it came.
 	type point struct {
 		id, via, observation int64
@@ -165,6 +165,7 @@ func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
 		}
 		if i := g.vertex(e.vertex); !spoilt[e.vertex] || g.label[i] != unlabelled {
 			g.count[i] -= e.count
+			points += e.count
 			// Rounding must not leave a vertex less than its own point, nor more than all its points.
 			g.v[i] = min(max(g.v[i]-e.count*g.left(e.born), g.own(i)), g.count[i])
 		}
@@ -174,11 +175,13 @@ func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
 	for i, o := range g.origin {
 		if g.label[i] != unlabelled || !spoilt[o.ID] {
 			kept = append(kept, i)
+		} else {
+			points += g.count[i]
 		}
 	}
 	g.stamp++
 	g.erase(kept)
-	return before - g.sumLearned(g.count)
+	return points
 }
 
 // Since returns the number of the last observation before the first one that was kept after a time, in
