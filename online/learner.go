@@ -80,6 +80,9 @@ func (l *Learner) Configure(s Settings) error {
 	if l.settings.HalfLife == 0 {
 		l.graph.SkipAgeing(l.counts.Observed) // ageing begins now
 	}
+	if l.settings.LearnWindow != s.LearnWindow {
+		l.budget = budget{} // the numbers of windows mean others now
+	}
 	l.settings = s
 	return nil
 }
