@@ -211,6 +211,10 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 		return online.Verdict{Sink: 1, Reason: online.Outlier}, claim{}
 	}
 	v := online.Verdict{Sink: 1}
+	if len(l.People) == 0 { // what nobody claimed is left
+		v.Reason = online.NoPath
+		return v, claim{}
+	}
 	var values, people []float64
 	for c, class := range l.People {
 		value := min(max(t.Values[c], 0), 1)
