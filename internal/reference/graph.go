@@ -28,6 +28,7 @@ type Graph struct {
 	Lost     quantized.Moment
 	// Delicate says that a decision hung on less than rounding changes: another way to compute the same may decide otherwise.
 	Delicate bool
+	Evicted  int // vertices that there ever were
 }
 
 // Vertex is one vertex.
@@ -357,8 +358,14 @@ func (g *Graph) remove(gone func(*Vertex) bool) {
 // Remove removes a vertex.
 func (g *Graph) Remove(v *Vertex) { g.remove(func(w *Vertex) bool { return w == v }) }
 
-// Forget removes a class, and renumbers the others.
+// Forget removes a class, and renumbers the others. A labelled vertex of another class stays, without what it had taken in.
 func (g *Graph) Forget(class int) {
+	for _, v := range g.Vertices {
+		if v.Class >= 0 && v.Class != class && v.Source[class] {
+			v.Points, v.Weight, v.Source = v.Points[:1], 1, map[int]bool{}
+			g.Journal = slices.DeleteFunc(slices.Clone(g.Journal), func(p *Point) bool { return p.At == v })
+		}
+	}
 	g.remove(func(v *Vertex) bool { return v.Class == class || v.Source[class] })
 	g.Classes--
 	for _, v := range g.Vertices {
@@ -504,6 +511,7 @@ func (g *Graph) Age(observation int64) (evicted int) {
 		}
 		if g.Vertices = all; !needed {
 			g.Remove(v)
+			g.Evicted++
 			evicted++
 		}
 	}

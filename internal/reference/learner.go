@@ -236,9 +236,9 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 	if len(values) > 1 {
 		second = values[1]
 	}
-	// A value, or a difference of two, that is far below 1e-9 is 0.
+	// A value, or a difference of two, of at most 1e-9 is 0.
 	zero := func(x float64) bool {
-		if x > 1e-11 && x < 1e-7 {
+		if x > 1e-10 && x < 1e-8 {
 			l.Graph.Delicate = true
 		}
 		return x <= 1e-9
