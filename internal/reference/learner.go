@@ -254,7 +254,7 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 	if top.class.Negative { // who is second best then?
 		sort.Float64s(people)
 		slices.Reverse(people)
-		if people[0] < 1e-7 || len(people) > 1 && people[0]-people[1] < 1e-7 {
+		if people[0] > 0 && (people[0] < 1e-7 || len(people) > 1 && people[0]-people[1] < 1e-7) {
 			l.Graph.Delicate = true
 		}
 	}
