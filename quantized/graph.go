@@ -321,7 +321,9 @@ func (g *Graph) Configure(c Config) error {
 		})
 	}
 	g.full = false
-	if g.learned > c.K+1 {
+	if g.learned <= c.K+1 {
+		g.journal.resize(c.Journal)
+	} else {
 		p, ok := g.plan(c.K)
 		if !ok {
 			n := g.fewest()
@@ -331,9 +333,9 @@ func (g *Graph) Configure(c Config) error {
 			return fmt.Errorf("%w: k is %d, and the %d learned centroids cannot be merged to fewer than %d "+
 				"without joining faces that have no edge; use k of at least %d, or undo what was learned", ErrConfig, c.K, g.learned, n, n)
 		}
+		g.journal.resize(c.Journal) // before anything is added to a ring of another size
 		g.apply(p)
 	}
-	g.journal.resize(c.Journal)
 	return nil
 }
 
