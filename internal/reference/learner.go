@@ -506,7 +506,7 @@ func (l *Learner) Drift(name string) online.Drift {
 	start := centre(l.Labelled(name, false))
 	d.Distance = l.Graph.Distance(start, centre(learned))
 	older, half := 0., 0
-	for half < len(learned) && 2*older < mass {
+	for half < len(learned) && l.Graph.less(2*older, mass) {
 		older += learned[half].Weight
 		half++
 	}
@@ -516,6 +516,9 @@ func (l *Learner) Drift(name string) online.Drift {
 		for q := range a {
 			u, w := float64(a[q])-float64(start[q]), float64(b[q])-float64(a[q])
 			aa, bb, ab = aa+u*u, bb+w*w, ab+u*w
+		}
+		if aa > 0 && aa < 1e-10 || bb > 0 && bb < 1e-10 { // a way that rounding made
+			l.Graph.Delicate = true
 		}
 		if aa > 0 && bb > 0 {
 			d.Constancy = ab / math.Sqrt(aa*bb)
