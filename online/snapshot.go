@@ -187,7 +187,7 @@ func (s *snapshot) check() error {
 		return errors.New("more people have been learned than there are")
 	}
 	for _, n := range s.Spent {
-		if n < 0 {
+		if n < 0 || n > mostObserved {
 			return fmt.Errorf("%d faces of somebody have been learned", n)
 		}
 	}
