@@ -385,7 +385,7 @@ func (m *machine) step() {
 		}
 		m.both(fmt.Sprintf("ObserveFrame %d", len(frame)), want, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().ObserveFrame(frame) })
 	case 13, 14:
-		x, n := m.vector(), pick(m, 1, 2, 3, 7, 100, 0, -1)
+		x, n := m.vector(), pick(m, 1, 2, 3, 7, 100, 0, -1, 1<<16)
 		var want online.Verdict
 		err := online.ErrSettings
 		if n > 0 {
@@ -656,6 +656,8 @@ func (m *machine) compare() {
 	m.look("Judge", slow.Judge(x), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Judge(x) })
 	m.look("Nearest", slow.Nearest(x, name), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Nearest(x, name) })
 	m.look("Names", slow.Names(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Names(), nil })
+	m.look("Knows", slow.Knows(name), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Knows(name), nil })
+	m.look("Labels", slow.Labels(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Labels(), nil })
 	m.look("Counts", slow.Counts, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Counts(), nil })
 	m.look("Settings", slow.Settings, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Settings(), nil })
 	m.look("People", m.slow.People(), nil, func(g *gallery.Gallery) (any, error) { return g.People(), nil })

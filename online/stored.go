@@ -65,8 +65,7 @@ func (l *Learner) Remove(id int64) (faces int, err error) {
 		_, err := l.Unlabel(id)
 		return 0, err
 	}
-	at := l.graph.Origin(i).Observation
-	return l.Unlearn([][2]int64{{at, at}}), nil
+	return int(l.graph.UnlearnVertex(i)), nil // others may be of the same observation in old snapshots
 }
 
 // mostObserved bounds the observations of a learner: float64 holds whole numbers up to that.

@@ -135,8 +135,20 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 // were not taken back themselves: what was accepted through them stays.
 //
 // A point that was merged into another vertex longer ago than the journal reaches stays there, and so does what was accepted
-// through it.
+// through it. What was accepted through a vertex that has been removed, or has faded since, stays as well.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
+	return g.unlearn(func(_, observation int64) bool { return gone(observation) })
+}
+
+// UnlearnVertex takes back the own point of a learned vertex, as [Graph.Unlearn] does.
+func (g *Graph) UnlearnVertex(i int) (points float64) {
+	own := g.origin[i].ID
+	return g.unlearn(func(id, _ int64) bool { return id == own })
+}
+
+// unlearn takes back the points of which gone is true, and what was accepted through them. The ID is that of the vertex which a
+// point is or was, or 0.
+func (g *Graph) unlearn(gone func(id, observation int64) bool) (points float64) {
 	// Points that are or once were vertices, in the order of their IDs: a point is younger than the one through which it came.
 	type point struct {
 		id, via, observation int64
@@ -155,12 +167,12 @@ func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
 	slices.SortFunc(once, func(a, b point) int { return cmp.Compare(a.id, b.id) })
 	spoilt := make(map[int64]bool)
 	for _, p := range once {
-		if gone(p.observation) || spoilt[p.via] {
+		if gone(p.id, p.observation) || spoilt[p.via] {
 			spoilt[p.id] = true
 		}
 	}
 	g.journal.filter(func(e entry) bool {
-		if !gone(e.Observation) && !spoilt[e.id] && !spoilt[e.via] {
+		if !gone(e.id, e.Observation) && !spoilt[e.id] && !spoilt[e.via] {
 			return true
 		}
 		if i := g.vertex(e.vertex); !spoilt[e.vertex] || g.label[i] != unlabelled {

@@ -386,9 +386,14 @@ func (g *Graph) Forget(class int) {
 // Unlearn takes back the points of which gone is true, and what was accepted through one, and returns how many they are.
 // A vertex goes with its own point.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
+	return g.UnlearnPoints(func(p *Point) bool { return gone(p.When.Observation) })
+}
+
+// UnlearnPoints is Unlearn with another way to say which points these are.
+func (g *Graph) UnlearnPoints(gone func(*Point) bool) (points float64) {
 	before := g.points()
 	spoilt := map[int64]bool{}
-	taken := func(p *Point) bool { return !p.Label && !p.Lost && (gone(p.When.Observation) || spoilt[p.Via]) }
+	taken := func(p *Point) bool { return !p.Label && !p.Lost && (gone(p) || spoilt[p.Via]) }
 	for again := true; again; {
 		again = false
 		for _, v := range g.Vertices {

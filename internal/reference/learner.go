@@ -186,8 +186,7 @@ func (l *Learner) Remove(id int64) (faces int, ok bool) {
 		l.Unlabel(id)
 		return 0, true
 	}
-	at := v.Points[0].When.Observation
-	return l.Unlearn([][2]int64{{at, at}}), true
+	return int(l.Graph.UnlearnPoints(func(p *Point) bool { return p == v.Points[0] })), true
 }
 
 // Undo takes back what came after an observation, and reports false where the journal does not reach so far.
@@ -438,20 +437,24 @@ func (l *Learner) Stored(name string) (all []online.Stored) {
 	return all
 }
 
+// Labels returns the labelled faces, the oldest first.
+func (l *Learner) Labels() (all []online.Label) {
+	for _, v := range l.Graph.Vertices {
+		if v.Class >= 0 {
+			all = append(all, online.Label{ID: v.ID, Name: l.People[v.Class].Name, Negative: l.People[v.Class].Negative})
+		}
+	}
+	return all
+}
+
 // Conflicts returns the pairs of labels that contradict each other.
 func (l *Learner) Conflicts(within float64) (all []online.Conflict) {
-	label := func(v *Vertex) online.Label {
-		return online.Label{ID: v.ID, Name: l.People[v.Class].Name, Negative: l.People[v.Class].Negative}
-	}
-	for i, v := range l.Graph.Vertices {
-		for _, w := range l.Graph.Vertices[:i] {
-			if v.Class < 0 || w.Class < 0 {
-				continue
-			}
-			a, b := label(w), label(v)
+	labels := l.Labels()
+	for i, b := range labels {
+		for _, a := range labels[:i] {
 			people := !a.Negative && !b.Negative && a.Name != b.Name
 			rejected := a.Negative != b.Negative && a.Name == b.Name
-			if d := l.Graph.Distance(v.X, w.X); (people || rejected) && !l.Graph.less(within, d) {
+			if d := l.Graph.Distance(l.Find(a.ID).X, l.Find(b.ID).X); (people || rejected) && !l.Graph.less(within, d) {
 				all = append(all, online.Conflict{A: a, B: b, Distance: d})
 			}
 		}
