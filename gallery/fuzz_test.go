@@ -499,6 +499,9 @@ func (m *machine) configure() {
 		switch m.next() % 18 {
 		case 0, 1, 2:
 			s.K = 1 + int(m.next()%8)
+			if m.next()%2 == 0 { // what is merged goes into a journal of another length
+				s.Journal = pick(m, 2, 3, 4, 5, 100)
+			}
 		case 3:
 			s.Sigma = pick(m, .1, .15, .2, .3)
 		case 4:

@@ -168,9 +168,10 @@ func (g *Graph) Look(x []float32) Trial {
 		g.Vertices = append(g.Vertices, at)
 		defer func() { g.Vertices = g.Vertices[:len(g.Vertices)-1] }()
 	} else {
+		before := at.Weight // adding and subtracting 1 would leave another last bit
 		at.Points = append(at.Points, &Point{X: x, Count: 1, Born: g.Clock})
 		at.Weight++
-		defer func() { at.Points, at.Weight = at.Points[:len(at.Points)-1], at.Weight-1 }()
+		defer func() { at.Points, at.Weight = at.Points[:len(at.Points)-1], before }()
 	}
 	t.Values = mat.Row(nil, slices.Index(g.Vertices, at), g.Solution())
 	return t
