@@ -57,7 +57,7 @@ func TestRandomPrograms(t *testing.T) {
 	for _, what := range []string{
 		"learned", "no room", "tie", "rejected", "unsure", "better face", "outlier", "no path", "repartition", "full", "undone", "undo refused",
 		"unlearned", "configured", "configuration refused", "evicted", "conflict", "audited", "resembles", "mixed", "mismatch", "exists",
-		"forgotten", "unlabelled", "absorbed", "capped", "drift",
+		"forgotten", "unlabelled", "absorbed", "capped", "drift", "many rejected",
 	} {
 		if total.seen[what] < int(programs)/200 {
 			t.Errorf("the programs saw %q %d times: they test too little", what, total.seen[what])
@@ -367,13 +367,22 @@ func (m *machine) step() {
 		})
 	case 7, 8:
 		name, x := pick(m, names...), m.vector()
-		known := l.Knows(name)
-		if known {
-			l.Reject(x, name)
+		known, n := l.Knows(name), byte(1)
+		if op == 8 && m.corner%8 == 0 {
+			n = online.MaxRejected + 2
 		}
-		m.both(fmt.Sprintf("Reject %v %s", x[:2], name), nil, unknown(known), func(g *gallery.Gallery) (any, error) {
-			return nil, g.Learner().Reject(x, name)
-		})
+		for place := range n {
+			if place > 0 {
+				x = m.at(m.corner^place, place)
+			}
+			if known {
+				l.Reject(x, name)
+			}
+			m.note("many rejected", len(l.Labelled(name, true)) == online.MaxRejected)
+			m.both(fmt.Sprintf("Reject %v %s", x[:2], name), nil, unknown(known), func(g *gallery.Gallery) (any, error) {
+				return nil, g.Learner().Reject(x, name)
+			})
+		}
 	case 9, 10, 11, 12:
 		var frame []online.Observation
 		for range 1 + m.next()%4 {
