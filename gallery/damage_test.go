@@ -62,8 +62,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Every bit of a gallery is flipped, and its checksum made right again: there is an error that says so, or a gallery that
-// can be saved and opened. The file is as before either way.
+// Every bit of a gallery is flipped, and its checksum made right again: there is an error that says so, or a
+// gallery that can be saved and opened. The file is as before either way.
 func TestEveryBitFlipped(t *testing.T) {
 	whole, path := small(t), filepath.Join(memory(t), "gallery")
 	body := whole[bodyAt : len(whole)-sha256.Size]

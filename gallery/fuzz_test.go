@@ -21,8 +21,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// FuzzOperations reads its input as a program of operations on a gallery and its learner. After each of them it compares all
-// that can be seen with a slow model that keeps everything.
+// FuzzOperations reads its input as a program of operations on a gallery and its learner. After each of them it
+// compares all that can be seen with a slow model that keeps everything.
 func FuzzOperations(f *testing.F) {
 	for seed := range uint64(24) {
 		f.Add(program(seed))
@@ -55,8 +55,10 @@ func TestRandomPrograms(t *testing.T) {
 		t.Errorf("%d of %d programs came to a decision within rounding", total.delicate, programs)
 	}
 	for _, what := range []string{
-		"learned", "no room", "tie", "rejected", "unsure", "better face", "outlier", "no path", "repartition", "full", "undone", "undo refused",
-		"unlearned", "configured", "configuration refused", "evicted", "conflict", "audited", "resembles", "mixed", "mismatch", "exists",
+		"learned", "no room", "tie", "rejected", "unsure", "better face", "outlier", "no path", "repartition", "full",
+		"undone", "undo refused",
+		"unlearned", "configured", "configuration refused", "evicted", "conflict", "audited", "resembles", "mixed",
+		"mismatch", "exists",
 		"forgotten", "unlabelled", "absorbed", "capped", "drift", "many rejected",
 	} {
 		if total.seen[what] < int(programs)/200 {
@@ -126,12 +128,12 @@ func run(t *testing.T, dir string, p []byte) *tally {
 	}
 	head := m.next()
 	space := face.Space{
-		ID: "fuzz", Dim: dimensions[int(head)%3], Scale: []float64{1, .5}[head/3%2], Sigma: .2, Gamma: 1e-3, Reach: .3, ImpostorRadius: .25,
-		GenuineRadius: .5,
+		ID: "fuzz", Dim: dimensions[int(head)%3], Scale: []float64{1, .5}[head/3%2],
+		Sigma: .2, Gamma: 1e-3, Reach: .3, ImpostorRadius: .25, GenuineRadius: .5,
 	}
 	s := online.Settings{
-		K: 1 + int(m.next()%8), Sigma: .2, Gamma: 1e-3, Reach: .3, Epsilon: 1e-4, Multiplier: 1.5, Journal: 100, LearnWindow: 10,
-		DriftDistance: .2, DriftConstancy: .5,
+		K: 1 + int(m.next()%8), Sigma: .2, Gamma: 1e-3, Reach: .3, Epsilon: 1e-4, Multiplier: 1.5, Journal: 100,
+		LearnWindow: 10, DriftDistance: .2, DriftConstancy: .5,
 	}
 	if head/6%3 == 0 {
 		s.HalfLife = 20
@@ -177,8 +179,8 @@ func (m *machine) next() byte {
 
 func pick[T any](m *machine, of ...T) T { return of[int(m.next())%len(of)] }
 
-// vector returns the next face: in one of 256 cells, at one of four places that are no multiples of anything, so that no two
-// distances are the same by chance, and many faces are.
+// vector returns the next face: in one of 256 cells, at one of four places that are no multiples of anything, so
+// that no two distances are the same by chance, and many faces are.
 func (m *machine) vector() []float32 {
 	b, place := m.next(), m.next()
 	if place%32 != 0 { // near the others
@@ -233,7 +235,8 @@ func (m *machine) id(labelled bool) int64 {
 	return ids[b%len(ids)]
 }
 
-// both does an operation on the gallery and on its twin, which must agree, and compares the outcome with that of the model.
+// both does an operation on the gallery and on its twin, which must agree, and compares the outcome with that of
+// the model.
 func (m *machine) both(name string, want any, wantErr error, do func(g *gallery.Gallery) (any, error)) {
 	m.t.Helper()
 	m.trace = append(m.trace, fmt.Sprintf("%d: %s", m.steps, name))
@@ -265,7 +268,8 @@ func (m *machine) check(name string, value any, err error, want any, wantErr err
 	}
 }
 
-// equal is reflect.DeepEqual with numbers that differ by rounding. The accuracy is what the learner promises for its values.
+// equal is reflect.DeepEqual with numbers that differ by rounding. The accuracy is what the learner promises for
+// its values.
 func equal(a, b reflect.Value) bool {
 	if a.Kind() == reflect.Interface {
 		return equal(a.Elem(), b.Elem())
@@ -342,12 +346,16 @@ func (m *machine) step() {
 			x := m.vector()
 			want := l.Observe(x)
 			m.noteVerdict(want)
-			m.both(fmt.Sprintf("Observe %v", x[:2]), want, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Observe(x) })
+			m.both(fmt.Sprintf("Observe %v", x[:2]), want, nil, func(g *gallery.Gallery) (any, error) {
+				return g.Learner().Observe(x)
+			})
 		}
 	case 0, 1:
 		x, name := m.vector(), pick(m, names...)
 		l.LabelAll([][]float32{x}, name)
-		m.both(fmt.Sprintf("Label %v %s", x[:2], name), nil, nil, func(g *gallery.Gallery) (any, error) { return nil, g.Learner().Label(x, name) })
+		m.both(fmt.Sprintf("Label %v %s", x[:2], name), nil, nil, func(g *gallery.Gallery) (any, error) {
+			return nil, g.Learner().Label(x, name)
+		})
 	case 2, 3, 4, 5, 6:
 		name, faces := pick(m, names...), m.vectors(1+int(m.next()%3))
 		b := m.next()
@@ -362,7 +370,8 @@ func (m *machine) step() {
 		m.note("mixed", err == gallery.ErrMixed)
 		m.note("mismatch", err == gallery.ErrMismatch)
 		m.note("exists", err == gallery.ErrExists)
-		m.both(fmt.Sprintf("Enroll %s %d faces %+v", name, len(faces), how), want, err, func(g *gallery.Gallery) (any, error) {
+		what := fmt.Sprintf("Enroll %s %d faces %+v", name, len(faces), how)
+		m.both(what, want, err, func(g *gallery.Gallery) (any, error) {
 			return g.Enroll(name, faces, now, how)
 		})
 	case 7, 8:
@@ -392,7 +401,9 @@ func (m *machine) step() {
 		for _, v := range want {
 			m.noteVerdict(v)
 		}
-		m.both(fmt.Sprintf("ObserveFrame %d", len(frame)), want, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().ObserveFrame(frame) })
+		m.both(fmt.Sprintf("ObserveFrame %d", len(frame)), want, nil, func(g *gallery.Gallery) (any, error) {
+			return g.Learner().ObserveFrame(frame)
+		})
 	case 13, 14:
 		x, n := m.vector(), pick(m, 1, 2, 3, 7, 100, 0, -1, 1<<16)
 		var want online.Verdict
@@ -400,7 +411,9 @@ func (m *machine) step() {
 		if n > 0 {
 			want, err = l.Adopt(x, n), nil
 		}
-		m.both(fmt.Sprintf("Adopt %v %d", x[:2], n), want, err, func(g *gallery.Gallery) (any, error) { return g.Learner().Adopt(x, n) })
+		m.both(fmt.Sprintf("Adopt %v %d", x[:2], n), want, err, func(g *gallery.Gallery) (any, error) {
+			return g.Learner().Adopt(x, n)
+		})
 	case 15, 16:
 		since := l.Counts.Observed - int64(m.next()%32)
 		m.undo(fmt.Sprintf("Undo %d", since), func() (int, bool) { return l.Undo(since) },
@@ -417,23 +430,33 @@ func (m *machine) step() {
 		}
 		want := l.Unlearn(ranges)
 		m.note("unlearned", want > 0)
-		m.both(fmt.Sprintf("Unlearn %v", ranges), want, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Unlearn(ranges), nil })
+		m.both(fmt.Sprintf("Unlearn %v", ranges), want, nil, func(g *gallery.Gallery) (any, error) {
+			return g.Learner().Unlearn(ranges), nil
+		})
 	case 21, 22:
 		id := m.id(true)
 		want, ok := l.Unlabel(id)
 		m.note("unlabelled", ok)
 		if op == 21 {
-			m.both(fmt.Sprintf("Unlabel %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) { return g.Learner().Unlabel(id) })
+			m.both(fmt.Sprintf("Unlabel %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) {
+				return g.Learner().Unlabel(id)
+			})
 		} else {
-			m.both(fmt.Sprintf("Gallery.Unlabel %d", id), nil, unknown(ok), func(g *gallery.Gallery) (any, error) { return nil, g.Unlabel(id) })
+			m.both(fmt.Sprintf("Gallery.Unlabel %d", id), nil, unknown(ok), func(g *gallery.Gallery) (any, error) {
+				return nil, g.Unlabel(id)
+			})
 		}
 	case 23, 24:
 		id := m.id(false)
 		want, ok := s.TakeOut(id)
 		if op == 23 {
-			m.both(fmt.Sprintf("TakeOut %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) { return g.TakeOut(id) })
+			m.both(fmt.Sprintf("TakeOut %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) {
+				return g.TakeOut(id)
+			})
 		} else {
-			m.both(fmt.Sprintf("Learner.Remove %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) { return g.Learner().Remove(id) })
+			m.both(fmt.Sprintf("Learner.Remove %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) {
+				return g.Learner().Remove(id)
+			})
 		}
 	case 25, 26:
 		name := pick(m, names...)
@@ -468,12 +491,17 @@ func (m *machine) step() {
 		if l.Time = m.second; m.next()%4 == 0 {
 			at, l.Time = time.Time{}, 0
 		}
-		m.both(fmt.Sprintf("SetTime %v", at), nil, nil, func(g *gallery.Gallery) (any, error) { g.Learner().SetTime(at); return nil, nil })
+		m.both(fmt.Sprintf("SetTime %v", at), nil, nil, func(g *gallery.Gallery) (any, error) {
+			g.Learner().SetTime(at)
+			return nil, nil
+		})
 	case 38:
 		m.audit(m.next()%2 == 0)
 	case 39:
 		name, faces := pick(m, names...), m.vectors(1+int(m.next()%3))
-		m.both("Resembles "+name, s.Resembles(name, faces), nil, func(g *gallery.Gallery) (any, error) { return g.Resembles(name, faces) })
+		m.both("Resembles "+name, s.Resembles(name, faces), nil, func(g *gallery.Gallery) (any, error) {
+			return g.Resembles(name, faces)
+		})
 	case 40:
 		name, faces := pick(m, names...), m.vectors(int(m.next()%4))
 		l.LabelAll(faces, name)
@@ -560,7 +588,9 @@ func (m *machine) configure() {
 	}
 	m.note("configured", err == nil)
 	m.note("configuration refused", err != nil && !bad)
-	m.both(fmt.Sprintf("Configure %+v", s), nil, err, func(g *gallery.Gallery) (any, error) { return nil, g.Learner().Configure(s) })
+	m.both(fmt.Sprintf("Configure %+v", s), nil, err, func(g *gallery.Gallery) (any, error) {
+		return nil, g.Learner().Configure(s)
+	})
 }
 
 // refuse does what must be refused, and must not change anything.
@@ -666,7 +696,9 @@ func (m *machine) compare() {
 	x := m.at(byte(m.steps*37)&0x33|m.corner&0xcc, byte(m.steps)%4)
 	name := names[m.steps%len(names)]
 	m.look("Judge", slow.Judge(x), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Judge(x) })
-	m.look("Nearest", slow.Nearest(x, name), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Nearest(x, name) })
+	m.look("Nearest", slow.Nearest(x, name), nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Nearest(x, name)
+	})
 	m.look("Names", slow.Names(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Names(), nil })
 	m.look("Knows", slow.Knows(name), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Knows(name), nil })
 	m.look("Labels", slow.Labels(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Labels(), nil })
@@ -674,7 +706,9 @@ func (m *machine) compare() {
 	m.look("Settings", slow.Settings, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Settings(), nil })
 	m.look("People", m.slow.People(), nil, func(g *gallery.Gallery) (any, error) { return g.People(), nil })
 	m.look("Full", slow.Full(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Full(), nil })
-	m.look("Conflicts", slow.Conflicts(.3), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Conflicts(.3), nil })
+	m.look("Conflicts", slow.Conflicts(.3), nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Conflicts(.3), nil
+	})
 	m.note("conflict", len(slow.Conflicts(.3)) > 0)
 	if !slow.Knows(name) {
 		name = ""
@@ -717,7 +751,8 @@ func (m *machine) vertices() {
 	if slow.Delicate {
 		return
 	}
-	if g.Len() != len(slow.Vertices) || g.Learned() != slow.Learned() || g.Learned() > slow.Config.K+1 || g.Classes() != slow.Classes {
+	if g.Len() != len(slow.Vertices) || g.Learned() != slow.Learned() || g.Learned() > slow.Config.K+1 ||
+		g.Classes() != slow.Classes {
 		m.t.Fatalf("%d vertices, %d learned, of %d classes; want %d, %d, of %d", g.Len(), g.Learned(), g.Classes(),
 			len(slow.Vertices), slow.Learned(), slow.Classes)
 	}

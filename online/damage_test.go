@@ -12,7 +12,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// small returns a snapshot of everything that there may be: people, a rejected face, centroids, a journal, ages and a cap.
+// small returns a snapshot of everything that there may be: people, a rejected face, centroids, a journal, ages
+// and a cap.
 func small(t testing.TB) []byte {
 	t.Helper()
 	l, err := online.New(plane, online.Settings{K: 3, HalfLife: 50, LearnCap: 30, Journal: 4})
@@ -51,8 +52,8 @@ func allocated(f func()) uint64 {
 // most is what a small snapshot may make the process allocate: a graph of the largest dimension takes some of it.
 const most = 16 << 20
 
-// Whatever bit of a snapshot is flipped: there is an error that says so, and the learner is as before, or a learner that works
-// and can be saved.
+// Whatever bit of a snapshot is flipped: there is an error that says so, and the learner is as before, or a
+// learner that works and can be saved.
 func TestEveryBitFlipped(t *testing.T) {
 	flip := func(t *testing.T, data []byte, step int) {
 		var l online.Learner

@@ -115,6 +115,8 @@ func (l *Learner) Knows(name string) bool { return l.class(name, false) >= 0 }
 
 // Label shows l a face of the named person. It may be called at any time.
 //
+// A face at the same place that was rejected as somebody else's is rejected no more: to be one person is to be nobody else.
+//
 // K does not bound labelled faces. The error is that of [face.Space.Check] for a vector that cannot be one of the space, or
 // wraps [ErrName], or [ErrFull] beyond 1 GiB of labelled faces; l has then not changed.
 func (l *Learner) Label(x []float32, name string) error { return l.LabelAll([][]float32{x}, name) }
@@ -309,7 +311,8 @@ func (l *Learner) count(v Verdict) {
 }
 
 // Forget removes a person: the labelled faces, those that are known not to be theirs, and every centroid to which a
-// face accepted as that person has gone. The error wraps [ErrUnknown].
+// face accepted as that person has gone, also where that face was taken back since. Labelled faces of others stay, without
+// what they had taken in together with such a face. The error wraps [ErrUnknown].
 func (l *Learner) Forget(name string) error {
 	class := l.class(name, false)
 	if class < 0 {
@@ -359,7 +362,8 @@ func (l *Learner) UndoSince(t time.Time) (faces int, err error) {
 	return l.Undo(l.graph.Since(t.Unix()))
 }
 
-// Full reports whether there is no room for another centroid: K of them are held, and no two are near enough to be merged.
+// Full reports whether there was no room for another centroid when one was last looked for: more than K of them are held, and
+// they cannot be merged to K without joining faces that have no edge. A change of settings lets the next face look again.
 // Faces are then judged, and learned only where a centroid takes them in; [Counts].PassedOver counts the others. Undo and
 // Forget make room, and so does a larger K.
 func (l *Learner) Full() bool { return l.graph.Full() }

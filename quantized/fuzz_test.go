@@ -11,8 +11,9 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// FuzzGraph reads its input as a program of those operations of a graph that package online does not do, or does in one way
-// only, and compares what comes of them with the slow graph. The fuzz of package gallery does the others.
+// FuzzGraph reads its input as a program of those operations of a graph that package online does not do, or does
+// in one way only, and compares what comes of them with the slow graph. The fuzz of package gallery does the
+// others.
 func FuzzGraph(f *testing.F) {
 	for seed := range uint64(16) {
 		f.Add(graphProgram(seed))

@@ -11,8 +11,8 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Learner is what [online.Learner] must agree with, written from its documentation on a [Graph] that keeps everything. Its
-// settings must be complete. Faces and names are not checked here.
+// Learner is what [online.Learner] must agree with, written from its documentation on a [Graph] that keeps
+// everything. Its settings must be complete. Faces and names are not checked here.
 type Learner struct {
 	Space    face.Space
 	Settings online.Settings
@@ -97,7 +97,8 @@ func (l *Learner) Labelled(name string, negative bool) (all []*Vertex) {
 	return all
 }
 
-// LabelAll labels faces. To be one person is to be nobody else: the same face is no longer one that was rejected as another's.
+// LabelAll labels faces. To be one person is to be nobody else: the same face is no longer one that was rejected
+// as another's.
 func (l *Learner) LabelAll(faces [][]float32, name string) {
 	for _, x := range faces {
 		l.label(x, name, false)
@@ -271,7 +272,8 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 	return v, top
 }
 
-// rejects reports whether a face has an edge to one that is not a person's, which is as near as each of their labelled ones.
+// rejects reports whether a face has an edge to one that is not a person's, which is as near as each of their
+// labelled ones.
 func (l *Learner) rejects(x []float32, name string) bool {
 	nearest := func(negative bool) float64 {
 		d := math.Inf(1)
@@ -340,9 +342,10 @@ func (l *Learner) count(v online.Verdict) {
 	}
 }
 
-// ObserveFrame judges the faces of a frame by the graph as it is, and gives each person to the one who is most like them. It
-// then learns, in order, what is no outlier, is not like somebody whom a better face of this frame is like, and is still
-// claimed by the same after those before it were learned. A single face is judged and learned at once.
+// ObserveFrame judges the faces of a frame by the graph as it is, and gives each person to the one who is most
+// like them. It then learns, in order, what is no outlier, is not like somebody whom a better face of this frame
+// is like, and is still claimed by the same after those before it were learned. A single face is judged and
+// learned at once.
 func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	verdicts := make([]online.Verdict, len(faces))
 	if len(faces) == 1 {
