@@ -96,34 +96,51 @@ func readFile(path string) ([]byte, error) {
 	if info.Size() > largest {
 		return nil, fmt.Errorf("%s: %w: %d bytes are more than any gallery has", path, ErrNotGallery, info.Size())
 	}
+	head := make([]byte, header)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	// A large file that is none costs no memory.
+	if err := inspect(head[:n], info.Size()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	// In one piece, so that a large gallery is not held twice; what was added since makes no difference.
 	data := make([]byte, info.Size())
-	n, err := io.ReadFull(f, data)
+	n, err = io.ReadFull(f, data)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil // it was cut short since, which the parser notices
 	}
 	return data[:n], err
 }
 
-func parse(data []byte) (*Gallery, error) {
-	if len(data) < len(magic) || string(data[:len(magic)]) != magic {
-		return nil, ErrNotGallery
+// inspect returns an error where a file of that size, which begins with head, is no gallery.
+func inspect(head []byte, size int64) error {
+	if len(head) < len(magic) || string(head[:len(magic)]) != magic {
+		return ErrNotGallery
 	}
 	// Another version may have another header, so this comes first.
-	if len(data) >= len(magic)+4 {
-		if v := binary.BigEndian.Uint32(data[len(magic):]); v != version {
-			return nil, fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, v, version)
+	if len(head) >= len(magic)+4 {
+		if v := binary.BigEndian.Uint32(head[len(magic):]); v != version {
+			return fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, v, version)
 		}
 	}
-	if len(data) < header+sha256.Size {
-		return nil, fmt.Errorf("%w: it is cut off", ErrDamaged)
+	if len(head) < header || size < int64(header+sha256.Size) {
+		return fmt.Errorf("%w: it is cut off", ErrDamaged)
 	}
-	length := binary.BigEndian.Uint64(data[len(magic)+4:])
-	switch have := uint64(len(data) - header - sha256.Size); {
+	length := binary.BigEndian.Uint64(head[len(magic)+4:])
+	switch have := uint64(size) - uint64(header+sha256.Size); {
 	case have < length:
-		return nil, fmt.Errorf("%w: it is cut off", ErrDamaged)
+		return fmt.Errorf("%w: it is cut off", ErrDamaged)
 	case have > length:
-		return nil, fmt.Errorf("%w: something follows its end", ErrDamaged)
+		return fmt.Errorf("%w: something follows its end", ErrDamaged)
+	}
+	return nil
+}
+
+func parse(data []byte) (*Gallery, error) {
+	if err := inspect(data[:min(len(data), header)], int64(len(data))); err != nil {
+		return nil, err
 	}
 	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
 	if want := sha256.Sum256(body); !bytes.Equal(sum, want[:]) {
@@ -203,6 +220,7 @@ func replace(path string, data []byte) error {
 }
 
 func (g *Gallery) bytes() ([]byte, error) {
+	g.settle()
 	snapshot, err := g.learner.MarshalBinary()
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ type Person struct {
 
 // Gallery is a set of people and the learner that recognises them. It is not safe for concurrent use.
 type Gallery struct {
-	people  []Person
+	people  []Person // as of the last call of settle
 	learner *online.Learner
 	sum     [32]byte // of the file that it was read from; zero for a new one
 }
@@ -63,14 +63,35 @@ func New(space face.Space, s online.Settings) (*Gallery, error) {
 	return &Gallery{learner: l}, nil
 }
 
-// Learner returns the learner of g. What it learns is saved with g.
+// Learner returns the learner of g. What it learns is saved with g, and who is labelled or forgotten there is added to the
+// people of g, without a date, or removed from them.
 func (g *Gallery) Learner() *online.Learner { return g.learner }
 
 // Space returns the feature space of g.
 func (g *Gallery) Space() face.Space { return g.learner.Space() }
 
 // People returns the enrolled people in the order in which they were enrolled.
-func (g *Gallery) People() []Person { return append([]Person(nil), g.people...) }
+func (g *Gallery) People() []Person {
+	g.settle()
+	return slices.Clone(g.people)
+}
+
+// settle brings the people in line with the learner, which may have been changed by itself.
+func (g *Gallery) settle() {
+	faces, enrolled := make(map[string]int), make(map[string]time.Time)
+	for _, l := range g.learner.Labels() {
+		if !l.Negative {
+			faces[l.Name]++
+		}
+	}
+	for _, p := range g.people {
+		enrolled[p.Name] = p.Enrolled
+	}
+	g.people = nil
+	for _, name := range g.learner.Names() {
+		g.people = append(g.people, Person{Name: name, Faces: faces[name], Enrolled: enrolled[name]})
+	}
+}
 
 func (g *Gallery) person(name string) *Person {
 	for i := range g.people {
@@ -104,8 +125,8 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 			return "", fmt.Errorf("enrolling %s, face %d of %d: %w", name, i+1, len(faces), err)
 		}
 	}
-	p := g.person(name)
-	if p != nil && !how.Add {
+	known := g.learner.Knows(name)
+	if known && !how.Add {
 		return "", fmt.Errorf("enrolling %s: %w; add faces to them, or choose another name", name, ErrExists)
 	}
 	if !how.Force && !g.onePerson(faces) {
@@ -115,18 +136,18 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 	if err != nil {
 		return "", fmt.Errorf("enrolling %s: %w", name, err)
 	}
-	if p != nil && !how.Force && g.Space().GenuineRadius > 0 && likeness[name] == 0 {
+	if known && !how.Force && g.Space().GenuineRadius > 0 && likeness[name] == 0 {
 		return "", fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
 	}
 	resembles = most(likeness, name, len(faces))
 	if err := g.learner.LabelAll(faces, name); err != nil {
 		return "", fmt.Errorf("enrolling %s: %w", name, err)
 	}
+	p := g.person(name)
 	if p == nil {
 		g.people = append(g.people, Person{Name: name})
 		p = &g.people[len(g.people)-1]
 	}
-	p.Faces += len(faces)
 	p.Enrolled = now.UTC().Truncate(time.Second)
 	return resembles, nil
 }
@@ -185,15 +206,8 @@ func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
 // Unlabel removes a labelled face, by its number in [online.Label]; a person goes with their last one. The error wraps
 // [online.ErrUnknown].
 func (g *Gallery) Unlabel(id int64) error {
-	gone, err := g.learner.Unlabel(id)
-	if err != nil || gone.Negative {
-		return err
-	}
-	p := g.person(gone.Name)
-	if p.Faces--; !g.learner.Knows(gone.Name) {
-		g.people = slices.DeleteFunc(g.people, func(p Person) bool { return p.Name == gone.Name })
-	}
-	return nil
+	_, err := g.learner.Unlabel(id)
+	return err
 }
 
 // Remove forgets a person and what was learned from them. The error wraps [online.ErrUnknown].
@@ -201,11 +215,6 @@ func (g *Gallery) Remove(name string) error {
 	if err := g.learner.Forget(name); err != nil {
 		return err
 	}
-	for i := range g.people {
-		if g.people[i].Name == name {
-			g.people = append(g.people[:i], g.people[i+1:]...)
-			break
-		}
-	}
+	g.people = slices.DeleteFunc(g.people, func(p Person) bool { return p.Name == name })
 	return nil
 }

@@ -461,3 +461,37 @@ func TestUnlabel(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whoever is labelled or forgotten in the learner itself is one of the people, and the gallery can be saved.
+func TestPeopleOfLearner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gallery")
+	g := newGallery(t, "alice", "bob")
+	n := len(g.People())
+	l := g.Learner()
+	if err := l.Label(person(2, 1)[0], "zoe"); err != nil {
+		t.Fatal(err)
+	}
+	if p := g.People(); len(p) != n+1 || p[n].Name != "zoe" || p[n].Faces != 1 || !p[n].Enrolled.IsZero() {
+		t.Fatalf("%+v", p)
+	}
+	if err := g.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	g, err := gallery.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := g.Learner().Labels()
+	if _, err := g.TakeOut(labels[len(labels)-1].ID); err != nil || len(g.People()) != n {
+		t.Fatalf("%+v, %v", g.People(), err)
+	}
+	if err := g.Learner().Forget(g.People()[0].Name); err != nil || len(g.People()) != n-1 {
+		t.Fatalf("%+v, %v", g.People(), err)
+	}
+	if err := g.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gallery.Read(path); err != nil {
+		t.Fatal(err)
+	}
+}

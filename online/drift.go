@@ -96,7 +96,8 @@ func cosine(a, b, c []float32) float64 {
 	return dot / math.Sqrt(ab*bc)
 }
 
-// budget counts what each person was learned in the window at hand.
+// budget counts what each person was learned in the window at hand, also while nothing bounds it: a bound that is set later
+// holds for the whole window. What was taken back since counts.
 type budget struct {
 	window int64 // number of the window
 	used   []int // by class
@@ -116,7 +117,7 @@ func (l *Learner) affords(class, n int, observation int64) bool {
 
 // spend notes that n faces of a class were learned.
 func (l *Learner) spend(class, n int, observation int64) {
-	if l.settings.LearnCap == 0 || class < 0 {
+	if class < 0 {
 		return
 	}
 	if w := observation / int64(l.settings.LearnWindow); w != l.budget.window {

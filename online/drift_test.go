@@ -80,3 +80,48 @@ func TestLearnCap(t *testing.T) {
 		}
 	}
 }
+
+// A bound on what is learned holds for the window in which it is set, and windows of another length begin anew.
+func TestLearnCapSetLater(t *testing.T) {
+	l, err := online.New(plane, online.Settings{LearnWindow: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Label([]float32{0, 0}, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	learned := func() bool {
+		t.Helper()
+		v, err := l.Observe([]float32{.01, 0})
+		if err != nil || v.Label != "alice" {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		return v.Learned
+	}
+	set := func(capacity, window int) {
+		t.Helper()
+		s := l.Settings()
+		s.LearnCap, s.LearnWindow = capacity, window
+		if err := l.Configure(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		learned()
+	}
+	set(3, 10)
+	if learned() {
+		t.Error("a fourth face was learned in a window of three")
+	}
+	for l.Counts().Observed < 28 {
+		learned()
+	}
+	set(3, 10) // window 2 is used up
+	if learned() {
+		t.Error("a fourth face was learned in the third window")
+	}
+	set(3, 15) // and observation 30 is in window 2 of these
+	if !learned() {
+		t.Error("a window of 15 was taken for one of 10")
+	}
+}

@@ -80,6 +80,9 @@ func (l *Learner) Configure(s Settings) error {
 	if l.settings.HalfLife == 0 {
 		l.graph.SkipAgeing(l.counts.Observed) // ageing begins now
 	}
+	if l.settings.LearnWindow != s.LearnWindow {
+		l.budget = budget{} // the numbers of windows mean others now
+	}
 	l.settings = s
 	return nil
 }
@@ -111,6 +114,8 @@ func (l *Learner) Names() []string {
 func (l *Learner) Knows(name string) bool { return l.class(name, false) >= 0 }
 
 // Label shows l a face of the named person. It may be called at any time.
+//
+// A face at the same place that was rejected as somebody else's is rejected no more: to be one person is to be nobody else.
 //
 // K does not bound labelled faces. The error is that of [face.Space.Check] for a vector that cannot be one of the space, or
 // wraps [ErrName], or [ErrFull] beyond 1 GiB of labelled faces; l has then not changed.
@@ -190,6 +195,9 @@ type Observation struct {
 // like the same person the one with the better confidence is that person, and the other one is
 // unknown and not learned.
 //
+// All are judged by the graph as it was before the frame. They are then learned in order; a face is passed by that was an
+// outlier, or that would be learned as somebody else's than it was judged to be, now that those before it are learned.
+//
 // On error, which is that of [face.Space.Check] for the first face that is no vector of the space,
 // l has not changed.
 func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
@@ -208,17 +216,18 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 		return verdicts, nil
 	}
 	// Judge each by itself against the graph as it is, settle the claims, then learn the winners.
+	claims := make([]claim, len(faces))
 	for i, f := range faces {
-		v, err := l.step(f.Vector, 0, 0)
+		v, c, err := l.look(f.Vector)
 		if err != nil {
 			return nil, err
 		}
-		verdicts[i] = v
+		verdicts[i], claims[i] = v, c
 	}
-	oneEach(verdicts)
+	worse := oneEach(verdicts)
 	for i, f := range faces {
-		if v := &verdicts[i]; !f.Hold && v.Reason != BetterFace {
-			learned, err := l.step(f.Vector, 1, l.counts.Observed+int64(i)+1)
+		if v := &verdicts[i]; !f.Hold && !worse[i] && v.Reason != Outlier && !l.settings.Freeze {
+			learned, err := l.learn(f.Vector, 1, l.counts.Observed+int64(i)+1, &claims[i].class)
 			if err != nil {
 				return nil, err
 			}
@@ -236,21 +245,32 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	return l.step(x, 0, 0)
+	v, _, err := l.look(x)
+	return v, err
 }
 
-// step is the listing "Online quantized harmonic solution" for one face: place it, solve, read its
-// value. It stays in the graph, as that observation, if it may be learned and its confidence suffices; it
-// then stands for n faces. With n = 0 nothing is learned.
+// step judges a face and learns from it, as that observation and as one that stands for n. With n = 0 nothing is learned.
 func (l *Learner) step(x []float32, n int, observation int64) (Verdict, error) {
 	if n == 0 || l.settings.Freeze {
-		t, err := l.graph.Look(x)
-		if err != nil {
-			return Verdict{}, err
-		}
-		v, _, err := l.judge(t)
+		v, _, err := l.look(x)
 		return v, err
 	}
+	return l.learn(x, n, observation, nil)
+}
+
+// look judges a face, and changes nothing.
+func (l *Learner) look(x []float32) (Verdict, claim, error) {
+	t, err := l.graph.Look(x)
+	if err != nil {
+		return Verdict{}, claim{}, err
+	}
+	return l.judge(t)
+}
+
+// learn is the listing "Online quantized harmonic solution" for one face: place it, solve, read its
+// value. It stays in the graph, as that observation, if it may be learned and its confidence suffices; it
+// then stands for n faces. Where as is not nil, it stays only if that class claims it.
+func (l *Learner) learn(x []float32, n int, observation int64, as *int) (Verdict, error) {
 	if _, err := l.graph.Age(observation); err != nil {
 		return Verdict{}, err
 	}
@@ -259,7 +279,7 @@ func (l *Learner) step(x []float32, n int, observation int64) (Verdict, error) {
 		return Verdict{}, err
 	}
 	v, best, err := l.judge(t.Trial)
-	if err != nil || v.Reason == Outlier || !l.teaches(t, best, n, observation) {
+	if err != nil || v.Reason == Outlier || as != nil && best.class != *as || !l.teaches(t, best, n, observation) {
 		return v, err
 	}
 	v.Learned = t.Keep(best.class, n, quantized.Moment{Observation: observation, Time: l.time})
@@ -291,7 +311,8 @@ func (l *Learner) count(v Verdict) {
 }
 
 // Forget removes a person: the labelled faces, those that are known not to be theirs, and every centroid to which a
-// face accepted as that person has gone. The error wraps [ErrUnknown].
+// face accepted as that person has gone, also where that face was taken back since. Labelled faces of others stay, without
+// what they had taken in together with such a face. The error wraps [ErrUnknown].
 func (l *Learner) Forget(name string) error {
 	class := l.class(name, false)
 	if class < 0 {
@@ -341,7 +362,8 @@ func (l *Learner) UndoSince(t time.Time) (faces int, err error) {
 	return l.Undo(l.graph.Since(t.Unix()))
 }
 
-// Full reports whether there is no room for another centroid: K of them are held, and no two are near enough to be merged.
+// Full reports whether there was no room for another centroid when one was last looked for: more than K of them are held, and
+// they cannot be merged to K without joining faces that have no edge. A change of settings lets the next face look again.
 // Faces are then judged, and learned only where a centroid takes them in; [Counts].PassedOver counts the others. Undo and
 // Forget make room, and so does a larger K.
 func (l *Learner) Full() bool { return l.graph.Full() }

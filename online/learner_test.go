@@ -752,3 +752,96 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("at most %d vertices were evicted: the stream tests too little", evicted)
 	}
 }
+
+// What the faces of a frame teach does not change what the others were judged to be.
+func TestFrameLearnsAsJudged(t *testing.T) {
+	frame := func(s online.Settings, faces ...[]float32) (*online.Learner, []online.Verdict) {
+		t.Helper()
+		l, err := online.New(plane, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Label([]float32{0, 0}, "alice"); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Label([]float32{2, 0}, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		var all []online.Observation
+		for _, x := range faces {
+			all = append(all, online.Observation{Vector: x})
+		}
+		v, err := l.ObserveFrame(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l, v
+	}
+	// The second face is near to the first one alone: it was an outlier, and must not be learned as alice.
+	l, v := frame(online.Settings{Reach: .3}, []float32{.25, 0}, []float32{.5, 0})
+	if !v[0].Learned || v[1].Learned || v[1].Reason != online.Outlier {
+		t.Errorf("%+v", v)
+	}
+	if c := l.Counts(); c.Learned != 1 || c.Outliers != 1 || l.Graph().Learned() != 1 {
+		t.Errorf("%+v", c)
+	}
+	// The second face is too unsure to be alice, who is the first one: it is not learned as hers.
+	_, v = frame(online.Settings{Reach: .6, Accept: .99}, []float32{.01, 0}, []float32{.55, 0})
+	if v[0].Label != "alice" || !v[0].Learned || v[1].Reason != online.Unsure || v[1].Best != "alice" || v[1].Learned {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A labelled face that took in a face of somebody else stays when that person is forgotten.
+func TestForgetKeepsLabels(t *testing.T) {
+	l, err := online.New(plane, online.Settings{Absorb: true, K: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice, bob, between := []float32{0, 0}, []float32{.5, 0}, []float32{.3, 0}
+	if err := l.Label(bob, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if v, err := l.Observe(between); err != nil || v.Label != "bob" || !v.Learned {
+			t.Fatalf("%+v, %v", v, err)
+		}
+	}
+	// Alice is labelled later, at the same place, and takes in what was bob's when centroids are merged.
+	for _, x := range [][]float32{alice, between} {
+		if err := l.Label(x, "alice"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for q := range 4 {
+		if _, err := l.Observe([]float32{.35 + .1*float32(q), 0}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := false
+	for i := range l.Graph().Len() {
+		_, labelled := l.Graph().Class(i)
+		taken = taken || labelled && len(l.Graph().Source(i)) > 0 && l.Graph().Point(i)[0] == between[0]
+	}
+	if !taken {
+		t.Fatal("the labelled face took nothing in: the test tests nothing")
+	}
+	if err := l.Forget("bob"); err != nil {
+		t.Fatal(err)
+	}
+	var faces int
+	for i := range l.Graph().Len() {
+		if c, ok := l.Graph().Class(i); ok && c == 0 {
+			faces++
+			if l.Graph().Points(i) != 1 || l.Graph().Multiplicity(i) != 1 || len(l.Graph().Source(i)) > 0 {
+				t.Errorf("a labelled face stands for %g points, learned through %v", l.Graph().Points(i), l.Graph().Source(i))
+			}
+		}
+	}
+	if faces != 2 {
+		t.Errorf("alice has %d labelled faces left", faces)
+	}
+	if v, err := l.Judge(between); err != nil || v.Label != "alice" {
+		t.Errorf("%+v, %v", v, err)
+	}
+}

@@ -29,8 +29,8 @@ type Settings struct {
 	MaxHops        int     `json:"max_hops"`        // a face further from a labelled one, counted in faces through which it was accepted, is not learned. Default 0, no limit
 	Journal        int     `json:"journal"`         // learned faces that [Learner.Undo] can take back one by one. Default 16384. Off: none
 	HalfLife       int     `json:"half_life"`       // observations after which a learned face counts half; see [quantized.Graph.Age]. Default 0, for ever
-	LearnCap       int     `json:"learn_cap"`       // faces of one person that are learned in a window, at the most. Default 0, no limit
-	LearnWindow    int     `json:"learn_window"`    // observations in a window. Default 1000
+	LearnCap       int     `json:"learn_cap"`       // faces of one person that are learned in a window, at the most, counting those taken back since. Default 0, no limit
+	LearnWindow    int     `json:"learn_window"`    // observations in a window; a change begins a new one. Default 1000
 	DriftDistance  float64 `json:"drift_distance"`  // see [Learner.Drift]: no alarm before the learned centre is that far away. Default: Reach, if there is one. Off: no alarm
 	DriftConstancy float64 `json:"drift_constancy"` // no alarm below that constancy. Default 0.5
 	Freeze         bool    `json:"freeze"`          // judge, but learn nothing

@@ -187,11 +187,15 @@ func (s *snapshot) check() error {
 		return errors.New("more people have been learned than there are")
 	}
 	for _, n := range s.Spent {
-		if n < 0 {
+		if n < 0 || n > mostObserved {
 			return fmt.Errorf("%d faces of somebody have been learned", n)
 		}
 	}
-	if c := s.Counts; c.Labelled < 0 || c.Observed < 0 || c.Outliers < 0 || c.Learned < 0 || c.PassedOver < 0 || s.Window < 0 {
+	c := s.Counts
+	for _, n := range []int64{c.Labelled, c.Observed, c.Outliers, c.Learned, c.PassedOver, s.Window} {
+		if n >= 0 && n <= mostObserved {
+			continue
+		}
 		return fmt.Errorf("counts are %+v in window %d", c, s.Window)
 	}
 	return nil

@@ -65,21 +65,28 @@ func (l *Learner) Remove(id int64) (faces int, err error) {
 		_, err := l.Unlabel(id)
 		return 0, err
 	}
-	at := l.graph.Origin(i).Observation
-	return l.Unlearn([][2]int64{{at, at}}), nil
+	return int(l.graph.UnlearnVertex(i)), nil // others may be of the same observation in old snapshots
 }
+
+// mostObserved bounds the observations of a learner: float64 holds whole numbers up to that.
+const mostObserved = 1 << 53
 
 // Adopt takes in a face that stands for n others which were seen elsewhere, such as a centroid that was found offline: as
 // [Learner.Observe] does with one face, as that many observations, and with their multiplicity. Where the face is an
 // outlier, or not to be learned, nothing is.
 //
-// The error is that of [face.Space.Check], or wraps [ErrSettings] for n < 1; l has then not changed.
+// The error is that of [face.Space.Check], or wraps [ErrSettings] for n < 1, or for more observations than can be counted
+// without rounding, 2^53; l has then not changed.
 func (l *Learner) Adopt(x []float32, n int) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
 	if n < 1 || n > 1<<40 {
 		return Verdict{}, fmt.Errorf("%w: a face that stands for %d", ErrSettings, n)
+	}
+	if l.counts.Observed > mostObserved-int64(n) {
+		return Verdict{}, fmt.Errorf("%w: a face that stands for %d, after %d observations, is beyond %d", ErrSettings, n,
+			l.counts.Observed, int64(mostObserved))
 	}
 	v, err := l.step(x, n, l.counts.Observed+1)
 	if err == nil && v.Learned {

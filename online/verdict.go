@@ -104,8 +104,8 @@ func rejects(t quantized.Trial, rejected, person int) bool {
 }
 
 // oneEach takes the label from every verdict but the best of those that share it: nobody is in one
-// frame twice. The first of equals wins.
-func oneEach(verdicts []Verdict) {
+// frame twice. The first of equals wins. It returns which faces look like somebody whom a better one looks like.
+func oneEach(verdicts []Verdict) (worse []bool) {
 	order := make([]int, len(verdicts))
 	for i := range order {
 		order[i] = i
@@ -114,15 +114,16 @@ func oneEach(verdicts []Verdict) {
 		return verdicts[order[a]].Confidence > verdicts[order[b]].Confidence
 	})
 	taken := make(map[string]bool)
+	worse = make([]bool, len(verdicts))
 	for _, i := range order {
 		v := &verdicts[i]
-		if v.Label == "" {
+		if v.Label == "" && v.Reason != Unsure {
 			continue
 		}
-		if taken[v.Label] {
+		if worse[i] = taken[v.Best]; worse[i] && v.Label != "" {
 			v.Label, v.Reason = "", BetterFace
-			continue
 		}
-		taken[v.Label] = true
+		taken[v.Best] = true
 	}
+	return worse
 }

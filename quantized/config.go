@@ -17,6 +17,9 @@ var (
 // maxValues bounds the coordinates of the learned vertices, and again those of the labelled ones: 1 GiB.
 const maxValues = 1 << 28
 
+// maxDim bounds the values of a point: an empty graph already holds some, and a file can ask for one.
+const maxDim = 1 << 20
+
 // Config says what a Graph may hold and how it measures. All fields but Reach and those after Gamma must be set.
 type Config struct {
 	K          int          // learned vertices left after a repartition, at the most; >= 1. Labelled ones come on top
@@ -40,7 +43,9 @@ func (c Config) check() error {
 		what = fmt.Sprintf("k is %d, but must be at least 1", c.K)
 	case c.Dim < 1:
 		what = fmt.Sprintf("dimension is %d, but must be at least 1", c.Dim)
-	case c.Dim > maxValues || c.K > maxValues/c.Dim:
+	case c.Dim > maxDim:
+		what = fmt.Sprintf("dimension is %d, but must be at most %d", c.Dim, maxDim)
+	case c.K > maxValues/c.Dim:
 		what = fmt.Sprintf("%d centroids of %d values need more than 1 GiB of memory; use a smaller k", c.K, c.Dim)
 	case !(c.Multiplier >= 1.05 && c.Multiplier <= 1e3):
 		what = fmt.Sprintf("multiplier is %g, but must lie between 1.05 and 1000", c.Multiplier)

@@ -258,18 +258,27 @@ func (g *Graph) Remove(i int) {
 
 // Forget removes the labelled points of a class, and every vertex to which a point accepted through
 // it has gone, and renumbers the classes above it. It returns the number of vertices removed.
-// Points of other classes that had been merged into such a vertex go with it. It panics where there is no such class.
+// Points of other classes that had been merged into such a vertex go with it. A labelled point of another class that had
+// taken such a point in (Absorb) stays, without all that it had taken in. It panics where there is no such class.
 func (g *Graph) Forget(class int) int {
 	if class < 0 || class >= g.classes {
 		panic("quantized: class out of range")
 	}
 	var kept []int
+	emptied := make(map[int64]bool)
 	for i := range g.v {
-		if _, tainted := slices.BinarySearch(g.source[i], class); !tainted && g.label[i] != class {
+		_, tainted := slices.BinarySearch(g.source[i], class)
+		if tainted && g.label[i] != unlabelled {
+			g.v[i], g.count[i], g.source[i], tainted = 1, 1, g.source[i][:0], false
+			emptied[g.origin[i].ID] = true
+		}
+		if !tainted && g.label[i] != class {
 			kept = append(kept, i)
 		}
 	}
+	g.journal.filter(func(e entry) bool { return !emptied[e.vertex] })
 	removed := g.Len() - len(kept)
+	g.stamp++
 	g.erase(kept)
 	g.classes--
 	for i := range g.v {
@@ -312,7 +321,9 @@ func (g *Graph) Configure(c Config) error {
 		})
 	}
 	g.full = false
-	if g.learned > c.K+1 {
+	if g.learned <= c.K+1 {
+		g.journal.resize(c.Journal)
+	} else {
 		p, ok := g.plan(c.K)
 		if !ok {
 			n := g.fewest()
@@ -322,9 +333,9 @@ func (g *Graph) Configure(c Config) error {
 			return fmt.Errorf("%w: k is %d, and the %d learned centroids cannot be merged to fewer than %d "+
 				"without joining faces that have no edge; use k of at least %d, or undo what was learned", ErrConfig, c.K, g.learned, n, n)
 		}
+		g.journal.resize(c.Journal) // before anything is added to a ring of another size
 		g.apply(p)
 	}
-	g.journal.resize(c.Journal)
 	return nil
 }
 

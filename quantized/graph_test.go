@@ -661,3 +661,43 @@ func TestRestoreInvalid(t *testing.T) {
 		}
 	}
 }
+
+// Vertices that were learned while edges were shorter than R are merged once edges are longer, though R cannot grow any more.
+func TestMergeAfterShorterEdges(t *testing.T) {
+	c := config(3, 1)
+	c.Reach = .3
+	g, err := quantized.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	label := func(x float32) {
+		t.Helper()
+		if err := g.Label([]float32{x}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	label(0)
+	for i, x := range []float32{.1, .2, .29, -.1, -.2, -.29} {
+		keep(t, g, []float32{x}, 0, int64(i+1))
+	}
+	if r := g.R(); r < .134 || r > .14 {
+		t.Fatalf("R is %g", r)
+	}
+	c.K, c.Reach = 20, .13
+	if err := g.Configure(c); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		x := 10 + .132*float32(i) // no edge to the one before it
+		label(x + .01)
+		if !keep(t, g, []float32{x}, 0, 10) {
+			t.Fatal("no room")
+		}
+	}
+	// Every second one of the five is within the edge radius of the one before it now.
+	n, r := g.Learned(), g.R()
+	c.K, c.Reach = n-2, .134
+	if err := g.Configure(c); err != nil || g.Learned() != n-2 || g.R() != r {
+		t.Errorf("%d of %d vertices are left, R is %g, %v", g.Learned(), n, g.R(), err)
+	}
+}

@@ -131,12 +131,24 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 
 // Unlearn takes back, as [Graph.Undo] does, every point that was kept with an observation number of which gone is true,
 // and every point that was accepted through one that is taken back, whether either still is a vertex of its own or was merged
-// into another one since. It returns how many points are gone.
+// into another one since. It returns how many points are gone. Points that go only because the vertex that took them in goes
+// were not taken back themselves: what was accepted through them stays.
 //
 // A point that was merged into another vertex longer ago than the journal reaches stays there, and so does what was accepted
-// through it.
+// through it. What was accepted through a vertex that has been removed, or has faded since, stays as well.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
-	before := g.sumLearned(g.count)
+	return g.unlearn(func(_, observation int64) bool { return gone(observation) })
+}
+
+// UnlearnVertex takes back the own point of a learned vertex, as [Graph.Unlearn] does.
+func (g *Graph) UnlearnVertex(i int) (points float64) {
+	own := g.origin[i].ID
+	return g.unlearn(func(id, _ int64) bool { return id == own })
+}
+
+// unlearn takes back the points of which gone is true, and what was accepted through them. The ID is that of the vertex which a
+// point is or was, or 0.
+func (g *Graph) unlearn(gone func(id, observation int64) bool) (points float64) {
 	// Points that are or once were vertices, in the order of their IDs: a point is younger than the one through which it came.
 	type point struct {
 		id, via, observation int64
@@ -155,16 +167,17 @@ func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
 	slices.SortFunc(once, func(a, b point) int { return cmp.Compare(a.id, b.id) })
 	spoilt := make(map[int64]bool)
 	for _, p := range once {
-		if gone(p.observation) || spoilt[p.via] {
+		if gone(p.id, p.observation) || spoilt[p.via] {
 			spoilt[p.id] = true
 		}
 	}
 	g.journal.filter(func(e entry) bool {
-		if !gone(e.Observation) && !spoilt[e.id] && !spoilt[e.via] {
+		if !gone(e.id, e.Observation) && !spoilt[e.id] && !spoilt[e.via] {
 			return true
 		}
 		if i := g.vertex(e.vertex); !spoilt[e.vertex] || g.label[i] != unlabelled {
 			g.count[i] -= e.count
+			points += e.count
 			// Rounding must not leave a vertex less than its own point, nor more than all its points.
 			g.v[i] = min(max(g.v[i]-e.count*g.left(e.born), g.own(i)), g.count[i])
 		}
@@ -174,11 +187,13 @@ func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
 	for i, o := range g.origin {
 		if g.label[i] != unlabelled || !spoilt[o.ID] {
 			kept = append(kept, i)
+		} else {
+			points += g.count[i]
 		}
 	}
 	g.stamp++
 	g.erase(kept)
-	return before - g.sumLearned(g.count)
+	return points
 }
 
 // Since returns the number of the last observation before the first one that was kept after a time, in

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,5 +142,63 @@ func TestOrigin(t *testing.T) {
 	}
 	if far < 2 {
 		t.Errorf("no vertex is further than %d hops away: the stream tests too little", far)
+	}
+}
+
+// Points that a labelled vertex took in are counted when they are taken back.
+func TestUndoCountsAbsorbed(t *testing.T) {
+	c := config(1, 2)
+	c.Absorb, c.Journal = true, 10
+	g, err := quantized.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Label([]float32{0, 0}, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(3) {
+		if !keep(t, g, []float32{0, 0}, 0, i+1) {
+			t.Fatal("no room")
+		}
+	}
+	if g.Points(0) != 4 {
+		t.Fatalf("the labelled vertex stands for %g points", g.Points(0))
+	}
+	if n, err := g.Undo(1); n != 2 || err != nil || g.Points(0) != 2 {
+		t.Errorf("%g points are gone and %g left, %v; want 2 and 2", n, g.Points(0), err)
+	}
+}
+
+// A configuration that merges vertices and changes the length of the journal at once loses the oldest entries, and no others.
+func TestConfigureJournal(t *testing.T) {
+	for _, size := range []int{2, 3, 9} {
+		c := config(8, 1)
+		c.Journal, c.Reach = 3, .3
+		g, err := quantized.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Label([]float32{.05}, 0); err != nil {
+			t.Fatal(err)
+		}
+		// Four centroids, and five faces at the first of them: the journal is a ring of three, and holds the last three.
+		for i, x := range []float32{0, .1, .2, .3, 0, 0, 0, 0, 0} {
+			if !keep(t, g, []float32{x}, 0, int64(i+1)) {
+				t.Fatal("no room")
+			}
+		}
+		c.Journal, c.K = size, 2
+		if err := g.Configure(c); err != nil || g.Learned() != 2 {
+			t.Fatalf("%d centroids, %v", g.Learned(), err)
+		}
+		// Two centroids were merged, as the last two entries.
+		var observations []int64
+		for _, e := range g.State().Journal {
+			observations = append(observations, e.Observation)
+		}
+		all := []int64{7, 8, 9, 2, 4}
+		if want := all[max(len(all)-size, 0):]; !slices.Equal(observations, want) {
+			t.Errorf("a journal of %d has %d, want %d", size, observations, want)
+		}
 	}
 }

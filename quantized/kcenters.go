@@ -46,12 +46,14 @@ func (g *Graph) plan(k int) (p partition, ok bool) {
 	}
 	kept := make([]bool, g.Len())
 	learned := g.learned
-	for learned > k && r < g.reach {
-		r = min(r*g.c.Multiplier, g.reach)
+	for last := false; learned > k; {
+		if last {
+			return p, false
+		}
+		// R never falls. It is beyond the edges where these have been made shorter since.
+		r = max(r, min(r*g.c.Multiplier, g.reach))
+		last = r >= g.reach
 		learned = g.cover(kept, order, r)
-	}
-	if learned > k {
-		return p, false
 	}
 	p.r = r
 	p.to = make([]int, g.Len())
@@ -139,7 +141,7 @@ func (g *Graph) apply(p partition) {
 		}
 	}
 	g.r = p.r
-	g.spread += p.r // by no more than that has any point moved now
+	g.spread += min(p.r, g.reach) // by no more than that has any point moved now
 	g.rewrite(p.to)
 	g.keep(p.kept)
 }

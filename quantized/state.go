@@ -117,6 +117,9 @@ func Restore(c Config, s State) (*Graph, error) {
 	return g, nil
 }
 
+// maxID bounds IDs and hops in a state, so that they can be counted on from there.
+const maxID = 1 << 60
+
 // whole reports whether x is a number of points.
 func whole(x float64) bool { return x >= 1 && x <= 1<<53 && x == math.Trunc(x) }
 
@@ -130,6 +133,8 @@ func (s State) check(dim int) error {
 	switch {
 	case !finite(s.R) || !finite(s.Spread) || !finite(s.Reach) || !finite(s.Clock):
 		return invalid("R %g, bound %g, reach %g, clock %g", s.R, s.Spread, s.Reach, s.Clock)
+	case s.LastID < 0 || s.LastID > maxID:
+		return invalid("a last ID of %d", s.LastID)
 	case s.Aged < 0:
 		return invalid("aged up to observation %d", s.Aged)
 	case s.Classes < 0 || s.Classes > maxClass+1:
@@ -139,14 +144,14 @@ func (s State) check(dim int) error {
 	}
 	taken := make(map[int64]float64) // points that the journal says a vertex has taken in
 	for _, e := range s.Journal {
-		if !whole(e.Count) || !finite(e.Born) || e.Observation < 0 || e.ID < 0 || e.ID > s.LastID || e.Via < 0 || e.Via > s.LastID {
+		if !whole(e.Count) || !(e.Born >= 0 && e.Born <= s.Clock) || e.Observation < 0 || e.ID < 0 || e.ID > s.LastID || e.Via < 0 || e.Via > s.LastID {
 			return invalid("journal entry %+v", e)
 		}
 		taken[e.Vertex] += e.Count
 	}
 	last := int64(0)
 	for i, v := range s.Vertices {
-		if o := v.Origin; o.ID <= last || o.ID > s.LastID || o.Observation < 0 || o.Via < 0 || o.Via > s.LastID || o.Hops < 0 {
+		if o := v.Origin; o.ID <= last || o.ID > s.LastID || o.Observation < 0 || o.Via < 0 || o.Via > s.LastID || o.Hops < 0 || int64(o.Hops) > maxID {
 			return invalid("vertex %d has an impossible origin: %+v", i, o)
 		}
 		last = v.Origin.ID
@@ -160,7 +165,7 @@ func (s State) check(dim int) error {
 		if v.Class != unlabelled {
 			own = 1
 		}
-		if !whole(v.Points) || !whole(own) || !finite(v.Origin.Born) {
+		if !whole(v.Points) || !whole(own) || !(v.Origin.Born >= 0 && v.Origin.Born <= s.Clock) {
 			return invalid("vertex %d stands for %g points, %g of them its own, born at %g", i, v.Points, own, v.Origin.Born)
 		}
 		if taken[v.Origin.ID] > v.Points-own {

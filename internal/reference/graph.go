@@ -26,6 +26,9 @@ type Graph struct {
 	Clock    float64  // half-lives that have passed
 	Journal  []*Point // points that lie at a vertex which is not their own, the oldest first
 	Lost     quantized.Moment
+	// Delicate says that a decision hung on less than rounding changes: another way to compute the same may decide otherwise.
+	Delicate bool
+	Evicted  int // vertices that there ever were
 }
 
 // Vertex is one vertex.
@@ -66,7 +69,7 @@ func (g *Graph) Multiplicity(v *Vertex) float64 {
 	for _, p := range v.Points {
 		sum += p.Count * g.left(p)
 	}
-	if math.Abs(v.Weight-sum) > 1e-9*sum {
+	if math.Abs(v.Weight-sum) > 1e-9*sum+0x1p-90 { // no weight falls below 2^-100
 		panic(fmt.Sprintf("the points of a vertex weigh %g, and the running sum is %g", sum, v.Weight))
 	}
 	return v.Weight
@@ -79,17 +82,35 @@ func (g *Graph) left(p *Point) float64 {
 	return max(math.Exp2(p.Born-g.Clock), 0x1p-100)
 }
 
-func (g *Graph) distance(a, b []float32) float64 {
+// Distance returns that of two points.
+func (g *Graph) Distance(a, b []float32) float64 {
 	return g.Config.Scale * math.Sqrt(graph.SquaredDistance(a, b))
+}
+
+// less reports whether a is less than b. The distance of two faces is known to some 1e-9 of it where they are far from the
+// origin and near each other.
+func (g *Graph) less(a, b float64) bool {
+	if a != b && math.Abs(a-b) <= 1e-8*max(math.Abs(a), math.Abs(b)) {
+		g.Delicate = true
+	}
+	return a < b
+}
+
+// below reports whether a harmonic value, or a difference of two, is below a threshold.
+func (g *Graph) below(value, threshold float64) bool {
+	if math.Abs(value-threshold) < 1e-7 {
+		g.Delicate = true
+	}
+	return value < threshold
 }
 
 // weight is that of an edge between two points, or 0.
 func (g *Graph) weight(a, b []float32) float64 {
-	d := g.distance(a, b)
-	if g.Config.Reach > 0 && d > g.Config.Reach {
+	d := g.Distance(a, b)
+	if g.Config.Reach > 0 && g.less(g.Config.Reach, d) {
 		return 0
 	}
-	if w := g.Config.Kernel.Weight(d); w >= g.Config.Epsilon {
+	if w := g.Config.Kernel.Weight(d); !g.less(w, g.Config.Epsilon) {
 		return w
 	}
 	return 0
@@ -136,8 +157,8 @@ func (g *Graph) Look(x []float32) Trial {
 		return t
 	}
 	for _, v := range g.Vertices {
-		if d := g.distance(x, v.X); g.mergeable(v) && g.weight(x, v.X) > 0 && (d < g.R || d == 0) &&
-			(t.Home == nil || d < g.distance(x, t.Home.X)) {
+		if d := g.Distance(x, v.X); g.mergeable(v) && g.weight(x, v.X) > 0 && (g.less(d, g.R) || d == 0) &&
+			(t.Home == nil || g.less(d, g.Distance(x, t.Home.X))) {
 			t.Home = v
 		}
 	}
@@ -147,9 +168,10 @@ func (g *Graph) Look(x []float32) Trial {
 		g.Vertices = append(g.Vertices, at)
 		defer func() { g.Vertices = g.Vertices[:len(g.Vertices)-1] }()
 	} else {
+		before := at.Weight // adding and subtracting 1 would leave another last bit
 		at.Points = append(at.Points, &Point{X: x, Count: 1, Born: g.Clock})
 		at.Weight++
-		defer func() { at.Points, at.Weight = at.Points[:len(at.Points)-1], at.Weight-1 }()
+		defer func() { at.Points, at.Weight = at.Points[:len(at.Points)-1], before }()
 	}
 	t.Values = mat.Row(nil, slices.Index(g.Vertices, at), g.Solution())
 	return t
@@ -213,7 +235,7 @@ func (g *Graph) Via(t Trial, class int) (id int64, hops int) {
 	heaviest := func(among func(*Vertex) bool) (best *Vertex) {
 		most := 0.
 		for _, v := range g.Vertices {
-			if w := g.weight(t.X, v.X) * v.Weight; among(v) && w > most {
+			if w := g.weight(t.X, v.X) * v.Weight; among(v) && g.less(most, w) {
 				best, most = v, w
 			}
 		}
@@ -249,7 +271,7 @@ func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 		r = reach
 		for i, v := range g.Vertices {
 			for _, w := range g.Vertices[:i] {
-				if d := g.distance(v.X, w.X); d > 0 && g.weight(v.X, w.X) > 0 && (v.Class < 0 || w.Class < 0) {
+				if d := g.Distance(v.X, w.X); d > 0 && g.weight(v.X, w.X) > 0 && (v.Class < 0 || w.Class < 0) {
 					r = min(r, d)
 				}
 			}
@@ -263,12 +285,15 @@ func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 		}
 		return a.Weight > b.Weight
 	})
-	for r < reach {
-		r = min(r*g.Config.Multiplier, reach)
+	for last := false; !last; {
+		r = max(r, min(r*g.Config.Multiplier, reach)) // it is above the edge radius where that has become smaller since
+		last = r >= reach
 		var kept []*Vertex
 		learned := 0
 		for _, v := range order {
-			near := func(w *Vertex) bool { return g.mergeable(w) && g.weight(v.X, w.X) > 0 && g.distance(v.X, w.X) < r }
+			near := func(w *Vertex) bool {
+				return g.mergeable(w) && g.weight(v.X, w.X) > 0 && g.less(g.Distance(v.X, w.X), r)
+			}
 			if v.Class >= 0 {
 				kept = append(kept, v)
 			} else if !slices.ContainsFunc(kept, near) {
@@ -286,7 +311,7 @@ func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 				continue
 			}
 			for _, w := range kept {
-				if g.mergeable(w) && g.weight(v.X, w.X) > 0 && (to[v] == nil || g.distance(v.X, w.X) < g.distance(v.X, to[v].X)) {
+				if g.mergeable(w) && g.weight(v.X, w.X) > 0 && (to[v] == nil || g.less(g.Distance(v.X, w.X), g.Distance(v.X, to[v].X))) {
 					to[v] = w
 				}
 			}
@@ -334,8 +359,14 @@ func (g *Graph) remove(gone func(*Vertex) bool) {
 // Remove removes a vertex.
 func (g *Graph) Remove(v *Vertex) { g.remove(func(w *Vertex) bool { return w == v }) }
 
-// Forget removes a class, and renumbers the others.
+// Forget removes a class, and renumbers the others. A labelled vertex of another class stays, without what it had taken in.
 func (g *Graph) Forget(class int) {
+	for _, v := range g.Vertices {
+		if v.Class >= 0 && v.Class != class && v.Source[class] {
+			v.Points, v.Weight, v.Source = v.Points[:1], 1, map[int]bool{}
+			g.Journal = slices.DeleteFunc(slices.Clone(g.Journal), func(p *Point) bool { return p.At == v })
+		}
+	}
 	g.remove(func(v *Vertex) bool { return v.Class == class || v.Source[class] })
 	g.Classes--
 	for _, v := range g.Vertices {
@@ -356,9 +387,14 @@ func (g *Graph) Forget(class int) {
 // Unlearn takes back the points of which gone is true, and what was accepted through one, and returns how many they are.
 // A vertex goes with its own point.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
+	return g.UnlearnPoints(func(p *Point) bool { return gone(p.When.Observation) })
+}
+
+// UnlearnPoints is Unlearn with another way to say which points these are.
+func (g *Graph) UnlearnPoints(gone func(*Point) bool) (points float64) {
 	before := g.points()
 	spoilt := map[int64]bool{}
-	taken := func(p *Point) bool { return !p.Label && !p.Lost && (gone(p.When.Observation) || spoilt[p.Via]) }
+	taken := func(p *Point) bool { return !p.Label && !p.Lost && (gone(p) || spoilt[p.Via]) }
 	for again := true; again; {
 		again = false
 		for _, v := range g.Vertices {
@@ -369,34 +405,72 @@ func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
 			}
 		}
 	}
-	for _, v := range g.Vertices {
-		if spoilt[v.ID] {
-			continue
+	for _, p := range slices.Clone(g.Journal) {
+		if v := p.At; taken(p) && !spoilt[v.ID] {
+			v.Points = slices.DeleteFunc(v.Points, func(q *Point) bool { return p == q })
+			own := v.Points[0]
+			v.Weight = min(max(v.Weight-p.Count*g.left(p), own.Count*g.left(own)), v.Sum())
+			g.Journal = slices.DeleteFunc(slices.Clone(g.Journal), func(q *Point) bool { return p == q })
 		}
-		var left []*Point
-		for _, p := range v.Points {
-			if taken(p) {
-				v.Weight -= p.Count * g.left(p)
-				g.Journal = slices.DeleteFunc(slices.Clone(g.Journal), func(q *Point) bool { return p == q })
-			} else {
-				left = append(left, p)
-			}
-		}
-		v.Points = left
-		v.Weight = min(max(v.Weight, v.Points[0].Count*g.left(v.Points[0])), v.Sum())
 	}
 	g.remove(func(v *Vertex) bool { return spoilt[v.ID] })
 	return before - g.points()
 }
 
-// points returns the number of learned points at learned vertices.
+// points returns the number of learned points.
 func (g *Graph) points() (n float64) {
 	for _, v := range g.Vertices {
-		if v.Class < 0 {
-			n += v.Sum()
+		for _, p := range v.Points {
+			if !p.Label {
+				n += p.Count
+			}
 		}
 	}
 	return n
+}
+
+// Undo takes back the points that came after an observation, and reports false where some of them may have been lost.
+func (g *Graph) Undo(since int64) (points float64, ok bool) {
+	if since < g.Lost.Observation {
+		return 0, false
+	}
+	return g.Unlearn(func(observation int64) bool { return observation > since }), true
+}
+
+// Since returns the last observation before the first one that came after a time.
+func (g *Graph) Since(time int64) int64 {
+	since := int64(math.MaxInt64)
+	see := func(m quantized.Moment) {
+		if m.Time != 0 && m.Time > time {
+			since = min(since, m.Observation-1)
+		}
+	}
+	see(g.Lost)
+	for _, v := range g.Vertices {
+		for _, p := range v.Points {
+			if !p.Label && !p.Lost {
+				see(p.When)
+			}
+		}
+	}
+	return since
+}
+
+// Configure sets another configuration, and reports false, and does not, where there are then too many learned vertices.
+func (g *Graph) Configure(c quantized.Config) bool {
+	old := g.Config
+	g.Config = c
+	if g.Learned() > c.K+1 {
+		r, to := g.partition(c.K)
+		if to == nil {
+			g.Config = old
+			return false
+		}
+		g.repartition(r, to)
+	}
+	g.Full = false
+	g.trim()
+	return true
 }
 
 // Age goes on to an observation, and evicts what has faded, by the rule of [quantized.Graph.Age].
@@ -438,11 +512,12 @@ func (g *Graph) Age(observation int64) (evicted int) {
 		needed := false
 		for i, w := range g.Vertices {
 			for c, x := range value[w] {
-				needed = needed || math.Abs(x-without.At(i, c)) > .01
+				needed = needed || !g.below(math.Abs(x-without.At(i, c)), .01)
 			}
 		}
 		if g.Vertices = all; !needed {
 			g.Remove(v)
+			g.Evicted++
 			evicted++
 		}
 	}

@@ -1,0 +1,789 @@
+package gallery_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/reference"
+	"github.com/faceauth/faceauth/online"
+)
+
+// FuzzOperations reads its input as a program of operations on a gallery and its learner. After each of them it
+// compares all that can be seen with a slow model that keeps everything.
+func FuzzOperations(f *testing.F) {
+	for seed := range uint64(24) {
+		f.Add(program(seed))
+	}
+	dir := memory(f)
+	f.Fuzz(func(t *testing.T, p []byte) {
+		if len(p) <= 600 {
+			run(t, dir, p)
+		}
+	})
+}
+
+// TestRandomPrograms runs programs as FuzzOperations does.
+func TestRandomPrograms(t *testing.T) {
+	programs := uint64(2000)
+	if testing.Short() {
+		programs = 300
+	}
+	begin, dir := time.Now(), memory(t)
+	total := &tally{seen: make(map[string]int)}
+	for seed := range programs {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { total.add(run(t, dir, program(seed))) })
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d steps in %v: %v", total.steps, time.Since(begin), total.seen)
+	// A comparison ends early where rounding could have decided either way. That must stay an exception.
+	if total.delicate*50 > int(programs) {
+		t.Errorf("%d of %d programs came to a decision within rounding", total.delicate, programs)
+	}
+	for _, what := range []string{
+		"learned", "no room", "tie", "rejected", "unsure", "better face", "outlier", "no path", "repartition", "full",
+		"undone", "undo refused",
+		"unlearned", "configured", "configuration refused", "evicted", "conflict", "audited", "resembles", "mixed",
+		"mismatch", "exists",
+		"forgotten", "unlabelled", "absorbed", "capped", "drift", "many rejected",
+	} {
+		if total.seen[what] < int(programs)/200 {
+			t.Errorf("the programs saw %q %d times: they test too little", what, total.seen[what])
+		}
+	}
+}
+
+// memory returns a folder that is held in memory where the system has such: a save waits until the disk has everything.
+func memory(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "faceauth-test")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// tally counts what programs came to, so that they can be seen to test something.
+type tally struct {
+	steps, delicate int
+	seen            map[string]int
+}
+
+func (a *tally) add(b *tally) {
+	a.steps += b.steps
+	a.delicate += b.delicate
+	for what, n := range b.seen {
+		a.seen[what] += n
+	}
+}
+
+// program returns a random program. Most of its operations are faces to be learned.
+func program(seed uint64) []byte {
+	r := rand.New(rand.NewPCG(seed, 14))
+	p := make([]byte, 60+r.IntN(200))
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return p
+}
+
+// machine runs one program.
+type machine struct {
+	*tally
+	t       *testing.T
+	program []byte
+	trace   []string
+	path    string
+	g       *gallery.Gallery // is saved and opened again
+	twin    *gallery.Gallery // is not
+	slow    *reference.Gallery
+	corner  byte // where most faces are
+	second  int64
+}
+
+var names = []string{"alice", "bob", "carol", "dora"}
+
+// dimensions of the feature spaces: with each the sums of products are computed in another way.
+var dimensions = []int{2, 5, 70}
+
+// run runs a program, with the file of its gallery in a folder.
+func run(t *testing.T, dir string, p []byte) *tally {
+	m := &machine{tally: &tally{seen: make(map[string]int)}, t: t, program: p, path: filepath.Join(dir, "gallery")}
+	if err := os.Remove(m.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	head := m.next()
+	space := face.Space{
+		ID: "fuzz", Dim: dimensions[int(head)%3], Scale: []float64{1, .5}[head/3%2],
+		Sigma: .2, Gamma: 1e-3, Reach: .3, ImpostorRadius: .25, GenuineRadius: .5,
+	}
+	s := online.Settings{
+		K: 1 + int(m.next()%8), Sigma: .2, Gamma: 1e-3, Reach: .3, Epsilon: 1e-4, Multiplier: 1.5, Journal: 100,
+		LearnWindow: 10, DriftDistance: .2, DriftConstancy: .5,
+	}
+	if head/6%3 == 0 {
+		s.HalfLife = 20
+	}
+	s.Absorb = head/18%4 == 0
+	var err, errTwin error
+	m.g, err = gallery.New(space, s)
+	m.twin, errTwin = gallery.New(space, s)
+	if err != nil || errTwin != nil {
+		t.Fatal(err, errTwin)
+	}
+	m.slow = &reference.Gallery{Learner: reference.NewLearner(space, s), Enrolled: make(map[string]time.Time)}
+	defer func() {
+		if t.Failed() {
+			t.Logf("the program, in %d dimensions with %+v:\n%s", space.Dim, s, strings.Join(m.trace, "\n"))
+		}
+	}()
+	for len(m.program) > 0 && !t.Failed() {
+		m.steps++
+		m.step()
+		if m.slow.Learner.Graph.Delicate {
+			m.delicate++
+			return m.tally
+		}
+		m.compare()
+		if m.slow.Learner.Graph.Delicate {
+			m.delicate++
+			return m.tally
+		}
+	}
+	return m.tally
+}
+
+// next returns the next byte of the program, and 0 after its end.
+func (m *machine) next() byte {
+	if len(m.program) == 0 {
+		return 0
+	}
+	b := m.program[0]
+	m.program = m.program[1:]
+	return b
+}
+
+func pick[T any](m *machine, of ...T) T { return of[int(m.next())%len(of)] }
+
+// vector returns the next face: in one of 256 cells, at one of four places that are no multiples of anything, so
+// that no two distances are the same by chance, and many faces are.
+func (m *machine) vector() []float32 {
+	b, place := m.next(), m.next()
+	if place%32 != 0 { // near the others
+		b = m.corner&0xcc | b&0x33
+	} else {
+		m.corner = b
+	}
+	return m.at(b, place>>6)
+}
+
+func (m *machine) at(cell, place byte) []float32 {
+	r := rand.New(rand.NewPCG(uint64(cell), uint64(place)))
+	const spacing, jitter = .11, .06
+	x, y := spacing*float64(cell&15)+jitter*r.Float64(), spacing*float64(cell>>4)+jitter*r.Float64()
+	dim := m.slow.Learner.Space.Dim
+	v := make([]float32, dim)
+	// A rotation of the plane in every second pair of values: distances are those of the plane.
+	pairs := 0
+	for i := 0; i+1 < dim; i += 4 {
+		pairs++
+	}
+	scale := 1 / math.Sqrt(float64(pairs)) / m.slow.Learner.Space.Scale
+	for i := 0; i+1 < dim; i += 4 {
+		sin, cos := math.Sincos(float64(i))
+		v[i], v[i+1] = float32(scale*(cos*x-sin*y)), float32(scale*(sin*x+cos*y))
+	}
+	return v
+}
+
+func (m *machine) vectors(n int) (all [][]float32) {
+	for range n {
+		all = append(all, m.vector())
+	}
+	return all
+}
+
+// id returns the number of a stored face or, seldom, one that none has.
+func (m *machine) id(labelled bool) int64 {
+	b := int(m.next())
+	if b > 250 {
+		return int64(b) - 252 // -1 to 3
+	}
+	var ids []int64
+	for _, v := range m.slow.Learner.Graph.Vertices {
+		if !labelled || v.Class >= 0 {
+			ids = append(ids, v.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return 1
+	}
+	return ids[b%len(ids)]
+}
+
+// both does an operation on the gallery and on its twin, which must agree, and compares the outcome with that of
+// the model.
+func (m *machine) both(name string, want any, wantErr error, do func(g *gallery.Gallery) (any, error)) {
+	m.t.Helper()
+	m.trace = append(m.trace, fmt.Sprintf("%d: %s", m.steps, name))
+	value, err := do(m.g)
+	value2, err2 := do(m.twin)
+	if fmt.Sprint(value) != fmt.Sprint(value2) || fmt.Sprint(err) != fmt.Sprint(err2) {
+		m.t.Fatalf("%s: %+v, %v, and before it was saved and opened again %+v, %v", name, value, err, value2, err2)
+	}
+	m.check(name, value, err, want, wantErr)
+}
+
+// look compares what leaves no trace with the model. The twin is the same to the last bit then, and is not asked.
+func (m *machine) look(name string, want any, wantErr error, do func(g *gallery.Gallery) (any, error)) {
+	m.t.Helper()
+	value, err := do(m.g)
+	m.check(name, value, err, want, wantErr)
+}
+
+func (m *machine) check(name string, value any, err error, want any, wantErr error) {
+	m.t.Helper()
+	if m.slow.Learner.Graph.Delicate {
+		return
+	}
+	if !errors.Is(err, wantErr) || wantErr == nil && err != nil {
+		m.t.Fatalf("%s: error %v, want %v", name, err, wantErr)
+	}
+	if err == nil && !equal(reflect.ValueOf(value), reflect.ValueOf(want)) {
+		m.t.Fatalf("%s: %+v, want %+v", name, value, want)
+	}
+}
+
+// equal is reflect.DeepEqual with numbers that differ by rounding. The accuracy is what the learner promises for
+// its values.
+func equal(a, b reflect.Value) bool {
+	if a.Kind() == reflect.Interface {
+		return equal(a.Elem(), b.Elem())
+	}
+	if a.IsValid() != b.IsValid() || a.IsValid() && a.Type() != b.Type() {
+		return false
+	}
+	switch a.Kind() {
+	case reflect.Float64:
+		x, y := a.Float(), b.Float()
+		return x == y || math.Abs(x-y) <= 1e-8
+	case reflect.Slice:
+		if x, ok := a.Interface().([]float32); ok {
+			return slices.Equal(x, b.Interface().([]float32))
+		}
+		if a.Len() != b.Len() {
+			return false
+		}
+		for i := range a.Len() {
+			if !equal(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Struct:
+		if a.Type() == reflect.TypeFor[time.Time]() {
+			return a.Interface().(time.Time).Equal(b.Interface().(time.Time))
+		}
+		for i := range a.NumField() {
+			if !equal(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Invalid:
+		return true
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
+}
+
+func (m *machine) note(what string, is bool) {
+	if is {
+		m.seen[what]++
+	}
+}
+
+func (m *machine) noteVerdict(v online.Verdict) {
+	m.note("learned", v.Learned)
+	m.note("no room", v.NoRoom)
+	m.note("tie", v.Reason == online.Tie)
+	m.note("rejected", v.Reason == online.Rejected)
+	m.note("unsure", v.Reason == online.Unsure)
+	m.note("better face", v.Reason == online.BetterFace)
+	m.note("outlier", v.Reason == online.Outlier)
+	m.note("no path", v.Reason == online.NoPath)
+	m.note("capped", m.slow.Learner.Settings.LearnCap > 0 && v.Label != "" && !v.Learned)
+}
+
+// unknown returns the sentinel of a number or a name that is not there.
+func unknown(ok bool) error {
+	if ok {
+		return nil
+	}
+	return online.ErrUnknown
+}
+
+func (m *machine) step() {
+	s := m.slow
+	l := s.Learner
+	r, evicted := l.Graph.R, l.Graph.Evicted
+	switch op := m.next() % 64; op {
+	default: // faces to be learned
+		for range 1 + op%3 {
+			x := m.vector()
+			want := l.Observe(x)
+			m.noteVerdict(want)
+			m.both(fmt.Sprintf("Observe %v", x[:2]), want, nil, func(g *gallery.Gallery) (any, error) {
+				return g.Learner().Observe(x)
+			})
+		}
+	case 0, 1:
+		x, name := m.vector(), pick(m, names...)
+		l.LabelAll([][]float32{x}, name)
+		m.both(fmt.Sprintf("Label %v %s", x[:2], name), nil, nil, func(g *gallery.Gallery) (any, error) {
+			return nil, g.Learner().Label(x, name)
+		})
+	case 2, 3, 4, 5, 6:
+		name, faces := pick(m, names...), m.vectors(1+int(m.next()%3))
+		b := m.next()
+		how := gallery.Enrolment{Add: b&3 > 0, Force: b&4 > 0}
+		if b > 250 {
+			faces = nil
+		}
+		m.second += int64(b)
+		now := time.Unix(m.second, 0)
+		want, err := s.Enroll(name, faces, now, how)
+		m.note("resembles", want != "")
+		m.note("mixed", err == gallery.ErrMixed)
+		m.note("mismatch", err == gallery.ErrMismatch)
+		m.note("exists", err == gallery.ErrExists)
+		what := fmt.Sprintf("Enroll %s %d faces %+v", name, len(faces), how)
+		m.both(what, want, err, func(g *gallery.Gallery) (any, error) {
+			return g.Enroll(name, faces, now, how)
+		})
+	case 7, 8:
+		name, x := pick(m, names...), m.vector()
+		known, n := l.Knows(name), byte(1)
+		if op == 8 && m.corner%8 == 0 {
+			n = online.MaxRejected + 2
+		}
+		for place := range n {
+			if place > 0 {
+				x = m.at(m.corner^place, place)
+			}
+			if known {
+				l.Reject(x, name)
+			}
+			m.note("many rejected", len(l.Labelled(name, true)) == online.MaxRejected)
+			m.both(fmt.Sprintf("Reject %v %s", x[:2], name), nil, unknown(known), func(g *gallery.Gallery) (any, error) {
+				return nil, g.Learner().Reject(x, name)
+			})
+		}
+	case 9, 10, 11, 12:
+		var frame []online.Observation
+		for range 1 + m.next()%4 {
+			frame = append(frame, online.Observation{Vector: m.vector(), Hold: m.next()%8 == 0})
+		}
+		want := l.ObserveFrame(frame)
+		for _, v := range want {
+			m.noteVerdict(v)
+		}
+		m.both(fmt.Sprintf("ObserveFrame %d", len(frame)), want, nil, func(g *gallery.Gallery) (any, error) {
+			return g.Learner().ObserveFrame(frame)
+		})
+	case 13, 14:
+		x, n := m.vector(), pick(m, 1, 2, 3, 7, 100, 0, -1, 1<<16)
+		var want online.Verdict
+		err := online.ErrSettings
+		if n > 0 {
+			want, err = l.Adopt(x, n), nil
+		}
+		m.both(fmt.Sprintf("Adopt %v %d", x[:2], n), want, err, func(g *gallery.Gallery) (any, error) {
+			return g.Learner().Adopt(x, n)
+		})
+	case 15, 16:
+		since := l.Counts.Observed - int64(m.next()%32)
+		m.undo(fmt.Sprintf("Undo %d", since), func() (int, bool) { return l.Undo(since) },
+			func(g *gallery.Gallery) (int, error) { return g.Learner().Undo(since) })
+	case 17:
+		since := m.second - int64(m.next())
+		m.undo(fmt.Sprintf("UndoSince %d", since), func() (int, bool) { return l.UndoSince(since) },
+			func(g *gallery.Gallery) (int, error) { return g.Learner().UndoSince(time.Unix(since, 0)) })
+	case 18, 19, 20:
+		var ranges [][2]int64
+		for range 1 + m.next()%2 {
+			from := l.Counts.Observed - int64(m.next()%40)
+			ranges = append(ranges, [2]int64{from, from + int64(m.next()%4)})
+		}
+		want := l.Unlearn(ranges)
+		m.note("unlearned", want > 0)
+		m.both(fmt.Sprintf("Unlearn %v", ranges), want, nil, func(g *gallery.Gallery) (any, error) {
+			return g.Learner().Unlearn(ranges), nil
+		})
+	case 21, 22:
+		id := m.id(true)
+		want, ok := l.Unlabel(id)
+		m.note("unlabelled", ok)
+		if op == 21 {
+			m.both(fmt.Sprintf("Unlabel %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) {
+				return g.Learner().Unlabel(id)
+			})
+		} else {
+			m.both(fmt.Sprintf("Gallery.Unlabel %d", id), nil, unknown(ok), func(g *gallery.Gallery) (any, error) {
+				return nil, g.Unlabel(id)
+			})
+		}
+	case 23, 24:
+		id := m.id(false)
+		want, ok := s.TakeOut(id)
+		if op == 23 {
+			m.both(fmt.Sprintf("TakeOut %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) {
+				return g.TakeOut(id)
+			})
+		} else {
+			m.both(fmt.Sprintf("Learner.Remove %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) {
+				return g.Learner().Remove(id)
+			})
+		}
+	case 25, 26:
+		name := pick(m, names...)
+		known := l.Knows(name)
+		if known {
+			l.Forget(name)
+		}
+		m.note("forgotten", known)
+		do := func(g *gallery.Gallery) (any, error) { return nil, g.Remove(name) }
+		if op == 25 {
+			do = func(g *gallery.Gallery) (any, error) { return nil, g.Learner().Forget(name) }
+		}
+		m.both("Forget "+name, nil, unknown(known), do)
+	case 27, 28, 29, 30, 31, 32:
+		m.configure()
+	case 33, 34, 35, 36:
+		m.trace = append(m.trace, fmt.Sprintf("%d: Save, Read", m.steps))
+		before := m.snapshot(m.g)
+		if err := m.g.Save(m.path); err != nil {
+			m.t.Fatal(err)
+		}
+		g, err := gallery.Open(m.path, l.Space)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if m.g = g; !bytes.Equal(before, m.snapshot(g)) {
+			m.t.Fatal("the gallery that was opened again is another one")
+		}
+	case 37:
+		m.second += int64(m.next())
+		at := time.Unix(m.second, 0)
+		if l.Time = m.second; m.next()%4 == 0 {
+			at, l.Time = time.Time{}, 0
+		}
+		m.both(fmt.Sprintf("SetTime %v", at), nil, nil, func(g *gallery.Gallery) (any, error) {
+			g.Learner().SetTime(at)
+			return nil, nil
+		})
+	case 38:
+		m.audit(m.next()%2 == 0)
+	case 39:
+		name, faces := pick(m, names...), m.vectors(1+int(m.next()%3))
+		m.both("Resembles "+name, s.Resembles(name, faces), nil, func(g *gallery.Gallery) (any, error) {
+			return g.Resembles(name, faces)
+		})
+	case 40:
+		name, faces := pick(m, names...), m.vectors(int(m.next()%4))
+		l.LabelAll(faces, name)
+		m.both(fmt.Sprintf("LabelAll %d %s", len(faces), name), nil, nil, func(g *gallery.Gallery) (any, error) {
+			return nil, g.Learner().LabelAll(faces, name)
+		})
+	case 41:
+		m.refuse()
+	}
+	m.note("repartition", l.Graph.R > r)
+	m.note("full", l.Full())
+	m.note("evicted", l.Graph.Evicted > evicted)
+}
+
+func (m *machine) undo(what string, slow func() (int, bool), fast func(g *gallery.Gallery) (int, error)) {
+	n, ok := slow()
+	err := online.ErrJournal
+	if ok {
+		err = nil
+	}
+	m.note("undone", n > 0)
+	m.note("undo refused", !ok)
+	m.both(what, n, err, func(g *gallery.Gallery) (any, error) { return fast(g) })
+}
+
+// configure changes one to three settings.
+func (m *machine) configure() {
+	l := m.slow.Learner
+	s := l.Settings
+	bad := false
+	for range 1 + m.next()%3 {
+		switch m.next() % 18 {
+		case 0, 1, 2:
+			s.K = 1 + int(m.next()%8)
+			if m.next()%2 == 0 { // what is merged goes into a journal of another length
+				s.Journal = pick(m, 2, 3, 4, 5, 100)
+			}
+		case 3:
+			s.Sigma = pick(m, .1, .15, .2, .3)
+		case 4:
+			s.Gamma = pick(m, 1e-4, 1e-3, 1e-2, .1)
+		case 5:
+			s.Reach = pick(m, .15, .2, .3, .5, online.Off)
+		case 6:
+			s.Epsilon = pick(m, 1e-4, 1e-2, .2)
+		case 7:
+			s.Multiplier = pick(m, 1.2, 1.5, 2.5)
+		case 8:
+			s.Accept = pick(m, 0, .3, .7)
+		case 9:
+			s.Learn = pick(m, 0, .5, .9)
+		case 10:
+			s.MaxHops = pick(m, 0, 1, 2, 3)
+		case 11:
+			s.Journal = pick(m, online.Off, 1, 3, 10, 100)
+		case 12:
+			s.HalfLife = pick(m, 0, 1, 5, 20, 200)
+		case 13:
+			s.LearnCap = pick(m, 0, 1, 2, 4)
+		case 14:
+			s.LearnWindow = pick(m, 3, 10, 1000)
+		case 15:
+			s.Freeze = m.next()%4 == 0
+			s.Absorb = m.next()%3 == 0
+			s.Normalized = m.next()%8 == 0
+		case 16:
+			s.DriftDistance, s.DriftConstancy = pick(m, .05, .2, online.Off), pick(m, -1, .2, .5)
+		case 17:
+			bad = bad || m.next()%2 == 0
+			if bad {
+				pick(m, func() { s.K = -1 }, func() { s.K = 1 << 40 }, func() { s.Gamma = math.NaN() }, func() { s.Sigma = -1 },
+					func() { s.Learn = 2 }, func() { s.Multiplier = 1 }, func() { s.Journal = -2 }, func() { s.Reach = math.NaN() },
+					func() { s.HalfLife = -1 }, func() { s.LearnWindow = -1 }, func() { s.Epsilon = 1 })()
+			}
+		}
+		if bad {
+			break
+		}
+	}
+	bad = bad || s.HalfLife > 0 && s.Normalized
+	var err error
+	if bad || !l.Configure(s) {
+		err = online.ErrSettings
+	}
+	m.note("configured", err == nil)
+	m.note("configuration refused", err != nil && !bad)
+	m.both(fmt.Sprintf("Configure %+v", s), nil, err, func(g *gallery.Gallery) (any, error) {
+		return nil, g.Learner().Configure(s)
+	})
+}
+
+// refuse does what must be refused, and must not change anything.
+func (m *machine) refuse() {
+	good := m.at(17, 0)
+	x := slices.Clone(good)
+	want := pick(m, face.ErrNotFinite, face.ErrDimension)
+	if want == face.ErrDimension {
+		x = x[:m.next()%2]
+	} else {
+		x[int(m.next())%len(x)] = float32(pick(m, math.NaN(), math.Inf(1), math.Inf(-1)))
+	}
+	before := m.snapshot(m.g)
+	for what, do := range map[string]func(*gallery.Gallery) error{
+		"Label":     func(g *gallery.Gallery) error { return g.Learner().Label(x, "alice") },
+		"LabelAll":  func(g *gallery.Gallery) error { return g.Learner().LabelAll([][]float32{good, x}, "alice") },
+		"Observe":   func(g *gallery.Gallery) error { _, err := g.Learner().Observe(x); return err },
+		"Judge":     func(g *gallery.Gallery) error { _, err := g.Learner().Judge(x); return err },
+		"Nearest":   func(g *gallery.Gallery) error { _, err := g.Learner().Nearest(x, "alice"); return err },
+		"Adopt":     func(g *gallery.Gallery) error { _, err := g.Learner().Adopt(x, 1); return err },
+		"Reject":    func(g *gallery.Gallery) error { return g.Learner().Reject(x, "alice") },
+		"Resembles": func(g *gallery.Gallery) error { _, err := g.Resembles("alice", [][]float32{good, x}); return err },
+		"Enroll": func(g *gallery.Gallery) error {
+			_, err := g.Enroll("eve", [][]float32{good, x}, time.Time{}, gallery.Enrolment{})
+			return err
+		},
+		"ObserveFrame": func(g *gallery.Gallery) error {
+			_, err := g.Learner().ObserveFrame([]online.Observation{{Vector: good}, {Vector: x}})
+			return err
+		},
+	} {
+		if err := do(m.g); !errors.Is(err, want) {
+			m.t.Fatalf("%s of a bad face: %v, want %v", what, err, want)
+		}
+	}
+	name := pick(m, "", " a", "a\n", "\xff", strings.Repeat("a", 101))
+	for what, do := range map[string]func(*gallery.Gallery) error{
+		"Label":    func(g *gallery.Gallery) error { return g.Learner().Label(good, name) },
+		"LabelAll": func(g *gallery.Gallery) error { return g.Learner().LabelAll(nil, name) },
+		"Enroll": func(g *gallery.Gallery) error {
+			_, err := g.Enroll(name, [][]float32{good}, time.Time{}, gallery.Enrolment{})
+			return err
+		},
+	} {
+		if err := do(m.g); !errors.Is(err, online.ErrName) {
+			m.t.Fatalf("%s of a bad name: %v", what, err)
+		}
+	}
+	for what, do := range map[string]func(*gallery.Gallery) error{
+		"Reject": func(g *gallery.Gallery) error { return g.Learner().Reject(good, "nobody") },
+		"Forget": func(g *gallery.Gallery) error { return g.Learner().Forget("nobody") },
+		"Remove": func(g *gallery.Gallery) error { return g.Remove("nobody") },
+		"Stored": func(g *gallery.Gallery) error { _, err := g.Learner().Stored("nobody"); return err },
+		"Drift":  func(g *gallery.Gallery) error { _, err := g.Learner().Drift("nobody"); return err },
+	} {
+		if err := do(m.g); !errors.Is(err, online.ErrUnknown) {
+			m.t.Fatalf("%s of nobody: %v", what, err)
+		}
+	}
+	if err := m.g.Learner().UnmarshalBinary(before[:len(before)-1]); !errors.Is(err, online.ErrDamaged) {
+		m.t.Fatal(err)
+	}
+	if !bytes.Equal(before, m.snapshot(m.g)) {
+		m.t.Fatal("what was refused changed the gallery")
+	}
+}
+
+func (m *machine) audit(learned bool) {
+	want := m.slow.Audit(learned)
+	m.note("audited", want != nil)
+	all, err := m.g.Audit(learned)
+	if want == nil {
+		if !errors.Is(err, gallery.ErrOnePerson) {
+			m.t.Fatalf("Audit: %v", err)
+		}
+		return
+	}
+	if err != nil || len(all) != len(want) {
+		m.t.Fatalf("Audit: %d faces, %v; want %d", len(all), err, len(want))
+	}
+	for i, u := range all {
+		if i > 0 && u.Score > all[i-1].Score || math.Abs(u.Score-want[u.ID]) > 1e-8 {
+			m.t.Fatalf("Audit: face %d is %+v, want %g", i, u, want[u.ID])
+		}
+	}
+}
+
+func (m *machine) snapshot(g *gallery.Gallery) []byte {
+	data, err := g.Learner().MarshalBinary()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return data
+}
+
+// compare compares all that can be seen with the model.
+func (m *machine) compare() {
+	l, slow := m.g.Learner(), m.slow.Learner
+	before := m.snapshot(m.g)
+	if !bytes.Equal(before, m.snapshot(m.twin)) {
+		m.t.Fatal("a gallery that was saved and opened again goes on in another way")
+	}
+	x := m.at(byte(m.steps*37)&0x33|m.corner&0xcc, byte(m.steps)%4)
+	name := names[m.steps%len(names)]
+	m.look("Judge", slow.Judge(x), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Judge(x) })
+	m.look("Nearest", slow.Nearest(x, name), nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Nearest(x, name)
+	})
+	m.look("Names", slow.Names(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Names(), nil })
+	m.look("Knows", slow.Knows(name), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Knows(name), nil })
+	m.look("Labels", slow.Labels(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Labels(), nil })
+	m.look("Counts", slow.Counts, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Counts(), nil })
+	m.look("Settings", slow.Settings, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Settings(), nil })
+	m.look("People", m.slow.People(), nil, func(g *gallery.Gallery) (any, error) { return g.People(), nil })
+	m.look("Full", slow.Full(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Full(), nil })
+	m.look("Conflicts", slow.Conflicts(.3), nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Conflicts(.3), nil
+	})
+	m.note("conflict", len(slow.Conflicts(.3)) > 0)
+	if !slow.Knows(name) {
+		name = ""
+	}
+	// Weights may be as small as 2^-100, and are compared with the vertices.
+	stored := func(all []online.Stored) []online.Stored {
+		for i := range all {
+			all[i].Weight = 0
+		}
+		return all
+	}
+	m.look("Stored", stored(slow.Stored(name)), nil, func(g *gallery.Gallery) (any, error) {
+		all, err := g.Learner().Stored(name)
+		return stored(all), err
+	})
+	if name != "" {
+		want := slow.Drift(name)
+		m.note("drift", want.Alarm)
+		m.look("Drift", want, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Drift(name) })
+	}
+	warnings := 0
+	if slow.Full() {
+		warnings++
+	}
+	if slow.Graph.Config.EdgeRadius() > slow.Space.ImpostorRadius {
+		warnings++
+	}
+	if w := l.Warnings(); len(w) != warnings {
+		m.t.Fatalf("warnings are %q", w)
+	}
+	m.vertices()
+	if !bytes.Equal(before, m.snapshot(m.g)) {
+		m.t.Fatal("looking changed the gallery")
+	}
+}
+
+// vertices compares the graph with that of the model.
+func (m *machine) vertices() {
+	g, slow := m.g.Learner().Graph(), m.slow.Learner.Graph
+	if slow.Delicate {
+		return
+	}
+	if g.Len() != len(slow.Vertices) || g.Learned() != slow.Learned() || g.Learned() > slow.Config.K+1 ||
+		g.Classes() != slow.Classes {
+		m.t.Fatalf("%d vertices, %d learned, of %d classes; want %d, %d, of %d", g.Len(), g.Learned(), g.Classes(),
+			len(slow.Vertices), slow.Learned(), slow.Classes)
+	}
+	if math.Abs(g.R()-slow.R) > 1e-8*slow.R {
+		m.t.Fatalf("R is %g, want %g", g.R(), slow.R)
+	}
+	for i, v := range slow.Vertices {
+		o, own := g.Origin(i), v.Points[0]
+		if o.ID != v.ID || o.Hops != v.Hops || o.Via != v.Via || o.Moment != own.When {
+			m.t.Fatalf("vertex %d comes from %+v, want %+v, via %d", i, o, v, v.Via)
+		}
+		if !slices.Equal(g.Point(i), v.X) || g.Points(i) != v.Sum() {
+			m.t.Fatalf("vertex %d stands for %g points, want %g", i, g.Points(i), v.Sum())
+		}
+		if w := slow.Multiplicity(v); math.Abs(g.Multiplicity(i)-w) > 1e-9*w {
+			m.t.Fatalf("vertex %d weighs %g, want %g", i, g.Multiplicity(i), w)
+		}
+		m.note("absorbed", v.Class >= 0 && len(v.Points) > 1)
+		var source []int
+		for c := range slow.Classes {
+			if v.Source[c] {
+				source = append(source, c)
+			}
+		}
+		if !slices.Equal(g.Source(i), source) {
+			m.t.Fatalf("vertex %d was learned through %v, want %v", i, g.Source(i), source)
+		}
+		for _, p := range v.Points {
+			if d := slow.Distance(p.X, v.X); d > g.Bound()*(1+1e-8) {
+				m.t.Fatalf("a point is %g from vertex %d, and the bound is %g", d, i, g.Bound())
+			}
+		}
+	}
+}

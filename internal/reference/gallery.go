@@ -1,0 +1,108 @@
+package reference
+
+import (
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/anomaly"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/graph"
+)
+
+// Gallery is what [gallery.Gallery] must agree with.
+type Gallery struct {
+	Learner  *Learner
+	Enrolled map[string]time.Time
+}
+
+// People returns the people of the learner, and when they were enrolled.
+func (g *Gallery) People() (all []gallery.Person) {
+	known := make(map[string]time.Time)
+	for _, name := range g.Learner.Names() {
+		known[name] = g.Enrolled[name]
+		all = append(all, gallery.Person{
+			Name: name, Faces: len(g.Learner.Labelled(name, false)), Enrolled: g.Enrolled[name],
+		})
+	}
+	g.Enrolled = known
+	return all
+}
+
+// Resembles returns the other person whom most of the faces look like.
+func (g *Gallery) Resembles(name string, faces [][]float32) string {
+	for other, n := range g.likeness(faces) {
+		if other != name && 2*n > len(faces) {
+			return other
+		}
+	}
+	return ""
+}
+
+func (g *Gallery) likeness(faces [][]float32) map[string]int {
+	n := make(map[string]int)
+	for _, x := range faces {
+		if v := g.Learner.Judge(x); v.Label != "" {
+			n[v.Label]++
+		}
+	}
+	return n
+}
+
+// Enroll labels faces that can be enrolled. The error is that which the gallery's wraps.
+func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how gallery.Enrolment) (string, error) {
+	l := g.Learner
+	if len(faces) == 0 {
+		return "", gallery.ErrNoFaces
+	}
+	if l.Knows(name) && !how.Add {
+		return "", gallery.ErrExists
+	}
+	for i, x := range faces {
+		near := len(faces) == 1
+		for j, y := range faces {
+			near = near || i != j && !l.Graph.less(l.Space.GenuineRadius, l.Graph.Distance(x, y))
+		}
+		if !near && !how.Force {
+			return "", gallery.ErrMixed
+		}
+	}
+	if l.Knows(name) && !how.Force && g.likeness(faces)[name] == 0 {
+		return "", gallery.ErrMismatch
+	}
+	resembles := g.Resembles(name, faces)
+	l.LabelAll(faces, name)
+	g.Enrolled[name] = now.UTC().Truncate(time.Second)
+	return resembles, nil
+}
+
+// Audit returns the scores of the faces that have a name, by their numbers; nil where there are not two names.
+func (g *Gallery) Audit(learned bool) map[int64]float64 {
+	var ids []int64
+	var x [][]float32
+	var y []int
+	var v []float64
+	names := g.Learner.Names()
+	for _, s := range g.Learner.Stored("") {
+		if !s.Negative && s.Name != "" && (s.Labelled || learned) {
+			ids, x, v, y = append(ids, s.ID), append(x, s.Vector), append(v, s.Weight), append(y, slices.Index(names, s.Name))
+		}
+	}
+	if len(ids) == 0 || slices.Min(y) == slices.Max(y) {
+		return nil
+	}
+	c := g.Learner.Graph.Config
+	kernel := graph.Heat(2.5 * g.Learner.Settings.Sigma) // wider than the learner's, with edges as long
+	w := graph.Similarity(graph.Distances(x, c.Scale), kernel, kernel.Weight(c.EdgeRadius()))
+	scores, err := anomaly.SoftHarmonic(w, v, y, .1, .01)
+	if err != nil {
+		panic(err)
+	}
+	all := make(map[int64]float64)
+	for i, id := range ids {
+		all[id] = scores[i]
+	}
+	return all
+}
+
+// TakeOut removes a stored face, and reports whether there is one of that number.
+func (g *Gallery) TakeOut(id int64) (faces int, ok bool) { return g.Learner.Remove(id) }

@@ -1,0 +1,535 @@
+package reference
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
+)
+
+// Learner is what [online.Learner] must agree with, written from its documentation on a [Graph] that keeps
+// everything. Its settings must be complete. Faces and names are not checked here.
+type Learner struct {
+	Space    face.Space
+	Settings online.Settings
+	Graph    *Graph
+	People   []*Class // in the order in which they were first shown
+	Counts   online.Counts
+	Time     int64
+	lessons  []lesson
+}
+
+// Class is the faces of a person, or those that were rejected as theirs.
+type Class struct {
+	Name     string
+	Negative bool
+}
+
+// lesson is a face that was learned, for the bound on how many are in a window.
+type lesson struct {
+	observation int64
+	class       *Class
+	n           int
+}
+
+// NewLearner returns a learner that has been shown nobody.
+func NewLearner(space face.Space, s online.Settings) *Learner {
+	l := &Learner{Space: space, Settings: s}
+	l.Graph = &Graph{Config: l.config(s)}
+	return l
+}
+
+func (l *Learner) config(s online.Settings) quantized.Config {
+	return quantized.Config{
+		K: s.K, Multiplier: s.Multiplier, Dim: l.Space.Dim, Scale: l.Space.Scale, Kernel: graph.Heat(s.Sigma),
+		Epsilon: s.Epsilon, Reach: max(s.Reach, 0), Gamma: s.Gamma, Journal: max(s.Journal, 0), HalfLife: s.HalfLife,
+		Absorb: s.Absorb, Normalized: s.Normalized,
+	}
+}
+
+// Configure replaces the settings, and reports false where the centroids cannot be merged to as few as K.
+func (l *Learner) Configure(s online.Settings) bool {
+	if s == l.Settings {
+		return true
+	}
+	if !l.Graph.Configure(l.config(s)) {
+		return false
+	}
+	if l.Settings.HalfLife == 0 {
+		l.Graph.Now = max(l.Graph.Now, l.Counts.Observed)
+	}
+	if s.LearnWindow != l.Settings.LearnWindow {
+		l.lessons = nil
+	}
+	l.Settings = s
+	return true
+}
+
+func (l *Learner) class(name string, negative bool) int {
+	return slices.IndexFunc(l.People, func(c *Class) bool { return c.Name == name && c.Negative == negative })
+}
+
+// Knows reports whether somebody of that name was labelled.
+func (l *Learner) Knows(name string) bool { return l.class(name, false) >= 0 }
+
+// Names returns the people.
+func (l *Learner) Names() (names []string) {
+	for _, c := range l.People {
+		if !c.Negative {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// Labelled returns the vertices with the labels of a person, or with faces rejected as theirs.
+func (l *Learner) Labelled(name string, negative bool) (all []*Vertex) {
+	class := l.class(name, negative)
+	for _, v := range l.Graph.Vertices {
+		if class >= 0 && v.Class == class {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// LabelAll labels faces. To be one person is to be nobody else: the same face is no longer one that was rejected
+// as another's.
+func (l *Learner) LabelAll(faces [][]float32, name string) {
+	for _, x := range faces {
+		l.label(x, name, false)
+		for _, v := range slices.Clone(l.Graph.Vertices) {
+			if v.Class < 0 || !slices.Contains(l.Graph.Vertices, v) {
+				continue
+			}
+			if c := l.People[v.Class]; c.Negative && c.Name != name && slices.Equal(v.X, x) {
+				l.Unlabel(v.ID)
+			}
+		}
+		l.Counts.Labelled++
+	}
+}
+
+func (l *Learner) label(x []float32, name string, negative bool) {
+	if l.class(name, negative) < 0 {
+		l.People = append(l.People, &Class{name, negative})
+	}
+	l.Graph.Label(slices.Clone(x), l.class(name, negative))
+}
+
+// Reject labels a face as not somebody's, who must be known.
+func (l *Learner) Reject(x []float32, name string) {
+	l.label(x, name, true)
+	if all := l.Labelled(name, true); len(all) > online.MaxRejected {
+		l.Graph.Remove(all[0])
+	}
+}
+
+// Forget removes a person who is known.
+func (l *Learner) Forget(name string) {
+	l.forget(l.class(name, false))
+	if c := l.class(name, true); c >= 0 {
+		l.forget(c)
+	}
+}
+
+func (l *Learner) forget(class int) {
+	l.Graph.Forget(class)
+	l.People = slices.Delete(l.People, class, class+1)
+}
+
+// Find returns the vertex with a number, or nil.
+func (l *Learner) Find(id int64) *Vertex {
+	for _, v := range l.Graph.Vertices {
+		if v.ID == id {
+			return v
+		}
+	}
+	return nil
+}
+
+// Unlabel removes a labelled face, and reports whether there is one of that number.
+func (l *Learner) Unlabel(id int64) (gone online.Label, ok bool) {
+	v := l.Find(id)
+	if v == nil || v.Class < 0 {
+		return gone, false
+	}
+	c := l.People[v.Class]
+	switch last := len(l.Labelled(c.Name, c.Negative)) == 1; {
+	case last && c.Negative:
+		l.forget(v.Class)
+	case last:
+		l.Forget(c.Name)
+	default:
+		l.Graph.Remove(v)
+	}
+	return online.Label{ID: id, Name: c.Name, Negative: c.Negative}, true
+}
+
+// Unlearn takes back what was learned in ranges of observations.
+func (l *Learner) Unlearn(ranges [][2]int64) int {
+	return int(l.Graph.Unlearn(func(observation int64) bool {
+		return slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= observation && observation <= r[1] })
+	}))
+}
+
+// Remove takes back a stored face, and reports whether there is one of that number.
+func (l *Learner) Remove(id int64) (faces int, ok bool) {
+	v := l.Find(id)
+	if v == nil {
+		return 0, false
+	}
+	if v.Class >= 0 {
+		l.Unlabel(id)
+		return 0, true
+	}
+	return int(l.Graph.UnlearnPoints(func(p *Point) bool { return p == v.Points[0] })), true
+}
+
+// Undo takes back what came after an observation, and reports false where the journal does not reach so far.
+func (l *Learner) Undo(since int64) (faces int, ok bool) {
+	n, ok := l.Graph.Undo(since)
+	return int(n), ok
+}
+
+// UndoSince takes back what came after a time, in seconds since 1970.
+func (l *Learner) UndoSince(time int64) (faces int, ok bool) { return l.Undo(l.Graph.Since(time)) }
+
+// claim is the class that claims a face, and its value; nil for none.
+type claim struct {
+	class *Class
+	value float64
+}
+
+// judge makes a verdict of a trial.
+func (l *Learner) judge(t Trial) (online.Verdict, claim) {
+	if t.Outlier {
+		return online.Verdict{Sink: 1, Reason: online.Outlier}, claim{}
+	}
+	v := online.Verdict{Sink: 1}
+	if len(l.People) == 0 { // what nobody claimed is left
+		v.Reason = online.NoPath
+		return v, claim{}
+	}
+	var values, people []float64
+	for c, class := range l.People {
+		value := min(max(t.Values[c], 0), 1)
+		values = append(values, value)
+		if !class.Negative {
+			people = append(people, value)
+			v.Sink -= value
+			if value > v.Confidence {
+				v.Best, v.Confidence = class.Name, value
+			}
+		}
+	}
+	v.Sink = min(max(v.Sink, 0), 1)
+	best := slices.Index(values, slices.Max(values))
+	top := claim{l.People[best], values[best]}
+	sort.Float64s(values)
+	slices.Reverse(values)
+	second := 0.
+	if len(values) > 1 {
+		second = values[1]
+	}
+	// A value, or a difference of two, of at most 1e-9 is 0.
+	zero := func(x float64) bool {
+		if x > 1e-10 && x < 1e-8 {
+			l.Graph.Delicate = true
+		}
+		return x <= 1e-9
+	}
+	switch {
+	case zero(top.value):
+		v.Best, v.Confidence, v.Reason = "", 0, online.NoPath
+		return v, claim{}
+	case zero(top.value - second):
+		v.Best, v.Reason = "", online.Tie
+		return v, claim{value: top.value}
+	}
+	if top.class.Negative { // who is second best then?
+		sort.Float64s(people)
+		slices.Reverse(people)
+		if people[0] > 0 && (people[0] < 1e-7 || len(people) > 1 && people[0]-people[1] < 1e-7) {
+			l.Graph.Delicate = true
+		}
+	}
+	switch {
+	case top.class.Negative:
+		v.Reason = online.Rejected
+	case l.rejects(t.X, top.class.Name):
+		v.Reason = online.Rejected
+		top.class = l.People[l.class(top.class.Name, true)]
+	case l.Settings.Accept > 0 && l.Graph.below(v.Confidence, l.Settings.Accept):
+		v.Reason = online.Unsure
+	default:
+		v.Label = v.Best
+	}
+	return v, top
+}
+
+// rejects reports whether a face has an edge to one that is not a person's, which is as near as each of their
+// labelled ones.
+func (l *Learner) rejects(x []float32, name string) bool {
+	nearest := func(negative bool) float64 {
+		d := math.Inf(1)
+		for _, v := range l.Labelled(name, negative) {
+			if l.Graph.weight(x, v.X) > 0 {
+				d = min(d, l.Graph.Distance(x, v.X))
+			}
+		}
+		return d
+	}
+	rejected := nearest(true)
+	return !math.IsInf(rejected, 1) && !l.Graph.less(nearest(false), rejected)
+}
+
+// Judge says what the learner would make of a face.
+func (l *Learner) Judge(x []float32) online.Verdict {
+	v, _ := l.judge(l.Graph.Look(x))
+	return v
+}
+
+// learn tries a face that stands for n, and keeps it if it may be learned. Must says as whom, where that is settled.
+func (l *Learner) learn(x []float32, n int, observation int64, must *claim) online.Verdict {
+	l.Graph.Age(observation)
+	t := l.Graph.Place(x)
+	v, c := l.judge(t)
+	if t.Outlier || must != nil && must.class != c.class {
+		return v
+	}
+	if l.Settings.Learn > 0 && l.Graph.below(c.value, l.Settings.Learn) {
+		return v
+	}
+	class := slices.Index(l.People, c.class)
+	if _, hops := l.Graph.Via(t, class); l.Settings.MaxHops > 0 && hops > l.Settings.MaxHops {
+		return v
+	}
+	if l.Settings.LearnCap > 0 && c.class != nil {
+		used := n
+		for _, e := range l.lessons {
+			window := int64(l.Settings.LearnWindow)
+			if e.class == c.class && e.observation/window == observation/window {
+				used += e.n
+			}
+		}
+		if used > l.Settings.LearnCap {
+			return v
+		}
+	}
+	v.Learned = l.Graph.Keep(t, class, n, quantized.Moment{Observation: observation, Time: l.Time})
+	v.NoRoom = !v.Learned
+	if v.Learned {
+		l.lessons = append(l.lessons, lesson{observation, c.class, n})
+	}
+	return v
+}
+
+func (l *Learner) count(v online.Verdict) {
+	l.Counts.Observed++
+	if v.Reason == online.Outlier {
+		l.Counts.Outliers++
+	}
+	if v.Learned {
+		l.Counts.Learned++
+	}
+	if v.NoRoom {
+		l.Counts.PassedOver++
+	}
+}
+
+// ObserveFrame judges the faces of a frame by the graph as it is, and gives each person to the one who is most
+// like them. It then learns, in order, what is no outlier, is not like somebody whom a better face of this frame
+// is like, and is still claimed by the same after those before it were learned. A single face is judged and
+// learned at once.
+func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
+	verdicts := make([]online.Verdict, len(faces))
+	if len(faces) == 1 {
+		if faces[0].Hold || l.Settings.Freeze {
+			verdicts[0] = l.Judge(faces[0].Vector)
+		} else {
+			verdicts[0] = l.learn(faces[0].Vector, 1, l.Counts.Observed+1, nil)
+		}
+		l.count(verdicts[0])
+		return verdicts
+	}
+	claims := make([]claim, len(faces))
+	for i, f := range faces {
+		verdicts[i], claims[i] = l.judge(l.Graph.Look(f.Vector))
+	}
+	worse := make([]bool, len(faces))
+	for i, c := range claims {
+		if c.class == nil || c.class.Negative {
+			continue
+		}
+		for j, d := range claims {
+			if c.class != d.class || i == j {
+				continue
+			}
+			if diff := math.Abs(c.value - d.value); diff > 0 && diff < 1e-7 && !slices.Equal(faces[i].Vector, faces[j].Vector) {
+				l.Graph.Delicate = true
+			}
+			worse[i] = worse[i] || d.value > c.value || d.value == c.value && j < i
+		}
+	}
+	for i := range verdicts {
+		if worse[i] && verdicts[i].Label != "" {
+			verdicts[i].Label, verdicts[i].Reason = "", online.BetterFace
+		}
+	}
+	for i, f := range faces {
+		if v := &verdicts[i]; !f.Hold && !l.Settings.Freeze && !worse[i] && v.Reason != online.Outlier {
+			again := l.learn(f.Vector, 1, l.Counts.Observed+int64(i)+1, &claims[i])
+			v.Learned, v.NoRoom = again.Learned, again.NoRoom
+		}
+	}
+	for _, v := range verdicts {
+		l.count(v)
+	}
+	return verdicts
+}
+
+// Observe judges a face and learns from it.
+func (l *Learner) Observe(x []float32) online.Verdict {
+	return l.ObserveFrame([]online.Observation{{Vector: x}})[0]
+}
+
+// Adopt takes in a face that stands for n.
+func (l *Learner) Adopt(x []float32, n int) online.Verdict {
+	if l.Settings.Freeze {
+		return l.Judge(x)
+	}
+	v := l.learn(x, n, l.Counts.Observed+1, nil)
+	if v.Learned {
+		l.Counts.Observed += int64(n)
+		l.Counts.Learned += int64(n)
+	}
+	return v
+}
+
+// Stored returns what is kept, with the margins for a class, or none for -1.
+func (l *Learner) Stored(name string) (all []online.Stored) {
+	class := l.class(name, false)
+	solution := l.Graph.Solution()
+	for i, v := range l.Graph.Vertices {
+		s := online.Stored{ID: v.ID, Vector: v.X, Points: v.Sum(), Weight: v.Weight}
+		if v.Class >= 0 {
+			s.Labelled, s.Name, s.Negative = true, l.People[v.Class].Name, l.People[v.Class].Negative
+		} else if len(v.Source) == 1 {
+			for c := range v.Source {
+				if !l.People[c].Negative {
+					s.Name = l.People[c].Name
+				}
+			}
+		}
+		if class >= 0 {
+			for c := range l.People {
+				if value := solution.At(i, c); c == class {
+					s.Margin += value
+				} else {
+					s.Margin -= value
+				}
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Labels returns the labelled faces, the oldest first.
+func (l *Learner) Labels() (all []online.Label) {
+	for _, v := range l.Graph.Vertices {
+		if v.Class >= 0 {
+			all = append(all, online.Label{ID: v.ID, Name: l.People[v.Class].Name, Negative: l.People[v.Class].Negative})
+		}
+	}
+	return all
+}
+
+// Conflicts returns the pairs of labels that contradict each other.
+func (l *Learner) Conflicts(within float64) (all []online.Conflict) {
+	labels := l.Labels()
+	for i, b := range labels {
+		for _, a := range labels[:i] {
+			people := !a.Negative && !b.Negative && a.Name != b.Name
+			rejected := a.Negative != b.Negative && a.Name == b.Name
+			if d := l.Graph.Distance(l.Find(a.ID).X, l.Find(b.ID).X); (people || rejected) && !l.Graph.less(within, d) {
+				all = append(all, online.Conflict{A: a, B: b, Distance: d})
+			}
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool { return l.Graph.less(all[i].Distance, all[j].Distance) })
+	return all
+}
+
+// Nearest returns the distance to the nearest labelled face of a person.
+func (l *Learner) Nearest(x []float32, name string) float64 {
+	d := math.Inf(1)
+	for _, v := range l.Labelled(name, false) {
+		d = min(d, l.Graph.Distance(x, v.X))
+	}
+	return d
+}
+
+// Full reports whether there is no room for another centroid, as was found when one was last looked for.
+func (l *Learner) Full() bool { return l.Graph.Full && l.Graph.Learned() > l.Settings.K }
+
+// Drift returns how far what was learned of a person who is known has moved.
+func (l *Learner) Drift(name string) online.Drift {
+	d := online.Drift{Name: name}
+	class := l.class(name, false)
+	var learned []*Vertex
+	mass := 0.
+	for _, v := range l.Graph.Vertices {
+		if v.Class < 0 && len(v.Source) == 1 && v.Source[class] {
+			learned = append(learned, v)
+			d.Learned += v.Sum()
+			mass += v.Weight
+		}
+	}
+	if len(learned) == 0 {
+		return d
+	}
+	sort.SliceStable(learned, func(i, j int) bool {
+		return learned[i].Points[0].When.Observation < learned[j].Points[0].When.Observation
+	})
+	centre := func(of []*Vertex) []float32 {
+		c := make([]float32, l.Space.Dim)
+		for q := range c {
+			sum, mass := 0., 0.
+			for _, v := range of {
+				sum += v.Weight * float64(v.X[q])
+				mass += v.Weight
+			}
+			c[q] = float32(sum / mass)
+		}
+		return c
+	}
+	start := centre(l.Labelled(name, false))
+	d.Distance = l.Graph.Distance(start, centre(learned))
+	older, half := 0., 0
+	for half < len(learned) && l.Graph.less(2*older, mass) {
+		older += learned[half].Weight
+		half++
+	}
+	if half < len(learned) {
+		a, b := centre(learned[:half]), centre(learned[half:])
+		var aa, bb, ab float64
+		for q := range a {
+			u, w := float64(a[q])-float64(start[q]), float64(b[q])-float64(a[q])
+			aa, bb, ab = aa+u*u, bb+w*w, ab+u*w
+		}
+		if aa > 0 && aa < 1e-10 || bb > 0 && bb < 1e-10 { // a way that rounding made
+			l.Graph.Delicate = true
+		}
+		if aa > 0 && bb > 0 {
+			d.Constancy = ab / math.Sqrt(aa*bb)
+		}
+	}
+	d.Alarm = l.Settings.DriftDistance > 0 && d.Distance > l.Settings.DriftDistance && d.Constancy > l.Settings.DriftConstancy
+	return d
+}

@@ -1,0 +1,284 @@
+package online_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/faceauth/faceauth/online"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// small returns a snapshot of everything that there may be: people, a rejected face, centroids, a journal, ages
+// and a cap.
+func small(t testing.TB) []byte {
+	t.Helper()
+	l, err := online.New(plane, online.Settings{K: 3, HalfLife: 50, LearnCap: 30, Journal: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"al", "bo"} {
+		if err := l.Label([]float32{float32(i), 0}, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Reject([]float32{.5, .1}, "al"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12 {
+		if _, err := l.Observe([]float32{float32(i%5) / 8, float32(i%3) / 20}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// allocated returns the bytes that f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// most is what a small snapshot may make the process allocate: a graph of the largest dimension takes some of it.
+const most = 16 << 20
+
+// Whatever bit of a snapshot is flipped: there is an error that says so, and the learner is as before, or a
+// learner that works and can be saved.
+func TestEveryBitFlipped(t *testing.T) {
+	flip := func(t *testing.T, data []byte, step int) {
+		var l online.Learner
+		if err := l.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		good := snapshot(t, &l)
+		read := 0
+		for i := 0; i < 8*len(data); i += step {
+			bad := bytes.Clone(data)
+			bad[i/8] ^= 1 << (i % 8)
+			var err error
+			if n := allocated(func() { err = l.UnmarshalBinary(bad) }); n > most {
+				t.Fatalf("bit %d: %d bytes were allocated for a snapshot of %d; %v", i, n, len(bad), err)
+			}
+			if err != nil {
+				if !errors.Is(err, online.ErrDamaged) && !errors.Is(err, online.ErrVersion) {
+					t.Fatalf("bit %d: %v", i, err)
+				}
+				if i%64 == 0 && !bytes.Equal(snapshot(t, &l), good) {
+					t.Fatalf("bit %d: a snapshot that was refused changed the learner", i)
+				}
+				continue
+			}
+			read++
+			works(t, &l)
+			if t.Failed() {
+				t.Fatalf("bit %d", i)
+			}
+			if err := l.UnmarshalBinary(data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(snapshot(t, &l), good) {
+			t.Error("the learner is another one")
+		}
+		t.Logf("%d of %d flips were read", read, 8*len(data)/step)
+	}
+	t.Run("new", func(t *testing.T) { flip(t, small(t), 1) })
+	for _, name := range []string{"v3", "v4", "v4-damaged"} {
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile("testdata/" + name + ".snapshot")
+			if err != nil {
+				t.Fatal(err)
+			}
+			flip(t, data, max(1, len(data)/500)|1)
+		})
+	}
+}
+
+// works does everything once with a learner that came out of a damaged snapshot, and reads it back.
+func works(t *testing.T, l *online.Learner) {
+	t.Helper()
+	x := make([]float32, l.Space().Dim)
+	if len(x) != 2 {
+		return
+	}
+	for i := range 6 {
+		x[0], x[1] = float32(i)/6, float32(i%3)/9
+		if v, err := l.Observe(x); err == nil && (math.IsNaN(v.Confidence) || math.IsNaN(v.Sink)) {
+			t.Fatalf("a damaged snapshot gives %+v", v)
+		}
+	}
+	all, err := l.Stored("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		if s.ID%3 == 0 {
+			l.Remove(s.ID)
+		}
+	}
+	x[0] = .3
+	l.Label(x, "cy")
+	l.Reject(x, "cy")
+	l.Adopt(x, 3)
+	l.Unlearn([][2]int64{{3, 5}})
+	l.Undo(l.Counts().Observed - 3)
+	s := l.Settings()
+	s.K, s.Sigma = 2, 2*s.Sigma
+	l.Configure(s)
+	for _, name := range l.Names() {
+		l.Drift(name)
+		l.Forget(name)
+		break
+	}
+	var back online.Learner
+	if err := back.UnmarshalBinary(snapshot(t, l)); err != nil {
+		t.Errorf("a learner cannot be read again: %v", err)
+	}
+}
+
+// altered returns a snapshot after a change of its map.
+func altered(t *testing.T, data []byte, change func(m map[string]any)) []byte {
+	t.Helper()
+	m := make(map[string]any)
+	if err := cbor.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"space", "settings"} {
+		inner := make(map[string]any)
+		for k, v := range m[key].(map[any]any) {
+			inner[k.(string)] = v
+		}
+		m[key] = inner
+	}
+	change(m)
+	out, err := cbor.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Numbers in a snapshot make nobody allocate anything.
+func TestHugeClaims(t *testing.T) {
+	good := small(t)
+	set := func(in, key string, value any) func(map[string]any) {
+		return func(m map[string]any) {
+			if in != "" {
+				m = m[in].(map[string]any)
+			}
+			m[key] = value
+		}
+	}
+	empty := func(change func(map[string]any)) func(map[string]any) {
+		return func(m map[string]any) {
+			m["vertices"], m["journal"], m["names"], m["negative"], m["spent"] = []any{}, []any{}, []string{}, []bool{}, []int{}
+			change(m)
+		}
+	}
+	for name, change := range map[string]func(map[string]any){
+		"dimension":                   set("space", "dim", 1<<28),
+		"dimension without vertices":  empty(set("space", "dim", 1<<28)),
+		"dimension at its limit":      empty(func(m map[string]any) { set("space", "dim", 1<<20)(m); set("settings", "k", 1)(m) }),
+		"dimension that overflows":    empty(set("space", "dim", uint64(1)<<62)),
+		"k":                           set("settings", "k", 1<<40),
+		"k without vertices":          empty(set("settings", "k", 1<<26)),
+		"journal":                     set("settings", "journal", 1<<20),
+		"window":                      set("settings", "learn_window", 1<<40),
+		"last ID":                     set("", "last_id", int64(math.MaxInt64)),
+		"observed":                    func(m map[string]any) { m["counts"].(map[any]any)["observed"] = int64(math.MaxInt64) },
+		"clock":                       set("", "clock", math.MaxFloat64),
+		"aged":                        set("", "aged", int64(math.MaxInt64)),
+		"radius":                      set("", "r", math.MaxFloat64),
+		"edges that are not listed":   set("", "reach", 0),
+		"spent":                       set("", "spent", []int64{math.MaxInt64}),
+		"half-life":                   set("settings", "half_life", int64(math.MaxInt64)),
+		"multiplier":                  set("settings", "multiplier", 1e300),
+		"sigma":                       set("settings", "sigma", 1e300),
+		"scale":                       set("space", "scale", 1e-300),
+		"classes that nobody has":     set("", "names", []string{"a", "b", "c", "d"}),
+		"hops":                        func(m map[string]any) { origin(m, 4)[4] = int64(math.MaxInt64) },
+		"observation of a vertex":     func(m map[string]any) { origin(m, 4)[1] = int64(math.MaxInt64) },
+		"time of a vertex":            func(m map[string]any) { origin(m, 4)[2] = int64(math.MinInt64) },
+		"faces of a vertex":           func(m map[string]any) { origin(m, 4)[5] = 1e300 },
+		"birth of a vertex":           func(m map[string]any) { origin(m, 4)[6] = 1e300 },
+		"weight of a vertex":          func(m map[string]any) { vertex(m, 4)[1] = 1e300 },
+		"class of a vertex":           func(m map[string]any) { vertex(m, 4)[3] = 1 << 40 },
+		"neighbour of a vertex":       func(m map[string]any) { vertex(m, 4)[6] = []int{1 << 40} },
+		"coordinates of a vertex":     func(m map[string]any) { vertex(m, 4)[0] = []byte{0, 0, 0xc0, 0x7f, 0, 0, 0, 0} },
+		"entry of an unknown vertex":  func(m map[string]any) { m["journal"].([]any)[0].([]any)[2] = 1 << 40 },
+		"entry of too many faces":     func(m map[string]any) { m["journal"].([]any)[0].([]any)[5] = 1e15 },
+		"entry that was not born yet": func(m map[string]any) { m["journal"].([]any)[0].([]any)[6] = 1e300 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := altered(t, good, change)
+			var l online.Learner
+			var err error
+			if n := allocated(func() { err = l.UnmarshalBinary(bad) }); n > most {
+				t.Errorf("%d bytes were allocated for a snapshot of %d", n, len(bad))
+			}
+			if err == nil {
+				if n := allocated(func() { works(t, &l) }); n > 2*most {
+					t.Errorf("%d bytes were allocated by a learner", n)
+				}
+			} else if !errors.Is(err, online.ErrDamaged) {
+				t.Error(err)
+			}
+			t.Log(err)
+		})
+	}
+	// Lengths that no data follow: of a text, bytes, an array and a map.
+	for _, bad := range [][]byte{
+		{0xa1, 0x67, 'v', 'e', 'r', 's', 'i', 'o', 'n', 0x9b, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff},
+		{0x5b, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff},
+		{0x7b, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff},
+		{0xbb, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff},
+	} {
+		var l online.Learner
+		var err error
+		if n := allocated(func() { err = l.UnmarshalBinary(bad) }); n > 1<<20 || !errors.Is(err, online.ErrDamaged) {
+			t.Errorf("% x: %d bytes, %v", bad, n, err)
+		}
+	}
+}
+
+func vertex(m map[string]any, i int) []any { return m["vertices"].([]any)[i].([]any) }
+
+func origin(m map[string]any, i int) []any { return vertex(m, i)[5].([]any) }
+
+// A face can stand for no more others than can be counted, and what was adopted up to there can be saved and read.
+func TestAdoptTooMany(t *testing.T) {
+	l, err := online.New(plane, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := []float32{0, 0}
+	if err := l.Label(x, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	for range 1 << 13 {
+		if _, err := l.Adopt(x, 1<<40); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := snapshot(t, l)
+	if _, err := l.Adopt(x, 1); !errors.Is(err, online.ErrSettings) {
+		t.Error(err)
+	}
+	if !bytes.Equal(before, snapshot(t, l)) {
+		t.Error("what was refused changed the learner")
+	}
+	var back online.Learner
+	if err := back.UnmarshalBinary(before); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,262 @@
+package quantized_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/reference"
+	"github.com/faceauth/faceauth/quantized"
+)
+
+// FuzzGraph reads its input as a program of those operations of a graph that package online does not do, or does
+// in one way only, and compares what comes of them with the slow graph. The fuzz of package gallery does the
+// others.
+func FuzzGraph(f *testing.F) {
+	for seed := range uint64(16) {
+		f.Add(graphProgram(seed))
+	}
+	f.Fuzz(func(t *testing.T, p []byte) {
+		if len(p) <= 400 {
+			runGraph(t, p)
+		}
+	})
+}
+
+// TestRandomPrograms runs programs as FuzzGraph does.
+func TestRandomPrograms(t *testing.T) {
+	var steps, delicate int
+	for seed := range uint64(1000) {
+		n, early := runGraph(t, graphProgram(seed))
+		if steps += n; early {
+			delicate++
+		}
+		if t.Failed() {
+			t.Fatalf("program %d", seed)
+		}
+	}
+	if steps < 20_000 || delicate > 20 {
+		t.Errorf("%d steps, and %d programs came to a decision within rounding", steps, delicate)
+	}
+}
+
+func graphProgram(seed uint64) []byte {
+	r := rand.New(rand.NewPCG(seed, 15))
+	p := make([]byte, 40+r.IntN(160))
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return p
+}
+
+// runGraph runs a program, and reports whether it ended early, where rounding could have decided either way.
+func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
+	next := func() byte {
+		if len(p) == 0 {
+			return 0
+		}
+		b := p[0]
+		p = p[1:]
+		return b
+	}
+	c := config(1+int(next()%6), 2)
+	c.Reach, c.Journal = .3, int(next()%12)
+	if b := next(); b%3 == 0 {
+		c.HalfLife = 10
+	} else {
+		c.Absorb = b%5 == 0
+	}
+	g, err := quantized.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reference.Graph{Config: c}
+	point := func() []float32 {
+		cell := next() & 0x3f
+		j := rand.New(rand.NewPCG(uint64(cell), uint64(next()>>6)))
+		return []float32{.11*float32(cell&7) + .06*j.Float32(), .11*float32(cell>>3) + .06*j.Float32()}
+	}
+	observation := int64(0)
+	for len(p) > 0 && !t.Failed() {
+		steps++
+		switch op := next() % 32; op {
+		case 0, 1, 2:
+			x, class := point(), int(next()%3)
+			if err := g.Label(x, class); err != nil {
+				t.Fatal(err)
+			}
+			r.Label(x, class)
+		case 3, 4:
+			if g.Len() > 0 {
+				i := int(next()) % g.Len()
+				r.Remove(r.Vertices[i])
+				g.Remove(i)
+			}
+		case 5:
+			if r.Classes > 0 {
+				class, n := int(next())%r.Classes, len(r.Vertices)
+				r.Forget(class)
+				if gone := g.Forget(class); gone != n-len(r.Vertices) {
+					t.Fatalf("step %d: Forget(%d) is %d, want %d", steps, class, gone, n-len(r.Vertices))
+				}
+			}
+		case 6, 7:
+			odd := int64(2 + next()%5)
+			gone := func(observation int64) bool { return observation%odd == 0 }
+			if n, want := g.Unlearn(gone), r.Unlearn(gone); n != want {
+				t.Fatalf("step %d: Unlearn is %g, want %g", steps, n, want)
+			}
+		case 8:
+			since := observation - int64(next()%16)
+			n, err := g.Undo(since)
+			if want, ok := r.Undo(since); n != want || ok != (err == nil) || !ok && !errors.Is(err, quantized.ErrJournal) {
+				t.Fatalf("step %d: Undo(%d) is %g, %v; want %g, %t", steps, since, n, err, want, ok)
+			}
+		case 9:
+			at := observation - int64(next()%16)
+			if since, want := g.Since(at), r.Since(at); since != want {
+				t.Fatalf("step %d: Since(%d) is %d, want %d", steps, at, since, want)
+			}
+		case 10, 11, 12:
+			observation += int64(next() % 8)
+			n, err := g.Age(observation)
+			if want := r.Age(observation); err != nil || n != want && !r.Delicate {
+				t.Fatalf("step %d: %d vertices were evicted, want %d; %v", steps, n, want, err)
+			}
+		case 13:
+			observation += int64(next() % 8)
+			g.SkipAgeing(observation)
+			r.Now = max(r.Now, observation)
+		case 14, 15:
+			c := g.Config()
+			c.K = 1 + int(next()%6)
+			if b := next(); b%2 == 0 {
+				c.Journal = int(b % 12)
+			} else {
+				c.Reach = []float64{.15, .2, .3, .45}[b/2%4]
+			}
+			before, err := same(g), g.Configure(c)
+			if ok := r.Configure(c); ok != (err == nil) && !r.Delicate {
+				t.Fatalf("step %d: %v, want %t", steps, err, ok)
+			}
+			if err != nil && before != same(g) {
+				t.Fatalf("step %d: a configuration that was refused changed the graph", steps)
+			}
+		case 16, 17:
+			s := g.State()
+			if op == 17 {
+				s.Reach = 0 // the edges are found anew
+			}
+			before := same(g)
+			if g, err = quantized.Restore(g.Config(), s); err != nil {
+				t.Fatal(err)
+			}
+			if before != same(g) {
+				t.Fatalf("step %d: the graph that was restored is another one", steps)
+			}
+		default:
+			x, class, n := point(), int(next()%4)-1, 1+int(next()%3)
+			if class >= r.Classes {
+				class = -1
+			}
+			observation++
+			candidate, err := g.Place(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trial := r.Place(x)
+			if r.Delicate {
+				return steps, true
+			}
+			if candidate.Outlier() != trial.Outlier {
+				t.Fatalf("step %d: outlier %t, want %t", steps, candidate.Outlier(), trial.Outlier)
+			}
+			room := !trial.Outlier && (trial.Home != nil || r.Learned() <= r.Config.K)
+			if candidate.Room() != room {
+				t.Fatalf("step %d: room %t, want %t", steps, candidate.Room(), room)
+			}
+			if !trial.Outlier {
+				home, ok := candidate.Home()
+				if ok != (trial.Home != nil) || ok && r.Vertices[home] != trial.Home {
+					t.Fatalf("step %d: home %d, %t", steps, home, ok)
+				}
+				if _, hops := r.Via(trial, class); candidate.Hops(class) != hops {
+					t.Fatalf("step %d: %d hops, want %d", steps, candidate.Hops(class), hops)
+				}
+				s, err := candidate.Solve()
+				if err != nil {
+					t.Fatal(err)
+				}
+				values := make([]float64, g.Classes())
+				for _, v := range s.Values {
+					values[v.Class] = v.Value
+				}
+				for c, want := range trial.Values[:r.Classes] {
+					if math.Abs(values[c]-want) > max(1e-8, s.Bound) {
+						t.Fatalf("step %d: value %g of class %d, want %g", steps, values[c], c, want)
+					}
+				}
+			}
+			if op%4 == 0 { // it was only tried
+				break
+			}
+			m := quantized.Moment{Observation: observation, Time: observation / 3}
+			if kept := candidate.Keep(class, n, m); kept != room || kept != r.Keep(trial, class, n, m) {
+				t.Fatalf("step %d: kept %t, and there was room: %t", steps, kept, room)
+			}
+		}
+		if r.Delicate {
+			return steps, true
+		}
+		compareGraph(t, steps, g, r)
+		if r.Delicate {
+			return steps, true
+		}
+	}
+	return steps, false
+}
+
+// compareGraph compares the graph, its edges and its values with the slow one.
+func compareGraph(t *testing.T, step int, g *quantized.Graph, r *reference.Graph) {
+	t.Helper()
+	compare(t, step, g, r, false)
+	problem := g.Problem()
+	points := 0.
+	for i, v := range r.Vertices {
+		var source []int
+		for c := range r.Classes {
+			if v.Source[c] {
+				source = append(source, c)
+			}
+		}
+		if !slices.Equal(g.Source(i), source) {
+			t.Fatalf("step %d: vertex %d was learned through %v, want %v", step, i, g.Source(i), source)
+		}
+		if at, ok := g.Find(v.ID); !ok || at != i {
+			t.Fatalf("step %d: vertex %d is found at %d, %t", step, i, at, ok)
+		}
+		if v.Class < 0 {
+			points += r.Multiplicity(v)
+		}
+		for j := range i {
+			d := r.Distance(v.X, r.Vertices[j].X)
+			w := r.Config.Weight(d)
+			if math.Abs(problem.W.At(i, j)-w) > 1e-8 {
+				t.Fatalf("step %d: an edge of %d and %d weighs %g, want %g", step, i, j, problem.W.At(i, j), w)
+			}
+		}
+		for _, p := range v.Points {
+			if d := r.Distance(p.X, v.X); d > g.Bound()*(1+1e-8) {
+				t.Fatalf("step %d: a point is %g from its centroid, and the bound is %g", step, d, g.Bound())
+			}
+		}
+	}
+	if math.Abs(g.Mass()-points) > 1e-9*points+0x1p-90 {
+		t.Fatalf("step %d: mass %g, want %g", step, g.Mass(), points)
+	}
+	if _, ok := g.Find(r.LastID + 1); ok {
+		t.Fatalf("step %d: a vertex that is not there is found", step)
+	}
+}
