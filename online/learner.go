@@ -137,10 +137,16 @@ func (l *Learner) LabelAll(faces [][]float32, name string) error {
 	if n := l.graph.LabelRoom(); n < len(faces) {
 		return fmt.Errorf("%w: %d more, and there is room for %d", ErrFull, len(faces), n)
 	}
+	before := l.graph.Len()
 	for _, x := range faces {
 		if err := l.label(x, class{name, false}); err != nil {
+			for i := l.graph.Len() - 1; i >= before; i-- {
+				l.unlabel(i, l.class(name, false))
+			}
 			return err
 		}
+	}
+	for _, x := range faces {
 		l.withdraw(x, name)
 		l.counts.Labelled++
 	}

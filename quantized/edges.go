@@ -11,10 +11,14 @@ type edge struct {
 // slab is how many edges are allocated at once.
 const slab = 1024
 
+// maxEdges bounds the edges of a graph: 800 MB. Points without end on one spot, or a file that tells of such, come to it.
+var maxEdges = 1 << 25
+
 // edgeLists hold the edges of each vertex, ascending. Lists that have become too short or that nobody needs any more are used
 // again, so that a graph that does not grow allocates nothing.
 type edgeLists struct {
 	of   [][]edge   // each vertex
+	n    int        // edges
 	free [][][]edge // empty lists, by the rank of their capacity
 	rest []edge     // of the last slab
 }
@@ -71,6 +75,7 @@ func (e *edgeLists) push(n int) { e.of = append(e.of, e.empty(n)) }
 // join adds the edge between two vertices to the lists of both. Lists stay ascending as long as the larger of i and j never
 // falls.
 func (e *edgeLists) join(i, j int, d, w float64) {
+	e.n++
 	e.add(i, edge{j, w, d})
 	e.add(j, edge{i, w, d})
 }
@@ -85,8 +90,12 @@ func (e *edgeLists) add(i int, x edge) {
 	e.of[i] = append(list, x)
 }
 
+// fit reports whether there may be n more edges.
+func (e *edgeLists) fit(n int) bool { return n <= maxEdges-e.n }
+
 // keep leaves only the lists of kept, which ascend, and the edges between them.
 func (e *edgeLists) keep(kept []int) {
+	e.n = 0
 	place := slices.Repeat([]int{-1}, len(e.of))
 	for q, i := range kept {
 		place[i] = q
@@ -104,7 +113,9 @@ func (e *edgeLists) keep(kept []int) {
 			}
 		}
 		e.of[q] = list
+		e.n += len(list)
 	}
+	e.n /= 2 // each was counted from both ends
 	clear(e.of[len(kept):])
 	e.of = e.of[:len(kept)]
 }

@@ -142,8 +142,8 @@ func (g *Graph) Neighbours(i int, visit func(j int, distance float64)) {
 
 // Label adds x as a fresh labelled vertex, whatever is near it. Classes count from 0.
 //
-// The error wraps [ErrPoint], or [ErrFull] where the labelled points alone would take more memory than a graph may have,
-// 1 GiB; g has then not changed. It panics when x has another dimension and on a class below 0 or above 2^24.
+// The error wraps [ErrPoint], or [ErrFull] where the labelled points alone, or all edges, would take more memory than a graph
+// may have, 1 GiB each; g has then not changed. It panics when x has another dimension and on a class below 0 or above 2^24.
 func (g *Graph) Label(x []float32, class int) error {
 	if class < 0 || class > maxClass {
 		panic("quantized: class out of range")
@@ -155,8 +155,12 @@ func (g *Graph) Label(x []float32, class int) error {
 	if g.LabelRoom() < 1 {
 		return fmt.Errorf("%w: there are %d, and a graph holds no more", ErrFull, g.Labelled())
 	}
+	near := g.near(g.probe, square)
+	if !g.edges.fit(len(near)) {
+		return fmt.Errorf("%w: there are too many points within the edge radius of each other", ErrFull)
+	}
 	g.classes = max(g.classes, class+1)
-	g.add(square, g.near(g.probe, square), class)
+	g.add(square, near, class)
 	g.full = g.full && !g.c.Absorb
 	return nil
 }
@@ -309,16 +313,27 @@ func (g *Graph) Configure(c Config) error {
 	old := *g
 	g.stamp++
 	g.c, g.reach = c, c.EdgeRadius()
+	restore := func() {
+		stamp := g.stamp
+		*g = old
+		g.stamp = stamp
+	}
+	joined := true
 	switch {
 	case c.Kernel == old.c.Kernel && c.Epsilon == old.c.Epsilon && c.Reach == old.c.Reach:
 	case g.reach > old.reach:
-		g.joinAll()
+		joined = g.joinAll()
 	default:
-		g.rejoin(func(i int, visit func(j int, d float64)) {
+		joined = g.rejoin(func(i int, visit func(j int, d float64)) {
 			for _, e := range old.edges.of[i] {
 				visit(e.to, e.d)
 			}
 		})
+	}
+	if !joined {
+		restore()
+		return fmt.Errorf("%w: edges of a length of %.3g would be too many for the points that there are; use a shorter reach",
+			ErrConfig, c.EdgeRadius())
 	}
 	g.full = false
 	if g.learned <= c.K+1 {
@@ -327,9 +342,7 @@ func (g *Graph) Configure(c Config) error {
 		p, ok := g.plan(c.K)
 		if !ok {
 			n := g.fewest()
-			stamp := g.stamp
-			*g = old
-			g.stamp = stamp
+			restore()
 			return fmt.Errorf("%w: k is %d, and the %d learned centroids cannot be merged to fewer than %d "+
 				"without joining faces that have no edge; use k of at least %d, or undo what was learned", ErrConfig, c.K, g.learned, n, n)
 		}
@@ -339,13 +352,14 @@ func (g *Graph) Configure(c Config) error {
 	return nil
 }
 
-// rejoin builds the edges anew: all that there may be are among those that candidates gives for each vertex.
-func (g *Graph) rejoin(candidates func(i int, visit func(j int, d float64))) {
+// rejoin builds the edges anew: all that there may be are among those that candidates gives for each vertex. It reports false
+// where they are too many.
+func (g *Graph) rejoin(candidates func(i int, visit func(j int, d float64))) bool {
 	g.edges = edgeLists{}
 	for i := range g.v {
 		g.edges.push(0)
 		candidates(i, func(j int, d float64) {
-			if j >= i {
+			if j >= i || !g.edges.fit(0) {
 				return
 			}
 			if w := g.c.Weight(d); w > 0 {
@@ -353,19 +367,24 @@ func (g *Graph) rejoin(candidates func(i int, visit func(j int, d float64))) {
 			}
 		})
 	}
+	return g.edges.fit(0)
 }
 
-// joinAll builds the edges anew from the coordinates.
-func (g *Graph) joinAll() {
+// joinAll builds the edges anew from the coordinates, and reports false where they are too many.
+func (g *Graph) joinAll() bool {
 	g.edges = edgeLists{}
 	for i := range g.v {
 		near := g.near(g.points.at(i), g.squares[i])
 		before, _ := slices.BinarySearchFunc(near, i, func(e edge, i int) int { return e.to - i })
+		if !g.edges.fit(before) {
+			return false
+		}
 		g.edges.push(before)
 		for _, e := range near[:before] {
 			g.edges.join(i, e.to, e.d, e.w)
 		}
 	}
+	return true
 }
 
 // Problem returns the harmonic problem on the compact graph as [graph.Harmonic] takes it: dense, for graphs that are small.

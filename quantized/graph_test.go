@@ -541,6 +541,51 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// Points without end on one spot do not take memory without end: edges are bounded as coordinates are.
+func TestTooManyEdges(t *testing.T) {
+	defer quantized.SetMaxEdges(40)()
+	c := config(50, 1)
+	g, _ := quantized.New(c)
+	for i := range 5 {
+		if err := g.Label([]float32{float32(i) / 100}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := 0
+	for i := range 20 {
+		if keep(t, g, []float32{float32(i)/100 + .005}, 0, int64(i+1)) {
+			kept++
+		}
+	}
+	// 10 edges between the labelled ones, and 5, 6, 7 and 8 of those that followed.
+	if kept != 4 {
+		t.Errorf("%d points were kept", kept)
+	}
+	if err := g.Label([]float32{0}, 1); !errors.Is(err, quantized.ErrFull) || g.Classes() != 1 {
+		t.Errorf("%v, %d classes", err, g.Classes())
+	}
+	if err := g.Label([]float32{9}, 1); err != nil {
+		t.Errorf("far from all others: %v", err)
+	}
+	if _, err := quantized.Restore(c, g.State()); err != nil {
+		t.Errorf("a graph that may be is not restored: %v", err)
+	}
+	before := same(g)
+	wide := c
+	wide.Kernel = graph.Heat(9)
+	if err := g.Configure(wide); !errors.Is(err, quantized.ErrConfig) || before != same(g) {
+		t.Errorf("longer edges: %v", err)
+	}
+	for _, reach := range []float64{0, g.State().Reach} {
+		s := g.State()
+		s.Reach = reach
+		quantized.SetMaxEdges(20)
+		if _, err := quantized.Restore(c, s); !errors.Is(err, quantized.ErrInvalid) {
+			t.Errorf("a state of too many edges, known up to %g: %v", reach, err)
+		}
+	}
+}
+
 // TestForget checks that nothing of a class is left: neither its labelled points, nor what was
 // learned through it, nor its number.
 func TestForget(t *testing.T) {

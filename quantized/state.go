@@ -99,14 +99,18 @@ func Restore(c Config, s State) (*Graph, error) {
 	if n := g.Labelled(); g.learned > c.K+1 || n > maxValues/c.Dim {
 		return nil, fmt.Errorf("%w: %d labelled and %d learned vertices of %d values for k = %d", ErrInvalid, n, g.learned, c.Dim, c.K)
 	}
+	joined := false
 	if s.Reach < g.reach {
-		g.joinAll()
+		joined = g.joinAll()
 	} else {
-		g.rejoin(func(i int, visit func(j int, d float64)) {
+		joined = g.rejoin(func(i int, visit func(j int, d float64)) {
 			for _, j := range s.Vertices[i].Neighbours {
 				visit(j, g.measure(g.points.at(i), g.squares[i], j))
 			}
 		})
+	}
+	if !joined {
+		return nil, fmt.Errorf("%w: more than %d edges", ErrInvalid, maxEdges)
 	}
 	g.r, g.spread, g.classes, g.full = s.R, s.Spread, s.Classes, s.Full
 	g.lastID, g.journal.lost = s.LastID, s.Lost

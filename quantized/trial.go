@@ -131,7 +131,7 @@ func (t Trial) via(class int) (id int64, hops int) {
 // Room reports whether [Candidate.Keep] would keep the point: a vertex takes it in, or the graph is not [Graph.Full].
 func (c Candidate) Room() bool {
 	c.mustBeOn()
-	return len(c.near) > 0 && (c.home >= 0 || c.g.learned <= c.g.c.K)
+	return len(c.near) > 0 && (c.home >= 0 || c.g.learned <= c.g.c.K && c.g.edges.fit(len(c.near)))
 }
 
 // Keep ends the trial: the point stays, as one that stands for n points of the same moment. Class says through which class it
