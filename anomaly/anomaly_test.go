@@ -223,12 +223,20 @@ func TestInput(t *testing.T) {
 }
 
 func TestScale(t *testing.T) {
-	for _, c := range []struct{ in, want []float64 }{
-		{nil, nil}, {[]float64{3}, []float64{0}}, {[]float64{2, 2}, []float64{0, 0}}, {[]float64{1, 3, 2}, []float64{0, 1, .5}},
+	for _, c := range []struct{ in, training, want []float64 }{
+		{nil, nil, nil},
+		{[]float64{3}, nil, []float64{0}},
+		{[]float64{1, 2}, []float64{2, 2}, []float64{0, 0}},
+		{[]float64{1, 3, 2}, []float64{1, 3, 2}, []float64{0, 1, .5}},
+		{[]float64{0, 5}, []float64{1, 3, 2}, []float64{-.5, 2}}, // beyond what was trained on
 	} {
-		if anomaly.Scale(c.in); !slices.Equal(c.in, c.want) {
+		if anomaly.Scale(c.in, c.training); !slices.Equal(c.in, c.want) {
 			t.Errorf("%v, want %v", c.in, c.want)
 		}
+	}
+	self := []float64{2, 4, 3} // one slice may be both
+	if anomaly.Scale(self, self); !slices.Equal(self, []float64{0, 1, .5}) {
+		t.Errorf("of themselves: %v", self)
 	}
 }
 

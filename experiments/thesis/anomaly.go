@@ -93,7 +93,7 @@ func detectors() (all []detector) {
 				return nil, err
 			}
 			scores := make([]float64, len(t.X))
-			for i := t.train; i < len(t.X); i++ {
+			for i := range t.X {
 				scores[i] = score(t.X[i], t.Class[i])
 			}
 			return scores, nil
@@ -117,6 +117,10 @@ func detectors() (all []detector) {
 		for _, nu := range []float64{.05, .5} {
 			trained("one-class SVM", fmt.Sprintf("nu %g", nu), width, func(t unusual) peers.Trainer { return peers.OneClass(t.kernel(width), nu) })
 		}
+	}
+	for _, c := range []float64{.1, 1, 10} {
+		trained("logistic regression", fmt.Sprintf("cost %g", c), 0, func(unusual) peers.Trainer { return peers.Logistic(c) })
+		trained("logistic regression, confident", fmt.Sprintf("cost %g", c), 0, func(unusual) peers.Trainer { return peers.Confident(5, peers.Logistic(c)) })
 	}
 	trained("QDA", "", 0, func(unusual) peers.Trainer { return peers.Quadratic(0) })
 	return all
@@ -168,7 +172,7 @@ func (o *options) ordinal(dataset string) (x [][]float32, response []float64, er
 		x, response = append(x, r.x), append(response, v)
 	}
 	standardise(x)
-	anomaly.Scale(response)
+	anomaly.Scale(response, response)
 	for i := range response {
 		response[i] = 2*response[i] - 1
 	}
@@ -217,6 +221,8 @@ func (o *options) anomaly(ctx context.Context) error {
 				if err != nil {
 					return fmt.Errorf("%s: %w", d, err)
 				}
+				// As the thesis scales them. The agreement within a task does not depend on it.
+				anomaly.Scale(scores[t.train:], scores[:t.train])
 				values[q][run] = agreement(scores[t.train:], t.Truth[t.train:])
 			}
 			return nil
