@@ -8,12 +8,15 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/experiments/peers"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -35,7 +38,8 @@ const (
 )
 
 // poseAuditors are the methods and settings of a gallery of turned heads. Edges end where the learner's do.
-func poseAuditors(reach float64) (all []auditor) {
+func poseAuditors(space face.Space) (all []auditor) {
+	reach := space.Reach
 	soft := func(sigma, reach, c, gamma float64) func(d *mat.SymDense, y []int) ([]float64, error) {
 		kernel := graph.Heat(sigma)
 		return func(d *mat.SymDense, y []int) ([]float64, error) {
@@ -50,16 +54,16 @@ func poseAuditors(reach float64) (all []auditor) {
 	for _, sigma := range []float64{.3, .4, .5, .7} {
 		for _, c := range []float64{.1, 1} {
 			for _, gamma := range []float64{.01, .1} {
-				for _, r := range []float64{reach, 1.1, 4} {
-					f := soft(sigma, r, c, gamma)
-					setting := fmt.Sprintf("sigma %g, c %g, gamma %g, reach %g", sigma, c, gamma, r)
+				for _, r := range []float64{1, 1.3, 4} {
+					f := soft(sigma, r*reach, c, gamma)
+					setting := fmt.Sprintf("sigma %g, c %g, gamma %g, edges %g", sigma, c, gamma, r)
 					add("SoftHAD", setting, f)
-					for _, share := range []float64{.5, 1, 2, 4} {
+					for _, share := range []float64{.5, 1, 2} {
 						add("SoftHAD and own - other", fmt.Sprintf("%s, share %g", setting, share), func(d *mat.SymDense, y []int) ([]float64, error) {
 							scores, err := f(d, y)
 							for i, m := range anomaly.OwnMinusOther(d, y) {
 								if err == nil {
-									scores[i] += share * m
+									scores[i] += share * min(max(m/reach, -1), 1)
 								}
 							}
 							return scores, err
@@ -69,6 +73,10 @@ func poseAuditors(reach float64) (all []auditor) {
 			}
 		}
 	}
+	all = append(all, auditor{"faceauth audit", "", func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
+		scores, _, err := audited(space, x, y)
+		return scores, err
+	}})
 	add("3-NN", "", threeNearest)
 	for _, cost := range []float64{1, 10, 100} {
 		all = append(all, auditor{"logistic regression, five-fold", fmt.Sprintf("cost %g", cost), func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
@@ -138,15 +146,15 @@ func (s auditSet) precision(a auditor, run int) (float64, error) {
 // poses chooses the settings of each method on half of the people of umist and reports the other half, both ways round.
 func (o *options) poses(ctx context.Context) error {
 	var whole auditSet
-	var reach float64
-	err := o.inSets(ctx, []string{"umist"}, func(name string, space face.Space, ids []evaluate.Identity) error {
-		reach, whole = space.Reach, newAuditSet(name, ids, 1)
+	var space face.Space
+	err := o.inSets(ctx, []string{"umist"}, func(name string, s face.Space, ids []evaluate.Identity) error {
+		space, whole = s, newAuditSet(name, ids, 1)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	all := poseAuditors(reach)
+	all := poseAuditors(space)
 	var rows [][]string
 	for _, few := range []int{0, poseFaces} {
 		var values [2][][]float64 // of each half, method and run
@@ -155,6 +163,9 @@ func (o *options) poses(ctx context.Context) error {
 			sets[half] = whole.some("umist", 0, func(class int) bool { return class%2 == half })
 			if few > 0 {
 				sets[half] = sets[half].spaced(few)
+			}
+			if err := sets[half].suspects(space, half); err != nil {
+				return err
 			}
 			values[half] = make([][]float64, len(all))
 			err := each(upTo(len(all)), func(q int) error {
@@ -209,4 +220,58 @@ func threeNearest(d *mat.SymDense, y []int) ([]float64, error) {
 		}
 	}
 	return scores, nil
+}
+
+// audited returns scores in the order of the program's own audit of a gallery of the faces, and how many are suspect.
+func audited(space face.Space, x [][]float32, y []int) (scores []float64, suspects []int, err error) {
+	g, err := gallery.New(space, online.Settings{K: len(x) + 2})
+	if err != nil {
+		return nil, nil, err
+	}
+	at := make(map[string]int)
+	for i := range x {
+		at[fmt.Sprint(x[i])] = i
+		if _, err := g.Enroll(strconv.Itoa(y[i]), x[i:i+1], time.Unix(0, 0), gallery.Enrolment{Add: true, Force: true}); err != nil {
+			return nil, nil, err
+		}
+	}
+	all, err := g.Audit(false)
+	if err != nil {
+		return nil, nil, err
+	}
+	scores = make([]float64, len(x))
+	for q, u := range all {
+		scores[at[fmt.Sprint(u.Vector)]] = float64(len(all) - q)
+		if u.Suspect {
+			suspects = append(suspects, at[fmt.Sprint(u.Vector)])
+		}
+	}
+	return scores, suspects, nil
+}
+
+// suspects says how many faces the program's audit calls suspect where all names are right, and of renamed and others.
+func (s auditSet) suspects(space face.Space, half int) error {
+	_, clean, err := audited(space, s.x, s.y)
+	if err != nil {
+		return err
+	}
+	var right, wrong, renamed int
+	for run := range poseRuns {
+		y, which := s.swap(rand.New(rand.NewPCG(uint64(run), 12)), poseShare)
+		_, suspects, err := audited(space, s.x, y)
+		if err != nil {
+			return err
+		}
+		renamed += len(which)
+		for _, i := range suspects {
+			if slices.Contains(which, i) {
+				right++
+			} else {
+				wrong++
+			}
+		}
+	}
+	_, err = fmt.Fprintf(os.Stderr, "%s, half %d, %d faces: %d suspects with all names right; of %d renamed in %d runs %d are suspects, and %d others\n",
+		s.name, half+1, len(s.x), len(clean), renamed, poseRuns, right, wrong)
+	return err
 }
