@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/experiments/peers"
@@ -27,12 +28,15 @@ import (
 )
 
 func newAnomaly(o *options) *cobra.Command {
-	return &cobra.Command{
+	var family string
+	c := &cobra.Command{
 		Use:   "anomaly",
 		Short: "unusual labels in mixtures of Gaussians, in wine, housing and cars, and in the Core dataset (Section Evaluation of CAD with Known Ground Truth)",
 		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.anomaly(c.Context()) },
+		RunE:  func(c *cobra.Command, _ []string) error { return o.anomaly(c.Context(), family) },
 	}
+	c.Flags().StringVar(&family, "family", "", "only the methods whose name contains this: what each has does not depend on the others")
+	return c
 }
 
 func newAnomalyTime(o *options) *cobra.Command {
@@ -194,8 +198,11 @@ const (
 	coreRuns     = 100
 )
 
-func (o *options) anomaly(ctx context.Context) error {
-	all := detectors()
+func (o *options) anomaly(ctx context.Context, family string) error {
+	all := slices.DeleteFunc(detectors(), func(d detector) bool { return !strings.Contains(d.family, family) })
+	if len(all) == 0 {
+		return fmt.Errorf("no method has %q in its name", family)
+	}
 	var rows [][]string
 	record := func(dataset string, d detector, values []float64, chosen bool) {
 		mean, spread := stat.MeanStdDev(values, nil)
