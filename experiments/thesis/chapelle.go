@@ -125,8 +125,9 @@ func (b benchmark) graph() *mat.SymDense {
 	return graph.Nearest(b.d, graph.Heat(b.near), benchmarkNeighbours)
 }
 
-// harmonic returns the error of the harmonic solution, and with class masses that the labels have.
-func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool) (plain, masses float64, err error) {
+// harmonic returns the error of the harmonic solution, and with class masses: those of the given priors, or, where there are
+// none, those that the labels have.
+func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool, given []float64) (plain, masses float64, err error) {
 	y, priors := mat.NewDense(len(split), 2, nil), make([]float64, 2)
 	for q, i := range split {
 		y.Set(q, b.class[i], 1)
@@ -143,6 +144,9 @@ func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool) (plai
 		return 0
 	}
 	plain = b.wrong(split, argmax)
+	if given != nil {
+		priors = given
+	}
 	if err := peers.ClassMass(l, split, priors); err != nil {
 		return 0, 0, err
 	}
@@ -233,7 +237,7 @@ func (o *options) chapelle(ctx context.Context) error {
 				}
 				add(labels, "SVM", machine(m, split))
 				for _, normalised := range []bool{false, true} {
-					plain, masses, err := b.harmonic(w, split, normalised)
+					plain, masses, err := b.harmonic(w, split, normalised, nil)
 					if err != nil {
 						return err
 					}

@@ -42,13 +42,23 @@ func TestChapelle(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := b.graph()
-		var plain, masses []float64
+		var plain, masses, shares []float64
 		for _, split := range splits[:3] {
-			p, m, err := b.harmonic(w, split, false)
+			p, m, err := b.harmonic(w, split, false, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			plain, masses = append(plain, p), append(masses, m)
+			if name == "digit1" {
+				_, m, err := b.harmonic(w, split, false, []float64{766. / 1500, 734. / 1500}) // the true shares
+				if err != nil {
+					t.Fatal(err)
+				}
+				shares = append(shares, m)
+			}
+		}
+		if name == "digit1" && math.Abs(stat.Mean(shares, nil)-7.248) > .01 {
+			t.Errorf("with the true shares of the classes %.3f %%, and 7.248 is recorded", stat.Mean(shares, nil))
 		}
 		if p, m := stat.Mean(plain, nil), stat.Mean(masses, nil); math.Abs(p-recorded[name][0]) > .01 || math.Abs(m-recorded[name][1]) > .01 {
 			t.Errorf("%s: harmonic %.3f %%, with class masses %.3f %%, and %v are recorded", name, p, m, recorded[name])
