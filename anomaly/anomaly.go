@@ -178,13 +178,15 @@ func RandomWalk(w mat.Symmetric, y []int, lambda float64) ([]float64, error) {
 	return scores, nil
 }
 
-// Scale moves scores to [0,1], by their least and their largest, so that those of several tasks can be compared as the
-// thesis does. Where all are the same they are 0.
-func Scale(scores []float64) {
-	if len(scores) == 0 {
+// Scale moves scores to the range of those of a training set, so that its least is 0 and its largest 1 and those of several
+// tasks can be compared, as the thesis does. A score that exceeds all of the training set is above 1, one below them
+// negative. Where all of the training set are the same, or there are none, the scores are 0.
+func Scale(scores, training []float64) {
+	if len(training) == 0 {
+		clear(scores)
 		return
 	}
-	least, most := slices.Min(scores), slices.Max(scores)
+	least, most := slices.Min(training), slices.Max(training)
 	for i := range scores {
 		if most > least {
 			scores[i] = (scores[i] - least) / (most - least)

@@ -222,13 +222,33 @@ func TestInput(t *testing.T) {
 	}
 }
 
+func TestOwnMinusOther(t *testing.T) {
+	x := [][]float32{{0}, {1}, {4}, {4.5}, {9}}
+	d := graph.Distances(x, 1)
+	// The third is 3 from its own and .5 from another. The last two are alone in their classes.
+	if got := anomaly.OwnMinusOther(d, []int{0, 0, 0, 1, 2}); !slices.Equal(got, []float64{1 - 4.5, 1 - 3.5, 3 - .5, 0, 0}) {
+		t.Errorf("%v", got)
+	}
+	if got := anomaly.OwnMinusOther(d, []int{1, 1, 1, 1, 1}); !slices.Equal(got, make([]float64, 5)) {
+		t.Errorf("one class: %v", got)
+	}
+}
+
 func TestScale(t *testing.T) {
-	for _, c := range []struct{ in, want []float64 }{
-		{nil, nil}, {[]float64{3}, []float64{0}}, {[]float64{2, 2}, []float64{0, 0}}, {[]float64{1, 3, 2}, []float64{0, 1, .5}},
+	for _, c := range []struct{ in, training, want []float64 }{
+		{nil, nil, nil},
+		{[]float64{3}, nil, []float64{0}},
+		{[]float64{1, 2}, []float64{2, 2}, []float64{0, 0}},
+		{[]float64{1, 3, 2}, []float64{1, 3, 2}, []float64{0, 1, .5}},
+		{[]float64{0, 5}, []float64{1, 3, 2}, []float64{-.5, 2}}, // beyond what was trained on
 	} {
-		if anomaly.Scale(c.in); !slices.Equal(c.in, c.want) {
+		if anomaly.Scale(c.in, c.training); !slices.Equal(c.in, c.want) {
 			t.Errorf("%v, want %v", c.in, c.want)
 		}
+	}
+	self := []float64{2, 4, 3} // one slice may be both
+	if anomaly.Scale(self, self); !slices.Equal(self, []float64{0, 1, .5}) {
+		t.Errorf("of themselves: %v", self)
 	}
 }
 

@@ -13,11 +13,14 @@
 // accept threshold that gives that rate. Where recordings do not tell settings apart, to one face in a thousand,
 // the one nearest to the feature space's own is taken.
 //
+// The rates by which settings are chosen are those that are reported: shares of attempts, all users' added up.
+//
 // # Caveats
 //
-// Faces of one person are not independent trials. What the data show of the false match rate is counted in pairs
-// of a user and an impostor, and by the rule of three: of n pairs without a false match the rate is below 3/n
-// with 95 % confidence (Hanley and Lippman-Hand 1983). Pairs share people, so that is the most that can be said.
+// Faces of one person are not independent trials. The evidence for a false match rate is counted in pairs of a user and
+// an impostor, and by the rule of three: of n pairs without a false match the rate is below 3/n with 95 % confidence
+// (Hanley and Lippman-Hand 1983). Pairs share people: the rule takes them for independent, and so says too much where one
+// impostor or one user is like many others. [Outcome].PeopleUpperBound takes only people for independent.
 package calibrate
 
 import (
@@ -108,12 +111,20 @@ type Outcome struct {
 	Pairs  evaluate.Pairs `json:"pairs"`
 	Target float64        `json:"target"`
 	// FMRUpperBound is the upper bound of the false match rate of pairs, with 95 % confidence: 3/n, by the rule of
-	// three, if no pair matched.
+	// three, if no pair matched. It takes pairs for independent, and those that share a person are not.
 	FMRUpperBound float64 `json:"shown"`
+	// PeopleUpperBound is that of the share of people who are let in as anybody of those whom they met.
+	PeopleUpperBound float64 `json:"shown_by_person"`
 }
 
-// Supported reports whether the recordings show that the target is met.
+// Supported reports whether the recordings show that the target is met, were pairs independent.
 func (o Outcome) Supported() bool { return o.FMRUpperBound <= o.Target }
+
+// useless is the share of their faces by which users are missed from which on settings are of no use.
+const useless = .5
+
+// Useful reports whether users are recognised by more of their faces than they are missed by.
+func (o Outcome) Useful() bool { return float64(o.FNMR.Rate) < useless }
 
 // PairsNeeded returns how many pairs without a false match show a false match rate.
 func PairsNeeded(fmr float64) int { return int(math.Ceil(3 / fmr)) }
@@ -125,15 +136,15 @@ func PeopleNeeded(pairs, folds int) int {
 	return int(math.Ceil(f/2 + math.Sqrt(f*f/4+f*float64(pairs))))
 }
 
-// shown returns the upper end of the one-sided 95 % interval of the share of pairs that match falsely.
-func shown(p evaluate.Pairs) float64 {
+// shown returns the upper end of the one-sided 95 % interval of a share, by the rule of three where it is 0.
+func shown(n, total int) float64 {
 	switch {
-	case p.Accepted == p.Total:
+	case n == total:
 		return 1
-	case p.Accepted == 0:
-		return min(1, 3/float64(p.Total))
+	case n == 0:
+		return min(1, 3/float64(total))
 	}
-	return distuv.Beta{Alpha: float64(p.Accepted + 1), Beta: float64(p.Total - p.Accepted)}.Quantile(.95)
+	return distuv.Beta{Alpha: float64(n + 1), Beta: float64(total - n)}.Quantile(.95)
 }
 
 // Run calibrates a learner for a space on the faces of labelled people.
@@ -168,6 +179,7 @@ func Run(ctx context.Context, ids []evaluate.Identity, space face.Space, o Optio
 	if err != nil {
 		return out, err
 	}
+	var measured []evaluate.Result
 	for f := range parts {
 		best, err := choose(cells[f], space)
 		if err != nil {
@@ -186,11 +198,12 @@ func Run(ctx context.Context, ids []evaluate.Identity, space face.Space, o Optio
 			fold.HeldOut = append(fold.HeldOut, id.Name)
 		}
 		out.Folds = append(out.Folds, fold)
-		out.FMR, out.FNMR = out.FMR.Plus(m.FMR), out.FNMR.Plus(m.FNMR)
-		out.Pairs.Total += m.Pairs.Total
-		out.Pairs.Accepted += m.Pairs.Accepted
+		measured = append(measured, m)
 	}
-	out.FMRUpperBound = shown(out.Pairs)
+	all := evaluate.Pool("held out", measured)
+	out.FMR, out.FNMR, out.Pairs = *all.FMR, *all.FNMR, all.Pairs
+	out.FMRUpperBound = shown(out.Pairs.Accepted, out.Pairs.Total)
+	out.PeopleUpperBound = shown(out.FMR.PeopleWrong, out.FMR.People)
 	return out, nil
 }
 

@@ -59,12 +59,15 @@ func TestRun(t *testing.T) {
 	if out.Choice.Sigma != .2 || out.Choice.Gamma != 1e-3 || out.Choice.Learn != 0 || out.Choice.Accept != 0 || out.Choice.Recall != 1 {
 		t.Errorf("choice %+v", out.Choice)
 	}
-	if out.FMR.Errors != 0 || out.FMR.Faces != 9*60 || out.FNMR.Errors != 0 || out.FNMR.Faces != 9*58 || out.FNMR.People != 9 {
+	if out.FMR.Errors != 0 || out.FMR.Faces != 9*2*60 || out.FNMR.Errors != 0 || out.FNMR.Faces != 9*58 || out.FNMR.People != 9 {
 		t.Errorf("held out: FMR %+v, FNMR %+v", out.FMR, out.FNMR)
 	}
 	// Three folds of three people, six pairs each.
 	if out.Pairs != (evaluate.Pairs{Total: 18}) || out.FMRUpperBound != 3./18 || out.Supported() {
 		t.Errorf("pairs %+v show %g", out.Pairs, out.FMRUpperBound)
+	}
+	if out.PeopleUpperBound != 3./9 || !out.Useful() {
+		t.Errorf("nine people show %g; useful: %t", out.PeopleUpperBound, out.Useful())
 	}
 	held := make(map[string]int)
 	for _, f := range out.Folds {
@@ -95,6 +98,42 @@ func TestRunChooses(t *testing.T) {
 		t.Errorf("with a kernel that joins everybody: %+v", out.Choice)
 	} else if err != nil && !errors.Is(err, calibrate.ErrMissed) {
 		t.Error(err)
+	}
+}
+
+// The rates by which a setting is chosen are those that an evaluation reports for it, also where impostors get in.
+func TestChosenByWhatIsReported(t *testing.T) {
+	ids := people(8, 1.5, .2)
+	o := options(.2)
+	o.Grid = calibrate.Grid{Sigma: []float64{.45}, Gamma: []float64{1e-3}, Learn: []float64{.9}}
+	out, err := calibrate.Run(context.Background(), ids, plane, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, id := range ids {
+		names = append(names, id.Name)
+	}
+	sum, err := evaluate.RunAll(context.Background(), ids, o.Protocol, evaluate.OneUser(names, names),
+		[]evaluate.Entry{evaluate.Learner(plane, out.Choice.Apply(o.Base))}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := sum.Methods[0]
+	if m.FMR.Errors == 0 || m.FMR.Rate != out.Choice.FMR || math.Abs(float64(1-m.FNMR.Rate-out.Choice.Recall)) > 1e-12 || float64(m.FMR.Rate) > o.FMR {
+		t.Errorf("chosen with FMR %g and recall %g; reported FMR %+v, FNMR %+v", out.Choice.FMR, out.Choice.Recall, m.FMR, m.FNMR)
+	}
+}
+
+// Settings that miss most of a user's faces are of no use, however few impostors they let in.
+func TestUseful(t *testing.T) {
+	for _, c := range []struct {
+		fnmr   float64
+		useful bool
+	}{{0, true}, {.49, true}, {.5, false}, {.68, false}, {math.NaN(), false}} {
+		if o := (calibrate.Outcome{FNMR: evaluate.ErrorRate{Rate: evaluate.Rate(c.fnmr)}}); o.Useful() != c.useful {
+			t.Errorf("FNMR %g: useful %t", c.fnmr, o.Useful())
+		}
 	}
 }
 

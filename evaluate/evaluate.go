@@ -24,20 +24,23 @@
 // given the right name. FAR, the false accept rate, is the share of the strangers' faces that were
 // given any name. A rate without trials is not a number, and null in JSON.
 //
-// FMR and FNMR are the false match and false non-match rates of ISO/IEC 19795: shares of the strangers'
-// faces that were accepted, and of the enrolled people's faces that were not accepted as theirs. Both
-// leave out frames without a face, which [Counts] tells.
+// FMR and FNMR are the false match and false non-match rates of ISO/IEC 19795-1, where one person is enrolled: shares of
+// the strangers' faces that were accepted, and of the user's that were not accepted as theirs. Where several people are
+// enrolled the same shares are the FPIR and FNIR, the false positive and false negative identification rates. Each face
+// that is judged is an attempt, and over several runs the attempts of all runs are added up. All leave out frames
+// without a face, failures to acquire, which [Counts] tells; precision, recall and FAR do, too.
 //
 // # Caveats
 //
 // Consecutive frames of one person are not independent trials. A rate over ten thousand frames of
-// six people says little about the seventh: an [ErrorRate] counts people, too, each with an exact interval.
+// six people says little about the seventh: the interval of an [ErrorRate] takes people for the trials, and it counts people, too.
 package evaluate
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -178,6 +181,10 @@ func runOne(ctx context.Context, e Entry, labelled, stream []streamed) (Result, 
 		}
 	}
 	r := Result{Name: e.Name, steps: len(stream), trials: make([]trial, 0, len(stream))}
+	user := labelled[0].name
+	if slices.ContainsFunc(labelled, func(f streamed) bool { return f.name != user }) {
+		user = ""
+	}
 	finish, _ := m.(Finisher)
 	start := time.Now()
 	for _, f := range stream {
@@ -195,7 +202,7 @@ func runOne(ctx context.Context, e Entry, labelled, stream []streamed) (Result, 
 			return Result{}, err
 		}
 		if f.test {
-			t := trial{person: f.name, face: f.face, after: f.after, known: f.known, claim: claim, score: score}
+			t := trial{person: f.name, user: user, after: f.after, known: f.known, claim: claim, score: score}
 			t.accepted = claim != "" && m.Accepts(score)
 			r.trials = append(r.trials, t)
 		}

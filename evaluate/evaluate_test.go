@@ -66,6 +66,9 @@ func (s *script) say(x float32, claim string, score float64) {
 	}{claim, score}
 }
 
+// beta15 is the distribution function of Beta(1.5, .5).
+func beta15(x float64) float64 { return 2 / math.Pi * (math.Asin(math.Sqrt(x)) - math.Sqrt(x*(1-x))) }
+
 // Eight streamed faces, counted by hand:
 //
 //	alice   right .9, right .6, bob .5, nobody
@@ -99,17 +102,20 @@ func TestCounts(t *testing.T) {
 	near(t, "recall at FAR .001", r.RecallAtFAR001, 2./6)
 	near(t, "precision at that recall", r.PrecisionAtRecall, 3./4)
 	// Eve, the only stranger, was taken for alice: of one trial that was positive nothing is known but
-	// that the share is not below .025.
-	if e := r.FMR; e.Errors != 1 || e.Faces != 2 || e.Rate != .5 || e.People != 1 || e.PeopleWrong != 1 ||
+	// that the share is not below .025. Two people are enrolled, so this is an identification.
+	if r.FMR != nil || r.FNMR != nil {
+		t.Errorf("rates of a verification: %+v, %+v", r.FMR, r.FNMR)
+	}
+	if e := r.FPIR; e.Errors != 1 || e.Faces != 2 || e.Rate != .5 || e.People != 1 || e.PeopleWrong != 1 ||
 		math.Abs(e.PeopleInterval.Low-.025) > 1e-9 || e.PeopleInterval.High != 1 {
-		t.Errorf("FMR %+v", e)
+		t.Errorf("FPIR %+v", e)
 	}
-	// Of one error in two: 1 - sqrt(.975) and sqrt(.975).
-	if i := r.FMR.Interval; math.Abs(i.Low-.0125791) > 1e-6 || math.Abs(i.High-.9874209) > 1e-6 {
-		t.Errorf("interval of FMR %+v", i)
+	// Both faces are eve's, and one trial: the quantiles of Beta(.5, 1.5) and Beta(1.5, .5), which are mirror images.
+	if i := r.FPIR.Interval; math.Abs(i.Low+i.High-1) > 1e-9 || math.Abs(beta15(i.High)-.975) > 1e-9 {
+		t.Errorf("interval of FPIR %+v", i)
 	}
-	if e := r.FNMR; e.Errors != 3 || e.Faces != 6 || e.Rate != .5 || e.People != 2 || e.PeopleWrong != 2 {
-		t.Errorf("FNMR %+v", e)
+	if e := r.FNIR; e.Errors != 3 || e.Faces != 6 || e.Rate != .5 || e.People != 2 || e.PeopleWrong != 2 {
+		t.Errorf("FNIR %+v", e)
 	}
 	// Bob's .5 is below the threshold, so that alice's face is unknown, and not his.
 	if got := fmt.Sprint(r.Confusion); got != "{[alice bob] [{alice true [2 0] 2} {bob true [0 1] 1} {eve false [1 0] 1}]}" {
@@ -281,12 +287,12 @@ func TestApart(t *testing.T) {
 	if counts != (evaluate.Counts{Enrolled: 1, Adaptation: 3, Known: 2, Strangers: 1}) {
 		t.Errorf("counts %+v", counts)
 	}
-	if r := results[0]; r.FNMR.Faces != 2 || r.FMR.Faces != 1 || len(r.OverTime) != 2 || r.OverTime[0].From != 2 {
+	if r := results[0]; r.FNMR == nil || r.FNMR.Faces != 2 || r.FMR.Faces != 1 || len(r.OverTime) != 2 || r.OverTime[0].From != 2 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// Over several runs a face counts once, and as an error when it was one in any run.
+// Over several runs the attempts of all are added up: a face that is judged in two runs is two attempts.
 func TestErrorRateOverRuns(t *testing.T) {
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1)}, {Name: "bob", Faces: at(10, 11)}, {Name: "eve", Faces: at(20, 21)}}
 	s := &script{accept: .5}
@@ -303,18 +309,53 @@ func TestErrorRateOverRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := sum.Methods[0]
-	// Strangers: bob's 10 and 11 in the first run, eve's 20 and 21 in both; 11 and 20 were accepted.
-	if e := m.FMR; e.Faces != 4 || e.Errors != 2 || e.People != 2 || e.PeopleWrong != 2 {
-		t.Errorf("FMR %+v", e)
+	// Strangers: bob's 10 and 11 in the first run, eve's 20 and 21 in both; 11 and 20 were accepted. In one of the runs two
+	// people are enrolled, so that these are rates of an identification.
+	if e := m.FPIR; e.Faces != 6 || e.Errors != 3 || e.Rate != .5 || e.People != 2 || e.PeopleWrong != 2 {
+		t.Errorf("FPIR %+v", e)
 	}
+	near(t, "FAR", m.FAR, 3./6)
 	if m.Pairs != (evaluate.Pairs{Total: 3, Accepted: 3}) { // bob and eve against alice, eve against both
 		t.Errorf("pairs %+v", m.Pairs)
 	}
-	if e := m.FNMR; e.Faces != 2 || e.Errors != 1 || e.People != 2 || e.PeopleWrong != 1 {
-		t.Errorf("FNMR %+v", e)
+	if e := m.FNIR; e.Faces != 3 || e.Errors != 1 || e.People != 2 || e.PeopleWrong != 1 {
+		t.Errorf("FNIR %+v", e)
 	}
+	near(t, "recall", m.Recall, 2./3) // and not 3/4, the mean of the runs
 	if got := fmt.Sprint(m.Confusion); got != "{[alice bob] [{alice true [2 0] 0} {bob true [1 0] 0} {bob false [1 0] 1} {eve false [2 0] 2}]}" {
 		t.Errorf("confusion %s", got)
+	}
+}
+
+// One impostor of four gets in as each of two of the users: a rate of 4 attempts in 24, whatever the number of users, and an
+// interval that takes neither the attempts nor the pairs for independent.
+func TestRatesDoNotGrowWithUsers(t *testing.T) {
+	var ids []evaluate.Identity
+	var names []string
+	s := &script{accept: .5}
+	for i, name := range []string{"a", "b", "c", "d"} {
+		ids, names = append(ids, evaluate.Identity{Name: name, Faces: at(float32(10*i), float32(10*i+1))}), append(names, name)
+		s.say(float32(10*i+1), name, .9)
+	}
+	s.say(30, "a", .9) // in every run of the script, whoever is the user
+	sum, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential},
+		evaluate.OneUser(names, names), []evaluate.Entry{s.entry(false)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := sum.Methods[0]
+	if m.FPIR != nil || m.FNIR != nil {
+		t.Errorf("rates of an identification: %+v, %+v", m.FPIR, m.FNIR)
+	}
+	// The script accepts 1, 11, 21 and 31 in every run, and 30 in the three runs in which d is a stranger.
+	if e := m.FMR; e.Faces != 24 || e.Errors != 15 || float64(e.Rate) != 15./24 || e.Rate != m.FAR || e.People != 4 || e.PeopleWrong != 4 {
+		t.Errorf("FMR %+v", e)
+	}
+	if e := m.FNMR; e.Faces != 4 || e.Errors != 0 || e.Interval != e.PeopleInterval {
+		t.Errorf("FNMR %+v", e)
+	}
+	if i := m.FMR.Interval; !(i.Low < evaluate.ClopperPearson(15, 24).Low && i.High > evaluate.ClopperPearson(15, 24).High) {
+		t.Errorf("interval %+v is narrower than if all attempts were independent", i)
 	}
 }
 
@@ -345,7 +386,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// The means are over the runs, the curve over all trials together.
+// Rates and curve are over all attempts together.
 func TestRunAll(t *testing.T) {
 	ids := []evaluate.Identity{
 		{Name: "alice", Faces: at(0, .1, .2, .3)},
@@ -365,7 +406,7 @@ func TestRunAll(t *testing.T) {
 	}
 	l := s.Methods[0]
 	// Eve is accepted as alice, and alice as eve: two strangers' faces of the 2+4+3 in three runs.
-	near(t, "FAR", l.FAR, (1./2+4./4+0)/3)
+	near(t, "FAR", l.FAR, (1./2*2+4+0)/9)
 	if s.Worst[0].FARRun != "strangers alice" || s.Worst[0].FAR != 1 {
 		t.Errorf("worst %+v", s.Worst[0])
 	}

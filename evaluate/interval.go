@@ -27,71 +27,128 @@ func ClopperPearson(n, total int) Interval {
 	if n < 0 || n > total {
 		panic("evaluate: more positive trials than trials")
 	}
-	const tail = .025
-	i := Interval{0, 1}
-	if n > 0 {
-		i.Low = distuv.Beta{Alpha: float64(n), Beta: float64(total - n + 1)}.Quantile(tail)
+	if total == 0 {
+		return Interval{0, 1}
 	}
-	if n < total {
-		i.High = distuv.Beta{Alpha: float64(n + 1), Beta: float64(total - n)}.Quantile(1 - tail)
+	return exact(float64(n)/float64(total), float64(total))
+}
+
+// tail is the chance that a rate lies below its interval, and that it lies above.
+const tail = .025
+
+// exact returns the interval of Clopper and Pearson of a rate in [0,1] of n > 0 trials, which need be no whole number.
+func exact(rate, n float64) Interval {
+	i, positive := Interval{0, 1}, rate*n
+	if rate > 0 {
+		i.Low = distuv.Beta{Alpha: positive, Beta: n - positive + 1}.Quantile(tail)
+	}
+	if rate < 1 {
+		i.High = distuv.Beta{Alpha: positive + 1, Beta: n - positive}.Quantile(1 - tail)
 	}
 	return i
 }
 
-// ErrorRate is a share of faces that were judged wrongly, and of people of whom at least one was. Over
-// several runs a face or a person counts once, and as an error when it was one in any of them.
+// ErrorRate is a share of attempts that went wrong, and of people of whom at least one did. Over several runs the attempts
+// of all are added up, as ISO/IEC 19795-1 has it: a face is an attempt in each run in which it is judged.
 type ErrorRate struct {
 	Rate   Rate `json:"rate"`
-	Errors int  `json:"errors"` // faces judged wrongly
-	Faces  int  `json:"faces"`
-	// Interval is that of the rate at 95 %, if the faces were independent trials. Faces of one person are
-	// not, so it is too narrow.
+	Errors int  `json:"errors"` // attempts that went wrong
+	Faces  int  `json:"faces"`  // attempts: faces judged
+	// Interval is that of the rate at 95 %, with people for the independent trials, and not their attempts: that of
+	// Clopper and Pearson with as many trials as carry the information of all attempts (Korn and Graubard 1998). Where
+	// fewer than two people met an error, or fewer than two met none, it is not known how much the attempts of a person
+	// go together; then each person is one trial. Where each run has a user of its own, attempts on one user go together, too.
 	Interval Interval `json:"interval"`
 
-	PeopleWrong    int      `json:"people_wrong"` // people of whom a face was judged wrongly
-	People         int      `json:"people"`       // independent trials
+	// PeopleWrong are those who met an error in any of their attempts, in any run: the more attempts, the more people.
+	PeopleWrong int `json:"people_wrong"`
+	People      int `json:"people"` // whose attempts these are
+	// PeopleInterval is the exact one of the share of people who meet an error in as many attempts.
 	PeopleInterval Interval `json:"people_interval"`
-}
-
-// Plus returns the rate over the faces and people of both, who must be others.
-func (e ErrorRate) Plus(f ErrorRate) ErrorRate {
-	return ErrorRate{
-		Errors: e.Errors + f.Errors, Faces: e.Faces + f.Faces,
-		PeopleWrong: e.PeopleWrong + f.PeopleWrong, People: e.People + f.People,
-	}.complete()
-}
-
-// complete fills in what follows from the counts.
-func (e ErrorRate) complete() ErrorRate {
-	e.Rate = rate(e.Errors, e.Faces)
-	e.Interval, e.PeopleInterval = ClopperPearson(e.Errors, e.Faces), ClopperPearson(e.PeopleWrong, e.People)
-	return e
 }
 
 // errorRate counts the trials that are of a kind, and those of them that went wrong.
 func errorRate(trials []trial, kind func(trial) (counts, wrong bool)) ErrorRate {
-	type id struct {
-		person string
-		face   int
-	}
-	faces, people := make(map[id]bool), make(map[string]bool)
+	type pair struct{ person, user string }
+	people, users, pairs := make(map[string]*tally), make(map[string]*tally), make(map[pair]*tally)
+	var e ErrorRate
 	for _, t := range trials {
-		if counts, wrong := kind(t); counts {
-			key := id{t.person, t.face}
-			faces[key] = faces[key] || wrong
-			people[t.person] = people[t.person] || wrong
+		counts, wrong := kind(t)
+		if !counts {
+			continue
 		}
-	}
-	e := ErrorRate{Faces: len(faces), People: len(people)}
-	for _, wrong := range faces {
+		e.Faces++
 		if wrong {
 			e.Errors++
 		}
+		count(people, t.person, wrong)
+		count(users, t.user, wrong)
+		count(pairs, pair{t.person, t.user}, wrong)
 	}
-	for _, wrong := range people {
-		if wrong {
+	e.People = len(people)
+	right := 0 // people with an attempt that went right
+	for _, t := range people {
+		if t.errors > 0 {
 			e.PeopleWrong++
 		}
+		if t.errors < t.attempts {
+			right++
+		}
 	}
-	return e.complete()
+	e.Rate = rate(e.Errors, e.Faces)
+	e.PeopleInterval = ClopperPearson(e.PeopleWrong, e.People)
+	e.Interval = Interval{0, 1}
+	if e.Faces == 0 {
+		return e
+	}
+	p, trialsOf := float64(e.Rate), float64(e.People)
+	if e.PeopleWrong > 1 && right > 1 {
+		clusters := len(people)
+		v := spread(people, p, e.Faces)
+		if len(users) > 1 {
+			// The pairs are in both sums, and are taken off once (Cameron, Gelbach and Miller 2011).
+			byUser := spread(users, p, e.Faces)
+			v = max(v, byUser, v+byUser-spread(pairs, p, e.Faces))
+			clusters = min(clusters, len(users))
+		}
+		trialsOf = float64(e.Faces)
+		if v > 0 {
+			student := func(freedom float64) float64 {
+				return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(1 - tail)
+			}
+			few := student(float64(e.Faces-1)) / student(float64(clusters-1))
+			trialsOf = min(max(p*(1-p)/v*few*few, 1), trialsOf)
+		}
+	}
+	e.Interval = exact(p, trialsOf)
+	return e
+}
+
+// tally counts the attempts of somebody.
+type tally struct{ attempts, errors int }
+
+func count[K comparable](m map[K]*tally, key K, wrong bool) {
+	t := m[key]
+	if t == nil {
+		t = new(tally)
+		m[key] = t
+	}
+	t.attempts++
+	if wrong {
+		t.errors++
+	}
+}
+
+// spread returns the variance of a rate of so many attempts, to first order, if only the groups are independent.
+func spread[K comparable](groups map[K]*tally, rate float64, attempts int) float64 {
+	if len(groups) < 2 {
+		return 0
+	}
+	sum := 0.
+	for _, t := range groups {
+		d := float64(t.errors) - rate*float64(t.attempts)
+		sum += d * d
+	}
+	g, n := float64(len(groups)), float64(attempts)
+	return g / (g - 1) * sum / (n * n)
 }

@@ -105,7 +105,6 @@ func OneUser(names, users []string) [][]string {
 type streamed struct {
 	Face
 	name  string
-	face  int  // number of the face in its recording
 	after int  // streamed faces of that person that come before it, whether the stride takes them or not
 	known bool // of an enrolled person
 	test  bool // counted
@@ -143,7 +142,7 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 		var queue []streamed
 		for n, j := range rest {
 			if n%p.Stride == 0 {
-				queue = append(queue, streamed{Face: id.Faces[j], name: id.Name, face: j, after: n, known: !stranger, test: true})
+				queue = append(queue, streamed{Face: id.Faces[j], name: id.Name, after: n, known: !stranger, test: true})
 			}
 		}
 		if p.Apart > 0 {

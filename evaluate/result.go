@@ -29,8 +29,8 @@ func rate(n, of int) Rate {
 // trial is one judged face.
 type trial struct {
 	person   string
-	face     int // number in its recording: person and face name it in every run
-	after    int // faces since enrolment
+	user     string // who is enrolled, where that is one person
+	after    int    // faces since enrolment
 	known    bool
 	claim    string
 	score    float64
@@ -65,9 +65,13 @@ type Result struct {
 	MSPerStep      float64 `json:"ms_per_step"`
 	// PrecisionAtRecall is the best precision of any threshold with at least the recall of the first
 	// method.
-	PrecisionAtRecall Rate      `json:"precision_at_recall"`
-	FMR               ErrorRate `json:"fmr"`
-	FNMR              ErrorRate `json:"fnmr"`
+	PrecisionAtRecall Rate `json:"precision_at_recall"`
+	// FMR and FNMR are the error rates of a verification: where one person is enrolled in each run. Else they are nil.
+	FMR  *ErrorRate `json:"fmr,omitempty"`
+	FNMR *ErrorRate `json:"fnmr,omitempty"`
+	// FPIR and FNIR are those of an identification among several people, and else nil.
+	FPIR *ErrorRate `json:"fpir,omitempty"`
+	FNIR *ErrorRate `json:"fnir,omitempty"`
 	// Pairs counts strangers once for each run: where one user is enrolled in each, these are pairs of people.
 	Pairs     Pairs     `json:"pairs"`
 	Curve     []Point   `json:"curve"`
@@ -79,6 +83,48 @@ type Result struct {
 	trials  []trial
 	steps   int // faces judged, with those that are not counted
 	elapsed time.Duration
+}
+
+// NamedRate is an error rate and its name in ISO/IEC 19795-1.
+type NamedRate struct {
+	Name string
+	ErrorRate
+}
+
+// ErrorRates returns the rate of strangers' faces that were accepted, and that of enrolled people's that were not accepted as
+// theirs: FMR and FNMR, or FPIR and FNIR; nil for a result of no run.
+func (r Result) ErrorRates() []NamedRate {
+	switch {
+	case r.FMR != nil && r.FNMR != nil:
+		return []NamedRate{{"FMR", *r.FMR}, {"FNMR", *r.FNMR}}
+	case r.FPIR != nil && r.FNIR != nil:
+		return []NamedRate{{"FPIR", *r.FPIR}, {"FNIR", *r.FNIR}}
+	}
+	return nil
+}
+
+// Pool returns the result of all attempts of several runs of one method together. Precision, recall and FAR are over the
+// attempts of all runs; the rates at a threshold in hindsight, which each run has its own, are means over the runs. The
+// curve has one threshold for all.
+func Pool(name string, runs []Result) Result {
+	pool := Result{Name: name}
+	var far0, far001, at mean
+	for _, r := range runs {
+		pool.trials = append(pool.trials, r.trials...)
+		pool.steps += r.steps
+		pool.PassedOver += r.PassedOver
+		pool.Pairs.Total += r.Pairs.Total
+		pool.Pairs.Accepted += r.Pairs.Accepted
+		pool.elapsed += r.elapsed
+		far0.add(r.RecallAtFAR0)
+		far001.add(r.RecallAtFAR001)
+		at.add(r.PrecisionAtRecall)
+	}
+	pool.sumUp(pool.points())
+	all := pool.operating()
+	pool.Precision, pool.Recall, pool.FAR = all.Precision, all.Recall, all.FAR
+	pool.RecallAtFAR0, pool.RecallAtFAR001, pool.PrecisionAtRecall = far0.rate(), far001.rate(), at.rate()
+	return pool
 }
 
 // conclude computes the rates from the trials, and with hindsight the threshold and who is accepted by
@@ -111,14 +157,20 @@ func (r *Result) conclude(hindsight bool, first Result) {
 		}
 	}
 	r.sumUp(all)
-	r.Pairs = Pairs{r.FMR.People, r.FMR.PeopleWrong}
+	accepted := r.ErrorRates()[0]
+	r.Pairs = Pairs{accepted.People, accepted.PeopleWrong}
 }
 
 // sumUp computes what does not depend on another method, of one run or of several. All are the operating points of all thresholds.
 func (r *Result) sumUp(all []Point) {
 	r.RecallAtFAR0, r.RecallAtFAR001 = best(all, 0), best(all, .001)
-	r.FMR = errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, t.accepted })
-	r.FNMR = errorRate(r.trials, func(t trial) (counts, wrong bool) { return t.known, !t.accepted || !t.correct() })
+	accepted := errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, t.accepted })
+	missed := errorRate(r.trials, func(t trial) (counts, wrong bool) { return t.known, !t.accepted || !t.correct() })
+	if slices.ContainsFunc(r.trials, func(t trial) bool { return t.user == "" }) {
+		r.FPIR, r.FNIR = &accepted, &missed
+	} else {
+		r.FMR, r.FNMR = &accepted, &missed
+	}
 	r.Confusion = confusion(r.trials)
 	r.OverTime = overTime(r.trials)
 	r.Curve = thin(all)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Summary is the outcome of one protocol, or the mean over several choices of strangers.
+// Summary is the outcome of one protocol, or of all runs over several choices of strangers.
 type Summary struct {
 	Runs    int      `json:"runs"`
 	Faces   Counts   `json:"faces"` // summed over the runs, but for Undetected
@@ -24,9 +24,7 @@ type Worst struct {
 	FARRun    string `json:"far_run"`
 }
 
-// RunAll carries out p for each choice of strangers and returns the means of the rates over the
-// runs. Curve, error rates, confusion and periods are over the trials of all runs together, the curve with
-// one threshold for all. Progress, if it is not nil, is called before each run.
+// RunAll carries out p for each choice of strangers and adds up the attempts of all runs, as [Pool] does. Progress, if it is not nil, is called before each run.
 func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string, methods []Entry, progress func(done int)) (Summary, error) {
 	s := Summary{Runs: len(choices)}
 	var runs [][]Result
@@ -54,23 +52,11 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 		return s, nil
 	}
 	for m, e := range methods {
-		pool := Result{Name: e.Name}
 		w := Worst{Name: e.Name, Recall: 1, FAR: rate(0, 0)}
-		var precision, recall, far, far0, far001, at mean
+		var all []Result
 		for i, results := range runs {
 			r := results[m]
-			pool.trials = append(pool.trials, r.trials...)
-			pool.steps += r.steps
-			pool.PassedOver += r.PassedOver
-			pool.Pairs.Total += r.Pairs.Total
-			pool.Pairs.Accepted += r.Pairs.Accepted
-			pool.elapsed += r.elapsed
-			precision.add(r.Precision)
-			recall.add(r.Recall)
-			far.add(r.FAR)
-			far0.add(r.RecallAtFAR0)
-			far001.add(r.RecallAtFAR001)
-			at.add(r.PrecisionAtRecall)
+			all = append(all, r)
 			if r.Recall <= w.Recall {
 				w.Recall, w.RecallRun = r.Recall, runName(ids, choices[i])
 			}
@@ -78,10 +64,7 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 				w.FAR, w.FARRun = r.FAR, runName(ids, choices[i])
 			}
 		}
-		pool.sumUp(pool.points())
-		pool.Precision, pool.Recall, pool.FAR = precision.rate(), recall.rate(), far.rate()
-		pool.RecallAtFAR0, pool.RecallAtFAR001, pool.PrecisionAtRecall = far0.rate(), far001.rate(), at.rate()
-		s.Methods = append(s.Methods, pool)
+		s.Methods = append(s.Methods, Pool(e.Name, all))
 		s.Worst = append(s.Worst, w)
 	}
 	return s, nil

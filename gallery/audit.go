@@ -18,28 +18,36 @@ var ErrOnePerson = errors.New("faces of fewer than two people")
 
 // The settings of an audit, chosen on recordings that docs/results.md names.
 const (
-	auditWidth = 2.5 // of the kernel, in units of the learner's sigma
+	auditWidth = 3.5 // of the kernel, in units of the learner's sigma
+	auditReach = 1.3 // of the longest edge, in units of the learner's
 	auditFit   = .1  // c of SoftHAD, how much a label is believed
 	auditGamma = .01 // its sink
+	// A suspect has more than this score: 1 would name twice as many faces that have their own name.
+	auditSuspect = 1.2
 )
 
 // Unusual is a face that the gallery keeps, and how much the faces around it speak against its name.
 type Unusual struct {
-	ID       int64   `json:"id"` // for [Gallery.TakeOut]
-	Name     string  `json:"name"`
-	Learned  bool    `json:"learned"`         // nobody gave it that name: it was learned as that person's
-	Faces    float64 `json:"faces"`           // that it stands for
-	Likes    string  `json:"seems,omitempty"` // the other person whose faces are nearest by their weight; "" where there are none
-	Score    float64 `json:"score"`           // from 0 to 2: by how much the other person's soft label exceeds that of its own, plus 1
-	Suspect  bool    `json:"suspect"`         // the score is above 1: its soft label is the other person's
-	Distance float64 `json:"distance"`        // to the nearest face of the other person, in units of the space's distance; 0 without one
+	ID      int64   `json:"id"` // for [Gallery.TakeOut]
+	Name    string  `json:"name"`
+	Learned bool    `json:"learned"`         // nobody gave it that name: it was learned as that person's
+	Faces   float64 `json:"faces"`           // that it stands for
+	Likes   string  `json:"seems,omitempty"` // the other person whose faces are nearest by their weight; "" where there are none
+	// Score is that of SoftHAD, from 0 to 2, plus the margin in units of the learner's longest edge, from -1 to 1.
+	Score float64 `json:"score"`
+	// Margin is by how much further the nearest face of its own name is than the nearest of another, in the space's distance.
+	Margin   float64 `json:"margin"`
+	Suspect  bool    `json:"suspect"`  // a score above 1.2 and a margin above 0: faces around it, and the nearest one, are the other person's
+	Isolated bool    `json:"isolated"` // no face is near enough to speak for or against its name
+	Distance float64 `json:"distance"` // to the nearest face of the other person, in units of the space's distance; 0 without one
 	// Vector is the face. It must not be changed.
 	Vector []float32 `json:"-"`
 }
 
 // Audit ranks the labelled faces, and with learned also those that were learned, by how unusual their names are given the
-// faces (SoftHAD, conditional anomaly detection; package anomaly): a face enrolled under another person's name comes first,
-// and one that is merely unlike all others does not. A learned face has the name of the person through whom it was
+// faces around it (SoftHAD, conditional anomaly detection; package anomaly) and the nearest face of its own name and of another:
+// a face enrolled under another person's name comes first. Isolated faces, which are unlike all others, come last, by
+// their margin: nothing near says anything of their names. A learned face has the name of the person through whom it was
 // accepted; one of several, and one that is known not to be somebody's, is left out.
 //
 // The error wraps [ErrOnePerson].
@@ -66,14 +74,25 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	d := graph.Distances(x, g.Space().Scale)
 	c := g.learner.Graph().Config()
 	kernel := graph.Kernel{Denominator: auditWidth * auditWidth * c.Kernel.Denominator}
-	// Edges are as long as the learner's: a face on its own is joined to nothing, however small a weight might be.
-	w := graph.Similarity(d, kernel, kernel.Weight(c.EdgeRadius()))
+	// Edges end somewhere: a face on its own is joined to nothing, however small a weight might be. They are longer than the
+	// learner's, as turned heads have no neighbours otherwise, and nobody is let in by them.
+	w := graph.Similarity(d, kernel, kernel.Weight(auditReach*c.EdgeRadius()))
 	scores, err := anomaly.SoftHarmonic(w, v, y, auditFit, auditGamma)
 	if err != nil {
 		return nil, err
 	}
+	margins := anomaly.OwnMinusOther(d, y)
 	for i := range all {
+		all[i].Margin, all[i].Isolated = margins[i], true
+		for j := range y {
+			if j != i && w.At(i, j) > 0 {
+				all[i].Isolated = false
+			}
+		}
 		all[i].Score = scores[i]
+		if !all[i].Isolated {
+			all[i].Score += min(max(margins[i]/c.EdgeRadius(), -1), 1)
+		}
 		near, least := make([]float64, len(names)), slices.Repeat([]float64{math.Inf(1)}, len(names))
 		for j, class := range y {
 			if class != y[i] {
@@ -82,10 +101,20 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 			}
 		}
 		if other := floats.MaxIdx(near); near[other] > 0 {
-			all[i].Likes, all[i].Suspect, all[i].Distance = names[other], scores[i] > 1, least[other]
+			all[i].Likes, all[i].Suspect, all[i].Distance = names[other], all[i].Score > auditSuspect && margins[i] > 0, least[other]
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Unusual) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(all, func(a, b Unusual) int {
+		switch {
+		case a.Isolated && b.Isolated:
+			return cmp.Compare(b.Margin, a.Margin)
+		case a.Isolated:
+			return 1
+		case b.Isolated:
+			return -1
+		}
+		return cmp.Compare(b.Score, a.Score)
+	})
 	return all, nil
 }
 

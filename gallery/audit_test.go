@@ -56,12 +56,13 @@ func TestAudit(t *testing.T) {
 		t.Errorf("%+v", worst)
 	}
 	for i, u := range all[1:] {
-		if u.Suspect || u.Score > all[i].Score {
+		if u.Suspect || all[i].Isolated && !u.Isolated || u.Isolated == all[i].Isolated && !u.Isolated && u.Score > all[i].Score {
 			t.Errorf("%+v after %+v", u, all[i])
 		}
-		// What is like nobody says nothing of its name: those in bob's spot are more unusual.
-		if (u.Vector[0] == 50 || u.Name == "carol") && (u.Likes != "" || u.Score >= all[1].Score) {
-			t.Errorf("alone: %+v", u)
+		// What is like nobody says nothing of its name, and comes last.
+		alone := u.Vector[0] == 50 || u.Name == "carol"
+		if alone != u.Isolated || alone && (u.Likes != "" || i < len(all)-3) {
+			t.Errorf("place %d, alone %t: %+v", i+1, alone, u)
 		}
 	}
 	if n, err := g.TakeOut(worst.ID); err != nil || n != 0 {
@@ -75,6 +76,34 @@ func TestAudit(t *testing.T) {
 	}
 	if _, err := g.TakeOut(worst.ID); !errors.Is(err, online.ErrUnknown) {
 		t.Errorf("twice: %v", err)
+	}
+}
+
+// Two of alice's faces hang together, and one of them is nearer to bob than to any other of hers: a margin and the graph
+// disagree, and the graph alone cannot tell a fringe from a swap.
+func TestAuditMargin(t *testing.T) {
+	g, err := gallery.New(field, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []struct {
+		name  string
+		faces [][]float32
+	}{
+		{"alice", spots(0, 0, 6)}, {"bob", spots(1.5, 0, 6)},
+		{"bob", [][]float32{{.9, 0}}},    // in between, and further from bob's than from alice's by .05
+		{"alice", [][]float32{{1.3, 0}}}, // bob's, enrolled as alice: .2 from bob's, and 1.05 from alice's
+	} {
+		if _, err := g.Enroll(p.name, p.faces, time.Unix(0, 0), gallery.Enrolment{Add: true, Force: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := g.Audit(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u := all[0]; u.Vector[0] != 1.3 || math.Abs(u.Margin-(1.05-.2)) > 1e-6 || !u.Suspect {
+		t.Errorf("%+v", u)
 	}
 }
 

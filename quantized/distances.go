@@ -29,7 +29,8 @@ func (g *Graph) near(x []float32, square float64) []edge {
 	slack := 2 * nu / (1 - nu) * math.Sqrt(square)
 	cut := g.reach / g.c.Scale
 	cut *= cut * (1 + 1e-9)
-	if !g.sketches.ask(x, square) {
+	// Coordinates that stay in the cache are compared as quickly as their sketches.
+	if n < sketchedFrom/g.points.stride || !g.sketches.ask(x, square) {
 		// A page at a time, so that what is measured is still in the cache.
 		for first := 0; first < n; first += g.points.rows {
 			values, rows := g.points.page(first)

@@ -6,3 +6,16 @@ func SetMaxEdges(n int) (undo func()) {
 	maxEdges = n
 	return func() { maxEdges = old }
 }
+
+// SketchAlways has sketches used however few points there are, until the returned function is called.
+func SketchAlways() (undo func()) {
+	old := sketchedFrom
+	sketchedFrom = 0
+	return func() { sketchedFrom = old }
+}
+
+// Sketched returns how many vertices were compared by their sketches lately, and how many of them had to be measured.
+func (g *Graph) Sketched() (asked, left int64) { return g.sketches.asked, g.sketches.left }
+
+// Resting reports whether sketches have proved so little that they are not used for a while.
+func (g *Graph) Resting() bool { return g.sketches.rest > 0 }

@@ -46,6 +46,9 @@ const (
 	step16 = .3352
 )
 
+// sketchedFrom is how many coordinates there must be for sketches to be used: 8 MB.
+var sketchedFrom = 1 << 21
+
 const (
 	block         = 8    // words whose bits are counted at a time
 	leastSketched = 256  // dimensions below which a sketch costs as much as the distance

@@ -67,7 +67,8 @@ func newAudit() *cobra.Command {
 type audited struct {
 	Faces    int               `json:"faces"` // that were looked at
 	Suspects int               `json:"suspects"`
-	Unusual  []gallery.Unusual `json:"unusual"` // the most unusual first
+	Isolated int               `json:"isolated"` // unlike all others, so that nothing near speaks for or against their names
+	Unusual  []gallery.Unusual `json:"unusual"`  // the most unusual first
 }
 
 func (a audited) headline() string {
@@ -98,6 +99,9 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 		if u.Suspect {
 			a.Suspects++
 		}
+		if u.Isolated {
+			a.Isolated++
+		}
 		if u.Suspect || i.all {
 			a.Unusual = append(a.Unusual, u)
 		}
@@ -123,10 +127,16 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 		if u.Learned {
 			note = "learned, " + count(int(u.Faces), "face")
 		}
+		if u.Isolated {
+			note = strings.TrimPrefix(note+", no face is near", ", ")
+		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%.2f\t%s\n", u.ID, u.Name, seems, distance, u.Score, note)
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if a.Isolated > 0 {
+		fmt.Fprintf(c.OutOrStdout(), "no face is near %s: nothing says whether the names are right; --all lists them last\n", count(a.Isolated, "other face"))
 	}
 	if a.Suspects == 0 {
 		_, err = fmt.Fprintln(c.OutOrStdout(), a.headline())

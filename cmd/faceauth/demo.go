@@ -48,7 +48,7 @@ func newDemo() *cobra.Command {
 				return err
 			}
 			for _, e := range script.Enrolment {
-				h, err := o.usable(c, v, e.Path, 4)
+				h, err := o.usable(c, v, e.Path, wanted{faces: 4})
 				if err != nil {
 					return err
 				}

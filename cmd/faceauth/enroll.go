@@ -21,35 +21,42 @@ import (
 func newEnroll() *cobra.Command {
 	var o options
 	var name string
-	var frames int
+	var want wanted
 	var how gallery.Enrolment
 	c := &cobra.Command{
 		Use:   "enroll SOURCE --name NAME",
 		Short: "show the device a person: label their first usable faces in a recording",
 		Long: "Enroll labels the first usable faces in SOURCE, a camera (0), a video, an image, a folder of images\n" +
 			"or a URL. Only one person may be in view; frames that are too poor, or turned away, are passed over.",
-		Example: "  faceauth enroll 0 --name alice\n  faceauth enroll alice.mp4 --name alice --frames 8",
+		Example: "  faceauth enroll 0 --name alice\n  faceauth enroll alice.mp4 --name alice --frames 8\n  faceauth enroll holiday.jpg --name alice --all-usable",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.enroll(c, args[0], name, frames, how)
+			return o.enroll(c, args[0], name, want, how)
 		},
 	}
 	o.visionFlags(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
-	c.Flags().IntVar(&frames, "frames", 4, "faces to label")
+	c.Flags().IntVar(&want.faces, "frames", 4, "faces to label")
+	c.Flags().BoolVar(&want.fewer, "all-usable", false, "where SOURCE has fewer usable faces than --frames, label all of them and warn, instead of none")
 	c.Flags().BoolVar(&how.Add, "add", false, "add faces to a person who is enrolled already")
 	c.Flags().BoolVar(&how.Force, "force", false, "enrol even where the faces do not look like one person")
 	return c
 }
 
-func (o *options) enroll(c *cobra.Command, source, name string, frames int, how gallery.Enrolment) error {
+// wanted is how many faces are to be labelled.
+type wanted struct {
+	faces int
+	fewer bool // one is enough
+}
+
+func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how gallery.Enrolment) error {
 	if err := checkName(name); err != nil {
 		return fail(badUsage, fmt.Errorf("%w; give one with --name", err))
 	}
-	if frames < 1 {
-		return fail(badUsage, fmt.Errorf("--frames %d: at least one face is needed", frames))
+	if want.faces < 1 {
+		return fail(badUsage, fmt.Errorf("--frames %d: at least one face is needed", want.faces))
 	}
 	path, err := o.galleryPath()
 	if err != nil {
@@ -81,7 +88,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, frames int, how 
 	} else if err := o.configure(c, g); err != nil {
 		return err
 	}
-	found, err := o.usable(c, v, source, frames)
+	found, err := o.usable(c, v, source, want)
 	if err != nil {
 		return err
 	}
@@ -147,8 +154,9 @@ func (h harvest) why() string {
 	return " (passed over: " + strings.Join(parts, ", ") + ")"
 }
 
-// usable returns the first n faces of a source that may be labelled.
-func (o *options) usable(c *cobra.Command, v *vision, source string, n int) (harvest, error) {
+// usable returns the first faces of a source that may be labelled.
+func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted) (harvest, error) {
+	n := want.faces
 	h := harvest{refused: map[string]int{}}
 	src, err := o.source(c, source)
 	if err != nil {
@@ -179,8 +187,15 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, n int) (har
 			bar.step()
 		}
 	}
-	if len(h.vectors) < n {
-		return h, fail(noFace, fmt.Errorf("only %d of %d usable faces in %s%s; nothing was enrolled", len(h.vectors), n, count(h.frames, "frame"), h.why()))
+	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(h.vectors), n, count(h.frames, "frame"), h.why())
+	switch {
+	case len(h.vectors) == n:
+	case len(h.vectors) == 0:
+		return h, fail(noFace, fmt.Errorf("%s; nothing was enrolled", short))
+	case !want.fewer:
+		return h, fail(noFace, fmt.Errorf("%s; nothing was enrolled; --all-usable makes do with fewer", short))
+	default:
+		warn(c, short+": the fewer faces are labelled, the more often a person is not recognised")
 	}
 	return h, nil
 }

@@ -90,7 +90,7 @@ func newEval() *cobra.Command {
 	c.Flags().IntVar(&e.Enroll, "enroll", 4, "first usable faces of each known identity that are labelled; in identification 1 unless given")
 	c.Flags().BoolVar(&e.Learn, "learn", false, "in identification, learn from the probes, in --order")
 	c.Flags().StringSliceVar(&e.Strangers, "strangers", nil, "identities that are never enrolled")
-	c.Flags().IntVar(&e.Choose, "choose-strangers", 0, "run every choice of that many strangers, and give the means")
+	c.Flags().IntVar(&e.Choose, "choose-strangers", 0, "run every choice of that many strangers, and add up the attempts")
 	c.Flags().IntVar(&e.Runs, "runs", 0, "draw that many of the choices at random; 0 for all")
 	c.Flags().StringSliceVar(&e.methods, "methods", []string{"learner", "nearest"}, "what is measured beside the learner, of "+strings.Join(evaluate.Methods[1:], ", "))
 	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled (default: sequential; mixed in adaptation, shuffled in identification)")
@@ -289,11 +289,11 @@ func (e *evaluation) describe(names []string, choices [][]string, s evaluate.Sum
 	}
 	switch {
 	case e.Name != "office":
-		fmt.Fprintf(&b, "; means over %s in turn", count(len(choices), "user"))
+		fmt.Fprintf(&b, "; %s in turn", count(len(choices), "user"))
 	case e.Choose > 0 && e.Runs > 0:
-		fmt.Fprintf(&b, "; means over %d choices of %s, drawn at random", len(choices), count(e.Choose, "stranger"))
+		fmt.Fprintf(&b, "; %d choices of %s, drawn at random", len(choices), count(e.Choose, "stranger"))
 	case e.Choose > 0:
-		fmt.Fprintf(&b, "; means over %d choices of %s", len(choices), count(e.Choose, "stranger"))
+		fmt.Fprintf(&b, "; %d choices of %s", len(choices), count(e.Choose, "stranger"))
 	case len(e.Strangers) > 0:
 		fmt.Fprintf(&b, "; strangers: %s", strings.Join(e.Strangers, ", "))
 	default:
@@ -318,16 +318,16 @@ func printMethods(w io.Writer, s evaluate.Summary) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if s.Runs > 1 {
+		fmt.Fprintf(w, "over the attempts of all %d runs; the three columns from \"recall at FAR 0\" on have the best threshold of each run and are means\n", s.Runs)
+	}
 	t = tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t)
-	fmt.Fprintln(t, "method\t\trate\tfaces\t95 % interval *\tpeople with an error\t95 % interval\t")
+	fmt.Fprintln(t, "method\t\trate\tattempts\t95 % interval *\tpeople with an error\t95 % interval\t")
 	for _, m := range s.Methods {
-		for _, e := range []struct {
-			name string
-			evaluate.ErrorRate
-		}{{"FMR", m.FMR}, {"FNMR", m.FNMR}} {
+		for _, e := range m.ErrorRates() {
 			if e.Faces > 0 {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%d of %d\t%s\t\n", m.Name, e.name, high(e.Rate),
+				fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%d of %d\t%s\t\n", m.Name, e.Name, high(e.Rate),
 					e.Errors, e.Faces, span(e.Interval), e.PeopleWrong, e.People, span(e.PeopleInterval))
 			}
 		}
@@ -335,7 +335,7 @@ func printMethods(w io.Writer, s evaluate.Summary) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "* if faces were independent trials, which those of one person are not: people are")
+	fmt.Fprintln(w, "* people are taken for independent, and not their attempts; the last interval is of the share of people with an error")
 	if len(s.Worst) > 0 {
 		fmt.Fprintln(w)
 	}

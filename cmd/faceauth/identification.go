@@ -131,7 +131,7 @@ func printIdentified(w io.Writer, r evaluate.Identified) error {
 	}
 	fmt.Fprintln(w, "TPIR, which is 1-FNIR: mated probes given the right name; wrong names: mated probes given another's;")
 	fmt.Fprintln(w, "FPIR: non-mated probes given any name; thresholds, the least scores that count, are of these probes")
-	fmt.Fprintln(w, "* if probes were independent trials, which those of one person are not")
+	fmt.Fprintln(w, "* people are taken for independent, and not their probes")
 	for _, s := range report.NotMeasured(r) {
 		fmt.Fprintln(w, s)
 	}

@@ -5,7 +5,8 @@
 //
 // Exit codes: 0 done; 1 something else failed; 2 the command line is wrong; 3 the source cannot be
 // opened or read; 4 no usable face was found; 5 the gallery cannot be used or saved; 6 a model is
-// missing or wrong; 7 a face was not recognised, or not enrolled; 130 interrupted.
+// missing or wrong; 7 a face was not recognised, or not enrolled; 8 the recordings do not support
+// the settings that were chosen; 130 interrupted.
 package main
 
 import (
@@ -71,6 +72,8 @@ const (
 	badGallery = 5
 	badModel   = 6
 	refused    = 7
+	// unsupported is for settings of tune that the recordings do not support.
+	unsupported = 8
 )
 
 // failure is an error with an exit code.

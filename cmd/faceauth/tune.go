@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/faceauth/faceauth/calibrate"
 	"github.com/faceauth/faceauth/evaluate"
@@ -19,13 +20,17 @@ func newTune() *cobra.Command {
 	var o options
 	t := calibrate.Options{Protocol: evaluate.Protocol{Order: evaluate.Sequential, Seed: 1}}
 	var out string
+	var force bool
 	c := &cobra.Command{
 		Use:   "tune DIR",
 		Short: "choose sigma, gamma and the thresholds on labelled recordings",
 		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds but one and measures them\n" +
 			"on that one, whose people the choice has never seen; each person in turn is the one user, and the others\n" +
 			"are impostors. Then it chooses on everybody, and writes a file of settings that all commands read.\n" +
-			"It says what false match rate the recordings show, and does not claim a better one.\n\n" + labelledRecordings,
+			"It says what false match rate the recordings show, and does not claim a better one.\n\n" +
+			"Where the recordings do not show the target, or users are missed by half of their faces or more, tune\n" +
+			"warns and exits with 8. It then writes no file that all commands read, and one that --out names.\n" +
+			"--force writes either, and exits with 0.\n\n" + labelledRecordings,
 		Example: "  faceauth tune recordings --fmr 1e-3\n  faceauth tune recordings --fmr 1e-2 --out my-settings.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -35,13 +40,14 @@ func newTune() *cobra.Command {
 			if t.Protocol.Enroll < 1 || t.Protocol.Stride < 1 || t.Folds < 2 {
 				return fail(badUsage, errors.New("--enroll and --stride must be at least 1, and --folds at least 2"))
 			}
-			if out == "" {
-				var err error
-				if out, err = calibrate.DefaultPath(); err != nil {
-					return fail(badUsage, err)
-				}
+			usual, err := calibrate.DefaultPath()
+			if err != nil && out == "" {
+				return fail(badUsage, err)
 			}
-			return o.tune(c, args[0], t, out)
+			if out == "" {
+				out = usual
+			}
+			return o.tune(c, args[0], t, settingsFile{path: out, read: err == nil && samePath(out, usual), force: force})
 		},
 	}
 	o.visionFlags(c)
@@ -50,10 +56,49 @@ func newTune() *cobra.Command {
 	c.Flags().IntVar(&t.Protocol.Enroll, "enroll", 4, "first usable faces of each user that are labelled")
 	c.Flags().IntVar(&t.Protocol.Stride, "stride", 1, "use every Nth face")
 	c.Flags().StringVar(&out, "out", "", "file of the settings (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config)")
+	c.Flags().BoolVar(&force, "force", false, "write the settings even where the recordings do not support them, and exit with 0")
 	return c
 }
 
-func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, path string) error {
+// settingsFile is where chosen settings go.
+type settingsFile struct {
+	path  string
+	read  bool // by all commands, unless told otherwise
+	force bool // write settings that the recordings do not support, too
+}
+
+// samePath reports whether two paths name one file, through links, too.
+func samePath(a, b string) bool {
+	if fa, err := os.Stat(a); err == nil {
+		if fb, err := os.Stat(b); err == nil {
+			return os.SameFile(fa, fb)
+		}
+	}
+	real := func(path string) string {
+		if abs, err := filepath.Abs(path); err == nil {
+			path = abs
+		}
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			path = filepath.Join(dir, filepath.Base(path))
+		}
+		return path
+	}
+	return real(a) == real(b)
+}
+
+// doubts are the reasons why chosen settings should not be used.
+func doubts(r calibrate.Outcome) (all []string) {
+	if !r.Supported() {
+		all = append(all, fmt.Sprintf("an FMR of %g is not shown by these recordings", r.Target))
+	}
+	if !r.Useful() {
+		all = append(all, fmt.Sprintf("users are missed by %.0f %% of their faces", 100*float64(r.FNMR.Rate)))
+	}
+	return all
+}
+
+func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file settingsFile) error {
+	path := file.path
 	v, err := o.open(nil, func(s string) { warn(c, s) })
 	if err != nil {
 		return err
@@ -86,37 +131,64 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, path s
 	case err != nil:
 		return evalError(err)
 	}
-	if err := calibrate.NewFile(space, r).Write(path); err != nil {
-		return err
+	doubts := strings.Join(doubts(r), ", and ")
+	written := doubts == "" || file.force || !file.read
+	if written {
+		if err := calibrate.NewFile(space, r).Write(path); err != nil {
+			return err
+		}
 	}
 	if o.json {
-		return json.NewEncoder(c.OutOrStdout()).Encode(struct {
-			Settings string `json:"settings"`
-			Features string `json:"features"`
+		settings := &path
+		if !written {
+			settings = nil
+		}
+		if err := json.NewEncoder(c.OutOrStdout()).Encode(struct {
+			Settings *string `json:"settings"` // null where nothing was written
+			Features string  `json:"features"`
 			calibrate.Outcome
 			Supported bool `json:"supported"`
-		}{path, space.ID, r, r.Supported()})
+			Useful    bool `json:"useful"`
+		}{settings, space.ID, r, r.Supported(), r.Useful()}); err != nil {
+			return err
+		}
+	} else {
+		printTuned(c.OutOrStdout(), r, len(names))
+		if written {
+			fmt.Fprintf(c.OutOrStdout(), "settings: %s\n", path)
+		}
 	}
-	printTuned(c.OutOrStdout(), r, len(names))
-	fmt.Fprintf(c.OutOrStdout(), "settings: %s\n", path)
-	return nil
+	switch {
+	case doubts == "":
+		return nil
+	case !written:
+		return fail(unsupported, fmt.Errorf("%s; nothing was written to %s, which all commands read: "+
+			"give more recordings, or --out for another file, or --force", doubts, path))
+	case file.force:
+		warn(c, doubts+"; the settings are written all the same, as --force says")
+		return nil
+	}
+	return fail(unsupported, fmt.Errorf("%s; the settings are in %s, which is read only where --settings names it", doubts, path))
 }
 
 func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 	fmt.Fprintf(w, "chosen without, and measured on, each of %d folds of %d people, one user at a time:\n", len(r.Folds), people)
-	fmt.Fprintf(w, "  FNMR %s: %d of %d faces, at least one of %d of %d people (95 %% interval by person %s)\n",
-		high(r.FNMR.Rate), r.FNMR.Errors, r.FNMR.Faces, r.FNMR.PeopleWrong, r.FNMR.People, span(r.FNMR.PeopleInterval))
-	fmt.Fprintf(w, "  FMR  %s: %d of %d faces, at least one in %d of %d pairs of a user and an impostor (95 %% interval by pair %s)\n",
-		high(r.FMR.Rate), r.FMR.Errors, r.FMR.Faces, r.Pairs.Accepted, r.Pairs.Total, span(evaluate.ClopperPearson(r.Pairs.Accepted, r.Pairs.Total)))
+	fmt.Fprintf(w, "  FNMR %s: %d of %d attempts (95 %% interval %s), of %d of %d people at least one\n",
+		high(r.FNMR.Rate), r.FNMR.Errors, r.FNMR.Faces, span(r.FNMR.Interval), r.FNMR.PeopleWrong, r.FNMR.People)
+	fmt.Fprintf(w, "  FMR  %s: %d of %d attempts (95 %% interval %s), at least one in %d of %d pairs of a user and an impostor\n",
+		high(r.FMR.Rate), r.FMR.Errors, r.FMR.Faces, span(r.FMR.Interval), r.Pairs.Accepted, r.Pairs.Total)
+	fmt.Fprintln(w, "  the intervals take people for independent, and not their attempts")
 	if r.Supported() {
-		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for pairs of people like these\n", r.Target, atMost(r.FMRUpperBound))
+		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for people like these, were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
 	} else {
-		fmt.Fprintf(w, "an FMR of %g is not shown: these recordings show, with 95 %% confidence, one below %g\n", r.Target, atMost(r.FMRUpperBound))
+		fmt.Fprintf(w, "an FMR of %g is not shown: these recordings show, with 95 %% confidence, one below %g, were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
 		if r.Pairs.Accepted == 0 {
 			need := calibrate.PairsNeeded(r.Target)
 			fmt.Fprintf(w, "  by the rule of three that takes %d pairs without a false match: recordings of %d people\n", need, calibrate.PeopleNeeded(need, len(r.Folds)))
 		}
 	}
+	fmt.Fprintf(w, "  pairs share people, so that this is the most that can be said; with only people for independent: of %d,\n"+
+		"  %d were let in as somebody else, and of people like these a share below %g\n", r.FMR.People, r.FMR.PeopleWrong, atMost(r.PeopleUpperBound))
 	c := r.Choice
 	fmt.Fprintf(w, "chosen on all %d: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g (there: recall %s, FMR %s)\n",
 		people, c.Sigma, c.Gamma, c.Accept, c.Learn, low(c.Recall), high(c.FMR))

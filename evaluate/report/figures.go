@@ -35,12 +35,20 @@ func figures(s evaluate.Summary) []drawing {
 		{"precision-recall", "Precision and recall at every threshold: further to the top right is better.", func() (*plot.Plot, error) { return precisionRecall(s) }},
 		{"recall-over-time", "Recall over the time since enrolment, counted in faces of the person.", func() (*plot.Plot, error) { return recallOverTime(s) }},
 	}
-	if len(s.Methods) > 0 && s.Methods[0].FMR.Faces > 0 {
+	if rates := rates(s); len(rates) > 0 && rates[0].Faces > 0 {
 		all = append([]drawing{{
 			"det", "Detection error trade-off, on the scale of normal deviates: further to the bottom left is better. " +
 				"A rate below the edge of the drawing, 0 for one, is drawn at the edge.",
 			func() (*plot.Plot, error) { return det(s) },
 		}}, all...)
+	}
+	return all
+}
+
+// rates returns the error rates of all methods, strangers' first.
+func rates(s evaluate.Summary) (all []evaluate.NamedRate) {
+	for _, m := range s.Methods {
+		all = append(all, m.ErrorRates()...)
 	}
 	return all
 }
@@ -60,13 +68,17 @@ func line(i int, name string, points plotter.XYs) figure.Line {
 	return figure.Line{Name: name, Colour: figure.Colours[i%len(figure.Colours)], Points: points, Plain: len(points) > 25, Dashed: i%2 == 1}
 }
 
-// det draws false non-matches over false matches.
+// det draws false non-matches over false matches, or their like in an identification. There are strangers.
 func det(s evaluate.Summary) (*plot.Plot, error) {
 	trials := 0
-	for _, m := range s.Methods {
-		trials = max(trials, m.FMR.Faces, m.FNMR.Faces)
+	for _, r := range rates(s) {
+		trials = max(trials, r.Faces)
 	}
-	return tradeOff("false match rate", "false non-match rate", trials, lines(s, func(m evaluate.Result) (xys plotter.XYs) {
+	match, miss := "false match rate", "false non-match rate"
+	if rates(s)[0].Name == "FPIR" {
+		match, miss = "false positive identification rate", "false negative identification rate"
+	}
+	return tradeOff(match, miss, trials, lines(s, func(m evaluate.Result) (xys plotter.XYs) {
 		for _, q := range m.Curve {
 			if q.FAR <= widest {
 				xys = append(xys, plotter.XY{X: float64(q.FAR), Y: 1 - float64(q.Recall)})

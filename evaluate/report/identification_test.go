@@ -66,7 +66,7 @@ func TestWriteIdentification(t *testing.T) {
 		"The learner named 75.00 % of the mated probes rightly, with an FPIR of at most 1 %.",
 		`<tr><th scope="row">learner</th><td>any</td><td>none</td><td>3 of 4</td><td>0.7500</td>`,
 		`<tr><th scope="row">learner</th><td>1 %</td><td>none</td><td>3 of 4</td><td>0.7500</td>` +
-			`<td>0.1941 to 0.9937</td><td>0</td><td>1 of 2</td>`,
+			`<td>0.0608 to 0.9998</td><td>0</td><td>1 of 2</td>`,
 		"<td>1 of 102</td><td>0.0099</td>",
 		"an FPIR of 0.1 % is not shown: it takes at least 1000 non-mated probes, and there are 102",
 		"not shown: it takes 1000 non-mated probes",

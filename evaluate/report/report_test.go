@@ -55,7 +55,7 @@ func TestWrite(t *testing.T) {
 	for _, want := range []string{
 		"&lt;i&gt;hall&lt;/i&gt;", "two of three", "beware", "<td>sigma</td><td>.2</td>", "&lt;b&gt;bob&lt;/b&gt;",
 		"The learner recognised 100.00 % of the faces of enrolled people and accepted 66.67 % of the strangers&#39;.",
-		"<td>FMR</td><td>0.6667</td><td>2 of 3</td>", "eve (stranger)",
+		"<td>FPIR</td><td>0.6667</td><td>2 of 3</td>", "eve (stranger)",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
@@ -98,7 +98,7 @@ func TestWriteWithoutStrangers(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "det.png")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a DET curve without strangers: %v", err)
 	}
-	if page := read(t, dir, "report.html"); !strings.Contains(page, "there were no strangers") || strings.Contains(page, "<td>FMR</td>") {
+	if page := read(t, dir, "report.html"); !strings.Contains(page, "there were no strangers") || strings.Contains(page, "<td>FPIR</td>") {
 		t.Error("the page has a false match rate")
 	}
 	if err := report.Write(filepath.Join(dir, "none"), outcome(t), report.Meta{}); !errors.Is(err, os.ErrNotExist) {

@@ -13,7 +13,7 @@ import (
 //
 //	Σ max(1 - y f, 0) + gamma |f|² + gamma_u fᵀ L f
 //
-// over the labelled examples, with the Laplacian L of all of them (equation MR; M. Belkin, P. Niyogi, V. Sindhwani,
+// over the labelled examples, with the Laplacian L of all of them, or another [Penalty] (equation MR; M. Belkin, P. Niyogi, V. Sindhwani,
 // Manifold Regularization, 2006). Such a machine is an ordinary one with the kernel deformed to K (I + r L K)⁻¹,
 // where r = gamma_u/gamma (V. Sindhwani, P. Niyogi, M. Belkin, Beyond the Point Cloud, 2005).
 type Manifold struct {
@@ -28,16 +28,57 @@ type Manifold struct {
 // leaves the bias out, as [maxmargin.Examples.Origin] does. It takes O(n³) time once for all labels and all gamma.
 // The error wraps [maxmargin.ErrExamples] or [maxmargin.ErrSetting].
 func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symmetric, r float64) (*Manifold, error) {
-	n := len(x)
-	if w.SymmetricDim() != n {
-		return nil, fmt.Errorf("%w: a graph of %d vertices for %d examples", maxmargin.ErrSetting, w.SymmetricDim(), n)
+	if w.SymmetricDim() != len(x) {
+		return nil, fmt.Errorf("%w: a graph of %d vertices for %d examples", maxmargin.ErrSetting, w.SymmetricDim(), len(x))
 	}
-	gram := mat.NewDense(n, n, nil)
+	l, err := Penalty(w, false, 1)
+	if err != nil {
+		return nil, err
+	}
+	return NewPenalised(x, kernel, origin, l, r)
+}
+
+// Penalty returns the matrix by which fᵀ P f says how little f is smooth on a graph with n x n weights: its Laplacian, or with
+// normalised set I - D^-½ W D^-½, to a power of at least 1. Higher powers leave the smoothest functions alone and forbid
+// the others the more. The error wraps [maxmargin.ErrSetting].
+func Penalty(w mat.Symmetric, normalised bool, power int) (*mat.SymDense, error) {
+	n := w.SymmetricDim()
 	for i := range n {
 		for j := range i + 1 {
 			if s := w.At(i, j); !(s >= 0) || math.IsInf(s, 1) {
 				return nil, fmt.Errorf("%w: weight (%d,%d) of the graph is %g", maxmargin.ErrSetting, i, j, s)
 			}
+		}
+	}
+	if power < 1 {
+		return nil, fmt.Errorf("%w: the power of the Laplacian must be at least 1, got %d", maxmargin.ErrSetting, power)
+	}
+	l := graph.Laplacian(w)
+	if normalised {
+		l = graph.NormalizedLaplacian(w)
+	}
+	if power == 1 {
+		return l, nil
+	}
+	var product mat.Dense
+	product.Pow(mat.DenseCopyOf(l), power)
+	for i := range n {
+		for j := range i + 1 {
+			l.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2) // rounding makes the two halves differ
+		}
+	}
+	return l, nil
+}
+
+// NewPenalised is [NewManifold] with another penalty in the place of the Laplacian: one of [Penalty], for example.
+func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty mat.Symmetric, r float64) (*Manifold, error) {
+	n := len(x)
+	if penalty.SymmetricDim() != n {
+		return nil, fmt.Errorf("%w: a penalty of %d values for %d examples", maxmargin.ErrSetting, penalty.SymmetricDim(), n)
+	}
+	gram := mat.NewDense(n, n, nil)
+	for i := range n {
+		for j := range i + 1 {
 			v := kernel(x[i], x[j])
 			gram.Set(i, j, v)
 			gram.Set(j, i, v)
@@ -48,7 +89,7 @@ func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symm
 	}
 	m := &Manifold{x: x, kernel: kernel}
 	var system, product mat.Dense
-	system.Mul(mat.DenseCopyOf(graph.Laplacian(w)), gram) // gonum is slow with two symmetric ones
+	system.Mul(mat.DenseCopyOf(penalty), gram) // gonum is slow with two symmetric ones
 	system.Scale(r, &system)
 	unit := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -93,4 +134,40 @@ func (m *Manifold) SVM(y []float64, gamma float64) (*maxmargin.Machine, error) {
 	var weights mat.VecDense
 	weights.MulVec(&m.inverse, known)
 	return &maxmargin.Machine{Kernel: m.kernel, Support: m.x, Weights: weights.RawVector().Data, Bias: trained.Bias}, nil
+}
+
+// ClassMass changes the values of a harmonic solution, one row for each vertex and one column for each class, so that each
+// class has the share of the unlabelled vertices that its prior says: class-mass normalisation (X. Zhu, Z. Ghahramani,
+// J. Lafferty, Semi-Supervised Learning Using Gaussian Fields and Harmonic Functions, 2003). Without it a few labels on a
+// large graph leave nearly all mass to one class. A class without mass stays without. The error wraps
+// [maxmargin.ErrSetting].
+func ClassMass(l *mat.Dense, labelled []int, priors []float64) error {
+	n, classes := l.Dims()
+	if len(priors) != classes {
+		return fmt.Errorf("%w: %d priors for %d classes", maxmargin.ErrSetting, len(priors), classes)
+	}
+	fixed := make([]bool, n)
+	for _, i := range labelled {
+		if i < 0 || i >= n {
+			return fmt.Errorf("%w: vertex %d of %d is labelled", maxmargin.ErrSetting, i, n)
+		}
+		fixed[i] = true
+	}
+	for q, prior := range priors {
+		if !(prior >= 0) || math.IsInf(prior, 1) {
+			return fmt.Errorf("%w: the prior of class %d is %g", maxmargin.ErrSetting, q, prior)
+		}
+		mass := 0.
+		for i := range n {
+			if !fixed[i] {
+				mass += l.At(i, q)
+			}
+		}
+		for i := range n {
+			if !fixed[i] && mass > 0 {
+				l.Set(i, q, prior*l.At(i, q)/mass)
+			}
+		}
+	}
+	return nil
 }

@@ -214,3 +214,62 @@ func TestManifoldBadInput(t *testing.T) {
 		t.Errorf("no labels: %v", err)
 	}
 }
+
+// The powers are those of the matrix, and the penalty of a constant on a connected graph is 0.
+func TestPenalty(t *testing.T) {
+	w := mat.NewSymDense(3, []float64{0, 1, 0, 1, 0, 2, 0, 2, 0})
+	for _, normalised := range []bool{false, true} {
+		one, err := peers.Penalty(w, normalised, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		three, err := peers.Penalty(w, normalised, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want mat.Dense
+		want.Product(one, one, one)
+		if !mat.EqualApprox(three, &want, 1e-12) {
+			t.Errorf("normalised %t: %v", normalised, mat.Formatted(three))
+		}
+	}
+	l, err := peers.Penalty(w, false, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f mat.VecDense
+	f.MulVec(l, mat.NewVecDense(3, []float64{1, 1, 1}))
+	if mat.Norm(&f, 2) > 1e-12 {
+		t.Errorf("a constant has %v", f)
+	}
+	if _, err := peers.Penalty(w, false, 0); !errors.Is(err, maxmargin.ErrSetting) {
+		t.Errorf("power 0: %v", err)
+	}
+	if _, err := peers.Penalty(mat.NewSymDense(1, []float64{-1}), false, 1); !errors.Is(err, maxmargin.ErrSetting) {
+		t.Errorf("a negative weight: %v", err)
+	}
+	if _, err := peers.NewPenalised([][]float32{{1}}, maxmargin.Linear, false, w, 1); !errors.Is(err, maxmargin.ErrSetting) {
+		t.Errorf("one example: %v", err)
+	}
+}
+
+// Two unlabelled vertices lean to the first class. Half of the mass belongs to the other one, and who leans least gets it.
+func TestClassMass(t *testing.T) {
+	l := mat.NewDense(4, 2, []float64{1, 0, 0, 1, .9, .1, .6, .4})
+	if err := peers.ClassMass(l, []int{0, 1}, []float64{.5, .5}); err != nil {
+		t.Fatal(err)
+	}
+	want := mat.NewDense(4, 2, []float64{1, 0, 0, 1, .3, .1, .2, .4})
+	if !mat.EqualApprox(l, want, 1e-12) {
+		t.Errorf("%v", mat.Formatted(l))
+	}
+	if err := peers.ClassMass(l, []int{4}, []float64{1, 1}); !errors.Is(err, maxmargin.ErrSetting) {
+		t.Errorf("a vertex that there is not: %v", err)
+	}
+	if err := peers.ClassMass(l, nil, []float64{1}); !errors.Is(err, maxmargin.ErrSetting) {
+		t.Errorf("one prior: %v", err)
+	}
+	if err := peers.ClassMass(l, nil, []float64{1, math.NaN()}); !errors.Is(err, maxmargin.ErrSetting) {
+		t.Errorf("no prior: %v", err)
+	}
+}

@@ -1,7 +1,7 @@
 // Package peers holds the methods that those of this module are measured against. Only experiments use them.
 //
 // Against conditional anomaly detection (package anomaly): [WeightedNeighbours], and trained on other examples,
-// [Projection], [OneClass] and [Quadratic], for which [CrossValidate] scores examples by what it has learned from the
+// [Projection], [OneClass], [Quadratic] and [Logistic], alone or after [Confident] learning, for which [CrossValidate] scores examples by what it has learned from the
 // others; [Backbone] is [anomaly.SoftHarmonic] for more examples than a graph can hold. Against max-margin graph cuts
 // (package maxmargin): [Manifold], which asks of the classifier itself that it is smooth on the graph.
 package peers
@@ -264,12 +264,22 @@ func widen(x []float32) []float64 {
 // as many folds, in which each class is spread evenly. The error wraps [anomaly.ErrLabels] where a class has fewer
 // than two examples, or is that of the trainer.
 func CrossValidate(x [][]float32, y []int, folds int, train Trainer) ([]float64, error) {
-	k, err := checkExamples(x, y)
+	scores := make([]float64, len(y))
+	err := crossValidate(x, y, folds, train, func(i int, score Scorer) { scores[i] = score(x[i], y[i]) })
 	if err != nil {
 		return nil, err
 	}
+	return scores, nil
+}
+
+// crossValidate calls held for all examples with a scorer that was trained without each.
+func crossValidate(x [][]float32, y []int, folds int, train Trainer, held func(i int, score Scorer)) error {
+	k, err := checkExamples(x, y)
+	if err != nil {
+		return err
+	}
 	if folds < 2 {
-		return nil, fmt.Errorf("%w: %d folds, and at least two are needed", anomaly.ErrSetting, folds)
+		return fmt.Errorf("%w: %d folds, and at least two are needed", anomaly.ErrSetting, folds)
 	}
 	at, size := make([]int, len(y)), make([]int, k)
 	for i, class := range y {
@@ -278,10 +288,9 @@ func CrossValidate(x [][]float32, y []int, folds int, train Trainer) ([]float64,
 	}
 	for class, n := range size {
 		if n == 1 {
-			return nil, fmt.Errorf("%w: class %d has one example, and none is left to compare it with", anomaly.ErrLabels, class)
+			return fmt.Errorf("%w: class %d has one example, and none is left to compare it with", anomaly.ErrLabels, class)
 		}
 	}
-	scores := make([]float64, len(y))
 	for fold := range folds {
 		var some [][]float32
 		var classes []int
@@ -295,13 +304,13 @@ func CrossValidate(x [][]float32, y []int, folds int, train Trainer) ([]float64,
 		}
 		score, err := train(some, classes)
 		if err != nil {
-			return nil, fmt.Errorf("fold %d of %d: %w", fold+1, folds, err)
+			return fmt.Errorf("fold %d of %d: %w", fold+1, folds, err)
 		}
 		for i := range x {
 			if at[i] == fold {
-				scores[i] = score(x[i], y[i])
+				held(i, score)
 			}
 		}
 	}
-	return scores, nil
+	return nil
 }

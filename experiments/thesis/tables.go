@@ -30,6 +30,8 @@ var formats = map[string]format{
 	"segmentation": {files: []string{"segmentation/segmentation.data", "segmentation/segmentation.test"}, header: 5, comma: ",", label: 0, fields: 20},
 	"car":          {files: []string{"car/car.data"}, comma: ",", label: 6, fields: 7, values: grade},
 	"coil2":        {files: []string{"coil2/coil2.csv.gz"}, comma: ",", label: 241, fields: 242},
+	"digit1":       {files: []string{"digit1/digit1.csv.gz"}, comma: ",", label: 241, fields: 242},
+	"usps":         {files: []string{"usps/usps.csv.gz"}, comma: ",", label: 241, fields: 242},
 	"secstr":       {files: []string{"secstr/secstr.csv.gz"}, comma: ",", label: 15, fields: 16, values: aminoAcid},
 	"wine":         {files: []string{"winequality/winequality-red.csv"}, header: 1, comma: ";", label: 11, fields: 12},
 	"housing":      {files: []string{"housing/housing.data"}, label: 13, fields: 14},
