@@ -125,7 +125,7 @@ func heap() uint64 {
 func BenchmarkRepartition(b *testing.B) {
 	l, faces := gathering(b, 500, 512)
 	s := l.Settings()
-	s.K = l.Graph().Len() - 1 // it has one vertex too many now
+	s.K = l.Graph().Learned() - 1 // it has one centroid too many now
 	if err := l.Configure(s); err != nil {
 		b.Fatal(err)
 	}
