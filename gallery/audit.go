@@ -35,7 +35,8 @@ type Unusual struct {
 	Likes   string  `json:"seems,omitempty"` // the other person whose faces are nearest by their weight; "" where there are none
 	// Score is that of SoftHAD, from 0 to 2, plus the margin in units of the learner's longest edge, from -1 to 1.
 	Score float64 `json:"score"`
-	// Margin is by how much further the nearest face of its own name is than the nearest of another, in the space's distance.
+	// Margin is by how much further the nearest face of its own name is than the nearest of another, in the space's
+	// distance.
 	Margin   float64 `json:"margin"`
 	Suspect  bool    `json:"suspect"`  // a score above 1.2 and a margin above 0: faces around it, and the nearest one, are the other person's
 	Isolated bool    `json:"isolated"` // no face is near enough to speak for or against its name
@@ -44,11 +45,11 @@ type Unusual struct {
 	Vector []float32 `json:"-"`
 }
 
-// Audit ranks the labelled faces, and with learned also those that were learned, by how unusual their names are given the
-// faces around it (SoftHAD, conditional anomaly detection; package anomaly) and the nearest face of its own name and of another:
-// a face enrolled under another person's name comes first. Isolated faces, which are unlike all others, come last, by
-// their margin: nothing near says anything of their names. A learned face has the name of the person through whom it was
-// accepted; one of several, and one that is known not to be somebody's, is left out.
+// Audit ranks the labelled faces, and with learned also those that were learned, by how unusual their names are given
+// the faces around it (SoftHAD, conditional anomaly detection; package anomaly) and the nearest face of its own name
+// and of another: a face enrolled under another person's name comes first. Isolated faces, which are unlike all others,
+// come last, by their margin: nothing near says anything of their names. A learned face has the name of the person
+// through whom it was accepted; one of several, and one that is known not to be somebody's, is left out.
 //
 // The error wraps [ErrOnePerson].
 func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
@@ -74,8 +75,8 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	d := graph.Distances(x, g.Space().Scale)
 	c := g.learner.Graph().Config()
 	kernel := graph.Kernel{Denominator: auditWidth * auditWidth * c.Kernel.Denominator}
-	// Edges end somewhere: a face on its own is joined to nothing, however small a weight might be. They are longer than the
-	// learner's, as turned heads have no neighbours otherwise, and nobody is let in by them.
+	// Edges end somewhere: a face on its own is joined to nothing, however small a weight might be. They are longer than
+	// the learner's, as turned heads have no neighbours otherwise, and nobody is let in by them.
 	w := graph.Similarity(d, kernel, kernel.Weight(auditReach*c.EdgeRadius()))
 	scores, err := anomaly.SoftHarmonic(w, v, y, auditFit, auditGamma)
 	if err != nil {
@@ -118,8 +119,8 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	return all, nil
 }
 
-// TakeOut removes a face that the gallery keeps: a labelled one, and its person with the last one, or a learned one with
-// what was accepted through it. It returns how many learned faces are gone. The error wraps [online.ErrUnknown].
+// TakeOut removes a face that the gallery keeps: a labelled one, and its person with the last one, or a learned one
+// with what was accepted through it. It returns how many learned faces are gone. The error wraps [online.ErrUnknown].
 func (g *Gallery) TakeOut(id int64) (faces int, err error) {
 	if err := g.Unlabel(id); !errors.Is(err, online.ErrUnknown) {
 		return 0, err

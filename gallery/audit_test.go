@@ -79,8 +79,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Two of alice's faces hang together, and one of them is nearer to bob than to any other of hers: a margin and the graph
-// disagree, and the graph alone cannot tell a fringe from a swap.
+// Two of alice's faces hang together, and one of them is nearer to bob than to any other of hers: a margin and the
+// graph disagree, and the graph alone cannot tell a fringe from a swap.
 func TestAuditMargin(t *testing.T) {
 	g, err := gallery.New(field, online.Settings{})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// BenchmarkEnroll is one more person in a gallery that knows many, four faces each, in memory; and how long such a gallery takes
-// to be saved, which reads it back, and to be opened.
+// BenchmarkEnroll is one more person in a gallery that knows many, four faces each, in memory; and how long such a
+// gallery takes to be saved, which reads it back, and to be opened.
 func BenchmarkEnroll(b *testing.B) {
 	for _, people := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(people), func(b *testing.B) {

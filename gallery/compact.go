@@ -10,7 +10,8 @@ import (
 )
 
 // Compact returns a gallery that is made of recordings at once: people with their labelled faces, and what
-// [online.Compact] keeps of faces without a label. Force takes labelled faces of a name that do not look like one person.
+// [online.Compact] keeps of faces without a label. Force takes labelled faces of a name that do not look like one
+// person.
 //
 // The error wraps [ErrMixed], or is that of [online.Compact].
 func Compact(ctx context.Context, space face.Space, s online.Settings, labelled []online.Example, faces [][]float32, how online.Compaction, now time.Time, force bool) (*Gallery, online.Compacted, error) {

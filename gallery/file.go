@@ -167,10 +167,10 @@ func parse(data []byte) (*Gallery, error) {
 	return g, nil
 }
 
-// Save writes g to path, and makes the directory where there is none. On error the file is as it
-// was: before it is replaced, the new one is read back from disk. The error wraps [ErrUnreadable] where that fails, which is a
-// mistake in the program or in the disk, and [ErrChanged] when the file is not the one that g was read from or last saved
-// to: another program has written it, and saving would undo that.
+// Save writes g to path, and makes the directory where there is none. On error the file is as it was: before it is
+// replaced, the new one is read back from disk. The error wraps [ErrUnreadable] where that fails, which is a mistake in
+// the program or in the disk, and [ErrChanged] when the file is not the one that g was read from or last saved to:
+// another program has written it, and saving would undo that.
 func (g *Gallery) Save(path string) error {
 	data, err := g.bytes()
 	if err != nil {

@@ -63,8 +63,8 @@ func New(space face.Space, s online.Settings) (*Gallery, error) {
 	return &Gallery{learner: l}, nil
 }
 
-// Learner returns the learner of g. What it learns is saved with g, and who is labelled or forgotten there is added to the
-// people of g, without a date, or removed from them.
+// Learner returns the learner of g. What it learns is saved with g, and who is labelled or forgotten there is added to
+// the people of g, without a date, or removed from them.
 func (g *Gallery) Learner() *online.Learner { return g.learner }
 
 // Space returns the feature space of g.

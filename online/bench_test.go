@@ -120,8 +120,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkRepartition is a step that finds the graph full, k = 500 and 512 dimensions: it plans a partition, carries it out, and goes
-// on as any other.
+// BenchmarkRepartition is a step that finds the graph full, k = 500 and 512 dimensions: it plans a partition, carries
+// it out, and goes on as any other.
 func BenchmarkRepartition(b *testing.B) {
 	l, faces := gathering(b, 500, 512)
 	s := l.Settings()

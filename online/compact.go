@@ -21,7 +21,8 @@ const DefaultPull = 20
 
 // Compaction says how a learner is made of recordings.
 type Compaction struct {
-	// Pull holds centroids where the faces are, against labels that push them apart; see [quantized.Offline]. Default: [DefaultPull].
+	// Pull holds centroids where the faces are, against labels that push them apart; see [quantized.Offline]. Default:
+	// [DefaultPull].
 	Pull float64
 	// Seed draws the faces at which centroids begin. Default 0.
 	Seed uint64
@@ -35,12 +36,13 @@ type Compacted struct {
 	Rounds    int `json:"rounds"`
 }
 
-// Compact returns a learner that has been shown labelled faces, and that knows faces without a label by as many centroids as
-// K leaves room for: found offline from all of them at once (elastic-joint; package quantized), and not in the order in
-// which they came. A centroid that has no path of edges to a labelled face is an outlier and is left out, as
-// [Learner.Observe] leaves a stranger's face out.
+// Compact returns a learner that has been shown labelled faces, and that knows faces without a label by as many
+// centroids as K leaves room for: found offline from all of them at once (elastic-joint; package quantized), and not in
+// the order in which they came. A centroid that has no path of edges to a labelled face is an outlier and is left out,
+// as [Learner.Observe] leaves a stranger's face out.
 //
-// The error is that of [face.Space.Check] for a face, or of the context, or wraps [ErrSettings], [ErrName] or [ErrFull].
+// The error is that of [face.Space.Check] for a face, or of the context, or wraps [ErrSettings], [ErrName] or
+// [ErrFull].
 func Compact(ctx context.Context, space face.Space, s Settings, labelled []Example, faces [][]float32, how Compaction) (*Learner, Compacted, error) {
 	report := Compacted{Faces: len(faces)}
 	l, err := New(space, s)

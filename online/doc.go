@@ -45,14 +45,14 @@
 //
 // # Room
 //
-// Settings.K bounds what is learned. Labelled and rejected faces come on top of it, as many as there are. Where K centroids
-// are held and no two are near enough to be merged, faces are judged and no longer learned: [Learner.Full] says so,
-// Verdict.NoRoom of a face, and Counts.PassedOver how many faces they were.
+// Settings.K bounds what is learned. Labelled and rejected faces come on top of it, as many as there are. Where K
+// centroids are held and no two are near enough to be merged, faces are judged and no longer learned: [Learner.Full]
+// says so, Verdict.NoRoom of a face, and Counts.PassedOver how many faces they were.
 //
 // # What is stored
 //
-// [Learner.Stored] lists what a learner keeps, and how surely it is a person's.
-// [Compact] makes a learner of recordings offline, all faces at once, and [Learner.Adopt] takes in a face that stands for many.
+// [Learner.Stored] lists what a learner keeps, and how surely it is a person's. [Compact] makes a learner of recordings
+// offline, all faces at once, and [Learner.Adopt] takes in a face that stands for many.
 //
 // # Taking back
 //
@@ -67,20 +67,21 @@
 //	                       which a face accepted as theirs has gone              as somebody else's
 //	Configure, Freeze      nothing; Freeze stops learning                        all
 //
-// Where a centroid goes, all that was merged into it goes with it. Undo and Unlearn know the last Settings.Journal merged
-// faces one by one; Undo refuses to go further back, and Unlearn leaves older merged faces where they are.
+// Where a centroid goes, all that was merged into it goes with it. Undo and Unlearn know the last Settings.Journal
+// merged faces one by one; Undo refuses to go further back, and Unlearn leaves older merged faces where they are.
 //
 // # Snapshots
 //
-// [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the format, now 5; the
-// space, the settings, the names of the classes and which of them are of rejected faces, the counters, the time that faces
-// carry; R, the bound of the distance from a centroid, whether there is no room, and the length up to which edges are listed;
-// for each vertex an array of its coordinates as little-endian float32, its multiplicity, the number of faces it stands for,
-// its class or -1, its sources, its origin (ID, observation, Unix time, via, hops, faces of its own, half-lives that had
-// passed), and the earlier vertices it has an edge to; the last ID; the journal, an array for each entry (observation, Unix
-// time, ID of the vertex, ID that it had as a vertex, via, faces, half-lives); the latest observation and time that fell out
-// of it; the observation to which multiplicities are aged and the half-lives that have passed; and what was spent in the
-// window of Settings.LearnCap. A learner restored from it goes on with the same bytes.
+// [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the format, now 5;
+// the space, the settings, the names of the classes and which of them are of rejected faces, the counters, the time
+// that faces carry; R, the bound of the distance from a centroid, whether there is no room, and the length up to which
+// edges are listed; for each vertex an array of its coordinates as little-endian float32, its multiplicity, the number
+// of faces it stands for, its class or -1, its sources, its origin (ID, observation, Unix time, via, hops, faces of its
+// own, half-lives that had passed), and the earlier vertices it has an edge to; the last ID; the journal, an array for
+// each entry (observation, Unix time, ID of the vertex, ID that it had as a vertex, via, faces, half-lives); the latest
+// observation and time that fell out of it; the observation to which multiplicities are aged and the half-lives that
+// have passed; and what was spent in the window of Settings.LearnCap. A learner restored from it goes on with the same
+// bytes.
 //
 // [Learner.UnmarshalBinary] trusts nothing that it reads, but that all edges are listed: a file that hides some makes a
 // learner that knows less. It reads versions 3 and 4, too, and repairs weights that version 4 could damage

@@ -96,8 +96,8 @@ func cosine(a, b, c []float32) float64 {
 	return dot / math.Sqrt(ab*bc)
 }
 
-// budget counts what each person was learned in the window at hand, also while nothing bounds it: a bound that is set later
-// holds for the whole window. What was taken back since counts.
+// budget counts what each person was learned in the window at hand, also while nothing bounds it: a bound that is set
+// later holds for the whole window. What was taken back since counts.
 type budget struct {
 	window int64 // number of the window
 	used   []int // by class

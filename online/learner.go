@@ -115,10 +115,11 @@ func (l *Learner) Knows(name string) bool { return l.class(name, false) >= 0 }
 
 // Label shows l a face of the named person. It may be called at any time.
 //
-// A face at the same place that was rejected as somebody else's is rejected no more: to be one person is to be nobody else.
+// A face at the same place that was rejected as somebody else's is rejected no more: to be one person is to be nobody
+// else.
 //
-// K does not bound labelled faces. The error is that of [face.Space.Check] for a vector that cannot be one of the space, or
-// wraps [ErrName], or [ErrFull] beyond 1 GiB of labelled faces; l has then not changed.
+// K does not bound labelled faces. The error is that of [face.Space.Check] for a vector that cannot be one of the
+// space, or wraps [ErrName], or [ErrFull] beyond 1 GiB of labelled faces; l has then not changed.
 func (l *Learner) Label(x []float32, name string) error { return l.LabelAll([][]float32{x}, name) }
 
 // LabelAll shows l faces of the named person as [Learner.Label] does, all of them or none.
@@ -201,8 +202,9 @@ type Observation struct {
 // like the same person the one with the better confidence is that person, and the other one is
 // unknown and not learned.
 //
-// All are judged by the graph as it was before the frame. They are then learned in order; a face is passed by that was an
-// outlier, or that would be learned as somebody else's than it was judged to be, now that those before it are learned.
+// All are judged by the graph as it was before the frame. They are then learned in order; a face is passed by that was
+// an outlier, or that would be learned as somebody else's than it was judged to be, now that those before it are
+// learned.
 //
 // On error, which is that of [face.Space.Check] for the first face that is no vector of the space,
 // l has not changed.
@@ -255,7 +257,8 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 	return v, err
 }
 
-// step judges a face and learns from it, as that observation and as one that stands for n. With n = 0 nothing is learned.
+// step judges a face and learns from it, as that observation and as one that stands for n. With n = 0 nothing is
+// learned.
 func (l *Learner) step(x []float32, n int, observation int64) (Verdict, error) {
 	if n == 0 || l.settings.Freeze {
 		v, _, err := l.look(x)
@@ -317,8 +320,8 @@ func (l *Learner) count(v Verdict) {
 }
 
 // Forget removes a person: the labelled faces, those that are known not to be theirs, and every centroid to which a
-// face accepted as that person has gone, also where that face was taken back since. Labelled faces of others stay, without
-// what they had taken in together with such a face. The error wraps [ErrUnknown].
+// face accepted as that person has gone, also where that face was taken back since. Labelled faces of others stay,
+// without what they had taken in together with such a face. The error wraps [ErrUnknown].
 func (l *Learner) Forget(name string) error {
 	class := l.class(name, false)
 	if class < 0 {
@@ -368,14 +371,14 @@ func (l *Learner) UndoSince(t time.Time) (faces int, err error) {
 	return l.Undo(l.graph.Since(t.Unix()))
 }
 
-// Full reports whether there was no room for another centroid when one was last looked for: more than K of them are held, and
-// they cannot be merged to K without joining faces that have no edge. A change of settings lets the next face look again.
-// Faces are then judged, and learned only where a centroid takes them in; [Counts].PassedOver counts the others. Undo and
-// Forget make room, and so does a larger K.
+// Full reports whether there was no room for another centroid when one was last looked for: more than K of them are
+// held, and they cannot be merged to K without joining faces that have no edge. A change of settings lets the next face
+// look again. Faces are then judged, and learned only where a centroid takes them in; [Counts].PassedOver counts the
+// others. Undo and Forget make room, and so does a larger K.
 func (l *Learner) Full() bool { return l.graph.Full() }
 
-// Warnings returns sentences for a person about what does not fit: a graph that reaches too far for its space, a K that was
-// too small for what was seen, a snapshot that had to be repaired.
+// Warnings returns sentences for a person about what does not fit: a graph that reaches too far for its space, a K that
+// was too small for what was seen, a snapshot that had to be repaired.
 func (l *Learner) Warnings() []string {
 	var w []string
 	reach := l.settings.graph(l.space).EdgeRadius()

@@ -10,8 +10,8 @@ import (
 )
 
 // The learner stays right to its last centroid, and beyond: with more and more people and one k, nobody who is known is
-// given a name that the nearest labelled face would not have given, too. Before merging ended at the edge radius, k = 300 gave
-// .68 of the faces of 60 people the name of another one, and .98 of those of 70.
+// given a name that the nearest labelled face would not have given, too. Before merging ended at the edge radius, k =
+// 300 gave .68 of the faces of 60 people the name of another one, and .98 of those of 70.
 func TestRightToTheLastCentroid(t *testing.T) {
 	const turns = 12
 	for _, tt := range []struct{ k, people int }{

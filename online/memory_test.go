@@ -85,10 +85,9 @@ func measure(t *testing.T) (m memory) {
 	return m
 }
 
-// After ten thousand steps a learner takes no more memory than after one thousand, when its centroids and its journal, 500 of
-// each, have all come. Asserted is the
-// heap, which is exact; the resident memory of so small a process scatters by a few per cent, for
-// reasons of the runtime, and is logged for docs/results.md.
+// After ten thousand steps a learner takes no more memory than after one thousand, when its centroids and its journal,
+// 500 of each, have all come. Asserted is the heap, which is exact; the resident memory of so small a process scatters
+// by a few per cent, for reasons of the runtime, and is logged for docs/results.md.
 func TestMemoryFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten thousand steps take a while")

@@ -20,8 +20,8 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// reader returns what reads the faces of a person from the recordings, and the space of their vectors. It skips where there are
-// none.
+// reader returns what reads the faces of a person from the recordings, and the space of their vectors. It skips where
+// there are none.
 func reader(tb testing.TB) (face.Space, func(folder, person string) evaluate.Identity) {
 	tb.Helper()
 	dir := fixture.Models(tb)
@@ -50,8 +50,8 @@ func reader(tb testing.TB) (face.Space, func(folder, person string) evaluate.Ide
 	}
 }
 
-// BenchmarkPeopleOfLFW is a step of a learner that knows a face of each of 2,000 people of lfw, for other faces of theirs and
-// for people it does not know, beside one float32 pass over all coordinates.
+// BenchmarkPeopleOfLFW is a step of a learner that knows a face of each of 2,000 people of lfw, for other faces of
+// theirs and for people it does not know, beside one float32 pass over all coordinates.
 func BenchmarkPeopleOfLFW(b *testing.B) {
 	const folder = "faces/lfw"
 	entries, err := os.ReadDir(fixture.Recordings(b, folder))
@@ -94,8 +94,8 @@ func BenchmarkPeopleOfLFW(b *testing.B) {
 	b.ReportMetric(middle(outlier), "outlier/pass")
 }
 
-// On real faces, too: 18 people of att with four labelled faces each, two strangers, shuffled, whatever k is. With 72 labels
-// precision once was .748 at k = 85 and .215 at k = 80.
+// On real faces, too: 18 people of att with four labelled faces each, two strangers, shuffled, whatever k is. With 72
+// labels precision once was .748 at k = 85 and .215 at k = 80.
 func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real recordings take a while")

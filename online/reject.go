@@ -20,10 +20,10 @@ func (l *Learner) class(name string, negative bool) int {
 }
 
 // Reject shows l a face that is not the named person's, as [Learner.Label] shows one that is: a negative label. The
-// faces rejected of a person, at most [MaxRejected], are a class of their own, which nobody is named after: a face
-// that the harmonic solution gives to it rather than to anybody is unknown, and so is one that would be this person's
-// but has an edge to a rejected face that is at least as near as each of their labelled ones. A face like a rejected one is learned
-// through it.
+// faces rejected of a person, at most [MaxRejected], are a class of their own, which nobody is named after: a face that
+// the harmonic solution gives to it rather than to anybody is unknown, and so is one that would be this person's but
+// has an edge to a rejected face that is at least as near as each of their labelled ones. A face like a rejected one is
+// learned through it.
 //
 // The error is that of [face.Space.Check], or wraps [ErrUnknown] or [ErrFull]; l has then not changed.
 func (l *Learner) Reject(x []float32, name string) error {
@@ -52,8 +52,8 @@ func (l *Learner) labelled(class int) (all []int) {
 	return all
 }
 
-// withdraw removes the faces at x that were rejected as somebody else's than the named person's: to be one person is to be
-// nobody else.
+// withdraw removes the faces at x that were rejected as somebody else's than the named person's: to be one person is to
+// be nobody else.
 func (l *Learner) withdraw(x []float32, name string) {
 	var gone []int64
 	for i := range l.graph.Len() {
@@ -136,9 +136,9 @@ func (l *Learner) Conflicts(within float64) (all []Conflict) {
 	return all
 }
 
-// Unlabel removes a labelled face, which it returns, and the person with their last one. Faces that were learned through it
-// stay, but for the person's last one: then all goes, as with [Learner.Forget]. With the last of the faces that were rejected as
-// somebody's goes what was learned through them. The error wraps [ErrUnknown].
+// Unlabel removes a labelled face, which it returns, and the person with their last one. Faces that were learned
+// through it stay, but for the person's last one: then all goes, as with [Learner.Forget]. With the last of the faces
+// that were rejected as somebody's goes what was learned through them. The error wraps [ErrUnknown].
 func (l *Learner) Unlabel(id int64) (Label, error) {
 	i, _ := l.graph.Find(id)
 	gone, ok := Label{}, false
@@ -157,8 +157,8 @@ func (l *Learner) Unlabel(id int64) (Label, error) {
 }
 
 // Unlearn takes back what was learned from the observations in the ranges, both ends included, and whatever was
-// accepted through it, and returns how many faces that are. Observations count as [Counts].Observed does. Faces
-// that another one took in longer ago than the journal reaches stay in its multiplicity, and what was accepted through a
+// accepted through it, and returns how many faces that are. Observations count as [Counts].Observed does. Faces that
+// another one took in longer ago than the journal reaches stay in its multiplicity, and what was accepted through a
 // centroid stays where that has faded or been removed in another way before.
 func (l *Learner) Unlearn(ranges [][2]int64) (faces int) {
 	return int(l.graph.Unlearn(func(observation int64) bool {

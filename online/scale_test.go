@@ -117,8 +117,8 @@ func plainPass(l *online.Learner) func(x []float32) {
 	}
 }
 
-// BenchmarkPeople is what a learner costs that knows many people: four labelled faces and one learned centroid of each. Times
-// are printed beside that of one float32 pass over all coordinates, taken in turn.
+// BenchmarkPeople is what a learner costs that knows many people: four labelled faces and one learned centroid of each.
+// Times are printed beside that of one float32 pass over all coordinates, taken in turn.
 func BenchmarkPeople(b *testing.B) {
 	for _, people := range []int{8, 100, 1000, 10_000} {
 		b.Run(fmt.Sprint(people), func(b *testing.B) {

@@ -134,8 +134,8 @@ func encode(x []float32) []byte {
 	return b
 }
 
-// UnmarshalBinary makes l the learner of which data is a snapshot. It reads no more than data holds: no number in it makes l
-// take more memory. The error wraps [ErrVersion] or [ErrDamaged]; l has then not changed.
+// UnmarshalBinary makes l the learner of which data is a snapshot. It reads no more than data holds: no number in it
+// makes l take more memory. The error wraps [ErrVersion] or [ErrDamaged]; l has then not changed.
 func (l *Learner) UnmarshalBinary(data []byte) error {
 	var head struct {
 		Version int `cbor:"version"`

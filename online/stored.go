@@ -2,7 +2,8 @@ package online
 
 import "fmt"
 
-// Stored is a face that a learner keeps: one that it was shown with a name, or one that stands for faces it has learned.
+// Stored is a face that a learner keeps: one that it was shown with a name, or one that stands for faces it has
+// learned.
 type Stored struct {
 	ID       int64     // for [Learner.Remove]
 	Vector   []float32 // must not be changed
@@ -16,8 +17,8 @@ type Stored struct {
 	Margin float64
 }
 
-// Stored returns the faces that l keeps, the oldest first, with the margins for the named person; "" is for no margins. It
-// changes nothing. The error wraps [ErrUnknown].
+// Stored returns the faces that l keeps, the oldest first, with the margins for the named person; "" is for no margins.
+// It changes nothing. The error wraps [ErrUnknown].
 func (l *Learner) Stored(name string) ([]Stored, error) {
 	class := -1
 	if name != "" {
@@ -53,9 +54,9 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 	return all, nil
 }
 
-// Remove takes back a face that l keeps: a labelled one, as [Learner.Unlabel] does, or a learned one, and with it what it
-// stands for and what was accepted through it, as [Learner.Unlearn] does. It returns how many learned faces are gone. The
-// error wraps [ErrUnknown]; l has then not changed.
+// Remove takes back a face that l keeps: a labelled one, as [Learner.Unlabel] does, or a learned one, and with it what
+// it stands for and what was accepted through it, as [Learner.Unlearn] does. It returns how many learned faces are
+// gone. The error wraps [ErrUnknown]; l has then not changed.
 func (l *Learner) Remove(id int64) (faces int, err error) {
 	i, ok := l.graph.Find(id)
 	if !ok {
@@ -71,12 +72,12 @@ func (l *Learner) Remove(id int64) (faces int, err error) {
 // mostObserved bounds the observations of a learner: float64 holds whole numbers up to that.
 const mostObserved = 1 << 53
 
-// Adopt takes in a face that stands for n others which were seen elsewhere, such as a centroid that was found offline: as
-// [Learner.Observe] does with one face, as that many observations, and with their multiplicity. Where the face is an
+// Adopt takes in a face that stands for n others which were seen elsewhere, such as a centroid that was found offline:
+// as [Learner.Observe] does with one face, as that many observations, and with their multiplicity. Where the face is an
 // outlier, or not to be learned, nothing is.
 //
-// The error is that of [face.Space.Check], or wraps [ErrSettings] for n < 1, or for more observations than can be counted
-// without rounding, 2^53; l has then not changed.
+// The error is that of [face.Space.Check], or wraps [ErrSettings] for n < 1, or for more observations than can be
+// counted without rounding, 2^53; l has then not changed.
 func (l *Learner) Adopt(x []float32, n int) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err

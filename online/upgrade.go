@@ -7,8 +7,8 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// snapshot4 is versions 3 and 4: K counted labelled faces, too, the solution was kept, and the journal did not know through
-// which vertex a face had come. Version 3 had no negative labels.
+// snapshot4 is versions 3 and 4: K counted labelled faces, too, the solution was kept, and the journal did not know
+// through which vertex a face had come. Version 3 had no negative labels.
 type snapshot4 struct {
 	Version  int               `cbor:"version"`
 	Space    face.Space        `cbor:"space"`
@@ -44,8 +44,8 @@ type snapshotOrigin4 struct {
 	Hops                       int
 }
 
-// upgrade returns the snapshot as the present version writes it. After a half-life had been set or changed, an undo could
-// leave a vertex with a larger weight than it had points: such weights are repaired, and counted.
+// upgrade returns the snapshot as the present version writes it. After a half-life had been set or changed, an undo
+// could leave a vertex with a larger weight than it had points: such weights are repaired, and counted.
 func (old snapshot4) upgrade() (s snapshot, repaired int, err error) {
 	s = snapshot{
 		Version: version, Space: old.Space, Settings: old.Settings.defaults(old.Space), Names: old.Names, Negative: old.Not,

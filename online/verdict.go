@@ -32,8 +32,8 @@ const (
 	BetterFace Reason = "another face in this frame is a better match"
 )
 
-// resolution is the least difference between two harmonic values that do not count as equal, and the least value that does not
-// count as 0, where the solution was found to ten times that accuracy. Where it was not, twice its error is.
+// resolution is the least difference between two harmonic values that do not count as equal, and the least value that
+// does not count as 0, where the solution was found to ten times that accuracy. Where it was not, twice its error is.
 const resolution = 1e-9
 
 // claim is the class that claims a face, and its harmonic value. It is there even where that value does not suffice
@@ -96,8 +96,8 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 	return v, best, nil
 }
 
-// rejects reports whether a face that would be a person's has an edge to one that was rejected as theirs, and no shorter one
-// to a face that they were labelled with.
+// rejects reports whether a face that would be a person's has an edge to one that was rejected as theirs, and no
+// shorter one to a face that they were labelled with.
 func rejects(t quantized.Trial, rejected, person int) bool {
 	d := t.Nearest(rejected)
 	return !math.IsInf(d, 1) && d <= t.Nearest(person)

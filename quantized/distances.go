@@ -10,10 +10,11 @@ import (
 
 // near returns the edges of x to the vertices, in ascending order.
 //
-// A float32 product finds out which vertices may be that near. The computed product of two vectors of n values differs from
-// the true one by at most n·u/(1 - n·u) times the product of their norms, with u = 2^-24 (Higham, Accuracy and Stability of
-// Numerical Algorithms, Section 3.1), in whatever order it was summed, so that a vertex is left out only where it is
-// certainly too far. The others are measured in float64. Where [sketches] help, they spare most vertices the product, too.
+// A float32 product finds out which vertices may be that near. The computed product of two vectors of n values differs
+// from the true one by at most n·u/(1 - n·u) times the product of their norms, with u = 2^-24 (Higham, Accuracy and
+// Stability of Numerical Algorithms, Section 3.1), in whatever order it was summed, so that a vertex is left out only
+// where it is certainly too far. The others are measured in float64. Where [sketches] help, they spare most vertices
+// the product, too.
 //
 // What is returned is overwritten by the next call.
 func (g *Graph) near(x []float32, square float64) []edge {

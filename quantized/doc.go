@@ -1,12 +1,12 @@
-// Package quantized keeps a similarity graph of labelled points, and of at most k centroids of a stream of other points that
-// has no end, and solves for the harmonic function on it.
+// Package quantized keeps a similarity graph of labelled points, and of at most k centroids of a stream of other points
+// that has no end, and solves for the harmonic function on it.
 //
 // [New] makes an empty [Graph] and [Graph.Label] adds a labelled point. [Graph.Look] tries a point on the graph,
 // [Trial.Solve] gives the harmonic solution there, and nothing has changed. [Graph.Place] tries a point that
 // [Candidate.Keep] may keep.
 //
-// Where all points are there at once, [Offline.Joint] finds centroids for them instead (elastic-joint), and [KMeans] and
-// [ElasticNet] are its peers.
+// Where all points are there at once, [Offline.Joint] finds centroids for them instead (elastic-joint), and [KMeans]
+// and [ElasticNet] are its peers.
 //
 // It is the incremental k-centers algorithm and the online quantized harmonic solution of M. Valko,
 // Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised Learning,
@@ -16,48 +16,51 @@
 //
 // # Where the text is open
 //
-// The printed algorithm names no first radius R, and one multiplication of R may not shrink the
-// set. Here R is 0 until there are more than k learned vertices for the first time; it then becomes the smallest positive
-// distance between two vertices that are not both labelled, and the set is repartitioned for R·m, R·m², …
-// until at most k learned vertices are left.
+// The printed algorithm names no first radius R, and one multiplication of R may not shrink the set. Here R is 0 until
+// there are more than k learned vertices for the first time; it then becomes the smallest positive distance between two
+// vertices that are not both labelled, and the set is repartitioned for R·m, R·m², … until at most k learned vertices
+// are left.
 //
-// R ends at the edge radius, the length of the longest edge: no point takes the place, and so the value, of a vertex that it
-// has no edge to. Where even that R leaves more than k vertices the graph is [Graph.Full]: points are judged, and kept only
-// where a vertex takes them in. The printed algorithm goes on to any R, and then gives points the values of vertices far away.
+// R ends at the edge radius, the length of the longest edge: no point takes the place, and so the value, of a vertex
+// that it has no edge to. Where even that R leaves more than k vertices the graph is [Graph.Full]: points are judged,
+// and kept only where a vertex takes them in. The printed algorithm goes on to any R, and then gives points the values
+// of vertices far away.
 //
 // Labelled vertices come on top of k. They are never merged, moved or evicted and have multiplicity 1, unless
 // [Config].Absorb lets them take in the points closer than R. A repartition looks at the labelled
 // vertices first, then at the others by descending multiplicity, then by age; a vertex that is not
 // kept goes to the nearest one that is.
 //
-// The guarantee is that every point lies within the sum of all R so far of its centroid ([Graph.Bound]), which is less than
-// R·m/(m-1) unless R was cut short at the edge radius. It is not that of the doubling algorithm, which moves centroids.
+// The guarantee is that every point lies within the sum of all R so far of its centroid ([Graph.Bound]), which is less
+// than R·m/(m-1) unless R was cut short at the edge radius. It is not that of the doubling algorithm, which moves
+// centroids.
 //
 // An edge is at most [Config].Reach long, whatever the kernel. The thesis bounds its weight alone.
 //
 // # The solution
 //
-// All that a decision needs is the solution at the point at hand. With the symmetric matrix A of the compact graph, and a the
-// edges to the labelled vertices of a class, it is eᵀ A⁻¹ a: the system is solved once, for A⁻¹e, by conjugate gradients on
-// the vertices that the point reaches without crossing a labelled vertex, and every class is one more product. No solution is
-// kept from one point to the next. [Solution].Bound bounds the error of each value, rounding included; it is 1e-10 where
-// the sums are of ordinary size, and grows with them, in proportion to the multiplicities.
+// All that a decision needs is the solution at the point at hand. With the symmetric matrix A of the compact graph, and
+// a the edges to the labelled vertices of a class, it is eᵀ A⁻¹ a: the system is solved once, for A⁻¹e, by conjugate
+// gradients on the vertices that the point reaches without crossing a labelled vertex, and every class is one more
+// product. No solution is kept from one point to the next. [Solution].Bound bounds the error of each value, rounding
+// included; it is 1e-10 where the sums are of ordinary size, and grows with them, in proportion to the multiplicities.
 //
 // # Time and memory
 //
-// A point is compared with every vertex, but not by its coordinates: two bits for each coordinate prove of most vertices that they lie
-// beyond the edge radius. The others are compared in float32, and those that may have an edge are measured in float64; a
-// vertex is left out only where it is certainly too far, so that the verdicts are those of exact distances.
+// A point is compared with every vertex, but not by its coordinates: two bits for each coordinate prove of most
+// vertices that they lie beyond the edge radius. The others are compared in float32, and those that may have an edge
+// are measured in float64; a vertex is left out only where it is certainly too far, so that the verdicts are those of
+// exact distances.
 //
-// Memory is taken for coordinates and for edges that exist, as they come, and is used again; nothing is as large as k² or as
-// the number of vertices times that of classes. A repartition works on the stored lengths of edges.
+// Memory is taken for coordinates and for edges that exist, as they come, and is used again; nothing is as large as k²
+// or as the number of vertices times that of classes. A repartition works on the stored lengths of edges.
 //
 // # Ageing
 //
-// With [Config].HalfLife the multiplicity of what was learned decays, and vertices that have faded are
-// evicted where no value depends on them ([Graph.Age]). It is one answer to the thesis's open question of
-// concept drift. Points remember how many half-lives had passed when they came, so that a half-life may be changed, and points
-// taken back, in any order.
+// With [Config].HalfLife the multiplicity of what was learned decays, and vertices that have faded are evicted where no
+// value depends on them ([Graph.Age]). It is one answer to the thesis's open question of concept drift. Points remember
+// how many half-lives had passed when they came, so that a half-life may be changed, and points taken back, in any
+// order.
 //
 // # Caveats
 //

@@ -11,11 +11,12 @@ type edge struct {
 // slab is how many edges are allocated at once.
 const slab = 1024
 
-// maxEdges bounds the edges of a graph: 800 MB. Points without end on one spot, or a file that tells of such, come to it.
+// maxEdges bounds the edges of a graph: 800 MB. Points without end on one spot, or a file that tells of such, come to
+// it.
 var maxEdges = 1 << 25
 
-// edgeLists hold the edges of each vertex, ascending. Lists that have become too short or that nobody needs any more are used
-// again, so that a graph that does not grow allocates nothing.
+// edgeLists hold the edges of each vertex, ascending. Lists that have become too short or that nobody needs any more
+// are used again, so that a graph that does not grow allocates nothing.
 type edgeLists struct {
 	of   [][]edge   // each vertex
 	n    int        // edges
@@ -72,8 +73,8 @@ func (e *edgeLists) release(list []edge) {
 // push adds a vertex that will have n edges to begin with.
 func (e *edgeLists) push(n int) { e.of = append(e.of, e.empty(n)) }
 
-// join adds the edge between two vertices to the lists of both. Lists stay ascending as long as the larger of i and j never
-// falls.
+// join adds the edge between two vertices to the lists of both. Lists stay ascending as long as the larger of i and j
+// never falls.
 func (e *edgeLists) join(i, j int, d, w float64) {
 	e.n++
 	e.add(i, edge{j, w, d})

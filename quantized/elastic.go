@@ -10,10 +10,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ElasticNet returns the nodes of an elastic net over points (A. N. Gorban, A. Zinovyev, Principal Graphs and Manifolds,
-// 2009; thesis, equation "Elastic net"), which begins at seeds joined to their nearest neighbours: the minimum of the mean
-// squared distance of the points to their nodes, plus stretch times the squared length of each edge and bend times the
-// squared distance of each node to the mean of its neighbours, for at most so many rounds. Which nodes are joined stays.
+// ElasticNet returns the nodes of an elastic net over points (A. N. Gorban, A. Zinovyev, Principal Graphs and
+// Manifolds, 2009; thesis, equation "Elastic net"), which begins at seeds joined to their nearest neighbours: the
+// minimum of the mean squared distance of the points to their nodes, plus stretch times the squared length of each edge
+// and bend times the squared distance of each node to the mean of its neighbours, for at most so many rounds. Which
+// nodes are joined stays.
 //
 // The error wraps [ErrConfig], or is that of the context, which is asked once a round.
 func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stretch, bend float64, rounds int) ([][]float32, error) {

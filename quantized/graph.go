@@ -78,8 +78,8 @@ func (g *Graph) Labelled() int { return len(g.v) - g.learned }
 // Learned returns the number of vertices that are not labelled, at most k+1.
 func (g *Graph) Learned() int { return g.learned }
 
-// Full reports whether there is no room for another learned vertex: there are k+1 of them, and no repartition whose R stays
-// within the edge radius leaves at most k. Points are then judged, and kept only where a vertex takes them in.
+// Full reports whether there is no room for another learned vertex: there are k+1 of them, and no repartition whose R
+// stays within the edge radius leaves at most k. Points are then judged, and kept only where a vertex takes them in.
 func (g *Graph) Full() bool { return g.full && g.learned > g.c.K }
 
 // Classes returns the number of classes seen so far: one more than the largest class labelled.
@@ -142,8 +142,9 @@ func (g *Graph) Neighbours(i int, visit func(j int, distance float64)) {
 
 // Label adds x as a fresh labelled vertex, whatever is near it. Classes count from 0.
 //
-// The error wraps [ErrPoint], or [ErrFull] where the labelled points alone, or all edges, would take more memory than a graph
-// may have, 1 GiB each; g has then not changed. It panics when x has another dimension and on a class below 0 or above 2^24.
+// The error wraps [ErrPoint], or [ErrFull] where the labelled points alone, or all edges, would take more memory than a
+// graph may have, 1 GiB each; g has then not changed. It panics when x has another dimension and on a class below 0 or
+// above 2^24.
 func (g *Graph) Label(x []float32, class int) error {
 	if class < 0 || class > maxClass {
 		panic("quantized: class out of range")
@@ -260,10 +261,10 @@ func (g *Graph) Remove(i int) {
 	g.erase(kept)
 }
 
-// Forget removes the labelled points of a class, and every vertex to which a point accepted through
-// it has gone, and renumbers the classes above it. It returns the number of vertices removed.
-// Points of other classes that had been merged into such a vertex go with it. A labelled point of another class that had
-// taken such a point in (Absorb) stays, without all that it had taken in. It panics where there is no such class.
+// Forget removes the labelled points of a class, and every vertex to which a point accepted through it has gone, and
+// renumbers the classes above it. It returns the number of vertices removed. Points of other classes that had been
+// merged into such a vertex go with it. A labelled point of another class that had taken such a point in (Absorb)
+// stays, without all that it had taken in. It panics where there is no such class.
 func (g *Graph) Forget(class int) int {
 	if class < 0 || class >= g.classes {
 		panic("quantized: class out of range")
@@ -298,11 +299,12 @@ func (g *Graph) Forget(class int) int {
 	return removed
 }
 
-// Configure replaces the configuration. Points stay; weights and edges follow the new one, and where there are more learned
-// vertices than the new k allows they are merged at once. Edges that grow longer cost a distance pass for each vertex.
+// Configure replaces the configuration. Points stay; weights and edges follow the new one, and where there are more
+// learned vertices than the new k allows they are merged at once. Edges that grow longer cost a distance pass for each
+// vertex.
 //
-// The error wraps [ErrConfig]: a setting cannot be used, or the learned vertices cannot be merged to as few as k within the
-// edge radius. g has then not changed. It panics when the dimension or the scale changes.
+// The error wraps [ErrConfig]: a setting cannot be used, or the learned vertices cannot be merged to as few as k within
+// the edge radius. g has then not changed. It panics when the dimension or the scale changes.
 func (g *Graph) Configure(c Config) error {
 	if err := c.check(); err != nil {
 		return err
@@ -352,8 +354,8 @@ func (g *Graph) Configure(c Config) error {
 	return nil
 }
 
-// rejoin builds the edges anew: all that there may be are among those that candidates gives for each vertex. It reports false
-// where they are too many.
+// rejoin builds the edges anew: all that there may be are among those that candidates gives for each vertex. It reports
+// false where they are too many.
 func (g *Graph) rejoin(candidates func(i int, visit func(j int, d float64))) bool {
 	g.edges = edgeLists{}
 	for i := range g.v {
@@ -387,7 +389,8 @@ func (g *Graph) joinAll() bool {
 	return true
 }
 
-// Problem returns the harmonic problem on the compact graph as [graph.Harmonic] takes it: dense, for graphs that are small.
+// Problem returns the harmonic problem on the compact graph as [graph.Harmonic] takes it: dense, for graphs that are
+// small.
 func (g *Graph) Problem() graph.Problem {
 	n := g.Len()
 	w := mat.NewSymDense(max(n, 1), nil)

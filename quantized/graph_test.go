@@ -502,7 +502,8 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// k bounds what is learned: any number of labelled points comes on top, and a graph without room judges and does not learn.
+// k bounds what is learned: any number of labelled points comes on top, and a graph without room judges and does not
+// learn.
 func TestFull(t *testing.T) {
 	c := config(3, 1)
 	g, _ := quantized.New(c)
@@ -707,7 +708,8 @@ func TestRestoreInvalid(t *testing.T) {
 	}
 }
 
-// Vertices that were learned while edges were shorter than R are merged once edges are longer, though R cannot grow any more.
+// Vertices that were learned while edges were shorter than R are merged once edges are longer, though R cannot grow any
+// more.
 func TestMergeAfterShorterEdges(t *testing.T) {
 	c := config(3, 1)
 	c.Reach = .3

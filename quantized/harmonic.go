@@ -103,8 +103,8 @@ func (s *solver) enter(i int) int32 {
 // collect gathers the part in which vertex i lies, without the vertices that are gone. Gone may be nil.
 func (s *solver) collect(g *Graph, i int, gone []bool) { s.gather(g, i, -1, nil, gone) }
 
-// gather gathers the part in which vertex i lies. I may be the number of all vertices, for a point with the edges of near.
-// Vertex home counts one more.
+// gather gathers the part in which vertex i lies. I may be the number of all vertices, for a point with the edges of
+// near. Vertex home counts one more.
 func (s *solver) gather(g *Graph, i, home int, near []edge, gone []bool) {
 	trial := g.Len()
 	s.part, s.free, s.mass, s.s, s.start = s.part[:0], s.free[:0], s.mass[:0], s.s[:0], s.start[:0]
@@ -198,8 +198,9 @@ func (s *solver) pull(at int, p []float64) float64 {
 // iterate solves the scaled system for the right side b by conjugate gradients from 0, into x, and returns a bound of
 // Σ weight_i |r_i|. It reports false where that did not come to the tolerance, or to what rounding allows.
 //
-// The bound counts what rounding may have done to the residual itself: with m terms in a sum, of which four run side by side,
-// and the sum of the diagonal, whose terms do not, each of the terms of the residual is off by less than 1.25 m + 16 units.
+// The bound counts what rounding may have done to the residual itself: with m terms in a sum, of which four run side by
+// side, and the sum of the diagonal, whose terms do not, each of the terms of the residual is off by less than 1.25 m +
+// 16 units.
 func (s *solver) iterate() (bound float64, ok bool) {
 	n := len(s.part)
 	s.x, s.r, s.p, s.q = resized(s.x, n), resized(s.r, n), resized(s.p, n), resized(s.q, n)
@@ -296,11 +297,11 @@ func (s *solver) solve() (bound float64, how Method, err error) {
 	return sum + (1.25*float64(s.most)+16)*unit*size, Direct, nil
 }
 
-// forward solves on the part for the function that is 1 at the labelled vertices of some classes and 0 at all others. The
-// values at its vertices are then in x.
+// forward solves on the part for the function that is 1 at the labelled vertices of some classes and 0 at all others.
+// The values at its vertices are then in x.
 //
-// A residual r_i leaves an error of at most Σ |r_i| / (gamma v_i) at any vertex, for no entry of the inverse of A in column i
-// exceeds 1/(gamma v_i): A is an M-matrix, and its rows sum to at least gamma v_i.
+// A residual r_i leaves an error of at most Σ |r_i| / (gamma v_i) at any vertex, for no entry of the inverse of A in
+// column i exceeds 1/(gamma v_i): A is an M-matrix, and its rows sum to at least gamma v_i.
 func (s *solver) forward(g *Graph, of func(class int) bool) error {
 	n := len(s.part)
 	s.b, s.weight = resized(s.b, n), resized(s.weight, n)
@@ -322,15 +323,17 @@ func (s *solver) forward(g *Graph, of func(class int) bool) error {
 	return nil
 }
 
-// Solve returns the harmonic solution at the point, on the graph with the point in it. The values of an outlier are all 0.
+// Solve returns the harmonic solution at the point, on the graph with the point in it. The values of an outlier are all
+// 0.
 //
-// One system is solved, for the potential g that a unit of current at the point brings about: with A symmetric, the value of
-// a class is the current Σ g_i v_i w_ij v_j that leaves through its labelled vertices j, and so all classes cost as much as
-// one does. An error in g with the residual r is an error in a value of Σ r_i l_i, where l is the solution for the class: at
-// most Σ |r_i|, as all l_i lie in [0,1]. That sum is what the iteration brings to 1e-10, or to its rounding.
+// One system is solved, for the potential g that a unit of current at the point brings about: with A symmetric, the
+// value of a class is the current Σ g_i v_i w_ij v_j that leaves through its labelled vertices j, and so all classes
+// cost as much as one does. An error in g with the residual r is an error in a value of Σ r_i l_i, where l is the
+// solution for the class: at most Σ |r_i|, as all l_i lie in [0,1]. That sum is what the iteration brings to 1e-10, or
+// to its rounding.
 //
-// Only vertices that the point reaches without crossing a labelled one have a part in it. The error wraps [ErrUnsolved]. The
-// values are overwritten by the next call.
+// Only vertices that the point reaches without crossing a labelled one have a part in it. The error wraps
+// [ErrUnsolved]. The values are overwritten by the next call.
 func (t Trial) Solve() (Solution, error) {
 	t.mustBeOn()
 	g, s := t.g, &t.g.solver
@@ -411,8 +414,9 @@ func (t Trial) normalized() (Solution, error) {
 	return Solution{values, tolerance, Direct}, nil
 }
 
-// Values returns the harmonic values of all vertices, in dst if it is large enough, of the function that is 1 at the labelled
-// vertices of some classes and 0 at the others. It takes as long as the graph is large. The error wraps [ErrUnsolved].
+// Values returns the harmonic values of all vertices, in dst if it is large enough, of the function that is 1 at the
+// labelled vertices of some classes and 0 at the others. It takes as long as the graph is large. The error wraps
+// [ErrUnsolved].
 func (g *Graph) Values(dst []float64, of func(class int) bool) ([]float64, error) {
 	dst = resized(dst, g.Len())
 	if g.c.Normalized {

@@ -21,8 +21,8 @@ type Offline struct {
 	Rounds     int          // at the most
 
 	// Pull > 0 says how strongly points hold the centroids, against the labels that push them apart: the ratio of the two
-	// terms on the diagonal of the system for the centroids, in the mean. It has no unit. At about 2 half of them stand still,
-	// as the labels push more; where it is large what remains is k-means with the labelled points as fixed centres.
+	// terms on the diagonal of the system for the centroids, in the mean. It has no unit. At about 2 half of them stand
+	// still, as the labels push more; where it is large what remains is k-means with the labelled points as fixed centres.
 	Pull float64
 	// GammaQ, where it is not 0, is the thesis's gamma_q, in whose place Pull is: what it does depends on how large the
 	// features are.
@@ -256,8 +256,8 @@ func (o Offline) place(b *Backbone, points flat, r *rand.Rand) {
 		}
 	}
 	for len(free) > 0 && !o.solve(b, free, sum, size, push, total, hold) {
-		// The system has no minimum, or hardly one: those stand still, too, of which it cannot be told from their row that they
-		// have one; and where it can be of all, the one that is held least.
+		// The system has no minimum, or hardly one: those stand still, too, of which it cannot be told from their row that
+		// they have one; and where it can be of all, the one that is held least.
 		least, weakest := math.Inf(1), 0
 		kept := free[:0:0]
 		for _, j := range free {

@@ -445,8 +445,8 @@ func TestJointRandom(t *testing.T) {
 	}
 }
 
-// On a lattice points hold some centroids exactly as strongly as labels push them, to the last bit or to the one before:
-// a system that cannot be solved, and whose rows do not say so.
+// On a lattice points hold some centroids exactly as strongly as labels push them, to the last bit or to the one
+// before: a system that cannot be solved, and whose rows do not say so.
 func TestJointOnALattice(t *testing.T) {
 	var x [][]float32
 	for i := range 81 {

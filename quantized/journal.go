@@ -130,12 +130,12 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 }
 
 // Unlearn takes back, as [Graph.Undo] does, every point that was kept with an observation number of which gone is true,
-// and every point that was accepted through one that is taken back, whether either still is a vertex of its own or was merged
-// into another one since. It returns how many points are gone. Points that go only because the vertex that took them in goes
-// were not taken back themselves: what was accepted through them stays.
+// and every point that was accepted through one that is taken back, whether either still is a vertex of its own or was
+// merged into another one since. It returns how many points are gone. Points that go only because the vertex that took
+// them in goes were not taken back themselves: what was accepted through them stays.
 //
-// A point that was merged into another vertex longer ago than the journal reaches stays there, and so does what was accepted
-// through it. What was accepted through a vertex that has been removed, or has faded since, stays as well.
+// A point that was merged into another vertex longer ago than the journal reaches stays there, and so does what was
+// accepted through it. What was accepted through a vertex that has been removed, or has faded since, stays as well.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
 	return g.unlearn(func(_, observation int64) bool { return gone(observation) })
 }
@@ -146,10 +146,11 @@ func (g *Graph) UnlearnVertex(i int) (points float64) {
 	return g.unlearn(func(id, _ int64) bool { return id == own })
 }
 
-// unlearn takes back the points of which gone is true, and what was accepted through them. The ID is that of the vertex which a
-// point is or was, or 0.
+// unlearn takes back the points of which gone is true, and what was accepted through them. The ID is that of the vertex
+// which a point is or was, or 0.
 func (g *Graph) unlearn(gone func(id, observation int64) bool) (points float64) {
-	// Points that are or once were vertices, in the order of their IDs: a point is younger than the one through which it came.
+	// Points that are or once were vertices, in the order of their IDs: a point is younger than the one through which it
+	// came.
 	type point struct {
 		id, via, observation int64
 	}

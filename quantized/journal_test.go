@@ -169,7 +169,8 @@ func TestUndoCountsAbsorbed(t *testing.T) {
 	}
 }
 
-// A configuration that merges vertices and changes the length of the journal at once loses the oldest entries, and no others.
+// A configuration that merges vertices and changes the length of the journal at once loses the oldest entries, and no
+// others.
 func TestConfigureJournal(t *testing.T) {
 	for _, size := range []int{2, 3, 9} {
 		c := config(8, 1)

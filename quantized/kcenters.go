@@ -32,8 +32,8 @@ func (g *Graph) order() []int {
 	return order
 }
 
-// plan finds the partition that leaves at most k learned vertices, and reports false where none does: R ends at the edge
-// radius, for no point takes the place of one that it has no edge to. It changes nothing.
+// plan finds the partition that leaves at most k learned vertices, and reports false where none does: R ends at the
+// edge radius, for no point takes the place of one that it has no edge to. It changes nothing.
 func (g *Graph) plan(k int) (p partition, ok bool) {
 	r := g.r
 	if r == 0 {
@@ -74,8 +74,8 @@ func (g *Graph) plan(k int) (p partition, ok bool) {
 	return p, true
 }
 
-// cover sets which vertices are kept with radius r, and returns how many of them are learned ones: a vertex is dropped where
-// one that was kept before it is closer than r.
+// cover sets which vertices are kept with radius r, and returns how many of them are learned ones: a vertex is dropped
+// where one that was kept before it is closer than r.
 func (g *Graph) cover(kept []bool, order []int, r float64) (learned int) {
 	clear(kept)
 	for _, i := range order {
@@ -101,8 +101,8 @@ func (g *Graph) cover(kept []bool, order []int, r float64) (learned int) {
 // fewest returns the number of learned vertices that a repartition at the edge radius leaves.
 func (g *Graph) fewest() int { return g.cover(make([]bool, g.Len()), g.order(), g.reach) }
 
-// firstRadius returns the smallest positive distance between two vertices that are not both labelled, or the edge radius
-// where none of them are that near.
+// firstRadius returns the smallest positive distance between two vertices that are not both labelled, or the edge
+// radius where none of them are that near.
 func (g *Graph) firstRadius() float64 {
 	best := g.reach
 	for i, edges := range g.edges.of {

@@ -29,9 +29,9 @@ func (f flat) row(i int) []float32 { return f.m.Data[i*f.m.Stride : i*f.m.Stride
 // nowhere is the centre of a point that has not been assigned to one.
 const nowhere = -1
 
-// assign writes which of the centres is nearest to each point, the first of equals, and reports whether anything changed.
-// Distances are products in float32: a point between two centres at the same distance goes to either, and features whose
-// mean is thousands of times their spread should be centred first.
+// assign writes which of the centres is nearest to each point, the first of equals, and reports whether anything
+// changed. Distances are products in float32: a point between two centres at the same distance goes to either, and
+// features whose mean is thousands of times their spread should be centred first.
 func (f flat) assign(to []int, centres flat) bool {
 	const some = 512 // rows at a time, for the size of the product
 	product := make([]float32, some*centres.m.Rows)
@@ -79,9 +79,9 @@ func mean(to []float32, sum []float64, n float64) {
 	}
 }
 
-// KMeans returns the centres that Lloyd's iteration reaches from seeds, in at most so many rounds: each goes to the mean
-// of the points that are nearest to it. A centre without points stays where it is. Seeds are not changed. The error is
-// that of the context, which is asked once a round, or wraps [ErrConfig].
+// KMeans returns the centres that Lloyd's iteration reaches from seeds, in at most so many rounds: each goes to the
+// mean of the points that are nearest to it. A centre without points stays where it is. Seeds are not changed. The
+// error is that of the context, which is asked once a round, or wraps [ErrConfig].
 func KMeans(ctx context.Context, x, seeds [][]float32, rounds int) ([][]float32, error) {
 	if err := checkPoints(x); err != nil {
 		return nil, err

@@ -5,8 +5,8 @@ const pageValues = 1 << 16
 
 // points holds the coordinates of vertices in pages, so that it grows without being copied and without slack.
 //
-// Points begin at multiples of 16 bytes. How a vector product is summed depends on that, and so does its last bit: a distance
-// is the same wherever a point has moved to.
+// Points begin at multiples of 16 bytes. How a vector product is summed depends on that, and so does its last bit: a
+// distance is the same wherever a point has moved to.
 type points struct {
 	dim, stride int // values of a point, and from one point to the next
 	rows        int // points in a page

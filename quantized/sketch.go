@@ -7,13 +7,13 @@ import (
 
 // sketches hold every vertex once more in two bits a value: enough to prove of most that they are too far.
 //
-// A vertex y is written as ŷ + e, where a value of ŷ is one of four levels, delta·(b - 1.5), and the probe x as x̂ + f, of
-// sixteen levels, step·(a - 7.5). By the inequality of Cauchy and Schwarz
+// A vertex y is written as ŷ + e, where a value of ŷ is one of four levels, delta·(b - 1.5), and the probe x as x̂ + f,
+// of sixteen levels, step·(a - 7.5). By the inequality of Cauchy and Schwarz
 //
 //	<x,y> = <x̂,ŷ> + <f,ŷ> + <x,e> <= <x̂,ŷ> + |f||ŷ| + |x||e|,
 //
-// and <x̂,ŷ> is a sum of whole numbers: bits of a and b that are both set are counted 64 at a time. Nothing is decided by a
-// sketch but that a vertex lies beyond the edge radius; all others are measured.
+// and <x̂,ŷ> is a sum of whole numbers: bits of a and b that are both set are counted 64 at a time. Nothing is decided
+// by a sketch but that a vertex lies beyond the edge radius; all others are measured.
 type sketches struct {
 	words int // 64-bit words of a plane, a multiple of block: one bit of each value
 	bits  []uint64
@@ -39,8 +39,8 @@ type sketch struct {
 	sum    int32   // of all b
 }
 
-// Uniform quantizers of four and of sixteen levels lose least of normally distributed values with these steps, in units of
-// the standard deviation (Max, Quantizing for Minimum Distortion, 1960).
+// Uniform quantizers of four and of sixteen levels lose least of normally distributed values with these steps, in units
+// of the standard deviation (Max, Quantizing for Minimum Distortion, 1960).
 const (
 	step4  = .9957
 	step16 = .3352

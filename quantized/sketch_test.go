@@ -10,8 +10,8 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Sketches never hide a vertex that a point has an edge to: whatever the number of values, their size and their shape, the
-// graph with sketches is the graph without them, to the last bit, and the edges are those that the distances say.
+// Sketches never hide a vertex that a point has an edge to: whatever the number of values, their size and their shape,
+// the graph with sketches is the graph without them, to the last bit, and the edges are those that the distances say.
 func TestSketches(t *testing.T) {
 	for _, dim := range []int{256, 300, 512, 1000} {
 		for _, shape := range []struct {

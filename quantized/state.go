@@ -13,8 +13,8 @@ type State struct {
 	Classes  int
 	Full     bool // no repartition made room when one was last tried
 	Vertices []Vertex
-	// Reach is the length up to which all edges are among the Neighbours of the vertices; 0 where these are not known. Edges
-	// are then found anew, which takes as long as the square of the number of vertices.
+	// Reach is the length up to which all edges are among the Neighbours of the vertices; 0 where these are not known.
+	// Edges are then found anew, which takes as long as the square of the number of vertices.
 	Reach   float64
 	LastID  int64   // of the vertices that there ever were
 	Journal []Entry // the oldest first
@@ -69,11 +69,11 @@ func (g *Graph) State() State {
 	return s
 }
 
-// Restore returns the graph with that state, which goes on exactly as the graph that it was taken from. The coordinates are
-// copied. The configuration must be the one under which it was taken; [Graph.Configure] sets another.
+// Restore returns the graph with that state, which goes on exactly as the graph that it was taken from. The coordinates
+// are copied. The configuration must be the one under which it was taken; [Graph.Configure] sets another.
 //
-// The state may come from a file, and nothing in it is trusted but that all neighbours within its Reach are listed. The error
-// wraps [ErrConfig], or [ErrInvalid].
+// The state may come from a file, and nothing in it is trusted but that all neighbours within its Reach are listed. The
+// error wraps [ErrConfig], or [ErrInvalid].
 func Restore(c Config, s State) (*Graph, error) {
 	if err := s.check(c.Dim); err != nil {
 		return nil, err

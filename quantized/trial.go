@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Trial is a point that was put into the graph to see how it would fare there. The graph has not changed, and a Trial that
-// is not wanted is forgotten. It can be asked until the next point is tried or the graph changes; after that its methods
-// panic with "quantized: this trial is over".
+// Trial is a point that was put into the graph to see how it would fare there. The graph has not changed, and a Trial
+// that is not wanted is forgotten. It can be asked until the next point is tried or the graph changes; after that its
+// methods panic with "quantized: this trial is over".
 type Trial struct {
 	g      *Graph
 	stamp  uint64
@@ -33,7 +33,8 @@ func (g *Graph) try(square float64, near []edge) Trial {
 }
 
 // Place tries the point x as [Graph.Look] does, as one that may be kept. Where there is a vertex too many the graph is
-// repartitioned first, as the thesis's listing does at the start of a step, unless x is an outlier before that or after.
+// repartitioned first, as the thesis's listing does at the start of a step, unless x is an outlier before that or
+// after.
 func (g *Graph) Place(x []float32) (Candidate, error) {
 	square, err := g.take(x)
 	if err != nil {
@@ -101,17 +102,17 @@ func (t Trial) Nearest(class int) float64 {
 	return d
 }
 
-// Hops returns how many vertices the point is away from a labelled one, along those through which it and they were accepted
-// as a class: 1 where a labelled vertex speaks for it. Class is negative for none.
+// Hops returns how many vertices the point is away from a labelled one, along those through which it and they were
+// accepted as a class: 1 where a labelled vertex speaks for it. Class is negative for none.
 func (t Trial) Hops(class int) int {
 	t.mustBeOn()
 	_, hops := t.via(class)
 	return hops
 }
 
-// via returns the ID of the vertex through which the point would be accepted as a class, and its hops then: the vertex that
-// takes it in, or else the neighbour with the largest weight among those that are labelled so or were learned so, or among
-// all where there is none.
+// via returns the ID of the vertex through which the point would be accepted as a class, and its hops then: the vertex
+// that takes it in, or else the neighbour with the largest weight among those that are labelled so or were learned so,
+// or among all where there is none.
 func (t Trial) via(class int) (id int64, hops int) {
 	if t.home >= 0 {
 		o := t.g.origin[t.home]
@@ -134,9 +135,9 @@ func (c Candidate) Room() bool {
 	return len(c.near) > 0 && (c.home >= 0 || c.g.learned <= c.g.c.K && c.g.edges.fit(len(c.near)))
 }
 
-// Keep ends the trial: the point stays, as one that stands for n points of the same moment. Class says through which class it
-// was accepted, for [Graph.Forget]; it is negative for a point that no class claimed. It reports false, and changes nothing,
-// for an outlier and where there is no [Candidate.Room]. It panics unless n is positive.
+// Keep ends the trial: the point stays, as one that stands for n points of the same moment. Class says through which
+// class it was accepted, for [Graph.Forget]; it is negative for a point that no class claimed. It reports false, and
+// changes nothing, for an outlier and where there is no [Candidate.Room]. It panics unless n is positive.
 func (c Candidate) Keep(class, n int, m Moment) bool {
 	if !c.Room() {
 		return false

@@ -1,6 +1,6 @@
-// Package reference is what package quantized must agree with: the listing "Online quantized harmonic solution" written out,
-// in the slowest and most obvious way. It keeps every point, measures every distance anew, and solves by dense Cholesky. It is
-// for tests, and its mistakes panic.
+// Package reference is what package quantized must agree with: the listing "Online quantized harmonic solution" written
+// out, in the slowest and most obvious way. It keeps every point, measures every distance anew, and solves by dense
+// Cholesky. It is for tests, and its mistakes panic.
 package reference
 
 import (
@@ -26,7 +26,8 @@ type Graph struct {
 	Clock    float64  // half-lives that have passed
 	Journal  []*Point // points that lie at a vertex which is not their own, the oldest first
 	Lost     quantized.Moment
-	// Delicate says that a decision hung on less than rounding changes: another way to compute the same may decide otherwise.
+	// Delicate says that a decision hung on less than rounding changes: another way to compute the same may decide
+	// otherwise.
 	Delicate bool
 	Evicted  int // vertices that there ever were
 }
@@ -63,7 +64,8 @@ func (v *Vertex) Sum() (n float64) {
 	return n
 }
 
-// Multiplicity returns the weight of the points at a vertex, and panics where the running sum is not that of the points.
+// Multiplicity returns the weight of the points at a vertex, and panics where the running sum is not that of the
+// points.
 func (g *Graph) Multiplicity(v *Vertex) float64 {
 	sum := 0.
 	for _, p := range v.Points {
@@ -87,8 +89,8 @@ func (g *Graph) Distance(a, b []float32) float64 {
 	return g.Config.Scale * math.Sqrt(graph.SquaredDistance(a, b))
 }
 
-// less reports whether a is less than b. The distance of two faces is known to some 1e-9 of it where they are far from the
-// origin and near each other.
+// less reports whether a is less than b. The distance of two faces is known to some 1e-9 of it where they are far from
+// the origin and near each other.
 func (g *Graph) less(a, b float64) bool {
 	if a != b && math.Abs(a-b) <= 1e-8*max(math.Abs(a), math.Abs(b)) {
 		g.Delicate = true
@@ -359,7 +361,8 @@ func (g *Graph) remove(gone func(*Vertex) bool) {
 // Remove removes a vertex.
 func (g *Graph) Remove(v *Vertex) { g.remove(func(w *Vertex) bool { return w == v }) }
 
-// Forget removes a class, and renumbers the others. A labelled vertex of another class stays, without what it had taken in.
+// Forget removes a class, and renumbers the others. A labelled vertex of another class stays, without what it had taken
+// in.
 func (g *Graph) Forget(class int) {
 	for _, v := range g.Vertices {
 		if v.Class >= 0 && v.Class != class && v.Source[class] {
@@ -384,8 +387,8 @@ func (g *Graph) Forget(class int) {
 	}
 }
 
-// Unlearn takes back the points of which gone is true, and what was accepted through one, and returns how many they are.
-// A vertex goes with its own point.
+// Unlearn takes back the points of which gone is true, and what was accepted through one, and returns how many they
+// are. A vertex goes with its own point.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
 	return g.UnlearnPoints(func(p *Point) bool { return gone(p.When.Observation) })
 }
@@ -456,7 +459,8 @@ func (g *Graph) Since(time int64) int64 {
 	return since
 }
 
-// Configure sets another configuration, and reports false, and does not, where there are then too many learned vertices.
+// Configure sets another configuration, and reports false, and does not, where there are then too many learned
+// vertices.
 func (g *Graph) Configure(c quantized.Config) bool {
 	old := g.Config
 	g.Config = c
@@ -536,8 +540,8 @@ func (g *Graph) Solution() *mat.Dense {
 	return g.solve(p, x, class)
 }
 
-// Complete returns the harmonic values on the graph in which every point is a vertex of its own, at the place of its centroid,
-// and the row of the first point of each vertex.
+// Complete returns the harmonic values on the graph in which every point is a vertex of its own, at the place of its
+// centroid, and the row of the first point of each vertex.
 func (g *Graph) Complete() (*mat.Dense, []int) {
 	p := graph.Problem{Gamma: g.Config.Gamma}
 	var x [][]float32
