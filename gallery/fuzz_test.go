@@ -672,8 +672,17 @@ func (m *machine) audit(learned bool) {
 		m.t.Fatalf("Audit: %d faces, %v; want %d", len(all), err, len(want))
 	}
 	for i, u := range all {
-		if i > 0 && u.Score > all[i-1].Score || math.Abs(u.Score-want[u.ID]) > 1e-8 {
-			m.t.Fatalf("Audit: face %d is %+v, want %g", i, u, want[u.ID])
+		w := want[u.ID]
+		if u.Isolated != w.Isolated || math.Abs(u.Score-w.Score) > 1e-8 || math.Abs(u.Margin-w.Margin) > 1e-8 {
+			m.t.Fatalf("Audit: face %d is %+v, want %+v", i, u, w)
+		}
+		if i == 0 {
+			continue
+		}
+		// Isolated faces come last, by their margins; the others first, by their scores.
+		before := all[i-1]
+		if before.Isolated && !u.Isolated || !u.Isolated && u.Score > before.Score || u.Isolated && before.Isolated && u.Margin > before.Margin {
+			m.t.Fatalf("Audit: %+v comes after %+v", u, before)
 		}
 	}
 }

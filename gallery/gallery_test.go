@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -298,6 +299,15 @@ func TestLink(t *testing.T) {
 
 // A disk that fills up while the gallery is written leaves the old one.
 func TestFullDisk(t *testing.T) {
+	// In a process of its own: the limit holds for all files of a process, the log of the test itself among them.
+	if os.Getenv("FACEAUTH_TEST_FULL_DISK") == "" {
+		c := exec.Command(os.Args[0], "-test.run=^TestFullDisk$")
+		c.Env = append(os.Environ(), "FACEAUTH_TEST_FULL_DISK=1")
+		if out, err := c.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("PASS")) {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
 	path := save(t, newGallery(t, "alice"))
 	g, err := gallery.Open(path, space)
 	if err != nil {

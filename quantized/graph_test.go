@@ -628,7 +628,7 @@ func TestNewErrors(t *testing.T) {
 		{func(c *quantized.Config) { c.K = -5 }, "unusable setting: k is -5, but must be at least 1"},
 		{func(c *quantized.Config) { c.K = math.MaxInt }, "unusable setting: 9223372036854775807 centroids of 2 values need more than 1 GiB of memory; use a smaller k"},
 		{func(c *quantized.Config) { c.K = 1<<27 + 1 }, "unusable setting: 134217729 centroids of 2 values need more than 1 GiB of memory; use a smaller k"},
-		{func(c *quantized.Config) { c.Dim = math.MaxInt }, "unusable setting: 10 centroids of 9223372036854775807 values need more than 1 GiB of memory; use a smaller k"},
+		{func(c *quantized.Config) { c.Dim = math.MaxInt }, "unusable setting: dimension is 9223372036854775807, but must be at most 1048576"},
 		{func(c *quantized.Config) { c.Dim = 0 }, "unusable setting: dimension is 0, but must be at least 1"},
 		{func(c *quantized.Config) { c.Multiplier = 1 }, "unusable setting: multiplier is 1, but must lie between 1.05 and 1000"},
 		{func(c *quantized.Config) { c.Multiplier = math.NaN() }, "unusable setting: multiplier is NaN, but must lie between 1.05 and 1000"},

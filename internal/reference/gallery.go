@@ -75,8 +75,14 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how gall
 	return resembles, nil
 }
 
-// Audit returns the scores of the faces that have a name, by their numbers; nil where there are not two names.
-func (g *Gallery) Audit(learned bool) map[int64]float64 {
+// Audited is what an audit finds of a face.
+type Audited struct {
+	Score, Margin float64
+	Isolated      bool
+}
+
+// Audit returns what is found of the faces that have a name, by their numbers; nil where there are not two names.
+func (g *Gallery) Audit(learned bool) map[int64]Audited {
 	var ids []int64
 	var x [][]float32
 	var y []int
@@ -91,15 +97,35 @@ func (g *Gallery) Audit(learned bool) map[int64]float64 {
 		return nil
 	}
 	c := g.Learner.Graph.Config
-	kernel := graph.Heat(2.5 * g.Learner.Settings.Sigma) // wider than the learner's, with edges as long
-	w := graph.Similarity(graph.Distances(x, c.Scale), kernel, kernel.Weight(c.EdgeRadius()))
+	kernel := graph.Heat(3.5 * g.Learner.Settings.Sigma) // wider than the learner's, with longer edges
+	d := graph.Distances(x, c.Scale)
+	w := graph.Similarity(d, kernel, kernel.Weight(1.3*c.EdgeRadius()))
 	scores, err := anomaly.SoftHarmonic(w, v, y, .1, .01)
 	if err != nil {
 		panic(err)
 	}
-	all := make(map[int64]float64)
+	all := make(map[int64]Audited)
 	for i, id := range ids {
-		all[id] = scores[i]
+		// How much nearer another person's nearest face is than the nearest other one of this name.
+		var own, others []float64
+		a := Audited{Score: scores[i], Isolated: true}
+		for j := range ids {
+			switch {
+			case j == i:
+			case y[j] == y[i]:
+				own = append(own, d.At(i, j))
+			default:
+				others = append(others, d.At(i, j))
+			}
+			a.Isolated = a.Isolated && (j == i || w.At(i, j) == 0)
+		}
+		if len(own) > 0 && len(others) > 0 {
+			a.Margin = slices.Min(own) - slices.Min(others)
+		}
+		if !a.Isolated {
+			a.Score += min(max(a.Margin/c.EdgeRadius(), -1), 1)
+		}
+		all[id] = a
 	}
 	return all
 }
