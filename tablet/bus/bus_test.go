@@ -713,6 +713,9 @@ func TestFlood(t *testing.T) {
 // A flood of calls that expect no answer, from one connection and from many, of a user who may ask and of one who may
 // not, keeps nobody's login waiting, and takes no memory.
 func TestFloodWithoutReply(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a flood of calls takes a while, and the race detector is too slow for it")
+	}
 	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: 5 * time.Second}})
 	h.enrol(t, "nobody", stage.Alice)
 	h.enrol(t, "games", stage.Bob)
