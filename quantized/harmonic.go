@@ -240,18 +240,24 @@ func (s *solver) iterate() (bound float64, ok bool) {
 				p[i] = v + beta*p[i]
 			}
 		}
-		sum, size := 0., 0.
-		for i := range r {
-			r[i] = s.b[i] - (x[i] - s.pull(i, x))
-			sum += weight[i] * math.Abs(r[i])
-			size += weight[i] * (2*math.Abs(x[i]) + math.Abs(s.b[i]))
-		}
-		bound = sum + (1.25*float64(s.most)+16)*unit*size
+		var sum, size float64
+		sum, size, bound = s.residual()
 		if sum <= max(tolerance, 16*unit*size) {
 			return bound, true
 		}
 	}
 	return bound, false
+}
+
+// residual measures the residual of x into r. It returns the weighted sum of its sizes, the weighted sum of the sizes of
+// its terms, and the bound of [solver.iterate].
+func (s *solver) residual() (sum, size, bound float64) {
+	for i, x := range s.x {
+		s.r[i] = s.b[i] - (x - s.pull(i, s.x))
+		sum += s.weight[i] * math.Abs(s.r[i])
+		size += s.weight[i] * (2*math.Abs(x) + math.Abs(s.b[i]))
+	}
+	return sum, size, sum + (1.25*float64(s.most)+16)*unit*size
 }
 
 // factorize solves the scaled system for b by a dense Cholesky decomposition, into x.
@@ -289,12 +295,8 @@ func (s *solver) solve() (bound float64, how Method, err error) {
 	if err := s.factorize(); err != nil {
 		return 0, Direct, err
 	}
-	sum, size := 0., 0.
-	for i := range s.x {
-		sum += s.weight[i] * math.Abs(s.b[i]-(s.x[i]-s.pull(i, s.x)))
-		size += s.weight[i] * (2*math.Abs(s.x[i]) + math.Abs(s.b[i]))
-	}
-	return sum + (1.25*float64(s.most)+16)*unit*size, Direct, nil
+	_, _, bound = s.residual()
+	return bound, Direct, nil
 }
 
 // forward solves on the part for the function that is 1 at the labelled vertices of some classes and 0 at all others.
