@@ -38,6 +38,56 @@ type Space struct {
 	// GenuineRadius is the distance beyond which two faces of one person are hardly ever met; 0 where
 	// the space cannot tell people apart by two faces alone.
 	GenuineRadius float64 `json:"genuine_radius,omitempty"`
+
+	Stills  Impostors `json:"stills,omitzero"`  // how near pictures of different people come, each taken by itself
+	Streams Impostors `json:"streams,omitzero"` // the same of faces as a camera sees them, turned and moving: these come nearer
+}
+
+// Impostors says how near pictures of different people come in a space: what was measured of it.
+type Impostors struct {
+	People int   `json:"people"`
+	Pairs  int64 `json:"pairs"`
+	// Distances has the distances below which shares of 1e-2, 1e-3, 1e-4, 1e-5 and 1e-6 of all pairs lie, the false match
+	// rates at these distances. It is 0 from the first one on for which there were too few pairs.
+	Distances [5]float64 `json:"distances"`
+}
+
+// Measured reports whether there is anything.
+func (m Impostors) Measured() bool { return m.Distances[1] > 0 }
+
+// Within returns the distance at a false match rate, in (0,1]. Between the rates that were measured it goes by their
+// logarithms, and below the last one it goes on as steeply as at the steepest. It is never below 0, and for rates above
+// 1e-2 it is the distance there. Nothing was measured of a space where it is not a number.
+func (m Impostors) Within(rate float64) float64 {
+	if !m.Measured() || !(rate > 0) {
+		return math.NaN()
+	}
+	at := -2 - math.Log10(rate) // place among the distances
+	if at <= 0 {
+		return m.Distances[0]
+	}
+	steepest, last := 0., 0
+	for i := 1; i < len(m.Distances) && m.Distances[i] > 0; i++ {
+		steepest, last = max(steepest, m.Distances[i-1]-m.Distances[i]), i
+	}
+	if i := int(at); i < last {
+		share := at - float64(i)
+		return (1-share)*m.Distances[i] + share*m.Distances[i+1]
+	}
+	return max(0, m.Distances[last]-steepest*(at-float64(last)))
+}
+
+// Check returns an error that says why m cannot have been measured, or nil.
+func (m Impostors) Check() error {
+	if m.People < 0 || m.Pairs < 0 || m.Distances[0] > 0 && !m.Measured() {
+		return errors.New("a table of impostors needs people, pairs, and the distances at 1e-2 and 1e-3 at least")
+	}
+	for i, d := range m.Distances {
+		if !(d >= 0) || math.IsInf(d, 1) || i > 0 && d > 0 && !(d < m.Distances[i-1]) {
+			return errors.New("the distances in a table of impostors must be positive and fall with the false match rate")
+		}
+	}
+	return nil
 }
 
 // Check returns nil when v is a vector of the space, and otherwise an error that says what is

@@ -59,6 +59,7 @@ func TestRandomPrograms(t *testing.T) {
 		"undone", "undo refused",
 		"unlearned", "configured", "configuration refused", "evicted", "conflict", "audited", "resembles", "mixed",
 		"mismatch", "exists",
+		"anchored", "named from afar", "linked",
 		"forgotten", "unlabelled", "absorbed", "capped", "drift", "many rejected",
 	} {
 		if total.seen[what] < int(programs)/200 {
@@ -133,7 +134,13 @@ func run(t *testing.T, dir string, p []byte) *tally {
 	}
 	s := online.Settings{
 		K: 1 + int(m.next()%8), Sigma: .2, Gamma: 1e-3, Reach: .3, Epsilon: 1e-4, Multiplier: 1.5, Journal: 100,
-		LearnWindow: 10, DriftDistance: .2, DriftConstancy: .5,
+		LearnWindow: 10, DriftDistance: .2, DriftConstancy: .5, Link: .45, NameRate: 1e-2, AnchorRate: 1e-3,
+	}
+	if head/72%2 == 0 { // impostors were measured in this space
+		space.Stills = face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{.5, .4, .35}}
+		if head/36%2 == 0 {
+			space.Streams = face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{.4, .3}}
+		}
 	}
 	if head/6%3 == 0 {
 		s.HalfLife = 20
@@ -325,6 +332,8 @@ func (m *machine) noteVerdict(v online.Verdict) {
 	m.note("better face", v.Reason == online.BetterFace)
 	m.note("outlier", v.Reason == online.Outlier)
 	m.note("no path", v.Reason == online.NoPath)
+	m.note("anchored", v.Anchored)
+	m.note("named from afar", v.Label != "" && v.Distance > .3)
 	m.note("capped", m.slow.Learner.Settings.LearnCap > 0 && v.Label != "" && !v.Learned)
 }
 
@@ -395,12 +404,22 @@ func (m *machine) step() {
 	case 9, 10, 11, 12:
 		var frame []online.Observation
 		for range 1 + m.next()%4 {
-			frame = append(frame, online.Observation{Vector: m.vector(), Hold: m.next()%8 == 0})
+			o := online.Observation{Vector: m.vector(), Hold: m.next()%8 == 0}
+			if b := m.next(); b%2 == 0 {
+				for range b / 2 % 3 {
+					o.Follows = append(o.Follows, m.id(false))
+				}
+			}
+			if b := m.next(); b%8 == 0 {
+				o.As = names[int(b/8)%len(names)]
+			}
+			frame = append(frame, o)
 		}
 		want := l.ObserveFrame(frame)
 		for _, v := range want {
 			m.noteVerdict(v)
 		}
+		m.note("linked", slices.ContainsFunc(l.Graph.Vertices, func(v *reference.Vertex) bool { return len(v.Linked) > 0 }))
 		m.both(fmt.Sprintf("ObserveFrame %d", len(frame)), want, nil, func(g *gallery.Gallery) (any, error) {
 			return g.Learner().ObserveFrame(frame)
 		})
@@ -549,6 +568,8 @@ func (m *machine) configure() {
 			s.Epsilon = pick(m, 1e-4, 1e-2, .2)
 		case 7:
 			s.Multiplier = pick(m, 1.2, 1.5, 2.5)
+			s.Link = pick(m, .2, .45, .7, online.Off)
+			s.NameRate = pick(m, 1e-3, 1e-2, .1)
 		case 8:
 			s.Accept = pick(m, 0, .3, .7)
 		case 9:

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/quantized"
 )
 
@@ -30,8 +31,10 @@ type Learner struct {
 	graph    *quantized.Graph
 	counts   Counts
 	budget   budget
-	time     int64 // seconds since 1970 that learned faces carry; 0 for unknown
-	repaired int   // centroids whose weights a damaged snapshot had wrong
+	time     int64  // seconds since 1970 that learned faces carry; 0 for unknown
+	radii    Radii  // zero where they are not known
+	measured census // for which these are
+	repaired int    // centroids whose weights a damaged snapshot had wrong
 }
 
 // A class is what the graph knows as one: the faces of a person, or the faces that were rejected as that person's.
@@ -83,7 +86,7 @@ func (l *Learner) Configure(s Settings) error {
 	if l.settings.LearnWindow != s.LearnWindow {
 		l.budget = budget{} // the numbers of windows mean others now
 	}
-	l.settings = s
+	l.settings, l.radii = s, Radii{}
 	return nil
 }
 
@@ -176,16 +179,16 @@ func (l *Learner) Observe(x []float32) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	return l.observe(x, true)
+	return l.observe(Observation{Vector: x})
 }
 
 // observe judges one face and counts it.
-func (l *Learner) observe(x []float32, learn bool) (Verdict, error) {
-	n := 0
-	if learn {
-		n = 1
+func (l *Learner) observe(o Observation) (Verdict, error) {
+	n := 1
+	if o.Hold {
+		n = 0
 	}
-	v, err := l.step(x, n, l.counts.Observed+1)
+	v, err := l.step(o, n, l.counts.Observed+1)
 	if err == nil {
 		l.count(v)
 	}
@@ -196,6 +199,12 @@ func (l *Learner) observe(x []float32, learn bool) (Verdict, error) {
 type Observation struct {
 	Vector []float32
 	Hold   bool // judge it, but do not learn from it: the picture is poor, or somebody else's rule forbids it
+	// Follows are the numbers of stored faces, [Verdict].Stored, that are known to be of the same person: those that
+	// came before it on one track. It is joined to them up to the length Link, where faces are as a rule joined up to
+	// Reach: a must-link.
+	Follows []int64
+	// As is the person that it may be learned as, or "" for whoever claims it.
+	As string
 }
 
 // ObserveFrame judges all faces of one frame, in which nobody can be twice: of two faces that look
@@ -204,7 +213,8 @@ type Observation struct {
 //
 // All are judged by the graph as it was before the frame. They are then learned in order; a face is passed by that was
 // an outlier, or that would be learned as somebody else's than it was judged to be, now that those before it are
-// learned.
+// learned. Two faces in one frame are two people, a cannot-link: where they are so near that they would be joined by an
+// edge, the second is not learned, so that nothing is learned of one through the other.
 //
 // On error, which is that of [face.Space.Check] for the first face that is no vector of the space,
 // l has not changed.
@@ -216,7 +226,7 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	}
 	verdicts := make([]Verdict, len(faces))
 	if len(faces) == 1 {
-		v, err := l.observe(faces[0].Vector, !faces[0].Hold)
+		v, err := l.observe(faces[0])
 		if err != nil {
 			return nil, err
 		}
@@ -226,7 +236,7 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	// Judge each by itself against the graph as it is, settle the claims, then learn the winners.
 	claims := make([]claim, len(faces))
 	for i, f := range faces {
-		v, c, err := l.look(f.Vector)
+		v, c, err := l.look(f)
 		if err != nil {
 			return nil, err
 		}
@@ -234,12 +244,12 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	}
 	worse := oneEach(verdicts)
 	for i, f := range faces {
-		if v := &verdicts[i]; !f.Hold && !worse[i] && v.Reason != Outlier && !l.settings.Freeze {
-			learned, err := l.learn(f.Vector, 1, l.counts.Observed+int64(i)+1, &claims[i].class)
+		if v := &verdicts[i]; !f.Hold && !worse[i] && !l.alike(faces[:i], verdicts, f) && v.Reason != Outlier && !l.settings.Freeze {
+			learned, err := l.learn(f, 1, l.counts.Observed+int64(i)+1, &claims[i].class)
 			if err != nil {
 				return nil, err
 			}
-			v.Learned, v.NoRoom = learned.Learned, learned.NoRoom
+			v.Learned, v.NoRoom, v.Stored = learned.Learned, learned.NoRoom, learned.Stored
 		}
 	}
 	for _, v := range verdicts {
@@ -248,28 +258,38 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	return verdicts, nil
 }
 
+// alike reports whether a face would be joined to one of those before it in the frame which has been learned.
+func (l *Learner) alike(before []Observation, verdicts []Verdict, f Observation) bool {
+	for i, o := range before {
+		if verdicts[i].Learned && graph.Distance(o.Vector, f.Vector, l.space.Scale) <= l.graph.Config().EdgeRadius() {
+			return true
+		}
+	}
+	return false
+}
+
 // Judge says what l would make of a face, and changes nothing.
 func (l *Learner) Judge(x []float32) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	v, _, err := l.look(x)
+	v, _, err := l.look(Observation{Vector: x})
 	return v, err
 }
 
 // step judges a face and learns from it, as that observation and as one that stands for n. With n = 0 nothing is
 // learned.
-func (l *Learner) step(x []float32, n int, observation int64) (Verdict, error) {
+func (l *Learner) step(o Observation, n int, observation int64) (Verdict, error) {
 	if n == 0 || l.settings.Freeze {
-		v, _, err := l.look(x)
+		v, _, err := l.look(o)
 		return v, err
 	}
-	return l.learn(x, n, observation, nil)
+	return l.learn(o, n, observation, nil)
 }
 
 // look judges a face, and changes nothing.
-func (l *Learner) look(x []float32) (Verdict, claim, error) {
-	t, err := l.graph.Look(x)
+func (l *Learner) look(o Observation) (Verdict, claim, error) {
+	t, err := l.graph.Look(o.Vector, l.Radii().sight(), o.Follows...)
 	if err != nil {
 		return Verdict{}, claim{}, err
 	}
@@ -279,19 +299,23 @@ func (l *Learner) look(x []float32) (Verdict, claim, error) {
 // learn is the listing "Online quantized harmonic solution" for one face: place it, solve, read its
 // value. It stays in the graph, as that observation, if it may be learned and its confidence suffices; it
 // then stands for n faces. Where as is not nil, it stays only if that class claims it.
-func (l *Learner) learn(x []float32, n int, observation int64, as *int) (Verdict, error) {
+func (l *Learner) learn(o Observation, n int, observation int64, as *int) (Verdict, error) {
 	if _, err := l.graph.Age(observation); err != nil {
 		return Verdict{}, err
 	}
-	t, err := l.graph.Place(x)
+	t, err := l.graph.Place(o.Vector, o.Follows...)
 	if err != nil {
 		return Verdict{}, err
 	}
-	v, best, err := l.judge(t.Trial)
-	if err != nil || v.Reason == Outlier || as != nil && best.class != *as || !l.teaches(t, best, n, observation) {
+	if t.Outlier() { // it cannot be learned, and is recognised further
+		v, _, err := l.look(o)
 		return v, err
 	}
-	v.Learned = t.Keep(best.class, n, quantized.Moment{Observation: observation, Time: l.time})
+	v, best, err := l.judge(t.Trial)
+	if err != nil || v.Reason == Outlier || as != nil && best.class != *as || !l.may(o, best) || !l.teaches(t, best, n, observation) {
+		return v, err
+	}
+	v.Stored, v.Learned = t.Keep(best.class, n, quantized.Moment{Observation: observation, Time: l.time})
 	v.NoRoom = !v.Learned
 	if v.Learned {
 		l.spend(best.class, n, observation)
@@ -299,9 +323,14 @@ func (l *Learner) learn(x []float32, n int, observation int64, as *int) (Verdict
 	return v, nil
 }
 
+// may reports whether a face with that claim on it may be learned as whom it may be learned.
+func (l *Learner) may(o Observation, c claim) bool {
+	return o.As == "" || c.class >= 0 && c.class == l.class(o.As, false)
+}
+
 // teaches reports whether a face with that claim on it may be learned, as one that stands for n.
 func (l *Learner) teaches(t quantized.Candidate, c claim, n int, observation int64) bool {
-	return c.value >= l.settings.Learn &&
+	return c.value >= l.settings.Learn && l.Radii().teaches(t.Trial) &&
 		(l.settings.MaxHops == 0 || t.Hops(c.class) <= l.settings.MaxHops) &&
 		l.affords(c.class, n, observation)
 }

@@ -85,7 +85,7 @@ func (p *Parallel) Observe(x []float32) (Verdict, error) {
 	p.errors = slices.Grow(p.errors[:0], n)[:n]
 	share := func(w int) {
 		for i := w; i < n; i += p.workers {
-			p.verdicts[i], p.errors[i] = p.learners[i].observe(x, true)
+			p.verdicts[i], p.errors[i] = p.learners[i].observe(Observation{Vector: x})
 		}
 	}
 	var others sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 // cannot be used.
 var ErrSettings = quantized.ErrConfig
 
-// Off switches a setting off whose zero value stands for a default: Reach, Journal and DriftDistance.
+// Off switches a setting off whose zero value stands for a default: Reach, Link, Journal and DriftDistance.
 const Off = -1
 
 // Settings of a learner. The zero value of each field stands for its default.
@@ -22,6 +22,9 @@ type Settings struct {
 	Sigma          float64 `json:"sigma"`           // kernel width in units of the space's distance. Default: the space's
 	Gamma          float64 `json:"gamma"`           // regulariser gamma_g. Default: the space's
 	Reach          float64 `json:"reach"`           // longest edge in units of the space's distance. Default: the space's, if it has one. Off: none
+	Link           float64 `json:"link"`            // longest edge between two faces of one person in a row, see [Observation]. Default: the space's distance at a false match rate of 1e-2 between stills, if that was measured. Off: no longer than others
+	NameRate       float64 `json:"name_rate"`       // share of strangers' faces that may be given a name; see [Learner.Radii]. Default 1e-3
+	AnchorRate     float64 `json:"anchor_rate"`     // share of strangers' faces that may lie near an enrolled one; see [Learner.Radii]. Default 1e-4
 	Epsilon        float64 `json:"epsilon"`         // a smaller compact weight is no edge. Default 0.1 Gamma, as in the thesis
 	Multiplier     float64 `json:"multiplier"`      // growth of R at a repartition. Default 1.5, as in the thesis
 	Accept         float64 `json:"accept"`          // least confidence of a verdict, in [0,1]. Default: any above 0
@@ -49,6 +52,12 @@ func (s Settings) defaults(space face.Space) Settings {
 	s.Reach = cmp.Or(s.Reach, space.Reach)
 	s.DriftDistance = cmp.Or(s.DriftDistance, s.Reach, Off)
 	s.Reach = cmp.Or(s.Reach, Off)
+	if s.Link == 0 && space.Stills.Measured() {
+		s.Link = space.Stills.Within(1e-2)
+	}
+	s.Link = cmp.Or(s.Link, Off)
+	s.NameRate = cmp.Or(s.NameRate, 1e-3)
+	s.AnchorRate = cmp.Or(s.AnchorRate, 1e-4)
 	s.Epsilon = cmp.Or(s.Epsilon, 0.1*s.Gamma)
 	s.Multiplier = cmp.Or(s.Multiplier, 1.5)
 	return s
@@ -69,6 +78,12 @@ func (s Settings) check() error {
 		what = fmt.Sprintf("epsilon, a tenth of gamma unless it is given, is %g, but must lie between 0 and 1", s.Epsilon)
 	case !(s.Reach > 0 || s.Reach == Off):
 		what = fmt.Sprintf("reach is %g, but must be positive, or %d for no bound", s.Reach, Off)
+	case !(s.Link > 0 && s.Link < 1e30 || s.Link == Off):
+		what = fmt.Sprintf("link is %g, but must be positive, or %d for no longer edges", s.Link, Off)
+	case !(s.NameRate > 0 && s.NameRate <= 1):
+		what = fmt.Sprintf("name_rate is %g, but must be above 0 and at most 1", s.NameRate)
+	case !(s.AnchorRate > 0 && s.AnchorRate <= 1):
+		what = fmt.Sprintf("anchor_rate is %g, but must be above 0 and at most 1", s.AnchorRate)
 	case s.Journal < Off:
 		what = fmt.Sprintf("journal is %d, but must not be negative, or %d for none", s.Journal, Off)
 	case s.LearnCap < 0:
@@ -96,6 +111,7 @@ func (s Settings) graph(space face.Space) quantized.Config {
 		Kernel:     graph.Heat(s.Sigma),
 		Epsilon:    s.Epsilon,
 		Reach:      max(s.Reach, 0),
+		Link:       max(s.Link, 0),
 		Gamma:      s.Gamma,
 		Journal:    max(s.Journal, 0),
 		HalfLife:   s.HalfLife,

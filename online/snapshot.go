@@ -54,6 +54,7 @@ type snapshotVertex struct {
 	Source       []int
 	Origin       snapshotOrigin
 	Neighbours   []int
+	Links        []int
 }
 
 type snapshotMoment struct {
@@ -119,7 +120,7 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 			Origin: snapshotOrigin{
 				ID: o.ID, Observation: o.Observation, Time: o.Time, Via: o.Via, Hops: o.Hops, Own: o.Own, Born: o.Born,
 			},
-			Neighbours: v.Neighbours,
+			Neighbours: v.Neighbours, Links: v.Links,
 		}
 	}
 	return encoding.Marshal(s)
@@ -258,7 +259,7 @@ func (s *snapshot) learner() (*Learner, error) {
 				ID: o.ID, Moment: quantized.Moment{Observation: o.Observation, Time: o.Time}, Via: o.Via, Hops: o.Hops,
 				Own: o.Own, Born: o.Born,
 			},
-			Neighbours: v.Neighbours,
+			Neighbours: v.Neighbours, Links: v.Links,
 		}
 	}
 	var err error

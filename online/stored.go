@@ -89,7 +89,7 @@ func (l *Learner) Adopt(x []float32, n int) (Verdict, error) {
 		return Verdict{}, fmt.Errorf("%w: a face that stands for %d, after %d observations, is beyond %d", ErrSettings, n,
 			l.counts.Observed, int64(mostObserved))
 	}
-	v, err := l.step(x, n, l.counts.Observed+1)
+	v, err := l.step(Observation{Vector: x}, n, l.counts.Observed+1)
 	if err == nil && v.Learned {
 		l.counts.Observed += int64(n)
 		l.counts.Learned += int64(n)

@@ -17,6 +17,12 @@ type Verdict struct {
 	Learned    bool    `json:"learned"`          // the face is now part of the graph
 	// NoRoom says that the face would have been learned if there had been room for another centroid.
 	NoRoom bool `json:"no_room,omitempty"`
+	// Anchored says that an enrolled face of the named person is near: see [Learner.Radii]. Otherwise the name rests on
+	// what was learned, or on an enrolled face further off.
+	Anchored bool `json:"anchored,omitempty"`
+	// Distance is that to the nearest enrolled face of the named person; 0 without a name.
+	Distance float64 `json:"distance,omitempty"`
+	Stored   int64   `json:"-"` // number of the stored face that it is now, or that has taken it in; 0 where it was not learned
 }
 
 // Reason says in words for a person why a face was not recognised.
@@ -46,7 +52,7 @@ type claim struct {
 // judge turns the harmonic solution at a face into a verdict and the claim on it.
 func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 	none := claim{class: -1}
-	if t.Outlier() {
+	if t.Outlier() || !l.Radii().recognises(t) {
 		return Verdict{Sink: 1, Reason: Outlier}, none, nil
 	}
 	solution, err := t.Solve()
@@ -91,7 +97,8 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 	case v.Confidence < l.settings.Accept:
 		v.Reason = Unsure
 	default:
-		v.Label = v.Best
+		v.Label, v.Distance = v.Best, l.graph.Nearest(best.class)
+		v.Anchored = v.Distance <= l.Radii().Anchor
 	}
 	return v, best, nil
 }

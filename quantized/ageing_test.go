@@ -139,7 +139,7 @@ func TestLongGap(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := g.Point(0)
-		trial, err := g.Look(x)
+		trial, err := g.Look(x, quantized.Sight{})
 		if err != nil || trial.Outlier() {
 			t.Fatal("a labelled point is an outlier", err)
 		}

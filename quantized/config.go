@@ -20,7 +20,7 @@ const maxValues = 1 << 28
 // maxDim bounds the values of a point: an empty graph already holds some, and a file can ask for one.
 const maxDim = 1 << 20
 
-// Config says what a Graph may hold and how it measures. All fields but Reach and those after Gamma must be set.
+// Config says what a Graph may hold and how it measures. All fields but Reach, Link and those after Gamma must be set.
 type Config struct {
 	K          int          // learned vertices left after a repartition, at the most; >= 1. Labelled ones come on top
 	Multiplier float64      // m, by which R grows at a repartition; >= 1.05, and 1.5 in the thesis
@@ -29,6 +29,7 @@ type Config struct {
 	Kernel     graph.Kernel // of the compact weights
 	Epsilon    float64      // smaller weights are no edge; in (0,1)
 	Reach      float64      // longest edge; 0 for as long as epsilon allows
+	Link       float64      // longest edge between points of which the caller knows that they are one's; 0 for no longer than others
 	Gamma      float64      // regulariser gamma_g > 0
 	Journal    int          // points taken in that are remembered for Undo; >= 0
 	HalfLife   int          // observations after which a learned point counts half, see Graph.Age; 0 for never
@@ -61,6 +62,8 @@ func (c Config) check() error {
 		what = fmt.Sprintf("half-life is %d, but must not be negative, and 0 with the normalised Laplacian", c.HalfLife)
 	case !(c.Reach >= 0):
 		what = fmt.Sprintf("reach is %g, but must be positive, or 0 for none", c.Reach)
+	case !(c.Link >= 0) || math.IsInf(c.Link, 1):
+		what = fmt.Sprintf("link is %g, but must be positive, or 0 for none", c.Link)
 	case !positive(c.Gamma):
 		what = fmt.Sprintf("gamma is %g, but must be positive", c.Gamma)
 	default:
@@ -79,14 +82,33 @@ func (c Config) EdgeRadius() float64 {
 }
 
 // Weight returns that of an edge between two points at distance d, or 0 where there is none.
-func (c Config) Weight(d float64) float64 {
-	if c.Reach > 0 && d > c.Reach {
+func (c Config) Weight(d float64) float64 { return c.weight(d, c.EdgeRadius()) }
+
+// weight is Weight for an edge radius that is known.
+func (c Config) weight(d, radius float64) float64 {
+	if d > radius {
 		return 0
 	}
-	if w := c.Kernel.Weight(d); w >= c.Epsilon {
-		return w
+	return c.Kernel.Weight(d)
+}
+
+// LinkWeight returns that of an edge between two points at distance d which are known to be one's and lie beyond the
+// edge radius, or 0 where they are too far apart even for that: the kernel is stretched, so that an edge of the length
+// Link weighs as much as the longest ordinary one.
+func (c Config) LinkWeight(d float64) float64 {
+	if d > c.Link {
+		return 0
 	}
-	return 0
+	return c.Kernel.Weight(d * c.EdgeRadius() / c.Link)
+}
+
+// farWeight returns that of an edge which serves a judgement alone, of a length d between the edge radius and the bound
+// of such edges. Beyond the edge radius r, squared distances count (r/bound)² of what they are, so that weights go on
+// from those of ordinary edges and do not vanish where the kernel is narrow.
+func (c Config) farWeight(d, bound, radius float64) float64 {
+	s := radius / bound
+	s *= s
+	return c.Kernel.Weight(math.Sqrt(radius*radius + s*(d*d-radius*radius)))
 }
 
 // positive reports whether x is a number above 0 and finite.

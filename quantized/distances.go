@@ -9,6 +9,12 @@ import (
 )
 
 // near returns the edges of x to the vertices, in ascending order.
+func (g *Graph) near(x []float32, square float64) []edge {
+	return g.within(x, square, g.reach, g.reach)
+}
+
+// within returns the edges of x to the labelled and to the learned vertices that are no further than these bounds, in
+// ascending order: ordinary ones up to the edge radius, beyond it those that serve a judgement alone.
 //
 // A float32 product finds out which vertices may be that near. The computed product of two vectors of n values differs
 // from the true one by at most n·u/(1 - n·u) times the product of their norms, with u = 2^-24 (Higham, Accuracy and
@@ -17,7 +23,7 @@ import (
 // the product, too.
 //
 // What is returned is overwritten by the next call.
-func (g *Graph) near(x []float32, square float64) []edge {
+func (g *Graph) within(x []float32, square, labelled, learned float64) []edge {
 	g.found = g.found[:0]
 	n := g.Len()
 	if n == 0 {
@@ -28,7 +34,7 @@ func (g *Graph) near(x []float32, square float64) []edge {
 		nu = math.Inf(1) // no bound holds; measure everything
 	}
 	slack := 2 * nu / (1 - nu) * math.Sqrt(square)
-	cut := g.reach / g.c.Scale
+	cut := max(labelled, learned) / g.c.Scale
 	cut *= cut * (1 + 1e-9)
 	// Coordinates that stay in the cache are compared as quickly as their sketches.
 	if n < sketchedFrom/g.points.stride || !g.sketches.ask(x, square) {
@@ -44,7 +50,7 @@ func (g *Graph) near(x []float32, square float64) []edge {
 				if near := square + g.squares[i] - 2*float64(p) - slack*math.Sqrt(g.squares[i]); near > cut {
 					continue
 				}
-				g.find(x, square, i)
+				g.find(x, square, i, labelled, learned)
 			}
 		}
 		return g.found
@@ -60,7 +66,7 @@ func (g *Graph) near(x []float32, square float64) []edge {
 		if near := sum - 2*float64(p) - slack*math.Sqrt(g.squares[i]); near > cut {
 			continue
 		}
-		g.find(x, square, i)
+		g.find(x, square, i, labelled, learned)
 	}
 	g.sketches.asked += int64(n)
 	g.sketches.left += int64(left)
@@ -68,10 +74,17 @@ func (g *Graph) near(x []float32, square float64) []edge {
 }
 
 // find measures the distance of x to vertex i, and appends an edge to g.found if there is one.
-func (g *Graph) find(x []float32, square float64, i int) {
-	d := g.measure(x, square, i)
-	if w := g.c.Weight(d); w > 0 {
-		g.found = append(g.found, edge{i, w, d})
+func (g *Graph) find(x []float32, square float64, i int, labelled, learned float64) {
+	bound := labelled
+	if g.label[i] == unlabelled {
+		bound = learned
+	}
+	switch d := g.measure(x, square, i); {
+	case d > bound:
+	case d <= g.reach:
+		g.found = append(g.found, edge{i, g.c.Kernel.Weight(d), d})
+	default:
+		g.found = append(g.found, edge{i, g.c.farWeight(d, bound, g.reach), d})
 	}
 }
 

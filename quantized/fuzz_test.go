@@ -62,7 +62,7 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 		return b
 	}
 	c := config(1+int(next()%6), 2)
-	c.Reach, c.Journal = .3, int(next()%12)
+	c.Reach, c.Journal, c.Link = .3, int(next()%12), .45
 	if b := next(); b%3 == 0 {
 		c.HalfLife = 10
 	} else {
@@ -132,10 +132,13 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 		case 14, 15:
 			c := g.Config()
 			c.K = 1 + int(next()%6)
-			if b := next(); b%2 == 0 {
+			switch b := next(); b % 3 {
+			case 0:
 				c.Journal = int(b % 12)
-			} else {
-				c.Reach = []float64{.15, .2, .3, .45}[b/2%4]
+			case 1:
+				c.Reach = []float64{.15, .2, .3, .45}[b/3%4]
+			default:
+				c.Link = []float64{0, .25, .45, .7}[b/3%4]
 			}
 			before, err := same(g), g.Configure(c)
 			if ok := r.Configure(c); ok != (err == nil) && !r.Delicate {
@@ -162,11 +165,19 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 				class = -1
 			}
 			observation++
-			candidate, err := g.Place(x)
+			var follows []int64
+			for range next() % 3 {
+				follows = append(follows, 1+int64(next())%(r.LastID+1))
+			}
+			compareLook(t, steps, g, r, x, follows, quantized.Sight{Labelled: .1 * float64(next()%8), Learned: .1 * float64(next()%8)})
+			if r.Delicate {
+				return steps, true
+			}
+			candidate, err := g.Place(x, follows...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			trial := r.Place(x)
+			trial := r.Place(x, follows...)
 			if r.Delicate {
 				return steps, true
 			}
@@ -185,26 +196,15 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 				if _, hops := r.Via(trial, class); candidate.Hops(class) != hops {
 					t.Fatalf("step %d: %d hops, want %d", steps, candidate.Hops(class), hops)
 				}
-				s, err := candidate.Solve()
-				if err != nil {
-					t.Fatal(err)
-				}
-				values := make([]float64, g.Classes())
-				for _, v := range s.Values {
-					values[v.Class] = v.Value
-				}
-				for c, want := range trial.Values[:r.Classes] {
-					if math.Abs(values[c]-want) > max(1e-8, s.Bound) {
-						t.Fatalf("step %d: value %g of class %d, want %g", steps, values[c], c, want)
-					}
-				}
+				compareValues(t, steps, candidate.Trial, trial)
 			}
 			if op%4 == 0 { // it was only tried
 				break
 			}
 			m := quantized.Moment{Observation: observation, Time: observation / 3}
-			if kept := candidate.Keep(class, n, m); kept != room || kept != r.Keep(trial, class, n, m) {
-				t.Fatalf("step %d: kept %t, and there was room: %t", steps, kept, room)
+			id, kept := candidate.Keep(class, n, m)
+			if at, want := r.Keep(trial, class, n, m); kept != room || kept != want || id != at {
+				t.Fatalf("step %d: kept %t at %d, want %d, and there was room: %t", steps, kept, id, at, room)
 			}
 		}
 		if r.Delicate {
@@ -216,6 +216,58 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 		}
 	}
 	return steps, false
+}
+
+// compareLook compares what is made of a point that is only judged.
+func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, x []float32, follows []int64, sight quantized.Sight) {
+	t.Helper()
+	trial, err := g.Look(x, sight, follows...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := r.Look(x, sight, follows...)
+	if r.Delicate {
+		return
+	}
+	if trial.Outlier() != want.Outlier || trial.Far() != want.Far {
+		t.Fatalf("step %d: outlier %t, far %t; want %t, %t", step, trial.Outlier(), trial.Far(), want.Outlier, want.Far)
+	}
+	labelled, learned, linked := trial.Closest()
+	wantLabelled, wantLearned, wantLinked := math.Inf(1), math.Inf(1), false
+	for v := range want.Edges {
+		d := r.Distance(x, v.X)
+		if v.Class < 0 {
+			wantLearned = min(wantLearned, d)
+		} else {
+			wantLabelled = min(wantLabelled, d)
+		}
+		wantLinked = wantLinked || !want.Far && r.Config.Weight(d) == 0
+	}
+	near := func(a, b float64) bool { return a == b || math.Abs(a-b) < 1e-6 }
+	if !near(labelled, wantLabelled) || !near(learned, wantLearned) || linked != wantLinked {
+		t.Fatalf("step %d: closest %g, %g, %t; want %g, %g, %t", step, labelled, learned, linked, wantLabelled, wantLearned, wantLinked)
+	}
+	if !want.Outlier {
+		compareValues(t, step, trial, want)
+	}
+}
+
+// compareValues compares the harmonic values at a point.
+func compareValues(t *testing.T, step int, trial quantized.Trial, want reference.Trial) {
+	t.Helper()
+	s, err := trial.Solve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([]float64, len(want.Values)+1)
+	for _, v := range s.Values {
+		values[min(v.Class, len(want.Values))] = v.Value
+	}
+	for c, want := range want.Values {
+		if math.Abs(values[c]-want) > max(1e-8, s.Bound) {
+			t.Fatalf("step %d: value %g of class %d, want %g", step, values[c], c, want)
+		}
+	}
 }
 
 // compareGraph compares the graph, its edges and its values with the slow one.
@@ -241,8 +293,7 @@ func compareGraph(t *testing.T, step int, g *quantized.Graph, r *reference.Graph
 			points += r.Multiplicity(v)
 		}
 		for j := range i {
-			d := r.Distance(v.X, r.Vertices[j].X)
-			w := r.Config.Weight(d)
+			w := r.Edge(v, r.Vertices[j])
 			if math.Abs(problem.W.At(i, j)-w) > 1e-8 {
 				t.Fatalf("step %d: an edge of %d and %d weighs %g, want %g", step, i, j, problem.W.At(i, j), w)
 			}

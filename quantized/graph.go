@@ -133,7 +133,8 @@ func (g *Graph) Find(id int64) (i int, ok bool) {
 	return max(i, 0), i >= 0
 }
 
-// Neighbours calls visit for each vertex that vertex i has an edge to, in ascending order, with the distance.
+// Neighbours calls visit for each vertex that vertex i has an edge to, in ascending order, with the distance. An edge
+// longer than the edge radius joins points that follow one another.
 func (g *Graph) Neighbours(i int, visit func(j int, distance float64)) {
 	for _, e := range g.edges.of[i] {
 		visit(e.to, e.d)
@@ -322,13 +323,11 @@ func (g *Graph) Configure(c Config) error {
 	}
 	joined := true
 	switch {
-	case c.Kernel == old.c.Kernel && c.Epsilon == old.c.Epsilon && c.Reach == old.c.Reach:
-	case g.reach > old.reach:
-		joined = g.joinAll()
+	case c.Kernel == old.c.Kernel && c.Epsilon == old.c.Epsilon && c.Reach == old.c.Reach && c.Link == old.c.Link:
 	default:
-		joined = g.rejoin(func(i int, visit func(j int, d float64)) {
+		joined = g.rejoin(g.reach > old.reach, func(i int, visit func(j int, d float64, link bool)) {
 			for _, e := range old.edges.of[i] {
-				visit(e.to, e.d)
+				visit(e.to, e.d, !old.ordinary(e))
 			}
 		})
 	}
@@ -354,35 +353,36 @@ func (g *Graph) Configure(c Config) error {
 	return nil
 }
 
-// rejoin builds the edges anew: all that there may be are among those that candidates gives for each vertex. It reports
-// false where they are too many.
-func (g *Graph) rejoin(candidates func(i int, visit func(j int, d float64))) bool {
+// rejoin builds the edges anew from candidates for each vertex, of which some are links, or from all coordinates and
+// the links among the candidates. It reports false where they are too many.
+func (g *Graph) rejoin(all bool, candidates func(i int, visit func(j int, d float64, link bool))) bool {
 	g.edges = edgeLists{}
+	var list []edge
 	for i := range g.v {
-		g.edges.push(0)
-		candidates(i, func(j int, d float64) {
-			if j >= i || !g.edges.fit(0) {
+		list = list[:0]
+		if all {
+			for _, e := range g.near(g.points.at(i), g.squares[i]) {
+				if e.to < i {
+					list = append(list, e)
+				}
+			}
+		}
+		candidates(i, func(j int, d float64, link bool) {
+			if j >= i {
 				return
 			}
-			if w := g.c.Weight(d); w > 0 {
-				g.edges.join(i, j, d, w)
+			if w := g.c.weight(d, g.reach); w > 0 && !all {
+				list = append(list, edge{j, w, d})
+			} else if w := g.c.LinkWeight(d); link && d > g.reach && w > 0 {
+				list = append(list, edge{j, w, d})
 			}
 		})
-	}
-	return g.edges.fit(0)
-}
-
-// joinAll builds the edges anew from the coordinates, and reports false where they are too many.
-func (g *Graph) joinAll() bool {
-	g.edges = edgeLists{}
-	for i := range g.v {
-		near := g.near(g.points.at(i), g.squares[i])
-		before, _ := slices.BinarySearchFunc(near, i, func(e edge, i int) int { return e.to - i })
-		if !g.edges.fit(before) {
+		if !g.edges.fit(len(list)) {
 			return false
 		}
-		g.edges.push(before)
-		for _, e := range near[:before] {
+		slices.SortFunc(list, func(a, b edge) int { return a.to - b.to })
+		g.edges.push(len(list))
+		for _, e := range list {
 			g.edges.join(i, e.to, e.d, e.w)
 		}
 	}

@@ -148,8 +148,8 @@ func TestAgainstReference(t *testing.T) {
 						t.Fatal(err)
 					}
 					m := quantized.Moment{Observation: int64(step + 1)}
-					kept := c.Keep(-1, 1, m)
-					if kept != r.Keep(want, -1, 1, m) {
+					_, kept := c.Keep(-1, 1, m)
+					if _, wanted := r.Keep(want, -1, 1, m); kept != wanted {
 						t.Fatalf("step %d: kept %t, and the reference otherwise", step, kept)
 					}
 					if kept {
@@ -294,7 +294,8 @@ func keep(t *testing.T, g *quantized.Graph, x []float32, class int, observation 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Keep(class, 1, quantized.Moment{Observation: observation})
+	_, kept := c.Keep(class, 1, quantized.Moment{Observation: observation})
+	return kept
 }
 
 // A look leaves no trace, and neither does a point that was placed without a repartition and not kept.
@@ -311,7 +312,7 @@ func TestLook(t *testing.T) {
 	for range 500 {
 		x, _ := s.next()
 		before := same(g)
-		trial, err := g.Look(x)
+		trial, err := g.Look(x, quantized.Sight{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,7 +334,7 @@ func TestLook(t *testing.T) {
 func TestTrialIsOver(t *testing.T) {
 	far := []float32{.1, .1}
 	for name, change := range map[string]func(*quantized.Graph){
-		"look":      func(g *quantized.Graph) { g.Look(far) },
+		"look":      func(g *quantized.Graph) { g.Look(far, quantized.Sight{}) },
 		"place":     func(g *quantized.Graph) { g.Place(far) },
 		"label":     func(g *quantized.Graph) { g.Label(far, 1) },
 		"keep":      func(g *quantized.Graph) { c, _ := g.Place(far); c.Keep(0, 1, quantized.Moment{}) },
@@ -382,7 +383,7 @@ func TestNotFinite(t *testing.T) {
 	before := same(g)
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
 		x := []float32{bad, 0}
-		_, look := g.Look(x)
+		_, look := g.Look(x, quantized.Sight{})
 		_, place := g.Place(x)
 		for _, err := range []error{look, place, g.Label(x, 0)} {
 			if !errors.Is(err, quantized.ErrPoint) || err.Error() != "quantized: point with a coordinate that is not a finite number" {
@@ -393,7 +394,7 @@ func TestNotFinite(t *testing.T) {
 	if before != same(g) {
 		t.Error("a refused point changed the graph")
 	}
-	if trial, err := g.Look([]float32{.1, 0}); err != nil || trial.Outlier() {
+	if trial, err := g.Look([]float32{.1, 0}, quantized.Sight{}); err != nil || trial.Outlier() {
 		t.Errorf("a good point afterwards: %v", err)
 	}
 }
@@ -525,7 +526,7 @@ func TestFull(t *testing.T) {
 	if keep(t, g, []float32{40.1}, 4, 5) || !g.Full() || g.Learned() != 4 || g.R() != before {
 		t.Fatalf("a fifth point was kept: full %t, %d learned, R %g", g.Full(), g.Learned(), g.R())
 	}
-	trial, err := g.Look([]float32{40.1})
+	trial, err := g.Look([]float32{40.1}, quantized.Sight{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -610,10 +611,10 @@ func TestForget(t *testing.T) {
 	if g.Classes() != 2 || g.Len() != 6 || g.Labelled() != 2 || g.Mass() != 4 {
 		t.Errorf("%d classes, %d vertices, %d labelled, mass %g", g.Classes(), g.Len(), g.Labelled(), g.Mass())
 	}
-	if trial, _ := g.Look([]float32{1.15}); !trial.Outlier() {
+	if trial, _ := g.Look([]float32{1.15}, quantized.Sight{}); !trial.Outlier() {
 		t.Error("a point of the forgotten class still belongs to the graph")
 	}
-	trial, _ := g.Look([]float32{2.05})
+	trial, _ := g.Look([]float32{2.05}, quantized.Sight{})
 	if v := solved(t, g, trial, false); v[0] > 1e-9 || v[1] < .9 {
 		t.Errorf("values %.3f", v)
 	}

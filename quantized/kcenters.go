@@ -65,7 +65,7 @@ func (g *Graph) plan(k int) (p partition, ok bool) {
 		// To the nearest, and of equals to the first in order.
 		home, d := -1, math.Inf(1)
 		for _, e := range g.edges.of[i] {
-			if kept[e.to] && g.mergeable(e.to) && e.d < r && (e.d < d || e.d == d && rank[e.to] < rank[home]) {
+			if kept[e.to] && g.mergeable(e.to) && e.d < r && g.ordinary(e) && (e.d < d || e.d == d && rank[e.to] < rank[home]) {
 				home, d = e.to, e.d
 			}
 		}
@@ -85,7 +85,7 @@ func (g *Graph) cover(kept []bool, order []int, r float64) (learned int) {
 		}
 		taken := false
 		for _, e := range g.edges.of[i] {
-			if kept[e.to] && e.d < r && g.mergeable(e.to) {
+			if kept[e.to] && e.d < r && g.ordinary(e) && g.mergeable(e.to) {
 				taken = true
 				break
 			}

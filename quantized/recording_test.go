@@ -112,7 +112,8 @@ func TestRecordingAgainstReference(t *testing.T) {
 			t.Fatalf("face %d: class %d, reference %d", step, first, best)
 		}
 		m := quantized.Moment{Observation: int64(step + 1)}
-		if c.Keep(first, 1, m) != r.Keep(want, first, 1, m) {
+		_, kept := c.Keep(first, 1, m)
+		if _, wanted := r.Keep(want, first, 1, m); kept != wanted {
 			t.Fatalf("face %d: room differs", step)
 		}
 	}

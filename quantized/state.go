@@ -42,6 +42,7 @@ type Vertex struct {
 	Source       []int   // classes through which its points were learned, ascending
 	Origin       Origin
 	Neighbours   []int // earlier vertices that it may have an edge to, ascending
+	Links        []int // earlier vertices that it has an edge to because it follows them, or they it, ascending
 }
 
 // State returns the state of g. It refers to the storage of g: use it before g changes, and change nothing in it.
@@ -60,8 +61,12 @@ func (g *Graph) State() State {
 			Origin: g.origin[i],
 		}
 		for _, e := range g.edges.of[i] {
-			if e.to < i {
+			switch {
+			case e.to > i:
+			case g.ordinary(e):
 				v.Neighbours = append(v.Neighbours, e.to)
+			default:
+				v.Links = append(v.Links, e.to)
 			}
 		}
 		s.Vertices[i] = v
@@ -99,16 +104,17 @@ func Restore(c Config, s State) (*Graph, error) {
 	if n := g.Labelled(); g.learned > c.K+1 || n > maxValues/c.Dim {
 		return nil, fmt.Errorf("%w: %d labelled and %d learned vertices of %d values for k = %d", ErrInvalid, n, g.learned, c.Dim, c.K)
 	}
-	joined := false
-	if s.Reach < g.reach {
-		joined = g.joinAll()
-	} else {
-		joined = g.rejoin(func(i int, visit func(j int, d float64)) {
-			for _, j := range s.Vertices[i].Neighbours {
-				visit(j, g.measure(g.points.at(i), g.squares[i], j))
+	all := s.Reach < g.reach
+	joined := g.rejoin(all, func(i int, visit func(j int, d float64, link bool)) {
+		for _, j := range s.Vertices[i].Links {
+			visit(j, g.measure(g.points.at(i), g.squares[i], j), true)
+		}
+		for _, j := range s.Vertices[i].Neighbours {
+			if !all {
+				visit(j, g.measure(g.points.at(i), g.squares[i], j), false)
 			}
-		})
-	}
+		}
+	})
 	if !joined {
 		return nil, fmt.Errorf("%w: more than %d edges", ErrInvalid, maxEdges)
 	}
@@ -187,9 +193,16 @@ func (s State) check(dim int) error {
 				return invalid("vertex %d was learned through class %d, of %d classes", i, c, s.Classes)
 			}
 		}
-		for q, j := range v.Neighbours {
-			if j < 0 || j >= i || q > 0 && j <= v.Neighbours[q-1] {
-				return invalid("vertex %d has vertex %d as a neighbour", i, j)
+		for _, list := range [][]int{v.Neighbours, v.Links} {
+			for q, j := range list {
+				if j < 0 || j >= i || q > 0 && j <= list[q-1] {
+					return invalid("vertex %d has vertex %d as a neighbour", i, j)
+				}
+			}
+		}
+		for _, j := range v.Links {
+			if _, both := slices.BinarySearch(v.Neighbours, j); both {
+				return invalid("vertex %d has vertex %d as a neighbour twice", i, j)
 			}
 		}
 	}

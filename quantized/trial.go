@@ -13,34 +13,104 @@ type Trial struct {
 	stamp  uint64
 	square float64
 	near   []edge
-	home   int // vertex that takes the point in, or -1
+	home   int  // vertex that takes the point in, or -1
+	far    bool // it has no edge, and sees the vertices of near
 }
 
 // Candidate is a [Trial] whose point may be kept.
 type Candidate struct{ Trial }
 
-// Look tries the point x. The error wraps [ErrPoint]. It panics when x has another dimension.
-func (g *Graph) Look(x []float32) (Trial, error) {
+// Sight says how far from a labelled vertex, and from a learned one, a point may be and still be judged by it. Zero is
+// the edge radius.
+type Sight struct{ Labelled, Learned float64 }
+
+// Look tries the point x. Follows are the IDs of vertices that are known to be of the same person or thing, such as the
+// points before it on the way of something that moves: it has edges to those, up to [Config].Link long.
+//
+// A point that has no edge is joined to what it sees: to the vertices within s. Such a point can be judged, and that is
+// all.
+//
+// The error wraps [ErrPoint]. It panics when x has another dimension.
+func (g *Graph) Look(x []float32, s Sight, follows ...int64) (Trial, error) {
 	square, err := g.take(x)
 	if err != nil {
 		return Trial{}, err
 	}
-	return g.try(square, g.near(g.probe, square)), nil
+	near := g.within(g.probe, square, max(s.Labelled, g.reach), max(s.Learned, g.reach))
+	far := len(near) > 0 && !slices.ContainsFunc(near, g.ordinary)
+	if links := g.links(square, follows); len(links) > 0 && far {
+		near, far = links, false
+	} else {
+		if !far {
+			near = slices.DeleteFunc(near, func(e edge) bool { return !g.ordinary(e) })
+		}
+		near = merge(near, links)
+	}
+	t := g.try(square, near)
+	if t.far = far; far {
+		t.home = -1
+	}
+	return t, nil
 }
 
 func (g *Graph) try(square float64, near []edge) Trial {
 	return Trial{g: g, stamp: g.stamp, square: square, near: near, home: g.home(near)}
 }
 
-// Place tries the point x as [Graph.Look] does, as one that may be kept. Where there is a vertex too many the graph is
-// repartitioned first, as the thesis's listing does at the start of a step, unless x is an outlier before that or
-// after.
-func (g *Graph) Place(x []float32) (Candidate, error) {
+// ordinary reports whether an edge is no longer than the edge radius.
+func (g *Graph) ordinary(e edge) bool { return e.d <= g.reach }
+
+// links returns the edges beyond the edge radius from the point at hand to the vertices that it follows, ascending.
+func (g *Graph) links(square float64, follows []int64) (links []edge) {
+	if g.c.Link <= g.reach {
+		return nil
+	}
+	for _, id := range follows {
+		i := g.standIn(id)
+		if i < 0 || slices.ContainsFunc(links, func(e edge) bool { return e.to == i }) {
+			continue
+		}
+		if d := g.measure(g.probe, square, i); d > g.reach && d <= g.c.Link {
+			links = append(links, edge{i, g.c.LinkWeight(d), d})
+		}
+	}
+	slices.SortFunc(links, func(a, b edge) int { return a.to - b.to })
+	return links
+}
+
+// standIn returns the vertex of that ID, or the one that it was merged into as far back as the journal reaches, or -1.
+func (g *Graph) standIn(id int64) int {
+	if i := g.vertex(id); i >= 0 || id < 1 {
+		return i
+	}
+	for _, e := range g.journal.entries {
+		if e.id == id {
+			return g.vertex(e.vertex)
+		}
+	}
+	return -1
+}
+
+// merge returns both lists as one, ascending. No vertex is in both.
+func merge(a, b []edge) []edge {
+	if len(b) == 0 {
+		return a
+	}
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, func(a, b edge) int { return a.to - b.to })
+	return all
+}
+
+// Place tries the point x as [Graph.Look] does, as one that may be kept, and with ordinary edges and links alone. Where
+// there is a vertex too many the graph is repartitioned first, as the thesis's listing does at the start of a step,
+// unless x is an outlier before that or after.
+func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
 	square, err := g.take(x)
 	if err != nil {
 		return Candidate{}, err
 	}
 	near := g.near(g.probe, square)
+	near = merge(near, g.links(square, follows))
 	if len(near) > 0 && g.learned > g.c.K && !g.full {
 		p, ok := g.plan(g.c.K)
 		if !ok {
@@ -63,7 +133,7 @@ func (g *Graph) Place(x []float32) (Candidate, error) {
 func (g *Graph) home(near []edge) int {
 	best, d := -1, math.Inf(1)
 	for _, e := range near {
-		if g.mergeable(e.to) && (e.d < g.r || e.d == 0) && e.d < d {
+		if g.mergeable(e.to) && (e.d < g.r || e.d == 0) && g.ordinary(e) && e.d < d {
 			best, d = e.to, e.d
 		}
 	}
@@ -78,7 +148,13 @@ func (t Trial) mustBeOn() {
 	}
 }
 
-// Outlier reports whether the point has no edge to any vertex: all its compact weights are below epsilon.
+// Far reports whether the point has no edge to any vertex, and is judged by those within its [Sight].
+func (t Trial) Far() bool {
+	t.mustBeOn()
+	return t.far
+}
+
+// Outlier reports whether the point has no edge to any vertex, as all its compact weights are below epsilon, and sees none.
 func (t Trial) Outlier() bool {
 	t.mustBeOn()
 	return len(t.near) == 0
@@ -90,13 +166,41 @@ func (t Trial) Home() (vertex int, ok bool) {
 	return max(t.home, 0), t.home >= 0
 }
 
-// Nearest returns the distance to the nearest labelled vertex of a class that the point has an edge to, or +Inf.
+// Closest returns the distances to the nearest labelled and to the nearest learned vertex among those that the point has
+// an edge to or sees, or +Inf, and whether one of them is a vertex that it follows.
+func (t Trial) Closest() (labelled, learned float64, linked bool) {
+	t.mustBeOn()
+	labelled, learned = math.Inf(1), math.Inf(1)
+	for _, e := range t.near {
+		if t.g.label[e.to] == unlabelled {
+			learned = min(learned, e.d)
+		} else {
+			labelled = min(labelled, e.d)
+		}
+		linked = linked || !t.far && !t.g.ordinary(e)
+	}
+	return labelled, learned, linked
+}
+
+// Nearest returns the distance to the nearest labelled vertex of a class that the point has an edge to or sees, or +Inf.
 func (t Trial) Nearest(class int) float64 {
 	t.mustBeOn()
 	d := math.Inf(1)
 	for _, e := range t.near {
 		if t.g.label[e.to] == class && class >= 0 {
 			d = min(d, e.d)
+		}
+	}
+	return d
+}
+
+// Nearest returns the distance from the point that was tried last to the nearest labelled vertex of a class, whether
+// there is an edge or not; +Inf where the class has none.
+func (g *Graph) Nearest(class int) float64 {
+	d, square := math.Inf(1), squaredNorm(g.probe)
+	for i, c := range g.label {
+		if c == class && class >= 0 {
+			d = min(d, g.measure(g.probe, square, i))
 		}
 	}
 	return d
@@ -136,33 +240,34 @@ func (c Candidate) Room() bool {
 }
 
 // Keep ends the trial: the point stays, as one that stands for n points of the same moment. Class says through which
-// class it was accepted, for [Graph.Forget]; it is negative for a point that no class claimed. It reports false, and
-// changes nothing, for an outlier and where there is no [Candidate.Room]. It panics unless n is positive.
-func (c Candidate) Keep(class, n int, m Moment) bool {
+// class it was accepted, for [Graph.Forget]; it is negative for a point that no class claimed. It returns the ID of the
+// vertex where the point is now. It reports false, and changes nothing, for an outlier and where there is no
+// [Candidate.Room]. It panics unless n is positive.
+func (c Candidate) Keep(class, n int, m Moment) (id int64, ok bool) {
 	if !c.Room() {
-		return false
+		return 0, false
 	}
 	if n < 1 {
 		panic("quantized: a point that stands for none")
 	}
 	g, i := c.g, c.home
-	id, hops := c.via(class)
+	via, hops := c.via(class)
 	if i >= 0 {
 		g.stamp++
 		g.v[i] += float64(n)
 		g.count[i] += float64(n)
-		g.journal.add(g.c.Journal, entry{Moment: m, vertex: g.origin[i].ID, via: id, count: float64(n), born: g.clock})
+		g.journal.add(g.c.Journal, entry{Moment: m, vertex: g.origin[i].ID, via: via, count: float64(n), born: g.clock})
 	} else {
 		i = g.Len()
 		g.add(c.square, c.near, unlabelled)
 		g.v[i], g.count[i] = float64(n), float64(n)
 		o := &g.origin[i]
-		o.Moment, o.Via, o.Hops, o.Own, o.Born = m, id, hops, float64(n), g.clock
+		o.Moment, o.Via, o.Hops, o.Own, o.Born = m, via, hops, float64(n), g.clock
 	}
 	if class >= 0 {
 		if at, found := slices.BinarySearch(g.source[i], class); !found {
 			g.source[i] = slices.Insert(g.source[i], at, class)
 		}
 	}
-	return true
+	return g.origin[i].ID, true
 }

@@ -39,9 +39,10 @@ type Vertex struct {
 	Class  int // -1 for learned
 	Points []*Point
 	Hops   int
-	Via    int64        // of its own point
-	Source map[int]bool // classes through which its points were accepted
-	Weight float64      // of the points together; the running sum, as the order of a repartition hangs on its last bit
+	Via    int64            // of its own point
+	Source map[int]bool     // classes through which its points were accepted
+	Weight float64          // of the points together; the running sum, as the order of a repartition hangs on its last bit
+	Linked map[*Vertex]bool // those that it follows, or that follow it, beyond the edge radius
 }
 
 // Point is what was kept at once.
@@ -118,6 +119,26 @@ func (g *Graph) weight(a, b []float32) float64 {
 	return 0
 }
 
+// Edge is the weight of the edge between two vertices, or 0: an ordinary one, or one between points in a row.
+func (g *Graph) Edge(v, u *Vertex) float64 {
+	if w := g.weight(v.X, u.X); w > 0 {
+		return w
+	}
+	if v.Linked[u] || u.Linked[v] {
+		return g.link(v.X, u.X)
+	}
+	return 0
+}
+
+// link is the weight of an edge between two points in a row that have no ordinary one, or 0.
+func (g *Graph) link(a, b []float32) float64 {
+	d := g.Distance(a, b)
+	if g.Config.Link <= g.Config.EdgeRadius() || g.less(g.Config.Link, d) {
+		return 0
+	}
+	return g.Config.Kernel.Weight(d * g.Config.EdgeRadius() / g.Config.Link)
+}
+
 func (g *Graph) mergeable(v *Vertex) bool { return v.Class < 0 || g.Config.Absorb }
 
 // Label adds a labelled vertex.
@@ -140,74 +161,134 @@ func (g *Graph) Learned() (n int) {
 	return n
 }
 
-func (g *Graph) reaches(x []float32, among []*Vertex) bool {
-	return slices.ContainsFunc(among, func(v *Vertex) bool { return g.weight(x, v.X) > 0 })
-}
-
 // Trial is where a point would go.
 type Trial struct {
 	X       []float32
 	Outlier bool
-	Home    *Vertex   // or nil
-	Values  []float64 // for each class
+	Far     bool                // it has no edge, and is judged by what it sees
+	Home    *Vertex             // or nil
+	Edges   map[*Vertex]float64 // weights, also of a point that goes home
+	Values  []float64           // for each class
+}
+
+// edges returns the ordinary edges of a point, and those to what it follows.
+func (g *Graph) edges(x []float32, among []*Vertex, follows []int64) map[*Vertex]float64 {
+	e := map[*Vertex]float64{}
+	for _, v := range among {
+		if w := g.weight(x, v.X); w > 0 {
+			e[v] = w
+		} else if slices.ContainsFunc(follows, func(id int64) bool { return g.standIn(id) == v }) {
+			if w := g.link(x, v.X); w > 0 {
+				e[v] = w
+			}
+		}
+	}
+	return e
+}
+
+// standIn returns the vertex where the point of a former vertex lies, as far as that is remembered, or nil.
+func (g *Graph) standIn(id int64) *Vertex {
+	for _, v := range g.Vertices {
+		for _, p := range v.Points {
+			if id > 0 && p.ID == id && (v.ID == id || slices.Contains(g.Journal, p)) {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+// sight returns the edges to what a point without edges sees.
+func (g *Graph) sight(x []float32, s quantized.Sight) map[*Vertex]float64 {
+	e := map[*Vertex]float64{}
+	r := g.Config.EdgeRadius()
+	for _, v := range g.Vertices {
+		bound := max(s.Labelled, r)
+		if v.Class < 0 {
+			bound = max(s.Learned, r)
+		}
+		if d := g.Distance(x, v.X); !g.less(bound, d) {
+			shrunk := math.Pow(r/bound, 2)
+			e[v] = g.Config.Kernel.Weight(math.Sqrt(r*r + shrunk*(d*d-r*r)))
+		}
+	}
+	return e
 }
 
 // Look tries a point on the graph as it is.
-func (g *Graph) Look(x []float32) Trial {
-	t := Trial{X: x, Outlier: !g.reaches(x, g.Vertices), Values: make([]float64, g.Classes)}
-	if t.Outlier {
+func (g *Graph) Look(x []float32, s quantized.Sight, follows ...int64) Trial {
+	t := Trial{X: x, Edges: g.edges(x, g.Vertices, follows)}
+	if len(t.Edges) == 0 {
+		t.Edges = g.sight(x, s)
+		t.Far = len(t.Edges) > 0
+	}
+	return g.try(t)
+}
+
+func (g *Graph) try(t Trial) Trial {
+	t.Values = make([]float64, g.Classes)
+	if t.Outlier = len(t.Edges) == 0; t.Outlier {
 		return t
 	}
 	for _, v := range g.Vertices {
-		if d := g.Distance(x, v.X); g.mergeable(v) && g.weight(x, v.X) > 0 && (g.less(d, g.R) || d == 0) &&
-			(t.Home == nil || g.less(d, g.Distance(x, t.Home.X))) {
+		if d := g.Distance(t.X, v.X); !t.Far && g.mergeable(v) && g.weight(t.X, v.X) > 0 && (g.less(d, g.R) || d == 0) &&
+			(t.Home == nil || g.less(d, g.Distance(t.X, t.Home.X))) {
 			t.Home = v
 		}
 	}
+	p := &Point{X: t.X, Count: 1, Born: g.Clock}
 	at := t.Home
 	if at == nil {
-		at = &Vertex{X: x, Class: -1, Weight: 1, Points: []*Point{{X: x, Count: 1, Born: g.Clock}}}
+		at = &Vertex{X: t.X, Class: -1, Weight: 1, Points: []*Point{p}}
 		g.Vertices = append(g.Vertices, at)
 		defer func() { g.Vertices = g.Vertices[:len(g.Vertices)-1] }()
 	} else {
 		before := at.Weight // adding and subtracting 1 would leave another last bit
-		at.Points = append(at.Points, &Point{X: x, Count: 1, Born: g.Clock})
+		at.Points = append(at.Points, p)
 		at.Weight++
 		defer func() { at.Points, at.Weight = at.Points[:len(at.Points)-1], before }()
 	}
-	t.Values = mat.Row(nil, slices.Index(g.Vertices, at), g.Solution())
+	t.Values = mat.Row(nil, slices.Index(g.Vertices, at), g.solution(func(v, u *Vertex) float64 {
+		switch {
+		case at == t.Home || v != at && u != at:
+			return g.Edge(v, u)
+		case v == at:
+			return t.Edges[u]
+		}
+		return t.Edges[v]
+	}))
 	return t
 }
 
 // Place tries a point, after a repartition where there is a vertex too many.
-func (g *Graph) Place(x []float32) Trial {
-	if !g.reaches(x, g.Vertices) {
-		return g.Look(x)
+func (g *Graph) Place(x []float32, follows ...int64) Trial {
+	t := Trial{X: x, Edges: g.edges(x, g.Vertices, follows)}
+	if len(t.Edges) == 0 {
+		return g.try(t)
 	}
 	if g.Learned() > g.Config.K && !g.Full {
 		r, to := g.partition(g.Config.K)
 		if to == nil {
 			g.Full = true
-			return g.Look(x)
+			return g.try(t)
 		}
-		var kept []*Vertex
-		for _, v := range g.Vertices {
-			if to[v] == v {
-				kept = append(kept, v)
+		for v := range t.Edges {
+			if to[v] != v {
+				delete(t.Edges, v)
 			}
 		}
-		if !g.reaches(x, kept) {
-			return Trial{X: x, Outlier: true, Values: make([]float64, g.Classes)}
+		if len(t.Edges) == 0 {
+			return g.try(t)
 		}
 		g.repartition(r, to)
 	}
-	return g.Look(x)
+	return g.try(t)
 }
 
 // Keep keeps a point that was placed, and reports whether there was room.
-func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) bool {
+func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) (id int64, ok bool) {
 	if t.Outlier || t.Home == nil && g.Learned() > g.Config.K {
-		return false
+		return 0, false
 	}
 	p := &Point{X: t.X, When: m, Count: float64(n), Born: g.Clock}
 	var hops int
@@ -218,7 +299,12 @@ func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) bool {
 	} else {
 		g.LastID++
 		p.ID = g.LastID
-		p.At = &Vertex{ID: g.LastID, X: t.X, Class: -1, Hops: hops, Via: p.Via, Source: map[int]bool{}}
+		p.At = &Vertex{ID: g.LastID, X: t.X, Class: -1, Hops: hops, Via: p.Via, Source: map[int]bool{}, Linked: map[*Vertex]bool{}}
+		for v := range t.Edges {
+			if g.weight(t.X, v.X) == 0 {
+				p.At.Linked[v] = true
+			}
+		}
 		g.Vertices = append(g.Vertices, p.At)
 	}
 	p.At.Points = append(p.At.Points, p)
@@ -226,7 +312,7 @@ func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) bool {
 	if class >= 0 {
 		p.At.Source[class] = true
 	}
-	return true
+	return p.At.ID, true
 }
 
 // Via returns the vertex through which a point would be accepted as a class, and its hops.
@@ -237,7 +323,7 @@ func (g *Graph) Via(t Trial, class int) (id int64, hops int) {
 	heaviest := func(among func(*Vertex) bool) (best *Vertex) {
 		most := 0.
 		for _, v := range g.Vertices {
-			if w := g.weight(t.X, v.X) * v.Weight; among(v) && g.less(most, w) {
+			if w := t.Edges[v] * v.Weight; among(v) && g.less(most, w) {
 				best, most = v, w
 			}
 		}
@@ -474,6 +560,13 @@ func (g *Graph) Configure(c quantized.Config) bool {
 	}
 	g.Full = false
 	g.trim()
+	for _, v := range g.Vertices { // what has an ordinary edge, or is too far away, is no longer a link
+		for u := range v.Linked {
+			if g.weight(v.X, u.X) > 0 || g.link(v.X, u.X) == 0 {
+				delete(v.Linked, u)
+			}
+		}
+	}
 	return true
 }
 
@@ -529,41 +622,43 @@ func (g *Graph) Age(observation int64) (evicted int) {
 }
 
 // Solution returns the harmonic values of all vertices on the compact graph, a row for each.
-func (g *Graph) Solution() *mat.Dense {
+func (g *Graph) Solution() *mat.Dense { return g.solution(g.Edge) }
+
+// solution is Solution with these weights.
+func (g *Graph) solution(edge func(v, u *Vertex) float64) *mat.Dense {
 	p := graph.Problem{Gamma: g.Config.Gamma, Normalized: g.Config.Normalized}
-	var x [][]float32
 	var class []int
 	for _, v := range g.Vertices {
-		x, class = append(x, v.X), append(class, v.Class)
+		class = append(class, v.Class)
 		p.V = append(p.V, v.Weight)
 	}
-	return g.solve(p, x, class)
+	return g.solve(p, class, func(i, j int) float64 { return edge(g.Vertices[i], g.Vertices[j]) })
 }
 
 // Complete returns the harmonic values on the graph in which every point is a vertex of its own, at the place of its
 // centroid, and the row of the first point of each vertex.
 func (g *Graph) Complete() (*mat.Dense, []int) {
 	p := graph.Problem{Gamma: g.Config.Gamma}
-	var x [][]float32
+	var at []*Vertex
 	var class, first []int
 	for _, v := range g.Vertices {
-		first = append(first, len(x))
+		first = append(first, len(at))
 		for _, q := range v.Points {
-			x, class = append(x, v.X), append(class, v.Class)
+			at, class = append(at, v), append(class, v.Class)
 			p.V = append(p.V, q.Count*g.left(q))
 		}
 	}
-	return g.solve(p, x, class), first
+	return g.solve(p, class, func(i, j int) float64 { return g.Edge(at[i], at[j]) }), first
 }
 
-func (g *Graph) solve(p graph.Problem, x [][]float32, class []int) *mat.Dense {
-	if len(x) == 0 || g.Classes == 0 {
-		return mat.NewDense(max(len(x), 1), max(g.Classes, 1), nil)
+func (g *Graph) solve(p graph.Problem, class []int, weight func(i, j int) float64) *mat.Dense {
+	if len(class) == 0 || g.Classes == 0 {
+		return mat.NewDense(max(len(class), 1), max(g.Classes, 1), nil)
 	}
-	w := mat.NewSymDense(len(x), nil)
-	for i := range x {
+	w := mat.NewSymDense(len(class), nil)
+	for i := range class {
 		for j := range i {
-			w.SetSym(i, j, g.weight(x[i], x[j]))
+			w.SetSym(i, j, weight(i, j))
 		}
 		if class[i] >= 0 {
 			p.Labelled = append(p.Labelled, i)
@@ -571,7 +666,7 @@ func (g *Graph) solve(p graph.Problem, x [][]float32, class []int) *mat.Dense {
 	}
 	p.W = w
 	if len(p.Labelled) == 0 {
-		return mat.NewDense(len(x), g.Classes, nil)
+		return mat.NewDense(len(class), g.Classes, nil)
 	}
 	y := mat.NewDense(len(p.Labelled), g.Classes, nil)
 	for q, i := range p.Labelled {

@@ -46,7 +46,7 @@ func NewLearner(space face.Space, s online.Settings) *Learner {
 func (l *Learner) config(s online.Settings) quantized.Config {
 	return quantized.Config{
 		K: s.K, Multiplier: s.Multiplier, Dim: l.Space.Dim, Scale: l.Space.Scale, Kernel: graph.Heat(s.Sigma),
-		Epsilon: s.Epsilon, Reach: max(s.Reach, 0), Gamma: s.Gamma, Journal: max(s.Journal, 0), HalfLife: s.HalfLife,
+		Epsilon: s.Epsilon, Reach: max(s.Reach, 0), Link: max(s.Link, 0), Gamma: s.Gamma, Journal: max(s.Journal, 0), HalfLife: s.HalfLife,
 		Absorb: s.Absorb, Normalized: s.Normalized,
 	}
 }
@@ -205,9 +205,58 @@ type claim struct {
 	value float64
 }
 
+// radii follows the documentation of [online.Learner.Radii].
+func (l *Learner) radii() online.Radii {
+	edge := l.Graph.Config.EdgeRadius()
+	r := online.Radii{Anchor: edge, Enrolled: edge, Learned: edge, Learn: edge, Link: max(edge, l.Settings.Link)}
+	if l.Space.Stills.Distances[1] == 0 {
+		return r
+	}
+	n, people := 0., 0.
+	for _, v := range l.Graph.Vertices {
+		if v.Class >= 0 {
+			n++
+		}
+	}
+	for _, c := range l.People {
+		if !c.Negative {
+			people++
+		}
+	}
+	n, people = max(n, 1), max(people, 1)
+	r.Anchor, r.Enrolled = l.Space.Stills.Within(l.Settings.AnchorRate/n), l.Space.Stills.Within(l.Settings.NameRate/n)
+	r.Learned = l.Space.Stills.Within(l.Settings.NameRate / people)
+	if l.Space.Streams.Distances[1] > 0 {
+		r.Learned = l.Space.Streams.Within(l.Settings.NameRate / people)
+	}
+	r.Learn = min(edge, r.Learned)
+	return r
+}
+
+// look tries a face that is only judged.
+func (l *Learner) look(o online.Observation) Trial {
+	r := l.radii()
+	return l.Graph.Look(o.Vector, quantized.Sight{Labelled: r.Enrolled, Learned: r.Learned}, o.Follows...)
+}
+
+// near reports whether what a face has an edge to, or sees, is near enough: a stored face within a distance for its
+// kind, or one that it follows.
+func (l *Learner) near(t Trial, enrolled, learned float64) bool {
+	for v := range t.Edges {
+		bound := enrolled
+		if v.Class < 0 {
+			bound = learned
+		}
+		if !t.Far && l.Graph.weight(t.X, v.X) == 0 || !l.Graph.less(bound, l.Graph.Distance(t.X, v.X)) {
+			return true
+		}
+	}
+	return false
+}
+
 // judge makes a verdict of a trial.
 func (l *Learner) judge(t Trial) (online.Verdict, claim) {
-	if t.Outlier {
+	if r := l.radii(); !l.near(t, r.Enrolled, r.Learned) {
 		return online.Verdict{Sink: 1, Reason: online.Outlier}, claim{}
 	}
 	v := online.Verdict{Sink: 1}
@@ -261,25 +310,30 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 	switch {
 	case top.class.Negative:
 		v.Reason = online.Rejected
-	case l.rejects(t.X, top.class.Name):
+	case l.rejects(t, top.class.Name):
 		v.Reason = online.Rejected
 		top.class = l.People[l.class(top.class.Name, true)]
 	case l.Settings.Accept > 0 && l.Graph.below(v.Confidence, l.Settings.Accept):
 		v.Reason = online.Unsure
 	default:
 		v.Label = v.Best
+		v.Distance = math.Inf(1)
+		for _, u := range l.Labelled(v.Label, false) {
+			v.Distance = min(v.Distance, l.Graph.Distance(t.X, u.X))
+		}
+		v.Anchored = !l.Graph.less(l.radii().Anchor, v.Distance)
 	}
 	return v, top
 }
 
 // rejects reports whether a face has an edge to one that is not a person's, which is as near as each of their
 // labelled ones.
-func (l *Learner) rejects(x []float32, name string) bool {
+func (l *Learner) rejects(t Trial, name string) bool {
 	nearest := func(negative bool) float64 {
 		d := math.Inf(1)
 		for _, v := range l.Labelled(name, negative) {
-			if l.Graph.weight(x, v.X) > 0 {
-				d = min(d, l.Graph.Distance(x, v.X))
+			if t.Edges[v] > 0 {
+				d = min(d, l.Graph.Distance(t.X, v.X))
 			}
 		}
 		return d
@@ -290,16 +344,26 @@ func (l *Learner) rejects(x []float32, name string) bool {
 
 // Judge says what the learner would make of a face.
 func (l *Learner) Judge(x []float32) online.Verdict {
-	v, _ := l.judge(l.Graph.Look(x))
+	v, _ := l.judge(l.look(online.Observation{Vector: x}))
 	return v
 }
 
 // learn tries a face that stands for n, and keeps it if it may be learned. Must says as whom, where that is settled.
-func (l *Learner) learn(x []float32, n int, observation int64, must *claim) online.Verdict {
+func (l *Learner) learn(o online.Observation, n int, observation int64, must *claim) online.Verdict {
 	l.Graph.Age(observation)
-	t := l.Graph.Place(x)
+	t := l.Graph.Place(o.Vector, o.Follows...)
+	if t.Outlier {
+		v, _ := l.judge(l.look(o))
+		return v
+	}
 	v, c := l.judge(t)
-	if t.Outlier || must != nil && must.class != c.class {
+	if v.Reason == online.Outlier || must != nil && must.class != c.class {
+		return v
+	}
+	if o.As != "" && (c.class == nil || c.class.Name != o.As || c.class.Negative) {
+		return v
+	}
+	if r := l.radii(); !l.near(t, r.Learn, r.Learn) {
 		return v
 	}
 	if l.Settings.Learn > 0 && l.Graph.below(c.value, l.Settings.Learn) {
@@ -321,7 +385,7 @@ func (l *Learner) learn(x []float32, n int, observation int64, must *claim) onli
 			return v
 		}
 	}
-	v.Learned = l.Graph.Keep(t, class, n, quantized.Moment{Observation: observation, Time: l.Time})
+	v.Stored, v.Learned = l.Graph.Keep(t, class, n, quantized.Moment{Observation: observation, Time: l.Time})
 	v.NoRoom = !v.Learned
 	if v.Learned {
 		l.lessons = append(l.lessons, lesson{observation, c.class, n})
@@ -350,16 +414,16 @@ func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	verdicts := make([]online.Verdict, len(faces))
 	if len(faces) == 1 {
 		if faces[0].Hold || l.Settings.Freeze {
-			verdicts[0] = l.Judge(faces[0].Vector)
+			verdicts[0], _ = l.judge(l.look(faces[0]))
 		} else {
-			verdicts[0] = l.learn(faces[0].Vector, 1, l.Counts.Observed+1, nil)
+			verdicts[0] = l.learn(faces[0], 1, l.Counts.Observed+1, nil)
 		}
 		l.count(verdicts[0])
 		return verdicts
 	}
 	claims := make([]claim, len(faces))
 	for i, f := range faces {
-		verdicts[i], claims[i] = l.judge(l.Graph.Look(f.Vector))
+		verdicts[i], claims[i] = l.judge(l.look(f))
 	}
 	worse := make([]bool, len(faces))
 	for i, c := range claims {
@@ -381,10 +445,18 @@ func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 			verdicts[i].Label, verdicts[i].Reason = "", online.BetterFace
 		}
 	}
+	alike := func(i int) bool {
+		for j := range i {
+			if verdicts[j].Learned && !l.Graph.less(l.Graph.Config.EdgeRadius(), l.Graph.Distance(faces[i].Vector, faces[j].Vector)) {
+				return true
+			}
+		}
+		return false
+	}
 	for i, f := range faces {
-		if v := &verdicts[i]; !f.Hold && !l.Settings.Freeze && !worse[i] && v.Reason != online.Outlier {
-			again := l.learn(f.Vector, 1, l.Counts.Observed+int64(i)+1, &claims[i])
-			v.Learned, v.NoRoom = again.Learned, again.NoRoom
+		if v := &verdicts[i]; !f.Hold && !l.Settings.Freeze && !worse[i] && !alike(i) && v.Reason != online.Outlier {
+			again := l.learn(f, 1, l.Counts.Observed+int64(i)+1, &claims[i])
+			v.Learned, v.NoRoom, v.Stored = again.Learned, again.NoRoom, again.Stored
 		}
 	}
 	for _, v := range verdicts {
@@ -403,7 +475,7 @@ func (l *Learner) Adopt(x []float32, n int) online.Verdict {
 	if l.Settings.Freeze {
 		return l.Judge(x)
 	}
-	v := l.learn(x, n, l.Counts.Observed+1, nil)
+	v := l.learn(online.Observation{Vector: x}, n, l.Counts.Observed+1, nil)
 	if v.Learned {
 		l.Counts.Observed += int64(n)
 		l.Counts.Learned += int64(n)
