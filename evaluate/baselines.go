@@ -14,7 +14,7 @@ import (
 )
 
 // Methods are the names that [Entries] takes, the learner first.
-var Methods = []string{"learner", "nearest", "knn", "mean", "boost", "boost-first", "boost-last", "selftrain", "distilled"}
+var Methods = []string{"learner", "sightings", "nearest", "knn", "mean", "boost", "boost-first", "boost-last", "selftrain", "distilled"}
 
 // ErrMethod is wrapped by the error of [Entries].
 var ErrMethod = errors.New("unknown method")
@@ -24,6 +24,7 @@ var ErrMethod = errors.New("unknown method")
 func Entries(names []string, space face.Space, s online.Settings) ([]Entry, error) {
 	all := map[string]Entry{
 		"learner":     Learner(space, s),
+		"sightings":   Sightings(space, s),
 		"nearest":     Nearest(space),
 		"knn":         KNN(space, 3),
 		"mean":        Mean(space),

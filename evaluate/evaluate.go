@@ -40,6 +40,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"slices"
 	"time"
 
@@ -59,6 +60,10 @@ type Face struct {
 	Hold   bool // too poor to learn from
 	// Liveness is the probability in [0,1] that the face is live, or nil where it was not measured.
 	Liveness *float32
+
+	Box  image.Rectangle // where it was in its frame
+	At   time.Duration   // since the beginning of its recording
+	Take int             // which recording of the person it is from
 }
 
 // Identity is one person and the faces of their recording in the order of time.
@@ -99,6 +104,12 @@ type Method interface {
 	// Accepts reports whether the method by itself accepts a claim of that score. A method without
 	// a threshold of its own is given its best one in hindsight.
 	Accepts(score float64) bool
+}
+
+// Watching is a method that judges a face by the faces before it in its recording, too. Recording is a number that no
+// other recording has.
+type Watching interface {
+	See(f Face, recording int, hold bool) (claim string, score float64, err error)
 }
 
 // Entry names a method and makes a new one. Hindsight marks a method without a threshold of its own:
@@ -197,7 +208,7 @@ func runOne(ctx context.Context, e Entry, labelled, stream []streamed) (Result, 
 			}
 			finish = nil
 		}
-		claim, score, err := m.Judge(f.Vector, f.Hold)
+		claim, score, err := f.judge(m)
 		if err != nil {
 			return Result{}, err
 		}

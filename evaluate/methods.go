@@ -3,6 +3,7 @@ package evaluate
 import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Learner returns the entry of the online quantized harmonic learner. Its score is the confidence.
@@ -37,6 +38,49 @@ func (m *learner) Accepts(score float64) bool { return score >= m.l.Settings().A
 
 // PassedOver implements [Bounded].
 func (m *learner) PassedOver() int64 { return m.l.Counts().PassedOver }
+
+// Sightings returns the entry of the learner behind a [sighting.Watcher], as the programs use it. Its score is the
+// confidence; a face without a name of its own has that of its sighting. A recording is seen by a camera of its own.
+func Sightings(space face.Space, s online.Settings) Entry {
+	return Entry{Name: "sightings", New: func() (Method, error) {
+		l, err := online.New(space, s)
+		if err != nil {
+			return nil, err
+		}
+		return &sightings{learner{l}, make(map[int]*sighting.Watcher)}, nil
+	}}
+}
+
+var (
+	_ Watching = (*sightings)(nil)
+	_ Bounded  = (*sightings)(nil)
+)
+
+type sightings struct {
+	learner
+	watchers map[int]*sighting.Watcher // by recording
+}
+
+// See implements [Watching].
+func (m *sightings) See(f Face, recording int, hold bool) (string, float64, error) {
+	w := m.watchers[recording]
+	if w == nil {
+		w = sighting.NewWatcher(m.l, sighting.Settings{}, sighting.Rules{})
+		m.watchers[recording] = w
+	}
+	seen, err := w.See(f.At, []face.Sample{{Box: f.Box, Vector: f.Vector}}, func(int) bool { return hold })
+	if err != nil {
+		return "", 0, err
+	}
+	name, v := seen[0].Belief.Name, seen[0].Verdict
+	if v.Label != "" {
+		name = v.Label
+	}
+	return name, v.Confidence, nil
+}
+
+// Accepts is true: what is no name is no claim.
+func (m *sightings) Accepts(float64) bool { return true }
 
 // Alarmed implements [Alarmer] by the alarm for drift.
 func (m *learner) Alarmed(name string) (bool, error) {

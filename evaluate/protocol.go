@@ -108,6 +108,16 @@ type streamed struct {
 	after int  // streamed faces of that person that come before it, whether the stride takes them or not
 	known bool // of an enrolled person
 	test  bool // counted
+
+	recording int
+}
+
+// judge shows the face to a method.
+func (s streamed) judge(m Method) (claim string, score float64, err error) {
+	if w, ok := m.(Watching); ok {
+		return w.See(s.Face, s.recording, s.Hold)
+	}
+	return m.Judge(s.Vector, s.Hold)
 }
 
 // split divides the faces into those that are labelled and the stream of the others.
@@ -142,7 +152,9 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 		var queue []streamed
 		for n, j := range rest {
 			if n%p.Stride == 0 {
-				queue = append(queue, streamed{Face: id.Faces[j], name: id.Name, after: n, known: !stranger, test: true})
+				queue = append(queue, streamed{
+					Face: id.Faces[j], name: id.Name, after: n, known: !stranger, test: true, recording: i<<20 + id.Faces[j].Take,
+				})
 			}
 		}
 		if p.Apart > 0 {

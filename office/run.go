@@ -49,7 +49,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	for _, c := range cameras {
 		w.views = append(w.views, &view{
 			camera: c, health: Health{Camera: c.Name}, sightings: make(map[int]*visit),
-			tracker: sighting.NewTracker(w.gallery.Space(), w.o.Track), who: sighting.NewIdentities(w.o.Rules),
+			people: sighting.NewWatcher(w.gallery.Learner(), w.o.Track, w.o.Rules),
 		})
 	}
 	views := w.views

@@ -59,7 +59,7 @@ func (w *Office) Name(group uint64, name string, force bool) error {
 // rejudge has a sighting judged anew.
 func (w *Office) rejudge(s *visit, v *view) {
 	if v != nil {
-		v.who.Reset(s.track)
+		v.people.Reset(s.track)
 	}
 }
 
@@ -115,7 +115,7 @@ func (w *Office) Correct(id uint64, is string) error {
 	}
 	s.known, s.wrong = "", is == ""
 	if v != nil {
-		v.who.Deny(s.track, mistaken)
+		v.people.Deny(s.track, mistaken)
 	}
 	elsewhere := false
 	w.all(func(other *visit, _ *view) {

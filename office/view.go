@@ -16,6 +16,7 @@ type Seen struct {
 	Box      image.Rectangle `json:"box"`
 	Name     string          `json:"name"`             // "" for nobody known, or not yet
 	Share    float64         `json:"share"`            // of what was seen that speaks for that
+	Trust    sighting.Trust  `json:"trust,omitempty"`  // on what the name rests
 	Group    uint64          `json:"group,omitempty"`  // of unknown faces to which it belongs
 	Ignored  bool            `json:"ignored"`          // nobody wants to hear of that group
 	Reason   string          `json:"reason,omitempty"` // why this picture of it is not learned, or was not recognised
@@ -23,13 +24,12 @@ type Seen struct {
 
 // view is what one camera sees. It outlives a camera that fails: who was in view before may be so afterwards.
 type view struct {
-	camera  Camera
-	pace    pace
-	health  Health // written by the goroutine that reads the camera alone
-	begun   time.Time
-	size    image.Point
-	tracker *sighting.Tracker
-	who     *sighting.Identities
+	camera Camera
+	pace   pace
+	health Health // written by the goroutine that reads the camera alone
+	begun  time.Time
+	size   image.Point
+	people *sighting.Watcher
 
 	sightings map[int]*visit // in view, by track
 	seen      []Seen
@@ -46,23 +46,24 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		v.begun = at
 	}
 	v.picture, v.size = f.JPEG, f.Size
-	ids := v.tracker.Update(at.Sub(v.begun), f.Samples)
+	ids := v.people.Track(at.Sub(v.begun), f.Samples)
 	sightings := make([]*visit, len(ids))
 	for i, id := range ids {
 		sightings[i] = w.sighting(v, id, at)
 	}
-	if err := w.judge(v, f, at, sightings); err != nil {
+	people, err := w.judge(v, f, at, ids, sightings)
+	if err != nil {
 		return err
 	}
 	if room := w.roomNow(); room.Full != w.full {
 		w.full = room.Full
 		w.o.Room(room)
 	}
-	w.end(v, v.tracker.Live())
+	w.end(v, v.people.Live())
 	var told []presence.Seen
 	v.seen = v.seen[:0:0] // the old one may be in use
-	for i, b := range v.who.Who(ids) {
-		s := sightings[i]
+	for i, p := range people {
+		b, s := p.Belief, sightings[i]
 		if b.Name != "" {
 			s.known = b.Name
 		}
@@ -72,7 +73,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 			told = append(told, presence.Seen{Track: ids[i], Belief: b, Group: s.group})
 		}
 		v.seen = append(v.seen, Seen{
-			Sighting: s.id, Box: f.Samples[i].Box, Name: b.Name, Share: b.Share, Group: s.group, Ignored: ignored, Reason: s.reason,
+			Sighting: s.id, Box: f.Samples[i].Box, Name: b.Name, Share: b.Share, Trust: b.Trust, Group: s.group, Ignored: ignored, Reason: s.reason,
 		})
 	}
 	w.tell(w.room.See(v.camera.Name, at, told))
@@ -81,7 +82,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 }
 
 // judge has the learner see the faces of a frame, and gathers what it says.
-func (w *Office) judge(v *view, f face.Frame, at time.Time, visits []*visit) error {
+func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits []*visit) ([]sighting.Seen, error) {
 	learner := w.gallery.Learner()
 	for i, x := range f.Samples {
 		s := visits[i]
@@ -94,21 +95,21 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, visits []*visit) err
 	}
 	before := learner.Counts().Observed
 	learner.SetTime(at)
-	verdicts, err := sighting.Judge(learner, f.Samples, func(i int) bool {
+	seen, err := v.people.Judge(at.Sub(v.begun), f.Samples, tracks, func(i int) bool {
 		// Somebody who was taken for another person by mistake teaches nothing until a user says who it is.
 		return f.Samples[i].Reason != "" || w.o.Freeze || visits[i].wrong
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	number := before
-	for i, verdict := range verdicts {
+	for i, p := range seen {
+		verdict := p.Verdict
 		if verdict == nil {
 			continue
 		}
 		number++
 		s := visits[i]
-		v.who.Add(s.track, *verdict)
 		if verdict.Learned {
 			s.learned.add(number)
 		}
@@ -116,7 +117,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, visits []*visit) err
 			s.reason = string(verdict.Reason)
 		}
 	}
-	return nil
+	return seen, nil
 }
 
 // group puts a sighting of nobody known into a group of unknown faces, and takes it out again where it is somebody.

@@ -42,7 +42,6 @@ func (s *visit) ungroup() { s.group, s.began = 0, false }
 // end keeps the sightings of a camera that have come to their end, which those of the live tracks have not, with those of
 // the past.
 func (w *Office) end(v *view, live []int) {
-	v.who.Keep(live)
 	var ended []*visit
 	for track, s := range v.sightings {
 		if slices.Contains(live, track) {

@@ -11,6 +11,9 @@ type Radii struct {
 	Link     float64 `json:"link"`     // how far from the face before it on the same track one is learned
 }
 
+// FacesOfSighting is how many faces that differ a sighting is taken to show: as many chances of a stranger.
+const FacesOfSighting = 10
+
 // census is what the radii depend on beside the settings.
 type census struct{ labelled, classes int }
 
@@ -19,9 +22,9 @@ type census struct{ labelled, classes int }
 //
 // Of n enrolled faces a stranger's is near some one with at most n times the rate for one (Boole's inequality). So
 // Anchor and Enrolled are the distances at AnchorRate/n and NameRate/n between stills. Learned is the distance at
-// NameRate/p between faces of streams, for p people: turned faces come nearer to each other, and the faces learned of
-// one person are near each other, so that a stranger who is near one is near many. Learn is Learned, where that is less
-// than Reach.
+// NameRate/(10 p) between faces of streams, for p people: turned faces come nearer to each other, a sighting of a stranger
+// shows some ten faces that differ, and the faces learned of one person are near each other, so that a stranger who is
+// near one is near many. Learn is Learned, where that is less than Reach.
 //
 // In a space of which nothing was measured, all are the length of the longest edge, whatever the number of people.
 func (l *Learner) Radii() Radii {
@@ -48,7 +51,7 @@ func (l *Learner) measure() Radii {
 		if !streams.Measured() {
 			streams = l.space.Stills
 		}
-		r.Learned = streams.Within(s.NameRate / float64(max(people, 1)))
+		r.Learned = streams.Within(s.NameRate / (FacesOfSighting * float64(max(people, 1))))
 		r.Learn = min(r.Learned, edge)
 	}
 	return r

@@ -20,16 +20,19 @@ import (
 
 // Event is one face in one frame and what was made of it.
 type Event struct {
-	Frame      int     `json:"frame"`
-	Time       float64 `json:"time"` // seconds since the beginning, to the millisecond
-	Track      int     `json:"track"`
-	Box        [4]int  `json:"box"`        // left, top, width and height in pixels
-	Label      string  `json:"label"`      // "" for unknown
-	Confidence float64 `json:"confidence"` // of the best person, to six places
-	Reason     string  `json:"reason"`     // why it is unknown, or else why it was not learned; "" for neither
-	Learned    bool    `json:"learned"`
-	NoRoom     bool    `json:"no_room,omitempty"` // it would have been learned if the learner had had room for another centroid
-	Poor       bool    `json:"poor"`              // the picture was refused by the quality gate: Reason says why where the face was recognised
+	Frame      int            `json:"frame"`
+	Time       float64        `json:"time"` // seconds since the beginning, to the millisecond
+	Track      int            `json:"track"`
+	Box        [4]int         `json:"box"`             // left, top, width and height in pixels
+	Label      string         `json:"label"`           // "" for unknown
+	Name       string         `json:"name,omitempty"`  // of the person in view, as all faces of the track say; "" for nobody known, or not yet
+	Trust      sighting.Trust `json:"trust,omitempty"` // on what the label rests
+	Since      *float64       `json:"since,omitempty"` // on the face with which the person became known: when they came into view; earlier faces of the track are theirs, too
+	Confidence float64        `json:"confidence"`      // of the best person, to six places
+	Reason     string         `json:"reason"`          // why it is unknown, or else why it was not learned; "" for neither
+	Learned    bool           `json:"learned"`
+	NoRoom     bool           `json:"no_room,omitempty"` // it would have been learned if the learner had had room for another centroid
+	Poor       bool           `json:"poor"`              // the picture was refused by the quality gate: Reason says why where the face was recognised
 }
 
 // Options of [Run].
@@ -45,6 +48,7 @@ type Options struct {
 // the end of the stream, and otherwise with the error of the stream, of Each, or of ctx; r then
 // holds what came before.
 func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Options) error {
+	w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
 	for {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -56,7 +60,7 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 		if o.Now != nil {
 			l.SetTime(o.Now())
 		}
-		events, err := judge(l, f, o.Freeze)
+		events, err := judge(w, l.Space(), f, o.Freeze)
 		if err != nil {
 			return fmt.Errorf("frame %d: %w", f.Index, err)
 		}
@@ -72,30 +76,35 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 // noRoom is the reason of a face that was recognised and not learned for want of room.
 const noRoom = "no room for another centroid"
 
-// judge returns what l makes of the faces of a frame.
-func judge(l *online.Learner, f face.Frame, freeze bool) ([]Event, error) {
+// judge returns what is made of the faces of a frame.
+func judge(w *sighting.Watcher, space face.Space, f face.Frame, freeze bool) ([]Event, error) {
 	events := make([]Event, len(f.Samples))
 	for _, s := range f.Samples {
-		if space := l.Space().ID; s.Vector != nil && s.Space != space {
-			return nil, fmt.Errorf("the face is of the space %s, and the gallery of %s", s.Space, space)
+		if s.Vector != nil && s.Space != space.ID {
+			return nil, fmt.Errorf("the face is of the space %s, and the gallery of %s", s.Space, space.ID)
 		}
 	}
-	verdicts, err := sighting.Judge(l, f.Samples, func(i int) bool { return freeze || f.Samples[i].Reason != "" })
+	seen, err := w.See(f.Time, f.Samples, func(i int) bool { return freeze || f.Samples[i].Reason != "" })
 	if err != nil {
 		return nil, err
 	}
 	for i, s := range f.Samples {
 		events[i] = Event{
-			Frame: f.Index, Time: math.Round(f.Time.Seconds()*1000) / 1000, Track: s.Track,
+			Frame: f.Index, Time: math.Round(f.Time.Seconds()*1000) / 1000, Track: seen[i].Track,
 			Box:    [4]int{s.Box.Min.X, s.Box.Min.Y, s.Box.Dx(), s.Box.Dy()},
 			Reason: string(s.Reason), Poor: s.Reason != "",
 		}
 	}
-	for i, v := range verdicts {
+	for i, p := range seen {
+		e, v := &events[i], p.Verdict
+		if e.Name = p.Belief.Name; p.Known {
+			since := math.Round(p.Since.Seconds()*1000) / 1000
+			e.Since = &since
+		}
 		if v == nil {
 			continue
 		}
-		e := &events[i]
+		e.Trust = p.Trust
 		e.Label, e.Learned, e.NoRoom = v.Label, v.Learned, v.NoRoom
 		e.Confidence = math.Round(v.Confidence*1e6) / 1e6
 		switch {

@@ -95,7 +95,7 @@ func ExampleRun() {
 	r.Summary().WriteText(os.Stdout)
 	// Output:
 	// 3 frames, 0:00.1, 3 faces
-	//   alice     2 faces   0:00.0 to 0:00.0   confidence 1.00
+	//   alice     2 faces   0:00.0 to 0:00.0   not confirmed   confidence 1.00
 	//   unknown   1 face    0:00.0 to 0:00.0   not near anybody known: 1
 }
 
@@ -108,13 +108,15 @@ func TestLog(t *testing.T) {
 		frame(0, sample(1, .1)),
 		frame(3, sample(1, .1), sample(2, .2), sample(3, 70)),
 		frame(4, poor, none),
+		frame(5, sample(1, .3)),
 	}
-	want := `{"frame":0,"time":0,"track":1,"box":[10,20,40,50],"label":"a","confidence":X,"reason":"","learned":true,"poor":false}
-{"frame":3,"time":0.12,"track":1,"box":[10,20,40,50],"label":"a","confidence":X,"reason":"","learned":true,"poor":false}
+	want := `{"frame":0,"time":0,"track":1,"box":[10,20,40,50],"label":"a","trust":"learned","confidence":X,"reason":"","learned":false,"poor":false}
+{"frame":3,"time":0.12,"track":1,"box":[10,20,40,50],"label":"a","trust":"learned","confidence":X,"reason":"","learned":false,"poor":false}
 {"frame":3,"time":0.12,"track":2,"box":[10,20,40,50],"label":"","confidence":X,"reason":"another face in this frame is a better match","learned":false,"poor":false}
 {"frame":3,"time":0.12,"track":3,"box":[10,20,40,50],"label":"","confidence":X,"reason":"not near anybody known","learned":false,"poor":false}
-{"frame":4,"time":0.16,"track":4,"box":[10,20,40,50],"label":"a","confidence":X,"reason":"blurred","learned":false,"poor":true}
-{"frame":4,"time":0.16,"track":5,"box":[0,0,9,9],"label":"","confidence":X,"reason":"no vector could be made of it","learned":false,"poor":true}
+{"frame":4,"time":0.16,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","since":0,"confidence":X,"reason":"blurred","learned":false,"poor":true}
+{"frame":4,"time":0.16,"track":4,"box":[0,0,9,9],"label":"","confidence":X,"reason":"no vector could be made of it","learned":false,"poor":true}
+{"frame":5,"time":0.2,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","confidence":X,"reason":"","learned":true,"poor":false}
 `
 	r := replay.NewReport()
 	got := run(t, learner(t, "a", "b"), r, false, s...)
@@ -132,7 +134,8 @@ func TestLog(t *testing.T) {
 		t.Errorf("a second time it is\n%s", again)
 	}
 	sum := r.Summary()
-	if sum.Frames != 3 || sum.Faces != 6 || sum.Unknown.Faces != 3 || sum.People[0].Faces != 3 || sum.People[0].Learned != 2 {
+	if sum.Frames != 4 || sum.Faces != 7 || sum.Unknown.Faces != 3 || sum.People[0].Faces != 4 || sum.People[0].Learned != 1 ||
+		sum.People[0].Confirmed != 2 {
 		t.Errorf("summary %+v", sum)
 	}
 	if sum.Refused["blurred"] != 1 || sum.Refused["no vector could be made of it"] != 1 || sum.Reasons["not near anybody known"] != 1 {
@@ -291,7 +294,12 @@ func TestNoRoom(t *testing.T) {
 	}
 	var all []replay.Event
 	r := replay.NewReport()
-	s := frames{frame(0, sample(1, .1)), frame(1, sample(2, 10.1)), frame(2, sample(3, 20.1))}
+	var s frames
+	for person := range 3 {
+		for i := range 3 { // two faces confirm who it is, and the third is learned
+			s = append(s, frame(100*person+i, sample(1, float32(10*person)+.1)))
+		}
+	}
 	o := replay.Options{Each: func(_ face.Frame, events []replay.Event) error { all = append(all, events...); return nil }}
 	if err := replay.Run(t.Context(), &s, l, r, o); err != nil {
 		t.Fatal(err)
@@ -299,7 +307,7 @@ func TestNoRoom(t *testing.T) {
 	for i, want := range []replay.Event{
 		{Label: "alice", Learned: true}, {Label: "bob", Learned: true}, {Label: "carol", NoRoom: true, Reason: "no room for another centroid"},
 	} {
-		if e := all[i]; e.Label != want.Label || e.Learned != want.Learned || e.NoRoom != want.NoRoom || e.Reason != want.Reason {
+		if e := all[3*i+2]; e.Label != want.Label || e.Learned != want.Learned || e.NoRoom != want.NoRoom || e.Reason != want.Reason {
 			t.Errorf("%+v, want %+v", e, want)
 		}
 	}

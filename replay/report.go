@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Report is what is kept of a recording. Its size does not grow with the length of the recording,
@@ -20,11 +21,23 @@ type Report struct {
 	noRoom        int                // faces not learned as there was no room for another centroid
 	poor          timeline           // of the refused faces
 	width         time.Duration      // of a bin of the timelines, the same for all
+	waiting       map[int]*waiting   // faces of nobody known, by track, while the track may still become known
 }
+
+// waiting is the faces of a track that has no name yet.
+type waiting struct {
+	person
+	reasons map[string]int
+}
+
+// lost is longer than a tracker waits for somebody who is out of view.
+const lost = 10 * time.Second
 
 // person is what is kept of everybody of one name.
 type person struct {
 	faces, learned int
+	later          int // of the faces, those that came before it was known whose sighting it was
+	confirmed      int // of the faces
 	first, last    time.Duration
 	confidence     float64 // sum
 	line           timeline
@@ -35,7 +48,7 @@ type person struct {
 func NewReport() *Report {
 	return &Report{
 		people: map[string]*person{}, unknown: map[string]int{}, refused: map[string]int{},
-		width: 100 * time.Millisecond,
+		width: 100 * time.Millisecond, waiting: map[int]*waiting{},
 	}
 }
 
@@ -48,7 +61,11 @@ func (r *Report) add(f face.Frame, events []Event) {
 		for _, p := range r.people {
 			p.line.halve()
 		}
+		for _, w := range r.waiting {
+			w.line.halve()
+		}
 	}
+	r.settle(f.Time - lost)
 	column := int(f.Time / r.width)
 	for i, e := range events {
 		r.faces++
@@ -56,15 +73,26 @@ func (r *Report) add(f face.Frame, events []Event) {
 			r.refused[string(f.Samples[i].Reason)]++
 			r.poor.add(column, 0)
 		}
-		p := r.people[e.Label]
-		if p == nil {
-			p = &person{first: f.Time}
-			r.people[e.Label] = p
+		var p *person
+		switch name := cmp.Or(e.Label, e.Name); {
+		case name == "":
+			w := r.waiting[e.Track]
+			if w == nil {
+				w = &waiting{person: person{first: f.Time}, reasons: map[string]int{}}
+				r.waiting[e.Track] = w
+			}
+			w.reasons[e.Reason]++
+			p = &w.person
+		default:
+			p = r.person(name, f.Time)
 		}
-		if e.Label == "" {
-			r.unknown[e.Reason]++
+		if e.Name != "" {
+			r.known(e.Track, e.Name)
 		}
 		p.faces++
+		if e.Trust == sighting.Confirmed {
+			p.confirmed++
+		}
 		if e.Learned {
 			p.learned++
 		}
@@ -76,6 +104,58 @@ func (r *Report) add(f face.Frame, events []Event) {
 		p.line.add(column, e.Confidence)
 		if jpeg := f.Samples[i].JPEG; jpeg != nil {
 			p.pictures.add(picture{jpeg, f.Time, e.Confidence})
+		}
+	}
+}
+
+// person returns what is kept of a name.
+func (r *Report) person(name string, first time.Duration) *person {
+	p := r.people[name]
+	if p == nil {
+		p = &person{first: first}
+		r.people[name] = p
+	}
+	return p
+}
+
+// known says that the faces of a track are a person's, also those that came before that was known.
+func (r *Report) known(track int, name string) {
+	w := r.waiting[track]
+	if w == nil {
+		return
+	}
+	delete(r.waiting, track)
+	p := r.person(name, w.first)
+	p.later += w.faces
+	p.join(w.person)
+}
+
+// settle gives the faces of tracks that were last seen before a moment to nobody.
+func (r *Report) settle(before time.Duration) {
+	for track, w := range r.waiting {
+		if w.last >= before {
+			continue
+		}
+		delete(r.waiting, track)
+		p := r.person("", w.first)
+		p.join(w.person)
+		for _, pic := range w.pictures.pictures {
+			p.pictures.add(pic)
+		}
+		for reason, n := range w.reasons {
+			r.unknown[reason] += n
+		}
+	}
+}
+
+// join adds the faces of q, but not their pictures.
+func (p *person) join(q person) {
+	p.faces += q.faces
+	p.first, p.last = min(p.first, q.first), max(p.last, q.last)
+	p.confidence += q.confidence
+	for i, b := range q.line.bins {
+		if b.n > 0 {
+			p.line.join(i, b)
 		}
 	}
 }
@@ -93,10 +173,14 @@ type bin struct {
 }
 
 func (t *timeline) add(i int, confidence float64) {
+	t.join(i, bin{1, confidence, confidence, confidence})
+}
+
+func (t *timeline) join(i int, b bin) {
 	for len(t.bins) <= i {
 		t.bins = append(t.bins, bin{})
 	}
-	t.bins[i].join(bin{1, confidence, confidence, confidence})
+	t.bins[i].join(b)
 }
 
 func (b *bin) join(c bin) {
@@ -184,13 +268,16 @@ type PersonSummary struct {
 	Name       string  `json:"name"`
 	Faces      int     `json:"faces"`
 	Learned    int     `json:"learned"`
-	First      float64 `json:"first"` // seconds
+	Confirmed  int     `json:"confirmed"` // faces in whose name nothing that was learned has a part; see sighting.Confirmed
+	Later      int     `json:"later"`     // faces that got the name when somebody who was in view already was recognised
+	First      float64 `json:"first"`     // seconds
 	Last       float64 `json:"last"`
 	Confidence float64 `json:"confidence"` // mean
 }
 
-// Summary returns the figures of r.
+// Summary returns the figures of r, at the end of the recording.
 func (r *Report) Summary() Summary {
+	r.settle(r.end + 1)
 	s := Summary{
 		Frames: r.frames, Faces: r.faces, Duration: r.end.Seconds(),
 		People: []PersonSummary{}, Reasons: maps.Clone(r.unknown), Refused: maps.Clone(r.refused),
@@ -206,7 +293,7 @@ func (r *Report) Summary() Summary {
 }
 
 func (p *person) summary(name string) PersonSummary {
-	return PersonSummary{name, p.faces, p.learned, p.first.Seconds(), p.last.Seconds(), p.confidence / float64(p.faces)}
+	return PersonSummary{name, p.faces, p.learned, p.confirmed, p.later, p.first.Seconds(), p.last.Seconds(), p.confidence / float64(p.faces)}
 }
 
 // names returns the people in the order of their first appearance.

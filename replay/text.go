@@ -16,7 +16,7 @@ func (s Summary) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(t, "%s, %s, %s\n", plural(s.Frames, "frame"), clock(s.Duration), plural(s.Faces, "face"))
 	for _, p := range s.People {
-		fmt.Fprintf(t, "  %s\t%s\t%s to %s\tconfidence %.2f\n", p.Name, plural(p.Faces, "face"), clock(p.First), clock(p.Last), p.Confidence)
+		fmt.Fprintf(t, "  %s\t%s\t%s to %s\t%s\tconfidence %.2f\n", p.Name, plural(p.Faces, "face"), clock(p.First), clock(p.Last), p.rests(), p.Confidence)
 	}
 	if s.Unknown.Faces > 0 {
 		fmt.Fprintf(t, "  unknown\t%s\t%s to %s\t%s\n", plural(s.Unknown.Faces, "face"), clock(s.Unknown.First), clock(s.Unknown.Last), tally(s.Reasons))
@@ -28,6 +28,14 @@ func (s Summary) WriteText(w io.Writer) error {
 		fmt.Fprintf(t, "  not learned\t%s\tno room\tuse a larger k\n", plural(s.NoRoom, "face"))
 	}
 	return t.Flush()
+}
+
+// rests says on what the name rests.
+func (p PersonSummary) rests() string {
+	if p.Confirmed > 0 {
+		return fmt.Sprintf("confirmed: %d", p.Confirmed)
+	}
+	return "not confirmed"
 }
 
 func plural(n int, noun string) string {

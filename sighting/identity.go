@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/faceauth/faceauth/online"
 )
@@ -13,6 +14,7 @@ type Belief struct {
 	Name   string  // "" for nobody known
 	Share  float64 // of what was seen that speaks for that, in [0,1]
 	Frames float64 // that were judged; older ones count less and less
+	Trust  Trust   // on what the name rests
 }
 
 // Rules say when somebody in view is taken for a person. The zero value of each field stands for its default.
@@ -20,12 +22,17 @@ type Rules struct {
 	Frames   float64 // judged frames that it takes. Default 3
 	Share    float64 // of them that speak for the person. Default 0.6
 	HalfLife float64 // judged frames after which one counts half. Default 50
+	Anchors  int     // faces near an enrolled one that confirm a person. Default 2
+	// Lapse is how long a person stays confirmed without another such face. Default 10 s
+	Lapse time.Duration
 }
 
 func (r Rules) defaults() Rules {
 	r.Frames = cmp.Or(r.Frames, 3)
 	r.Share = cmp.Or(r.Share, .6)
 	r.HalfLife = cmp.Or(r.HalfLife, 50)
+	r.Anchors = cmp.Or(r.Anchors, 2)
+	r.Lapse = cmp.Or(r.Lapse, 10*time.Second)
 	return r
 }
 
@@ -41,7 +48,14 @@ type Identities struct {
 type evidence struct {
 	frames float64
 	names  map[string]float64
+	near   map[string]*anchors
 	denied []string // whom it is not, whatever verdicts say
+}
+
+// anchors are the faces of a track that lie near a face which a person was enrolled with.
+type anchors struct {
+	faces int
+	last  time.Duration // when the last of them was seen
 }
 
 // NewIdentities returns one that has seen nobody.
@@ -50,8 +64,8 @@ func NewIdentities(r Rules) *Identities {
 	return &Identities{rules: r, fade: math.Exp2(-1 / r.HalfLife), people: make(map[int]*evidence)}
 }
 
-// Add takes in the verdict on a face of a track.
-func (i *Identities) Add(track int, v online.Verdict) {
+// Add takes in the verdict on a face of a track in a frame of that time.
+func (i *Identities) Add(track int, at time.Duration, v online.Verdict) {
 	e := i.of(track)
 	e.frames = i.fade*e.frames + 1
 	for name, w := range e.names {
@@ -61,13 +75,47 @@ func (i *Identities) Add(track int, v online.Verdict) {
 	}
 	if v.Label != "" && !slices.Contains(e.denied, v.Label) {
 		e.names[v.Label]++
+		if v.Anchored {
+			a := e.near[v.Label]
+			if a == nil {
+				a = &anchors{}
+				e.near[v.Label] = a
+			}
+			a.faces, a.last = a.faces+1, at
+		}
 	}
+}
+
+// trust returns on what a name rests.
+func (i *Identities) trust(e *evidence, name string, at time.Duration) Trust {
+	if a := e.near[name]; a != nil && a.faces >= i.rules.Anchors && at-a.last <= i.rules.Lapse {
+		return Confirmed
+	}
+	return Learned
+}
+
+// confirmed returns the only person as whom a track is confirmed, or "".
+func (i *Identities) confirmed(track int, at time.Duration) (name string) {
+	e := i.people[track]
+	if e == nil {
+		return ""
+	}
+	for n := range e.near {
+		if i.trust(e, n, at) != Confirmed {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = n
+	}
+	return name
 }
 
 func (i *Identities) of(track int) *evidence {
 	e := i.people[track]
 	if e == nil {
-		e = &evidence{names: make(map[string]float64)}
+		e = &evidence{names: make(map[string]float64), near: make(map[string]*anchors)}
 		i.people[track] = e
 	}
 	return e
@@ -85,6 +133,7 @@ func (i *Identities) Reset(track int) {
 	e := i.of(track)
 	e.frames = 0
 	clear(e.names)
+	clear(e.near)
 }
 
 // nobody returns the weight of the frames in which nobody was recognised.
@@ -105,9 +154,9 @@ func (i *Identities) Keep(tracks []int) {
 	}
 }
 
-// Who returns what is believed of the tracks that are in view at once. Nobody is two of them: the one for whom more
+// Who returns what is believed of the tracks that are in view at once, at that time. Nobody is two of them: the one for whom more
 // speaks is the person, and the other is nobody known.
-func (i *Identities) Who(tracks []int) []Belief {
+func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 	type claim struct {
 		at     int
 		name   string
@@ -115,18 +164,18 @@ func (i *Identities) Who(tracks []int) []Belief {
 	}
 	beliefs := make([]Belief, len(tracks))
 	var claims []claim
-	for at, id := range tracks {
+	for place, id := range tracks {
 		e := i.people[id]
 		if e == nil || e.frames == 0 {
 			continue
 		}
-		beliefs[at] = Belief{Frames: e.frames, Share: e.nobody() / e.frames}
+		beliefs[place] = Belief{Frames: e.frames, Share: e.nobody() / e.frames}
 		if e.frames < i.rules.Frames*.95 { // fading takes a little off the first frames
 			continue
 		}
 		for name, w := range e.names {
 			if w >= i.rules.Share*e.frames {
-				claims = append(claims, claim{at, name, w})
+				claims = append(claims, claim{place, name, w})
 			}
 		}
 	}
@@ -138,6 +187,7 @@ func (i *Identities) Who(tracks []int) []Belief {
 		if b := &beliefs[c.at]; b.Name == "" && !taken[c.name] {
 			taken[c.name] = true
 			b.Name, b.Share = c.name, c.weight/b.Frames
+			b.Trust = i.trust(i.people[tracks[c.at]], c.name, at)
 		}
 	}
 	return beliefs

@@ -2,9 +2,9 @@
 // person is.
 //
 // [NewTracker] goes by where a face is and by its vector, so that people who cross, and people who take each other's
-// seat, are kept apart; [NewBoxTracker] goes by the overlap of boxes alone. [Judge] has a learner judge the faces of
-// a frame. [Identities] gathers the verdicts of each track: all verdicts together decide who somebody is, and no name
-// is given to two people in view at once.
+// seat, are kept apart; [NewBoxTracker] goes by the overlap of boxes alone. [Identities] gathers the verdicts of each
+// track: all verdicts together decide who somebody is, on what that rests ([Trust]), and no name is given to two people
+// in view at once. A [Watcher] does all of it for a camera, and has the learner learn along confirmed sightings.
 package sighting
 
 import (
@@ -23,8 +23,10 @@ type Settings struct {
 	Overlap float64 // least intersection over union of a person's boxes in two frames. Default 0.25
 	// Near is the distance, in units of the space, within which a face is one that was lost elsewhere. Default: 0.75
 	// times the space's impostor radius.
-	Near  float64
-	Far   float64       // beyond which it is somebody else's, wherever it is. Default: 1.2 times that radius
+	Near float64
+	// Far is the distance beyond which a face is somebody else's, wherever it is. Default: that at a false match rate of
+	// 1e-2 between stills, and 1.2 times the impostor radius where that was not measured.
+	Far   float64
 	Gap   time.Duration // for which a face may be lost. Default 2 s
 	Looks int           // faces that a track remembers, the newest. Default 5
 }
@@ -32,6 +34,9 @@ type Settings struct {
 func (s Settings) defaults(space face.Space) Settings {
 	s.Overlap = cmp.Or(s.Overlap, .25)
 	s.Near = cmp.Or(s.Near, .75*space.ImpostorRadius)
+	if s.Far == 0 && space.Stills.Measured() {
+		s.Far = space.Stills.Within(1e-2)
+	}
 	// A space without such a radius does not tell people apart by two faces.
 	s.Far = cmp.Or(s.Far, 1.2*space.ImpostorRadius, math.Inf(1))
 	s.Gap = cmp.Or(s.Gap, 2*time.Second)

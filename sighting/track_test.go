@@ -79,7 +79,7 @@ func TestPlaceAlone(t *testing.T) {
 
 func add(i *sighting.Identities, id, n int, name string) {
 	for range n {
-		i.Add(id, online.Verdict{Label: name})
+		i.Add(id, 0, online.Verdict{Label: name})
 	}
 }
 
@@ -87,7 +87,7 @@ func TestWho(t *testing.T) {
 	i := sighting.NewIdentities(sighting.Rules{})
 	names := func(tracks ...int) []string {
 		var all []string
-		for _, b := range i.Who(tracks) {
+		for _, b := range i.Who(0, tracks) {
 			all = append(all, b.Name)
 			if b.Share < 0 || b.Share > 1+1e-9 || math.IsNaN(b.Share) {
 				t.Errorf("share %g", b.Share)
@@ -125,8 +125,8 @@ func ExampleIdentities() {
 	who := sighting.NewIdentities(sighting.Rules{})
 	for i, verdict := range []string{"alice", "", "alice", "alice"} {
 		ids := tr.Update(time.Duration(i)*frame, []face.Sample{at(10*i, 0, 0)})
-		who.Add(ids[0], online.Verdict{Label: verdict})
-		fmt.Printf("%d %q\n", ids[0], who.Who(ids)[0].Name)
+		who.Add(ids[0], 0, online.Verdict{Label: verdict})
+		fmt.Printf("%d %q\n", ids[0], who.Who(0, ids)[0].Name)
 	}
 	// Output:
 	// 1 ""

@@ -118,10 +118,13 @@ func (r *Reader) identity(
 	ctx context.Context, name string, recordings []string, o pipeline.Options, warn func(string),
 ) (evaluate.Identity, error) {
 	id := evaluate.Identity{Name: name, Refused: make(map[face.Reason]int)}
-	for _, path := range recordings {
+	for take, path := range recordings {
 		part, err := r.session(ctx, name, path, o, warn)
 		if err != nil {
 			return id, err
+		}
+		for i := range part.Faces {
+			part.Faces[i].Take = take
 		}
 		id.Faces, id.Undetected = append(id.Faces, part.Faces...), id.Undetected+part.Undetected
 		id.NoVector, id.Several = id.NoVector+part.NoVector, id.Several+part.Several

@@ -117,8 +117,7 @@ func (d *door) watch(ctx context.Context, name string) error {
 	}
 	defer src.Close()
 	frames := pipeline.New(src, d.detector, d.embedding, pipeline.Options{Gate: preprocess.LoginGate})
-	tracker := sighting.NewTracker(d.learner.Space(), sighting.Settings{})
-	who := sighting.NewIdentities(sighting.Rules{})
+	people := sighting.NewWatcher(d.learner, sighting.Settings{}, sighting.Rules{})
 	seen := map[string]time.Duration{} // when each person was recognised last
 	for {
 		f, err := frames.Next(ctx)
@@ -128,19 +127,13 @@ func (d *door) watch(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		tracks := tracker.Update(f.Time, f.Samples)
-		verdicts, err := sighting.Judge(d.learner, f.Samples, func(int) bool { return true }) // learn nothing
+		faces, err := people.See(f.Time, f.Samples, func(int) bool { return true }) // learn nothing
 		if err != nil {
 			return err
 		}
-		for i, v := range verdicts {
-			if v != nil && f.Samples[i].Reason == "" {
-				who.Add(tracks[i], *v)
-			}
-		}
-		who.Keep(tracker.Live())
-		for _, b := range who.Who(tracks) {
-			if b.Name == "" {
+		for _, s := range faces {
+			b := s.Belief
+			if b.Trust != sighting.Confirmed { // a door opens for nobody who is known by what was learned alone
 				continue
 			}
 			if at, ok := seen[b.Name]; !ok || f.Time-at > shut {

@@ -154,9 +154,9 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 		if err != nil {
 			return h, false, err
 		}
-		who.Add(0, v)
+		who.Add(0, 0, v)
 	}
-	b := who.Who([]int{0})[0]
+	b := who.Who(0, []int{0})[0]
 	h.Share = b.Share
 	return h, b.Name == q.Name, nil
 }

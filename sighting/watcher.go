@@ -1,0 +1,168 @@
+package sighting
+
+import (
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+)
+
+// Trust says on what a name rests.
+type Trust string
+
+const (
+	// Nobody is without a name.
+	Nobody Trust = ""
+	// Learned is where nothing but what was learned speaks for the name, or an enrolled face from further off.
+	Learned Trust = "learned"
+	// Confirmed is where at least two faces of the sighting lie within the anchor of a face that the person was enrolled
+	// with ([online.Learner.Radii]): nothing that was ever learned has a part in it.
+	Confirmed Trust = "confirmed"
+)
+
+// Seen is what is made of a face in a frame.
+type Seen struct {
+	Track   int             // of the person in view; see [Tracker]
+	Verdict *online.Verdict // on this face alone; nil for a face without a vector
+	Belief  Belief          // who the person in view is taken for
+	// Trust says on what the name of this face rests: Confirmed where the belief is, and an enrolled face is near enough
+	// for a name. The face of a head that is turned far away is Learned.
+	Trust Trust
+	// Since is when the track came into view. Where Known is set, the belief has a name now, and had none, or another,
+	// before: earlier faces of the track are that person's, too.
+	Since time.Duration
+	Known bool
+}
+
+// Watcher follows the people before one camera: it ties their faces over frames, has a learner judge them, and gathers
+// what speaks for whom. It is used by one goroutine at a time; memory is bounded by who is in view. Make one with
+// [NewWatcher].
+//
+// The learner learns along confirmed sightings alone: of somebody who was confirmed since they came into view, and only
+// as that person. A face that follows another on a track is joined to it (a must-link, [online.Observation].Follows), so
+// that a head which turns is followed further than single faces could be.
+type Watcher struct {
+	learner *online.Learner
+	tracker *Tracker
+	who     *Identities
+	chains  map[int]*chain
+}
+
+// chain is what was stored of a track.
+type chain struct {
+	stored []int64 // numbers of stored faces, the newest last
+	since  time.Duration
+	known  string
+}
+
+// longestChain is how many stored faces a new one of the track is joined to.
+const longestChain = 4
+
+// NewWatcher returns a watcher that has seen nobody. It keeps the learner, which may be used between frames.
+func NewWatcher(l *online.Learner, s Settings, r Rules) *Watcher {
+	return &Watcher{
+		learner: l, tracker: NewTracker(l.Space(), s), who: NewIdentities(r), chains: make(map[int]*chain),
+	}
+}
+
+// Track gives numbers to the faces of a frame, as [Tracker.Update] does. [Watcher.Judge] comes after it.
+func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
+	tracks := w.tracker.Update(at, faces)
+	live := w.tracker.Live()
+	w.who.Keep(live)
+	for track := range w.chains {
+		if !slices.Contains(live, track) {
+			delete(w.chains, track)
+		}
+	}
+	return tracks
+}
+
+// Judge has the learner judge the faces of the frame, whose tracks are given, and learn from those for which hold, given
+// the number of the face, is false. The error is that of [online.Learner.ObserveFrame].
+func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool) ([]Seen, error) {
+	var observed []online.Observation
+	var of []int // the face of each observation
+	for i, s := range faces {
+		if s.Vector == nil {
+			continue
+		}
+		o := online.Observation{Vector: s.Vector, Hold: hold(i)}
+		if c := w.chains[tracks[i]]; c != nil {
+			o.Follows = c.stored
+		}
+		if o.As = w.who.confirmed(tracks[i], at); o.As == "" {
+			o.Hold = true
+		}
+		observed, of = append(observed, o), append(of, i)
+	}
+	verdicts, err := w.learner.ObserveFrame(observed)
+	if err != nil {
+		return nil, err
+	}
+	seen := make([]Seen, len(faces))
+	for q := range verdicts {
+		v := &verdicts[q]
+		seen[of[q]].Verdict = v
+		w.who.Add(tracks[of[q]], at, *v)
+		if v.Stored != 0 {
+			c := w.chain(tracks[of[q]], at)
+			if c.stored = append(c.stored, v.Stored); len(c.stored) > longestChain {
+				c.stored = slices.Delete(c.stored, 0, 1)
+			}
+		}
+	}
+	enrolled := w.learner.Radii().Enrolled
+	for i, b := range w.who.Who(at, tracks) {
+		s := &seen[i]
+		s.Track, s.Belief = tracks[i], b
+		c := w.chain(tracks[i], at)
+		s.Since = c.since
+		s.Known, c.known = b.Name != "" && b.Name != c.known, b.Name
+		switch v := s.Verdict; {
+		case v == nil || v.Label == "":
+		case b.Trust == Confirmed && b.Name == v.Label && v.Distance <= enrolled:
+			s.Trust = Confirmed
+		default:
+			s.Trust = Learned
+		}
+	}
+	return seen, nil
+}
+
+// See is [Watcher.Track] and [Watcher.Judge].
+func (w *Watcher) See(at time.Duration, faces []face.Sample, hold func(i int) bool) ([]Seen, error) {
+	return w.Judge(at, faces, w.Track(at, faces), hold)
+}
+
+func (w *Watcher) chain(track int, at time.Duration) *chain {
+	c := w.chains[track]
+	if c == nil {
+		c = &chain{since: at}
+		w.chains[track] = c
+	}
+	return c
+}
+
+// Live returns the tracks of those who are in view, or were a moment ago.
+func (w *Watcher) Live() []int { return w.tracker.Live() }
+
+// Deny says that a track is not a person, for as long as it lasts.
+func (w *Watcher) Deny(track int, name string) {
+	w.who.Deny(track, name)
+	w.unchain(track)
+}
+
+// Reset forgets the verdicts on a track: they were made before something was known that changes them.
+func (w *Watcher) Reset(track int) {
+	w.who.Reset(track)
+	w.unchain(track)
+}
+
+// unchain has no later face of a track joined to what was stored of it.
+func (w *Watcher) unchain(track int) {
+	if c := w.chains[track]; c != nil {
+		c.stored, c.known = nil, ""
+	}
+}

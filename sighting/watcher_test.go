@@ -1,0 +1,100 @@
+package sighting_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+// watched returns a watcher of a plane in which impostors were measured, with alice at (0,0) and bob at (5,0).
+func watched(t *testing.T) (*sighting.Watcher, *online.Learner) {
+	t.Helper()
+	space := plane
+	space.Sigma, space.Gamma, space.Reach = .2, 1e-3, .6
+	space.Stills = face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}
+	l, err := online.New(space, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]float32{"alice": 0, "bob": 5} {
+		if err := l.Label([]float32{x, 0}, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}), l
+}
+
+// see shows a watcher a face at each of the places, one frame after the other, and returns what it makes of the last.
+func see(t *testing.T, w *sighting.Watcher, from time.Duration, places ...float32) (last sighting.Seen) {
+	t.Helper()
+	for i, x := range places {
+		seen, err := w.See(from+time.Duration(i)*frame, []face.Sample{at(0, x, 0)}, func(int) bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = seen[0]
+	}
+	return last
+}
+
+// Two faces near an enrolled one confirm somebody; before that nothing is learned.
+func TestConfirmed(t *testing.T) {
+	w, l := watched(t)
+	if s := see(t, w, 0, .1, .1); s.Trust != sighting.Learned || s.Verdict.Learned || s.Known {
+		t.Errorf("two faces: %+v", s)
+	}
+	s := see(t, w, 2*frame, .2)
+	if s.Trust != sighting.Confirmed || s.Belief.Name != "alice" || !s.Known || s.Since != 0 || !s.Verdict.Learned {
+		t.Errorf("three faces: %+v", s)
+	}
+	// A head that turns is followed in steps in which nobody else is, and its faces far away are not confirmed.
+	for i, x := range []float32{1, 1.9, 2.8} {
+		s := see(t, w, time.Duration(3+i)*frame, x)
+		if s.Verdict.Label != "alice" || !s.Verdict.Learned || (s.Trust == sighting.Confirmed) != (s.Verdict.Distance <= l.Radii().Enrolled) {
+			t.Errorf("turned to %g: %+v", x, s)
+		}
+	}
+	// What was learned of it confirms nobody: in another sighting these faces are recognised, and nothing is learned.
+	before := l.Counts().Learned
+	if s := see(t, w, time.Minute, 2.8, 2.8, 2.8, 2.8, 2.8); s.Belief.Name != "alice" || s.Trust != sighting.Learned ||
+		s.Belief.Trust != sighting.Learned || l.Counts().Learned != before {
+		t.Errorf("later: %+v", s)
+	}
+}
+
+// A bridge of faces in separate sightings leads nowhere: none that is far from an enrolled face is learned.
+func TestBridge(t *testing.T) {
+	w, _ := watched(t)
+	for i := range 40 {
+		x := float32(i) * .1
+		s := see(t, w, time.Duration(i)*time.Minute, x, x, x, x)
+		if s.Trust == sighting.Confirmed && x > 1 || s.Verdict.Learned && x > 1 {
+			t.Errorf("at %g: %+v", x, s)
+		}
+	}
+}
+
+// A person stays confirmed for a while without a face near an enrolled one, and no longer.
+func TestLapse(t *testing.T) {
+	w, _ := watched(t)
+	see(t, w, 0, .1, .1, .1, .1, .7, 1.2, 1.7)
+	for s := range 12 {
+		last := see(t, w, time.Second+time.Duration(s)*time.Second, 1.7)
+		if want := last.Track == 1 && s < 10; (last.Belief.Trust == sighting.Confirmed) != want {
+			t.Errorf("after %d s: %+v", s, last)
+		}
+	}
+}
+
+// Who is denied teaches nothing more.
+func TestDeny(t *testing.T) {
+	w, _ := watched(t)
+	see(t, w, 0, .1, .1, .1, .1)
+	w.Deny(1, "alice")
+	if s := see(t, w, 4*frame, .1, .1, .1, .1); s.Belief.Name != "" || s.Verdict.Learned || s.Trust == sighting.Confirmed {
+		t.Errorf("%+v", s)
+	}
+}
