@@ -13,8 +13,8 @@
 // [facedet.Detector]. A [preprocess.Extractor] turns a face into a vector. [pipeline.New] ties the three together
 // into a stream of [face.Frame] values, which are plain Go values: a program that only judges them needs no OpenCV.
 //
-// An [online.Learner] is shown labelled faces, and judges and learns the others. [sighting.Judge] gives it the faces
-// of a frame, and [sighting.Identities] gathers its verdicts on a person who stays in view. [gallery.Gallery] keeps
+// An [online.Learner] is shown labelled faces, and judges and learns the others. A [sighting.Watcher] gives it the
+// faces of each frame, and gathers its verdicts on a person who stays in view. [gallery.Gallery] keeps
 // people and what was learned of them in a file.
 //
 // Source, detector and extractor are interfaces of few methods. Bring your own: see examples/detector for a detector,
@@ -44,8 +44,7 @@
 // [pipeline.New]: https://pkg.go.dev/github.com/faceauth/faceauth/pipeline#New
 // [face.Frame]: https://pkg.go.dev/github.com/faceauth/faceauth/face#Frame
 // [online.Learner]: https://pkg.go.dev/github.com/faceauth/faceauth/online#Learner
-// [sighting.Judge]: https://pkg.go.dev/github.com/faceauth/faceauth/sighting#Judge
-// [sighting.Identities]: https://pkg.go.dev/github.com/faceauth/faceauth/sighting#Identities
+// [sighting.Watcher]: https://pkg.go.dev/github.com/faceauth/faceauth/sighting#Watcher
 // [gallery.Gallery]: https://pkg.go.dev/github.com/faceauth/faceauth/gallery#Gallery
 package faceauth
 

@@ -9,6 +9,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Now is what is true of an office at a moment.
@@ -44,13 +45,15 @@ type View struct {
 
 // Sighting is somebody who was in view of a camera, or is.
 type Sighting struct {
-	ID     uint64    `json:"id"`
-	Camera string    `json:"camera"`
-	Name   string    `json:"name"` // who it was taken for last, or ""
-	First  time.Time `json:"first"`
-	Last   time.Time `json:"last"`
-	Live   bool      `json:"live"` // in view, or a moment ago
-	Face   uint64    `json:"face"` // a picture of it, for [Office.Face]; 0 for none
+	ID     uint64 `json:"id"`
+	Camera string `json:"camera"`
+	Name   string `json:"name"` // who it was taken for last, or ""
+	// Trust is the best on which that rested. Where that is sighting.Learned, [Office.Confirm] takes in that it was so.
+	Trust sighting.Trust `json:"trust,omitempty"`
+	First time.Time      `json:"first"`
+	Last  time.Time      `json:"last"`
+	Live  bool           `json:"live"` // in view, or a moment ago
+	Face  uint64         `json:"face"` // a picture of it, for [Office.Face]; 0 for none
 }
 
 // Now returns what is true.
@@ -71,7 +74,7 @@ func (w *Office) Sightings() []Sighting {
 	all := []Sighting{}
 	w.all(func(s *visit, v *view) {
 		if len(s.album.Faces) > 0 {
-			all = append(all, Sighting{ID: s.id, Camera: s.camera, Name: s.known, First: s.first, Last: s.last, Live: v != nil, Face: s.album.Faces[0].ID})
+			all = append(all, Sighting{ID: s.id, Camera: s.camera, Name: s.known, Trust: s.trust, First: s.first, Last: s.last, Live: v != nil, Face: s.album.Faces[0].ID})
 		}
 	})
 	slices.SortFunc(all, func(a, b Sighting) int { return cmp.Compare(b.ID, a.ID) })

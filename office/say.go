@@ -8,6 +8,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Errors of what is said to an [Office]. Those of packages gallery, online and unknown pass through.
@@ -113,7 +114,7 @@ func (w *Office) Correct(id uint64, is string) error {
 	if err := w.relabel(s, mistaken, is); err != nil {
 		return err
 	}
-	s.known, s.wrong = "", is == ""
+	s.known, s.trust, s.wrong = "", sighting.Nobody, is == ""
 	if v != nil {
 		v.people.Deny(s.track, mistaken)
 	}
@@ -128,6 +129,31 @@ func (w *Office) Correct(id uint64, is string) error {
 	if len(s.album.Faces) == 0 {
 		return errors.Join(ErrNoFaces, w.save())
 	}
+	return w.save()
+}
+
+// Confirm says that a sighting was who it was taken for, where nothing but what was learned spoke for that: its first
+// faces become enrolled ones, so that a beard or the years are followed. The error wraps [ErrNoSighting], [ErrNobody],
+// [ErrNoFaces], [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then, but for an error of
+// saving.
+func (w *Office) Confirm(id uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, v := w.find(id)
+	switch {
+	case s == nil:
+		return fmt.Errorf("%w: %d", ErrNoSighting, id)
+	case s.known == "" || !w.gallery.Learner().Knows(s.known):
+		return ErrNobody
+	case len(s.album.Faces) == 0:
+		return ErrNoFaces
+	}
+	first, _ := s.album.First()
+	if err := w.enroll(s.known, first, false); err != nil {
+		return err
+	}
+	s.trust = sighting.Confirmed
+	w.rejudge(s, v)
 	return w.save()
 }
 
@@ -232,7 +258,7 @@ func (w *Office) Forget(name string) error {
 	w.tell(w.room.Leave(name))
 	w.all(func(s *visit, v *view) {
 		if s.known == name {
-			s.known = ""
+			s.known, s.trust = "", sighting.Nobody
 			w.rejudge(s, v)
 		}
 	})

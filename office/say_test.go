@@ -13,8 +13,10 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // acted is a recording during which something is said: before the frame of that index.
@@ -146,8 +148,38 @@ func TestNameLearnsTheRest(t *testing.T) {
 				}
 			},
 		})
-		wantEvents(t, c.name, play(t, g, office.Options{Freeze: true}, n(5, "w"), nil), c.want...)
+		learned := office.Options{Freeze: true, Presence: presence.Settings{Learned: true}}
+		wantEvents(t, c.name, play(t, g, learned, n(5, "w"), nil), c.want...)
+		// By default nobody arrives of whom nothing speaks but what was learned.
+		wantEvents(t, c.name+", by default", play(t, g, office.Options{Freeze: true}, n(5, "w"), nil))
 	}
+}
+
+// Who is recognised by what was learned alone is asked about, and a yes enrols these faces.
+func TestConfirm(t *testing.T) {
+	looks['y'] = []float32{-.8, 0} // alice, who has grown a beard
+	g := people(t)
+	looks['z'] = []float32{-1.5, 0}
+	play(t, g, office.Options{}, n(5, "y"), nil)
+	got := play(t, g, office.Options{}, n(16, "z"), map[int]func(*office.Office){
+		7: func(w *office.Office) {
+			all := w.Sightings()
+			if len(all) != 1 || all[0].Name != "alice" || all[0].Trust != sighting.Learned {
+				t.Fatalf("%+v", all)
+			}
+			if err := w.Confirm(all[0].ID + 1); !errors.Is(err, office.ErrNoSighting) {
+				t.Errorf("another number: %v", err)
+			}
+			before := len(g.Learner().Labels())
+			if err := w.Confirm(all[0].ID); err != nil {
+				t.Fatal(err)
+			}
+			if len(g.Learner().Labels()) <= before {
+				t.Error("nothing was enrolled")
+			}
+		},
+	})
+	wantEvents(t, "confirmed", got, "arrived alice door 0", "left alice door 3")
 }
 
 // lookalike is somebody who is taken for alice.

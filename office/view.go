@@ -64,8 +64,8 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	v.seen = v.seen[:0:0] // the old one may be in use
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
-		if b.Name != "" {
-			s.known = b.Name
+		if b.Name != "" && (b.Name != s.known || b.Trust == sighting.Confirmed) {
+			s.known, s.trust = b.Name, b.Trust
 		}
 		w.group(s, b)
 		ignored := w.unknown.Ignored(s.group)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // visit is a sighting that can be corrected: somebody who is in view of a camera, or was
@@ -14,8 +15,9 @@ type visit struct {
 	camera      string
 	track       int
 	first, last time.Time
-	known       string // who it was taken for last
-	wrong       bool   // it was corrected, and nobody has said who it is
+	known       string         // who it was taken for last
+	trust       sighting.Trust // the best on which that rested
+	wrong       bool           // it was corrected, and nobody has said who it is
 	album       unknown.Album
 	learned     ranges
 	group       uint64

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -116,8 +118,65 @@ func newPeople() *cobra.Command {
 			return nil
 		},
 	}
-	c.AddCommand(undo, &cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
+	confirm := &cobra.Command{
+		Use:   "confirm NAME",
+		Short: "say that what was learned of a person is theirs, and enrol it",
+		Long: "Confirm makes learned faces of a person enrolled ones: those that stand for most, up to " + strconv.Itoa(confirmed) + ", of which no\n" +
+			"enrolled face is near. Nothing that was learned confirms who somebody is; so a beard, other glasses or the\n" +
+			"years are followed with consent. Look at the person's report, or at the page of faceauth office, first.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			n := 0
+			err := o.amend(c, func(g *gallery.Gallery) (err error) {
+				n, err = confirmLearned(g, args[0], time.Now())
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				fmt.Fprintf(c.OutOrStdout(), "nothing was learned of %s that is far from the enrolled faces\n", args[0])
+				return nil
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s of %s enrolled\n", count(n, "learned face"), args[0])
+			return nil
+		},
+	}
+	c.AddCommand(undo, confirm, &cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
 	return c
+}
+
+// confirmed is how many learned faces people confirm enrols, at the most.
+const confirmed = 8
+
+// confirmLearned enrols learned faces of a person of which no enrolled face is near, and returns how many. The error
+// wraps [online.ErrUnknown].
+func confirmLearned(g *gallery.Gallery, name string, now time.Time) (int, error) {
+	l := g.Learner()
+	if !l.Knows(name) {
+		return 0, fmt.Errorf("%w: %s; see faceauth people", online.ErrUnknown, name)
+	}
+	stored, err := l.Stored(name)
+	if err != nil {
+		return 0, err
+	}
+	stored = slices.DeleteFunc(stored, func(s online.Stored) bool { return s.Labelled || s.Name != name })
+	slices.SortStableFunc(stored, func(a, b online.Stored) int { return cmp.Compare(b.Points, a.Points) })
+	n := 0
+	for _, s := range stored {
+		d, err := l.Nearest(s.Vector, name)
+		if err != nil {
+			return n, err
+		}
+		if n == confirmed || d <= l.Radii().Anchor {
+			continue
+		}
+		if _, err := g.Enroll(name, [][]float32{slices.Clone(s.Vector)}, now, gallery.Enrolment{Add: true}); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }
 
 // tries is how often a small change of the gallery is made anew because another program has written the gallery meanwhile.

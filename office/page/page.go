@@ -355,6 +355,7 @@ func (p *Page) change(m *http.ServeMux) {
 	}) error {
 		return w.Correct(q.Sighting, q.Is)
 	})
+	post(m, "confirm", func(q struct{ Sighting uint64 }) error { return w.Confirm(q.Sighting) })
 	post(m, "merge", func(q struct{ Into, From uint64 }) error { return w.Merge(q.Into, q.From) })
 	post(m, "split", func(q struct {
 		Group uint64

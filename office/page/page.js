@@ -118,6 +118,10 @@ function drawStranger(g, all) {
 
 function drawSighting(s) {
   const text = make("div", {}, make("h3", {}, s.name || "Unknown"), make("p", {className: "soft"}, s.camera + ", " + when(s.first) + (s.live ? ", still there" : " to " + clock(s.last))));
+  if (s.name && s.trust === "learned") {
+    text.append(make("div", {className: "row"}, make("span", {}, "Still " + s.name + "? Recognised by what was learned alone."),
+      make("button", {type: "button", onclick: () => tell("confirm", {sighting: s.id}, "These faces of " + s.name + " are enrolled now.")}, "Yes, it is " + s.name)));
+  }
   if (s.name) {
     text.append(make("details", {}, make("summary", {}, "This is not " + s.name),
       make("div", {className: "row"}, make("button", {type: "button", onclick: () => tell("correct", {sighting: s.id, is: ""}, "That was not " + s.name + ", and will not be again.")}, "It is somebody else")),
@@ -148,7 +152,7 @@ function see(figure, c) {
       frame.append(box);
     }
   }
-  const names = c.seen.map((s) => (s.name || "unknown") + (s.reason ? " (" + s.reason + ")" : ""));
+  const names = c.seen.map((s) => (s.name || "unknown") + (s.trust === "learned" ? ", not confirmed" : "") + (s.reason ? " (" + s.reason + ")" : ""));
   figure.querySelector("figcaption").textContent = c.camera + ": " + (c.up ? names.join(", ") || "nobody" : c.error ? c.error + "; it is tried again" : "ended");
 }
 

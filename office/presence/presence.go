@@ -27,18 +27,23 @@ const (
 
 // Event is something that has happened in a room.
 type Event struct {
-	ID     uint64    `json:"id"` // counts from 1; a later event has a larger one, also after a restart
-	Kind   Kind      `json:"kind"`
-	Name   string    `json:"name,omitempty"`
-	Group  uint64    `json:"group,omitempty"` // of unknown faces, where one is kept
-	Camera string    `json:"camera"`          // that saw it: of one who left, the last
-	At     time.Time `json:"at"`              // when it happened, which is before it was known; of a mistake, the time of the arrival that was none
+	ID     uint64 `json:"id"` // counts from 1; a later event has a larger one, also after a restart
+	Kind   Kind   `json:"kind"`
+	Name   string `json:"name,omitempty"`
+	Group  uint64 `json:"group,omitempty"` // of unknown faces, where one is kept
+	Camera string `json:"camera"`          // that saw it: of one who left, the last
+	// Trust says on what it rests that somebody has arrived: sighting.Confirmed, unless [Settings].Learned is set.
+	Trust sighting.Trust `json:"trust,omitempty"`
+	At    time.Time      `json:"at"` // when it happened, which is before it was known; of a mistake, the time of the arrival that was none
 }
 
 // Settings of a [Room]. The zero value of each field stands for its default.
 type Settings struct {
 	Away   time.Duration // after which one who is not seen has left. Default 10 s
 	Judged float64       // frames of somebody unknown until that is an event. Default 25
+	// Learned has people arrive whom nothing but what was learned speaks for. Otherwise they stay, where they are already
+	// there, and do not arrive.
+	Learned bool
 }
 
 // Defaults returns s with defaults filled in.
@@ -54,6 +59,8 @@ type Person struct {
 	Since  time.Time `json:"since"`
 	Last   time.Time `json:"last"` // when they were seen last
 	Camera string    `json:"camera"`
+	// Trust is the best of all that their being there rests on.
+	Trust sighting.Trust `json:"trust,omitempty"`
 }
 
 // State is what a [Room] knows.
@@ -109,8 +116,9 @@ func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 	for _, b := range seen {
 		v := r.visit(place{camera, b.Track}, at)
 		switch {
+		case b.Name != "" && b.Trust == sighting.Learned && !r.s.Learned && r.people[b.Name] == nil:
 		case b.Name != "":
-			events = append(events, r.present(b.Name, camera, v, at)...)
+			events = append(events, r.present(b.Belief, camera, v, at)...)
 		case b.Frames >= r.s.Judged && v.name == "":
 			_, there := r.groups[b.Group]
 			if b.Group != 0 {
@@ -139,7 +147,8 @@ func (r *Room) visit(p place, at time.Time) *visit {
 }
 
 // present notes that a person is in view.
-func (r *Room) present(name, camera string, v *visit, at time.Time) []Event {
+func (r *Room) present(b sighting.Belief, camera string, v *visit, at time.Time) []Event {
+	name := b.Name
 	p := r.people[name]
 	var events []Event
 	if p == nil {
@@ -148,9 +157,14 @@ func (r *Room) present(name, camera string, v *visit, at time.Time) []Event {
 		if v.name != "" && v.name != name || since.Before(r.left[name]) {
 			since = at
 		}
-		p = &Person{Name: name, Since: since}
+		p = &Person{Name: name, Since: since, Trust: b.Trust}
 		r.people[name] = p
-		events = append(events, r.event(Arrived, name, camera, since))
+		e := r.event(Arrived, name, camera, since)
+		e.Trust = b.Trust
+		events = append(events, e)
+	}
+	if b.Trust == sighting.Confirmed {
+		p.Trust = b.Trust
 	}
 	v.name = name
 	if !at.Before(p.Last) {

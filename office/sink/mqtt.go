@@ -228,7 +228,8 @@ func (m *MQTT) Update() {
 			attributes = text(struct {
 				Camera string    `json:"camera"`
 				Since  time.Time `json:"since"`
-			}{p.Camera, p.Since})
+				Trust  string    `json:"trust,omitempty"`
+			}{p.Camera, p.Since, string(p.Trust)})
 		}
 		want[topic+"/state"], want[topic+"/attributes"] = state, attributes
 	}
