@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"image"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
@@ -23,7 +25,18 @@ type Attack struct {
 	// Probes are the attacker's own faces: the attack has succeeded when one is accepted. Without them the
 	// steps themselves are such faces.
 	Probes [][]float32
+	// Track is how the steps are shown to a method that watches ([Watching]); others know of no tracks.
+	Track Track
 }
+
+// Track says how steps of an attack follow each other before a camera.
+type Track string
+
+const (
+	Apart   Track = ""         // each is a sighting of its own, and so is each probe
+	Morph   Track = "morph"    // one after the other on one track, and the probes after them
+	InPlace Track = "in place" // one after the other, on the track of the user who was there a moment ago; probes are sightings of their own
+)
 
 // SlowDrifts returns an attack of each of the people on each other one with the attacker's own faces, those
 // nearest to a labelled face of the user first. The error wraps [ErrTooFew].
@@ -80,6 +93,25 @@ func Bridges(ids []Identity, enroll int, numbers []int, blend func(user string, 
 			}
 			a.Ways = append(a.Ways, steps)
 		}
+		return nil
+	})
+}
+
+// Swaps returns an attack of each of the people on each other one who steps into the place that the user has just left:
+// the faces with which the attacker would be enrolled, on the user's track. They are the probes, too. The error wraps
+// [ErrTooFew].
+func Swaps(ids []Identity, enroll int) ([]Attack, error) {
+	return pairs(ids, enroll, func(a *Attack, _, attacker Identity) error {
+		own, _, err := attacker.Divide(enroll)
+		if err != nil {
+			return err
+		}
+		var steps []Face
+		for _, i := range own {
+			steps = append(steps, Face{Vector: attacker.Faces[i].Vector})
+			a.Probes = append(a.Probes, attacker.Faces[i].Vector)
+		}
+		a.Ways, a.Track = [][]Face{steps}, InPlace
 		return nil
 	})
 }
@@ -221,15 +253,16 @@ func (a Attack) run(g Guarded, steps []Face) (t trace, err error) {
 			return t, err
 		}
 	}
-	accepts := func(x []float32, hold bool) (bool, error) {
-		claim, score, err := m.Judge(x, hold)
+	stage := a.stage(m)
+	accepts := func(f Face, of part) (bool, error) {
+		claim, score, err := stage.show(f, of)
 		return err == nil && claim == a.User && m.Accepts(score), err
 	}
-	shows := func(f Face) (bool, error) {
+	shows := func(f Face, of part) (bool, error) {
 		if g.Liveness > 0 && (f.Liveness == nil || *f.Liveness < g.Liveness) {
 			return false, nil
 		}
-		return accepts(f.Vector, f.Hold)
+		return accepts(f, of)
 	}
 	alarmed := func() (bool, error) {
 		if w, ok := m.(Alarmer); ok {
@@ -238,7 +271,7 @@ func (a Attack) run(g Guarded, steps []Face) (t trace, err error) {
 		return false, nil
 	}
 	for _, f := range a.Honest {
-		ok, err := shows(f)
+		ok, err := shows(f, honest)
 		if err != nil {
 			return t, err
 		}
@@ -259,7 +292,7 @@ func (a Attack) run(g Guarded, steps []Face) (t trace, err error) {
 			if t.fallen {
 				return nil
 			}
-			ok, err := accepts(x, true)
+			ok, err := accepts(Face{Vector: x, Hold: true}, probing)
 			if err != nil {
 				return err
 			}
@@ -271,15 +304,17 @@ func (a Attack) run(g Guarded, steps []Face) (t trace, err error) {
 		return t, err
 	}
 	for i, f := range steps {
-		ok, err := shows(f)
+		ok, err := shows(f, step)
 		if err != nil {
 			return t, err
 		}
-		if len(a.Probes) == 0 {
+		if a.Track == InPlace || len(a.Probes) == 0 {
 			t.presented++
 			if ok {
 				t.accepted++
 			}
+		}
+		if len(a.Probes) == 0 {
 			succeed(ok, i)
 		} else if err := probe(i + 1); err != nil {
 			return t, err
@@ -291,6 +326,55 @@ func (a Attack) run(g Guarded, steps []Face) (t trace, err error) {
 		}
 	}
 	return t, nil
+}
+
+// part is what a face has to do with an attack.
+type part int
+
+const (
+	honest  part = iota // the user's own
+	step                // of the attack
+	probing             // a face of the attacker
+)
+
+// stage shows faces to a method.
+type stage struct {
+	m         Method
+	track     Track
+	recording int
+	at        time.Duration
+	box       image.Rectangle
+}
+
+func (a Attack) stage(m Method) *stage {
+	return &stage{m: m, track: a.Track, box: image.Rect(100, 100, 200, 200)}
+}
+
+// frames is how often each face of an attack is shown to a method that watches: more than make a belief.
+const framesOfStep = 6
+
+// show shows a face, and returns what the method says of it at last.
+func (s *stage) show(f Face, of part) (claim string, score float64, err error) {
+	w, watching := s.m.(Watching)
+	if !watching {
+		return s.m.Judge(f.Vector, f.Hold)
+	}
+	if of == honest {
+		s.at, s.box = max(s.at, f.At), f.Box
+		f.Take = 0
+		return w.See(f, 0, f.Hold)
+	}
+	if s.track == Apart || s.track == InPlace && of == probing || s.recording == 0 && s.track == Morph {
+		s.recording++
+	}
+	for range framesOfStep {
+		s.at += 40 * time.Millisecond
+		f.At, f.Box = s.at, s.box
+		if claim, score, err = w.See(f, s.recording, f.Hold); err != nil {
+			return "", 0, err
+		}
+	}
+	return claim, score, nil
 }
 
 // Unguarded returns the settings without any bound on what is accepted and learned but that of the kernel.

@@ -14,7 +14,7 @@ import (
 )
 
 // Methods are the names that [Entries] takes, the learner first.
-var Methods = []string{"learner", "sightings", "nearest", "knn", "mean", "boost", "boost-first", "boost-last", "selftrain", "distilled"}
+var Methods = []string{"learner", "sightings", "confirmed", "nearest", "knn", "mean", "boost", "boost-first", "boost-last", "selftrain", "distilled"}
 
 // ErrMethod is wrapped by the error of [Entries].
 var ErrMethod = errors.New("unknown method")
@@ -25,6 +25,7 @@ func Entries(names []string, space face.Space, s online.Settings) ([]Entry, erro
 	all := map[string]Entry{
 		"learner":     Learner(space, s),
 		"sightings":   Sightings(space, s),
+		"confirmed":   Confirmed(space, s),
 		"nearest":     Nearest(space),
 		"knn":         KNN(space, 3),
 		"mean":        Mean(space),

@@ -47,7 +47,7 @@ func Sightings(space face.Space, s online.Settings) Entry {
 		if err != nil {
 			return nil, err
 		}
-		return &sightings{learner{l}, make(map[int]*sighting.Watcher)}, nil
+		return &sightings{learner: learner{l}, watchers: make(map[int]*sighting.Watcher)}, nil
 	}}
 }
 
@@ -56,8 +56,22 @@ var (
 	_ Bounded  = (*sightings)(nil)
 )
 
+// Confirmed is [Sightings], of which nobody counts as recognised but who is confirmed, with this face or those before it
+// on its track.
+func Confirmed(space face.Space, s online.Settings) Entry {
+	e := Sightings(space, s)
+	return Entry{Name: "confirmed", New: func() (Method, error) {
+		m, err := e.New()
+		if err == nil {
+			m.(*sightings).strict = true
+		}
+		return m, err
+	}}
+}
+
 type sightings struct {
 	learner
+	strict   bool                      // confirmed people alone
 	watchers map[int]*sighting.Watcher // by recording
 }
 
@@ -73,7 +87,10 @@ func (m *sightings) See(f Face, recording int, hold bool) (string, float64, erro
 		return "", 0, err
 	}
 	name, v := seen[0].Belief.Name, seen[0].Verdict
-	if v.Label != "" {
+	switch {
+	case m.strict && seen[0].Belief.Trust != sighting.Confirmed:
+		name = ""
+	case !m.strict && v.Label != "":
 		name = v.Label
 	}
 	return name, v.Confidence, nil

@@ -19,7 +19,7 @@ import (
 )
 
 // attackKinds are the values of --attack.
-var attackKinds = []string{"bridge", "drift", "replay"}
+var attackKinds = []string{"bridge", "morph", "swap", "drift", "replay"}
 
 // attackFlags are the flags of an attack.
 type attackFlags struct {
@@ -29,7 +29,7 @@ type attackFlags struct {
 }
 
 func (a *attackFlags) flags(c *cobra.Command) {
-	c.Flags().StringSliceVar(&a.kinds, "attack", nil, "attack the learner instead: bridge, blends of the user's face and the attacker's; drift, the attacker's faces, nearest first; replay, recordings whose names begin with "+dataset.AttackPrefix)
+	c.Flags().StringSliceVar(&a.kinds, "attack", nil, "attack the learner instead: bridge, blends of the user's face and the attacker's, each a sighting of its own; morph, the same blends on one track; swap, the attacker's faces in the place that the user has just left; drift, the attacker's faces, nearest first; replay, recordings whose names begin with "+dataset.AttackPrefix)
 	c.Flags().IntSliceVar(&a.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends of a bridge; each is tried, and that which leads in soonest counts")
 	c.Flags().Float64Var(&a.liveness, "liveness", .5, "in a replay, the least liveness with which a face is let through")
 }
@@ -127,11 +127,11 @@ func (o *options) attack(c *cobra.Command, dir string, e evaluation, a attackFla
 // attackable returns those methods that learn, and can be led astray.
 func attackable(methods []string, given bool) ([]string, error) {
 	if !given {
-		return []string{"learner"}, nil
+		return []string{"confirmed", "sightings", "learner"}, nil
 	}
 	for _, m := range methods {
-		if m != "learner" && m != "selftrain" {
-			return nil, fmt.Errorf("%s does not learn from what it accepts; attack learner, selftrain", m)
+		if !slices.Contains([]string{"confirmed", "sightings", "learner", "selftrain"}, m) {
+			return nil, fmt.Errorf("%s does not learn from what it accepts; attack confirmed, sightings, learner, selftrain", m)
 		}
 	}
 	return methods, nil
@@ -151,6 +151,9 @@ func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation,
 	case "drift":
 		all, err := evaluate.SlowDrifts(people, e.Enroll)
 		return all, evalError(err)
+	case "swap":
+		all, err := evaluate.Swaps(people, e.Enroll)
+		return all, evalError(err)
 	}
 	bar := newProgress(len(people)*(len(people)-1)*len(a.steps), "blending")
 	defer bar.end()
@@ -161,6 +164,11 @@ func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation,
 		bar.step()
 		return portraits.Blends(v.extractor, user, i, attacker, j, n)
 	})
+	if kind == "morph" {
+		for i := range all {
+			all[i].Track = evaluate.Morph
+		}
+	}
 	return all, evalError(err)
 }
 

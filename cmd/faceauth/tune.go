@@ -121,6 +121,7 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 		}
 		bar.step()
 	}
+	pairs := evaluate.ComparePairs(ids, space)
 	r, err := calibrate.Run(c.Context(), ids, space, t)
 	bar.end()
 	switch {
@@ -147,13 +148,15 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 			Settings *string `json:"settings"` // null where nothing was written
 			Features string  `json:"features"`
 			calibrate.Outcome
-			Supported bool `json:"supported"`
-			Useful    bool `json:"useful"`
-		}{settings, space.ID, r, r.Supported(), r.Useful()}); err != nil {
+			Supported bool               `json:"supported"`
+			Useful    bool               `json:"useful"`
+			Distances evaluate.PairRates `json:"distances"`
+		}{settings, space.ID, r, r.Supported(), r.Useful(), pairs}); err != nil {
 			return err
 		}
 	} else {
 		printTuned(c.OutOrStdout(), r, len(names))
+		printPairs(c.OutOrStdout(), pairs)
 		if written {
 			fmt.Fprintf(c.OutOrStdout(), "settings: %s\n", path)
 		}
@@ -199,6 +202,24 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 		if f.Choice.Sigma != c.Sigma || f.Choice.Gamma != c.Gamma || f.Choice.Learn != c.Learn {
 			fmt.Fprintf(w, "  without %s: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g\n", count(len(f.HeldOut), "person"), f.Choice.Sigma, f.Choice.Gamma, f.Choice.Accept, f.Choice.Learn)
 		}
+	}
+}
+
+// printPairs prints what a description of a network holds of how near different people come.
+func printPairs(w io.Writer, p evaluate.PairRates) {
+	if !p.Impostors.Measured() {
+		fmt.Fprintf(w, "%d pairs of different people are too few to say how near people come in this space\n", p.Impostors.Pairs)
+		return
+	}
+	fmt.Fprintf(w, "of %d pairs of pictures of %d different people, and %d pairs of one person:\n", p.Impostors.Pairs, p.Impostors.People, p.Genuine)
+	for i, d := range p.Impostors.Distances {
+		if d > 0 {
+			fmt.Fprintf(w, "  FMR 1e-%d within %.3f: FNMR %s\n", i+2, d, high(p.FNMR[i]))
+		}
+	}
+	b, err := json.Marshal(p.Impostors)
+	if err == nil {
+		fmt.Fprintf(w, "  in the description of a network of your own: \"stills\": %s\n", b)
 	}
 }
 
