@@ -17,7 +17,6 @@ import (
 	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/tablet"
@@ -85,9 +84,9 @@ func (o *login) trial(c *cobra.Command, dir string, how trialFlags) error {
 		return err
 	}
 	defer v.Close()
-	liveness, err := preprocess.NewLiveness(models.Default(models.Liveness), o.models)
+	liveness, err := o.gate(c)
 	if err != nil {
-		return fail(badModel, err)
+		return err
 	}
 	defer liveness.Close()
 	opt, err := o.tabletOptions(c, v)

@@ -120,9 +120,19 @@ func TestBridge(t *testing.T) {
 		}
 		return blends, nil
 	}
+	alive := float32(1)
+	all := people()
+	for _, r := range all {
+		for i := range r.Frames {
+			for q := range r.Frames[i].Samples {
+				r.Frames[i].Samples[q].Liveness = &alive
+			}
+		}
+	}
+	o.Tablet.Policy.MinLiveness = .5 // which stops no blend that is brought before the camera alive
 	for anchor, want := range map[float64]int{0: 0, 100: 4} {
 		o.Tablet.Anchor = anchor
-		r, err := trial.Run(t.Context(), stage.Space, people(), o)
+		r, err := trial.Run(t.Context(), stage.Space, all, o)
 		if err != nil || r.Bridges != 4 || r.BridgesIn != want {
 			t.Errorf("anchor %g: %d of %d, %v", anchor, r.BridgesIn, r.Bridges, err)
 		}
