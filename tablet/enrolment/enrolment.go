@@ -212,7 +212,10 @@ func (e *Enrolment) End(w Word) Result {
 	if e.result.Final && e.result.Word != Enrolled {
 		return e.result
 	}
-	return e.finish(w)
+	took := e.result.Took // with the last face
+	e.finish(w)
+	e.result.Took = took
+	return e.result
 }
 
 func (e *Enrolment) say(w Word, why face.Reason) Result {
