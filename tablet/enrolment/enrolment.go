@@ -90,8 +90,9 @@ type Enrolment struct {
 }
 
 // New begins an enrolment at a moment, that is over after a time. Radius is the distance, in the units of the space,
-// from the nearest of those taken beyond which a face is another person's. MinLiveness is the mean passive score over
-// the last judged frames since a face was taken, without which no face is taken, with 0 for a frame that was not scored; 0 asks for none.
+// from the nearest of those taken beyond which a face is another person's. MinLiveness is the mean passive score that a
+// face takes, over the last judged frames since the one before it was taken; a frame that was not scored counts as 0,
+// and a MinLiveness of 0 asks for none.
 func New(space face.Space, radius, minLiveness float64, now time.Time, limit time.Duration) *Enrolment {
 	return &Enrolment{radius: radius, minLiveness: minLiveness, scale: space.Scale, end: now.Add(limit), last: now, open: slices.Clone(stages), result: Result{Word: stages[0]}}
 }
