@@ -11,13 +11,15 @@ import (
 )
 
 // Liveness is a network that tells a face from a picture of one, by the face and its surroundings in
-// a single frame. Its score is one piece of evidence, not a gate: it is low on some real recordings
-// in poor light.
+// a single frame. A single score says little: a login asks for a mean over several frames.
 type Liveness struct{ net *network.Network }
 
 // NewLiveness opens the network of a description, whose file lies in dir, and tries it once. The
-// error wraps those of [models.Description.Path], or [models.ErrShape].
+// error wraps [models.ErrDescription], those of [models.Description.Path], or [models.ErrShape].
 func NewLiveness(d models.Description, dir string) (*Liveness, error) {
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
 	net, err := open(d, models.Liveness, dir, 3)
 	if err != nil {
 		return nil, err
@@ -27,7 +29,7 @@ func NewLiveness(d models.Description, dir string) (*Liveness, error) {
 
 // Score returns the probability in [0,1] that the face in the box is live.
 func (l *Liveness) Score(img *facedet.Picture, box image.Rectangle) (float32, error) {
-	crop, err := native(img).Crop(surroundings(box, l.net.BoxScale, img.Size()))
+	crop, err := native(img).Crop(surroundings(box, l.net.Crop, l.net.BoxScale, img.Size()))
 	if err != nil {
 		return 0, err
 	}
@@ -47,11 +49,18 @@ func (l *Liveness) Score(img *facedet.Picture, box image.Rectangle) (float32, er
 // Close frees the network.
 func (l *Liveness) Close() error { return l.net.Close() }
 
-// surroundings returns the box scaled about its centre, by less where the frame is too small for it,
-// and moved inside the frame.
-func surroundings(box image.Rectangle, scale float64, frame image.Point) image.Rectangle {
-	scale = min(scale, float64(frame.X)/float64(box.Dx()), float64(frame.Y)/float64(box.Dy()))
-	size := image.Pt(int(float64(box.Dx())*scale), int(float64(box.Dy())*scale))
+// surroundings returns the part of a frame that the network sees of a face in a box: of the shape of the crop and so
+// many times as large, about the centre of the box. Where the frame ends it is moved inside, and it is smaller where the
+// frame is too small for it, but keeps its shape: the network takes the edge of a picture for that of a telephone. A
+// border put around the frame would be such an edge.
+func surroundings(box image.Rectangle, crop models.Crop, scale float64, frame image.Point) image.Rectangle {
+	w, h := float64(box.Dx()), float64(box.Dy())
+	if crop == models.SquareCrop {
+		w = max(w, h)
+		h = w
+	}
+	scale = min(scale, float64(frame.X)/w, float64(frame.Y)/h)
+	size := image.Pt(max(1, int(w*scale)), max(1, int(h*scale)))
 	at := box.Min.Add(box.Max).Div(2).Sub(size.Div(2))
 	at.X = min(max(at.X, 0), frame.X-size.X)
 	at.Y = min(max(at.Y, 0), frame.Y-size.Y)

@@ -21,7 +21,7 @@ func (a *Authenticator) Enroll(ctx context.Context, user string, report func(enr
 	if err := online.CheckName(user); err != nil {
 		return enrolment.Result{}, err
 	}
-	e := enrolment.New(a.space, a.o.Anchor, a.o.Now(), a.o.EnrolmentLimit)
+	e := enrolment.New(a.space, a.o.Anchor, a.o.Policy.MinLiveness, a.o.Now(), a.o.EnrolmentLimit)
 	last := e.Result()
 	report(last)
 	err := a.watch(ctx, Enrolment, a.o.EnrolmentLimit, func(f face.Frame) bool {
@@ -54,7 +54,7 @@ func (a *Authenticator) Enroll(ctx context.Context, user string, report func(enr
 func enrolmentFaces(f face.Frame) []enrolment.Face {
 	faces := make([]enrolment.Face, len(f.Samples))
 	for i, x := range f.Samples {
-		faces[i] = enrolment.Face{Reason: x.Reason, Pose: pose(x), Vector: x.Vector}
+		faces[i] = enrolment.Face{Reason: x.Reason, Pose: pose(x), Vector: x.Vector, Liveness: x.Liveness}
 	}
 	return faces
 }

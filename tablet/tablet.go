@@ -11,6 +11,9 @@
 // learner astray, a little at each login, leads it away from those. A login therefore asks for one thing more, that no
 // learning changes: the face lies within [Options].Anchor of an enrolled one.
 //
+// A face that matches may be a picture of one. With a MinLiveness in the policy a login asks for a score of a liveness
+// network, and enrolment does, too. Where the samples have no score nobody is let in.
+//
 // Faces seen at a login are learned only where they have earned it: after a match far above what a match takes, or
 // after the password was given within a minute. Until then they are kept in memory, and nowhere else.
 //

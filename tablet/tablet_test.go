@@ -115,6 +115,77 @@ func ready(t *testing.T, o tablet.Options) *desk {
 	return d
 }
 
+// lively returns frames with a score for each.
+func lively(who []float32, n int, scores ...float32) []face.Frame {
+	var all []face.Frame
+	for i := range n {
+		s := stage.Sample(who)
+		if len(scores) > 0 {
+			s.Liveness = &scores[i%len(scores)]
+		}
+		all = append(all, face.Frame{Samples: []face.Sample{s}})
+	}
+	return all
+}
+
+// With the gate on neither a picture of the user is let in, nor anybody whom no network has scored; each counts as a
+// failure, and teaches nothing. Nobody is enrolled with a picture either.
+func TestLiveness(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		frames []face.Frame
+		want   session.Word
+		learns bool
+	}{
+		{"the user", lively(stage.At(stage.Alice, .1), 9, .9), session.Match, true},
+		{"a picture", lively(stage.At(stage.Alice, .1), 9, .1), session.NotLive, false},
+		{"nothing scored", lively(stage.At(stage.Alice, .1), 9), session.NotLive, false},
+		{"two frames", lively(stage.At(stage.Alice, .1), 2, .9), session.NoMatch, true},
+		{"a live stranger", lively(stage.Bob, 9, .9), session.NoMatch, false},
+		{"a live stranger before a picture", slices.Concat(lively(stage.Bob, 2, 1), lively(stage.Alice, 3, 0)), session.NotLive, false},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			d := newDesk(t, tablet.Options{Policy: session.Policy{MinLiveness: .5}})
+			film := stage.Enrolling(stage.Alice)
+			enrol := func() enrolment.Word {
+				d.film.Play(stage.Show{Frames: film})
+				r, err := d.Enroll(t.Context(), "alice", func(enrolment.Result) {})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r.Word
+			}
+			if got := enrol(); got != enrolment.TimedOut { // nothing was scored
+				t.Errorf("a picture is enrolled: %q", got)
+			}
+			alive := float32(.9)
+			for i := range film {
+				film[i].Samples[0].Liveness = &alive
+			}
+			if got := enrol(); got != enrolment.Enrolled {
+				t.Fatalf("a live face is not enrolled: %q", got)
+			}
+			if err := d.Password("alice", 0); err != nil {
+				t.Fatal(err)
+			}
+			w, words := d.verify(t, "alice", c.frames, nil)
+			if w != c.want || w == session.NotLive && !slices.Contains(words, session.Lifeless) {
+				t.Errorf("%q, want %q", words, c.want)
+			}
+			if _, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); (err != nil) != (w != session.Match) {
+				t.Errorf("after %q: %v", w, err)
+			}
+			if err := d.Password("alice", 0); err != nil {
+				t.Fatal(err)
+			}
+			if st, err := d.Status("alice"); err != nil || (st.Learned > 0) != c.learns {
+				t.Errorf("%v learned, %v", st.Learned, err)
+			}
+		}))
+	}
+}
+
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	two := []face.Frame{{Samples: []face.Sample{stage.Sample(stage.Alice), stage.Sample(stage.Bob)}}}

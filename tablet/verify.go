@@ -136,14 +136,20 @@ func (a *Authenticator) judge(l *online.Learner, user string, x []float32) (matc
 	return err == nil && d <= a.o.Anchor, verdict.Confidence, err
 }
 
-// keep remembers a face that could be learned.
+// keep remembers a face that could be learned. A picture teaches nothing, not even with the password given after it.
 func (v *verification) keep(x face.Sample, match bool, confidence float64) {
 	if x.Track != v.track {
 		v.track, v.faces, v.worths = x.Track, nil, nil
 	}
-	if match && x.Reason == "" {
+	if match && x.Reason == "" && v.a.alive(x) {
 		v.faces, v.worths = append(v.faces, x.Vector), append(v.worths, confidence)
 	}
+}
+
+// alive reports whether a single face may be a live one.
+func (a *Authenticator) alive(x face.Sample) bool {
+	least := a.o.Policy.MinLiveness
+	return least == 0 || x.Liveness != nil && float64(*x.Liveness) >= least
 }
 
 func (v *verification) fail(err error) {

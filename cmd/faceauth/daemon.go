@@ -34,6 +34,7 @@ type login struct {
 	deadline       time.Duration
 	anchor         float64
 	minLiveness    float64
+	livenessFile   string
 	idle           time.Duration
 }
 
@@ -45,7 +46,39 @@ func (o *login) policyFlags(c *cobra.Command) {
 	f.StringVar(&o.challenge, "challenge", "", "what is asked of a face that matches: turn (the head, to a side drawn by lot), blink, or nothing")
 	f.DurationVar(&o.deadline, "deadline", 0, "after which a login is over (default 5s, with a challenge 10s)")
 	f.Float64Var(&o.anchor, "anchor", 0, "distance from every enrolled face beyond which nobody is let in (default: 1.075 times the impostor radius of the feature space)")
-	f.Float64Var(&o.minLiveness, "min-liveness", 0, "mean passive liveness, 0 to 1, that a face must have; see docs/results.md before you use it")
+	o.livenessFlags(c)
+	f.Float64Var(&o.minLiveness, "min-liveness", models.Default(models.Liveness).Threshold, "mean liveness, 0 to 1, without which a face is taken for a picture; 0 lets pictures in. A network of your own says its own default")
+}
+
+// livenessFlags adds the flag that says which network tells faces from pictures.
+func (o *login) livenessFlags(c *cobra.Command) {
+	c.Flags().StringVar(&o.livenessFile, "liveness-model", "", "description (JSON) of a liveness network of your own")
+}
+
+// livenessModel returns the description of the network that tells faces from pictures.
+func (o *login) livenessModel() (models.Description, error) {
+	if o.livenessFile == "" {
+		return models.Default(models.Liveness), nil
+	}
+	d, err := models.ParseDescription(o.livenessFile)
+	return d, fail(badModel, err)
+}
+
+// gate opens the network that tells faces from pictures. Without --min-liveness the policy asks for the score that the
+// description says.
+func (o *login) gate(c *cobra.Command) (*preprocess.Liveness, error) {
+	d, err := o.livenessModel()
+	if err != nil {
+		return nil, err
+	}
+	l, err := preprocess.NewLiveness(d, o.models)
+	if err != nil {
+		return nil, fail(badModel, err)
+	}
+	if f := c.Flags().Lookup("min-liveness"); f != nil && !f.Changed {
+		o.minLiveness = d.Threshold
+	}
+	return l, nil
 }
 
 func (o *login) storeFlags(c *cobra.Command) {
@@ -118,16 +151,19 @@ func (o *login) serve(c *cobra.Command) error {
 		return err
 	}
 	defer v.Close()
-	opt, err := o.tabletOptions(c, v)
-	if err != nil {
-		return err
-	}
-	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
-	camera, done, err := o.camera(v)
+	camera, done, err := o.camera(c, v)
 	if err != nil {
 		return err
 	}
 	defer done()
+	opt, err := o.tabletOptions(c, v)
+	if err != nil {
+		return err
+	}
+	if opt.Policy.MinLiveness == 0 {
+		log.Warn("liveness is not asked for: a picture of a user is let in; see --min-liveness")
+	}
+	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
 	store, err := o.openStore(v)
 	if err != nil {
 		return fail(badGallery, err)
@@ -152,7 +188,7 @@ func (o *login) serve(c *cobra.Command) error {
 	defer cancel()
 	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle}, func() {
 		resident, _ := bus.Resident() // 0 where the system does not say
-		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge)
+		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge, "min_liveness", opt.Policy.MinLiveness)
 		go watchdog(ctx, asks, log)
 	})
 }
@@ -216,13 +252,15 @@ func private(log *slog.Logger) {
 	}
 }
 
-// camera returns what opens the source. The liveness network is there where the policy asks for its score; call done
-// when the camera is not used any more.
-func (o *login) camera(v *vision) (camera tablet.Camera, done func(), err error) {
+// camera returns what opens the source. The liveness network is there where the policy asks for its score, or there is
+// an error; call done when the camera is not used any more.
+func (o *login) camera(c *cobra.Command, v *vision) (camera tablet.Camera, done func(), err error) {
 	var live *preprocess.Liveness
-	if o.minLiveness > 0 {
-		if live, err = preprocess.NewLiveness(models.Default(models.Liveness), o.models); err != nil {
-			return nil, nil, fail(badModel, err)
+	if o.minLiveness != 0 {
+		if live, err = o.gate(c); errors.Is(err, models.ErrMissing) {
+			return nil, nil, fmt.Errorf("%w; it tells faces from pictures: without it, and with --min-liveness 0, a picture of a user is let in", err)
+		} else if err != nil {
+			return nil, nil, err
 		}
 	}
 	done = func() {

@@ -323,6 +323,14 @@ func TestLogin(t *testing.T) {
 			t.Errorf("the log holds a password")
 		}
 	}
+
+	// A score that no face reaches takes the user for a picture.
+	d.stop(syscall.SIGTERM)
+	d.args = append(d.args, "--min-liveness", "1")
+	d.start()
+	try("the user, taken for a picture", "face", enter, false)
+	d.said(1, `result="taken for a picture"`)
+	try("the password", "login", right, true)
 }
 
 // Videos for a camera: the user at another time, somebody else, and a room with several people.

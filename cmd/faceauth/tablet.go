@@ -148,6 +148,7 @@ func newTablet() *cobra.Command {
 			},
 		},
 		newTrial(),
+		newLiveness(),
 	)
 	return c
 }

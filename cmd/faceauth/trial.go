@@ -17,10 +17,10 @@ import (
 	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/faceauth/faceauth/tablet/trial"
 	"github.com/spf13/cobra"
 )
@@ -85,9 +85,9 @@ func (o *login) trial(c *cobra.Command, dir string, how trialFlags) error {
 		return err
 	}
 	defer v.Close()
-	liveness, err := preprocess.NewLiveness(models.Default(models.Liveness), o.models)
+	liveness, err := o.gate(c)
 	if err != nil {
-		return fail(badModel, err)
+		return err
 	}
 	defer liveness.Close()
 	opt, err := o.tabletOptions(c, v)
@@ -144,12 +144,12 @@ func printTrial(w io.Writer, r trial.Report) error {
 	}
 	fmt.Fprint(w, "\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "logins\tlet in\tshare\t95 % interval *\trecordings with one let in\t95 % interval **\t")
+	fmt.Fprintln(t, "logins\tlet in\tshare\t95 % interval *\trecordings with one let in\t95 % interval **\ttaken for a picture\t")
 	row := func(name string, a trial.Attempts, worse func(evaluate.Rate) string) {
 		if a.All > 0 {
 			share := evaluate.Rate(float64(a.Matches) / float64(a.All))
-			fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t\n", name, a.Matches, a.All, worse(share), span(a.Interval),
-				a.PairsIn, a.Pairs, span(evaluate.ClopperPearson(a.PairsIn, a.Pairs)))
+			fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", name, a.Matches, a.All, worse(share), span(a.Interval),
+				a.PairsIn, a.Pairs, span(evaluate.ClopperPearson(a.PairsIn, a.Pairs)), a.Ends[string(session.NotLive)])
 		}
 	}
 	row("the user, recording of the enrolment", r.Same, low)
@@ -168,7 +168,7 @@ func printTrial(w io.Writer, r trial.Report) error {
 		fmt.Fprintf(w, "time until the user is let in, by the recordings' clock: median %.2f s, 95 %% within %.2f s\n",
 			trial.Quantile(r.Times, .5), trial.Quantile(r.Times, .95))
 	}
-	fmt.Fprintln(w, "a login is an attempt, and a share is over all attempts: 1-FRR for users, FAR for others, in the terms of ISO/IEC 19795-1")
+	fmt.Fprintln(w, "a login is an attempt, and a share is over all attempts: 1-FRR for users, FAR for others, in the terms of ISO/IEC 19795-1, and APCER for attacks (ISO/IEC 30107-3)")
 	fmt.Fprintln(w, "* if logins were independent trials, which those in one recording are not")
 	fmt.Fprintln(w, "** of the share of recordings, if pairs of a user and a recording were independent, which those that share a person are not")
 	return nil

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
@@ -238,6 +240,47 @@ func TestVerify(t *testing.T) {
 		if strings.Contains(h.log.String(), secret) {
 			t.Errorf("the log speaks of a %s:\n%s", secret, h.log)
 		}
+	}
+}
+
+// A face that is taken for a picture is told so on the way and at the end, in words that there are sentences for.
+func TestTakenForPicture(t *testing.T) {
+	h := newHouse(t, tablet.Options{Policy: session.Policy{MinLiveness: .5, Deadline: 300 * time.Millisecond}})
+	scored := func(frames []face.Frame, score float32) []face.Frame {
+		for i := range frames {
+			frames[i].Samples = slices.Clone(frames[i].Samples)
+			frames[i].Samples[0].Liveness = &score
+		}
+		return frames
+	}
+	h.camera.Play(stage.Show{Frames: scored(stage.Enrolling(stage.Alice), .1)})
+	var said []string
+	tell := func(word string) { said = append(said, word) }
+	root := h.client(t, 0)
+	if word, err := root.Enroll(t.Context(), "nobody", tell); err != nil || word == "enroll-completed" || !slices.Contains(said, "enroll-not-live") {
+		t.Errorf("enrolled with a picture: %q, %v, %q", word, err, said)
+	}
+	h.camera.Play(stage.Show{Frames: scored(stage.Enrolling(stage.Alice), .9)})
+	if word, err := root.Enroll(t.Context(), "nobody", tell); err != nil || word != "enroll-completed" || !slices.Contains(said, "enroll-took-tilt") {
+		t.Fatalf("%q, %v, %q", word, err, said)
+	}
+	if err := root.PasswordUsed(t.Context(), "nobody"); err != nil {
+		t.Fatal(err)
+	}
+	root.Close()
+	h.polkit.set(nobody, "verify", true)
+	h.camera.Play(stage.Show{Frames: scored(stage.Seen(stage.Alice, 9), .1)})
+	word, err := h.client(t, nobody).Verify(t.Context(), "", tell)
+	if err != nil || word != "verify-taken-for-picture" || !slices.Contains(said, "verify-not-live") {
+		t.Errorf("%q, %v, %q", word, err, said)
+	}
+	for _, w := range append(said, word) {
+		if bus.Sentence(words.French, w) == w {
+			t.Errorf("%q has no sentence; said: %q", w, said)
+		}
+	}
+	if log := h.log.String(); !strings.Contains(log, `result="taken for a picture"`) {
+		t.Errorf("the log says:\n%s", log)
 	}
 }
 

@@ -34,6 +34,7 @@ const (
 	NoFace      Word = "nobody in view"
 	TwoFaces    Word = "more than one face"
 	OtherPerson Word = "not the person who began"
+	Lifeless    Word = "taken for a picture so far"
 	Retry       Word = "retry" // the result's Reason says why the picture was of no use
 )
 
@@ -57,6 +58,8 @@ type Face struct {
 	Reason face.Reason // why the picture is not good enough to be labelled, or ""
 	Pose   *face.Pose  // nil where it is not known
 	Vector []float32
+
+	Liveness *float32 // passive score; nil where it was not measured
 }
 
 // Poses: how far the tip of the nose goes. What looks straight on lies within level; what is turned a little, beyond it
@@ -66,24 +69,32 @@ const (
 	tilted = .06
 )
 
+// window is how many judged frames since the last face was taken a mean of liveness is over. When a pose was held there
+// are two or more.
+const window = 5
+
 // Enrolment is one enrolment. It is used by one goroutine at a time. Make one with [New].
 type Enrolment struct {
-	radius float64
-	scale  float64
-	end    time.Time
-	last   time.Time
-	result Result
+	radius      float64
+	minLiveness float64
+	scale       float64
+	end         time.Time
+	last        time.Time
+	result      Result
 
 	faces [][]float32
-	open  []Word  // poses that are still to come
-	nod   float64 // of the face that looked straight on
-	held  Word    // the open pose that the last frame was in, or ""
+	open  []Word    // poses that are still to come
+	nod   float64   // of the face that looked straight on
+	held  Word      // the open pose that the last frame was in, or ""
+	live  []float64 // the scores of the last judged frames since a face was taken, the newest last
 }
 
 // New begins an enrolment at a moment, that is over after a time. Radius is the distance, in the units of the space,
-// from the nearest of those taken beyond which a face is another person's.
-func New(space face.Space, radius float64, now time.Time, limit time.Duration) *Enrolment {
-	return &Enrolment{radius: radius, scale: space.Scale, end: now.Add(limit), last: now, open: slices.Clone(stages), result: Result{Word: stages[0]}}
+// from the nearest of those taken beyond which a face is another person's. MinLiveness is the mean passive score that a
+// face takes, over the last judged frames since the one before it was taken; a frame that was not scored counts as 0,
+// and a MinLiveness of 0 asks for none.
+func New(space face.Space, radius, minLiveness float64, now time.Time, limit time.Duration) *Enrolment {
+	return &Enrolment{radius: radius, minLiveness: minLiveness, scale: space.Scale, end: now.Add(limit), last: now, open: slices.Clone(stages), result: Result{Word: stages[0]}}
 }
 
 // Result returns how the enrolment stands.
@@ -102,8 +113,10 @@ func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 	e.held = ""
 	switch {
 	case len(faces) == 0:
+		e.live = nil
 		return e.say(NoFace, "")
 	case len(faces) > 1:
+		e.live = nil
 		return e.say(TwoFaces, "")
 	}
 	f := faces[0]
@@ -114,7 +127,11 @@ func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 		return e.say(Retry, face.NoVector)
 	}
 	if !e.same(f.Vector) {
+		e.live = nil
 		return e.say(OtherPerson, "")
+	}
+	if !e.alive(f.Liveness) {
+		return e.say(Lifeless, "")
 	}
 	pose := e.pose(*f.Pose)
 	if e.held = pose; pose == "" || pose != held {
@@ -123,7 +140,7 @@ func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 	if pose == Straight {
 		e.nod = f.Pose.Nod
 	}
-	e.faces, e.held = append(e.faces, f.Vector), ""
+	e.faces, e.held, e.live = append(e.faces, f.Vector), "", nil
 	e.open = slices.DeleteFunc(e.open, func(w Word) bool { return w == pose })
 	if len(e.open) == 0 {
 		e.finish(Enrolled)
@@ -132,6 +149,22 @@ func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 	}
 	e.result.Took = pose
 	return e.result
+}
+
+// alive takes the score of a judged frame, and reports whether the last ones are those of a live face.
+func (e *Enrolment) alive(score *float32) bool {
+	x := 0.
+	if score != nil {
+		x = float64(*score)
+	}
+	if e.live = append(e.live, x); len(e.live) > window {
+		e.live = e.live[1:]
+	}
+	sum := 0.
+	for _, x := range e.live {
+		sum += x
+	}
+	return sum >= e.minLiveness*float64(len(e.live))
 }
 
 // pose returns the open pose that a head is in, or "".
@@ -180,7 +213,10 @@ func (e *Enrolment) End(w Word) Result {
 	if e.result.Final && e.result.Word != Enrolled {
 		return e.result
 	}
-	return e.finish(w)
+	took := e.result.Took // with the last face
+	e.finish(w)
+	e.result.Took = took
+	return e.result
 }
 
 func (e *Enrolment) say(w Word, why face.Reason) Result {

@@ -20,7 +20,7 @@ var (
 //   - straight on   <  turned to the right   >  to the left   ^  chin up   o  somebody else, straight on
 //     d  too dark   .  nobody   2  two faces   p  without landmarks
 func play(script string) (*enrolment.Enrolment, []enrolment.Word) {
-	e := enrolment.New(plane, 1, noon, 10*time.Second)
+	e := enrolment.New(plane, 1, 0, noon, 10*time.Second)
 	words := []enrolment.Word{e.Result().Word}
 	for i, c := range script {
 		f := enrolment.Face{Pose: &face.Pose{Nod: .5}, Vector: []float32{float32(i) / 1000, 0}}
@@ -48,6 +48,39 @@ func play(script string) (*enrolment.Enrolment, []enrolment.Word) {
 		}
 	}
 	return e, words
+}
+
+// A face that scores like a picture is not enrolled, nor is one that was not scored; a live one is, when enough of the
+// last frames are alive.
+func TestLiveness(t *testing.T) {
+	const none = -1 // not scored
+	for _, c := range []struct {
+		name   string
+		scores []float32 // of eight frames, two of each pose, and of more as the last pose goes on
+		stage  int
+		want   enrolment.Word
+	}{
+		{"alive", []float32{.9, .9, .9, .9, .9, .9, .9, .9}, 4, enrolment.Enrolled},
+		{"at the threshold", []float32{.5, .5, .5, .5, .5, .5, .5, .5}, 4, enrolment.Enrolled},
+		{"a picture", []float32{.1, .1, .1, .1, .1, .1, .1, .1}, 0, enrolment.Lifeless},
+		{"not scored", []float32{none, none, none, none, none, none, none, none}, 0, enrolment.Lifeless},
+		{"a picture after a face", []float32{.9, .9, .9, .9, .1, .1, .1, .1}, 2, enrolment.Lifeless},
+		{"a bad frame ends a pose", []float32{.9, .9, .9, .1, .9, .9, .9, .9}, 3, enrolment.TurnLeft},
+		{"alive after a while", []float32{.9, .9, .9, .9, .9, .9, 0, 0, 0, .9, .9, .9, .9}, 4, enrolment.Enrolled},
+	} {
+		e := enrolment.New(plane, 1, .5, noon, time.Minute)
+		poses := []face.Pose{{Nod: .5}, {Nod: .5, Turn: .4}, {Nod: .5, Turn: -.4}, {Nod: .4}}
+		for i, x := range c.scores {
+			f := enrolment.Face{Pose: &poses[min(i/2, 3)], Vector: []float32{0, 0}, Liveness: &x}
+			if x == none {
+				f.Liveness = nil
+			}
+			e.Frame(noon.Add(time.Duration(i+1)*100*time.Millisecond), []enrolment.Face{f})
+		}
+		if r := e.Result(); r.Word != c.want || r.Stage != c.stage {
+			t.Errorf("%s: %+v, want stage %d and %q", c.name, r, c.stage, c.want)
+		}
+	}
 }
 
 func TestEnrolment(t *testing.T) {
@@ -106,7 +139,7 @@ func TestEnrolmentEnds(t *testing.T) {
 }
 
 func ExampleEnrolment() {
-	e := enrolment.New(plane, 1, noon, time.Minute)
+	e := enrolment.New(plane, 1, 0, noon, time.Minute)
 	fmt.Println(e.Result().Word)
 	for i := range 2 {
 		e.Frame(noon.Add(time.Duration(i)*time.Second), []enrolment.Face{{Pose: &face.Pose{Nod: .5}, Vector: []float32{0, 1}}})

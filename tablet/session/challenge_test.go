@@ -127,31 +127,105 @@ func TestChallengeTremblingPicture(t *testing.T) {
 	}
 }
 
+// What lets in is a mean over the frames that match, of the last five; what was not scored is not alive.
 func TestLiveness(t *testing.T) {
+	const none = -1 // not scored
 	for _, c := range []struct {
 		scores []float32
 		want   session.Word
+		end    session.Word // at the deadline
+		mean   float64
 	}{
-		{[]float32{.9, .9, .9}, session.Match},
-		{[]float32{.9, .1, .9}, session.Match}, // the mean counts
-		{[]float32{.1, .1, .9}, session.Looking},
-		{[]float32{.1, .1, .1, .9, .9, .9}, session.Match}, // of the last five
-		{nil, session.Looking},
+		{[]float32{.9, .9, .9}, session.Match, session.Match, .9},
+		{[]float32{.9, .1, .9}, session.Match, session.Match, 1.9 / 3},    // the mean counts
+		{[]float32{.5, .5, .5}, session.Match, session.Match, .5},         // at the threshold
+		{[]float32{.9, .9}, session.Looking, session.NoMatch, math.NaN()}, // two frames decide nothing
+		{[]float32{.1, .1, .9}, session.Lifeless, session.NotLive, 1.1 / 3},
+		{[]float32{.1, .1, .1, .9, .9, .9}, session.Match, session.Match, 2.9 / 5}, // of the last five
+		{[]float32{none, none, none, none}, session.Lifeless, session.NotLive, 0},
+		{[]float32{1, none, none}, session.Lifeless, session.NotLive, 1. / 3},
+		{nil, session.Looking, session.NoFace, math.NaN()},
 	} {
 		s, err := session.New(session.Policy{MinLiveness: .5}, session.Left, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, x := range c.scores {
-			s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond), []session.Face{{Track: 1, Match: true, Liveness: &x}})
-		}
-		if len(c.scores) == 0 { // not measured is not lively
-			for i := range 5 {
-				s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond), []session.Face{{Track: 1, Match: true}})
+			f := session.Face{Track: 1, Match: true, Liveness: &x}
+			if x == none {
+				f.Liveness = nil
 			}
+			s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond), []session.Face{f})
 		}
 		if s.Result().Word != c.want {
 			t.Errorf("%v: %q, want %q", c.scores, s.Result().Word, c.want)
 		}
+		mean, ok := s.Liveness()
+		if ok == math.IsNaN(c.mean) || ok && math.Abs(mean-c.mean) > 1e-6 { // scores are single precision
+			t.Errorf("%v: mean %v, %v, want %v", c.scores, mean, ok, c.mean)
+		}
+		if got := s.Tick(noon.Add(time.Minute)).Word; got != c.end {
+			t.Errorf("%v: ends with %q, want %q", c.scores, got, c.end)
+		}
+	}
+}
+
+// The liveness of frames that do not match, and of another face, helps nobody.
+func TestLivenessOfOthers(t *testing.T) {
+	alive, dead := float32(1), float32(0)
+	s, err := session.New(session.Policy{MinLiveness: .5}, session.Left, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := noon
+	frame := func(faces ...session.Face) session.Word {
+		now = now.Add(40 * time.Millisecond)
+		return s.Frame(now, faces).Word
+	}
+	for range 2 {
+		frame(session.Face{Track: 1, Liveness: &alive})
+	}
+	for range 2 {
+		frame(session.Face{Track: 1, Match: true, Liveness: &dead})
+	}
+	if got := frame(session.Face{Track: 1, Match: true, Liveness: &dead}); got != session.Lifeless {
+		t.Errorf("after a live stranger: %q", got)
+	}
+	// Two live frames of the user, and then a picture of the user on another track.
+	for range 2 {
+		frame(session.Face{Track: 2, Match: true, Liveness: &alive})
+	}
+	for range 3 {
+		if got := frame(session.Face{Track: 3, Match: true, Liveness: &dead}); got == session.Match {
+			t.Error("the liveness of one face let in another one")
+		}
+	}
+	// Live at last, on one track.
+	for range 2 {
+		frame(session.Face{Track: 4, Match: true, Liveness: &alive})
+	}
+	if got := frame(session.Face{Track: 4, Match: true, Liveness: &alive}); got != session.Match {
+		t.Errorf("a live user: %q", got)
+	}
+}
+
+// A challenge asks for liveness before and after it.
+func TestLivenessWithChallenge(t *testing.T) {
+	alive, dead := float32(1), float32(0)
+	s, err := session.New(session.Policy{MinLiveness: .5, Challenge: session.Turn}, session.Left, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	straight := face.Pose{Nod: .5, Eyes: .3, Width: .9}
+	for i := range 5 {
+		if got := s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond), []session.Face{{Track: 1, Match: true, Pose: &straight, Liveness: &dead}}).Word; got == session.TurnLeft {
+			t.Fatal("a picture is asked to turn its head")
+		}
+	}
+	for i := range 5 {
+		s.Frame(noon.Add(time.Second+time.Duration(i)*40*time.Millisecond), []session.Face{{Track: 1, Match: true, Pose: &straight, Liveness: &alive}})
+	}
+	if got := s.Result().Word; got != session.TurnLeft {
+		t.Errorf("a live user: %q", got)
 	}
 }

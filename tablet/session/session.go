@@ -25,8 +25,10 @@ type Policy struct {
 	Needed   int           // of these, so many must match. Default 3
 	Deadline time.Duration // after which a session is over. Default 5 s, with a challenge 10 s
 
-	Challenge   Challenge // what is asked of a person who matches. Default nothing
-	MinLiveness float64   // mean passive score of the matching frames, in [0,1], below which they do not count. Default 0: it is not asked
+	Challenge Challenge // what is asked of a person who matches. Default nothing
+	// MinLiveness is the mean passive score in [0,1], over the matching frames of the window, that a match takes. A
+	// frame that was not scored counts as 0, so that nobody is let in for want of a network. Default 0: it is not asked.
+	MinLiveness float64
 
 	Failures int           // sessions without a match until the password is due. Default 5
 	Delay    time.Duration // after the first failure; each doubles it. Default 1 s
@@ -79,6 +81,7 @@ const (
 	Match   Word = "match"
 	NoMatch Word = "no match"             // somebody was seen well enough, and it was not the user
 	NoFace  Word = "no face"              // nobody was seen
+	NotLive Word = "taken for a picture"  // the user was seen, and scored for a picture of a face
 	Poor    Word = "no usable picture"    // somebody was seen, but never well enough to be judged
 	Failed  Word = "something went wrong" // the camera, the models or the program itself
 )
@@ -87,6 +90,7 @@ const (
 const (
 	Looking   Word = "looking"
 	TwoFaces  Word = "more than one face"
+	Lifeless  Word = "taken for a picture so far"
 	Retry     Word = "retry" // the result's Reason says why the picture was of no use
 	Straight  Word = "look straight into the camera"
 	TurnLeft  Word = "turn your head to your left"
@@ -123,6 +127,10 @@ type Session struct {
 	judged  bool        // somebody was seen well enough
 	seen    bool
 	trouble face.Reason
+
+	matched  bool    // enough frames matched
+	liveness float64 // the highest mean score when they did
+	short    bool    // for want of liveness alone nobody was let in
 }
 
 // judgement is what counts of a judged frame.
@@ -192,29 +200,43 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	if s.window = append(s.window, j); len(s.window) > s.policy.Window {
 		s.window = s.window[1:]
 	}
-	switch enough := f.Match && s.enough(); {
+	matched, alive := s.enough()
+	switch enough := f.Match && matched && alive; {
 	case enough && s.gesture.waiting():
 		s.gesture.ask()
 		return s.say(s.gesture.word, "")
 	case enough:
 		return s.finish(Match, "")
+	case f.Match && matched:
+		s.short = true
+		return s.say(Lifeless, "")
 	case s.gesture.finished():
 		return s.say(Straight, "")
 	}
 	return s.say(Looking, "")
 }
 
-// enough reports whether enough frames of the window match, and are lively enough.
-func (s *Session) enough() bool {
-	matches, liveness := 0, 0.
+// enough reports whether enough frames of the window match, and whether these score high enough for a live face.
+func (s *Session) enough() (matched, alive bool) {
+	matches, sum := 0, 0.
 	for _, j := range s.window {
 		if j.match {
 			matches++
-			liveness += j.liveness
+			sum += j.liveness
 		}
 	}
-	return matches >= s.policy.Needed && liveness >= s.policy.MinLiveness*float64(matches)
+	if matches < s.policy.Needed {
+		return false, false
+	}
+	mean := sum / float64(matches)
+	s.matched, s.liveness = true, max(s.liveness, mean)
+	return true, mean >= s.policy.MinLiveness
 }
+
+// Liveness returns the highest mean score that the matching frames of a window had while there were enough of them, and
+// whether there ever were. At a policy with a MinLiveness up to it the session lets in; a measurement asks for 1, with
+// which it goes on to the end.
+func (s *Session) Liveness() (mean float64, ok bool) { return s.liveness, s.matched }
 
 // forget begins to gather evidence anew, for a face on that track.
 func (s *Session) forget(track int) {
@@ -230,6 +252,8 @@ func (s *Session) Tick(now time.Time) Result {
 		return s.finish(Failed, "")
 	case !now.Before(s.end):
 		switch {
+		case s.short:
+			return s.finish(NotLive, "")
 		case s.judged:
 			return s.finish(NoMatch, "")
 		case s.seen:

@@ -105,6 +105,33 @@ func TestFirst(t *testing.T) {
 	}
 }
 
+// A replay that scores too low ends as what it is taken for; the user's own face, which scores high, gets in.
+func TestRunWithLiveness(t *testing.T) {
+	alive, dead := float32(.9), float32(.1)
+	all := people()
+	for _, r := range all {
+		for i := range r.Frames {
+			for q := range r.Frames[i].Samples {
+				if r.Frames[i].Samples[q].Liveness = &alive; r.Attack != "" {
+					r.Frames[i].Samples[q].Liveness = &dead
+				}
+			}
+		}
+	}
+	o := options()
+	o.Tablet.Policy.MinLiveness = .5
+	r, err := trial.Run(t.Context(), stage.Space, all, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := r.Attacks["a replay"]; a.All != 2 || a.Matches != 0 || a.Ends["taken for a picture"] != 2 {
+		t.Errorf("%+v", a)
+	}
+	if r.Same.Matches != r.Same.All || r.Same.All != 6 || r.Other.Matches != 2 || r.Impostor.Matches != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // Blends lead astray what has no anchor, and not what has one.
 func TestBridge(t *testing.T) {
 	o := options()
@@ -120,9 +147,19 @@ func TestBridge(t *testing.T) {
 		}
 		return blends, nil
 	}
+	alive := float32(1)
+	all := people()
+	for _, r := range all {
+		for i := range r.Frames {
+			for q := range r.Frames[i].Samples {
+				r.Frames[i].Samples[q].Liveness = &alive
+			}
+		}
+	}
+	o.Tablet.Policy.MinLiveness = .5 // which stops no blend that is brought before the camera alive
 	for anchor, want := range map[float64]int{0: 0, 100: 4} {
 		o.Tablet.Anchor = anchor
-		r, err := trial.Run(t.Context(), stage.Space, people(), o)
+		r, err := trial.Run(t.Context(), stage.Space, all, o)
 		if err != nil || r.Bridges != 4 || r.BridgesIn != want {
 			t.Errorf("anchor %g: %d of %d, %v", anchor, r.BridgesIn, r.Bridges, err)
 		}

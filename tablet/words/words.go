@@ -74,6 +74,9 @@ var catalogue = map[string][languages]string{
 	// How a verification or an enrolment ends.
 	"match":    {"recognised", "erkannt", "reconnu"},
 	"no-match": {"not recognised; use your password", "nicht erkannt; bitte das Passwort eingeben", "non reconnu ; utilisez votre mot de passe"},
+	"taken-for-picture": {"your face was taken for a picture; make more light, look straight into the camera and try again, or use your password",
+		"das Gesicht wurde für ein Bild gehalten; bitte mehr Licht machen, gerade in die Kamera sehen und noch einmal versuchen, oder das Passwort eingeben",
+		"votre visage a été pris pour une image ; ajoutez de la lumière, regardez droit dans la caméra et réessayez, ou utilisez votre mot de passe"},
 	"no-face": {"nobody was seen; sit before the camera and try again, or use your password", "niemand war zu sehen; bitte vor die Kamera setzen und noch einmal versuchen, oder das Passwort eingeben",
 		"personne n'a été vu ; placez-vous devant la caméra et réessayez, ou utilisez votre mot de passe"},
 	"poor-picture": {"no picture was good enough; make more light and try again, or use your password", "kein Bild war gut genug; bitte mehr Licht machen und noch einmal versuchen, oder das Passwort eingeben",
@@ -107,6 +110,11 @@ var catalogue = map[string][languages]string{
 	"took-left":      {"good: your left", "gut: links", "bien : à gauche"},
 	"took-right":     {"good: your right", "gut: rechts", "bien : à droite"},
 	"took-tilt":      {"good: tilted", "gut: gehoben oder gesenkt", "bien : levée ou baissée"},
+
+	// While a face scores like a picture of one.
+	"not-live": {"your face looks like a picture; look straight into the camera, and make more light",
+		"das Gesicht sieht aus wie ein Bild; bitte gerade in die Kamera sehen und mehr Licht machen",
+		"votre visage ressemble à une image ; regardez droit dans la caméra et ajoutez de la lumière"},
 
 	// Errors, by name.
 	"PermissionDenied": {"you may not do that here; an administrator may: run the command with sudo", "das dürfen Sie hier nicht; ein Verwalter darf es: den Befehl mit sudo ausführen", "vous n'en avez pas le droit ici ; un administrateur l'a : lancez la commande avec sudo"},

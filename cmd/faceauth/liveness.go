@@ -1,0 +1,179 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/evaluate/dataset"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/trial"
+	"github.com/spf13/cobra"
+)
+
+// thresholds are those that are measured beside the chosen ones.
+var thresholds = []float64{.1, .3, .7, .9}
+
+func newLiveness() *cobra.Command {
+	var o login
+	var every time.Duration
+	c := &cobra.Command{
+		Use:   "liveness DIR...",
+		Short: "measure on recordings how well live faces are told from pictures of faces",
+		Long: "Liveness scores the recordings of folders as a login does, and says how many attacks a login lets in and\n" +
+			"how many live faces it takes for pictures (APCER and BPCER of ISO/IEC 30107-3). Every face is taken for the\n" +
+			"user's: the liveness network is measured, and not who is recognised.\n\n" +
+			"People are split into two halves, by turns in the order of their names, those with attacks and those without\n" +
+			"apart. Each half is measured at the threshold that the other half has chosen.\n" +
+			labelledRecordings + "\n" +
+			"Recordings of a folder whose names begin with " + dataset.AttackPrefix + " are attacks on its person. Names that differ in\n" +
+			"more than a number after it, such as fake-print1 and fake-replay, are species of attack, each with its own rate.",
+		Example: "  faceauth tablet liveness recordings\n  faceauth tablet liveness recordings attacks --json",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return o.measureLiveness(c, args, every) },
+	}
+	o.policyFlags(c)
+	f := c.Flags()
+	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
+	f.BoolVar(&o.json, "json", false, "print JSON for programs")
+	f.DurationVar(&every, "every", time.Second, "time between the beginnings of presentations in a recording")
+	for _, name := range []string{"challenge", "anchor"} { // which say nothing of liveness
+		f.MarkHidden(name)
+	}
+	return c
+}
+
+// species returns the name of the kind of attack that a recording is of: its own without ending and number.
+func species(path string) string {
+	name := filepath.Base(path)
+	name = strings.TrimSuffix(name, filepath.Ext(name))
+	return strings.TrimRight(name, "0123456789-_ ")
+}
+
+func (o *login) measureLiveness(c *cobra.Command, dirs []string, every time.Duration) error {
+	err := o.policy().Defaults().Check()
+	if every < 40*time.Millisecond {
+		err = errors.Join(err, fmt.Errorf("presentations every %v are too many; use 40ms or more", every))
+	}
+	if err := errors.Join(err, o.checkTimeout()); err != nil {
+		return fail(badUsage, err)
+	}
+	v, err := o.networks()
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	live, err := o.gate(c)
+	if err != nil {
+		return err
+	}
+	defer live.Close()
+	var all []trial.Recording
+	reader := o.reader(c, v)
+	for _, dir := range dirs {
+		err := reader.Each(dir, func(person, path string, attack bool) error {
+			rec := trial.Recording{Person: person, Name: dataset.NameOf(path)}
+			if attack {
+				rec.Attack = species(path)
+			}
+			// Of a frame all that is kept is what the gate looks at.
+			err := reader.EachFrame(c.Context(), rec.Name, path, pipeline.Options{Liveness: live}, func(f face.Frame) {
+				for i := range f.Samples {
+					if f.Samples[i].Landmarks = nil; f.Samples[i].Vector != nil {
+						f.Samples[i].Vector = []float32{}
+					}
+				}
+				rec.Frames = append(rec.Frames, f)
+			})
+			if err == nil {
+				all = append(all, rec)
+			}
+			return err
+		})
+		if err != nil {
+			return o.streamError(c, err)
+		}
+	}
+	r, err := trial.MeasureLiveness(c.Context(), all, trial.LivenessOptions{
+		Policy: o.policy(), Gate: gateOf(tablet.Login).Check, Every: every, Sweep: thresholds,
+	})
+	if errors.Is(err, trial.ErrNoPresentation) {
+		return fail(noFace, err)
+	}
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return json.NewEncoder(c.OutOrStdout()).Encode(r)
+	}
+	return printLiveness(c.OutOrStdout(), r)
+}
+
+func printLiveness(w io.Writer, r trial.LivenessReport) error {
+	fmt.Fprintf(w, "%s of %s; a presentation is up to %g s of one, and begins every %g s\n\n",
+		count(len(r.Recordings), "recording"), count(r.People, "person"), r.Seconds, r.Every)
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "threshold\tmeasured on\tpresentations\twrong\tshare\t95 % interval *\trecordings with one\t95 % interval **\tno answer\t")
+	row := func(e trial.LivenessErrors, where, what string, p trial.Presentations) {
+		threshold := "of the other half"
+		if !math.IsNaN(float64(e.Threshold)) {
+			threshold = fmt.Sprintf("%.3f", float64(e.Threshold))
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", threshold, where, what, p.Wrong, p.All, high(p.Rate()),
+			span(p.Interval), p.WrongIn, p.Recordings, span(evaluate.ClopperPearson(p.WrongIn, p.Recordings)), p.Unanswered)
+	}
+	rows := func(e trial.LivenessErrors, where string) {
+		for _, name := range slices.Sorted(maps.Keys(e.Attacks)) {
+			row(e, where, "attacks ("+name+") let in, APCER", e.Attacks[name])
+		}
+		row(e, where, "live faces refused, BPCER", e.Live)
+	}
+	for _, e := range r.Halves {
+		rows(e, fmt.Sprintf("half %d, chosen on the other", e.Half))
+	}
+	if r.Both != nil {
+		rows(*r.Both, "both halves")
+	}
+	if r.Policy.Threshold > 0 {
+		rows(r.Policy, "all, as logins ask")
+	}
+	for _, e := range r.Sweep {
+		rows(e, "all")
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if r.Both == nil {
+		fmt.Fprintln(w, "no threshold is chosen: it takes two people with attacks, and two whose live faces are scored")
+	}
+	lowest, highest := "", ""
+	least, most := 2., -1.
+	for _, l := range r.Recordings {
+		for _, x := range l.Scores {
+			if name := l.Person + ", " + l.Name; l.Attack == "" && x < least {
+				least, lowest = x, name
+			} else if l.Attack != "" && x > most {
+				most, highest = x, name
+			}
+		}
+	}
+	fmt.Fprintf(w, "the lowest score of a live face: %.3f (%s)\n", least, lowest)
+	if most >= 0 {
+		fmt.Fprintf(w, "the highest score of an attack: %.3f (%s)\n", most, highest)
+	}
+	fmt.Fprintln(w, "a score is the highest threshold at which a login would let in; no answer: never three usable frames in five")
+	fmt.Fprintln(w, "* if presentations were independent, which those of one recording are not")
+	fmt.Fprintln(w, "** of the share of recordings, if these were independent, which those of one person are not")
+	return nil
+}

@@ -1,0 +1,4 @@
+package preprocess
+
+// Surroundings is what the tests of the crop need.
+var Surroundings = surroundings
