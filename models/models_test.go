@@ -15,7 +15,7 @@ const example = `{
   "name": "my-embedding", "kind": "embedding", "file": "my.onnx",
   "sha256": "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
   "licence": "MIT", "source": "where it came from",
-  "input": {"width": 112, "height": 112, "scale": 0.0078125, "mean": [127, 127, 127], "colour": "rgb"},
+  "input": {"width": 112, "height": 112, "scale": 0.0078125, "mean": [127, 127, 127], "colour": "bgr"},
   "dim": 512, "sigma": 0.2, "gamma": 0.001, "reach": 0.86, "impostor_radius": 0.93, "genuine_radius": 1.3
 }`
 
@@ -84,7 +84,7 @@ func TestParseDescriptionErrors(t *testing.T) {
 		{"no width", `"width": 112`, `"width": 0`, "0x112"},
 		{"enormous", `"height": 112`, `"height": 100000`, "112x100000"},
 		{"negative scale", "0.0078125", "-1", "scale"},
-		{"colour", `"rgb"`, `"red"`, `"red"`},
+		{"colour", `"bgr"`, `"red"`, `"red"`},
 		{"kind", `"embedding"`, `"oracle"`, `"oracle"`},
 		{"no dim", `"dim": 512`, `"dim": 0`, "dim"},
 		{"no sigma", `"sigma": 0.2`, `"sigma": 0`, "sigma"},
