@@ -39,3 +39,33 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+func TestWithin(t *testing.T) {
+	m := face.Impostors{People: 9, Pairs: 99, Distances: [5]float64{1.2, 1.1, 1.05}}
+	for _, c := range []struct{ rate, want float64 }{
+		{1, 1.2}, {1e-2, 1.2}, {1e-3, 1.1}, {1e-4, 1.05},
+		{math.Pow(10, -2.5), 1.15}, // half the way, by logarithms
+		{1e-5, .95},                // beyond what was measured, as steeply as at the steepest
+		{1e-40, 0},
+	} {
+		if got := m.Within(c.rate); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("within %g: %g, want %g", c.rate, got, c.want)
+		}
+	}
+	for _, m := range []face.Impostors{{}, {Distances: [5]float64{1}}} {
+		if got := m.Within(.1); !math.IsNaN(got) {
+			t.Errorf("nothing was measured: %g", got)
+		}
+	}
+	for name, m := range map[string]face.Impostors{
+		"rising": {Distances: [5]float64{1, 1.1}}, "one": {Distances: [5]float64{1}}, "people": {People: -1},
+		"not a number": {Distances: [5]float64{1, math.NaN()}}, "negative": {Distances: [5]float64{1, .9, -1}},
+	} {
+		if m.Check() == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if err := m.Check(); err != nil {
+		t.Error(err)
+	}
+}
