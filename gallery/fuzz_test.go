@@ -59,7 +59,7 @@ func TestRandomPrograms(t *testing.T) {
 		"undone", "undo refused",
 		"unlearned", "configured", "configuration refused", "evicted", "conflict", "audited", "resembles", "mixed",
 		"mismatch", "exists",
-		"anchored", "named from afar", "linked",
+		"anchored", "named from afar", "linked", "recalled",
 		"forgotten", "unlabelled", "absorbed", "capped", "drift", "many rejected",
 	} {
 		if total.seen[what] < int(programs)/200 {
@@ -423,6 +423,14 @@ func (m *machine) step() {
 		m.both(fmt.Sprintf("ObserveFrame %d", len(frame)), want, nil, func(g *gallery.Gallery) (any, error) {
 			return g.Learner().ObserveFrame(frame)
 		})
+		if b := m.next(); b%4 == 0 && !l.Graph.Delicate {
+			o, number := frame[int(b/4)%len(frame)], l.Counts.Observed-int64(b/64)%l.Counts.Observed
+			v := l.Recall(o, number)
+			m.note("recalled", v.Learned)
+			m.both(fmt.Sprintf("Recall %d", number), v, nil, func(g *gallery.Gallery) (any, error) {
+				return g.Learner().Recall(o, number)
+			})
+		}
 	case 13, 14:
 		x, n := m.vector(), pick(m, 1, 2, 3, 7, 100, 0, -1, 1<<16)
 		var want online.Verdict

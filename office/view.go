@@ -93,7 +93,6 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 			}, w.o.Faces, w.gallery.Space().ImpostorRadius/4)
 		}
 	}
-	before := learner.Counts().Observed
 	learner.SetTime(at)
 	seen, err := v.people.Judge(at.Sub(v.begun), f.Samples, tracks, func(i int) bool {
 		// Somebody who was taken for another person by mistake teaches nothing until a user says who it is.
@@ -102,15 +101,13 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 	if err != nil {
 		return nil, err
 	}
-	number := before
 	for i, p := range seen {
 		verdict := p.Verdict
 		if verdict == nil {
 			continue
 		}
-		number++
 		s := visits[i]
-		if verdict.Learned {
+		for _, number := range p.Lessons {
 			s.learned.add(number)
 		}
 		if s.reason == "" {

@@ -258,6 +258,33 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	return verdicts, nil
 }
 
+// Recall learns from a face that was observed before with Hold set, now that it may be learned: as the observation of
+// that number, from 1 to [Counts].Observed, and without counting it again. The error is that of [face.Space.Check], or
+// wraps [ErrSettings] for another number; l has then not changed.
+func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
+	if err := l.space.Check(o.Vector); err != nil {
+		return Verdict{}, err
+	}
+	if observation < 1 || observation > l.counts.Observed {
+		return Verdict{}, fmt.Errorf("%w: observation %d of %d", ErrSettings, observation, l.counts.Observed)
+	}
+	if o.Hold || l.settings.Freeze {
+		v, _, err := l.look(o)
+		return v, err
+	}
+	v, err := l.keep(o, 1, observation, l.counts.Observed, nil)
+	if err != nil {
+		return v, err
+	}
+	if v.Learned {
+		l.counts.Learned++
+	}
+	if v.NoRoom {
+		l.counts.PassedOver++
+	}
+	return v, nil
+}
+
 // alike reports whether a face would be joined to one of those before it in the frame which has been learned.
 func (l *Learner) alike(before []Observation, verdicts []Verdict, f Observation) bool {
 	for i, o := range before {
@@ -303,6 +330,11 @@ func (l *Learner) learn(o Observation, n int, observation int64, as *int) (Verdi
 	if _, err := l.graph.Age(observation); err != nil {
 		return Verdict{}, err
 	}
+	return l.keep(o, n, observation, observation, as)
+}
+
+// keep is learn without time going on. What it learns counts in the window of the observation now.
+func (l *Learner) keep(o Observation, n int, observation, now int64, as *int) (Verdict, error) {
 	t, err := l.graph.Place(o.Vector, o.Follows...)
 	if err != nil {
 		return Verdict{}, err
@@ -312,13 +344,13 @@ func (l *Learner) learn(o Observation, n int, observation int64, as *int) (Verdi
 		return v, err
 	}
 	v, best, err := l.judge(t.Trial)
-	if err != nil || v.Reason == Outlier || as != nil && best.class != *as || !l.may(o, best) || !l.teaches(t, best, n, observation) {
+	if err != nil || v.Reason == Outlier || as != nil && best.class != *as || !l.may(o, best) || !l.teaches(t, best, n, now) {
 		return v, err
 	}
 	v.Stored, v.Learned = t.Keep(best.class, n, quantized.Moment{Observation: observation, Time: l.time})
 	v.NoRoom = !v.Learned
 	if v.Learned {
-		l.spend(best.class, n, observation)
+		l.spend(best.class, n, now)
 	}
 	return v, nil
 }

@@ -111,7 +111,7 @@ func TestLog(t *testing.T) {
 		frame(5, sample(1, .3)),
 	}
 	want := `{"frame":0,"time":0,"track":1,"box":[10,20,40,50],"label":"a","trust":"learned","confidence":X,"reason":"","learned":false,"poor":false}
-{"frame":3,"time":0.12,"track":1,"box":[10,20,40,50],"label":"a","trust":"learned","confidence":X,"reason":"","learned":false,"poor":false}
+{"frame":3,"time":0.12,"track":1,"box":[10,20,40,50],"label":"a","trust":"learned","confidence":X,"reason":"","learned":true,"poor":false}
 {"frame":3,"time":0.12,"track":2,"box":[10,20,40,50],"label":"","confidence":X,"reason":"another face in this frame is a better match","learned":false,"poor":false}
 {"frame":3,"time":0.12,"track":3,"box":[10,20,40,50],"label":"","confidence":X,"reason":"not near anybody known","learned":false,"poor":false}
 {"frame":4,"time":0.16,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","since":0,"confidence":X,"reason":"blurred","learned":false,"poor":true}
@@ -134,7 +134,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("a second time it is\n%s", again)
 	}
 	sum := r.Summary()
-	if sum.Frames != 4 || sum.Faces != 7 || sum.Unknown.Faces != 3 || sum.People[0].Faces != 4 || sum.People[0].Learned != 1 ||
+	if sum.Frames != 4 || sum.Faces != 7 || sum.Unknown.Faces != 3 || sum.People[0].Faces != 4 || sum.People[0].Learned != 2 ||
 		sum.People[0].Confirmed != 2 {
 		t.Errorf("summary %+v", sum)
 	}
@@ -315,8 +315,8 @@ func TestNoRoom(t *testing.T) {
 	if err := errors.Join(r.Summary().WriteText(&text), r.WriteHTML(&page, replay.Meta{})); err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`not learned +1 face +no room +use a larger k`).MatchString(text.String()) ||
-		!strings.Contains(page.String(), "no room for another centroid: 1. Use a larger k.") {
+	if !regexp.MustCompile(`not learned +2 faces +no room +use a larger k`).MatchString(text.String()) ||
+		!strings.Contains(page.String(), "no room for another centroid: 2. Use a larger k.") {
 		t.Errorf("%s", text.String())
 	}
 }

@@ -33,6 +33,9 @@ type Seen struct {
 	// before: earlier faces of the track are that person's, too.
 	Since time.Duration
 	Known bool
+	// Lessons are the numbers of the observations of the track that were learned now: that of this face, and those of
+	// faces before it that waited for the track to be confirmed.
+	Lessons []int64
 }
 
 // Watcher follows the people before one camera: it ties their faces over frames, has a learner judge them, and gathers
@@ -40,7 +43,7 @@ type Seen struct {
 // [NewWatcher].
 //
 // The learner learns along confirmed sightings alone: of somebody who was confirmed since they came into view, and only
-// as that person. A face that follows another on a track is joined to it (a must-link, [online.Observation].Follows), so
+// as that person; the last eight faces before that are learned then, too. A face that follows another on a track is joined to it (a must-link, [online.Observation].Follows), so
 // that a head which turns is followed further than single faces could be.
 type Watcher struct {
 	learner *online.Learner
@@ -49,11 +52,21 @@ type Watcher struct {
 	chains  map[int]*chain
 }
 
+// waiting is a face that is learned once the track is confirmed.
+type waiting struct {
+	vector []float32
+	number int64 // of the observation
+}
+
+// mostWaiting bounds the faces of a track that wait, the newest.
+const mostWaiting = 8
+
 // chain is what was stored of a track.
 type chain struct {
-	stored []int64 // numbers of stored faces, the newest last
-	since  time.Duration
-	known  string
+	waiting []waiting
+	stored  []int64 // numbers of stored faces, the newest last
+	since   time.Duration
+	known   string
 }
 
 // longestChain is how many stored faces a new one of the track is joined to.
@@ -84,11 +97,13 @@ func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool) ([]Seen, error) {
 	var observed []online.Observation
 	var of []int // the face of each observation
+	poor := make([]bool, len(faces))
 	for i, s := range faces {
 		if s.Vector == nil {
 			continue
 		}
-		o := online.Observation{Vector: s.Vector, Hold: hold(i)}
+		poor[i] = hold(i)
+		o := online.Observation{Vector: s.Vector, Hold: poor[i]}
 		if c := w.chains[tracks[i]]; c != nil {
 			o.Follows = c.stored
 		}
@@ -97,20 +112,27 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		}
 		observed, of = append(observed, o), append(of, i)
 	}
+	before := w.learner.Counts().Observed
 	verdicts, err := w.learner.ObserveFrame(observed)
 	if err != nil {
 		return nil, err
 	}
 	seen := make([]Seen, len(faces))
 	for q := range verdicts {
-		v := &verdicts[q]
-		seen[of[q]].Verdict = v
+		v, number := &verdicts[q], before+int64(q)+1
+		s := &seen[of[q]]
+		s.Verdict = v
+		if v.Learned {
+			s.Lessons = []int64{number}
+		}
 		w.who.Add(tracks[of[q]], at, *v)
-		if v.Stored != 0 {
-			c := w.chain(tracks[of[q]], at)
-			if c.stored = append(c.stored, v.Stored); len(c.stored) > longestChain {
-				c.stored = slices.Delete(c.stored, 0, 1)
-			}
+		c := w.chain(tracks[of[q]], at)
+		c.join(v.Stored)
+		if observed[q].As == "" && !poor[of[q]] {
+			c.wait(waiting{observed[q].Vector, number})
+		}
+		if err := w.recall(c, w.who.confirmed(tracks[of[q]], at), number, s); err != nil {
+			return nil, err
 		}
 	}
 	enrolled := w.learner.Radii().Enrolled
@@ -129,6 +151,45 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		}
 	}
 	return seen, nil
+}
+
+// recall has the learner learn what waited for a track to be confirmed, which may include the face at hand, of that
+// number.
+func (w *Watcher) recall(c *chain, as string, number int64, s *Seen) error {
+	if as == "" {
+		return nil
+	}
+	for _, x := range c.waiting {
+		v, err := w.learner.Recall(online.Observation{Vector: x.vector, Follows: c.stored, As: as}, x.number)
+		if err != nil {
+			return err
+		}
+		c.join(v.Stored)
+		if v.Learned {
+			s.Lessons = append(s.Lessons, x.number)
+		}
+		if x.number == number {
+			s.Verdict.Learned, s.Verdict.NoRoom, s.Verdict.Stored = v.Learned, v.NoRoom, v.Stored
+		}
+	}
+	c.waiting = nil
+	return nil
+}
+
+// join notes where a face of the track was stored; 0 is for nowhere.
+func (c *chain) join(stored int64) {
+	if stored == 0 {
+		return
+	}
+	if c.stored = append(c.stored, stored); len(c.stored) > longestChain {
+		c.stored = slices.Delete(c.stored, 0, 1)
+	}
+}
+
+func (c *chain) wait(x waiting) {
+	if c.waiting = append(c.waiting, x); len(c.waiting) > mostWaiting {
+		c.waiting = slices.Delete(c.waiting, 0, 1)
+	}
 }
 
 // See is [Watcher.Track] and [Watcher.Judge].
@@ -163,6 +224,6 @@ func (w *Watcher) Reset(track int) {
 // unchain has no later face of a track joined to what was stored of it.
 func (w *Watcher) unchain(track int) {
 	if c := w.chains[track]; c != nil {
-		c.stored, c.known = nil, ""
+		c.stored, c.waiting, c.known = nil, nil, ""
 	}
 }

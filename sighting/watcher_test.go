@@ -40,11 +40,14 @@ func see(t *testing.T, w *sighting.Watcher, from time.Duration, places ...float3
 	return last
 }
 
-// Two faces near an enrolled one confirm somebody; before that nothing is learned.
+// Two faces near an enrolled one confirm somebody; before that nothing is learned, and both are then.
 func TestConfirmed(t *testing.T) {
 	w, l := watched(t)
-	if s := see(t, w, 0, .1, .1); s.Trust != sighting.Learned || s.Verdict.Learned || s.Known {
-		t.Errorf("two faces: %+v", s)
+	if s := see(t, w, 0, .1); s.Trust != sighting.Learned || s.Verdict.Learned || s.Known {
+		t.Errorf("one face: %+v", s)
+	}
+	if s := see(t, w, frame, .15); s.Trust != sighting.Learned || !s.Verdict.Learned || s.Known || l.Counts().Learned != 2 || l.Counts().Observed != 2 {
+		t.Errorf("two faces: %+v, %+v", s, l.Counts())
 	}
 	s := see(t, w, 2*frame, .2)
 	if s.Trust != sighting.Confirmed || s.Belief.Name != "alice" || !s.Known || s.Since != 0 || !s.Verdict.Learned {

@@ -351,6 +351,26 @@ func (l *Learner) Judge(x []float32) online.Verdict {
 // learn tries a face that stands for n, and keeps it if it may be learned. Must says as whom, where that is settled.
 func (l *Learner) learn(o online.Observation, n int, observation int64, must *claim) online.Verdict {
 	l.Graph.Age(observation)
+	return l.keep(o, n, observation, observation, must)
+}
+
+// Recall learns from a face that was observed before.
+func (l *Learner) Recall(o online.Observation, observation int64) online.Verdict {
+	if o.Hold || l.Settings.Freeze {
+		v, _ := l.judge(l.look(o))
+		return v
+	}
+	v := l.keep(o, 1, observation, l.Counts.Observed, nil)
+	if v.Learned {
+		l.Counts.Learned++
+	}
+	if v.NoRoom {
+		l.Counts.PassedOver++
+	}
+	return v
+}
+
+func (l *Learner) keep(o online.Observation, n int, observation, now int64, must *claim) online.Verdict {
 	t := l.Graph.Place(o.Vector, o.Follows...)
 	if t.Outlier {
 		v, _ := l.judge(l.look(o))
@@ -377,7 +397,7 @@ func (l *Learner) learn(o online.Observation, n int, observation int64, must *cl
 		used := n
 		for _, e := range l.lessons {
 			window := int64(l.Settings.LearnWindow)
-			if e.class == c.class && e.observation/window == observation/window {
+			if e.class == c.class && e.observation/window == now/window {
 				used += e.n
 			}
 		}
@@ -388,7 +408,7 @@ func (l *Learner) learn(o online.Observation, n int, observation int64, must *cl
 	v.Stored, v.Learned = l.Graph.Keep(t, class, n, quantized.Moment{Observation: observation, Time: l.Time})
 	v.NoRoom = !v.Learned
 	if v.Learned {
-		l.lessons = append(l.lessons, lesson{observation, c.class, n})
+		l.lessons = append(l.lessons, lesson{now, c.class, n})
 	}
 	return v
 }
