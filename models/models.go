@@ -34,6 +34,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/xdg"
 )
@@ -176,6 +177,15 @@ func (d Description) Path(dir string) (string, error) {
 			d.Name, ErrHash, path, sum[:12], d.SHA256[:12])
 	}
 	return path, nil
+}
+
+// Space returns the feature space of an embedding. Its ID is made of the hash of the network:
+// another network is another space.
+func (d Description) Space() face.Space {
+	return face.Space{
+		ID: "embedding:" + d.SHA256[:12], Dim: d.Dim, Scale: 1, Unit: true,
+		Sigma: d.Sigma, Gamma: d.Gamma, Reach: d.Reach, ImpostorRadius: d.ImpostorRadius, GenuineRadius: d.GenuineRadius,
+	}
 }
 
 // ParseDescription reads a description of one's own from a JSON file. The error wraps

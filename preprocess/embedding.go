@@ -58,12 +58,7 @@ func forward(net *network.Network, img *cv.Image, values int) ([]float32, error)
 
 // SpaceOf returns the feature space of an embedding. Its ID is made of the hash of the network:
 // another network is another space.
-func SpaceOf(d models.Description) face.Space {
-	return face.Space{
-		ID: "embedding:" + d.SHA256[:12], Dim: d.Dim, Scale: 1, Unit: true,
-		Sigma: d.Sigma, Gamma: d.Gamma, Reach: d.Reach, ImpostorRadius: d.ImpostorRadius, GenuineRadius: d.GenuineRadius,
-	}
-}
+func SpaceOf(d models.Description) face.Space { return d.Space() }
 
 // Space implements [Extractor].
 func (e *Embedding) Space() face.Space { return e.space }

@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
 	"github.com/faceauth/faceauth/tablet/profile"
@@ -29,6 +28,7 @@ type login struct {
 	options
 	device         string
 	store, keyFile string
+	eye            string
 	counters       string
 	challenge      string
 	deadline       time.Duration
@@ -60,18 +60,12 @@ func (o *login) policy() session.Policy {
 }
 
 // tabletOptions returns the options of an authenticator that the flags and the settings file ask for.
-func (o *login) tabletOptions(c *cobra.Command, v *vision) (tablet.Options, error) {
-	s, err := o.settings(c, v.extractor.Space(), online.Settings{})
+func (o *login) tabletOptions(c *cobra.Command, space face.Space) (tablet.Options, error) {
+	s, err := o.settings(c, space, online.Settings{})
 	if err != nil {
 		return tablet.Options{}, err
 	}
 	return tablet.Options{Policy: o.policy(), Learner: s, Anchor: o.anchor}, nil
-}
-
-// networks opens what a login sees with: the networks, whatever it costs to be without.
-func (o *login) networks() (*vision, error) {
-	o.features, o.detector = "embedding", "network"
-	return o.options.open(nil, func(string) {})
 }
 
 func newDaemon() *cobra.Command {
@@ -86,6 +80,7 @@ func newDaemon() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
 	c.Flags().StringVar(&o.device, "source", "0", "camera, as for the other commands; a recording is played as a camera would give it")
+	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that look into the camera (default: a child of the daemon)")
 	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute, "end when nobody has asked for anything for so long; 0 for never")
 	o.policyFlags(c)
 	o.storeFlags(c)
@@ -113,27 +108,27 @@ func (o *login) serve(c *cobra.Command) error {
 		return a
 	}}))
 	private(log)
-	v, err := o.networks()
+	d, err := o.embedding()
 	if err != nil {
 		return err
 	}
-	defer v.Close()
-	opt, err := o.tabletOptions(c, v)
+	space := d.Space()
+	opt, err := o.tabletOptions(c, space)
 	if err != nil {
 		return err
 	}
 	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
-	camera, done, err := o.camera(v)
-	if err != nil {
-		return err
+	eyes := newEyes(o.eyeConfig(space), o.device, log)
+	defer eyes.Close()
+	if err := eyes.prepare(c.Context()); err != nil { // that the networks are there is found out now, and not by a login
+		return fail(badModel, err)
 	}
-	defer done()
-	store, err := o.openStore(v)
+	store, err := o.openStore(space)
 	if err != nil {
 		return fail(badGallery, err)
 	}
 	defer store.Close()
-	a, err := tablet.New(store, v.extractor.Space(), camera, opt)
+	a, err := tablet.New(store, space, eyes.camera, opt)
 	if err != nil {
 		return fail(badUsage, err)
 	}
@@ -179,15 +174,15 @@ func sourceName(s string) string {
 	return s
 }
 
-func (o *login) openStore(v *vision) (*profile.Store, error) {
+func (o *login) openStore(space face.Space) (*profile.Store, error) {
 	key, ok, err := profile.Credential(credential)
 	switch {
 	case err != nil:
 		return nil, err
 	case ok:
-		return profile.Open(o.store, key, v.extractor.Space(), o.apart()...)
+		return profile.Open(o.store, key, space, o.apart()...)
 	}
-	return profile.OpenFile(o.store, o.keyFile, v.extractor.Space(), o.apart()...)
+	return profile.OpenFile(o.store, o.keyFile, space, o.apart()...)
 }
 
 // apart returns where the counters are.
@@ -216,23 +211,16 @@ func private(log *slog.Logger) {
 	}
 }
 
-// camera returns what opens the source. The liveness network is there where the policy asks for its score; call done
-// when the camera is not used any more.
-func (o *login) camera(v *vision) (camera tablet.Camera, done func(), err error) {
-	var live *preprocess.Liveness
-	if o.minLiveness > 0 {
-		if live, err = preprocess.NewLiveness(models.Default(models.Liveness), o.models); err != nil {
-			return nil, nil, fail(badModel, err)
-		}
+// eyeConfig says how faces are found for a login: by the networks, whatever it costs to be without.
+func (o *login) eyeConfig(space face.Space) eye.Config {
+	return eye.Config{
+		Space: space, Socket: o.eye, Command: eyeCommand(),
+		Vision: eye.Vision{
+			Features: "embedding", Detector: "network", Models: o.models, DetectorModel: o.detectorModel, EmbeddingModel: o.embeddingFile,
+			// The liveness network is there where the policy asks for its score.
+			Liveness: o.minLiveness > 0,
+		},
 	}
-	done = func() {
-		if live != nil {
-			live.Close()
-		}
-	}
-	return func(ctx context.Context, p tablet.Purpose) (tablet.Stream, error) {
-		return v.watch(ctx, o.device, time.Minute, true, pipeline.Options{Gate: gateOf(p), Liveness: live}) // ctx ends it sooner
-	}, done, nil
 }
 
 func (o *login) rotate(c *cobra.Command) error {
@@ -251,7 +239,7 @@ func (o *login) rotate(c *cobra.Command) error {
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
 		return fail(badUsage, fmt.Errorf("%s is of user %d, and only that user may seal it anew; run: sudo -u '#%d' faceauth daemon rotate-key", o.store, owner.Uid, owner.Uid))
 	}
-	store, err := profile.OpenFile(o.store, o.keyFile, preprocess.SpaceOf(d), o.apart()...)
+	store, err := profile.OpenFile(o.store, o.keyFile, d.Space(), o.apart()...)
 	if errors.Is(err, profile.ErrBusy) {
 		err = fmt.Errorf("%w; stop the daemon first: systemctl stop faceauth", err)
 	}

@@ -147,8 +147,8 @@ func newTablet() *cobra.Command {
 				})
 			},
 		},
-		newTrial(),
 	)
+	c.AddCommand(trials()...)
 	return c
 }
 
