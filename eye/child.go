@@ -123,6 +123,8 @@ func (c *child) fate() string {
 		return "it was killed, perhaps for want of memory"
 	case ok && w.Signaled():
 		return "signal: " + w.Signal().String()
+	case ok && w.ExitStatus() == 2: // of Go's runtime, which is told of a fault in a library, and of abort
+		return "a fault in a library, or in Go: exit code 2"
 	case ok:
 		return fmt.Sprintf("exit code %d", w.ExitStatus())
 	}
