@@ -68,7 +68,7 @@ var forbidden = []string{
 var offline = []string{"socket", "socketpair", "connect", "bind", "listen", "accept", "accept4"}
 
 // served are those with which one gets called by others, which a camera does not.
-var served = []string{"listen", "accept", "accept4"}
+var served = []string{"socketpair", "listen", "accept", "accept4"}
 
 // sandbox gives up what the eye needs no more once its networks are open: it may read roots, use a camera among them, and
 // connect to the port of a URL among them. The report says what is in force: an old kernel has less to offer.
@@ -119,15 +119,16 @@ func sandbox(roots []string) (r eye.Report, err error) {
 	} else {
 		names = append(slices.Clone(names), offline...)
 	}
-	if err := filter(names); err != nil {
+	if err := filter(names, online); err != nil {
 		return r, fmt.Errorf("seccomp: %w", err)
 	}
 	r.Seccomp = true
 	return r, nil
 }
 
-// filter refuses system calls by these names to every thread of this process, for ever.
-func filter(names []string) error {
+// filter refuses system calls by these names to every thread of this process, for ever. Online it refuses sockets that are
+// none of the Internet.
+func filter(names []string, online bool) error {
 	machine, err := arch.GetInfo("")
 	if err != nil {
 		return err
@@ -137,11 +138,15 @@ func filter(names []string) error {
 		return !ok
 	})
 	slices.Sort(here)
+	refused := seccomp.SyscallGroup{Names: slices.Compact(here), Action: seccomp.ActionErrno}
+	if online {
+		refused.NamesWithCondtions = []seccomp.NameWithConditions{{Name: "socket", Conditions: seccomp.ArgumentConditions{
+			{Argument: 0, Operation: seccomp.NotEqual, Value: unix.AF_INET}, {Argument: 0, Operation: seccomp.NotEqual, Value: unix.AF_INET6},
+		}}}
+	}
 	return seccomp.LoadFilter(seccomp.Filter{
 		NoNewPrivs: true, Flag: seccomp.FilterFlagTSync,
-		Policy: seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{{
-			Names: slices.Compact(here), Action: seccomp.ActionErrno,
-		}}},
+		Policy: seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{refused}},
 	})
 }
 
