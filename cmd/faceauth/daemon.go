@@ -120,8 +120,11 @@ func (o *login) serve(c *cobra.Command) error {
 	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
 	eyes := newEyes(o.eyeConfig(space), o.device, log)
 	defer eyes.Close()
-	if err := eyes.prepare(c.Context()); err != nil { // that the networks are there is found out now, and not by a login
+	switch err := eyes.prepare(c.Context()); {
+	case errors.Is(err, eye.ErrVision): // that the networks are there is found out now, and not by a login
 		return fail(badModel, err)
+	case err != nil: // what needs no camera goes on: status, undo, forget
+		log.Warn("no eye can be started, so nobody is recognised", "error", err)
 	}
 	store, err := o.openStore(space)
 	if err != nil {

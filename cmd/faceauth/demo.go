@@ -30,6 +30,7 @@ func newDemo() *cobra.Command {
 				return err
 			}
 			defer v.Close()
+			v.sight.roots = []string{out}
 			stills, err := demo.Find()
 			if err != nil {
 				return fail(badSource, err)

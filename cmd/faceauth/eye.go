@@ -21,18 +21,22 @@ import (
 
 // newEye returns the command that is run for a source of the other commands, and by no person.
 func newEye() *cobra.Command {
-	return &cobra.Command{
+	var of string
+	c := &cobra.Command{
 		Use:    "eye",
 		Short:  "decode and see for another process of faceauth; not for people",
 		Args:   cobra.NoArgs,
 		Hidden: true,
-		RunE:   func(c *cobra.Command, _ []string) error { return serve.Main(c.Context(), 3) },
+		RunE:   func(c *cobra.Command, _ []string) error { return serve.Main(c.Context(), 3, of) },
 	}
+	c.Flags().StringVar(&of, "for", "", "the only user for whom it looks (default: the one who runs it)")
+	return c
 }
 
 // sight is the eye of a command: a process that opens one source after the other. One that breaks is replaced.
 type sight struct {
 	config eye.Config
+	roots  []string // of all sources, where they are known beforehand
 
 	mu  sync.Mutex
 	eye *eye.Eye
@@ -44,6 +48,7 @@ func (s *sight) open(ctx context.Context, name string, o eye.Options) (*eye.Stre
 	if err != nil {
 		return nil, err
 	}
+	o.Roots = append(o.Roots, s.roots...)
 	stream, err := e.Open(ctx, name, o)
 	if eye.Broken(err) || ctx.Err() != nil {
 		s.drop(e)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		tryAll(os.Getenv(inside))
 		return
 	case len(os.Args) > 1 && os.Args[1] == "eye":
-		if err := Main(context.Background(), 3); err != nil {
+		if err := Main(context.Background(), 3, os.Getenv("FACEAUTH_EYE_FOR")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -252,6 +252,18 @@ func TestAlone(t *testing.T) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || !strings.Contains(string(out), "an eye is started by a program") {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// An eye looks for its own user, or for one that is named, and for nobody else.
+func TestStrangers(t *testing.T) {
+	t.Setenv("FACEAUTH_EYE_FOR", "nobody")
+	if os.Geteuid() == 65534 {
+		t.Skip("nobody runs this")
+	}
+	e := start(t)
+	if _, err := e.Open(t.Context(), "nothing", eye.Options{Gate: eye.Learn}); !errors.Is(err, eye.ErrEnded) {
+		t.Errorf("an eye for nobody answers %v", err)
 	}
 }
 

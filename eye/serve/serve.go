@@ -18,6 +18,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/user"
+	"strconv"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
@@ -28,8 +30,19 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// Main is an eye: it answers at the socket that is the file of that number until the program at the other end goes.
-func Main(ctx context.Context, file int) error {
+// Main is an eye: it answers at the socket that is the file of that number until the program at the other end goes. That
+// must be a program of the named user, or of this one where the name is empty.
+func Main(ctx context.Context, file int, of string) error {
+	asks := os.Geteuid()
+	if of != "" {
+		u, err := user.Lookup(of)
+		if err == nil {
+			asks, err = strconv.Atoi(u.Uid)
+		}
+		if err != nil {
+			return fmt.Errorf("the user for whom the eye looks: %w", err)
+		}
+	}
 	f := os.NewFile(uintptr(file), "program")
 	if f == nil {
 		return errors.New("an eye is started by a program, which is not here")
@@ -40,6 +53,9 @@ func Main(ctx context.Context, file int) error {
 		return fmt.Errorf("an eye is started by a program, which is not here: %w", err)
 	}
 	defer conn.Close()
+	if uid, err := eye.Peer(conn); err != nil || uid != asks {
+		return fmt.Errorf("user %d asks for an eye, which looks for user %d alone: %w", uid, asks, errors.Join(err, os.ErrPermission))
+	}
 	return serve(ctx, conn)
 }
 
