@@ -126,6 +126,18 @@ func sandbox(roots []string) (r eye.Report, err error) {
 	return r, nil
 }
 
+// Available says which parts of the sandbox this kernel has, or why it is not whole.
+func Available() (string, error) {
+	abi, err := llsys.LandlockGetABIVersion()
+	switch {
+	case err != nil || abi == 0:
+		return "", errors.New("this kernel has no Landlock, so a flaw in a decoder could read your files; use Linux 5.13 or later, with landlock among lsm=")
+	case abi < 4:
+		return "", fmt.Errorf("Landlock %d of this kernel does not bound the network, so the eye of a network camera could connect elsewhere; use Linux 6.7 or later", abi)
+	}
+	return fmt.Sprintf("Landlock %d and seccomp", abi), nil
+}
+
 // filter refuses system calls by these names to every thread of this process, for ever. Online it refuses sockets that are
 // none of the Internet.
 func filter(names []string, online bool) error {
