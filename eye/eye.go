@@ -349,6 +349,13 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 	return s, nil
 }
 
+// Err returns the error with which the eye ceased to be of use, or nil.
+func (e *Eye) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.broken
+}
+
 // Report returns what the eye says of its sandbox, from the first source on.
 func (e *Eye) Report() Report {
 	e.mu.Lock()

@@ -60,6 +60,10 @@ func (s *sight) open(ctx context.Context, name string, o eye.Options) (*eye.Stre
 func (s *sight) ready(ctx context.Context) (*eye.Eye, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.eye != nil && s.eye.Err() != nil {
+		s.eye.Close()
+		s.eye = nil
+	}
 	if s.eye == nil {
 		e, err := eye.Start(ctx, s.config)
 		if err != nil {
@@ -89,14 +93,14 @@ func (s *sight) drop(e *eye.Eye) {
 func (s *sight) Close() { s.drop(nil) }
 
 // camera opens a camera of an office in the eye of v.
-func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, name string, pace bool, picture func() bool) (office.Stream, error) {
+func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label, name string, pace bool, picture func() bool) (office.Stream, error) {
 	recording := facedet.IsRecording(name)
 	s, err := v.sight.open(ctx, name, eye.Options{
 		Gate: eye.Learn, Picture: 112, Timeout: o.timeout, Live: pace || !recording, Pace: pace, Frame: picture,
 	})
 	broken := func(err error) error {
 		if recording && eye.Broken(err) { // it would break again
-			warn(c, fmt.Sprintf("%s: %v; the recording ends here", name, err))
+			warn(c, fmt.Sprintf("%s: %v; the recording ends here", label, err))
 			return io.EOF
 		}
 		return err

@@ -225,7 +225,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 		}
 		visions = append(visions, v)
 		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording, Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
-			return o.camera(ctx, c, v, n.source, !r.fast, picture)
+			return o.camera(ctx, c, v, n.name, n.source, !r.fast, picture)
 		}})
 	}
 	return cameras, done, nil

@@ -127,6 +127,9 @@ func (r *Reader) Identities(
 			warn(path + " is neither a recording nor a folder of images, and is passed over")
 			continue
 		}
+		if eye.Broken(err) {
+			continue // it was said
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -152,8 +155,14 @@ func (r *Reader) identity(
 	ctx context.Context, name string, recordings []string, o pipeline.Options, warn func(string),
 ) (evaluate.Identity, error) {
 	id := evaluate.Identity{Name: name, Refused: make(map[face.Reason]int)}
+	var broken error // of an eye, which costs its recording and not the others
 	for _, path := range recordings {
 		part, err := r.session(ctx, name, path, o, warn)
+		if eye.Broken(err) {
+			warn(fmt.Sprintf("%s is passed over: %v", path, err))
+			broken = err
+			continue
+		}
 		if err != nil {
 			return id, err
 		}
@@ -162,6 +171,9 @@ func (r *Reader) identity(
 		for reason, n := range part.Refused {
 			id.Refused[reason] += n
 		}
+	}
+	if len(id.Faces) == 0 && broken != nil {
+		return id, broken
 	}
 	return id, nil
 }
@@ -172,10 +184,6 @@ func (r *Reader) session(
 ) (evaluate.Identity, error) {
 	o.Gate = preprocess.LearnGate
 	src, err := r.open(ctx, path, o, func(text string) { warn("passed over: " + text) })
-	if eye.Broken(err) {
-		warn(fmt.Sprintf("%s is passed over: %v", path, err))
-		return evaluate.Identity{}, nil
-	}
 	if err != nil {
 		return evaluate.Identity{}, err
 	}
@@ -192,10 +200,6 @@ func (r *Reader) session(
 		return reason == ""
 	})
 	id.Refused = refused
-	if eye.Broken(err) {
-		warn(fmt.Sprintf("%s is passed over: %v", path, err))
-		return evaluate.Identity{}, nil
-	}
 	if err != nil {
 		return id, err
 	}
