@@ -13,6 +13,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
@@ -112,6 +113,9 @@ func (o *login) serve(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := o.checkNetworks(d); err != nil { // that they are there is found out now, and not by a login
+		return err
+	}
 	space := d.Space()
 	opt, err := o.tabletOptions(c, space)
 	if err != nil {
@@ -120,12 +124,7 @@ func (o *login) serve(c *cobra.Command) error {
 	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
 	eyes := newEyes(o.eyeConfig(space), o.device, log)
 	defer eyes.Close()
-	switch err := eyes.prepare(c.Context()); {
-	case errors.Is(err, eye.ErrVision): // that the networks are there is found out now, and not by a login
-		return fail(badModel, err)
-	case err != nil: // what needs no camera goes on: status, undo, forget
-		log.Warn("no eye can be started, so nobody is recognised", "error", err)
-	}
+	eyes.renew()
 	store, err := o.openStore(space)
 	if err != nil {
 		return fail(badGallery, err)
@@ -212,6 +211,27 @@ func private(log *slog.Logger) {
 	if !strings.Contains(os.Getenv("GODEBUG"), "clobberfree=1") {
 		log.Warn("memory of forgotten faces is not overwritten; set GODEBUG=clobberfree=1, as the unit does")
 	}
+}
+
+// checkNetworks returns nil where the networks of a login are there.
+func (o *login) checkNetworks(embedding models.Description) error {
+	all := []models.Description{embedding, models.Default(models.Detector), models.Default(models.Landmarks)}
+	if o.detectorModel != "" {
+		d, err := models.ParseDescription(o.detectorModel)
+		if err != nil {
+			return fail(badModel, err)
+		}
+		all[1] = d
+	}
+	if o.minLiveness > 0 {
+		all = append(all, models.Default(models.Liveness))
+	}
+	for _, d := range all {
+		if _, err := d.Path(o.models); err != nil {
+			return fail(badModel, err)
+		}
+	}
+	return nil
 }
 
 // eyeConfig says how faces are found for a login: by the networks, whatever it costs to be without.

@@ -21,29 +21,11 @@ type eyes struct {
 	mu     sync.Mutex
 	next   *eye.Eye
 	closed bool
-	told   bool           // about the sandbox
-	busy   sync.WaitGroup // with starting
-	ctx    context.Context
-	cancel context.CancelFunc
+	told   bool // about the sandbox
 }
 
 func newEyes(c eye.Config, device string, log *slog.Logger) *eyes {
-	ctx, cancel := context.WithCancel(context.Background())
-	return &eyes{config: c, device: device, log: log, ctx: ctx, cancel: cancel}
-}
-
-// prepare has an eye ready.
-func (s *eyes) prepare(ctx context.Context) error {
-	e, err := s.take(ctx)
-	if err != nil {
-		return err
-	}
-	if err := e.Await(ctx); err != nil {
-		e.Close()
-		return err
-	}
-	s.keep(e)
-	return nil
+	return &eyes{config: c, device: device, log: log}
 }
 
 // take returns the eye that is ready, or starts one.
@@ -58,33 +40,21 @@ func (s *eyes) take(ctx context.Context) (*eye.Eye, error) {
 	return eye.Start(ctx, s.config)
 }
 
-// keep has e ready for the next login.
-func (s *eyes) keep(e *eye.Eye) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.next != nil {
-		e.Close()
-		return
-	}
-	s.next = e
-}
-
-// renew starts the eye of the next login.
+// renew starts the eye of the next login. It opens its networks while nobody waits for it.
 func (s *eyes) renew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || s.next != nil {
 		return
 	}
-	s.busy.Add(1)
-	go func() {
-		defer s.busy.Done()
-		ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
-		defer cancel()
-		if err := s.prepare(ctx); err != nil && s.ctx.Err() == nil {
-			s.log.Warn("no eye is ready for the next login; it starts one", "error", err)
-		}
-	}()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	e, err := eye.Start(ctx, s.config)
+	if err != nil { // what needs no camera goes on: status, undo, forget
+		s.log.Warn("no eye can be started, so nobody is recognised", "error", err)
+		return
+	}
+	s.next = e
 }
 
 // looking is the stream of a login, with its eye.
@@ -140,16 +110,13 @@ func (s *eyes) report(r eye.Report) {
 	}
 }
 
-// Close ends all eyes.
+// Close ends the eye that waits.
 func (s *eyes) Close() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.closed = true
-	e := s.next
-	s.next = nil
-	s.mu.Unlock()
-	s.cancel()
-	if e != nil {
-		e.Close()
+	if s.next != nil {
+		s.next.Close()
+		s.next = nil
 	}
-	s.busy.Wait()
 }
