@@ -153,6 +153,19 @@ func Dir() string {
 	return filepath.Join(own, below)
 }
 
+// Missing returns nil where the network's file is there, whatever it holds, and else the error of [Description.Path].
+func (d Description) Missing(dir string) error {
+	path := d.File
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, d.File)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	_, err := d.Path(dir)
+	return err
+}
+
 // Path returns the path of the file in dir, or at d.File where that is absolute, after comparing its
 // SHA-256. The error wraps [ErrMissing] or [ErrHash].
 func (d Description) Path(dir string) (string, error) {

@@ -24,6 +24,7 @@ type vision struct {
 	space face.Space
 	name  string // of the detector
 
+	networks  []models.Description
 	detector  facedet.Detector // in this process, where pictures are needed; else nil
 	extractor preprocess.Extractor
 }
@@ -57,8 +58,25 @@ func (o *options) look(c *cobra.Command, space *face.Space, note func(string)) (
 	if err != nil {
 		return nil, err
 	}
-	_, err = v.sight.ready(c.Context())
-	return v, err
+	// The eye loads its libraries while the files are read here.
+	if _, err = v.sight.ready(c.Context()); err == nil {
+		err = v.verify(o.models)
+	}
+	if err != nil {
+		v.Close()
+		return nil, err
+	}
+	return v, nil
+}
+
+// verify reads the files of the networks: a camera must not be tried again and again for want of one.
+func (v *vision) verify(dir string) error {
+	for _, d := range v.networks {
+		if _, err := d.Path(dir); err != nil {
+			return fail(badModel, err)
+		}
+	}
+	return nil
 }
 
 // plan says how faces are to be found and turned into vectors, and checks what can be checked of that.
@@ -71,7 +89,7 @@ func (o *options) plan(space *face.Space, note func(string)) (*vision, error) {
 	v := &vision{name: o.detector, space: pixels}
 	features := o.features
 	if features == "auto" {
-		_, missing := embedding.Path(o.models)
+		missing := embedding.Missing(o.models)
 		switch {
 		case space != nil && space.ID == pixels.ID:
 			features = "pixels"
@@ -87,10 +105,7 @@ func (o *options) plan(space *face.Space, note func(string)) (*vision, error) {
 	switch features {
 	case "pixels":
 	case "embedding":
-		if _, err := embedding.Path(o.models); err != nil {
-			return nil, fail(badModel, err)
-		}
-		v.space = embedding.Space()
+		v.space, v.networks = embedding.Space(), []models.Description{embedding}
 	default:
 		return nil, fail(badUsage, fmt.Errorf("unknown features %q; use embedding, pixels or auto", o.features))
 	}
@@ -116,17 +131,13 @@ func (o *options) planDetector(v *vision) (err error) {
 	}
 	if v.name == "auto" {
 		v.name = "network"
-		if _, err := boxes.Path(o.models); errors.Is(err, models.ErrMissing) && o.detectorModel == "" && !v.space.Unit {
+		if err := boxes.Missing(o.models); errors.Is(err, models.ErrMissing) && o.detectorModel == "" && !v.space.Unit {
 			v.name = "haar"
 		}
 	}
 	switch v.name {
 	case "network":
-		for _, d := range []models.Description{boxes, points} {
-			if _, err := d.Path(o.models); err != nil {
-				return fail(badModel, err)
-			}
-		}
+		v.networks = append(v.networks, boxes, points)
 	case "haar", "lbp":
 		if v.space.Unit {
 			return fail(badUsage, fmt.Errorf("the %s detector finds no landmarks, and embeddings need them; use --detector network or --features pixels", v.name))

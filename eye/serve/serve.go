@@ -12,6 +12,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -193,46 +194,71 @@ func (s *server) setup(q eye.Setup) error {
 }
 
 // Open opens the networks of a vision, for who uses them in a process of their own. The caller closes both.
-func Open(v eye.Vision) (d facedet.Detector, e preprocess.Extractor, err error) {
+func Open(v eye.Vision) (facedet.Detector, preprocess.Extractor, error) {
+	// Somebody waits for the first frame: both are read at once.
+	var d facedet.Detector
+	var failed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d, failed = openDetector(v)
+	}()
+	e, err := openExtractor(v)
+	<-done
+	if err == nil && failed == nil {
+		return d, e, nil
+	}
+	if err == nil {
+		e.Close()
+	}
+	if failed == nil {
+		d.Close()
+	}
+	return nil, nil, cmp.Or(err, failed)
+}
+
+func openExtractor(v eye.Vision) (preprocess.Extractor, error) {
 	switch v.Features {
 	case "pixels":
-		e = preprocess.NewPixels()
+		return preprocess.NewPixels(), nil
 	case "embedding":
 		description := models.Default(models.Embedding)
 		if v.EmbeddingModel != "" {
+			var err error
 			if description, err = models.ParseDescription(v.EmbeddingModel); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		}
 		network, err := preprocess.NewEmbedding(description, v.Models)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		e = network
-	default:
-		return nil, nil, fmt.Errorf("unknown features %q", v.Features)
+		return network, nil
 	}
+	return nil, fmt.Errorf("unknown features %q", v.Features)
+}
+
+func openDetector(v eye.Vision) (facedet.Detector, error) {
 	switch v.Detector {
 	case "network":
 		boxes := models.Default(models.Detector)
 		if v.DetectorModel != "" {
-			boxes, err = models.ParseDescription(v.DetectorModel)
+			var err error
+			if boxes, err = models.ParseDescription(v.DetectorModel); err != nil {
+				return nil, err
+			}
 		}
-		if err == nil {
-			d, err = facedet.NewNetwork(boxes, models.Default(models.Landmarks), v.Models)
+		network, err := facedet.NewNetwork(boxes, models.Default(models.Landmarks), v.Models)
+		if err != nil {
+			return nil, err
 		}
+		return network, nil
 	case "haar":
-		d, err = facedet.Haar()
+		return facedet.Haar()
 	case "lbp":
-		d, err = facedet.LBP()
-	default:
-		err = fmt.Errorf("unknown detector %q", v.Detector)
+		return facedet.LBP()
 	}
-	if err != nil {
-		e.Close()
-		return nil, nil, err
-	}
-	return d, e, nil
+	return nil, fmt.Errorf("unknown detector %q", v.Detector)
 }
 
 // openSource opens a source, for the first of which the sandbox closes.
