@@ -110,7 +110,7 @@ func sandbox(roots []string) (r eye.Report, err error) {
 	if r.Landlock > 0 {
 		// Of each version of the kernel, whatever it can.
 		if err := landlock.V6.BestEffort().Restrict(rules...); err != nil {
-			return r, fmt.Errorf("Landlock: %w", err)
+			return r, fmt.Errorf("restricting files by Landlock: %w", err)
 		}
 	}
 	names := forbidden
@@ -120,7 +120,7 @@ func sandbox(roots []string) (r eye.Report, err error) {
 		names = append(slices.Clone(names), offline...)
 	}
 	if err := filter(names, online); err != nil {
-		return r, fmt.Errorf("seccomp: %w", err)
+		return r, fmt.Errorf("restricting calls by seccomp: %w", err)
 	}
 	r.Seccomp = true
 	return r, nil
@@ -133,7 +133,7 @@ func Available() (string, error) {
 	case err != nil || abi == 0:
 		return "", errors.New("this kernel has no Landlock, so a flaw in a decoder could read your files; use Linux 5.13 or later, with landlock among lsm=")
 	case abi < 4:
-		return "", fmt.Errorf("Landlock %d of this kernel does not bound the network, so the eye of a network camera could connect elsewhere; use Linux 6.7 or later", abi)
+		return "", fmt.Errorf("the Landlock of this kernel, version %d, does not bound the network, so the eye of a network camera could connect elsewhere; use Linux 6.7 or later", abi)
 	}
 	return fmt.Sprintf("Landlock %d and seccomp", abi), nil
 }
