@@ -114,7 +114,7 @@ func (c *child) fate() string {
 	}
 	select {
 	case <-c.ended:
-	case <-time.After(2 * time.Second):
+	case <-time.After(5 * time.Second):
 		return ""
 	}
 	w, ok := c.state.Sys().(syscall.WaitStatus)

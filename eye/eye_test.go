@@ -222,11 +222,15 @@ func TestCharacters(t *testing.T) {
 	} {
 		t.Run(c.how, func(t *testing.T) {
 			begun := time.Now()
-			frames, err := play(t, c.how, time.Second)
+			within := 20 * time.Second // a busy machine is no silent eye
+			if c.want == eye.ErrSilent {
+				within = time.Second
+			}
+			frames, err := play(t, c.how, within)
 			if frames != c.frames || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("%d frames and %v, want %d and %q", frames, err, c.frames, c.text)
 			}
-			if took := time.Since(begun); took > 5*time.Second {
+			if took := time.Since(begun); took > 15*time.Second {
 				t.Errorf("it took %v", took)
 			}
 		})
@@ -236,7 +240,7 @@ func TestCharacters(t *testing.T) {
 // A lie in any field ends the eye that tells it.
 func TestLyingEyes(t *testing.T) {
 	for i, c := range lies {
-		frames, err := play(t, fmt.Sprintf("lie %d", i), 5*time.Second)
+		frames, err := play(t, fmt.Sprintf("lie %d", i), 20*time.Second)
 		if frames != 2 || !eye.Broken(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %d frames and %v, want %q", c.what, frames, err, c.want)
 		}
