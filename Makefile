@@ -8,7 +8,7 @@
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
-	@echo 'make build  builds bin/faceauth'
+	@echo 'make build  builds bin/faceauth, and bin/faceauth-daemon, which links no decoder'
 	@echo 'make test-all  make test, and the packages without cgo again, without it and under the race detector'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
@@ -32,6 +32,7 @@ build: setup
 		echo 'building faceauth and what it is made of; gocv alone takes a minute or more the first time'; \
 		go build -v -o bin/faceauth ./cmd/faceauth; fi
 	@touch "$$(go env GOCACHE)/faceauth-built"
+	CGO_ENABLED=0 go build -o bin/faceauth-daemon ./cmd/faceauth
 
 models: build
 	@bin/faceauth models install
@@ -44,7 +45,7 @@ test: setup-test models
 	go test -tags matprofile -timeout 30m ./...
 
 # Packages that build without cgo: a program that judges and learns needs no OpenCV.
-PURE = ./face ./graph ./maxmargin ./anomaly ./quantized ./online ./sighting ./gallery ./distil ./models ./evaluate ./evaluate/report \
+PURE = ./face ./eye ./graph ./maxmargin ./anomaly ./quantized ./online ./sighting ./gallery ./distil ./models ./evaluate ./evaluate/report \
 	./calibrate ./replay ./office/... $(shell go list ./tablet/... | grep -v boottest)
 
 test-all: test test-pure
@@ -81,11 +82,14 @@ install-files:
 	install -m 644 tablet/install/pam-config-password $(DESTDIR)$(prefix)/share/pam-configs/faceauth-password
 	sed 's|@bindir@|$(prefix)/bin|' tablet/install/org.faceauth.service >$(DESTDIR)$(prefix)/share/dbus-1/system-services/org.faceauth.service
 	sed 's|@bindir@|$(prefix)/bin|; s|@datadir@|$(prefix)/share|' tablet/install/faceauth.service >$(DESTDIR)$(prefix)/lib/systemd/system/faceauth.service
+	sed 's|@bindir@|$(prefix)/bin|; s|@datadir@|$(prefix)/share|' tablet/install/faceauth-eye@.service >$(DESTDIR)$(prefix)/lib/systemd/system/faceauth-eye@.service
+	install -m 644 tablet/install/faceauth-eye.socket $(DESTDIR)$(prefix)/lib/systemd/system/
 
 # It installs what make models has built and fetched, so that root needs neither Go nor a network.
 install: install-files
-	@[ -x bin/faceauth ] && [ -f bin/pam_faceauth.so ] || { echo 'build first, as yourself: make models pam' >&2; exit 1; }
+	@[ -x bin/faceauth ] && [ -x bin/faceauth-daemon ] && [ -f bin/pam_faceauth.so ] || { echo 'build first, as yourself: make models pam' >&2; exit 1; }
 	install -D -m 755 bin/faceauth $(DESTDIR)$(prefix)/bin/faceauth
+	install -D -m 755 bin/faceauth-daemon $(DESTDIR)$(prefix)/bin/faceauth-daemon
 	install -D -m 644 bin/pam_faceauth.so $(DESTDIR)$(libdir)/security/pam_faceauth.so
 	@dir=$${FACEAUTH_MODELS:-$${XDG_DATA_HOME:-$$(getent passwd "$${SUDO_USER:-$$(id -un)}" | cut -d: -f6)/.local/share}/faceauth/models}; \
 	for m in "$$dir"/fr_*.onnx; do [ -f "$$m" ] || { echo "there are no models in $$dir; fetch them first, as yourself: make models" >&2; exit 1; }; \
@@ -96,6 +100,8 @@ uninstall:
 		$(DESTDIR)$(prefix)/share/polkit-1/actions/org.faceauth.policy $(DESTDIR)$(prefix)/share/pam-configs/faceauth \
 		$(DESTDIR)$(prefix)/share/pam-configs/faceauth-password $(DESTDIR)$(prefix)/share/dbus-1/system-services/org.faceauth.service \
 		$(DESTDIR)$(prefix)/lib/systemd/system/faceauth.service $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf $(DESTDIR)$(prefix)/bin/faceauth \
+		$(DESTDIR)$(prefix)/bin/faceauth-daemon $(DESTDIR)$(prefix)/lib/systemd/system/faceauth-eye@.service \
+		$(DESTDIR)$(prefix)/lib/systemd/system/faceauth-eye.socket \
 		$(DESTDIR)$(libdir)/security/pam_faceauth.so
 	rm -rf $(DESTDIR)$(prefix)/share/faceauth
 

@@ -134,6 +134,27 @@ func TestImports(t *testing.T) {
 	})
 }
 
+// The daemon, and what judges faces of an eye, link no decoder: built without cgo, they hold no package that needs it.
+func TestDaemonLinksNoDecoder(t *testing.T) {
+	c := exec.Command("go", "list", "-deps", "./cmd/faceauth", "./eye")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Fields(string(out))
+	for _, p := range packages {
+		for _, bad := range []string{"gocv.io/", "runtime/cgo", "faceauth/internal/cv", "faceauth/facedet", "faceauth/pipeline", "faceauth/eye/serve"} {
+			if strings.Contains(p+"/", bad+"/") || strings.HasPrefix(p, bad) {
+				t.Errorf("the daemon holds %s", p)
+			}
+		}
+	}
+	if len(packages) < 100 {
+		t.Errorf("only %d packages were looked at", len(packages))
+	}
+}
+
 // words returns what stands between single backquotes in a text, outside blocks of code.
 func words(text string) (all []string) {
 	for i, part := range strings.Split(text, "```") {

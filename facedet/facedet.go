@@ -11,7 +11,6 @@ package facedet
 
 import (
 	"context"
-	"errors"
 	"image"
 	"time"
 
@@ -21,11 +20,11 @@ import (
 // Errors of [Open] and [Source]. A missing or forbidden file or device is fs.ErrNotExist or
 // fs.ErrPermission.
 var (
-	ErrNoCamera = errors.New("no such camera")
-	ErrNotVideo = errors.New("neither a video nor an image that can be read")
-	ErrNoImages = errors.New("no images in the folder")
-	ErrTimeout  = errors.New("the source gave no frame in time")
-	ErrScheme   = errors.New("unsupported kind of URL")
+	ErrNoCamera = face.ErrNoCamera
+	ErrNotVideo = face.ErrNotVideo
+	ErrNoImages = face.ErrNoImages
+	ErrTimeout  = face.ErrTimeout
+	ErrScheme   = face.ErrScheme
 )
 
 // Frame is one picture of a source.
@@ -44,12 +43,7 @@ func (f *Frame) Close() error {
 }
 
 // Count says how many frames a source has, as far as is known.
-type Count struct {
-	Declared int `json:"declared"` // by the container, or the number of files; -1 where nothing is
-	Read     int `json:"read"`
-	Dropped  int `json:"dropped,omitempty"` // of those read, passed over by [Live] or [Newest]
-	Damaged  int `json:"damaged"`           // image files that could not be read and were passed over
-}
+type Count = face.Count
 
 // Source gives frames in order. It is used by one goroutine at a time.
 //

@@ -31,6 +31,10 @@ func FromMat(m Mat) (*Picture, error) { return picture(cv.FromMat(m)) }
 // FromImage returns a copy of an image. Alpha is dropped. The error wraps [ErrNotPicture] or [ErrTooLarge].
 func FromImage(m image.Image) (*Picture, error) { return picture(cv.FromImage(m)) }
 
+// FromBGR returns a picture of that size with these pixels: blue, green and red, row by row. The error wraps
+// [ErrNotPicture] or [ErrTooLarge].
+func FromBGR(size image.Point, pix []byte) (*Picture, error) { return picture(cv.FromBGR(size, pix)) }
+
 // ReadPicture reads an image file of any kind that OpenCV reads. 16 bits become 8, grey becomes BGR, alpha is dropped,
 // and an EXIF orientation is applied. The error wraps [ErrNotPicture], [ErrTooLarge], or an error of package fs.
 func ReadPicture(path string) (*Picture, error) { return picture(cv.ReadImage(path)) }
@@ -47,6 +51,9 @@ func (p *Picture) Mat() (Mat, error) { return p.native().Mat() }
 
 // Image returns a copy of the pixels in Go's memory.
 func (p *Picture) Image() (*image.RGBA, error) { return p.native().RGBA() }
+
+// BGR returns a copy of the pixels in Go's memory: blue, green and red, row by row.
+func (p *Picture) BGR() ([]byte, error) { return p.native().BGR() }
 
 // Size returns the width and the height in pixels. Those of a closed picture are 0.
 func (p *Picture) Size() image.Point { return p.native().Size() }

@@ -1,6 +1,7 @@
 package facedet_test
 
 import (
+	"bytes"
 	"errors"
 	"image"
 	"image/color"
@@ -199,5 +200,44 @@ func TestOutsider(t *testing.T) {
 		"2 1 (30,20)-(71,61) [200 200 200] true\n"
 	if string(out) != want {
 		t.Errorf("printed\n%s", out)
+	}
+}
+
+// Pixels that come from another process are a picture again, and others are refused.
+func TestPixels(t *testing.T) {
+	p, err := facedet.FromImage(gradient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	pix, err := p.BGR()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := facedet.FromBGR(p.Size(), pix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	clear(pix) // the picture has a copy
+	a, err := p.Image()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := again.Image()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a.Pix, b.Pix) || len(a.Pix) == 0 {
+		t.Error("another picture comes out than went in")
+	}
+	for _, bad := range []image.Point{{}, {30, 21}, {-30, -20}, {1 << 20, 1 << 20}} {
+		if _, err := facedet.FromBGR(bad, pix); err == nil {
+			t.Errorf("%d bytes are a picture of %v", len(pix), bad)
+		}
+	}
+	p.Close()
+	if _, err := p.BGR(); !errors.Is(err, facedet.ErrClosed) {
+		t.Errorf("a closed picture gives %v", err)
 	}
 }

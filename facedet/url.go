@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
@@ -44,7 +45,7 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 }
 
 // ErrServer is wrapped by errors of [Open] where a server was reached and gives no video.
-var ErrServer = errors.New("the server gives no video")
+var ErrServer = face.ErrServer
 
 // diagnose finds out why a URL gives no video, as OpenCV does not say. It returns nil where nothing is wrong that can
 // be seen from here.

@@ -183,6 +183,19 @@ func Dir() string {
 	return filepath.Join(own, below)
 }
 
+// Missing returns nil where the network's file is there, whatever it holds, and else the error of [Description.Path].
+func (d Description) Missing(dir string) error {
+	path := d.File
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, d.File)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	_, err := d.Path(dir)
+	return err
+}
+
 // Path returns the path of the file in dir, or at d.File where that is absolute, after comparing its
 // SHA-256. The error wraps [ErrMissing] or [ErrHash].
 func (d Description) Path(dir string) (string, error) {
@@ -207,6 +220,18 @@ func (d Description) Path(dir string) (string, error) {
 			d.Name, ErrHash, path, sum[:12], d.SHA256[:12])
 	}
 	return path, nil
+}
+
+// Space returns the feature space of an embedding. Its ID is made of the hash of the network and of how it is fed:
+// another network, or the same one with colours in another order, is another space.
+func (d Description) Space() face.Space {
+	in := d.Input
+	feed := sha256.Sum256(fmt.Appendf(nil, "%dx%d %g %g %s", in.Width, in.Height, in.Scale, in.Mean, in.Colour))
+	return face.Space{
+		ID: fmt.Sprintf("embedding:%s:%x", d.SHA256[:12], feed[:4]), Dim: d.Dim, Scale: 1, Unit: true,
+		Sigma: d.Sigma, Gamma: d.Gamma, Reach: d.Reach, ImpostorRadius: d.ImpostorRadius, GenuineRadius: d.GenuineRadius,
+		Stills: d.Stills, Streams: d.Streams,
+	}
 }
 
 // ParseDescription reads a description of one's own from a JSON file. The error wraps

@@ -136,3 +136,24 @@ func TestDir(t *testing.T) {
 		}
 	}
 }
+
+// Missing looks whether a file is there, and not into it.
+func TestMissing(t *testing.T) {
+	dir := t.TempDir()
+	d := models.Default(models.Embedding)
+	if err := d.Missing(dir); !errors.Is(err, models.ErrMissing) {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, d.File), []byte("no network"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Missing(dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := d.Path(dir); !errors.Is(err, models.ErrHash) {
+		t.Error(err)
+	}
+	if s := d.Space(); s.Dim != 512 || s.ID != "embedding:87aacdfe5751" || !s.Unit {
+		t.Errorf("%+v", s)
+	}
+}

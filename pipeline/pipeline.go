@@ -25,6 +25,7 @@ type Options struct {
 	Gate     preprocess.Gate      // what a face must pass to be learned
 	Picture  int                  // side of the JPEG of each face in pixels; 0 for none
 	Liveness *preprocess.Liveness // scores each face; nil for none
+	Faces    int                  // of a frame, the largest first; 0 for all
 	// Frame, if it is not nil, says of each frame whether a picture of all of it is wanted, at most 640 pixels wide.
 	Frame func() bool
 	// Show, if it is not nil, is given each frame's picture and its samples before Next returns. It
@@ -63,6 +64,9 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	faces, err := p.detector.Detect(frame.Image)
 	if err != nil {
 		return f, fmt.Errorf("frame %d: %w", frame.Index, err)
+	}
+	if p.o.Faces > 0 && len(faces) > p.o.Faces {
+		faces = faces[:p.o.Faces]
 	}
 	boxes := make([]image.Rectangle, len(faces))
 	for i := range faces {

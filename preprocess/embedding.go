@@ -1,7 +1,6 @@
 package preprocess
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"image"
 	"math"
@@ -57,17 +56,8 @@ func forward(net *network.Network, img *cv.Image, values int) ([]float32, error)
 	return out[0].Data, nil
 }
 
-// SpaceOf returns the feature space of an embedding. Its ID is made of the hash of the network and of how it is fed:
-// another network, or the same one with colours in another order, is another space.
-func SpaceOf(d models.Description) face.Space {
-	in := d.Input
-	feed := sha256.Sum256(fmt.Appendf(nil, "%dx%d %g %g %s", in.Width, in.Height, in.Scale, in.Mean, in.Colour))
-	return face.Space{
-		ID: fmt.Sprintf("embedding:%s:%x", d.SHA256[:12], feed[:4]), Dim: d.Dim, Scale: 1, Unit: true,
-		Sigma: d.Sigma, Gamma: d.Gamma, Reach: d.Reach, ImpostorRadius: d.ImpostorRadius, GenuineRadius: d.GenuineRadius,
-		Stills: d.Stills, Streams: d.Streams,
-	}
-}
+// SpaceOf returns the feature space of an embedding, see [models.Description.Space].
+func SpaceOf(d models.Description) face.Space { return d.Space() }
 
 // Space implements [Extractor].
 func (e *Embedding) Space() face.Space { return e.space }

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -56,7 +58,7 @@ type attacked struct {
 }
 
 func (o *options) attack(c *cobra.Command, dir string, e evaluation, a attackFlags) error {
-	v, space, settings, err := o.prepare(c)
+	v, space, settings, err := o.prepare(c, true)
 	if err != nil {
 		return err
 	}

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -227,7 +229,7 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, 
 	if err := o.checkTimeout(); err != nil {
 		return nil, err
 	}
-	v, err := o.open(&space, func(s string) { warn(c, s) })
+	v, err := o.look(c, &space, func(s string) { warn(c, s) })
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +248,7 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, 
 		}
 	}
 	for n, path := range paths {
-		err := o.reader(c, v).EachFrame(c.Context(), fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)), path,
+		err := o.reader(c, v, i.pictures...).EachFrame(c.Context(), fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)), path,
 			pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}, take)
 		if err != nil {
 			return nil, o.streamError(c, err)

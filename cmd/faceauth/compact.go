@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -49,7 +51,7 @@ func (o *options) compact(c *cobra.Command, dir string, enroll int, how online.C
 	if _, err := os.Lstat(path); err == nil {
 		return fail(badGallery, fmt.Errorf("there is a gallery at %s already; name another one with --gallery, or remove it", path))
 	}
-	v, _, settings, err := o.prepare(c)
+	v, _, settings, err := o.prepare(c, false)
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func (o *options) compact(c *cobra.Command, dir string, enroll int, how online.C
 			}
 		}
 	}
-	g, report, err := gallery.Compact(c.Context(), v.extractor.Space(), settings, labelled, faces, how, time.Now(), force)
+	g, report, err := gallery.Compact(c.Context(), v.space, settings, labelled, faces, how, time.Now(), force)
 	switch {
 	case errors.Is(err, gallery.ErrMixed):
 		return fail(badGallery, fmt.Errorf("%w, or give --force", err))

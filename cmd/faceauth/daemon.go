@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
 	"github.com/faceauth/faceauth/tablet/profile"
@@ -29,6 +29,7 @@ type login struct {
 	options
 	device         string
 	store, keyFile string
+	eye            string
 	counters       string
 	challenge      string
 	deadline       time.Duration
@@ -64,21 +65,17 @@ func (o *login) livenessModel() (models.Description, error) {
 	return d, fail(badModel, err)
 }
 
-// gate opens the network that tells faces from pictures. Without --min-liveness the policy asks for the score that the
-// description says.
-func (o *login) gate(c *cobra.Command) (*preprocess.Liveness, error) {
+// threshold returns the description of the network that tells faces from pictures. Without --min-liveness the policy asks
+// for the score that the description says.
+func (o *login) threshold(c *cobra.Command) (models.Description, error) {
 	d, err := o.livenessModel()
 	if err != nil {
-		return nil, err
-	}
-	l, err := preprocess.NewLiveness(d, o.models)
-	if err != nil {
-		return nil, fail(badModel, err)
+		return d, err
 	}
 	if f := c.Flags().Lookup("min-liveness"); f != nil && !f.Changed {
 		o.minLiveness = d.Threshold
 	}
-	return l, nil
+	return d, nil
 }
 
 func (o *login) storeFlags(c *cobra.Command) {
@@ -93,18 +90,12 @@ func (o *login) policy() session.Policy {
 }
 
 // tabletOptions returns the options of an authenticator that the flags and the settings file ask for.
-func (o *login) tabletOptions(c *cobra.Command, v *vision) (tablet.Options, error) {
-	s, err := o.settings(c, v.extractor.Space(), online.Settings{})
+func (o *login) tabletOptions(c *cobra.Command, space face.Space) (tablet.Options, error) {
+	s, err := o.settings(c, space, online.Settings{})
 	if err != nil {
 		return tablet.Options{}, err
 	}
 	return tablet.Options{Policy: o.policy(), Learner: s, Anchor: o.anchor}, nil
-}
-
-// networks opens what a login sees with: the networks, whatever it costs to be without.
-func (o *login) networks() (*vision, error) {
-	o.features, o.detector = "embedding", "network"
-	return o.options.open(nil, func(string) {})
 }
 
 func newDaemon() *cobra.Command {
@@ -119,6 +110,7 @@ func newDaemon() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
 	c.Flags().StringVar(&o.device, "source", "0", "camera, as for the other commands; a recording is played as a camera would give it")
+	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that look into the camera (default: a child of the daemon)")
 	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute, "end when nobody has asked for anything for so long; 0 for never")
 	o.policyFlags(c)
 	o.storeFlags(c)
@@ -146,17 +138,15 @@ func (o *login) serve(c *cobra.Command) error {
 		return a
 	}}))
 	private(log)
-	v, err := o.networks()
+	d, err := o.embedding()
 	if err != nil {
 		return err
 	}
-	defer v.Close()
-	camera, done, err := o.camera(c, v)
-	if err != nil {
+	if err := o.checkNetworks(c, d); err != nil { // that they are there is found out now, and not by a login
 		return err
 	}
-	defer done()
-	opt, err := o.tabletOptions(c, v)
+	space := d.Space()
+	opt, err := o.tabletOptions(c, space)
 	if err != nil {
 		return err
 	}
@@ -164,12 +154,15 @@ func (o *login) serve(c *cobra.Command) error {
 		log.Warn("liveness is not asked for: a picture of a user is let in; see --min-liveness")
 	}
 	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
-	store, err := o.openStore(v)
+	eyes := newEyes(o.eyeConfig(space), o.device, log)
+	defer eyes.Close()
+	eyes.renew()
+	store, err := o.openStore(space)
 	if err != nil {
 		return fail(badGallery, err)
 	}
 	defer store.Close()
-	a, err := tablet.New(store, v.extractor.Space(), camera, opt)
+	a, err := tablet.New(store, space, eyes.camera, opt)
 	if err != nil {
 		return fail(badUsage, err)
 	}
@@ -215,15 +208,15 @@ func sourceName(s string) string {
 	return s
 }
 
-func (o *login) openStore(v *vision) (*profile.Store, error) {
+func (o *login) openStore(space face.Space) (*profile.Store, error) {
 	key, ok, err := profile.Credential(credential)
 	switch {
 	case err != nil:
 		return nil, err
 	case ok:
-		return profile.Open(o.store, key, v.extractor.Space(), o.apart()...)
+		return profile.Open(o.store, key, space, o.apart()...)
 	}
-	return profile.OpenFile(o.store, o.keyFile, v.extractor.Space(), o.apart()...)
+	return profile.OpenFile(o.store, o.keyFile, space, o.apart()...)
 }
 
 // apart returns where the counters are.
@@ -252,25 +245,44 @@ func private(log *slog.Logger) {
 	}
 }
 
-// camera returns what opens the source. The liveness network is there where the policy asks for its score, or there is
-// an error; call done when the camera is not used any more.
-func (o *login) camera(c *cobra.Command, v *vision) (camera tablet.Camera, done func(), err error) {
-	var live *preprocess.Liveness
-	if o.minLiveness != 0 {
-		if live, err = o.gate(c); errors.Is(err, models.ErrMissing) {
-			return nil, nil, fmt.Errorf("%w; it tells faces from pictures: without it, and with --min-liveness 0, a picture of a user is let in", err)
-		} else if err != nil {
-			return nil, nil, err
+// checkNetworks returns nil where the networks of a login are there.
+func (o *login) checkNetworks(c *cobra.Command, embedding models.Description) error {
+	all := []models.Description{embedding, models.Default(models.Detector), models.Default(models.Landmarks)}
+	if o.detectorModel != "" {
+		d, err := models.ParseDescription(o.detectorModel)
+		if err != nil {
+			return fail(badModel, err)
+		}
+		all[1] = d
+	}
+	if o.minLiveness > 0 {
+		d, err := o.threshold(c)
+		if err != nil {
+			return err
+		}
+		if _, err := d.Path(o.models); errors.Is(err, models.ErrMissing) {
+			return fail(badModel, fmt.Errorf("%w; it tells faces from pictures: without it, and with --min-liveness 0, a picture of a user is let in", err))
+		}
+		all = append(all, d)
+	}
+	for _, d := range all {
+		if _, err := d.Path(o.models); err != nil {
+			return fail(badModel, err)
 		}
 	}
-	done = func() {
-		if live != nil {
-			live.Close()
-		}
+	return nil
+}
+
+// eyeConfig says how faces are found for a login: by the networks, whatever it costs to be without.
+func (o *login) eyeConfig(space face.Space) eye.Config {
+	return eye.Config{
+		Space: space, Socket: o.eye, Command: eyeCommand(),
+		Vision: eye.Vision{
+			Features: "embedding", Detector: "network", Models: o.models, DetectorModel: o.detectorModel, EmbeddingModel: o.embeddingFile,
+			// The liveness network is there where the policy asks for its score.
+			Liveness: o.minLiveness > 0, LivenessModel: o.livenessFile,
+		},
 	}
-	return func(ctx context.Context, p tablet.Purpose) (tablet.Stream, error) {
-		return v.watch(ctx, o.device, time.Minute, true, pipeline.Options{Gate: gateOf(p), Liveness: live}) // ctx ends it sooner
-	}, done, nil
 }
 
 func (o *login) rotate(c *cobra.Command) error {
@@ -289,7 +301,7 @@ func (o *login) rotate(c *cobra.Command) error {
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
 		return fail(badUsage, fmt.Errorf("%s is of user %d, and only that user may seal it anew; run: sudo -u '#%d' faceauth daemon rotate-key", o.store, owner.Uid, owner.Uid))
 	}
-	store, err := profile.OpenFile(o.store, o.keyFile, preprocess.SpaceOf(d), o.apart()...)
+	store, err := profile.OpenFile(o.store, o.keyFile, d.Space(), o.apart()...)
 	if errors.Is(err, profile.ErrBusy) {
 		err = fmt.Errorf("%w; stop the daemon first: systemctl stop faceauth", err)
 	}

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -55,12 +57,12 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t trial.Options) err
 	if t.Away < time.Second {
 		return fail(badUsage, fmt.Errorf("--away %v is too short; use 1s or more", t.Away))
 	}
-	v, err := o.open(nil, func(s string) { warn(c, s) })
+	v, err := o.look(c, nil, func(s string) { warn(c, s) })
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	if t.Learner, err = o.settings(c, v.extractor.Space(), online.Settings{}); err != nil {
+	if t.Learner, err = o.settings(c, v.space, online.Settings{}); err != nil {
 		return err
 	}
 	all, err := o.subjects(c, v, dir)
@@ -69,7 +71,7 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t trial.Options) err
 	}
 	bar := newProgress(-1, "days")
 	t.Usable, t.Day = preprocess.EnrolGate.Passes, bar.step
-	r, err := trial.Run(c.Context(), v.extractor.Space(), all, t)
+	r, err := trial.Run(c.Context(), v.space, all, t)
 	bar.end()
 	if errors.Is(err, trial.ErrTooFew) {
 		return fail(noFace, err)
@@ -88,7 +90,7 @@ func (o *options) subjects(c *cobra.Command, v *vision, dir string) (all []trial
 	if err := o.checkTimeout(); err != nil {
 		return nil, err
 	}
-	r := o.reader(c, v)
+	r := o.reader(c, v, dir)
 	err = r.Each(dir, func(person, path string, attack bool) error {
 		if attack {
 			return nil

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -23,11 +25,12 @@ func newDemo() *cobra.Command {
 			"first faces, replays a recording of all three, and prints who was recognised.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			v, err := o.open(nil, func(s string) { warn(c, s) })
+			v, err := o.look(c, nil, func(s string) { warn(c, s) })
 			if err != nil {
 				return err
 			}
 			defer v.Close()
+			v.sight.roots = []string{out}
 			stills, err := demo.Find()
 			if err != nil {
 				return fail(badSource, err)
@@ -43,7 +46,7 @@ func newDemo() *cobra.Command {
 			if !o.json {
 				fmt.Fprintf(w, "made %s of the stills in %s\n", script.Recording, stills)
 			}
-			g, err := o.newGallery(c, v.extractor.Space())
+			g, err := o.newGallery(c, v.space)
 			if err != nil {
 				return err
 			}

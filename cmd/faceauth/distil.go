@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -13,9 +15,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/distil"
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
 
@@ -122,17 +123,15 @@ func (o *options) verify(c *cobra.Command, file, source string, faces int, withi
 		return fail(badGallery, err)
 	}
 	space := verifier.Space()
-	v, err := o.open(&space, func(s string) { warn(c, s) })
+	v, err := o.look(c, &space, func(s string) { warn(c, s) })
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	src, err := o.source(c, source)
+	p, err := o.stream(c, v, source, eye.Options{Gate: eye.Learn})
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	p := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate})
 	look, stop := context.WithTimeout(c.Context(), within)
 	defer stop()
 	d, err := verifier.Judge(look, p, faces)

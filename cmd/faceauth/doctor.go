@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -9,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/faceauth/faceauth/eye/serve"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cv"
@@ -58,6 +61,8 @@ func newDoctor() *cobra.Command {
 			}
 			check(false, "Haar cascade", err, "of opencv-data")
 			check(false, "camera", cameras(), "found")
+			sandbox, err := serve.Available()
+			check(false, "sandbox of the decoders", err, sandbox)
 			path, err := o.galleryPath()
 			if err != nil {
 				return err

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -11,10 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
 
@@ -76,13 +77,13 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 			return fail(badGallery, fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name", name, gallery.ErrExists))
 		}
 	}
-	v, err := o.open(space, func(s string) { warn(c, s) })
+	v, err := o.look(c, space, func(s string) { warn(c, s) })
 	if err != nil {
 		return err
 	}
 	defer v.Close()
 	if g == nil {
-		if g, err = o.newGallery(c, v.extractor.Space()); err != nil {
+		if g, err = o.newGallery(c, v.space); err != nil {
 			return err
 		}
 	} else if err := o.configure(c, g); err != nil {
@@ -158,16 +159,14 @@ func (h harvest) why() string {
 func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted) (harvest, error) {
 	n := want.faces
 	h := harvest{refused: map[string]int{}}
-	src, err := o.source(c, source)
+	src, err := o.stream(c, v, source, eye.Options{Gate: eye.Enrol})
 	if err != nil {
 		return h, err
 	}
-	defer src.Close()
 	bar := newProgress(n, "enrolling")
 	defer bar.end()
-	p := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.EnrolGate})
 	for len(h.vectors) < n {
-		f, err := p.Next(c.Context())
+		f, err := src.Next(c.Context())
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -207,19 +206,4 @@ func (o *options) streamError(c *cobra.Command, err error) error {
 		return err
 	}
 	return fail(badSource, err)
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	switch {
-	case noun == "person":
-		noun = "people"
-	case strings.HasSuffix(noun, "y"):
-		noun = strings.TrimSuffix(noun, "y") + "ies"
-	default:
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

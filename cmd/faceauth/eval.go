@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -178,12 +180,19 @@ func (e *evaluation) choices(names []string) (all [][]string, err error) {
 	return all, nil
 }
 
-// prepare opens what finds faces and checks the settings, before an hour of work and not after.
-func (o *options) prepare(c *cobra.Command) (v *vision, space face.Space, s online.Settings, err error) {
-	if v, err = o.open(nil, func(s string) { warn(c, s) }); err != nil {
+// prepare opens what finds faces and checks the settings, before an hour of work and not after. Who needs pictures of faces
+// has the networks in this process.
+func (o *options) prepare(c *cobra.Command, pictures bool) (v *vision, space face.Space, s online.Settings, err error) {
+	note := func(s string) { warn(c, s) }
+	if pictures {
+		v, err = o.open(nil, note)
+	} else {
+		v, err = o.look(c, nil, note)
+	}
+	if err != nil {
 		return nil, space, s, err
 	}
-	space = v.extractor.Space()
+	space = v.space
 	if s, err = o.settings(c, space, online.Settings{}); err != nil {
 		v.Close()
 		return nil, space, s, err
@@ -198,7 +207,7 @@ func (o *options) prepare(c *cobra.Command) (v *vision, space face.Space, s onli
 }
 
 func (o *options) eval(c *cobra.Command, dir string, e evaluation) error {
-	v, space, settings, err := o.prepare(c)
+	v, space, settings, err := o.prepare(c, false)
 	if err != nil {
 		return err
 	}

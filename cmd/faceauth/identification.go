@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -19,7 +21,7 @@ const identification = "identification"
 
 // identify measures an identification, prints the outcome, and writes its page.
 func (o *options) identify(c *cobra.Command, dir string, e evaluation) error {
-	v, space, settings, err := o.prepare(c)
+	v, space, settings, err := o.prepare(c, false)
 	if err != nil {
 		return err
 	}

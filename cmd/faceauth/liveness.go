@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -17,6 +19,7 @@ import (
 	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/trial"
 	"github.com/spf13/cobra"
@@ -24,6 +27,19 @@ import (
 
 // thresholds are those that are measured beside the chosen ones.
 var thresholds = []float64{.1, .3, .7, .9}
+
+// gate opens the network that tells faces from pictures.
+func (o *login) gate(c *cobra.Command) (*preprocess.Liveness, error) {
+	d, err := o.threshold(c)
+	if err != nil {
+		return nil, err
+	}
+	l, err := preprocess.NewLiveness(d, o.models)
+	if err != nil {
+		return nil, fail(badModel, err)
+	}
+	return l, nil
+}
 
 func newLiveness() *cobra.Command {
 	var o login

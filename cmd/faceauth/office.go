@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -19,8 +21,6 @@ import (
 	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
-	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
 
@@ -195,15 +195,14 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 
 // emptyGallery returns one for the space of the faces that will be found.
 func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
-	v, err := o.open(nil, func(s string) { warn(c, s) })
+	v, err := o.plan(nil, func(s string) { warn(c, s) })
 	if err != nil {
 		return nil, err
 	}
-	defer v.Close()
-	return o.newGallery(c, v.extractor.Space())
+	return o.newGallery(c, v.space)
 }
 
-// cameras returns the cameras, each with networks of its own; call done when they are not used any more. A source that is
+// cameras returns the cameras, each with an eye of its own; call done when they are not used any more. A source that is
 // not there at first may come later, but not a recording.
 func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r room) (cameras []office.Camera, done func(), err error) {
 	var visions []*vision
@@ -220,13 +219,13 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 				return nil, done, fail(badSource, fmt.Errorf("opening source: %w", err))
 			}
 		}
-		v, err := o.open(&space, func(s string) { warn(c, s) })
+		v, err := o.look(c, &space, func(s string) { warn(c, s) })
 		if err != nil {
 			return nil, done, err
 		}
 		visions = append(visions, v)
 		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording, Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
-			return v.watch(ctx, n.source, o.timeout, !r.fast, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112, Frame: picture})
+			return o.camera(ctx, c, v, n.name, n.source, !r.fast, picture)
 		}})
 	}
 	return cameras, done, nil

@@ -9,12 +9,9 @@ import (
 
 	"github.com/faceauth/faceauth/calibrate"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/preprocess"
-	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
 
@@ -160,104 +157,6 @@ func (o *options) galleryPath() (string, error) {
 	return path, fail(badGallery, err)
 }
 
-// vision is what finds faces and turns them into vectors. Close it.
-type vision struct {
-	detector  facedet.Detector
-	extractor preprocess.Extractor
-	name      string // of the detector
-}
-
-func (v *vision) Close() {
-	if v.detector != nil {
-		v.detector.Close()
-	}
-	if v.extractor != nil {
-		v.extractor.Close()
-	}
-}
-
-// open opens detector and extractor. Space is that of the gallery in use, or nil; note is told what
-// "auto" had to do without.
-func (o *options) open(space *face.Space, note func(string)) (v *vision, err error) {
-	v = new(vision)
-	defer func() {
-		if err != nil {
-			v.Close()
-			v = nil
-		}
-	}()
-	embedding, err := o.embedding()
-	if err != nil {
-		return v, err
-	}
-	features := o.features
-	if features == "auto" {
-		_, missing := embedding.Path(o.models)
-		switch {
-		case space != nil && space.ID == preprocess.NewPixels().Space().ID:
-			features = "pixels"
-		case space != nil || missing == nil || o.embeddingFile != "":
-			features = "embedding"
-		case errors.Is(missing, models.ErrMissing):
-			features = "pixels"
-			note("the models are not installed, so faces are compared by their pixels, which is much weaker; run: faceauth models install")
-		default:
-			return v, fail(badModel, missing)
-		}
-	}
-	switch features {
-	case "pixels":
-		v.extractor = preprocess.NewPixels()
-	case "embedding":
-		if v.extractor, err = preprocess.NewEmbedding(embedding, o.models); err != nil {
-			v.extractor = nil
-			return v, fail(badModel, err)
-		}
-	default:
-		return v, fail(badUsage, fmt.Errorf("unknown features %q; use embedding, pixels or auto", o.features))
-	}
-	if space != nil && space.ID != v.extractor.Space().ID {
-		return v, fail(badGallery, fmt.Errorf("%w: it holds %s, and this is %s; use another gallery or other features",
-			gallery.ErrSpace, space.ID, v.extractor.Space().ID))
-	}
-	return v, o.openDetector(v, note)
-}
-
-func (o *options) openDetector(v *vision, note func(string)) (err error) {
-	boxes, points := models.Default(models.Detector), models.Default(models.Landmarks)
-	if o.detectorModel != "" {
-		if boxes, err = models.ParseDescription(o.detectorModel); err != nil {
-			return fail(badModel, err)
-		}
-	}
-	v.name = o.detector
-	if v.name == "auto" {
-		v.name = "network"
-		if _, err := boxes.Path(o.models); errors.Is(err, models.ErrMissing) && o.detectorModel == "" && v.extractor.Space().ID == preprocess.NewPixels().Space().ID {
-			v.name = "haar"
-		}
-	}
-	var d facedet.Detector
-	switch v.name {
-	case "network":
-		d, err = facedet.NewNetwork(boxes, points, o.models)
-	case "haar":
-		d, err = facedet.Haar()
-	case "lbp":
-		d, err = facedet.LBP()
-	default:
-		return fail(badUsage, fmt.Errorf("unknown detector %q; use network, haar, lbp or auto", o.detector))
-	}
-	if err != nil {
-		return fail(badModel, err)
-	}
-	v.detector = d
-	if v.name != "network" && v.extractor.Space().Unit {
-		return fail(badUsage, fmt.Errorf("the %s detector finds no landmarks, and embeddings need them; use --detector network or --features pixels", v.name))
-	}
-	return nil
-}
-
 var errNoGallery = errors.New("there is no gallery")
 
 // openGallery reads the gallery at path and puts the command line's settings into its learner.
@@ -291,17 +190,6 @@ func (o *options) configure(c *cobra.Command, g *gallery.Gallery) error {
 	return fail(badUsage, g.Learner().Configure(s))
 }
 
-// recogniser opens the gallery, which lies at path, and what finds faces for it. Keep and freeze are the
-// flags --learn and --freeze.
-func (o *options) recogniser(c *cobra.Command, keep, freeze bool) (g *gallery.Gallery, path string, v *vision, err error) {
-	if g, path, err = o.ownGallery(c, keep, freeze); err != nil {
-		return nil, path, nil, err
-	}
-	space := g.Space()
-	v, err = o.open(&space, func(s string) { warn(c, s) })
-	return g, path, v, err
-}
-
 // ownGallery opens the gallery, which lies at path, to recognise people, and to learn of them unless freeze.
 func (o *options) ownGallery(c *cobra.Command, keep, freeze bool) (g *gallery.Gallery, path string, err error) {
 	if keep && freeze {
@@ -320,57 +208,6 @@ func (o *options) checkTimeout() error {
 		return fail(badUsage, fmt.Errorf("--timeout must be positive, got %v", o.timeout))
 	}
 	return nil
-}
-
-// source opens a source with the exit code that its errors have.
-func (o *options) source(c *cobra.Command, name string) (facedet.Source, error) {
-	if err := o.checkTimeout(); err != nil {
-		return nil, err
-	}
-	damaged := 0
-	s, err := facedet.Open(c.Context(), name, facedet.Options{Timeout: o.timeout, Damaged: func(_ string, err error) {
-		if damaged++; damaged <= 10 {
-			warn(c, fmt.Sprintf("passed over: %v", err))
-		}
-	}})
-	if err != nil && c.Context().Err() == nil {
-		return nil, fail(badSource, err)
-	}
-	return s, err
-}
-
-// describe lists the settings for a report. Path is that of the gallery, or empty.
-func describe(v *vision, s online.Settings, path string) []replay.Setting {
-	space := v.extractor.Space()
-	add := func(name, format string, args ...any) replay.Setting {
-		return replay.Setting{Name: name, Value: fmt.Sprintf(format, args...)}
-	}
-	all := []replay.Setting{
-		add("feature space", "%s, %d values", space.ID, space.Dim),
-		add("detector", "%s", v.name),
-		add("centroids k", "%d", s.K),
-		add("kernel width sigma", "%g", s.Sigma),
-		add("regulariser gamma_g", "%g", s.Gamma),
-		add("edge threshold epsilon", "%g", s.Epsilon),
-		add("longest edge", "%g", s.Reach),
-		add("growth of R", "%g", s.Multiplier),
-		add("accept from", "%g", s.Accept),
-		add("learn from", "%g", s.Learn),
-		add("hops from a labelled face", "%s", limit(s.MaxHops)),
-		add("learned of one person in a window", "%s in %d observations", limit(s.LearnCap), s.LearnWindow),
-	}
-	if path != "" {
-		all = append(all, add("gallery", "%s", path))
-	}
-	return all
-}
-
-// limit writes a number of which 0 means that there is none.
-func limit(n int) string {
-	if n == 0 {
-		return "no limit"
-	}
-	return fmt.Sprint(n)
 }
 
 // warn prints sentences for a person.
@@ -397,4 +234,19 @@ func checkName(name string) error {
 		err = fmt.Errorf("%w %q: reports call strangers so", online.ErrName, name)
 	}
 	return err
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	switch {
+	case noun == "person":
+		noun = "people"
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	default:
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }

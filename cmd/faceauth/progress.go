@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -28,6 +30,13 @@ func newProgress(total int, what string) progress {
 func (p progress) step() {
 	if p.bar != nil {
 		p.bar.Add(1)
+	}
+}
+
+// to says that so many steps were made.
+func (p progress) to(n int) {
+	if p.bar != nil {
+		p.bar.Set(n)
 	}
 }
 

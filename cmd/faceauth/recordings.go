@@ -1,11 +1,17 @@
+//go:build cgo
+
 package main
 
 import (
+	"context"
 	"errors"
 
 	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/evaluate/dataset"
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
 
@@ -13,9 +19,9 @@ import (
 const labelledRecordings = "DIR holds one entry for each identity: a video, a folder of images, or a folder of several such\n" +
 	"recordings of one person, which are taken in natural order. Of several faces in a frame the largest counts."
 
-// reader returns what reads the recordings of a folder, and shows how far it is.
-func (o *options) reader(c *cobra.Command, v *vision) *dataset.Reader {
-	return &dataset.Reader{
+// reader returns what reads the recordings of a folder, and shows how far it is. The recordings are below roots.
+func (o *options) reader(c *cobra.Command, v *vision, roots ...string) *dataset.Reader {
+	r := &dataset.Reader{
 		Detector: v.detector, Extractor: v.extractor, Source: facedet.Options{Timeout: o.timeout},
 		Warn: func(s string) { warn(c, s) },
 		Begin: func(name string, frames int) (step, end func()) {
@@ -23,6 +29,24 @@ func (o *options) reader(c *cobra.Command, v *vision) *dataset.Reader {
 			return bar.step, bar.end
 		},
 	}
+	if v.detector == nil {
+		r.Open = func(ctx context.Context, path string, opt pipeline.Options, damaged func(string)) (dataset.Stream, error) {
+			if opt.Gate != preprocess.LearnGate || opt.Show != nil || opt.Liveness != nil || opt.Frame != nil {
+				return nil, errors.New("an eye gives no pictures to work on; the networks must be in this process")
+			}
+			s, err := v.sight.open(ctx, path, eye.Options{
+				Gate: eye.Learn, Picture: opt.Picture, Timeout: o.timeout, Roots: roots, Damaged: damaged,
+			})
+			if errors.Is(err, eye.ErrVision) {
+				return nil, fail(badModel, err)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return seen{Stream: s, close: func() {}}, nil
+		}
+	}
+	return r
 }
 
 // recordings reads the faces of all identities in dir.
@@ -30,7 +54,7 @@ func (o *options) recordings(c *cobra.Command, v *vision, dir string) ([]evaluat
 	if err := o.checkTimeout(); err != nil {
 		return nil, nil, err
 	}
-	ids, err := o.reader(c, v).Identities(c.Context(), dir, nil)
+	ids, err := o.reader(c, v, dir).Identities(c.Context(), dir, nil)
 	if err != nil {
 		return nil, nil, o.readError(c, err)
 	}

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -8,12 +10,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/safefile"
-	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
@@ -89,11 +90,10 @@ func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, so
 		Report: filepath.Join(how.out, "report.html"),
 		Events: filepath.Join(how.out, "events.jsonl"),
 	}
-	src, err := o.source(c, source)
+	src, err := o.stream(c, v, source, eye.Options{Gate: eye.Learn, Picture: 112, Pixels: how.video})
 	if err != nil {
 		return r, err
 	}
-	defer src.Close()
 	if err := os.MkdirAll(how.out, 0o700); err != nil {
 		return r, fmt.Errorf("writing report: %w", err)
 	}
@@ -113,12 +113,8 @@ func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, so
 	}
 	bar := newProgress(src.Count().Declared, "replaying")
 	defer bar.end()
-	opt := pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}
-	if how.video {
-		opt.Show = film.hold
-	}
 	report := replay.NewReport()
-	err = replay.Run(c.Context(), pipeline.New(src, v.detector, v.extractor, opt), g.Learner(), report, replay.Options{
+	err = replay.Run(c.Context(), src, g.Learner(), report, replay.Options{
 		Freeze: how.freeze,
 		Now:    time.Now,
 		Each: func(f face.Frame, es []replay.Event) error {
@@ -132,7 +128,7 @@ func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, so
 				how.each(f.Index, es)
 			}
 			if how.video {
-				return fail(failed, film.write(f, es))
+				return fail(failed, film.write(src, f, es))
 			}
 			return nil
 		},
@@ -190,33 +186,24 @@ func (o *options) printResult(c *cobra.Command, r result) error {
 	return nil
 }
 
-// film annotates the frames of a recording. The picture of a frame comes before the verdicts, so it
-// is held until then.
+// film annotates the frames of a recording.
 type film struct {
 	names []string
 	path  string
 	rec   *facedet.Recorder
-	held  *facedet.Picture
 	size  image.Point
 }
 
-func (a *film) hold(img *facedet.Picture, _ face.Frame) error {
-	if a.held != nil {
-		a.held.Close()
+func (a *film) write(s *eye.Stream, f face.Frame, events []replay.Event) error {
+	img, err := shown(s)
+	if err != nil {
+		return err
 	}
-	held, err := img.Clone()
-	a.held = held
-	return err
-}
-
-func (a *film) write(f face.Frame, events []replay.Event) error {
-	if a.rec == nil {
-		a.rec, a.size = facedet.NewRecorder(a.path, 25), a.held.Size()
-	}
-	annotate(a.held, a.names, f, events)
-	img := a.held
-	a.held = nil
 	defer img.Close()
+	if a.rec == nil {
+		a.rec, a.size = facedet.NewRecorder(a.path, 25), img.Size()
+	}
+	annotate(img, a.names, f, events)
 	if img.Size() != a.size { // pictures of a folder may differ; a video has one size
 		same, err := img.Resize(a.size)
 		if err != nil {
@@ -242,10 +229,6 @@ func (a *film) commit(path string) error {
 }
 
 func (a *film) abort() {
-	if a.held != nil {
-		a.held.Close()
-		a.held = nil
-	}
 	if a.rec != nil {
 		a.rec.Close()
 		os.Remove(a.path)

@@ -1,7 +1,8 @@
+//go:build cgo
+
 package main
 
 import (
-	"context"
 	_ "embed"
 	"encoding/base64"
 	"encoding/json"
@@ -14,12 +15,11 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/evaluate/dataset"
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/office/search"
-	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
 
@@ -149,7 +149,7 @@ func (o *options) query(c *cobra.Command, h searchFlags) (*search.Query, *vision
 		}
 		return q, v, nil
 	}
-	v, err := o.open(nil, func(s string) { warn(c, s) })
+	v, err := o.look(c, nil, func(s string) { warn(c, s) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -167,7 +167,7 @@ func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Qu
 	if err != nil {
 		return nil, err
 	}
-	g, err := o.newGallery(c, v.extractor.Space())
+	g, err := o.newGallery(c, v.space)
 	if err != nil {
 		return nil, err
 	}
@@ -180,12 +180,12 @@ func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Qu
 
 // portrait returns the vector of the face in a picture.
 func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32, error) {
-	src, err := o.source(c, path)
+	src, err := o.stream(c, v, path, eye.Options{Gate: eye.Learn})
 	if err != nil {
 		return nil, err
 	}
-	defer src.Close()
-	f, err := pipeline.New(src, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate}).Next(c.Context())
+	defer v.sight.drop(nil)
+	f, err := src.Next(c.Context())
 	if err != nil {
 		return nil, o.streamError(c, err)
 	}
@@ -202,7 +202,7 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 
 // scanned returns what is in a recording, from the index where it is there.
 func (o *options) scanned(c *cobra.Command, v *vision, h searchFlags, path, what string) (search.Recording, error) {
-	index := search.Index{Space: v.extractor.Space(), FPS: h.fps, Detector: v.name}
+	index := search.Index{Space: v.space, FPS: h.fps, Detector: v.name}
 	if !h.noIndex {
 		index.Dir = h.index
 	}
@@ -210,36 +210,21 @@ func (o *options) scanned(c *cobra.Command, v *vision, h searchFlags, path, what
 		warn(c, fmt.Sprintf("the index of %s cannot be read (%v), and is made anew", path, err))
 	}
 	return index.Recording(path, damaged, func() ([]search.Sighting, error) {
-		src, err := o.source(c, path)
+		// Each recording has an eye of its own: one that breaks it cannot say of another who is in it.
+		defer v.sight.drop(nil)
+		var bar progress
+		src, err := o.stream(c, v, path, eye.Options{Gate: eye.Learn, Picture: 112, FPS: h.fps, Step: func(n facedet.Count) { bar.to(n.Read) }})
 		if err != nil {
 			return nil, err
 		}
-		defer src.Close()
-		bar := newProgress(src.Count().Declared, what)
+		bar = newProgress(src.Count().Declared, what)
 		defer bar.end()
-		frames := facedet.Sampled(&barred{src, bar}, h.fps)
-		p := pipeline.New(frames, v.detector, v.extractor, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
-		found, err := search.Scan(c.Context(), p, index.Space)
+		found, err := search.Scan(c.Context(), src, index.Space)
 		if err != nil {
 			return nil, fmt.Errorf("searching %s: %w", path, err)
 		}
 		return found, nil
 	})
-}
-
-// barred tells a progress bar of each frame of a source.
-type barred struct {
-	facedet.Source
-	bar progress
-}
-
-// Next implements [facedet.Source].
-func (s *barred) Next(ctx context.Context) (*facedet.Frame, error) {
-	f, err := s.Source.Next(ctx)
-	if err == nil {
-		s.bar.step()
-	}
-	return f, err
 }
 
 // show prints what was found.

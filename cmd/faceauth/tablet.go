@@ -147,9 +147,8 @@ func newTablet() *cobra.Command {
 				})
 			},
 		},
-		newTrial(),
-		newLiveness(),
 	)
+	c.AddCommand(trials()...)
 	return c
 }
 

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -90,7 +92,7 @@ func (o *login) trial(c *cobra.Command, dir string, how trialFlags) error {
 		return err
 	}
 	defer liveness.Close()
-	opt, err := o.tabletOptions(c, v)
+	opt, err := o.tabletOptions(c, v.space)
 	if err != nil {
 		return err
 	}
@@ -115,7 +117,7 @@ func (o *login) trial(c *cobra.Command, dir string, how trialFlags) error {
 	}
 	bar := newProgress(-1, "logging in")
 	t.Step = func(string) { bar.step() }
-	r, err := trial.Run(c.Context(), v.extractor.Space(), all, t)
+	r, err := trial.Run(c.Context(), v.space, all, t)
 	bar.end()
 	if errors.Is(err, trial.ErrNobody) {
 		return fail(noFace, fmt.Errorf("%w; --enrol first asks for no poses", err))
@@ -127,6 +129,12 @@ func (o *login) trial(c *cobra.Command, dir string, how trialFlags) error {
 		return json.NewEncoder(c.OutOrStdout()).Encode(r)
 	}
 	return printTrial(c.OutOrStdout(), r)
+}
+
+// networks opens what a login sees with, in this process: the trial makes pictures of its own.
+func (o *login) networks() (*vision, error) {
+	o.features, o.detector = "embedding", "network"
+	return o.options.open(nil, func(string) {})
 }
 
 // gateOf returns what pictures are good enough for.

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -99,7 +101,7 @@ func doubts(r calibrate.Outcome) (all []string) {
 
 func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file settingsFile) error {
 	path := file.path
-	v, err := o.open(nil, func(s string) { warn(c, s) })
+	v, err := o.look(c, nil, func(s string) { warn(c, s) })
 	if err != nil {
 		return err
 	}
@@ -107,7 +109,7 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil { // find out before the work, and not after
 		return fmt.Errorf("writing settings: %w", err)
 	}
-	space := v.extractor.Space()
+	space := v.space
 	ids, names, err := o.recordings(c, v, dir)
 	if err != nil {
 		return err

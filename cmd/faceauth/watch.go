@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -7,11 +9,9 @@ import (
 	"maps"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
-	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
@@ -34,29 +34,24 @@ func newWatch() *cobra.Command {
 			}
 			defer v.Close()
 			w := &watcher{c: c, json: o.json, names: g.Learner().Names(), said: map[int]said{}, room: roomWarning(c, g.Learner())}
-			opt := pipeline.Options{Gate: preprocess.LearnGate}
 			if show {
 				if w.window, err = cv.NewWindow("faceauth"); err != nil {
 					return err
 				}
 				defer w.window.Close()
-				opt.Show = w.hold
-				defer w.drop()
 			}
-			src, err := o.source(c, args[0])
+			src, err := o.watch(c, v, args[0], eye.Options{Gate: eye.Learn, Pixels: show})
 			if err != nil {
 				return err
 			}
-			src = live(src, args[0], false)
-			defer src.Close()
+			w.source = src
 			warn(c, g.Learner().Warnings()...)
 			defer func() {
 				if n := g.Learner().Counts().PassedOver; n > 0 {
 					warn(c, fmt.Sprintf("%s recognised and not learned, as there was no room for another centroid", count(int(n), "face")))
 				}
 			}()
-			p := pipeline.New(src, v.detector, v.extractor, opt)
-			err = replay.Run(c.Context(), p, g.Learner(), replay.NewReport(), replay.Options{Freeze: freeze, Now: time.Now, Each: w.each})
+			err = replay.Run(c.Context(), src, g.Learner(), replay.NewReport(), replay.Options{Freeze: freeze, Now: time.Now, Each: w.each})
 			// Ctrl-C, or closing the window, is how a watch ends; what was learned until then is whole.
 			if err != nil && !errors.Is(err, errClosed) && c.Context().Err() == nil {
 				return fail(badSource, err)
@@ -87,7 +82,7 @@ type watcher struct {
 	names  []string
 	said   map[int]said // of each track that was in view a moment ago
 	window *cv.Window
-	held   *facedet.Picture
+	source *again
 	room   func() // says when there is no room any more
 }
 
@@ -113,11 +108,14 @@ func (w *watcher) each(f face.Frame, events []replay.Event) error {
 		}
 	}
 	maps.DeleteFunc(w.said, func(_ int, s said) bool { return f.Index-s.frame > missing })
-	if w.window != nil && w.held != nil {
-		annotate(w.held, w.names, f, events)
-		open := w.window.Show((*cv.Image)(w.held))
-		w.drop()
-		if !open {
+	if w.window != nil {
+		img, err := shown(w.source.Stream)
+		if err != nil {
+			return err
+		}
+		defer img.Close()
+		annotate(img, w.names, f, events)
+		if !w.window.Show((*cv.Image)(img)) {
 			return errClosed
 		}
 	}
@@ -134,18 +132,4 @@ func (w *watcher) say(at time.Duration, e replay.Event) error {
 	}
 	_, err := fmt.Fprintf(w.c.OutOrStdout(), "%8.1f s  face %d  %s  %.2f\n", at.Seconds(), e.Track, who, e.Confidence)
 	return err
-}
-
-func (w *watcher) hold(img *facedet.Picture, _ face.Frame) error {
-	w.drop()
-	held, err := img.Clone()
-	w.held = held
-	return err
-}
-
-func (w *watcher) drop() {
-	if w.held != nil {
-		w.held.Close()
-		w.held = nil
-	}
 }

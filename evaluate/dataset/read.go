@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/pipeline"
@@ -20,11 +21,44 @@ type Reader struct {
 	Extractor preprocess.Extractor
 	Source    facedet.Options // of each recording
 
+	// Open, if it is not nil, opens a recording elsewhere, as an eye does, and tells damaged of each file that is passed
+	// over; Detector, Extractor and Source are not used then. Methods that need pictures of faces cannot do with it.
+	Open func(ctx context.Context, path string, o pipeline.Options, damaged func(text string)) (Stream, error)
+
 	// Warn is told, in a sentence, of each file that is passed over or cut off; nil for nobody.
 	Warn func(string)
 	// Begin is told of each recording that begins, with its name and the frames that it declares, or -1. It returns
 	// what is called after each frame, and at the end. Nil for nobody.
 	Begin func(name string, frames int) (step, end func())
+}
+
+// Stream gives the frames of a recording.
+type Stream interface {
+	face.Stream
+	Count() facedet.Count
+	Close() error
+}
+
+// here is a recording that is read in this process.
+type here struct {
+	*pipeline.Pipeline
+	source facedet.Source
+}
+
+func (h here) Close() error { return h.source.Close() }
+
+// open opens a recording.
+func (r *Reader) open(ctx context.Context, path string, o pipeline.Options, damaged func(string)) (Stream, error) {
+	if r.Open != nil {
+		return r.Open(ctx, path, o, damaged)
+	}
+	options := r.Source
+	options.Damaged = func(_ string, err error) { damaged(err.Error()) }
+	src, err := facedet.Open(ctx, path, options)
+	if err != nil {
+		return nil, err
+	}
+	return here{pipeline.New(src, r.Detector, r.Extractor, o), src}, nil
 }
 
 // most is how many warnings of one data set are given one by one.
@@ -93,6 +127,9 @@ func (r *Reader) Identities(
 			warn(path + " is neither a recording nor a folder of images, and is passed over")
 			continue
 		}
+		if eye.Broken(err) {
+			continue // it was said
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -118,8 +155,14 @@ func (r *Reader) identity(
 	ctx context.Context, name string, recordings []string, o pipeline.Options, warn func(string),
 ) (evaluate.Identity, error) {
 	id := evaluate.Identity{Name: name, Refused: make(map[face.Reason]int)}
+	var broken error // of an eye, which costs its recording and not the others
 	for take, path := range recordings {
 		part, err := r.session(ctx, name, path, o, warn)
+		if eye.Broken(err) {
+			warn(fmt.Sprintf("%s is passed over: %v", path, err))
+			broken = err
+			continue
+		}
 		if err != nil {
 			return id, err
 		}
@@ -132,6 +175,9 @@ func (r *Reader) identity(
 			id.Refused[reason] += n
 		}
 	}
+	if len(id.Faces) == 0 && broken != nil {
+		return id, broken
+	}
 	return id, nil
 }
 
@@ -139,17 +185,15 @@ func (r *Reader) identity(
 func (r *Reader) session(
 	ctx context.Context, name, path string, o pipeline.Options, warn func(string),
 ) (evaluate.Identity, error) {
-	options := r.Source
-	options.Damaged = func(_ string, err error) { warn(fmt.Sprintf("passed over: %v", err)) }
-	src, err := facedet.Open(ctx, path, options)
+	o.Gate = preprocess.LearnGate
+	src, err := r.open(ctx, path, o, func(text string) { warn("passed over: " + text) })
 	if err != nil {
 		return evaluate.Identity{}, err
 	}
 	defer src.Close()
 	step, end := r.begin(name, src.Count().Declared)
 	defer end()
-	o.Gate = preprocess.LearnGate
-	frames := stepped{pipeline.New(src, r.Detector, r.Extractor, o), step}
+	frames := stepped{src, step}
 	refused := make(map[face.Reason]int)
 	id, err := evaluate.Read(ctx, name, frames, func(q face.Quality) bool {
 		reason := preprocess.EnrolGate.Check(q)
@@ -202,6 +246,8 @@ func (r *Reader) Each(dir string, do func(person, path string, attack bool) erro
 			switch {
 			case notRecording(p, err):
 				warn(p + " is neither a recording nor a folder of images, and is passed over")
+			case eye.Broken(err):
+				warn(fmt.Sprintf("%s is passed over: %v", p, err))
 			case err != nil:
 				return err
 			}
@@ -212,22 +258,21 @@ func (r *Reader) Each(dir string, do func(person, path string, attack bool) erro
 
 // EachFrame calls do with each frame of the recording at path.
 func (r *Reader) EachFrame(ctx context.Context, name, path string, o pipeline.Options, do func(face.Frame)) error {
-	src, err := facedet.Open(ctx, path, r.Source)
+	src, err := r.open(ctx, path, o, func(text string) { r.warn("passed over: " + text) })
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	return r.eachFrame(ctx, src, name, o, do)
+	return r.eachFrame(ctx, src, name, do)
 }
 
 func (r *Reader) eachFrame(
-	ctx context.Context, src facedet.Source, name string, o pipeline.Options, do func(face.Frame),
+	ctx context.Context, src Stream, name string, do func(face.Frame),
 ) error {
 	step, end := r.begin(name, src.Count().Declared)
 	defer end()
-	p := pipeline.New(src, r.Detector, r.Extractor, o)
 	for {
-		frame, err := p.Next(ctx)
+		frame, err := src.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -249,6 +294,6 @@ func (r *Reader) Frames(ctx context.Context, name, path string, o pipeline.Optio
 func (r *Reader) FramesOf(
 	ctx context.Context, src facedet.Source, name string, o pipeline.Options,
 ) (all []face.Frame, err error) {
-	err = r.eachFrame(ctx, src, name, o, func(f face.Frame) { all = append(all, f) })
+	err = r.eachFrame(ctx, here{pipeline.New(src, r.Detector, r.Extractor, o), src}, name, func(f face.Frame) { all = append(all, f) })
 	return all, err
 }

@@ -64,3 +64,27 @@ func (m *Image) RGBA() (*image.RGBA, error) {
 	size := m.Size()
 	return &image.RGBA{Pix: rgba.ToBytes(), Stride: 4 * size.X, Rect: image.Rectangle{Max: size}}, nil
 }
+
+// FromBGR returns a picture of that size with these pixels: blue, green and red, row by row.
+func FromBGR(size image.Point, pix []byte) (*Image, error) {
+	if err := checkSize(size); err != nil {
+		return nil, err
+	}
+	if len(pix) != 3*size.X*size.Y {
+		return nil, fmt.Errorf("%w: %d bytes for %dx%d pixels", ErrNotImage, len(pix), size.X, size.Y)
+	}
+	m, err := gocv.NewMatFromBytes(size.Y, size.X, gocv.MatTypeCV8UC3, pix)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	return &Image{m.Clone()}, nil
+}
+
+// BGR returns a copy of the pixels: blue, green and red, row by row.
+func (m *Image) BGR() ([]byte, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	return m.mat.ToBytes(), nil
+}

@@ -159,7 +159,7 @@ func (s *system) camera(t testing.TB, recording string) {
 
 func (s *system) journal(t testing.TB) string {
 	t.Helper()
-	out, _ := s.try(t, "journalctl -q --no-pager -o cat -u faceauth -n 60")
+	out, _ := s.try(t, "journalctl -q --no-pager -o cat -u faceauth -u faceauth-eye@* -n 60")
 	return out
 }
 

@@ -19,15 +19,22 @@ import (
 // in the daemon.
 const insider = "FACEAUTH_INSIDER"
 
-// tries are what an insider tries. The first must succeed, so that it is not a sandbox in which nothing works.
+// daemon and eye say whose sandbox an insider is in.
+const (
+	daemon = 1 << iota
+	eye
+)
+
+// tries are what an insider tries, and who may. There is something for each, so that it is not a sandbox in which nothing
+// works.
 var tries = []struct {
 	name    string
-	allowed bool
+	allowed int
 	try     func() error
 }{
-	{"read what the group video may", true, func() error { _, err := os.ReadFile("/srv/share/video"); return err }},
-	{"write its own state", true, func() error { return os.WriteFile("/var/lib/faceauth/tried", nil, 0o600) }},
-	{"ask the system bus", true, func() error {
+	{"read what the group video may", eye, func() error { _, err := os.ReadFile("/srv/share/video"); return err }},
+	{"write its own state", daemon, func() error { return os.WriteFile("/var/lib/faceauth/tried", nil, 0o600) }},
+	{"ask the system bus", daemon, func() error {
 		conn, err := dbus.ConnectSystemBus()
 		if err != nil {
 			return err
@@ -35,10 +42,10 @@ var tries = []struct {
 		defer conn.Close()
 		return conn.BusObject().Call("org.freedesktop.DBus.GetId", 0).Err
 	}},
-	{"start a service as root", false, func() error {
+	{"start a service as root", 0, func() error {
 		conn, err := dbus.ConnectSystemBus()
 		if err != nil {
-			return nil // that it cannot even ask is another try's business
+			return err
 		}
 		defer conn.Close()
 		type property struct {
@@ -57,13 +64,13 @@ var tries = []struct {
 		return conn.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1").Call("org.freedesktop.systemd1.Manager.StartTransientUnit", 0,
 			"insider.service", "fail", []property{{"ExecStart", dbus.MakeVariant([]command{{"/bin/true", []string{"/bin/true"}, false}})}}, []more{}).Err
 	}},
-	{"be root", false, func() error {
+	{"be root", 0, func() error {
 		if os.Getuid() == 0 || os.Geteuid() == 0 {
 			return nil
 		}
 		return syscall.Setuid(0)
 	}},
-	{"have capabilities", false, func() error {
+	{"have capabilities", 0, func() error {
 		b, err := os.ReadFile("/proc/self/status")
 		if err != nil {
 			return nil
@@ -75,12 +82,34 @@ var tries = []struct {
 		}
 		return os.ErrPermission
 	}},
-	{"run a program", false, func() error { return exec.Command("/bin/true").Run() }},
-	{"read the passwords", false, func() error { _, err := os.ReadFile("/etc/shadow"); return err }},
-	{"read homes", false, func() error { _, err := os.ReadDir("/home/alice"); return err }},
-	{"write a program", false, func() error { return os.WriteFile("/usr/bin/insider", nil, 0o755) }},
-	{"write settings", false, func() error { return os.WriteFile("/etc/insider", nil, 0o644) }},
-	{"see other processes", false, func() error {
+	{"ask for an eye", daemon, func() error {
+		c, err := net.Dial("unix", "/run/faceauth-eye")
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}},
+	{"read a profile", 0, func() error {
+		if _, err := os.ReadDir("/var/lib/faceauth"); err == nil && whose() == daemon {
+			return os.ErrPermission // they are its own
+		} else {
+			return err
+		}
+	}},
+	{"have a Unix socket", daemon, func() error {
+		fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+		if err == nil {
+			syscall.Close(fd)
+		}
+		return err
+	}},
+	{"open a device", 0, func() error { _, err := os.Open("/dev/kmsg"); return err }},
+	{"run a program", 0, func() error { return exec.Command("/bin/true").Run() }},
+	{"read the passwords", 0, func() error { _, err := os.ReadFile("/etc/shadow"); return err }},
+	{"read homes", 0, func() error { _, err := os.ReadDir("/home/alice"); return err }},
+	{"write a program", 0, func() error { return os.WriteFile("/usr/bin/insider", nil, 0o755) }},
+	{"write settings", 0, func() error { return os.WriteFile("/etc/insider", nil, 0o644) }},
+	{"see other processes", 0, func() error {
 		all, err := os.ReadDir("/proc")
 		if err != nil {
 			return err
@@ -92,30 +121,30 @@ var tries = []struct {
 		}
 		return os.ErrPermission
 	}},
-	{"read what the kernel tells of the machine", false, func() error { _, err := os.ReadFile("/proc/meminfo"); return err }},
-	{"use the network", false, func() error { _, err := net.Dial("udp", "192.0.2.1:53"); return err }},
-	{"listen", false, func() error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err }},
-	{"use a netlink socket", false, func() error {
+	{"read what the kernel tells of the machine", 0, func() error { _, err := os.ReadFile("/proc/meminfo"); return err }},
+	{"use the network", 0, func() error { _, err := net.Dial("udp", "192.0.2.1:53"); return err }},
+	{"listen", 0, func() error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err }},
+	{"use a netlink socket", 0, func() error {
 		_, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW, 0)
 		return err
 	}},
-	{"mount", false, func() error { return syscall.Mount("tmpfs", "/tmp", "tmpfs", 0, "") }},
-	{"make a namespace", false, func() error { return syscall.Unshare(syscall.CLONE_NEWUSER) }},
-	{"trace", false, func() error { return call(syscall.SYS_PTRACE, 16, uintptr(os.Getppid()), 0) }},
-	{"load code into the kernel", false, func() error { return call(321, 5, 0, 0) }}, // bpf(BPF_PROG_LOAD)
-	{"use keys", false, func() error { return call(250, 0, ^uintptr(2), 0) }},        // keyctl(KEYCTL_GET_KEYRING_ID, session)
-	{"make memory that is written and run", false, func() error {
+	{"mount", 0, func() error { return syscall.Mount("tmpfs", "/tmp", "tmpfs", 0, "") }},
+	{"make a namespace", 0, func() error { return syscall.Unshare(syscall.CLONE_NEWUSER) }},
+	{"trace", 0, func() error { return call(syscall.SYS_PTRACE, 16, uintptr(os.Getppid()), 0) }},
+	{"load code into the kernel", 0, func() error { return call(321, 5, 0, 0) }}, // bpf(BPF_PROG_LOAD)
+	{"use keys", 0, func() error { return call(250, 0, ^uintptr(2), 0) }},        // keyctl(KEYCTL_GET_KEYRING_ID, session)
+	{"make memory that is written and run", 0, func() error {
 		_, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE|syscall.PROT_EXEC, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 		return err
 	}},
-	{"make a program that is another user's", false, func() error {
+	{"make a program that is another user's", 0, func() error {
 		if err := os.WriteFile("/var/lib/faceauth/tried", nil, 0o600); err != nil {
-			return nil
+			return err
 		}
 		return syscall.Chmod("/var/lib/faceauth/tried", 0o4755)
 	}},
-	{"make a device", false, func() error { return syscall.Mknod("/var/lib/faceauth/device", syscall.S_IFCHR|0o600, 1<<8|1) }},
-	{"leave a core dump", false, func() error {
+	{"make a device", 0, func() error { return syscall.Mknod("/var/lib/faceauth/device", syscall.S_IFCHR|0o600, 1<<8|1) }},
+	{"leave a core dump", 0, func() error {
 		var l syscall.Rlimit
 		if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &l); err != nil || l.Max != 0 {
 			return nil
@@ -135,8 +164,16 @@ func call(number, a, b, c uintptr) error {
 func tryAll() {
 	for _, x := range tries {
 		err := x.try()
-		fmt.Printf("%t %s: %v\n", (err == nil) == x.allowed, x.name, err)
+		fmt.Printf("%t %s: %v\n", (err == nil) == (x.allowed&whose() != 0), x.name, err)
 	}
+}
+
+// whose is the sandbox that an insider is in.
+func whose() int {
+	if os.Getenv(insider) == "eye" {
+		return eye
+	}
+	return daemon
 }
 
 // insider puts this program into the system.
@@ -159,40 +196,46 @@ func (s *system) insider(t testing.TB) {
 	}
 }
 
-// What the unit promises is true of a program that runs under its settings.
+// What the units promise is true of a program that runs under their settings.
 func TestSandbox(t *testing.T) {
 	s := boot(t)
 	s.run(t, "echo >/srv/share/video; chgrp video /srv/share/video; chmod 640 /srv/share/video")
-	// The unit itself, with another program, which may be started.
-	s.run(t, `sed -e 's|^ExecStart=.*|ExecStart=/srv/share/insider|' -e 's|^Type=.*|Type=oneshot|' -e '/^BusName\|^Restart\|^WatchdogSec\|^Alias/d' \
-		-e 's|^ExecPaths=|ExecPaths=/srv/share |' -e 's|^Environment=.*|&  `+insider+`=1\nStandardOutput=append:/srv/share/tried|' \
-		/usr/lib/systemd/system/faceauth.service >/run/systemd/system/faceauth-insider.service && systemctl daemon-reload && >/srv/share/tried`)
-	if out, code := s.try(t, "systemctl start faceauth-insider"); code != 0 {
-		t.Fatalf("%s %s", out, s.run(t, "journalctl -q --no-pager -u faceauth-insider"))
+	for unit, who := range map[string]string{"faceauth": "daemon", "faceauth-eye@": "eye"} {
+		t.Run(who, func(t *testing.T) {
+			// The unit itself, with another program, which may be started.
+			s.run(t, `sed -e 's|^ExecStart=.*|ExecStart=/srv/share/insider|' -e 's|^Type=.*||' -e '/^BusName\|^Restart\|^WatchdogSec\|^Alias\|^StandardOutput\|^CollectMode/d' \
+		-e 's|^ExecPaths=|ExecPaths=/srv/share |' -e 's|^Environment=.*|&  `+insider+"="+who+`\nType=oneshot\nStandardOutput=append:/srv/share/tried|' \
+		/usr/lib/systemd/system/`+unit+`.service >/run/systemd/system/faceauth-insider.service && systemctl daemon-reload && >/srv/share/tried`)
+			if out, code := s.try(t, "systemctl start faceauth-insider"); code != 0 {
+				t.Fatalf("%s %s", out, s.run(t, "journalctl -q --no-pager -u faceauth-insider; cat /srv/share/tried; cat /run/systemd/system/faceauth-insider.service"))
+			}
+			out, err := os.ReadFile(filepath.Join(s.dir, "tried"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			if len(lines) != len(tries) {
+				t.Errorf("%d tries of %d", len(lines), len(tries))
+			}
+			for _, line := range lines {
+				if !strings.HasPrefix(line, "true ") {
+					t.Error(line)
+				}
+			}
+			s.run(t, "rm -f /var/lib/faceauth/tried /run/systemd/system/faceauth-insider.service && systemctl daemon-reload")
+		})
 	}
-	out, err := os.ReadFile(filepath.Join(s.dir, "tried"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if len(lines) != len(tries) {
-		t.Errorf("%d tries of %d", len(lines), len(tries))
-	}
-	for _, line := range lines {
-		if !strings.HasPrefix(line, "true ") {
-			t.Error(line)
-		}
-	}
-	s.run(t, "rm -f /var/lib/faceauth/tried /run/systemd/system/faceauth-insider.service && systemctl daemon-reload")
 }
 
-// Of 10 points of exposure 1 is left: a camera has to be opened.
+// Of 10 points of exposure 1 is left: an eye has to open a camera.
 func TestExposure(t *testing.T) {
 	s := boot(t)
-	out, code := s.try(t, "systemd-analyze security --no-pager --threshold=10 faceauth.service")
-	if code != 0 {
-		t.Error(out)
+	for _, unit := range []string{"faceauth.service", "faceauth-eye@x.service"} {
+		out, code := s.try(t, "systemd-analyze security --no-pager --threshold=10 "+unit)
+		if code != 0 {
+			t.Error(out)
+		}
+		lines := strings.Split(out, "\n")
+		t.Log(lines[slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "Overall") })])
 	}
-	lines := strings.Split(out, "\n")
-	t.Log(lines[slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "Overall") })])
 }

@@ -1,0 +1,26 @@
+//go:build !cgo
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+// commands returns those that see nothing themselves. Built without cgo this program is faceauth-daemon, which links no
+// video decoder.
+func commands() []*cobra.Command { return []*cobra.Command{newDaemon(), newTablet(), newPeople()} }
+
+// eyeCommand starts an eye: the program faceauth beside this one.
+func eyeCommand() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return []string{"faceauth", "faceauth", "eye"}
+	}
+	return []string{filepath.Join(filepath.Dir(self), "faceauth"), "faceauth", "eye"}
+}
+
+// trials returns the commands of tablet that measure: none without a decoder.
+func trials() []*cobra.Command { return nil }

@@ -1,0 +1,226 @@
+//go:build cgo
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/eye/serve"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/office"
+	"github.com/spf13/cobra"
+)
+
+// newEye returns the command that is run for a source of the other commands, and by no person.
+func newEye() *cobra.Command {
+	var of string
+	c := &cobra.Command{
+		Use:    "eye",
+		Short:  "decode and see for another process of faceauth; not for people",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE:   func(c *cobra.Command, _ []string) error { return serve.Main(c.Context(), 3, of) },
+	}
+	c.Flags().StringVar(&of, "for", "", "the only user for whom it looks (default: the one who runs it)")
+	return c
+}
+
+// sight is the eye of a command: a process that opens one source after the other. One that breaks is replaced.
+type sight struct {
+	config eye.Config
+	roots  []string // of all sources, where they are known beforehand
+
+	mu  sync.Mutex
+	eye *eye.Eye
+}
+
+// open opens a source in the eye.
+func (s *sight) open(ctx context.Context, name string, o eye.Options) (*eye.Stream, error) {
+	e, err := s.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.Roots = append(o.Roots, s.roots...)
+	stream, err := e.Open(ctx, name, o)
+	if eye.Broken(err) || ctx.Err() != nil {
+		s.drop(e)
+	}
+	return stream, err
+}
+
+// ready returns an eye. One that is not there is started.
+func (s *sight) ready(ctx context.Context) (*eye.Eye, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.eye != nil && s.eye.Err() != nil {
+		s.eye.Close()
+		s.eye = nil
+	}
+	if s.eye == nil {
+		e, err := eye.Start(ctx, s.config)
+		if err != nil {
+			return nil, err
+		}
+		s.eye = e
+	}
+	return s.eye, nil
+}
+
+// drop ends an eye; the next source has another one.
+func (s *sight) drop(e *eye.Eye) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e == nil {
+		e = s.eye
+	}
+	if e != nil && s.eye == e {
+		s.eye = nil
+	}
+	if e != nil {
+		e.Close()
+	}
+}
+
+// Close ends the eye.
+func (s *sight) Close() { s.drop(nil) }
+
+// camera opens a camera of an office in the eye of v.
+func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label, name string, pace bool, picture func() bool) (office.Stream, error) {
+	recording := facedet.IsRecording(name)
+	s, err := v.sight.open(ctx, name, eye.Options{
+		Gate: eye.Learn, Picture: 112, Timeout: o.timeout, Live: pace || !recording, Pace: pace, Frame: picture,
+	})
+	broken := func(err error) error {
+		if recording && eye.Broken(err) { // it would break again
+			warn(c, fmt.Sprintf("%s: %v; the recording ends here", label, err))
+			return io.EOF
+		}
+		return err
+	}
+	if err != nil {
+		return nil, broken(err)
+	}
+	return seen{s, func() { v.sight.drop(nil) }, broken}, nil
+}
+
+// seen is what an eye gives of a source.
+type seen struct {
+	*eye.Stream
+	close func()
+	wrong func(error) error // says what an error means here; nil where it means what it says
+}
+
+// Next implements [face.Stream].
+func (s seen) Next(ctx context.Context) (face.Frame, error) {
+	f, err := s.Stream.Next(ctx)
+	if err != nil && s.wrong != nil && ctx.Err() == nil {
+		err = s.wrong(err)
+	}
+	return f, err
+}
+
+// Close ends the source.
+func (s seen) Close() error {
+	s.close()
+	return nil
+}
+
+// stream opens a source in the eye of v, with the exit code that its errors have.
+func (o *options) stream(c *cobra.Command, v *vision, name string, opt eye.Options) (*eye.Stream, error) {
+	if err := o.checkTimeout(); err != nil {
+		return nil, err
+	}
+	opt.Timeout = o.timeout
+	damaged := 0
+	opt.Damaged = func(text string) {
+		if damaged++; damaged <= 10 {
+			warn(c, "passed over: "+text)
+		}
+	}
+	s, err := v.sight.open(c.Context(), name, opt)
+	return s, o.seeError(c, err)
+}
+
+// seeError gives an error of an eye its exit code.
+func (o *options) seeError(c *cobra.Command, err error) error {
+	switch {
+	case err == nil || c.Context().Err() != nil:
+		return err
+	case errors.Is(err, eye.ErrVision):
+		return fail(badModel, err)
+	}
+	return fail(badSource, err)
+}
+
+// again is a camera that is opened again when its eye breaks: a line says so.
+type again struct {
+	*eye.Stream
+	o     *options
+	c     *cobra.Command
+	v     *vision
+	name  string
+	opt   eye.Options
+	pause backoff.Pause
+	index int // of the next frame, and when the stream began: a new eye begins anew
+	since time.Time
+	ahead time.Duration
+}
+
+// watch opens a source to be watched for as long as one likes. A recording ends; a camera does not, unless it fails.
+func (o *options) watch(c *cobra.Command, v *vision, name string, opt eye.Options) (*again, error) {
+	opt.Live = true
+	s, err := o.stream(c, v, name, opt)
+	if err != nil {
+		return nil, err
+	}
+	return &again{Stream: s, o: o, c: c, v: v, name: name, opt: opt, since: time.Now(),
+		pause: backoff.Pause{First: time.Second, Longest: 30 * time.Second}}, nil
+}
+
+// Next implements [face.Stream].
+func (a *again) Next(ctx context.Context) (face.Frame, error) {
+	for {
+		f, err := a.Stream.Next(ctx)
+		if err == nil {
+			a.pause.Reset()
+			f.Index, f.Time = f.Index+a.index, f.Time+a.ahead
+			return f, nil
+		}
+		if !eye.Broken(err) || ctx.Err() != nil || facedet.IsRecording(a.name) {
+			return f, err
+		}
+		for eye.Broken(err) {
+			a.v.sight.drop(nil)
+			warn(a.c, fmt.Sprintf("%v; the camera is opened again", err))
+			if !a.pause.Wait(ctx) {
+				return f, ctx.Err()
+			}
+			a.index += a.Count().Read
+			a.ahead = time.Since(a.since)
+			var s *eye.Stream
+			if s, err = a.o.stream(a.c, a.v, a.name, a.opt); err == nil {
+				a.Stream = s
+			}
+		}
+		if err != nil {
+			return f, err
+		}
+	}
+}
+
+// shown returns the picture of the frame that came last, which the caller closes.
+func shown(s *eye.Stream) (*facedet.Picture, error) {
+	pix, size := s.Pixels()
+	if pix == nil {
+		return nil, errors.New("a frame came without its picture")
+	}
+	return facedet.FromBGR(size, pix)
+}

@@ -1,0 +1,167 @@
+package eye
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// child is a process of this one. The methods of nil do nothing.
+type child struct {
+	process *os.Process
+	ended   chan struct{}
+	state   *os.ProcessState // after ended
+	killed  atomic.Bool      // by us
+}
+
+// kept are the beginnings of the names of variables that a child is given. Others may be secrets.
+var kept = []string{
+	"PATH=", "LANG=", "LC_", "TZ=", "TMPDIR=", "LD_LIBRARY_PATH=", "GODEBUG=", "GOTRACEBACK=", "GOMAXPROCS=", "GOCOVERDIR=",
+	"OPENCV_", "OMP_", "OPENBLAS_", "http_proxy=", "https_proxy=", "no_proxy=", "HTTP_PROXY=", "HTTPS_PROXY=", "NO_PROXY=",
+	"SSL_CERT_FILE=", "SSL_CERT_DIR=", "FACEAUTH_EYE_",
+}
+
+func environment() (kind []string) {
+	for _, v := range os.Environ() {
+		for _, k := range kept {
+			if strings.HasPrefix(v, k) {
+				kind = append(kind, v)
+				break
+			}
+		}
+	}
+	return kind
+}
+
+// spawn starts a child with a socket to it.
+func spawn(c Config) (net.Conn, *child, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "eye"), os.NewFile(uintptr(pair[1]), "program")
+	defer theirs.Close()
+	conn, err := net.FileConn(ours)
+	ours.Close()
+	if err != nil {
+		return nil, nil, err
+	}
+	command := c.Command
+	if command == nil {
+		command = []string{"/proc/self/exe", os.Args[0], "eye"}
+	}
+	cmd := &exec.Cmd{
+		Path: command[0], Args: command[1:], Env: environment(), ExtraFiles: []*os.File{theirs}, Stderr: c.Stderr,
+		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, WaitDelay: time.Second,
+	}
+	ch := &child{ended: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		// The kernel ends a child when the thread ends that started it, so this one lives as long as the child.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		ch.process = cmd.Process
+		started <- err
+		if err != nil {
+			return
+		}
+		cmd.Wait()
+		ch.state = cmd.ProcessState
+		close(ch.ended)
+	}()
+	if err := <-started; err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return conn, ch, nil
+}
+
+// kill ends the child, whatever it does.
+func (c *child) kill() {
+	if c != nil {
+		c.killed.Store(true)
+		c.process.Kill()
+	}
+}
+
+// end kills the child and waits until it has ended. One that hangs in the kernel, as in a driver, is left to it.
+func (c *child) end() {
+	if c == nil {
+		return
+	}
+	c.kill()
+	select {
+	case <-c.ended:
+	case <-time.After(2 * time.Second):
+	}
+}
+
+// fate says how a child ended that was not killed by us, or "".
+func (c *child) fate() string {
+	if c == nil || c.killed.Load() {
+		return ""
+	}
+	select {
+	case <-c.ended:
+	case <-time.After(5 * time.Second):
+		return ""
+	}
+	w, ok := c.state.Sys().(syscall.WaitStatus)
+	switch {
+	case ok && w.Signaled() && w.Signal() == syscall.SIGKILL:
+		return "it was killed, perhaps for want of memory"
+	case ok && w.Signaled():
+		return "signal: " + w.Signal().String()
+	case ok && w.ExitStatus() == 2: // of Go's runtime, which is told of a fault in a library, and of abort
+		return "a fault in a library, or in Go: exit code 2"
+	case ok:
+		return fmt.Sprintf("exit code %d", w.ExitStatus())
+	}
+	return ""
+}
+
+// dial connects to a socket at which the system manager starts eyes. What listens there must be this user's or root's.
+func dial(ctx context.Context, path string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	uid, err := Peer(conn)
+	if err == nil && uid != 0 && uid != os.Geteuid() {
+		err = fmt.Errorf("user %d listens at %s; only root or this user may", uid, path)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// Peer returns the user at the other end of a Unix socket.
+func Peer(conn net.Conn) (uid int, err error) {
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0, errors.New("no Unix socket")
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	control := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = errors.Join(control, err); err != nil {
+		return 0, err
+	}
+	return int(cred.Uid), nil
+}

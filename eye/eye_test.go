@@ -1,0 +1,354 @@
+package eye_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
+)
+
+// acts makes this program play an eye.
+const acts = "FACEAUTH_EYE_ACTS"
+
+func TestMain(m *testing.M) {
+	if how := os.Getenv(acts); how != "" {
+		act(how)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// act plays an eye of that character. It is sane until a source is open.
+func act(how string) {
+	f := os.NewFile(3, "program")
+	conn, err := net.FileConn(f)
+	if err != nil {
+		panic(err)
+	}
+	say := func(m eye.Message) { conn.Write(eye.Append(nil, m)) }
+	count := face.Count{Declared: 100}
+	lie := -1
+	fmt.Sscanf(how, "lie %d", &lie)
+	for frame := 0; ; {
+		q, err := eye.ReadRequest(conn)
+		if err != nil {
+			return
+		}
+		m := truth(new(testing.T))
+		m.Frame.Index, m.Frame.Time = frame, time.Duration(frame)*40*time.Millisecond
+		m.Count = count
+		switch {
+		case q.Setup != nil && how == "other version":
+			say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version + 1}, Space: "test"})
+		case q.Setup != nil && how == "other space":
+			say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version}, Space: "other"})
+		case q.Setup != nil && how == "no networks":
+			say(eye.Message{Kind: eye.Failed, Code: 9, Text: "model x: it is missing"})
+		case q.Setup != nil && how == "silent from the beginning":
+		case q.Setup != nil:
+			say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version}, Space: "test"})
+		case q.Open != nil && how == "no source":
+			say(eye.Failure(fmt.Errorf("opening source: %w", face.ErrNotVideo)))
+		case q.Open != nil:
+			say(eye.Message{Kind: eye.Opened, Report: eye.Report{Version: eye.Version, Landlock: 1, Seccomp: true}, Count: count})
+		case frame < 2: // the first frames are always good
+			frame++
+			count.Read++
+			m.Count = count
+			say(m)
+		default:
+			count.Read++
+			m.Count = count
+			switch how {
+			case "good":
+				if frame++; frame > 5 {
+					say(eye.Message{Kind: eye.End, Count: count})
+					continue
+				}
+				say(m)
+			case "killed":
+				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			case "aborted":
+				syscall.Kill(os.Getpid(), syscall.SIGABRT)
+				time.Sleep(time.Minute)
+			case "stopped":
+				syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			case "ended":
+				os.Exit(3)
+			case "silent":
+			case "half":
+				b := eye.Append(nil, m)
+				conn.Write(b[:len(b)/2])
+			case "half and ended":
+				b := eye.Append(nil, m)
+				conn.Write(b[:len(b)/2])
+				return
+			case "drip": // a byte at a time, each in time, and the whole never
+				for _, b := range eye.Append(nil, m) {
+					conn.Write([]byte{b})
+					time.Sleep(20 * time.Millisecond)
+				}
+			case "flood":
+				for {
+					say(eye.Message{Kind: eye.Progress, Count: count})
+				}
+			case "flood of files":
+				for {
+					say(eye.Message{Kind: eye.Damaged, Text: "a file"})
+				}
+			case "noise":
+				noise := make([]byte, 1<<16)
+				for i := range noise {
+					noise[i] = byte(i * 7)
+				}
+				for {
+					if _, err := conn.Write(noise); err != nil {
+						return
+					}
+				}
+			case "announces":
+				conn.Write([]byte{byte(eye.Image), 255, 255, 255, 255})
+			case "waits":
+				say(eye.Message{Kind: eye.Progress, Count: count, Wait: time.Hour})
+			case "back":
+				m.Frame.Index = 0
+				say(m)
+			case "earlier":
+				m.Frame.Time = 0
+				m.Frame.Index = 50
+				say(m)
+			case "unread":
+				m.Count.Read = 0
+				say(m)
+			case "other length":
+				m.Count.Declared = 1000
+				say(m)
+			case "dropped":
+				m.Count.Dropped = 50
+				say(m)
+			case "picture":
+				m.Frame.JPEG = jpegOf(new(testing.T), 20)
+				say(m)
+			case "ready again":
+				say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version}, Space: "test"})
+			case "opened again":
+				say(eye.Message{Kind: eye.Opened, Count: count})
+			case "failed":
+				say(eye.Failure(fmt.Errorf("reading frame 2: %w", face.ErrTimeout)))
+			default:
+				lies[lie].lie(new(testing.T), &m)
+				say(m)
+			}
+		}
+	}
+}
+
+// play starts an eye of that character and looks until an error.
+func play(t *testing.T, how string, within time.Duration) (frames int, err error) {
+	t.Helper()
+	t.Setenv(acts, how)
+	e, err := eye.Start(t.Context(), eye.Config{
+		Space: space, Command: []string{"/proc/self/exe", "eye"}, Slack: within,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	s, err := e.Open(t.Context(), "film.avi", eye.Options{Gate: eye.Learn, Faces: 8, Picture: 112, Timeout: time.Millisecond})
+	if err != nil {
+		return 0, err
+	}
+	for {
+		f, err := s.Next(t.Context())
+		if err != nil {
+			if _, again := s.Next(t.Context()); !errors.Is(again, err) {
+				t.Errorf("after %v comes %v", err, again)
+			}
+			return frames, err
+		}
+		if len(f.Samples) != 2 || f.Samples[0].Space != "test" {
+			t.Errorf("frame %d: %+v", f.Index, f)
+		}
+		frames++
+	}
+}
+
+// Whatever an eye does costs its source an error, in time, and nothing else.
+func TestCharacters(t *testing.T) {
+	for _, c := range []struct {
+		how    string
+		frames int
+		want   error
+		text   string
+	}{
+		{"good", 5, io.EOF, "EOF"},
+		{"failed", 2, face.ErrTimeout, "reading frame 2: the source gave no frame in time"},
+		{"no source", 0, face.ErrNotVideo, "opening source: neither"},
+		{"no networks", 0, eye.ErrVision, "model x: it is missing"},
+		{"other version", 0, eye.ErrRules, "it speaks version 2, and this program 1"},
+		{"other space", 0, eye.ErrRules, "another feature space than test"},
+		{"silent from the beginning", 0, eye.ErrSilent, "gives no answer"},
+		{"killed", 2, eye.ErrEnded, "it was killed, perhaps for want of memory"},
+		{"aborted", 2, eye.ErrEnded, "a fault in a library"},
+		{"stopped", 2, eye.ErrSilent, "gives no answer"},
+		{"ended", 2, eye.ErrEnded, "exit code 3"},
+		{"silent", 2, eye.ErrSilent, "gives no answer"},
+		{"half", 2, eye.ErrSilent, "gives no answer"},
+		{"half and ended", 2, eye.ErrEnded, "exit code 0"},
+		{"drip", 2, eye.ErrSilent, "gives no answer"},
+		{"flood", 2, eye.ErrRules, "progress without any"},
+		{"flood of files", 2, eye.ErrRules, "more damaged files than there are"},
+		{"noise", 2, eye.ErrRules, "unknown kind 0"},
+		{"announces", 2, eye.ErrRules, "message of 4294967295 bytes"},
+		{"waits", 2, eye.ErrRules, "progress without any"},
+		{"back", 2, eye.ErrRules, "frame 0 after frame 1"},
+		{"earlier", 2, eye.ErrRules, "older than the one before"},
+		{"unread", 2, eye.ErrRules, "fewer frames than before"},
+		{"other length", 2, eye.ErrRules, "fewer frames than before"},
+		{"dropped", 2, eye.ErrRules, "dropped more frames"},
+		{"picture", 2, eye.ErrRules, "nobody asked for"},
+		{"ready again", 2, eye.ErrRules, "it said 1"},
+		{"opened again", 2, eye.ErrRules, "it said 2"},
+	} {
+		t.Run(c.how, func(t *testing.T) {
+			begun := time.Now()
+			within := 20 * time.Second // a busy machine is no silent eye
+			if c.want == eye.ErrSilent {
+				within = time.Second
+			}
+			frames, err := play(t, c.how, within)
+			if frames != c.frames || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%d frames and %v, want %d and %q", frames, err, c.frames, c.text)
+			}
+			if took := time.Since(begun); took > 15*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// A lie in any field ends the eye that tells it.
+func TestLyingEyes(t *testing.T) {
+	for i, c := range lies {
+		frames, err := play(t, fmt.Sprintf("lie %d", i), 20*time.Second)
+		if frames != 2 || !eye.Broken(err) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %d frames and %v, want %q", c.what, frames, err, c.want)
+		}
+	}
+}
+
+// The end of a context, and Close, end an eye that hangs, and nothing of it is left.
+func TestEnds(t *testing.T) {
+	t.Setenv(acts, "silent")
+	for _, way := range []string{"context", "close"} {
+		t.Run(way, func(t *testing.T) {
+			e, err := eye.Start(t.Context(), eye.Config{Space: space, Command: []string{"/proc/self/exe", "eye"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			s, err := e.Open(t.Context(), "film.avi", eye.Options{Gate: eye.Learn, Picture: 112})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if _, err := s.Next(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			want := context.Canceled
+			end := cancel
+			if way == "close" {
+				want, end = eye.ErrClosed, func() { e.Close() }
+			}
+			time.AfterFunc(50*time.Millisecond, end)
+			begun := time.Now()
+			if _, err := s.Next(ctx); !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
+			e.Close()
+			if took := time.Since(begun); took > time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if _, err := e.Open(t.Context(), "film.avi", eye.Options{}); err == nil {
+				t.Error("a closed eye opens a source")
+			}
+			var status syscall.WaitStatus
+			if pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil); err == nil || pid > 0 {
+				t.Errorf("a child is left: %d, %v", pid, err)
+			}
+		})
+	}
+}
+
+// An eye is not started with what may be secret in the environment.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
+	t.Setenv("LC_ALL", "C.UTF-8")
+	out := make(chan string, 1)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		b, _ := io.ReadAll(r)
+		out <- string(b)
+	}()
+	e, err := eye.Start(t.Context(), eye.Config{Space: space, Command: []string{"/usr/bin/env", "env", "sh", "-c", "env >&2; ls /proc/self/fd >&2"}, Stderr: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Await(t.Context()); !errors.Is(err, eye.ErrEnded) {
+		t.Error(err)
+	}
+	e.Close()
+	w.Close()
+	said := <-out
+	if !strings.Contains(said, "LC_ALL=C.UTF-8") || strings.Contains(said, "AWS") || strings.Contains(said, "HOME=") {
+		t.Errorf("the eye is given %s", said)
+	}
+	if strings.Contains(said, "\n5\n") {
+		t.Errorf("the eye is given files: %s", said)
+	}
+}
+
+// A socket at which another user listens is not believed.
+func TestPeer(t *testing.T) {
+	path := t.TempDir() + "/eye"
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			defer c.Close()
+			uid, err := eye.Peer(c)
+			if err != nil || uid != os.Geteuid() {
+				t.Errorf("the peer is %d: %v", uid, err)
+			}
+			io.Copy(io.Discard, io.LimitReader(c, math.MaxInt64))
+		}
+	}()
+	e, err := eye.Start(t.Context(), eye.Config{Space: space, Socket: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Close()
+	if _, err := eye.Start(t.Context(), eye.Config{Space: space, Socket: path + "none"}); err == nil {
+		t.Error("an eye is started where nobody listens")
+	}
+}

@@ -1,0 +1,219 @@
+package eye_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image"
+	"image/jpeg"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
+)
+
+// space is small, so that a frame is.
+var space = face.Space{ID: "test", Dim: 4, Scale: 1, Unit: true}
+
+var limits = eye.Limits{Space: space, Faces: 8, Picture: 112}
+
+func jpegOf(t testing.TB, side int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, side, side)), nil); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// truth is a frame as an eye may give it.
+func truth(t testing.TB) eye.Message {
+	points := make([]face.Point, 68)
+	for i := range points {
+		points[i] = face.Point{X: float32(i), Y: 20}
+	}
+	live := float32(.5)
+	return eye.Message{Kind: eye.Image, Count: face.Count{Declared: 10, Read: 3, Dropped: 1}, Frame: face.Frame{
+		Index: 2, Time: 80 * time.Millisecond, Size: image.Pt(320, 240),
+		Samples: []face.Sample{{
+			Track: 1, Box: image.Rect(10, 20, 110, 140), Score: .9, Landmarks: points, Space: "test", Vector: []float32{0, 1, 0, 0},
+			Quality:  face.Quality{Size: 100, Sharpness: 20, Brightness: 100, Contrast: 30, Turn: -.2},
+			Liveness: &live, JPEG: jpegOf(t, 112),
+		}, {
+			Track: 2, Box: image.Rect(200, 20, 210, 30), Score: 1, Space: "test", Reason: face.NoVector,
+			Quality: face.Quality{Size: 10},
+		}},
+	}}
+}
+
+func TestMessages(t *testing.T) {
+	for _, m := range []eye.Message{
+		truth(t),
+		{Kind: eye.Ready, Report: eye.Report{Version: eye.Version}, Space: "test"},
+		{Kind: eye.Opened, Report: eye.Report{Version: eye.Version, Landlock: 7, Seccomp: true}, Count: face.Count{Declared: -1}},
+		{Kind: eye.Progress, Count: face.Count{Declared: 4, Read: 1}, Wait: time.Minute},
+		{Kind: eye.Damaged, Text: "a.jpg: it is none"},
+		{Kind: eye.End, Count: face.Count{Declared: 4, Read: 3, Damaged: 1}},
+		eye.Failure(face.ErrNotVideo),
+	} {
+		got, err := eye.Read(bytes.NewReader(eye.Append(nil, m)), limits)
+		if err != nil {
+			t.Errorf("kind %d: %v", m.Kind, err)
+		}
+		if !reflect.DeepEqual(got, m) {
+			t.Errorf("kind %d: read %+v, want %+v", m.Kind, got, m)
+		}
+	}
+}
+
+// lies are what an eye may not say, by what is wrong with it.
+var lies = []struct {
+	what string
+	lie  func(t testing.TB, m *eye.Message)
+	want string
+}{
+	{"declared", func(_ testing.TB, m *eye.Message) { m.Count.Declared = -2 }, "declared frames -2"},
+	{"read", func(_ testing.TB, m *eye.Message) { m.Count.Read = -1 }, "frames read -1"},
+	{"dropped", func(_ testing.TB, m *eye.Message) { m.Count.Dropped = -1 }, "frames dropped -1"},
+	{"damaged", func(_ testing.TB, m *eye.Message) { m.Count.Damaged = -1 }, "damaged files -1"},
+	{"index", func(_ testing.TB, m *eye.Message) { m.Frame.Index = -1 }, "index of a frame -1"},
+	{"time", func(_ testing.TB, m *eye.Message) { m.Frame.Time = -1 }, "time of a frame that is negative"},
+	{"far time", func(_ testing.TB, m *eye.Message) { m.Frame.Time = math.MaxInt64 }, "longer than ten years"},
+	{"no width", func(_ testing.TB, m *eye.Message) { m.Frame.Size.X = 0 }, "width 0"},
+	{"no height", func(_ testing.TB, m *eye.Message) { m.Frame.Size.Y = 0 }, "height 0"},
+	{"width", func(_ testing.TB, m *eye.Message) { m.Frame.Size.X = 1 << 20 }, "width 1048576"},
+	{"pixels", func(_ testing.TB, m *eye.Message) { m.Frame.Size = image.Pt(1<<16, 1<<16) }, "frame of 65536x65536 pixels"},
+	{"faces", func(_ testing.TB, m *eye.Message) {
+		for i := range 9 {
+			s := m.Frame.Samples[0]
+			s.Track = 10 + i
+			m.Frame.Samples = append(m.Frame.Samples, s)
+		}
+	}, "number of faces 11"},
+	{"track", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Track = 0 }, "track 0"},
+	{"same track", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Track = 2 }, "two faces of the track 2"},
+	{"left", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Min.X = -1 }, "left of a box -1"},
+	{"right", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 321 }, "right of a box 321"},
+	{"bottom", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.Y = 241 }, "bottom of a box 241"},
+	{"empty box", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 10 }, "box that is empty"},
+	{"score", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = 2 }, "score that is not"},
+	{"score NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = nan }, "score that is not"},
+	{"67 landmarks", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Landmarks = m.Frame.Samples[0].Landmarks[1:] }, "face with 67 landmarks"},
+	{"69 landmarks", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].Landmarks = append(m.Frame.Samples[0].Landmarks, face.Point{})
+	}, "number of landmarks 69"},
+	{"landmark NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Landmarks[3].X = nan }, "landmark that is not"},
+	{"landmark infinite", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Landmarks[3].Y = inf }, "landmark that is not"},
+	{"vector NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector[2] = nan }, "not a finite number"},
+	{"vector infinite", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector[2] = inf }, "not a finite number"},
+	{"vector of zeros", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector = make([]float32, 4) }, "zero length"},
+	{"long vector", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector = make([]float32, 5) }, "length of a vector 5"},
+	{"short vector", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector = []float32{1, 0, 0} }, "another length"},
+	{"vector not of unit length", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector[0] = 3 }, "unit length"},
+	{"no vector without a reason", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[1].Reason = "" }, "missing without a reason"},
+	{"vector in spite of a reason", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[1].Vector = []float32{0, 1, 0, 0} }, "in spite of one"},
+	{"size", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Size = -1 }, "size of a face -1"},
+	{"sharpness", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Sharpness = math.NaN() }, "sharpness that is not"},
+	{"brightness", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Brightness = 1000 }, "brightness that is not"},
+	{"contrast", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Contrast = -1 }, "contrast that is not"},
+	{"turn", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Turn = math.Inf(1) }, "turn that is not"},
+	{"liveness", func(_ testing.TB, m *eye.Message) { x := float32(1.5); m.Frame.Samples[0].Liveness = &x }, "liveness that is not"},
+	{"picture that is none", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = []byte("<script>") }, "no JPEG"},
+	{"picture too large", func(t testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = jpegOf(t, 113) }, "113x113 pixels"},
+	{"picture too long", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = make([]byte, 1<<17) }, "length of the picture of a face"},
+	{"picture of the frame", func(_ testing.TB, m *eye.Message) { m.Frame.JPEG = []byte("no") }, "no JPEG"},
+	{"pixels unasked", func(_ testing.TB, m *eye.Message) { m.Pixels = make([]byte, 3*320*240) }, "nobody asked for"},
+	{"text", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Damaged, Text: "\x1b[2J"} }, "cannot be printed"},
+	{"long text", func(_ testing.TB, m *eye.Message) {
+		*m = eye.Message{Kind: eye.Damaged, Text: strings.Repeat("a", 1025)}
+	}, "length of the text 1025"},
+	{"code", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Failed, Code: 200} }, "unknown code 200"},
+	{"kind", func(_ testing.TB, m *eye.Message) { m.Kind = 99 }, "unknown kind 99"},
+	{"wait", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Progress, Wait: -1} }, "time to wait"},
+}
+
+var (
+	nan = float32(math.NaN())
+	inf = float32(math.Inf(1))
+)
+
+func TestLies(t *testing.T) {
+	for _, c := range lies {
+		m := truth(t)
+		c.lie(t, &m)
+		_, err := eye.Read(bytes.NewReader(eye.Append(nil, m)), limits)
+		if !errors.Is(err, eye.ErrRules) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.what, err, c.want)
+		}
+	}
+}
+
+// A length that is announced costs no memory before it is there, and one that no message has is refused at once.
+func TestLengths(t *testing.T) {
+	head := func(k eye.Kind, n uint32) []byte { return binary.LittleEndian.AppendUint32([]byte{byte(k)}, n) }
+	if _, err := eye.Read(bytes.NewReader(head(eye.Image, math.MaxUint32)), limits); !errors.Is(err, eye.ErrRules) {
+		t.Errorf("a message of 4 GiB: %v", err)
+	}
+	withPixels := limits
+	withPixels.Pixels = true
+	allocated := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := eye.Read(bytes.NewReader(head(eye.Image, 150<<20)), withPixels); !errors.Is(err, io.ErrUnexpectedEOF) {
+				b.Fatal(err)
+			}
+		}
+	}).AllocedBytesPerOp()
+	if allocated > 1<<20 {
+		t.Errorf("150 MiB that do not come cost %d bytes", allocated)
+	}
+	whole := eye.Append(nil, truth(t))
+	for n := range len(whole) {
+		if _, err := eye.Read(bytes.NewReader(whole[:n]), limits); err == nil {
+			t.Fatalf("the first %d of %d bytes are a message", n, len(whole))
+		}
+	}
+	longer := append(bytes.Clone(whole), 0)
+	binary.LittleEndian.PutUint32(longer[1:], uint32(len(longer)-5))
+	if _, err := eye.Read(bytes.NewReader(longer), limits); !errors.Is(err, eye.ErrRules) {
+		t.Errorf("a byte after the end: %v", err)
+	}
+}
+
+// Whatever arrives, what is taken keeps the rules, and is written as it was read.
+func FuzzRead(f *testing.F) {
+	f.Add(eye.Append(nil, truth(f)))
+	for _, c := range lies {
+		m := truth(f)
+		c.lie(f, &m)
+		if b := eye.Append(nil, m); len(b) < 64<<10 {
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := eye.Read(bytes.NewReader(b), limits)
+		if err != nil {
+			return
+		}
+		if len(m.Frame.Samples) > limits.Faces {
+			t.Error("too many faces")
+		}
+		for _, s := range m.Frame.Samples {
+			if s.Vector != nil && space.Check(s.Vector) != nil {
+				t.Error("a vector that is none")
+			}
+			if !s.Box.In(image.Rectangle{Max: m.Frame.Size}) || len(s.Landmarks) != 0 && len(s.Landmarks) != 68 {
+				t.Error("a face that is none")
+			}
+		}
+		again, err := eye.Read(bytes.NewReader(eye.Append(nil, m)), limits)
+		if err != nil || !reflect.DeepEqual(again, m) {
+			t.Errorf("not the same again: %v", err)
+		}
+	})
+}

@@ -1,0 +1,150 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+)
+
+// faulty builds the program with the tag eyefault, with which an eye breaks at a frame as it is told.
+func faulty(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "faceauth")
+	build := exec.Command("go", "build", "-tags", "eyefault", "-o", program, "github.com/faceauth/faceauth/cmd/faceauth")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return program
+}
+
+// A fault in C in the eye, as in a decoder, costs the recording that it meets a line, and never the program.
+func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the program is built with faults in it")
+	}
+	att := fixture.Recordings(t, "faces/att")
+	film := fixture.Recordings(t, "faces/vidtimit_rot/p0")
+	program := faulty(t)
+	dir := t.TempDir()
+	people := filepath.Join(dir, "people")
+	if err := os.Mkdir(people, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i <= 4; i++ {
+		name := fmt.Sprintf("s%d", i)
+		if err := os.Symlink(filepath.Join(att, name), filepath.Join(people, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gallery := filepath.Join(dir, "gallery")
+	run := func(fault string, args ...string) (out string, code int, took time.Duration) {
+		t.Helper()
+		begun := time.Now()
+		c := exec.Command(program, args...)
+		c.Dir = dir
+		c.Env = append(os.Environ(), "FACEAUTH_EYE_FAULT="+fault, "FACEAUTH_MODELS="+fixture.Models(t), "XDG_CONFIG_HOME="+dir, "GOTRACEBACK=none")
+		b, err := c.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return string(b), c.ProcessState.ExitCode(), time.Since(begun)
+	}
+	if out, code, _ := run("", "enroll", film, "--name", "p0", "--gallery", gallery); code != 0 {
+		t.Fatal(out)
+	}
+	for _, c := range []struct {
+		name  string
+		fault string
+		args  []string
+		code  int
+		want  string // of what is printed
+	}{
+		{"replay, abort", "abort 5", []string{"replay", film, "--gallery", gallery}, 3, `^faceauth: the eye, the process that decodes, has ended: .*\n$`},
+		{"replay, segment", "segment 5", []string{"replay", film, "--gallery", gallery}, 3, `^faceauth: the eye, the process that decodes, has ended: .*\n$`},
+		{"replay, memory", "memory 5", []string{"replay", film, "--gallery", gallery}, 3, `^faceauth: the eye, the process that decodes, has ended: .*\n$`},
+		{"replay, panic", "panic 5", []string{"replay", film, "--gallery", gallery}, 3, `^faceauth: the eye, the process that decodes, has ended: .*\n$`},
+		{"replay, spin", "spin 5", []string{"replay", film, "--gallery", gallery, "--timeout", "1s"}, 3, `^faceauth: the eye, the process that decodes, gives no answer\n$`},
+		{"enroll", "abort 2", []string{"enroll", film, "--name", "q", "--gallery", gallery}, 3, `^faceauth: the eye, .*, has ended: .*\n$`},
+		{"watch", "abort 5", []string{"watch", film, "--gallery", gallery}, 3, `p0 .*\n(.*\n)*faceauth: the eye, .*, has ended: .*\n$`},
+		{"search", "abort 15", []string{"search", film, filepath.Join(people, "s1"), "--name", "p0", "--gallery", gallery, "--fps", "0", "--no-index"}, 7,
+			`warning: searching .*p0: the eye, .* has ended.*\n(.*\n)*faceauth: p0 is in none of 1 recording\n`},
+		{"office", "abort 30", []string{"office", "a=" + film, "--gallery", gallery, "--fast"}, 0, `p0 has arrived\n(.*\n)*.*a: the eye, .* has ended: .*; the recording ends here\n(.*\n)*.*p0 has left\n`},
+		// An eye breaks at its 15th frame: s1 is whole, s2 breaks, s3 is whole for the next eye, s4 breaks.
+		{"eval", "abort 15", []string{"eval", people, "--gallery", gallery}, 0, `s2 is passed over: the eye, .* has ended.*\n(.*\n)*.*s4 is passed over`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.args[0] == "eval" {
+				c.args = c.args[:2]
+			}
+			out, code, took := run(c.fault, c.args...)
+			t.Logf("%v: %s", took.Round(time.Millisecond), out)
+			if code != c.code || !regexp.MustCompile(c.want).MatchString(out) {
+				t.Errorf("exit code %d, want %d and %s: %s", code, c.code, c.want, out)
+			}
+			if took > 60*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if strings.Contains(out, "goroutine") {
+				t.Error("the trace of a fault is printed")
+			}
+		})
+	}
+}
+
+// The eye of a camera on the network that breaks is started again, and again, with a line each time, until somebody ends it.
+func TestCameraAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the program is built with faults in it")
+	}
+	program := faulty(t)
+	film := fixture.Recordings(t, "faces/vidtimit_rot/p0")
+	camera := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "multipart/x-mixed-replace; boundary=frame")
+		files, _ := filepath.Glob(film + "/*")
+		for i := 0; r.Context().Err() == nil; i++ {
+			b, err := os.ReadFile(files[i%len(files)])
+			if err != nil {
+				return
+			}
+			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n", len(b))
+			w.Write(b)
+			fmt.Fprint(w, "\r\n")
+			w.(http.Flusher).Flush()
+			time.Sleep(40 * time.Millisecond)
+		}
+	}))
+	defer camera.CloseClientConnections()
+	dir := t.TempDir()
+	env := append(os.Environ(), "FACEAUTH_MODELS="+fixture.Models(t), "XDG_CONFIG_HOME="+dir)
+	enrol := exec.Command(program, "enroll", film, "--name", "p0", "--gallery", filepath.Join(dir, "gallery"))
+	enrol.Env = env
+	if out, err := enrol.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	said := new(fixture.Log)
+	c := exec.Command(program, "watch", camera.URL, "--gallery", filepath.Join(dir, "gallery"), "--timeout", "30s")
+	c.Env, c.Stdout, c.Stderr = append(env, "FACEAUTH_EYE_FAULT=abort 4"), said, said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	const again = "has ended: a fault in a library, or in Go: exit code 2; the camera is opened again"
+	for end := time.Now().Add(2 * time.Minute); strings.Count(said.String(), again) < 3 && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	c.Process.Signal(os.Interrupt)
+	err := c.Wait()
+	if n := strings.Count(said.String(), again); n < 3 || err != nil || !strings.Contains(said.String(), "p0") {
+		t.Errorf("opened again %d times, and then %v: %s", n, err, said)
+	}
+}

@@ -1,0 +1,276 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// start starts an eye as the program does: this program is one when its first argument says so.
+func start(t testing.TB) *eye.Eye {
+	t.Helper()
+	e, err := eye.Start(t.Context(), config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+func config(t testing.TB) eye.Config {
+	return eye.Config{
+		Space: models.Default(models.Embedding).Space(), Slack: 10 * time.Second,
+		Vision: eye.Vision{Features: "embedding", Detector: "network", Models: fixture.Models(t)},
+	}
+}
+
+// here reads a recording in this process, as the eye does in its own.
+func here(t testing.TB, path string, o pipeline.Options, most int) (all []face.Frame) {
+	t.Helper()
+	d, e, err := Open(config(t).Vision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	defer e.Close()
+	src, err := facedet.Open(t.Context(), path, facedet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	p := pipeline.New(src, d, e, o)
+	for len(all) < most {
+		f, err := p.Next(t.Context())
+		if err != nil {
+			break
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// An eye gives what the pipeline gives in this process, to the bit.
+func TestSame(t *testing.T) {
+	for _, recording := range []string{"faces/fast_videos/clm_multi_face.avi", "faces/vidtimit_rot/p0", "faces/fast_videos/clm_default.wmv"} {
+		path := fixture.Recordings(t, recording)
+		const most = 10
+		want := here(t, path, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112, Frame: func() bool { return true }}, most)
+		if len(want) != most {
+			t.Fatalf("%d frames", len(want))
+		}
+		e := start(t)
+		s, err := e.Open(t.Context(), path, eye.Options{Gate: eye.Learn, Picture: 112, Pixels: true, Frame: func() bool { return true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := e.Report(); !r.Seccomp || r.Landlock == 0 {
+			t.Errorf("the sandbox is %+v", r)
+		}
+		faces := 0
+		for i, w := range want {
+			f, err := s.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fmt.Sprintf("%+v", plain(f)) != fmt.Sprintf("%+v", plain(w)) {
+				t.Errorf("%s, frame %d differs", recording, i)
+			}
+			for j := range f.Samples {
+				if !slices.Equal(f.Samples[j].Vector, w.Samples[j].Vector) || !slices.Equal(f.Samples[j].Landmarks, w.Samples[j].Landmarks) ||
+					!bytes.Equal(f.Samples[j].JPEG, w.Samples[j].JPEG) {
+					t.Errorf("%s, frame %d, face %d differs", recording, i, j)
+				}
+				faces++
+			}
+			if !bytes.Equal(f.JPEG, w.JPEG) {
+				t.Errorf("%s, frame %d: another picture", recording, i)
+			}
+			if pix, size := s.Pixels(); size != f.Size || len(pix) != 3*size.X*size.Y {
+				t.Errorf("%s, frame %d: %d bytes of pixels for %v", recording, i, len(pix), size)
+			}
+		}
+		if s.Count().Read != most || faces < most {
+			t.Errorf("%s: %+v, %d faces", recording, s.Count(), faces)
+		}
+		e.Close()
+	}
+}
+
+// plain is a frame without what is compared apart.
+func plain(f face.Frame) face.Frame {
+	f.JPEG, f.Samples = nil, slices.Clone(f.Samples)
+	for i := range f.Samples {
+		f.Samples[i].Vector, f.Samples[i].JPEG, f.Samples[i].Landmarks = nil, nil, nil
+	}
+	return f
+}
+
+// One eye opens one source after the other, among its roots and nowhere else, and an error of one leaves it as it is.
+func TestSources(t *testing.T) {
+	e := start(t)
+	roots := fixture.Recordings(t, "faces/att")
+	for _, name := range []string{"s1", "s2", "none", "s3"} {
+		s, err := e.Open(t.Context(), filepath.Join(roots, name), eye.Options{Gate: eye.Enrol, Roots: []string{roots}, FPS: 5})
+		if name == "none" {
+			if !errors.Is(err, os.ErrNotExist) || eye.Broken(err) {
+				t.Errorf("a folder that is not there: %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames := 0
+		for {
+			_, err := s.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames++
+		}
+		// Ten pictures, 25 a second, of which five a second are looked at.
+		if n := s.Count(); frames != 2 || n.Read != 10 || n.Declared != 10 {
+			t.Errorf("%s: %d frames, %+v", name, frames, n)
+		}
+	}
+	if _, err := e.Open(t.Context(), fixture.Recordings(t, "faces/umist/s01"), eye.Options{Gate: eye.Learn}); !errors.Is(err, os.ErrPermission) || eye.Broken(err) {
+		t.Errorf("a folder that is not among the roots: %v", err)
+	}
+}
+
+// Networks that are not there are found out before any source is opened.
+func TestNoNetworks(t *testing.T) {
+	c := config(t)
+	c.Vision.Models = t.TempDir()
+	e, err := eye.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	_, err = e.Open(t.Context(), "nothing", eye.Options{Gate: eye.Learn})
+	if !errors.Is(err, eye.ErrVision) || !errors.Is(err, models.ErrMissing) {
+		t.Error(err)
+	}
+}
+
+// Damaged media are errors of their source, or frames that keep the rules: in 300 mutations of real recordings and pictures,
+// none hangs, none ends the program, and an eye that breaks is replaced.
+func TestMutatedMedia(t *testing.T) {
+	if testing.Short() {
+		t.Skip("300 files are decoded")
+	}
+	videos := fixture.Recordings(t, "faces/fast_videos")
+	stills := fixture.Recordings(t, "faces/att/s1")
+	var seeds []string
+	for _, dir := range []string{videos, stills, fixture.Recordings(t, "faces/vidtimit_rot/p0")} {
+		names, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range names {
+			if i < 16 && (dir == videos || i < 4) {
+				seeds = append(seeds, filepath.Join(dir, n.Name()))
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(16, 0)) // of the issue that asks for it
+	dir := t.TempDir()
+	e := start(t)
+	frames, failed, broken := 0, 0, 0
+	longest := time.Duration(0)
+	for i := range 300 {
+		seed := seeds[i%len(seeds)]
+		b, err := os.ReadFile(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, fmt.Sprintf("%03d%s", i, filepath.Ext(seed)))
+		if err := os.WriteFile(path, mutated(random, b), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		s, err := e.Open(ctx, path, eye.Options{Gate: eye.Learn, Picture: 112, FPS: 1, Roots: []string{dir}, Timeout: 5 * time.Second})
+		for n := 0; err == nil && n < 5; n++ {
+			if _, err = s.Next(ctx); err == nil {
+				frames++
+			}
+		}
+		cancel()
+		switch {
+		case eye.Broken(err):
+			t.Logf("%s, of %s: %v", filepath.Base(path), filepath.Base(seed), err)
+			broken++
+			e.Close()
+			e = start(t)
+		case err != nil && !errors.Is(err, io.EOF):
+			failed++
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%s, of %s, hangs", filepath.Base(path), filepath.Base(seed))
+		}
+		longest = max(longest, time.Since(begun))
+		os.Remove(path)
+	}
+	t.Logf("300 files: %d frames, %d errors, %d eyes broken, the longest took %v", frames, failed, broken, longest)
+	if frames < 200 || failed < 20 {
+		t.Error("the mutations are too weak, or too strong, to try anything")
+	}
+}
+
+// mutated returns the bytes of a file with damage: bits and runs that are wrong, parts that are missing or twice there.
+func mutated(r *rand.Rand, b []byte) []byte {
+	b = bytes.Clone(b)
+	near := func() int { // half of the damage is in the head, where lengths and counts are
+		if r.IntN(2) == 0 {
+			return r.IntN(min(len(b), 512))
+		}
+		return r.IntN(len(b))
+	}
+	for range 1 + r.IntN(20) {
+		if len(b) < 16 {
+			break
+		}
+		at := near()
+		n := min(1+r.IntN(64), len(b)-at)
+		switch r.IntN(6) {
+		case 0:
+			b[at] ^= 1 << r.IntN(8)
+		case 1:
+			for i := range n {
+				b[at+i] = byte(r.Uint32())
+			}
+		case 2:
+			copy(b[at:], bytes.Repeat([]byte{0xff}, min(n, 8)))
+		case 3:
+			copy(b[at:], make([]byte, min(n, 8)))
+		case 4:
+			b = slices.Delete(b, at, at+n)
+		case 5:
+			b = slices.Insert(b, at, bytes.Clone(b[at:at+n])...)
+		}
+	}
+	if r.IntN(10) == 0 {
+		b = b[:r.IntN(len(b))]
+	}
+	return b
+}

@@ -1,0 +1,286 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/faceauth/faceauth/eye"
+	"golang.org/x/sys/unix"
+)
+
+// inside makes this program close a sandbox around itself, and try what an attacker would who runs code in an eye.
+const inside = "FACEAUTH_EYE_INSIDE"
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(inside) != "":
+		tryAll(os.Getenv(inside))
+		return
+	case len(os.Args) > 1 && os.Args[1] == "eye":
+		if err := Main(context.Background(), 3, os.Getenv("FACEAUTH_EYE_FOR")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// scene is where a try is made.
+type scene struct {
+	Roots             []string
+	Inside, Outside   string // a file among the roots, and one that is not
+	Folder            string // that is not among the roots
+	Camera, Elsewhere string // addresses at which somebody listens
+	Parent            int
+}
+
+func (s scene) online() bool { return strings.Contains(strings.Join(s.Roots, " "), "://") }
+
+// tries are what is tried. The first must succeed, so that it is not a sandbox in which nothing works.
+var tries = []struct {
+	name    string
+	allowed func(scene) bool
+	try     func(scene) error
+}{
+	{"read the recording", always, func(s scene) error { _, err := os.ReadFile(s.Inside); return err }},
+	{"read another file", never, func(s scene) error { _, err := os.ReadFile(s.Outside); return err }},
+	{"read another file by way of a descriptor's name", never, func(s scene) error {
+		_, err := os.ReadFile("/proc/self/root" + s.Outside)
+		return err
+	}},
+	{"list another folder", never, func(s scene) error { _, err := os.ReadDir(s.Folder); return err }},
+	{"read the passwords", never, func(scene) error { _, err := os.ReadFile("/etc/passwd"); return err }},
+	{"read the memory of the program", never, func(s scene) error { _, err := os.Open(fmt.Sprintf("/proc/%d/mem", s.Parent)); return err }},
+	{"write beside the recording", never, func(s scene) error { return os.WriteFile(s.Inside+".new", []byte("x"), 0o600) }},
+	{"write into the recording", never, func(s scene) error {
+		f, err := os.OpenFile(s.Inside, os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.Write([]byte("x"))
+		}
+		return err
+	}},
+	{"remove the recording", never, func(s scene) error { return os.Remove(s.Inside) }},
+	{"make a folder", never, func(s scene) error { return os.Mkdir(filepath.Join(filepath.Dir(s.Inside), "new"), 0o700) }},
+	{"change rights", never, func(s scene) error { return os.Chmod(s.Inside, 0o777) }},
+	{"run a program", never, func(scene) error { return exec.Command("/bin/true").Run() }},
+	{"become a program", never, func(scene) error { return syscall.Exec("/bin/true", []string{"true"}, nil) }},
+	{"run a program from memory", never, func(scene) error {
+		fd, err := unix.MemfdCreate("x", 0)
+		if err != nil {
+			return err
+		}
+		path, _ := unix.BytePtrFromString("")
+		return call(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(path)), unix.AT_EMPTY_PATH)
+	}},
+	{"use the network where it is the camera's", scene.online, func(s scene) error { return dial("tcp", s.Camera) }},
+	{"use the network elsewhere", never, func(s scene) error { return dial("tcp", s.Elsewhere) }},
+	{"listen on the network", never, func(scene) error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err }},
+	{"use a Unix socket", never, func(scene) error {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err == nil {
+			unix.Close(fd)
+		}
+		return err
+	}},
+	{"ask the system bus", never, func(scene) error { return dial("unix", "/run/dbus/system_bus_socket") }},
+	{"have a pair of sockets", never, func(scene) error { _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err }},
+	{"use a raw socket", never, func(scene) error { _, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0); return err }},
+	{"use netlink", never, func(scene) error { _, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, 0); return err }},
+	{"end the program", never, func(s scene) error { return syscall.Kill(s.Parent, 0) }},
+	{"trace the program", never, func(s scene) error { return unix.PtraceAttach(s.Parent) }},
+	{"read the program's memory", never, func(s scene) error {
+		var b [8]byte
+		_, err := unix.ProcessVMReadv(s.Parent, []unix.Iovec{{Base: &b[0], Len: 8}}, []unix.RemoteIovec{{Base: 4096, Len: 8}}, 0)
+		return err
+	}},
+	{"take a descriptor of the program", never, func(s scene) error { _, err := unix.PidfdOpen(s.Parent, 0); return err }},
+	{"be root", never, func(scene) error { return call(unix.SYS_SETUID, 0, 0, 0) }},
+	{"make a namespace", never, func(scene) error { return unix.Unshare(unix.CLONE_NEWUSER) }},
+	{"mount", never, func(scene) error { return unix.Mount("tmpfs", "/tmp", "tmpfs", 0, "") }},
+	{"load code into the kernel", never, func(scene) error { return call(unix.SYS_BPF, 5, 0, 0) }},
+	{"use io_uring", never, func(scene) error {
+		var params [120]byte
+		return call(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params[0])), 0)
+	}},
+	{"use keys", never, func(scene) error { return call(unix.SYS_KEYCTL, 0, ^uintptr(2), 0) }},
+	{"make a device", never, func(s scene) error { return unix.Mknod(s.Inside+".dev", unix.S_IFCHR|0o600, 1<<8|1) }},
+	{"leave a core dump", never, func(scene) error { return limit(unix.RLIMIT_CORE, 0) }},
+	{"have more memory", never, func(scene) error { return limit(unix.RLIMIT_DATA, 1<<30) }},
+	{"be looked into", never, func(scene) error {
+		if n, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || n != 0 {
+			return nil
+		}
+		return os.ErrPermission
+	}},
+	{"get privileges by a program", never, func(scene) error {
+		if n, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err != nil || n != 1 {
+			return nil
+		}
+		return os.ErrPermission
+	}},
+}
+
+func always(scene) bool { return true }
+func never(scene) bool  { return false }
+
+func call(number, a, b, c uintptr) error {
+	if _, _, e := syscall.Syscall(number, a, b, c); e != 0 {
+		return e
+	}
+	return nil
+}
+
+func dial(network, address string) error {
+	c, err := net.Dial(network, address)
+	if err == nil {
+		c.Close()
+	}
+	return err
+}
+
+// limit returns nil where a limit can be got rid of.
+func limit(what int, most uint64) error {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(what, &l); err != nil {
+		return nil
+	}
+	if l.Max > most {
+		return nil
+	}
+	if os.Geteuid() == 0 { // root may raise a limit
+		return os.ErrPermission
+	}
+	return unix.Setrlimit(what, &unix.Rlimit{Cur: most + 1, Max: most + 1})
+}
+
+// tryAll is what the inside does.
+func tryAll(text string) {
+	var s scene
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		panic(err)
+	}
+	if err := confine(1 << 30); err != nil {
+		panic(err)
+	}
+	report, err := sandbox(s.Roots)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("sandbox %d %t\n", report.Landlock, report.Seccomp)
+	for _, x := range tries {
+		// Each thread is in it, and not only the one that closed it.
+		done := make(chan error)
+		go func() { done <- x.try(s) }()
+		err := <-done
+		fmt.Printf("%t %s: %v\n", (err == nil) == x.allowed(s), x.name, err)
+	}
+}
+
+// What the sandbox forbids is refused to who tries it from inside.
+func TestSandbox(t *testing.T) {
+	listen := func() (net.Listener, string) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return l, l.Addr().String()
+	}
+	_, camera := listen()
+	_, elsewhere := listen()
+	for name, roots := range map[string]func(file, folder string) []string{
+		"a recording":       func(file, _ string) []string { return []string{file} },
+		"a folder":          func(_, folder string) []string { return []string{folder} },
+		"a camera":          func(file, _ string) []string { return []string{"0", file} },
+		"a network camera":  func(file, _ string) []string { return []string{"http://" + camera + "/stream", file} },
+		"a link to a film":  func(file, _ string) []string { os.Symlink(file, file+".link"); return []string{file + ".link"} },
+		"a folder of links": func(file, folder string) []string { d := t.TempDir(); os.Symlink(file, d+"/1.jpg"); return []string{d} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder, other := t.TempDir(), t.TempDir()
+			s := scene{
+				Inside: filepath.Join(folder, "film.avi"), Outside: filepath.Join(other, "secret"), Folder: other,
+				Camera: camera, Elsewhere: elsewhere, Parent: os.Getpid(),
+			}
+			for _, f := range []string{s.Inside, s.Outside} {
+				if err := os.WriteFile(f, []byte("text"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.Roots = roots(s.Inside, folder)
+			text, err := json.Marshal(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := exec.Command("/proc/self/exe")
+			c.Env = append(os.Environ(), inside+"="+string(text))
+			out, err := c.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			if len(lines) != len(tries)+1 {
+				t.Errorf("%d tries of %d:\n%s", len(lines)-1, len(tries), out)
+			}
+			if strings.HasPrefix(lines[0], "sandbox 0") {
+				t.Skip("this kernel has no Landlock")
+			}
+			for _, line := range lines[1:] {
+				if !strings.HasPrefix(line, "true ") {
+					t.Error(line)
+				}
+			}
+		})
+	}
+}
+
+// An eye is started by a program.
+func TestAlone(t *testing.T) {
+	c := exec.Command("/proc/self/exe", "eye")
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || !strings.Contains(string(out), "an eye is started by a program") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// An eye looks for its own user, or for one that is named, and for nobody else.
+func TestStrangers(t *testing.T) {
+	t.Setenv("FACEAUTH_EYE_FOR", "nobody")
+	if os.Geteuid() == 65534 {
+		t.Skip("nobody runs this")
+	}
+	e := start(t)
+	if _, err := e.Open(t.Context(), "nothing", eye.Options{Gate: eye.Learn}); !errors.Is(err, eye.ErrEnded) {
+		t.Errorf("an eye for nobody answers %v", err)
+	}
+}
+
+// Requests that no program makes are answered by an error, and are not the end.
+func TestRequests(t *testing.T) {
+	s := &server{}
+	for _, q := range []eye.Request{{}, {Open: &eye.Open{Name: "x"}}, {Next: &eye.Next{}}, {Setup: &eye.Setup{}}, {Setup: &eye.Setup{Version: 9}}} {
+		a, b := net.Pipe()
+		s.conn = a
+		go func() {
+			s.handle(t.Context(), q)
+			a.Close()
+		}()
+		m, err := eye.Read(b, eye.Limits{})
+		if err != nil || m.Kind != eye.Failed {
+			t.Errorf("%+v: %+v, %v", q, m, err)
+		}
+		b.Close()
+	}
+}

@@ -1,0 +1,379 @@
+// Package serve is the inside of an eye: it opens cameras and recordings, finds faces in them, and says over a socket what it
+// has found, to a program that uses package eye.
+//
+// [Main] is all of a process that is an eye.
+//
+// # What an eye may do
+//
+// It opens its networks first, which are files of the system. Before it touches its first source it gives up what it does
+// not need for that: Landlock leaves it the files of the source, and seccomp no other program, no socket (but to a camera
+// that is named by a URL), and no other process. It has no more memory than it was given, writes no file, leaves no core
+// dump, and ends when the program ends.
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/user"
+	"strconv"
+	"time"
+
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// Main is an eye: it answers at the socket that is the file of that number until the program at the other end goes. That
+// must be a program of the named user, or of this one where the name is empty.
+func Main(ctx context.Context, file int, of string) error {
+	asks := os.Geteuid()
+	if of != "" {
+		u, err := user.Lookup(of)
+		if err == nil {
+			asks, err = strconv.Atoi(u.Uid)
+		}
+		if err != nil {
+			return fmt.Errorf("the user for whom the eye looks: %w", err)
+		}
+	}
+	f := os.NewFile(uintptr(file), "program")
+	if f == nil {
+		return errors.New("an eye is started by a program, which is not here")
+	}
+	conn, err := net.FileConn(f)
+	f.Close()
+	if err != nil {
+		return fmt.Errorf("an eye is started by a program, which is not here: %w", err)
+	}
+	defer conn.Close()
+	if uid, err := eye.Peer(conn); err != nil || uid != asks {
+		return fmt.Errorf("user %d asks for an eye, which looks for user %d alone: %w", uid, asks, errors.Join(err, os.ErrPermission))
+	}
+	return serve(ctx, conn)
+}
+
+// server is an eye.
+type server struct {
+	conn      net.Conn
+	detector  facedet.Detector
+	extractor preprocess.Extractor
+	liveness  *preprocess.Liveness
+	sandboxed bool
+	report    eye.Report
+
+	source   facedet.Source
+	pipeline *pipeline.Pipeline
+	open     eye.Open
+	picture  bool   // of the next frame
+	pixels   []byte // of this frame
+	told     time.Time
+	out      []byte
+	broken   error // of the connection
+}
+
+func serve(ctx context.Context, conn net.Conn) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	requests := make(chan eye.Request)
+	go func() {
+		defer close(requests)
+		for {
+			q, err := eye.ReadRequest(conn)
+			if err != nil {
+				// Nobody is there any more. A decoder that hangs would keep the process for ever.
+				time.AfterFunc(time.Second, func() { os.Exit(1) })
+				cancel()
+				return
+			}
+			select {
+			case requests <- q:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	s := &server{conn: conn}
+	defer s.close()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case q, ok := <-requests:
+			if !ok {
+				return nil
+			}
+			if err := s.handle(ctx, q); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *server) close() {
+	if s.source != nil {
+		s.source.Close()
+	}
+	if s.liveness != nil {
+		s.liveness.Close()
+	}
+	if s.detector != nil {
+		s.detector.Close()
+	}
+	if s.extractor != nil {
+		s.extractor.Close()
+	}
+}
+
+// say sends a message. What cannot be sent ends the eye.
+func (s *server) say(m eye.Message) error {
+	s.out = eye.Append(s.out[:0], m)
+	if _, err := s.conn.Write(s.out); err != nil {
+		s.broken = err
+	}
+	if cap(s.out) > 8<<20 {
+		s.out = nil
+	}
+	return s.broken
+}
+
+// handle answers a request. The error is that of the connection.
+func (s *server) handle(ctx context.Context, q eye.Request) error {
+	var err error
+	switch {
+	case q.Setup != nil:
+		err = s.setup(*q.Setup)
+	case s.extractor == nil:
+		err = errors.New("an eye is set up before it is asked for anything")
+	case q.Open != nil:
+		err = s.openSource(ctx, *q.Open)
+	case q.Next != nil && s.pipeline != nil:
+		err = s.next(ctx, *q.Next)
+	default:
+		err = errors.New("there is no source")
+	}
+	if s.broken != nil {
+		return s.broken
+	}
+	if err != nil {
+		return s.say(eye.Failure(err))
+	}
+	return nil
+}
+
+// setup opens the networks.
+func (s *server) setup(q eye.Setup) error {
+	if s.extractor != nil {
+		return errors.New("an eye is set up once")
+	}
+	if q.Version != eye.Version {
+		return fmt.Errorf("the program speaks version %d, and its eye %d; restart what was not restarted after an upgrade", q.Version, eye.Version)
+	}
+	if err := confine(q.Memory); err != nil {
+		return err
+	}
+	d, e, err := Open(q.Vision)
+	if err != nil {
+		return err
+	}
+	s.detector, s.extractor = d, e
+	if q.Vision.Liveness {
+		d := models.Default(models.Liveness)
+		if q.Vision.LivenessModel != "" {
+			if d, err = models.ParseDescription(q.Vision.LivenessModel); err != nil {
+				return err
+			}
+		}
+		if s.liveness, err = preprocess.NewLiveness(d, q.Vision.Models); err != nil {
+			return err
+		}
+	}
+	s.report.Version = eye.Version
+	return s.say(eye.Message{Kind: eye.Ready, Report: s.report, Space: e.Space().ID})
+}
+
+// Open opens the networks of a vision, for who uses them in a process of their own. The caller closes both.
+func Open(v eye.Vision) (facedet.Detector, preprocess.Extractor, error) {
+	// Somebody waits for the first frame: both are read at once.
+	var d facedet.Detector
+	var failed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d, failed = openDetector(v)
+	}()
+	e, err := openExtractor(v)
+	<-done
+	if err == nil && failed == nil {
+		return d, e, nil
+	}
+	if err == nil {
+		e.Close()
+	}
+	if failed == nil {
+		d.Close()
+	}
+	return nil, nil, cmp.Or(err, failed)
+}
+
+func openExtractor(v eye.Vision) (preprocess.Extractor, error) {
+	switch v.Features {
+	case "pixels":
+		return preprocess.NewPixels(), nil
+	case "embedding":
+		description := models.Default(models.Embedding)
+		if v.EmbeddingModel != "" {
+			var err error
+			if description, err = models.ParseDescription(v.EmbeddingModel); err != nil {
+				return nil, err
+			}
+		}
+		network, err := preprocess.NewEmbedding(description, v.Models)
+		if err != nil {
+			return nil, err
+		}
+		return network, nil
+	}
+	return nil, fmt.Errorf("unknown features %q", v.Features)
+}
+
+func openDetector(v eye.Vision) (facedet.Detector, error) {
+	switch v.Detector {
+	case "network":
+		boxes := models.Default(models.Detector)
+		if v.DetectorModel != "" {
+			var err error
+			if boxes, err = models.ParseDescription(v.DetectorModel); err != nil {
+				return nil, err
+			}
+		}
+		network, err := facedet.NewNetwork(boxes, models.Default(models.Landmarks), v.Models)
+		if err != nil {
+			return nil, err
+		}
+		return network, nil
+	case "haar":
+		return facedet.Haar()
+	case "lbp":
+		return facedet.LBP()
+	}
+	return nil, fmt.Errorf("unknown detector %q", v.Detector)
+}
+
+// openSource opens a source, for the first of which the sandbox closes.
+func (s *server) openSource(ctx context.Context, q eye.Open) error {
+	if s.source != nil {
+		s.source.Close()
+		s.source, s.pipeline = nil, nil
+	}
+	s.open, s.told = q, time.Now()
+	gate, ok := map[eye.Gate]preprocess.Gate{eye.Learn: preprocess.LearnGate, eye.Login: preprocess.LoginGate, eye.Enrol: preprocess.EnrolGate}[q.Gate]
+	if !ok {
+		return fmt.Errorf("unknown gate %q", q.Gate)
+	}
+	if q.Faces < 1 || q.Faces > eye.MostFaces {
+		return fmt.Errorf("%d faces of a frame", q.Faces)
+	}
+	if !s.sandboxed {
+		report, err := sandbox(q.Roots)
+		if err != nil {
+			return fmt.Errorf("the sandbox of the eye cannot be closed: %w", err)
+		}
+		s.sandboxed, s.report.Landlock, s.report.Seccomp = true, report.Landlock, report.Seccomp
+	}
+	src, err := facedet.Open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Damaged: func(_ string, err error) {
+		s.say(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
+	}})
+	if err != nil {
+		return err
+	}
+	recording := facedet.IsRecording(q.Name)
+	src = &watched{Source: src, server: s, pace: q.Live && q.Pace && recording}
+	switch {
+	case recording && q.Live && q.Pace:
+		src = facedet.Live(src)
+	case !recording && q.Live:
+		src = facedet.Newest(src)
+	}
+	if q.FPS > 0 {
+		src = facedet.Sampled(src, q.FPS)
+	}
+	s.source = src
+	o := pipeline.Options{
+		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Frame: func() bool { return s.picture },
+	}
+	if q.Pixels {
+		o.Show = func(img *facedet.Picture, _ face.Frame) (err error) {
+			s.pixels, err = img.BGR()
+			return err
+		}
+	}
+	s.pipeline = pipeline.New(src, s.detector, s.extractor, o)
+	return s.say(eye.Message{Kind: eye.Opened, Report: s.report, Count: src.Count()})
+}
+
+// next answers with the next frame.
+func (s *server) next(ctx context.Context, q eye.Next) error {
+	s.picture, s.told = q.Picture, time.Now()
+	fault()
+	f, err := s.pipeline.Next(ctx)
+	switch {
+	case s.broken != nil:
+		return s.broken
+	case errors.Is(err, io.EOF):
+		return s.say(eye.Message{Kind: eye.End, Count: s.source.Count()})
+	case err != nil:
+		return err
+	}
+	m := eye.Message{Kind: eye.Image, Count: s.source.Count(), Frame: f, Pixels: s.pixels}
+	s.pixels = nil
+	return s.say(m)
+}
+
+// watched is a source that says that it makes progress, where no frame of it comes to the program for a while. Of a live one
+// its frames come when they come, and from another goroutine: nothing is said then.
+type watched struct {
+	facedet.Source
+	server *server
+	pace   bool
+	begun  time.Time
+}
+
+// tellEvery is how often progress is told.
+const tellEvery = time.Second
+
+// Next implements [facedet.Source].
+func (w *watched) Next(ctx context.Context) (*facedet.Frame, error) {
+	f, err := w.Source.Next(ctx)
+	s := w.server
+	if err != nil || s.open.Live && !w.pace {
+		return f, err
+	}
+	if w.begun.IsZero() {
+		w.begun = time.Now()
+	}
+	wait := time.Duration(0)
+	if w.pace {
+		wait = max(0, f.Time-time.Since(w.begun))
+	}
+	if wait > tellEvery || time.Since(s.told) > tellEvery {
+		s.told = time.Now()
+		s.say(eye.Message{Kind: eye.Progress, Count: s.count(), Wait: wait})
+	}
+	return f, nil
+}
+
+// count returns that of the source.
+func (s *server) count() face.Count {
+	if s.source == nil {
+		return face.Count{Declared: -1}
+	}
+	return s.source.Count()
+}

@@ -1,0 +1,22 @@
+package face
+
+import "errors"
+
+// Errors of a source of frames, wherever it is opened: in this process by package facedet, or in another one by package eye.
+// A missing or forbidden file or device is fs.ErrNotExist or fs.ErrPermission.
+var (
+	ErrNoCamera = errors.New("no such camera")
+	ErrNotVideo = errors.New("neither a video nor an image that can be read")
+	ErrNoImages = errors.New("no images in the folder")
+	ErrTimeout  = errors.New("the source gave no frame in time")
+	ErrScheme   = errors.New("unsupported kind of URL")
+	ErrServer   = errors.New("the server gives no video")
+)
+
+// Count says how many frames a source has, as far as is known.
+type Count struct {
+	Declared int `json:"declared"` // by the container, or the number of files; -1 where nothing is
+	Read     int `json:"read"`
+	Dropped  int `json:"dropped,omitempty"` // of those read, passed over as newer ones had come
+	Damaged  int `json:"damaged"`           // image files that could not be read and were passed over
+}

@@ -1,0 +1,61 @@
+package boottest
+
+import (
+	"strings"
+	"testing"
+)
+
+// eyes is a script that lists the processes of eyes.
+const eyes = `for p in $(systemctl show -p MainPID --value 'faceauth-eye@*' | grep -v '^0*$'); do `
+
+// The daemon and its eyes are processes of different users, neither of whom is root, and the daemon has no camera.
+func TestEyesUser(t *testing.T) {
+	s := people(t)
+	s.run(t, "faceauth tablet health")
+	out := s.run(t, `daemon=$(systemctl show -p MainPID --value faceauth); echo daemon $(id -nu $(grep ^Uid: /proc/$daemon/status | cut -f2)) $(grep ^Groups: /proc/$daemon/status)
+		`+eyes+`echo eye $(id -nu $(grep ^Uid: /proc/$p/status | cut -f2)) $(grep ^Seccomp: /proc/$p/status) $(grep ^NoNewPrivs: /proc/$p/status); done
+		grep -c 'libopencv\|libav' /proc/$daemon/maps; id -Gn faceauth; id -Gn faceauth-eye; ls -l /run/faceauth-eye`)
+	t.Log(out)
+	for _, want := range []string{" faceauth Groups:", "eye faceauth-eye Seccomp: 2 NoNewPrivs: 1", "\n0\nfaceauth\nfaceauth-eye video\n", "srw-------", " faceauth root "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in %s", want, out)
+		}
+	}
+	// Nobody but the daemon is answered: other users cannot ask, and an eye asks who asks.
+	for _, user := range []string{"bob", "faceauth-eye"} {
+		if out, code := s.try(t, "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"/run/faceauth-eye\")'", "--property=User="+user); code == 0 {
+			t.Errorf("%s reaches an eye: %s", user, out)
+		}
+	}
+	if out := s.run(t, `python3 -c 'import socket; s=socket.socket(socket.AF_UNIX); s.connect("/run/faceauth-eye"); s.settimeout(10); print("answer", len(s.recv(1)))'`); !strings.Contains(out, "answer 0") {
+		t.Errorf("root, who is not the daemon, is answered: %s", out)
+	}
+}
+
+// An eye that is killed while it looks costs that login, and not the daemon, nor the next login; one that is killed while it
+// waits costs nothing.
+func TestEyeKilled(t *testing.T) {
+	s := people(t)
+	before := s.run(t, "systemctl show -p MainPID --value faceauth")
+	s.camera(t, "vidtimit_rot/p0")
+	out := s.run(t, `faceauth tablet verify --user alice >/srv/share/said 2>&1 & verify=$!
+		for i in {1..100}; do [ $(`+eyes+`echo $p; done | wc -l) -ge 1 ] && break; sleep .02; done
+		sleep 1; systemctl kill -s KILL 'faceauth-eye@*'; begun=$(date +%s%N); wait $verify; code=$?
+		echo code $code after $((($(date +%s%N)-begun)/1000000)) ms; cat /srv/share/said`)
+	t.Log(out)
+	if strings.Contains(out, "code 0") {
+		t.Error("a login whose eye was killed succeeded")
+	}
+	s.camera(t, "vidtimit_rot/p2")
+	s.trust(t)
+	if out, code := s.try(t, "faceauth tablet verify --user alice"); code != 0 {
+		t.Errorf("the next login fails: %s\n%s", out, s.journal(t))
+	}
+	s.run(t, "sleep 2; systemctl kill -s KILL 'faceauth-eye@*'; sleep .2")
+	if out, code := s.try(t, "faceauth tablet verify --user alice"); code != 0 {
+		t.Errorf("the login after a waiting eye was killed fails: %s\n%s", out, s.journal(t))
+	}
+	if after := s.run(t, "systemctl show -p MainPID --value faceauth"); after != before {
+		t.Errorf("the daemon was %s, and is %s", before, after)
+	}
+}
