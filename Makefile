@@ -18,7 +18,7 @@ help:
 # setup, and what logins and tests need beside it.
 setup:
 	@sh scripts/setup.sh
-	@go mod download || { echo 'setup: the Go modules could not be fetched; is there a network?' >&2; exit 1; }
+	@go mod download || { echo 'setup: the Go modules could not be fetched; is there a network? Behind a proxy set HTTPS_PROXY=http://HOST:PORT' >&2; exit 1; }
 
 # What logins, and what the tests need beside that.
 setup-login: setup
