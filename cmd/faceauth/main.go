@@ -103,7 +103,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail(badUsage, err) })
-	root.AddCommand(newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newOffice(), newSearch(), newAudit(), newCompact(), newDistil(), newVerify(), newDaemon(), newTablet(), newModels(), newDemo(), newDoctor(), newVersion())
+	root.AddCommand(newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newOffice(), newSearch(), newAudit(), newCompact(), newDistil(), newVerify(), newDaemon(), newTablet(), newModels(), newDemo(), newDoctor(), newVersion(), newMan())
 	root.SetHelpCommand(newHelp(root))
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil && c != root {
