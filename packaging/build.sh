@@ -20,7 +20,7 @@ out=$(cd "$1" && pwd)
 source=$(pwd)
 for command in dpkg-buildpackage dh git go; do
 	command -v "$command" >/dev/null 2>&1 ||
-		stop "there is no $command; as root run: apt-get install devscripts debhelper dh-apparmor git, and for go see https://go.dev/dl/"
+		stop "there is no $command; as root run: apt-get install dpkg-dev debhelper dh-apparmor git libopencv-dev libpam0g-dev libsystemd-dev, and for go see https://go.dev/dl/"
 done
 arch=${ARCH:-$(dpkg --print-architecture)}
 commit=$(git -c safe.directory='*' rev-parse --verify "${COMMIT:-HEAD}^{commit}") || stop 'there is no such commit'
@@ -50,9 +50,9 @@ release=$(. /etc/os-release && case $ID in debian) echo "deb$VERSION_ID" ;; *) e
 cat >debian/changelog <<END
 faceauth ($version+$release) unstable; urgency=medium
 
-  * Commit $commit; CHANGELOG.md says what is new.
+  * Built from commit $(git rev-parse --short=12 HEAD). CHANGELOG.md says what is new.
 
- -- The faceauth authors <faceauth@localhost>  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
+ -- The faceauth authors <faceauth@faceauth.invalid>  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
 END
 
 # Its own cache would be rebuilt each time; gocv alone takes a minute.
@@ -60,9 +60,6 @@ GOCACHE=$(go env GOCACHE) GOMODCACHE=$(go env GOMODCACHE)
 export GOCACHE GOMODCACHE MODELS="$models"
 kind=binary
 [ "$arch" = "$(dpkg --print-architecture)" ] || kind=any
-DEB_BUILD_OPTIONS=nocheck${DEB_BUILD_OPTIONS:+ $DEB_BUILD_OPTIONS}
-[ "$kind" = any ] || DEB_BUILD_OPTIONS=
-export DEB_BUILD_OPTIONS
 log=$out/build-$release-$arch.log
 dpkg-buildpackage --build="$kind" --host-arch "$arch" --no-sign --no-pre-clean >"$log" 2>&1 || {
 	tail -n 15 "$log" >&2

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Builds the packages in this tree, into /out.
+. /root/faceauth/packaging/inside/common.sh
+
+apt update
+mkdir /tmp/deps
+cp -R /root/faceauth/packaging/debian /tmp/deps/debian
+printf 'faceauth (0) unstable; urgency=medium\n\n  * For the list of packages.\n\n -- nobody <nobody@faceauth.invalid>  Thu, 01 Jan 1970 00:00:00 +0000\n' >/tmp/deps/debian/changelog
+apt install dpkg-dev gcc g++
+apt build-dep /tmp/deps
+git clone -q /root/faceauth.git /root/build
+cd /root/build
+if [ -f /root/models.tgz ]; then
+	make -s programs
+	quietly bin/faceauth models install --from /root/models.tgz
+else
+	make -s programs
+	bin/faceauth models install
+fi
+packaging/build.sh /out
