@@ -10,11 +10,10 @@ apt install dpkg-dev gcc g++
 apt build-dep /tmp/deps
 git clone -q /root/faceauth.git /root/build
 cd /root/build
+make -s programs
 if [ -f /root/models.tgz ]; then
-	make -s programs
 	quietly bin/faceauth models install --from /root/models.tgz
 else
-	make -s programs
 	bin/faceauth models install
 fi
 packaging/build.sh /out
