@@ -10,7 +10,8 @@
 # Releases are bookworm, trixie and noble; ARCH=arm64 takes a tree of that architecture, whose programs qemu-user runs.
 # It needs root, debootstrap, and for another architecture qemu-user-static. Trees lie in FACEAUTH_TREES, or
 # /var/tmp/faceauth-trees; the first use of a release fetches it, and packages once fetched are kept beside it.
-# MODELS_TARBALL names the package of the models, where the network is not to be asked for it.
+# MODELS_TARBALL names the package of the models, where the network is not to be asked for it. FACEAUTH_TREE_CACHE names
+# a folder for what Go has built, for who builds again and again; gocv alone takes minutes.
 set -eu
 
 stop() {
@@ -73,8 +74,13 @@ GOROOT=$(go env GOROOT) GOMODCACHE=$(go env GOMODCACHE)
 proxy=$(go env GOPROXY)
 command="sh /root/faceauth/packaging/inside/$script.sh"
 [ "$script" != shell ] || command='bash -i'
+cache=
+if [ -n "${FACEAUTH_TREE_CACHE:-}" ]; then
+	cache=$FACEAUTH_TREE_CACHE/$release-$arch
+	mkdir -p "$cache"
+fi
 # All mounts are in a namespace of their own, and gone when the script ends; so are the programs that it has started.
-export base work out archives GOROOT GOMODCACHE
+export base work out cache archives GOROOT GOMODCACHE
 # shellcheck disable=SC2016
 unshare --mount --pid --fork --kill-child sh -euc '
 	mount -t overlay overlay -o "lowerdir=$base,upperdir=$work/upper,workdir=$work/work" "$work/root"
@@ -87,10 +93,11 @@ unshare --mount --pid --fork --kill-child sh -euc '
 	mount --bind "$GOROOT" ".$GOROOT" && mount -o remount,ro,bind ".$GOROOT"
 	mount --bind "$GOMODCACHE" ".$GOMODCACHE"
 	mount --bind "$archives" var/cache/apt/archives
+	[ -z "$cache" ] || mount --bind "$cache" root/cache
 	[ -z "$out" ] || mount --bind "$out" out
 	cp /etc/resolv.conf etc/resolv.conf
 	exec chroot . /usr/bin/env -i "$@"' sh \
 	PATH="$GOROOT/bin:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive TERM="${TERM:-dumb}" \
-	GOMODCACHE="$GOMODCACHE" GOPROXY="$proxy" GOTOOLCHAIN=local GOFLAGS=-modcacherw RELEASE="$release" \
+	GOCACHE=/root/cache GOMODCACHE="$GOMODCACHE" GOPROXY="$proxy" GOTOOLCHAIN=local GOFLAGS=-modcacherw RELEASE="$release" \
 	http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" HTTPS_PROXY="${HTTPS_PROXY:-}" \
 	sh -c "$command"
