@@ -3,7 +3,7 @@
 #
 #   packaging/build.sh OUT            into the folder OUT; make deb says bin/deb
 #
-# ARCH=arm64 builds for another architecture. COMMIT is built, or HEAD. MODELS names the folder of the models; without
+# ARCH=arm64 builds for another architecture, and leaves the models out, which are for all. COMMIT is built, or HEAD. MODELS names the folder of the models; without
 # it they are those of faceauth models install. It installs nothing: what is missing, it says. For another release see
 # packaging/tree.sh.
 set -eu
@@ -14,9 +14,9 @@ stop() {
 }
 
 [ $# -eq 1 ] || stop 'say where the packages go: packaging/build.sh OUT'
-cd "$(dirname "$0")/.."
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.."
 source=$(pwd)
 for command in dpkg-buildpackage dh git go; do
 	command -v "$command" >/dev/null 2>&1 ||
@@ -24,9 +24,11 @@ for command in dpkg-buildpackage dh git go; do
 done
 arch=${ARCH:-$(dpkg --print-architecture)}
 commit=$(git -c safe.directory='*' rev-parse --verify "${COMMIT:-HEAD}^{commit}") || stop 'there is no such commit'
+kind=binary
+[ "$arch" = "$(dpkg --print-architecture)" ] || kind=any
 models=${MODELS:-${FACEAUTH_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/faceauth/models}}
 for m in fr_detect fr_landmark fr_feature fr_liveness; do
-	[ -f "$models/$m.onnx" ] || stop "there is no $m.onnx in $models; run: make models"
+	[ "$kind" = any ] || [ -f "$models/$m.onnx" ] || stop "there is no $m.onnx in $models; run: make models"
 done
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/faceauth-build-XXXXXX")
@@ -58,8 +60,6 @@ END
 # Its own cache would be rebuilt each time; gocv alone takes a minute.
 GOCACHE=$(go env GOCACHE) GOMODCACHE=$(go env GOMODCACHE)
 export GOCACHE GOMODCACHE MODELS="$models"
-kind=binary
-[ "$arch" = "$(dpkg --print-architecture)" ] || kind=any
 log=$out/build-$release-$arch.log
 dpkg-buildpackage --build="$kind" --host-arch "$arch" --no-sign --no-pre-clean >"$log" 2>&1 || {
 	tail -n 15 "$log" >&2

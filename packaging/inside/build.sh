@@ -10,10 +10,11 @@ apt install dpkg-dev gcc g++
 apt build-dep /tmp/deps
 git clone -q /root/faceauth.git /root/build
 cd /root/build
-make -s programs
+# OpenCV would be compiled against twice if faceauth models install did this.
+export MODELS=/root/models
 if [ -f /root/models.tgz ]; then
-	quietly bin/faceauth models install --from /root/models.tgz
+	CGO_ENABLED=0 quietly go run ./internal/fetchmodels "$MODELS" /root/models.tgz
 else
-	bin/faceauth models install
+	CGO_ENABLED=0 go run ./internal/fetchmodels "$MODELS"
 fi
 packaging/build.sh /out
