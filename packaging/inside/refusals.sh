@@ -32,7 +32,8 @@ says 'its servers cannot be reached through the proxy of http_proxy; is that add
 says 'its servers cannot be reached through the proxy of http_proxy; is that address right?' \
 	env HTTPS_PROXY=http://proxy.invalid:3128 make demo
 # Held by perl, which is in every Debian, as apt-get and dpkg hold it.
-perl -e 'use Fcntl; open my $f, ">", "/var/lib/dpkg/lock-frontend" or die; fcntl($f, F_SETLK, pack("s s l! l! l", F_WRLCK, 0, 0, 0, 0)) or die; sleep 600' &
+perl -e 'use Fcntl; open my $f, ">", "/var/lib/dpkg/lock-frontend" or die; my $lock = pack("s x62", F_WRLCK);
+	fcntl($f, F_SETLK, $lock) or die; sleep 600' &
 held=$!
 says 'another program installs packages; wait until it has ended' make demo
 kill "$held"
