@@ -66,10 +66,11 @@ if [ -n "$need" ]; then
 	if [ -n "$http_proxy" ]; then export http_proxy; else unset http_proxy; fi
 	if [ -n "$https_proxy" ]; then export https_proxy; else unset https_proxy; fi
 	apt() {
-		$sudo env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -o Acquire::Retries=2 "$@" >>"$log" 2>&1
+		$sudo env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -o Acquire::http::Timeout=20 "$@" >>"$log" 2>&1
 	}
+	# Its usual three tries of each list take minutes where there is no network.
 	# shellcheck disable=SC2086
-	if ! { apt update && apt install -y --no-install-recommends $need; }; then
+	if ! { apt -o Acquire::Retries=1 update && apt install -y --no-install-recommends $need; }; then
 		tail -n 5 "$log" >&2
 		why='is there a network?'
 		if grep -q 'Proxy Authentication Required\| 407 ' "$log"; then
