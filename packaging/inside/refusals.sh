@@ -9,6 +9,9 @@ useradd -m bob
 cp -R /root/faceauth /srv/faceauth
 chown -R bob /srv/faceauth
 cd /srv/faceauth
+# A fresh system has fetched nothing, so that apt-get must.
+umount /var/cache/apt/archives
+rm -rf /var/lib/apt/lists/*
 
 # Make must fail within four minutes, and its words must have the sentence in them.
 says() {
