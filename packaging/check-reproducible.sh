@@ -6,6 +6,8 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 models=${MODELS:-${FACEAUTH_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/faceauth/models}}
+COMMIT=$(git -c safe.directory='*' -C "$here" rev-parse HEAD) # both build this one, whatever is committed meanwhile
+export COMMIT
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/faceauth-twice-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -15,7 +17,7 @@ modcache=$(go env GOMODCACHE) proxy=$(go env GOPROXY)
 (umask 022 && MODELS="$models" sh "$here/build.sh" "$work/a") >"$work/a.sums"
 (umask 077 && cd / && env -i PATH="$PATH" HOME="$work/home" GOCACHE="$work/cache" GOMODCACHE="$modcache" GOPROXY="$proxy" \
 	TMPDIR="$work/b/a-folder-with-a-longer-name" TZ=Pacific/Auckland LC_ALL=C LANG=de_DE.UTF-8 USER=somebody \
-	GOMAXPROCS=1 MODELS="$models" sh "$here/build.sh" "$work/b") >"$work/b.sums"
+	GOMAXPROCS=1 COMMIT="$COMMIT" MODELS="$models" sh "$here/build.sh" "$work/b") >"$work/b.sums"
 cat "$work/a.sums"
 if ! diff "$work/a.sums" "$work/b.sums" >&2; then
 	cp -R "$work/a" "$work/b" "${1:-/tmp}/" 2>/dev/null || true
