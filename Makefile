@@ -96,14 +96,12 @@ pam-module:
 		$(CFLAGS) -fPIC -shared -Wl,-z,relro,-z,now $(LDFLAGS) -o $(PAM_MODULE) tablet/pam/pam_faceauth.c -lpam -lsystemd
 
 # What the commands say of themselves, the same on every machine. RUN starts a program of another architecture.
+SELF = env -i PATH="$$PATH" HOME=/nonexistent XDG_DATA_DIRS=/nonexistent \
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" $(RUN) bin/faceauth
+
 man:
-	@rm -rf bin/share && mkdir -p bin/share/man bin/share/completion
-	@quiet="env -i PATH=$$PATH HOME=/nonexistent XDG_DATA_DIRS=/nonexistent \
-		SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)} $(RUN)"; \
-	$$quiet bin/faceauth man bin/share/man && \
-	$$quiet bin/faceauth completion bash >bin/share/completion/faceauth && \
-	$$quiet bin/faceauth completion zsh >bin/share/completion/_faceauth && \
-	$$quiet bin/faceauth completion fish >bin/share/completion/faceauth.fish
+	@rm -rf bin/share
+	@$(MAKE) -s install-docs DESTDIR=bin/share datadir=
 
 deb:
 	sh packaging/build.sh bin/deb
@@ -136,13 +134,16 @@ install-models:
 	for m in "$$dir"/fr_*.onnx; do [ -f "$$m" ] || { echo "there are no models in $$dir; fetch them first, as yourself: make models" >&2; exit 1; }; \
 		install -D -m 644 "$$m" $(DESTDIR)$(datadir)/faceauth/models/$$(basename "$$m") || exit 1; done
 
-install-docs: man
+# Root may be unable to write here, so nothing is made in between.
+install-docs:
 	install -d $(DESTDIR)$(datadir)/man/man1 $(DESTDIR)$(datadir)/bash-completion/completions \
 		$(DESTDIR)$(datadir)/zsh/vendor-completions $(DESTDIR)$(datadir)/fish/vendor_completions.d
-	install -m 644 bin/share/man/*.1 $(DESTDIR)$(datadir)/man/man1/
-	install -m 644 bin/share/completion/faceauth $(DESTDIR)$(datadir)/bash-completion/completions/faceauth
-	install -m 644 bin/share/completion/_faceauth $(DESTDIR)$(datadir)/zsh/vendor-completions/_faceauth
-	install -m 644 bin/share/completion/faceauth.fish $(DESTDIR)$(datadir)/fish/vendor_completions.d/faceauth.fish
+	$(SELF) man $(DESTDIR)$(datadir)/man/man1
+	$(SELF) completion bash >$(DESTDIR)$(datadir)/bash-completion/completions/faceauth
+	$(SELF) completion zsh >$(DESTDIR)$(datadir)/zsh/vendor-completions/_faceauth
+	$(SELF) completion fish >$(DESTDIR)$(datadir)/fish/vendor_completions.d/faceauth.fish
+	chmod 644 $(DESTDIR)$(datadir)/man/man1/faceauth*.1 $(DESTDIR)$(datadir)/bash-completion/completions/faceauth \
+		$(DESTDIR)$(datadir)/zsh/vendor-completions/_faceauth $(DESTDIR)$(datadir)/fish/vendor_completions.d/faceauth.fish
 
 # It installs what make models has built and fetched, so that root needs neither Go nor a network.
 install: install-programs install-models install-docs install-files
