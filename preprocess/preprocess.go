@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 // Package preprocess turns a face in a picture into a point of a feature space, and says whether the
 // picture is good enough to be learned from.
 //

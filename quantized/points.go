@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 package quantized
 
 // pageValues is how many coordinates a page holds: as many as a core's own cache surely does.

@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 #ifndef FACEAUTH_SAFE_H
 #define FACEAUTH_SAFE_H
 

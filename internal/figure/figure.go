@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 // Package figure draws curves and writes them as PNG and SVG.
 package figure
 

@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 // Package xdg finds the folders of the XDG Base Directory Specification.
 package xdg
 

@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 /* Written by: go test ./tablet/words -update. The sentences are those of words.go beside that test. */
 
 static const char *const languages[] = {"en", "de", "fr", NULL};
