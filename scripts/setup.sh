@@ -35,12 +35,8 @@ if [ "$what" = test ]; then
 	command -v chromium >/dev/null 2>&1 || ! grep -q '^ID=debian' /etc/os-release || want chromium
 fi
 
-dir=${FACEAUTH_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/faceauth/models}
-models=yes
-for m in fr_detect fr_landmark fr_feature fr_liveness; do
-	[ -f "$dir/$m.onnx" ] || models=no
-done
-[ $models = yes ] || command -v npm >/dev/null 2>&1 || want npm
+# Without them neither Go's modules nor the models can be fetched by HTTPS.
+[ -f /etc/ssl/certs/ca-certificates.crt ] || want ca-certificates
 
 if ! command -v go >/dev/null 2>&1; then
 	stop "Go is not installed; install Go 1.26 or newer from https://go.dev/dl/"
@@ -59,16 +55,40 @@ if [ -n "$need" ]; then
 	if [ "$(id -u)" -ne 0 ]; then
 		command -v sudo >/dev/null 2>&1 ||
 			stop "these packages are missing and only root can install them; as root run: apt-get update && apt-get install --no-install-recommends$need"
-		sudo='sudo'
+		# sudo forgets the proxy unless it is told.
+		sudo='sudo --preserve-env=http_proxy,https_proxy,no_proxy'
 		say "not root: sudo is used for apt-get, and may ask for your password"
 	fi
 	say "installing with apt-get:$need"
 	log=$(mktemp)
-	apt() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q "$@" >>"$log" 2>&1; }
+	# apt-get reads the small letters alone, and downloads most packages by HTTP.
+	http_proxy=${http_proxy:-${HTTP_PROXY:-${HTTPS_PROXY:-}}} https_proxy=${https_proxy:-${HTTPS_PROXY:-}}
+	if [ -n "$http_proxy" ]; then export http_proxy; else unset http_proxy; fi
+	if [ -n "$https_proxy" ]; then export https_proxy; else unset https_proxy; fi
+	apt() {
+		$sudo env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -o Acquire::http::Timeout=20 "$@" >>"$log" 2>&1
+	}
+	# Its usual three tries of each list take minutes where there is no network.
 	# shellcheck disable=SC2086
-	if ! { apt update && apt install -y --no-install-recommends $need; }; then
+	if ! { apt -o Acquire::Retries=1 update && apt install -y --no-install-recommends $need; }; then
 		tail -n 5 "$log" >&2
-		stop "apt-get could not install:$need (is there a network? all it said is in $log)"
+		why='is there a network?'
+		if grep -q 'Proxy Authentication Required\| 407 ' "$log"; then
+			why='the proxy wants a user name and a password: put them into http_proxy, http://USER:PASSWORD@HOST:PORT'
+		elif grep -q 'Could not resolve\|Temporary failure resolving\|Could not connect\|Cannot initiate\|Connection failed\|Connection timed out\|Network is unreachable' "$log"; then
+			if [ -n "${http_proxy:-}" ]; then
+				why='its servers cannot be reached through the proxy of http_proxy; is that address right?'
+			else
+				why='its servers cannot be reached; is there a network? Behind a proxy run: http_proxy=http://HOST:PORT HTTPS_PROXY=http://HOST:PORT make demo'
+			fi
+		elif grep -q 'Could not get lock\|Unable to acquire the dpkg' "$log"; then
+			why='another program installs packages; wait until it has ended, then run make again'
+		elif grep -q 'is not in the sudoers\|a password is required\|incorrect password\|not allowed to' "$log"; then
+			why="sudo refuses; ask an administrator to run: apt-get update && apt-get install --no-install-recommends$need"
+		elif grep -q 'Unable to locate package\|has no installation candidate' "$log"; then
+			why='this release does not have them; faceauth is made for Debian 12 and 13 and Ubuntu 24.04'
+		fi
+		stop "apt-get could not install:$need ($why; all it said is in $log)"
 	fi
 	rm -f "$log"
 fi

@@ -77,9 +77,10 @@ func newModels() *cobra.Command {
 func newInstall(dir *string) *cobra.Command {
 	var from string
 	c := &cobra.Command{
-		Use: "install", Short: "fetch the networks that are missing, by npm", Args: cobra.NoArgs,
-		Long: "Install fetches the networks that are missing, by npm, and checks their hashes. Without a network, copy the\n" +
-			"tarball to this machine and give its name with --from.",
+		Use: "install", Short: "fetch the networks that are missing", Args: cobra.NoArgs,
+		Long: "Install fetches the networks that are missing from the npm registry by HTTPS, 41 MB, and checks their hashes.\n" +
+			"NPM_CONFIG_REGISTRY names another registry, and HTTPS_PROXY a proxy. Without a network, copy the tarball to\n" +
+			"this machine and give its name with --from.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			report := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
 			if from != "" {
@@ -88,6 +89,6 @@ func newInstall(dir *string) *cobra.Command {
 			return fail(badModel, models.Install(c.Context(), *dir, report))
 		},
 	}
-	c.Flags().StringVar(&from, "from", "", "tarball of the npm package that somebody has fetched already")
+	c.Flags().StringVar(&from, "from", "", "tarball of the npm package, where somebody has fetched it already")
 	return c
 }

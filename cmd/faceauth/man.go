@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/manual"
+	"github.com/spf13/cobra"
+)
+
+// manSections close the page of the program.
+var manSections = []manual.Section{{
+	Title: "Exit status",
+	Text: "  0    done\n  1    something else failed\n  2    the command line is wrong\n  3    the source cannot be opened or read\n" +
+		"  4    no usable face was found\n  5    the gallery cannot be used or saved\n  6    a model is missing or wrong\n" +
+		"  7    a face was not recognised, not found, or not enrolled\n" +
+		"  8    the recordings do not support the settings that were chosen\n  130  interrupted",
+}, {
+	Title: "Environment",
+	Text: "  FACEAUTH_MODELS      folder of the model files\n" +
+		"  NPM_CONFIG_REGISTRY  where models install fetches the package of the models\n" +
+		"  HTTPS_PROXY          proxy for that\n" +
+		"  XDG_DATA_HOME        where the gallery and the models lie, in place of ~/.local/share\n" +
+		"  XDG_CONFIG_HOME      where the settings lie, in place of ~/.config\n" +
+		"  XDG_CACHE_HOME       where search keeps its sightings, in place of ~/.cache",
+}, {
+	Title: "Files",
+	Text: "  ~/.local/share/faceauth/gallery  the people of enroll, replay, watch, office and search\n" +
+		"  ~/.local/share/faceauth/models   the networks, or /usr/share/faceauth/models for all users\n" +
+		"  ~/.config/faceauth/settings.json settings that tune has written\n" +
+		"  /etc/faceauth/services           the PAM services that may ask for a face\n" +
+		"  /etc/default/faceauth            FACEAUTH_OPTIONS, options of the daemon\n" +
+		"  /var/lib/faceauth                the sealed profiles of logins, and their key",
+}}
+
+// newMan returns the command that packages make the manual pages with.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use: "man DIR", Short: "write the manual pages into a folder", Args: cobra.ExactArgs(1), Hidden: true,
+		Long: "Man writes a manual page for each command into DIR. SOURCE_DATE_EPOCH gives their date.",
+		RunE: func(c *cobra.Command, args []string) error {
+			s := manual.Settings{Sections: manSections}
+			s.Home, _ = os.UserHomeDir()
+			if value := os.Getenv("SOURCE_DATE_EPOCH"); value != "" {
+				seconds, err := strconv.ParseInt(value, 10, 64)
+				if err != nil {
+					return fail(badUsage, fmt.Errorf("SOURCE_DATE_EPOCH is %q, want seconds since 1970", value))
+				}
+				s.Date = time.Unix(seconds, 0)
+			}
+			names, err := manual.Write(c.Root(), args[0], s)
+			if err == nil {
+				fmt.Fprintf(c.ErrOrStderr(), "wrote %s into %s\n", count(len(names), "manual page"), args[0])
+			}
+			return err
+		},
+	}
+}

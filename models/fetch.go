@@ -1,0 +1,193 @@
+package models
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// ErrFetch is returned when the package cannot be fetched from the registry.
+var ErrFetch = errors.New("package cannot be fetched")
+
+// DefaultRegistry is where [Install] fetches the package, unless the environment names another registry.
+const DefaultRegistry = "https://registry.npmjs.org/"
+
+// registryVariables name another registry, in the order in which they are asked. They are npm's own, so that a
+// machine that is set up for a mirror needs no setting more.
+var registryVariables = []string{"NPM_CONFIG_REGISTRY", "npm_config_registry"}
+
+// fetcher fetches the package from an npm registry.
+type fetcher struct {
+	registry string
+	client   *http.Client
+	proxy    func(*http.Request) (*url.URL, error)
+	stall    time.Duration // without a byte for so long, the registry is given up
+	limit    int64         // bytes; the package has 41 million
+}
+
+// newFetcher returns the fetcher that the environment asks for.
+func newFetcher() *fetcher {
+	f := &fetcher{registry: DefaultRegistry, proxy: http.ProxyFromEnvironment, stall: 30 * time.Second, limit: 64 << 20}
+	for _, name := range registryVariables {
+		if value := os.Getenv(name); value != "" {
+			f.registry = value
+			break
+		}
+	}
+	f.client = &http.Client{Transport: &http.Transport{
+		Proxy:                 func(r *http.Request) (*url.URL, error) { return f.proxy(r) },
+		DialContext:           (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   15 * time.Second,
+		ResponseHeaderTimeout: 30 * time.Second,
+		ForceAttemptHTTP2:     true,
+		DisableKeepAlives:     true,
+	}}
+	return f
+}
+
+// address returns where the registry has the tarball. The layout is the same in all npm registries.
+func (f *fetcher) address() (*url.URL, error) {
+	u, err := url.Parse(f.registry)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, fmt.Errorf("%w: the registry that %s names is not an http or https URL",
+			ErrFetch, strings.Join(registryVariables, " or "))
+	}
+	return u.JoinPath(packageName, "-", packageName+"-"+packageVersion+".tgz"), nil
+}
+
+// fetch puts the tarball into the folder dir, and returns its path. Its content is not looked at.
+func (f *fetcher) fetch(ctx context.Context, dir string, report func(string)) (string, error) {
+	u, err := f.address()
+	if err != nil {
+		return "", err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	stalled := fmt.Errorf("nothing came for %v", f.stall)
+	watchdog := time.AfterFunc(f.stall, func() { stop(stalled) })
+	watchdog.Stop() // connecting has deadlines of its own
+	defer watchdog.Stop()
+
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrFetch, err)
+	}
+	answer, err := f.client.Do(request)
+	if err != nil {
+		return "", f.unreachable(ctx, u, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return "", f.refused(u, answer)
+	}
+	if answer.ContentLength > f.limit {
+		return "", fmt.Errorf("%w: %s wants to send %d bytes, more than the package has; %s", ErrFetch, u.Redacted(),
+			answer.ContentLength, checkRegistry)
+	}
+	if report != nil {
+		report("fetching the models from " + u.Redacted())
+	}
+	path := filepath.Join(dir, "package.tgz")
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	watchdog.Reset(f.stall)
+	body := &watched{r: io.LimitReader(answer.Body, f.limit+1), alive: func() { watchdog.Reset(f.stall) }}
+	n, err := io.Copy(file, body)
+	watchdog.Stop()
+	switch {
+	case body.failed != nil:
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return "", fmt.Errorf("%w: %s broke off after %d bytes: %w; run the command again, or %s", ErrFetch, u.Redacted(), n, err, byHand(u))
+	case err != nil:
+		return "", fmt.Errorf("writing the package that was fetched: %w", err)
+	case n > f.limit:
+		return "", fmt.Errorf("%w: %s sends more than the %d bytes that the package may have; %s", ErrFetch, u.Redacted(), f.limit, checkRegistry)
+	}
+	return path, file.Close()
+}
+
+// watched is a reader that says when something came, and keeps its own error apart from those of the writer.
+type watched struct {
+	r      io.Reader
+	alive  func()
+	failed error
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	if n > 0 {
+		w.alive()
+	}
+	if err != nil && err != io.EOF {
+		w.failed = err
+	}
+	return n, err
+}
+
+const checkRegistry = "is NPM_CONFIG_REGISTRY right?"
+
+// byHand says how to do without a network on this machine.
+func byHand(u *url.URL) string {
+	return fmt.Sprintf("fetch %s on another machine and run here: faceauth models install --from FILE", u.Redacted())
+}
+
+// unreachable explains why there is no answer.
+func (f *fetcher) unreachable(ctx context.Context, u *url.URL, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrFetch, context.Cause(ctx))
+	}
+	var outer *url.Error // begins with the URL, with a password perhaps
+	if errors.As(err, &outer) {
+		err = outer.Err
+	}
+	var authority x509.UnknownAuthorityError
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &authority) || errors.As(err, &certificate) {
+		return fmt.Errorf("%w: the certificate of %s is not trusted (%w); install the package ca-certificates, or where a proxy "+
+			"shows a certificate of its own, add it with update-ca-certificates; or %s", ErrFetch, u.Host, err, byHand(u))
+	}
+	through := "; is there a network? Behind a proxy set HTTPS_PROXY"
+	if proxy, perr := f.proxy(&http.Request{URL: u}); perr != nil {
+		through = "; is HTTPS_PROXY right?"
+	} else if proxy != nil {
+		through = fmt.Sprintf(" through the proxy %s; is HTTPS_PROXY right?", proxy.Redacted())
+	}
+	return fmt.Errorf("%w: %s cannot be reached (%w)%s Or %s", ErrFetch, u.Host, err, sentence(through), byHand(u))
+}
+
+// sentence returns text with a full stop, unless it ends already.
+func sentence(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
+
+// refused explains an answer that is no package.
+func (f *fetcher) refused(u *url.URL, answer *http.Response) error {
+	hint := checkRegistry
+	switch answer.StatusCode {
+	case http.StatusProxyAuthRequired:
+		hint = "put the proxy's user name and password into HTTPS_PROXY"
+	case http.StatusUnauthorized, http.StatusForbidden:
+		hint = "a registry that wants a password has it in NPM_CONFIG_REGISTRY: https://USER:PASSWORD@HOST/"
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		hint = "try again later"
+	}
+	return fmt.Errorf("%w: %s answers %s; %s Or %s", ErrFetch, u.Redacted(), answer.Status, sentence(hint), byHand(u))
+}

@@ -1,0 +1,228 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const tarballPath = "/faceplugin-face-recognition-js/-/faceplugin-face-recognition-js-0.0.1.tgz"
+
+// noProxy leaves the machine's own settings out.
+func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
+
+// registry starts a registry that answers as handle says, and returns a fetcher that trusts it.
+func registry(t *testing.T, handle http.HandlerFunc) *fetcher {
+	t.Helper()
+	s := httptest.NewUnstartedServer(handle)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	f := newFetcher()
+	f.registry, f.proxy = s.URL+"/", noProxy
+	f.client.Transport.(*http.Transport).TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	return f
+}
+
+func TestInstallByHTTPS(t *testing.T) {
+	a := describe("a", "network a")
+	tarball, integrity := pack(t, "package/model/a.onnx", "network a")
+	content, err := os.ReadFile(tarball)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	f := registry(t, func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		if r.Method != http.MethodGet || r.URL.Path != tarballPath {
+			http.NotFound(w, r)
+			return
+		}
+		w.Write(content)
+	})
+	dir := filepath.Join(t.TempDir(), "models")
+	var said []string
+	report := func(s string) { said = append(said, s) }
+	if err := f.install(t.Context(), integrity, []Description{a}, dir, report); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Path(dir); err != nil {
+		t.Error(err)
+	}
+	if len(said) != 2 || said[0] != "fetching the models from "+f.registry[:len(f.registry)-1]+tarballPath {
+		t.Errorf("said %q", said)
+	}
+	// With all networks there nobody is asked.
+	if err := f.install(t.Context(), integrity, []Description{a}, dir, report); err != nil || asked != 1 {
+		t.Errorf("asked %d times, error %v", asked, err)
+	}
+	// Another package of the same name is not looked into.
+	other := t.TempDir()
+	err = f.install(t.Context(), "sha512-other", []Description{a}, other, nil)
+	if !errors.Is(err, ErrIntegrity) {
+		t.Errorf("another integrity: %v", err)
+	}
+	if left, _ := os.ReadDir(other); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// Whatever the registry does, the error says what happened and what to do, and nothing is left behind.
+func TestFetchErrors(t *testing.T) {
+	hang := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		w.Write([]byte("beginning"))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}
+	for _, c := range []struct {
+		name   string
+		handle http.HandlerFunc
+		want   []string
+	}{
+		{"not found", http.NotFound, []string{"answers 404 Not Found; is NPM_CONFIG_REGISTRY right? Or fetch ", "models install --from FILE"}},
+		{"forbidden", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) },
+			[]string{"answers 403 Forbidden; a registry that wants a password has it in NPM_CONFIG_REGISTRY"}},
+		{"proxy wants a password", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(407) },
+			[]string{"put the proxy's user name and password into HTTPS_PROXY"}},
+		{"busy", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, []string{"503 Service Unavailable; try again later. Or fetch "}},
+		{"too long by its own words", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5000") },
+			[]string{"wants to send 5000 bytes, more than the package has"}},
+		{"too long without a word", func(w http.ResponseWriter, _ *http.Request) {
+			for range 20 {
+				w.Write(make([]byte, 100))
+				w.(http.Flusher).Flush()
+			}
+		}, []string{"sends more than the 1000 bytes that the package may have"}},
+		{"stalls", hang, []string{"broke off after 9 bytes: nothing came for 50ms; run the command again, or fetch "}},
+		{"breaks off", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			w.Write([]byte("beginning"))
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}, []string{"broke off after 9 bytes: "}},
+		{"goes round in circles", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) },
+			[]string{"stopped after 10 redirects"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := registry(t, c.handle)
+			f.limit, f.stall = 1000, 50*time.Millisecond
+			tmp := t.TempDir()
+			t.Setenv("TMPDIR", tmp)
+			dir := filepath.Join(t.TempDir(), "models")
+			err := f.install(t.Context(), "sha512-x", []Description{describe("a", "network a")}, dir, nil)
+			if !errors.Is(err, ErrFetch) {
+				t.Fatalf("error %v", err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v, want %q in it", err, want)
+				}
+			}
+			if left, _ := os.ReadDir(tmp); len(left) != 0 {
+				t.Errorf("left %v behind", left)
+			}
+			if _, err := os.Stat(dir); err == nil {
+				t.Errorf("made %s", dir)
+			}
+		})
+	}
+}
+
+// A server that takes a connection and says nothing does not hold the program, nor does one that is not there.
+func TestFetchUnreachable(t *testing.T) {
+	closed := newFetcher()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.registry, closed.proxy = "https://user:secret@"+l.Addr().String()+"/", noProxy
+	l.Close()
+	_, err = closed.fetch(t.Context(), t.TempDir(), nil)
+	for _, want := range []string{"cannot be reached (", "connection refused", "is there a network? Behind a proxy set HTTPS_PROXY", "--from FILE"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no server: error %v, want %q in it", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "secret") {
+		t.Errorf("the password is in the error: %v", err)
+	}
+
+	proxy, _ := url.Parse("http://user:secret@" + l.Addr().String())
+	closed.proxy = func(*http.Request) (*url.URL, error) { return proxy, nil }
+	_, err = closed.fetch(t.Context(), t.TempDir(), nil)
+	if err == nil || !strings.Contains(err.Error(), "through the proxy http://user:xxxxx@"+l.Addr().String()+"; is HTTPS_PROXY right?") {
+		t.Errorf("no proxy: %v", err)
+	}
+
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	f := newFetcher()
+	f.registry, f.proxy = "https://"+mute.Addr().String(), noProxy
+	f.client.Transport.(*http.Transport).TLSHandshakeTimeout = 50 * time.Millisecond
+	if _, err = f.fetch(t.Context(), t.TempDir(), nil); !errors.Is(err, ErrFetch) || !strings.Contains(err.Error(), "TLS handshake timeout") {
+		t.Errorf("a mute server: %v", err)
+	}
+}
+
+// A server whose certificate nobody vouches for gets no request.
+func TestFetchUntrusted(t *testing.T) {
+	f := registry(t, func(http.ResponseWriter, *http.Request) { t.Error("asked") })
+	f.client.Transport.(*http.Transport).TLSClientConfig = nil
+	_, err := f.fetch(t.Context(), t.TempDir(), nil)
+	if !errors.Is(err, ErrFetch) || !strings.Contains(err.Error(), "install the package ca-certificates") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestFetchCancelled(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	f := registry(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(1<<20))
+		w.Write([]byte("beginning"))
+		w.(http.Flusher).Flush()
+		stop()
+		<-r.Context().Done()
+	})
+	if _, err := f.fetch(ctx, t.TempDir(), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The environment names another registry, as npm's users have set it up.
+func TestRegistryVariable(t *testing.T) {
+	for _, c := range []struct{ upper, lower, want string }{
+		{"", "", "https://registry.npmjs.org" + tarballPath},
+		{"https://mirror.example/npm", "", "https://mirror.example/npm" + tarballPath},
+		{"", "http://127.0.0.1:4873/", "http://127.0.0.1:4873" + tarballPath},
+		{"https://a.example", "https://b.example", "https://a.example" + tarballPath},
+		{"mirror.example", "", ""},
+		{"file:///etc", "", ""},
+		{"https://%zz", "", ""},
+	} {
+		t.Setenv("NPM_CONFIG_REGISTRY", c.upper)
+		t.Setenv("npm_config_registry", c.lower)
+		u, err := newFetcher().address()
+		if c.want == "" {
+			if !errors.Is(err, ErrFetch) || !strings.Contains(err.Error(), "NPM_CONFIG_REGISTRY or npm_config_registry names is not") {
+				t.Errorf("%q: error %v", c.upper, err)
+			}
+		} else if err != nil || u.String() != c.want {
+			t.Errorf("%q, %q: %v, %v", c.upper, c.lower, u, err)
+		}
+	}
+}

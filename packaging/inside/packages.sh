@@ -1,0 +1,113 @@
+#!/bin/sh
+# Installs the packages of /out in this tree, upgrades, removes and purges them, and says what each step must leave.
+. /root/faceauth/packaging/inside/common.sh
+
+arch=$(dpkg --print-architecture)
+debs=$(ls /out/faceauth_*_"$arch".deb /out/libpam-faceauth_*_"$arch".deb /out/faceauth-models_*_all.deb)
+# One release's packages, should the folder hold those of several.
+# shellcheck disable=SC1091
+release=$(. /etc/os-release && case $ID in debian) echo "deb$VERSION_ID" ;; *) echo "$ID$VERSION_ID" ;; esac)
+debs=$(printf '%s\n' "$debs" | grep -F "+${release}_") || stop "there are no packages of $release for $arch in $(ls /out)"
+
+must() { "$@" || stop "not so: $*"; }
+mustnt() { ! "$@" || stop "so it is: $*"; }
+# Alice logs in with her password. Whatever state faceauth is in, she must get in.
+password() { printf 'secret\n' | pamtester -v tried alice authenticate 2>/tmp/pam.log >/tmp/pam.out || { cat /tmp/pam.log; stop "no login with the password $1"; }; }
+
+apt update
+apt install pamtester apparmor groff-base man-db libpam-runtime passwd
+useradd -m alice
+echo alice:secret | chpasswd
+printf 'auth include common-auth\naccount required pam_permit.so\n' >/etc/pam.d/tried
+password 'before anything is installed'
+
+# shellcheck disable=SC2086
+apt install $debs
+say 'installed'
+must faceauth version
+quietly faceauth models verify
+must getent passwd faceauth
+id -nG faceauth | grep -qw video || stop 'the user faceauth may not use cameras'
+for dir in /var/lib/faceauth /var/lib/faceauth-counters; do
+	[ "$(stat -c %U:%a $dir)" = faceauth:700 ] || stop "$dir is $(stat -c %U:%a $dir)"
+done
+gzip -dc /usr/share/man/man1/faceauth.1.gz | groff -man -Tutf8 -ww -z || stop 'the manual page is not in order'
+bash -n /usr/share/bash-completion/completions/faceauth || stop 'the completion of bash is not in order'
+quietly apparmor_parser -Q -K /etc/apparmor.d/faceauth-daemon
+quietly systemd-analyze verify --man=no faceauth.service
+! command -v ldd >/dev/null || mustnt sh -c 'ldd /usr/bin/faceauth /lib/*/security/pam_faceauth.so | grep "not found"'
+# It is off until somebody wants it.
+mustnt grep -r pam_faceauth /etc/pam.d
+password 'while it is off'
+pam-auth-update --enable faceauth faceauth-password
+must grep -q pam_faceauth.so /etc/pam.d/common-auth
+password 'while it is on'
+
+# A replay as on every other machine, by the installed program and models.
+cp -R "$(ls -d "$GOMODCACHE"/gocv.io/x/gocv@*/contrib/att_faces)" /srv/stills
+chmod -R a+rX /srv/stills
+cd /home/alice
+# as_alice is without the environment of root.
+as_alice() { su - alice -s /bin/sh -c "FACEAUTH_DEMO_FACES=/srv/stills $*"; }
+as_alice faceauth demo >/tmp/demo.log 2>&1 || { tail -n 5 /tmp/demo.log; stop 'the demo failed'; }
+grep -F "$demo" /tmp/demo.log || stop "the demo ended otherwise: $(tail -n 1 /tmp/demo.log)"
+as_alice faceauth enroll faceauth-demo/alice.avi --name alice >/tmp/enroll.log 2>&1 || { cat /tmp/enroll.log; stop 'enrolling failed'; }
+people=$(as_alice faceauth people --json)
+must [ -n "$people" ]
+
+# Two files that stand for a store of logins, as its owner would have written them.
+printf 'sealed' >/var/lib/faceauth/profiles && printf 'seen' >/var/lib/faceauth-counters/seen
+chown faceauth:faceauth /var/lib/faceauth/profiles /var/lib/faceauth-counters/seen
+chmod 600 /var/lib/faceauth/profiles /var/lib/faceauth-counters/seen
+echo 'session mine' >>/etc/faceauth/services
+kept() {
+	[ "$(cat /var/lib/faceauth/profiles)" = sealed ] && [ "$(cat /var/lib/faceauth-counters/seen)" = seen ] || stop "the store is gone after $1"
+	[ "$(stat -c %U:%a /var/lib/faceauth/profiles)" = faceauth:600 ] || stop "the store belongs to $(stat -c %U:%a /var/lib/faceauth/profiles) after $1"
+}
+
+# The same packages with a higher version stand for a later one.
+mkdir /tmp/next
+for deb in $debs; do
+	dpkg-deb -R "$deb" /tmp/next/tree
+	sed -i 's/^Version: .*/&.1/; s/\(faceauth (= [^)]*\))/\1.1)/' /tmp/next/tree/DEBIAN/control
+	dpkg-deb -Znone -b /tmp/next/tree "/tmp/next/$(basename "$deb")" >/dev/null
+	rm -rf /tmp/next/tree
+done
+# shellcheck disable=SC2046
+apt install $(ls /tmp/next/*.deb)
+case $(dpkg-query -W -f '${Version}' faceauth) in *.1) ;; *) stop 'it was not upgraded' ;; esac
+kept 'an upgrade'
+must [ "$(as_alice faceauth people --json)" = "$people" ]
+must grep -q '^session mine$' /etc/faceauth/services
+must grep -q pam_faceauth.so /etc/pam.d/common-auth
+password 'after an upgrade'
+say 'upgraded, with the store, the gallery, the settings and the PAM profile kept'
+
+apt remove faceauth libpam-faceauth faceauth-models
+mustnt grep -r pam_faceauth /etc/pam.d
+mustnt [ -e /usr/bin/faceauth ]
+kept 'a removal'
+password 'after a removal'
+say 'removed, with the store kept'
+
+apt purge faceauth libpam-faceauth faceauth-models
+grep -q 'faceauth: kept the faces and the key in /var/lib/faceauth /var/lib/faceauth-counters; to remove them: rm -r' /tmp/quiet.log ||
+	{ cat /tmp/quiet.log; stop 'the purge does not say that it keeps the faces'; }
+kept 'a purge without an answer'
+mustnt [ -e /etc/faceauth/services ]
+mustnt [ -e /etc/apparmor.d/faceauth-daemon ]
+say 'purged without an answer: the store is kept, and it says so'
+
+# shellcheck disable=SC2086
+apt install $debs
+kept 'another installation'
+echo 'faceauth faceauth/purge-data boolean true' | debconf-set-selections
+apt purge faceauth libpam-faceauth faceauth-models
+grep -q 'faceauth: removed the faces and the key in' /tmp/quiet.log || { cat /tmp/quiet.log; stop 'the purge does not say that it removed the faces'; }
+mustnt [ -e /var/lib/faceauth ]
+mustnt [ -e /var/lib/faceauth-counters ]
+must [ -e /home/alice/.local/share/faceauth/gallery ]
+password 'after all of it'
+left=$(find /etc /usr /lib /var /run /opt -xdev -name '*faceauth*' ! -path '/var/cache/apt/archives/*' ! -path '/usr/local/go/*' 2>/dev/null || true)
+[ -z "$left" ] || stop "left behind: $left"
+say 'purged with the answer yes: nothing is left but the gallery in a home'

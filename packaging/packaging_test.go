@@ -1,0 +1,210 @@
+// Package packaging_test checks in seconds what needs no tree: that the packages hold what the Makefile installs, and
+// that their scripts are in order. packaging/tree.sh does the rest.
+package packaging_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// makes runs make in the project's folder.
+func makes(t *testing.T, args ...string) string {
+	t.Helper()
+	// So that go test knows what its result depends on: it does not see what make reads.
+	for _, path := range append(files(t, "../tablet/install"), "../../Makefile") {
+		if _, err := os.ReadFile(filepath.Join("../tablet/install", path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.Command("make", append([]string{"-s", "-C", ".."}, args...)...)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("make %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// files returns the files below a folder, by their paths in it.
+func files(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			path, err = filepath.Rel(dir, path)
+			all = append(all, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Every folder of cmd is a program that is built, installed and packaged.
+func TestPrograms(t *testing.T) {
+	b, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^PROGRAMS = (.*)$`).FindSubmatch(b)
+	if line == nil {
+		t.Fatal("the Makefile has no PROGRAMS")
+	}
+	programs := strings.Fields(string(line[1]))
+	var folders []string
+	mains, err := filepath.Glob("../cmd/*/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range mains {
+		folders = append(folders, filepath.Base(filepath.Dir(path)))
+	}
+	slices.Sort(programs)
+	if len(folders) == 0 || !slices.Equal(programs, folders) {
+		t.Errorf("the Makefile has the programs %q, cmd has %q", programs, folders)
+	}
+}
+
+// Each file that is installed without having been built is in exactly one package, and an uninstall takes it away.
+func TestInstalledFilesArePackaged(t *testing.T) {
+	root := t.TempDir()
+	makes(t, "install-files", "DESTDIR="+root)
+	// The files that are built, as make says that it would install them.
+	installed := files(t, root)
+	for _, name := range []string{"usr/share/man/man1/faceauth.1", "usr/share/bash-completion/completions/faceauth",
+		"usr/share/zsh/vendor-completions/_faceauth", "usr/share/fish/vendor_completions.d/faceauth.fish", "usr/bin/faceauth",
+		"usr/lib/triplet/security/pam_faceauth.so", "usr/share/faceauth/models/fr_detect.onnx"} {
+		installed = append(installed, name)
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(installed) < 18 {
+		t.Errorf("only %d files are installed", len(installed))
+	}
+	patterns := map[string][]string{} // by package
+	lists, err := filepath.Glob("debian/*.install")
+	if err != nil || len(lists) != 3 {
+		t.Fatalf("%v, %v", lists, err)
+	}
+	used := map[string]bool{}
+	for _, list := range lists {
+		b, err := os.ReadFile(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		patterns[list] = strings.Fields(strings.NewReplacer("${env:SYSLIB}", "usr/lib", "${DEB_HOST_MULTIARCH}", "triplet").Replace(string(b)))
+	}
+	for _, name := range installed {
+		var in []string
+		for list, all := range patterns {
+			for _, p := range all {
+				if strings.HasPrefix(name, strings.TrimSuffix(p, "*")) {
+					in = append(in, list)
+					used[list+" "+p] = true
+				}
+			}
+		}
+		if len(in) != 1 {
+			t.Errorf("%s is in %q", name, in)
+		}
+	}
+	for list, all := range patterns {
+		for _, p := range all {
+			if !used[list+" "+p] {
+				t.Errorf("%s has %s, and nothing is there", list, p)
+			}
+		}
+	}
+	makes(t, "uninstall", "DESTDIR="+root, "libdir=/usr/lib/triplet")
+	// The administrator's list stays.
+	if left := files(t, root); !slices.Equal(left, []string{"etc/faceauth/services"}) {
+		t.Errorf("an uninstall leaves %q", left)
+	}
+}
+
+// Where things go, and with which flags they are compiled, the caller says.
+func TestMakeIsAsked(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"install-files", "prefix=/opt/f", "sysconfdir=/opt/etc"}, "/d/opt/etc/faceauth/services"},
+		{[]string{"install-files", "unitdir=/opt/units"}, "/d/opt/units/faceauth.service"},
+		{[]string{"uninstall", "libdir=/opt/lib"}, "/d/opt/lib/security/pam_faceauth.so"},
+		{[]string{"uninstall", "pamdir=/opt/pam"}, "/d/opt/pam/pam_faceauth.so"},
+		{[]string{"uninstall", "bindir=/opt/bin"}, "/d/opt/bin/faceauth"},
+		{[]string{"pam-module", "CFLAGS=-O3 -flto"}, "-O3 -flto -fPIC"},
+		{[]string{"pam-module", "LDFLAGS=-Wl,--as-needed"}, "relro,-z,now -Wl,--as-needed -o"},
+		{[]string{"programs", "GO_BUILD=-trimpath"}, "go build -trimpath -o bin/faceauth ./cmd/faceauth"},
+		{[]string{"programs", "CGO_faceauth=0"}, "CGO_ENABLED=0 go build"},
+		{[]string{"-o", "build", "models", "FROM=a.tgz"}, `models install --from "a.tgz"`},
+	} {
+		if out := makes(t, append([]string{"-n", "DESTDIR=/d"}, c.args...)...); !strings.Contains(out, c.want) {
+			t.Errorf("make %s says nothing of %s:\n%s", strings.Join(c.args, " "), c.want, out)
+		}
+	}
+	// From the environment, too, as dpkg-buildpackage gives them.
+	t.Setenv("CFLAGS", "-O1 -g")
+	if out := makes(t, "-n", "pam-module"); !strings.Contains(out, "-O1 -g -fPIC") {
+		t.Errorf("CFLAGS of the environment are not used:\n%s", out)
+	}
+}
+
+// The shell finds nothing wrong with the scripts, nor shellcheck, where there is one.
+func TestScripts(t *testing.T) {
+	var scripts []string
+	for _, pattern := range []string{"*.sh", "inside/*.sh", "debian/*.p*", "../scripts/*.sh"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, found, err)
+		}
+		scripts = append(scripts, found...)
+	}
+	for _, script := range scripts {
+		if out, err := exec.Command("sh", "-n", script).CombinedOutput(); err != nil {
+			t.Errorf("sh -n %s: %v\n%s", script, err, out)
+		}
+	}
+	if _, err := exec.LookPath("shellcheck"); err != nil {
+		t.Log("shellcheck is not installed")
+		return
+	}
+	// What one script of inside/ defines, another one uses; set -e ends one whose folder is missing.
+	out, err := exec.Command("shellcheck", append([]string{"-s", "sh", "-S", "warning", "-e", "SC2034,SC2154,SC2164"}, scripts...)...).CombinedOutput()
+	if err != nil {
+		t.Errorf("shellcheck: %v\n%s", err, out)
+	}
+}
+
+// AppArmor's parser accepts the rules, where it is installed.
+func TestAppArmor(t *testing.T) {
+	parser := "/usr/sbin/apparmor_parser"
+	if _, err := os.Stat(parser); err != nil {
+		t.Skip("there is no apparmor_parser to check the rules with; apt-get install apparmor")
+	}
+	root := t.TempDir()
+	makes(t, "install-files", "DESTDIR="+root)
+	rules := filepath.Join(root, "etc/apparmor.d/faceauth-daemon")
+	if out, err := exec.Command(parser, "-Q", "-K", rules).CombinedOutput(); err != nil {
+		t.Errorf("apparmor_parser: %v\n%s", err, out)
+	}
+	b, err := os.ReadFile(rules)
+	if err != nil || regexp.MustCompile(`@(bindir|datadir)@`).Match(b) {
+		t.Errorf("%v\n%s", err, b)
+	}
+	unit, err := os.ReadFile(filepath.Join(root, "usr/lib/systemd/system/faceauth.service"))
+	if err != nil || !strings.Contains(string(unit), "\nAppArmorProfile=-faceauth-daemon\n") || !strings.Contains(string(b), "\nprofile faceauth-daemon ") {
+		t.Errorf("the unit does not name the profile: %v", err)
+	}
+}

@@ -1,0 +1,98 @@
+package scripts_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// machine returns a folder of commands that stand for those of a machine where nothing is installed but Go.
+func machine(t *testing.T, commands map[string]string) string {
+	t.Helper()
+	bin := t.TempDir()
+	for _, name := range []string{"sh", "cat", "grep", "tail", "mktemp", "rm", "env", "ls", "printf"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, script := range commands {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bin
+}
+
+// Whatever keeps setup.sh from its work, it says in one sentence what it is and what to do.
+func TestSetupSays(t *testing.T) {
+	const (
+		goes = "echo go1.26.0"
+		root = "echo 0"
+		user = "echo 1000"
+		// says prints on standard error what apt-get prints there.
+		says = `echo "$*" >>"$TMPDIR/asked"; echo "proxy ${http_proxy:-none}" >>"$TMPDIR/asked"; echo '`
+		ends = `' >&2; exit 100`
+	)
+	// go test runs these tests anew when a file that it has seen being read has changed; the shell's reading it does not see.
+	if _, err := os.ReadFile("setup.sh"); err != nil {
+		t.Fatal(err)
+	}
+	pass := `while [ "${1#--}" != "$1" ]; do shift; done; exec "$@"`
+	for _, c := range []struct {
+		name     string
+		commands map[string]string
+		env      []string
+		want     string // on standard error
+		asked    string // of apt-get
+	}{
+		{"no Go", map[string]string{"id": root}, nil, "setup: Go is not installed; install Go 1.26 or newer", ""},
+		{"an old Go", map[string]string{"go": "echo go1.19.8", "id": root}, nil, "is too old; install Go 1.26 or newer", ""},
+		{"no apt-get", map[string]string{"go": goes, "id": root}, nil, "setup: there is no apt-get here; install by other means what", ""},
+		{"neither root nor sudo", map[string]string{"go": goes, "id": user, "apt-get": "exit 1"}, nil,
+			"only root can install them; as root run: apt-get update && apt-get install --no-install-recommends gcc g++ pkg-config", ""},
+		{"sudo refuses", map[string]string{"go": goes, "id": user, "apt-get": "exit 1", "sudo": says + "bob is not in the sudoers file." + ends}, nil,
+			"(sudo refuses; ask an administrator to run: apt-get update && apt-get install --no-install-recommends gcc", ""},
+		{"no network", map[string]string{"go": goes, "id": root, "apt-get": says + "W: Temporary failure resolving x" + ends}, nil,
+			"(its servers cannot be reached; is there a network? Behind a proxy run: http_proxy=http://HOST:PORT HTTPS_PROXY=http://HOST:PORT make demo; all", "proxy none"},
+		{"no proxy there", map[string]string{"go": goes, "id": root, "apt-get": says + "Could not connect to 10.0.0.1:3128" + ends},
+			[]string{"HTTPS_PROXY=http://10.0.0.1:3128"}, "(its servers cannot be reached through the proxy of http_proxy; is that address right?; all", "proxy http://10.0.0.1:3128"},
+		{"a proxy with a password", map[string]string{"go": goes, "id": root, "apt-get": says + "407  Proxy Authentication Required" + ends},
+			[]string{"http_proxy=http://10.0.0.1:3128"}, "(the proxy wants a user name and a password", "proxy http://10.0.0.1:3128"},
+		{"a proxy and sudo", map[string]string{"go": goes, "id": user, "sudo": pass, "apt-get": says + "x" + ends},
+			[]string{"HTTP_PROXY=http://10.0.0.1:3128"}, "(is there a network?; all", "proxy http://10.0.0.1:3128"},
+		{"another apt-get", map[string]string{"go": goes, "id": root, "apt-get": says + "E: Could not get lock /var/lib/dpkg/lock-frontend." + ends}, nil,
+			"(another program installs packages; wait until it has ended", ""},
+		{"another system", map[string]string{"go": goes, "id": root, "apt-get": says + "E: Unable to locate package libopencv-dev" + ends}, nil,
+			"(this release does not have them; faceauth is made for Debian 12 and 13 and Ubuntu 24.04", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tmp := t.TempDir()
+			bin := machine(t, c.commands)
+			cmd := exec.Command(filepath.Join(bin, "sh"), "setup.sh")
+			cmd.Env = append([]string{"PATH=" + bin, "TMPDIR=" + tmp, "HOME=" + tmp}, c.env...)
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if err == nil {
+				t.Fatalf("it went well: %s", out)
+			}
+			if !strings.Contains(stderr.String(), c.want) {
+				t.Errorf("it said %q, want %q in it", stderr.String(), c.want)
+			}
+			last := strings.TrimSpace(stderr.String())
+			if last = last[strings.LastIndexByte(last, '\n')+1:]; !strings.HasPrefix(last, "setup: ") {
+				t.Errorf("its last line is %q", last)
+			}
+			asked, _ := os.ReadFile(filepath.Join(tmp, "asked"))
+			if !strings.Contains(string(asked), c.asked) {
+				t.Errorf("apt-get was asked with %q, want %q in it", asked, c.asked)
+			}
+		})
+	}
+}
