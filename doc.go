@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package faceauth is the root of a library, and of a program, that recognise people by their faces on the device
 // that has the camera. A few faces of each person are labelled. From then on the device recognises these people frame
 // by frame, goes on learning from faces that nobody labels, refuses strangers, and never grows: memory and time for a

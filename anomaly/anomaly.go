@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package anomaly finds labels that are unusual given the examples: conditional anomaly detection.
 //
 // [SoftHarmonic] and [RandomWalk] give each example of a similarity graph a score, the larger the less its label goes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package calibrate chooses a learner's settings on labelled recordings, says how far the choice can be relied
 // on, and keeps it in a file.
 //

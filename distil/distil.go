@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package distil turns what a learner knows of a person into a small verifier that runs without the graph.
 //
 // [New] learns a [Verifier] from a learner's labelled faces and from all that it learned: a max-margin graph cut (M. Valko,

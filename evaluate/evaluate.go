@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package evaluate measures recognisers on labelled recordings: some people are enrolled from their
 // first faces, the rest is streamed, and every verdict is counted.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package eye sees by way of another process: camera, decoder and networks run in a child, the eye, that holds nothing worth
 // stealing. What a decoder or a network does with a hostile recording happens there.
 //

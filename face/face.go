@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package face holds the plain values that travel from a camera to a decision: a [Space] names
 // the metric a face vector lives in, a [Sample] is one face in one frame, and a [Frame] is what
 // one moment of a recording came to.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package face
 
 // Quality is what can be measured of the picture of a face before anybody is recognised in it.

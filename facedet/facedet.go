@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package facedet takes frames from cameras, recordings and pictures, and finds the faces in them.
 //
 // [Open] turns what a user names, a camera, file, folder or URL, into a [Source] of frames;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gallery keeps the people that a device knows, their labelled faces and what was learned
 // from them, in one file.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package graph builds similarity graphs and solves for harmonic functions on them: a handful of
 // vertices carry labels, and every other vertex takes the average of its neighbours.
 //

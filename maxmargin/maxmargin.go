@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package maxmargin learns classifiers with a large margin from examples of which few are labelled.
 //
 // [Examples.GraphCut] spreads the labels over a similarity graph and learns from what the graph says of all examples:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package models says which neural networks exist, where their files lie, how they are fed, and
 // whether a file is the one that was meant.
 //

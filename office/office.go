@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package office watches rooms: several cameras, the people in view of each, what happens, and what somebody says of it.
 //
 // [New] makes an [Office] of the people whom a gallery knows, and [Office.Run] reads all cameras at once until its context

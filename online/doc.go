@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package online is the learner that a program holds: it is shown a few labelled faces, recognises
 // the faces that follow, keeps learning from them, refuses strangers, and never grows.
 //

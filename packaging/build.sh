@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds the Debian packages of one commit for the release and the architecture of this system:
 #
 #   packaging/build.sh OUT            into the folder OUT; make deb says bin/deb

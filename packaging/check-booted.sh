@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Boots a copy of this system, installs the packages of a folder into it, and says whether systemd, the bus and the
 # packages fit together: the bus starts the service, an upgrade restarts it, a removal stops it.
 #

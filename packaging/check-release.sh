@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Says whether the two commands of the README pass on a fresh release: packaging/check-release.sh bookworm|trixie|noble
 set -eu
 [ $# -eq 1 ] || { echo 'say the release: packaging/check-release.sh bookworm|trixie|noble' >&2; exit 1; }

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds the packages of HEAD twice, with nothing in common but the commit and the installed system, and compares
 # them: another folder, an empty build cache, another home, time zone, language, umask and number of processors.
 # With it in a tree: packaging/tree.sh bookworm reproducible OUT

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package packaging_test checks in seconds what needs no tree: that the packages hold what the Makefile installs, and
 // that their scripts are in order. packaging/tree.sh does the rest.
 package packaging_test

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs a script of packaging/inside as root in a fresh system of another release, and throws the system away:
 #
 #   packaging/tree.sh bookworm build OUT      builds the packages of HEAD into the folder OUT

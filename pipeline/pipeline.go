@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pipeline turns a source of frames into a stream of plain samples: it is the whole way from
 // the camera to the line that no OpenCV value crosses.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package preprocess turns a face in a picture into a point of a feature space, and says whether the
 // picture is good enough to be learned from.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package quantized keeps a similarity graph of labelled points, and of at most k centroids of a stream of other points
 // that has no end, and solves for the harmonic function on it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package quantized
 
 // SetMaxEdges bounds the edges of all graphs until the returned function is called.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package quantized
 
 // pageValues is how many coordinates a page holds: as many as a core's own cache surely does.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package replay judges a recording and reports who was in it: a line for each face and frame, and
 // one page for a person.
 //

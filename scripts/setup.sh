@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Installs what faceauth needs to be built and says what it installs. It does nothing, and needs no
 # network, where everything is there. Run it by way of make. With "login" it is also for the PAM module,
 # and with "test" for the tests.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Puts the line of the licence into each Go, C and shell file of the project that has none. Run again, it changes nothing.
 set -eu
 

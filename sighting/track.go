@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sighting ties the faces of one camera over frames: which faces are one person who stays in view, and who that
 // person is.
 //

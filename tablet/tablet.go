@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tablet lets the people of a device log in with their faces.
 //
 // An [Authenticator] holds their sealed profiles. [Authenticator.Verify] looks into a camera until it knows whether a

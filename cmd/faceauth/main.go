@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command faceauth recognises people by their faces, on this device alone.
 //
 // Run "faceauth help" for its commands, and see the README for what they do together. Results go to

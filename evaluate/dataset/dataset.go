@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dataset finds labelled recordings in folders and reads them.
 //
 // A data set is a folder with one entry for each identity: a video, a folder of images, or a folder of several such

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package report draws the outcome of an evaluation: curves as PNG and SVG, and one page that compares
 // all methods and needs no network.
 //

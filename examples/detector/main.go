@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command detector shows how to bring a detector of your own: it counts the faces in a recording with one.
 //
 //	go run ./examples/detector recording.avi

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command door opens a door for people whom it recognises.
 //
 //	go run ./examples/door alice=alice.avi bob=bob.avi 0

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command network compares two pictures of faces with a neural network of your own.
 //
 //	go run ./examples/network network.json a.jpg b.jpg

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package peers holds the methods that those of this module are measured against. Only experiments use them.
 //
 // Against conditional anomaly detection (package anomaly): [WeightedNeighbours], and trained on other examples,

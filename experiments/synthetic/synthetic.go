@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package synthetic makes the problems of the thesis that are drawn and not measured.
 package synthetic
 

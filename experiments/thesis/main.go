@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command thesis makes the figures and tables of docs/results.md from recordings and tables.
 //
 // Each has a subcommand, which writes a CSV file and a picture below --out. The data are read from

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package serve is the inside of an eye: it opens cameras and recordings, finds faces in them, and says over a socket what it
 // has found, to a program that uses package eye.
 //

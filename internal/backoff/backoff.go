@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package backoff waits before something that failed is tried again, and no longer than a context lasts.
 package backoff
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cv is the only one that touches OpenCV, through gocv where a check beforehand makes a call
 // safe, and through a few C++ functions of its own where only a file's content decides whether it
 // succeeds. A failed assertion in OpenCV is a C++ exception, which aborts a Go process and cannot be

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef FACEAUTH_SAFE_H
 #define FACEAUTH_SAFE_H
 

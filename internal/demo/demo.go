@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package demo makes a recording out of a few stills, so that the program can be tried without a
 // camera: people whose faces move, come nearer, turn darker and blur.
 //

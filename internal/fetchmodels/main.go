@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command fetchmodels does what faceauth models install does, and needs no OpenCV to be built: for those who package
 // the models.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package figure draws curves and writes them as PNG and SVG.
 package figure
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package manual writes the manual pages of a program from its commands, as cobra knows them.
 //
 // [Write] makes a page for the program and one for each of its commands. They hold what the commands say of

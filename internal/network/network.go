@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package network runs the neural network of a model description on pictures.
 //
 // [Open] verifies the file and reads it; whatever does not fit the description is an error that names

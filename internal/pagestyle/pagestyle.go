@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pagestyle holds the style sheet that all pages of the project share: [CSS] comes before the styles of a page.
 package pagestyle
 

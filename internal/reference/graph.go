@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package reference is what package quantized must agree with: the listing "Online quantized harmonic solution" written
 // out, in the slowest and most obvious way. It keeps every point, measures every distance anew, and solves by dense
 // Cholesky. It is for tests, and its mistakes panic.

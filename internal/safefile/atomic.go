@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package safefile reads and writes files so that no accident and no other program spoils them.
 //
 // [Write] and [Create] make files that are either as they were or complete. [Open] opens a file whose name a user

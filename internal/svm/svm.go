@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package svm trains support vector machines on kernel matrices that the caller computes.
 //
 // [Classify] separates two classes and [OneClass] finds where the examples of one class are. Both solve the dual problem

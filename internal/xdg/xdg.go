@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package xdg finds the folders of the XDG Base Directory Specification.
 package xdg
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package logbook keeps on disk what has happened in a room, who is there, and what has not been delivered yet to those
 // who want to know: a program that is killed and started again goes on from it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package page shows an office in a browser, and takes in what somebody says there.
 //
 // [New] returns a [Page], which is an http.Handler; [Page.Serve] serves it with deadlines. The page is embedded in the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package presence says who is in a room: who has come, who has gone, and that somebody unknown is there, each once and
 // with the time at which it happened.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package search finds people in recordings of the past.
 //
 // [Scan] makes a [Recording] of a video: who was in view when, with some of their faces. That takes as long as

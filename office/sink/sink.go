@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sink tells other programs what happens in a room: a webhook, or an MQTT broker.
 //
 // [Deliver] takes the events of a queue to a [Sink], each at least once and in their order: one that fails is tried again,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package trial measures an office on recordings: who is named, as whom, and whether what is said of their coming and
 // going is true.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package unknown keeps the people whom nobody has named: their faces, in groups, so that they can be named once, and
 // are the same stranger when they come again.
 //

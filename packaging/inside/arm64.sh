@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds the packages for arm64 in this tree, which is of amd64, into /out; installs them beside this tree's own
 # programs, and replays stills with them by qemu-user.
 . /root/faceauth/packaging/inside/common.sh

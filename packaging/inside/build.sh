@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds the packages in this tree, into /out.
 . /root/faceauth/packaging/inside/common.sh
 

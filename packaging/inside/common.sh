@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the scripts of this folder share. They run as root in a tree that packaging/tree.sh has made.
 set -eu
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # make demo, as a person would on a machine where nothing but Go and make is installed.
 . /root/faceauth/packaging/inside/common.sh
 

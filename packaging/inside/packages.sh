@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Installs the packages of /out in this tree, upgrades, removes and purges them, and says what each step must leave.
 . /root/faceauth/packaging/inside/common.sh
 

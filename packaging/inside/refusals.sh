@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Says whether make explains, on a fresh system, why it cannot go on: nobody who may install packages, no network, a
 # proxy that is not there, another program that installs packages. The words of apt-get are those of this release.
 . /root/faceauth/packaging/inside/common.sh

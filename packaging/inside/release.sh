@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The two commands of the README. Tests that need recordings or a booted system skip, as on any machine without them.
 . /root/faceauth/packaging/inside/demo.sh
 

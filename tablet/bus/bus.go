@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bus offers an authenticator to other programs on the system bus (D-Bus), and is the client to it.
 //
 // [Serve] answers calls until its context ends; [Dial] returns a [Client]. The interface is described in

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package bus
 
 // Signatures returns the arguments of the methods that there are, as the description has them.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package enrolment guides a person through being enrolled: four faces in different poses, each asked for in words, and
 // each refused frame with a reason.
 //

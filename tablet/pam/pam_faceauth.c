@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /* pam_faceauth asks the faceauth daemon whether the person in front of the camera is the one who logs in.
  *
  *   auth [success=3 default=ignore] pam_faceauth.so             ask for the password while the camera looks

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /* Written by: go test ./tablet/words -update. The sentences are those of words.go beside that test. */
 
 static const char *const languages[] = {"en", "de", "fr", NULL};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package profile keeps what a login knows of its users, sealed, in one file.
 //
 // [Open] opens a store with a [Key] from [KeyFile] or [Credential]; [Store.Save], [Store.Load] and [Store.Delete]

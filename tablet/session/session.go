@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package session decides whether a login by face succeeds.
 //
 // A [Session] is one attempt: it is told what each frame holds, and says when it has seen enough. [Limits] are what

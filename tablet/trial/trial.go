@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package trial measures logins on recordings: how often people get in, and how often others do.
 //
 // [Run] enrols the people of some recordings, each with an authenticator like that of the daemon, and then has everybody

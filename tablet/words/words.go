@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package words holds what a login says to people, in the languages that it speaks.
 //
 // [Of] finds the language that somebody has set, and [Language.Say] says a word of the bus, or the name of one of its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package boottest boots a copy of the running Linux system, installs faceauth on it as docs/tablet.md says, and tries
 // logins and attacks on it: what the unit, the bus policy, polkit, logind and PAM make of it together.
 package boottest

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package stage puts made-up people before a made-up camera, for tests of logins.
 package stage
 
