@@ -58,8 +58,7 @@ var (
 	_ Bounded  = (*sightings)(nil)
 )
 
-// Confirmed is [Sightings], of which nobody counts as recognised but who is confirmed, with this face or those before it
-// on its track.
+// Confirmed is [Sightings], of which nobody counts as recognised but whose face is confirmed ([sighting.Seen].Trust).
 func Confirmed(space face.Space, s online.Settings) Entry {
 	e := Sightings(space, s)
 	return Entry{Name: "confirmed", New: func() (Method, error) {
@@ -90,7 +89,7 @@ func (m *sightings) See(f Face, recording int, hold bool) (string, float64, erro
 	}
 	name, v := seen[0].Belief.Name, seen[0].Verdict
 	switch {
-	case m.strict && seen[0].Belief.Trust != sighting.Confirmed:
+	case m.strict && seen[0].Trust != sighting.Confirmed:
 		name = ""
 	case !m.strict && v.Label != "":
 		name = v.Label

@@ -135,7 +135,7 @@ func (d *door) watch(ctx context.Context, name string) error {
 		}
 		for _, s := range faces {
 			b := s.Belief
-			if b.Trust != sighting.Confirmed { // a door opens for nobody who is known by what was learned alone
+			if s.Trust != sighting.Confirmed { // a door opens for no face that is known by what was learned, or by its track
 				continue
 			}
 			if at, ok := seen[b.Name]; !ok || f.Time-at > shut {
