@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Errors that [Space.Check] wraps.
@@ -77,6 +78,21 @@ func (m Impostors) Within(rate float64) float64 {
 		return (1-share)*m.Distances[i] + share*m.Distances[i+1]
 	}
 	return max(0, m.Distances[last]-steepest*(at-float64(last)))
+}
+
+// Mismatch says in words for a person why vectors of the space with that ID cannot be compared with those of s, and what
+// to do.
+func (s Space) Mismatch(id string) string {
+	what := fmt.Sprintf("it holds %s, and this is %s", id, s.ID)
+	network := func(id string) string {
+		parts := strings.SplitN(id, ":", 3)
+		return strings.Join(parts[:min(2, len(parts))], ":")
+	}
+	if strings.HasPrefix(id, "embedding:") && network(id) == network(s.ID) {
+		what += ": the same network, whose pictures are given to it in another way since; enrol again into another file, " +
+			"and keep this one for the version of faceauth that made it"
+	}
+	return what
 }
 
 // Check returns an error that says why m cannot have been measured, or nil.

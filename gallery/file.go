@@ -63,7 +63,7 @@ func Open(path string, space face.Space) (*Gallery, error) {
 		return nil, err
 	}
 	if g.Space().ID != space.ID {
-		return nil, fmt.Errorf("opening gallery %s: %w: it holds %s, and this is %s", path, ErrSpace, g.Space().ID, space.ID)
+		return nil, fmt.Errorf("opening gallery %s: %w: %s", path, ErrSpace, space.Mismatch(g.Space().ID))
 	}
 	return g, nil
 }

@@ -491,8 +491,8 @@ func TestInstalled(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"share/dbus-1/system.d/org.faceauth.conf":           "",
-		"share/dbus-1/system-services/org.faceauth.service": "Exec=/usr/bin/faceauth daemon\n",
-		"lib/systemd/system/faceauth.service":               "ExecStart=/usr/bin/faceauth daemon --counters /var/lib/faceauth-counters/seen $FACEAUTH_OPTIONS\n",
+		"share/dbus-1/system-services/org.faceauth.service": "Exec=/usr/bin/faceauth-daemon daemon\n",
+		"lib/systemd/system/faceauth.service":               "ExecStart=/usr/bin/faceauth-daemon daemon --eye /run/faceauth-eye --counters /var/lib/faceauth-counters/seen $FACEAUTH_OPTIONS\n",
 		"share/polkit-1/actions/org.faceauth.policy":        "",
 		"share/dbus-1/interfaces/org.faceauth.Device.xml":   "",
 		"share/pam-configs/faceauth":                        "",
@@ -510,7 +510,7 @@ func TestInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(unit, bytes.ReplaceAll(b, []byte("/usr/bin/faceauth"), []byte("/bin/true")), 0o644); err != nil {
+	if err := os.WriteFile(unit, bytes.ReplaceAll(b, []byte("/usr/bin/faceauth-daemon"), []byte("/bin/true")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
@@ -536,7 +536,7 @@ func TestActivation(t *testing.T) {
 	bus := fixture.StartBus(t, "<servicedir>"+dir+"</servicedir>")
 	start := fmt.Sprintf("/usr/bin/env DBUS_SYSTEM_BUS_ADDRESS=%s XDG_CONFIG_HOME=%s %s daemon --store %s --key-file %s --models %s",
 		bus.Address, dir, program, filepath.Join(dir, "profiles"), filepath.Join(dir, "key"), fixture.Models(t))
-	service := strings.Replace(string(b), "@bindir@/faceauth daemon", start, 1)
+	service := strings.Replace(string(b), "@bindir@/faceauth-daemon daemon", start, 1)
 	service = regexp.MustCompile(`(?m)^SystemdService=.*\n`).ReplaceAllString(service, "") // there is no systemd on this bus
 	if err := os.WriteFile(filepath.Join(dir, "org.faceauth.service"), []byte(service), 0o644); err != nil {
 		t.Fatal(err)

@@ -112,8 +112,7 @@ func (o *options) plan(space *face.Space, note func(string)) (*vision, error) {
 		return nil, fail(badUsage, fmt.Errorf("unknown features %q; use embedding, pixels or auto", o.features))
 	}
 	if space != nil && space.ID != v.space.ID {
-		return nil, fail(badGallery, fmt.Errorf("%w: it holds %s, and this is %s; use another gallery or other features",
-			gallery.ErrSpace, space.ID, v.space.ID))
+		return nil, fail(badGallery, fmt.Errorf("%w: %s; use another gallery or other features", gallery.ErrSpace, v.space.Mismatch(space.ID)))
 	}
 	if err := o.planDetector(v); err != nil {
 		return nil, err

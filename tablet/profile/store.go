@@ -162,7 +162,7 @@ func (s *Store) begin(tx *bbolt.Tx) (erasing bool, err error) {
 		return false, fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, n, version)
 	}
 	if id := string(b.Get(spaceKey)); id != s.space {
-		return false, fmt.Errorf("%w: it holds %q, and this is %q", ErrSpace, id, s.space)
+		return false, fmt.Errorf("%w: %s", ErrSpace, face.Space{ID: s.space}.Mismatch(id))
 	}
 	if tx.Bucket(usersBucket) == nil || tx.Bucket(namesBucket) == nil {
 		return false, fmt.Errorf("%w: it has no users", ErrDamaged)
