@@ -22,7 +22,7 @@ const header = "../pam/words.h"
 // render returns the header of the PAM module: the sentences as it shows them.
 func render() []byte {
 	var b bytes.Buffer
-	b.WriteString("/* Written by: go test ./tablet/words -update. The sentences are those of words.go beside that test. */\n\n")
+	b.WriteString("// SPDX-License-Identifier: Apache-2.0\n\n/* Written by: go test ./tablet/words -update. The sentences are those of words.go beside that test. */\n\n")
 	b.WriteString("static const char *const languages[] = {")
 	for _, c := range codes {
 		fmt.Fprintf(&b, "%q, ", c)
