@@ -28,7 +28,8 @@ say 'installed'
 must faceauth version
 quietly faceauth models verify
 must getent passwd faceauth
-id -nG faceauth | grep -qw video || stop 'the user faceauth may not use cameras'
+id -nG faceauth | grep -qw video && stop 'the user faceauth may use cameras, which is for its eyes'
+id -nG faceauth-eye | grep -qw video || stop 'the user faceauth-eye may not use cameras'
 for dir in /var/lib/faceauth /var/lib/faceauth-counters; do
 	[ "$(stat -c %U:%a $dir)" = faceauth:700 ] || stop "$dir is $(stat -c %U:%a $dir)"
 done
