@@ -33,10 +33,10 @@ type Learner struct {
 	graph    *quantized.Graph
 	counts   Counts
 	budget   budget
-	time     int64  // seconds since 1970 that learned faces carry; 0 for unknown
-	radii    Radii  // zero where they are not known
-	measured census // for which these are
-	repaired int    // centroids whose weights a damaged snapshot had wrong
+	time     int64 // seconds since 1970 that learned faces carry; 0 for unknown
+	radii    Radii // zero where they are not known
+	measured int   // labelled faces for which these are
+	repaired int   // centroids whose weights a damaged snapshot had wrong
 }
 
 // A class is what the graph knows as one: the faces of a person, or the faces that were rejected as that person's.
@@ -169,7 +169,7 @@ func (l *Learner) label(x []float32, c class) error {
 		return err
 	}
 	if !there {
-		l.classes, l.index[c] = append(l.classes, c), at
+		l.classes, l.index[c], l.radii = append(l.classes, c), at, Radii{}
 	}
 	return nil
 }
@@ -186,11 +186,7 @@ func (l *Learner) Observe(x []float32) (Verdict, error) {
 
 // observe judges one face and counts it.
 func (l *Learner) observe(o Observation) (Verdict, error) {
-	n := 1
-	if o.Hold {
-		n = 0
-	}
-	v, err := l.step(o, n, l.counts.Observed+1)
+	v, err := l.step(o, 1, l.counts.Observed+1)
 	if err == nil {
 		l.count(v)
 	}
@@ -306,10 +302,9 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 	return v, err
 }
 
-// step judges a face and learns from it, as that observation and as one that stands for n. With n = 0 nothing is
-// learned.
+// step judges a face and learns from it, as that observation and as one that stands for n.
 func (l *Learner) step(o Observation, n int, observation int64) (Verdict, error) {
-	if n == 0 || l.settings.Freeze {
+	if o.Hold || l.settings.Freeze {
 		v, _, err := l.look(o)
 		return v, err
 	}
@@ -400,6 +395,7 @@ func (l *Learner) Forget(name string) error {
 func (l *Learner) forget(class int) {
 	l.graph.Forget(class)
 	delete(l.index, l.classes[class])
+	l.radii = Radii{}
 	l.classes = slices.Delete(l.classes, class, class+1)
 	for c := class; c < len(l.classes); c++ {
 		l.index[l.classes[c]] = c

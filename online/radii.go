@@ -16,9 +16,6 @@ type Radii struct {
 // FacesOfSighting is how many faces that differ a sighting is taken to show: as many chances of a stranger.
 const FacesOfSighting = 10
 
-// census is what the radii depend on beside the settings.
-type census struct{ labelled, classes int }
-
 // Radii returns the distances by which l decides now. They follow from false match rates that were measured of the
 // space, and shrink with the number of enrolled faces and people, so that a stranger's chance does not grow with them:
 //
@@ -30,8 +27,9 @@ type census struct{ labelled, classes int }
 //
 // In a space of which nothing was measured, all are the length of the longest edge, whatever the number of people.
 func (l *Learner) Radii() Radii {
-	if at := (census{l.graph.Labelled(), len(l.classes)}); at != l.measured || l.radii == (Radii{}) {
-		l.radii, l.measured = l.measure(), at
+	// Settings and people reset them where they change; faces come and go in many places.
+	if n := l.graph.Labelled(); n != l.measured || l.radii == (Radii{}) {
+		l.radii, l.measured = l.measure(), n
 	}
 	return l.radii
 }

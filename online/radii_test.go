@@ -42,6 +42,24 @@ func TestRadii(t *testing.T) {
 			}
 		}
 	}
+	// A rejected face is nobody, and where it makes room for somebody the number of labels and of classes stays.
+	if err := l.Reject([]float32{0, 5}, "7"); err != nil {
+		t.Fatal(err)
+	}
+	rejected := l.Radii()
+	for _, label := range l.Labels() {
+		if label.Negative {
+			if _, err := l.Unlabel(label.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := l.Label([]float32{0, 50}, "another"); err != nil {
+		t.Fatal(err)
+	}
+	if r := l.Radii(); r.Anchor != rejected.Anchor || !(r.Learned < rejected.Learned) {
+		t.Errorf("one more person: %+v, and before %+v", r, rejected)
+	}
 	// Somebody who goes makes them wider again.
 	before := l.Radii()
 	if err := l.Forget("7"); err != nil {
