@@ -39,20 +39,12 @@ func (g *Graph) Look(x []float32, s Sight, follows ...int64) (Trial, error) {
 		return Trial{}, err
 	}
 	near := g.within(g.probe, square, max(s.Labelled, g.reach), max(s.Learned, g.reach))
-	far := len(near) > 0 && !slices.ContainsFunc(near, g.ordinary)
-	if links := g.links(square, follows); len(links) > 0 && far {
-		near, far = links, false
-	} else {
-		if !far {
-			near = slices.DeleteFunc(near, func(e edge) bool { return !g.ordinary(e) })
-		}
-		near = merge(near, links)
+	links := g.links(square, follows)
+	if len(links) == 0 && !slices.ContainsFunc(near, g.ordinary) {
+		return Trial{g: g, stamp: g.stamp, square: square, near: near, home: -1, far: len(near) > 0}, nil
 	}
-	t := g.try(square, near)
-	if t.far = far; far {
-		t.home = -1
-	}
-	return t, nil
+	near = slices.DeleteFunc(near, func(e edge) bool { return !g.ordinary(e) })
+	return g.try(square, merge(near, links)), nil
 }
 
 func (g *Graph) try(square float64, near []edge) Trial {
@@ -62,7 +54,7 @@ func (g *Graph) try(square float64, near []edge) Trial {
 // ordinary reports whether an edge is no longer than the edge radius.
 func (g *Graph) ordinary(e edge) bool { return e.d <= g.reach }
 
-// links returns the edges beyond the edge radius from the point at hand to the vertices that it follows, ascending.
+// links returns the edges beyond the edge radius from the point at hand to the vertices that it follows.
 func (g *Graph) links(square float64, follows []int64) (links []edge) {
 	if g.c.Link <= g.reach {
 		return nil
@@ -76,7 +68,6 @@ func (g *Graph) links(square float64, follows []int64) (links []edge) {
 			links = append(links, edge{i, g.c.LinkWeight(d), d})
 		}
 	}
-	slices.SortFunc(links, func(a, b edge) int { return a.to - b.to })
 	return links
 }
 
@@ -93,7 +84,7 @@ func (g *Graph) standIn(id int64) int {
 	return -1
 }
 
-// merge returns both lists as one, ascending. No vertex is in both.
+// merge returns both lists, of which a ascends, as one that does. No vertex is in both.
 func merge(a, b []edge) []edge {
 	if len(b) == 0 {
 		return a
@@ -111,8 +102,7 @@ func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
 	if err != nil {
 		return Candidate{}, err
 	}
-	near := g.near(g.probe, square)
-	near = merge(near, g.links(square, follows))
+	near := merge(g.near(g.probe, square), g.links(square, follows))
 	if len(near) > 0 && g.learned > g.c.K && !g.full {
 		p, ok := g.plan(g.c.K)
 		if !ok {
