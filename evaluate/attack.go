@@ -36,7 +36,7 @@ type Track string
 
 const (
 	Apart   Track = ""         // each is a sighting of its own, and so is each probe
-	Morph   Track = "morph"    // one after the other on one track, and the probes after them
+	Morph   Track = "morph"    // one after the other in one place, with the probes before the first and after each
 	InPlace Track = "in place" // one after the other, on the track of the user who was there a moment ago; probes are sightings of their own
 )
 
@@ -255,7 +255,7 @@ func (a Attack) run(g Guarded, steps []Face) (t trace, err error) {
 			return t, err
 		}
 	}
-	stage := a.stage(m)
+	stage := &stage{m: m, track: a.Track, box: image.Rect(100, 100, 200, 200)}
 	accepts := func(f Face, of part) (bool, error) {
 		claim, score, err := stage.show(f, of)
 		return err == nil && claim == a.User && m.Accepts(score), err
@@ -348,11 +348,7 @@ type stage struct {
 	box       image.Rectangle
 }
 
-func (a Attack) stage(m Method) *stage {
-	return &stage{m: m, track: a.Track, box: image.Rect(100, 100, 200, 200)}
-}
-
-// frames is how often each face of an attack is shown to a method that watches: more than make a belief.
+// framesOfStep is how often each face of an attack is shown to a method that watches: more than make a belief.
 const framesOfStep = 6
 
 // show shows a face, and returns what the method says of it at last.
@@ -363,7 +359,6 @@ func (s *stage) show(f Face, of part) (claim string, score float64, err error) {
 	}
 	if of == honest {
 		s.at, s.box = max(s.at, f.At), f.Box
-		f.Take = 0
 		return w.See(f, 0, f.Hold)
 	}
 	if s.track == Apart || s.track == InPlace && of == probing || s.recording == 0 && s.track == Morph {

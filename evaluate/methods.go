@@ -44,13 +44,7 @@ func (m *learner) PassedOver() int64 { return m.l.Counts().PassedOver }
 // Sightings returns the entry of the learner behind a [sighting.Watcher], as the programs use it. Its score is the
 // confidence; a face without a name of its own has that of its sighting. A recording is seen by a camera of its own.
 func Sightings(space face.Space, s online.Settings) Entry {
-	return Entry{Name: "sightings", New: func() (Method, error) {
-		l, err := online.New(space, s)
-		if err != nil {
-			return nil, err
-		}
-		return &sightings{learner: learner{l}, watchers: make(map[int]*sighting.Watcher)}, nil
-	}}
+	return watching("sightings", space, s, false)
 }
 
 var (
@@ -60,13 +54,16 @@ var (
 
 // Confirmed is [Sightings], of which nobody counts as recognised but whose face is confirmed ([sighting.Seen].Trust).
 func Confirmed(space face.Space, s online.Settings) Entry {
-	e := Sightings(space, s)
-	return Entry{Name: "confirmed", New: func() (Method, error) {
-		m, err := e.New()
-		if err == nil {
-			m.(*sightings).strict = true
+	return watching("confirmed", space, s, true)
+}
+
+func watching(name string, space face.Space, s online.Settings, strict bool) Entry {
+	return Entry{Name: name, New: func() (Method, error) {
+		l, err := online.New(space, s)
+		if err != nil {
+			return nil, err
 		}
-		return m, err
+		return &sightings{learner: learner{l}, strict: strict, watchers: make(map[int]*sighting.Watcher)}, nil
 	}}
 }
 

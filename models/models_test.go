@@ -159,3 +159,13 @@ func TestMissing(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// A network of one's own lives in a space of its own.
+func TestSpace(t *testing.T) {
+	d := models.Default(models.Embedding)
+	a := d.Space()
+	d.SHA256 = "00" + d.SHA256[2:]
+	if b := d.Space(); a.ID == b.ID {
+		t.Errorf("two networks share the space %s", a.ID)
+	}
+}

@@ -30,7 +30,7 @@ func NewEmbedding(d models.Description, dir string) (*Embedding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Embedding{net, SpaceOf(d)}, nil
+	return &Embedding{net, d.Space()}, nil
 }
 
 // open opens a network that maps a picture to so many values.
@@ -57,9 +57,6 @@ func forward(net *network.Network, img *cv.Image, values int) ([]float32, error)
 	}
 	return out[0].Data, nil
 }
-
-// SpaceOf returns the feature space of an embedding, see [models.Description.Space].
-func SpaceOf(d models.Description) face.Space { return d.Space() }
 
 // Space implements [Extractor].
 func (e *Embedding) Space() face.Space { return e.space }

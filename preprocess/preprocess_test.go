@@ -223,16 +223,6 @@ func TestEmbeddingOfAnotherShape(t *testing.T) {
 	}
 }
 
-// A network of one's own lives in a space of its own.
-func TestSpaceOf(t *testing.T) {
-	d := models.Default(models.Embedding)
-	a := preprocess.SpaceOf(d)
-	d.SHA256 = "00" + d.SHA256[2:]
-	if b := preprocess.SpaceOf(d); a.ID == b.ID {
-		t.Errorf("two networks share the space %s", a.ID)
-	}
-}
-
 func TestLiveness(t *testing.T) {
 	l, err := preprocess.NewLiveness(models.Default(models.Liveness), fixture.Models(t))
 	if err != nil {

@@ -49,13 +49,8 @@ func (o *login) policyFlags(c *cobra.Command) {
 	f.StringVar(&o.challenge, "challenge", "", "what is asked of a face that matches: turn (the head, to a side drawn by lot), blink, or nothing")
 	f.DurationVar(&o.deadline, "deadline", 0, "after which a login is over (default 5s, with a challenge 10s)")
 	f.Float64Var(&o.anchor, "anchor", 0, "distance from every enrolled face beyond which nobody is let in (default: 1.075 times the impostor radius of the feature space)")
-	o.livenessFlags(c)
+	f.StringVar(&o.livenessFile, "liveness-model", "", "description (JSON) of a liveness network of your own")
 	f.Float64Var(&o.minLiveness, "min-liveness", models.Default(models.Liveness).Threshold, "mean liveness, 0 to 1, without which a face is taken for a picture; 0 lets pictures in. A network of your own says its own default")
-}
-
-// livenessFlags adds the flag that says which network tells faces from pictures.
-func (o *login) livenessFlags(c *cobra.Command) {
-	c.Flags().StringVar(&o.livenessFile, "liveness-model", "", "description (JSON) of a liveness network of your own")
 }
 
 // livenessModel returns the description of the network that tells faces from pictures.
@@ -249,30 +244,22 @@ func private(log *slog.Logger) {
 
 // checkNetworks returns nil where the networks of a login are there.
 func (o *login) checkNetworks(c *cobra.Command, embedding models.Description) error {
-	all := []models.Description{embedding, models.Default(models.Detector), models.Default(models.Landmarks)}
-	if o.detectorModel != "" {
-		d, err := models.ParseDescription(o.detectorModel)
-		if err != nil {
-			return fail(badModel, err)
-		}
-		all[1] = d
+	boxes, points, err := o.detectors()
+	if err != nil {
+		return err
 	}
+	all := []models.Description{embedding, boxes, points}
 	if o.minLiveness > 0 {
 		d, err := o.threshold(c)
 		if err != nil {
 			return err
 		}
-		if _, err := d.Path(o.models); errors.Is(err, models.ErrMissing) {
+		if err := d.Missing(o.models); errors.Is(err, models.ErrMissing) {
 			return fail(badModel, fmt.Errorf("%w; it tells faces from pictures: without it, and with --min-liveness 0, a picture of a user is let in", err))
 		}
 		all = append(all, d)
 	}
-	for _, d := range all {
-		if _, err := d.Path(o.models); err != nil {
-			return fail(badModel, err)
-		}
-	}
-	return nil
+	return o.verifyNetworks(all)
 }
 
 // eyeConfig says how faces are found for a login: by the networks, whatever it costs to be without.

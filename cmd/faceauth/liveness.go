@@ -30,17 +30,24 @@ import (
 // thresholds are those that are measured beside the chosen ones.
 var thresholds = []float64{.1, .3, .7, .9}
 
-// gate opens the network that tells faces from pictures.
-func (o *login) gate(c *cobra.Command) (*preprocess.Liveness, error) {
+// measured opens what a measurement of logins sees with, in this process: the networks that find faces, and the one that
+// tells them from pictures. The caller closes both.
+func (o *login) measured(c *cobra.Command) (*vision, *preprocess.Liveness, error) {
+	v, err := o.networks()
+	if err != nil {
+		return nil, nil, err
+	}
 	d, err := o.threshold(c)
 	if err != nil {
-		return nil, err
+		v.Close()
+		return nil, nil, err
 	}
 	l, err := preprocess.NewLiveness(d, o.models)
 	if err != nil {
-		return nil, fail(badModel, err)
+		v.Close()
+		return nil, nil, fail(badModel, err)
 	}
-	return l, nil
+	return v, l, nil
 }
 
 func newLiveness() *cobra.Command {
@@ -87,15 +94,11 @@ func (o *login) measureLiveness(c *cobra.Command, dirs []string, every time.Dura
 	if err := errors.Join(err, o.checkTimeout()); err != nil {
 		return fail(badUsage, err)
 	}
-	v, err := o.networks()
+	v, live, err := o.measured(c)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	live, err := o.gate(c)
-	if err != nil {
-		return err
-	}
 	defer live.Close()
 	var all []trial.Recording
 	reader := o.reader(c, v)

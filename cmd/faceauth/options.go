@@ -64,6 +64,25 @@ func (o *options) embedding() (models.Description, error) {
 	return d, fail(badModel, err)
 }
 
+// detectors returns the descriptions of the networks that find faces, and the points in them.
+func (o *options) detectors() (boxes, points models.Description, err error) {
+	boxes, points = models.Default(models.Detector), models.Default(models.Landmarks)
+	if o.detectorModel != "" {
+		boxes, err = models.ParseDescription(o.detectorModel)
+	}
+	return boxes, points, fail(badModel, err)
+}
+
+// verifyNetworks reads the files of networks: that one is missing or altered is found out before anything is asked of it.
+func (o *options) verifyNetworks(networks []models.Description) error {
+	for _, d := range networks {
+		if _, err := d.Path(o.models); err != nil {
+			return fail(badModel, err)
+		}
+	}
+	return nil
+}
+
 // learnerFlags adds the settings of the learner.
 func (o *options) learnerFlags(c *cobra.Command) {
 	f := c.Flags()

@@ -84,15 +84,11 @@ func (o *login) trial(c *cobra.Command, dir string, how trialFlags) error {
 	if err := errors.Join(how.check(), o.policy().Defaults().Check()); err != nil {
 		return fail(badUsage, err)
 	}
-	v, err := o.networks()
+	v, liveness, err := o.measured(c)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	liveness, err := o.gate(c)
-	if err != nil {
-		return err
-	}
 	defer liveness.Close()
 	opt, err := o.tabletOptions(c, v.space)
 	if err != nil {

@@ -125,7 +125,6 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 		}
 		bar.step()
 	}
-	pairs := evaluate.ComparePairs(ids, space)
 	r, err := calibrate.Run(c.Context(), ids, space, t)
 	bar.end()
 	switch {
@@ -136,6 +135,7 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 	case err != nil:
 		return evalError(err)
 	}
+	pairs := evaluate.ComparePairs(ids, space)
 	doubts := strings.Join(doubts(r), ", and ")
 	written := doubts == "" || file.force || !file.read
 	if written {

@@ -41,8 +41,8 @@ func (v *vision) Close() {
 	}
 }
 
-// open opens detector and extractor in this process, for who needs the pictures of faces. Space is that of the gallery in
-// use, or nil; note is told what "auto" had to do without.
+// open opens detector and extractor in this process, for commands that need the pictures of faces. Space is the feature space
+// of the gallery in use, or nil; note is told what "auto" had to do without.
 func (o *options) open(space *face.Space, note func(string)) (*vision, error) {
 	v, err := o.plan(space, note)
 	if err != nil {
@@ -62,23 +62,13 @@ func (o *options) look(c *cobra.Command, space *face.Space, note func(string)) (
 	}
 	// The eye loads its libraries while the files are read here.
 	if _, err = v.sight.ready(c.Context()); err == nil {
-		err = v.verify(o.models)
+		err = o.verifyNetworks(v.networks)
 	}
 	if err != nil {
 		v.Close()
 		return nil, err
 	}
 	return v, nil
-}
-
-// verify reads the files of the networks: a camera must not be tried again and again for want of one.
-func (v *vision) verify(dir string) error {
-	for _, d := range v.networks {
-		if _, err := d.Path(dir); err != nil {
-			return fail(badModel, err)
-		}
-	}
-	return nil
 }
 
 // plan says how faces are to be found and turned into vectors, and checks what can be checked of that.
@@ -123,12 +113,10 @@ func (o *options) plan(space *face.Space, note func(string)) (*vision, error) {
 	return v, nil
 }
 
-func (o *options) planDetector(v *vision) (err error) {
-	boxes, points := models.Default(models.Detector), models.Default(models.Landmarks)
-	if o.detectorModel != "" {
-		if boxes, err = models.ParseDescription(o.detectorModel); err != nil {
-			return fail(badModel, err)
-		}
+func (o *options) planDetector(v *vision) error {
+	boxes, points, err := o.detectors()
+	if err != nil {
+		return err
 	}
 	if v.name == "auto" {
 		v.name = "network"
@@ -160,7 +148,7 @@ func (o *options) recogniser(c *cobra.Command, keep, freeze bool) (g *gallery.Ga
 	return g, path, v, err
 }
 
-// describe lists the settings for a report. Path is that of the gallery, or empty.
+// describe lists the settings for a report. Path names the file of the gallery, or is empty.
 func describe(v *vision, s online.Settings, path string) []replay.Setting {
 	space := v.space
 	add := func(name, format string, args ...any) replay.Setting {

@@ -33,19 +33,18 @@ func BenchmarkCost(b *testing.B) {
 			for b.Loop() {
 				var fps, start, ready []float64
 				for i := range pairs {
-					var first, rest [2]time.Duration
-					var warm time.Duration
+					var networks, first, cold, warm time.Duration
+					var rest [2]time.Duration
 					for turn := range 2 {
 						if which := (i + turn) % 2; which == 0 {
-							first[0], rest[0] = inProcess(b, path)
+							networks, first, rest[0] = inProcess(b, path)
 						} else {
-							first[1], rest[1], warm = inEye(b, path)
+							cold, rest[1], warm = inEye(b, path)
 						}
 					}
 					fps = append(fps, rest[0].Seconds()/rest[1].Seconds())
-					start = append(start, (first[1]-first[0]).Seconds()*1e3)
-					_, opened := inProcessReady(b, path)
-					ready = append(ready, (warm-opened).Seconds()*1e3)
+					start = append(start, (cold-networks-first).Seconds()*1e3)
+					ready = append(ready, (warm-first).Seconds()*1e3)
 				}
 				b.Logf("fps %.3f, start %.0f, ready %.0f", fps, start, ready)
 				b.ReportMetric(median(fps), "x-fps")
@@ -58,22 +57,10 @@ func BenchmarkCost(b *testing.B) {
 
 const measured = 200 // frames
 
-func inProcess(b *testing.B, path string) (first, rest time.Duration) {
-	begun := time.Now()
-	d, e, err := Open(config(b).Vision)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer d.Close()
-	defer e.Close()
-	src, err := facedet.Open(b.Context(), path, facedet.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer src.Close()
-	p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
+// frames reads the measured frames, the first of which came so long after begun.
+func frames(b *testing.B, begun time.Time, next func() error) (first, rest time.Duration) {
 	for i := range measured {
-		_, err := p.Next(b.Context())
+		err := next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -87,8 +74,9 @@ func inProcess(b *testing.B, path string) (first, rest time.Duration) {
 	return first, time.Since(begun)
 }
 
-// inProcessReady is how long a source takes to its first frame where the networks are open.
-func inProcessReady(b *testing.B, path string) (networks, first time.Duration) {
+// inProcess reads a recording in this process: how long its networks take to open, the first frame after that, and the
+// others.
+func inProcess(b *testing.B, path string) (networks, first, rest time.Duration) {
 	begun := time.Now()
 	d, e, err := Open(config(b).Vision)
 	if err != nil {
@@ -102,12 +90,13 @@ func inProcessReady(b *testing.B, path string) (networks, first time.Duration) {
 		b.Fatal(err)
 	}
 	defer src.Close()
-	if _, err := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}).Next(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	return networks, time.Since(begun)
+	p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
+	first, rest = frames(b, begun, func() error { _, err := p.Next(b.Context()); return err })
+	return networks, first, rest
 }
 
+// inEye reads a recording in an eye: how long the first frame takes from nothing, and the others; and the first frame of
+// an eye that is ready.
 func inEye(b *testing.B, path string) (first, rest, ready time.Duration) {
 	begun := time.Now()
 	e, err := eye.Start(b.Context(), config(b))
@@ -119,19 +108,7 @@ func inEye(b *testing.B, path string) (first, rest, ready time.Duration) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for i := range measured {
-		_, err := s.Next(b.Context())
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
-		if i == 0 {
-			first, begun = time.Since(begun), time.Now()
-		}
-	}
-	rest = time.Since(begun)
+	first, rest = frames(b, begun, func() error { _, err := s.Next(b.Context()); return err })
 	warm, err := eye.Start(b.Context(), config(b))
 	if err != nil {
 		b.Fatal(err)
