@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reference
+
+import (
+	"math"
+	"slices"
+
+	"github.com/faceauth/faceauth/quantized"
+	"gonum.org/v1/gonum/mat"
+)
+
+type Trial struct {
+	X       []float32
+	Outlier bool
+	Far     bool                // it has no edge, and is judged by what it sees
+	Home    *Vertex             // or nil
+	Edges   map[*Vertex]float64 // weights, also of a point that goes home
+	Values  []float64           // for each class
+}
+
+func (g *Graph) edges(x []float32, among []*Vertex, follows []int64) map[*Vertex]float64 {
+	e := map[*Vertex]float64{}
+	for _, v := range among {
+		if w := g.weight(x, v.X); w > 0 {
+			e[v] = w
+		} else if slices.ContainsFunc(follows, func(id int64) bool { return g.standIn(id) == v }) {
+			if w := g.link(x, v.X); w > 0 {
+				e[v] = w
+			}
+		}
+	}
+	return e
+}
+
+func (g *Graph) standIn(id int64) *Vertex {
+	for _, v := range g.Vertices {
+		for _, p := range v.Points {
+			if id > 0 && p.ID == id && (v.ID == id || slices.Contains(g.Journal, p)) {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+func (g *Graph) sight(x []float32, s quantized.Sight) map[*Vertex]float64 {
+	e := map[*Vertex]float64{}
+	r := g.Config.EdgeRadius()
+	for _, v := range g.Vertices {
+		bound := max(s.Labelled, r)
+		if v.Class < 0 {
+			bound = max(s.Learned, r)
+		}
+		if d := g.Distance(x, v.X); !g.less(bound, d) {
+			shrunk := math.Pow(r/bound, 2)
+			e[v] = g.Config.Kernel.Weight(math.Sqrt(r*r + shrunk*(d*d-r*r)))
+		}
+	}
+	return e
+}
+
+func (g *Graph) Look(x []float32, s quantized.Sight, follows ...int64) Trial {
+	t := Trial{X: x, Edges: g.edges(x, g.Vertices, follows)}
+	if len(t.Edges) == 0 {
+		t.Edges = g.sight(x, s)
+		t.Far = len(t.Edges) > 0
+	}
+	return g.try(t)
+}
+
+func (g *Graph) try(t Trial) Trial {
+	t.Values = make([]float64, g.Classes)
+	if t.Outlier = len(t.Edges) == 0; t.Outlier {
+		return t
+	}
+	for _, v := range g.Vertices {
+		if d := g.Distance(t.X, v.X); !t.Far && g.mergeable(v) && g.weight(t.X, v.X) > 0 && (g.less(d, g.R) || d == 0) &&
+			(t.Home == nil || g.less(d, g.Distance(t.X, t.Home.X))) {
+			t.Home = v
+		}
+	}
+	p := &Point{X: t.X, Count: 1, Born: g.Clock}
+	at := t.Home
+	if at == nil {
+		at = &Vertex{X: t.X, Class: -1, Weight: 1, Points: []*Point{p}}
+		g.Vertices = append(g.Vertices, at)
+		defer func() { g.Vertices = g.Vertices[:len(g.Vertices)-1] }()
+	} else {
+		before := at.Weight // adding and subtracting 1 would leave another last bit
+		at.Points = append(at.Points, p)
+		at.Weight++
+		defer func() { at.Points, at.Weight = at.Points[:len(at.Points)-1], before }()
+	}
+	t.Values = mat.Row(nil, slices.Index(g.Vertices, at), g.solution(func(v, u *Vertex) float64 {
+		switch {
+		case at == t.Home || v != at && u != at:
+			return g.Edge(v, u)
+		case v == at:
+			return t.Edges[u]
+		}
+		return t.Edges[v]
+	}))
+	return t
+}
+
+func (g *Graph) Place(x []float32, follows ...int64) Trial {
+	t := Trial{X: x, Edges: g.edges(x, g.Vertices, follows)}
+	if len(t.Edges) == 0 {
+		return g.try(t)
+	}
+	if g.Learned() > g.Config.K && !g.Full {
+		r, to := g.partition(g.Config.K)
+		if to == nil {
+			g.Full = true
+			return g.try(t)
+		}
+		for v := range t.Edges {
+			if to[v] != v {
+				delete(t.Edges, v)
+			}
+		}
+		if len(t.Edges) == 0 {
+			return g.try(t)
+		}
+		g.repartition(r, to)
+	}
+	return g.try(t)
+}
+
+func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) (id int64, ok bool) {
+	if t.Outlier || t.Home == nil && g.Learned() > g.Config.K {
+		return 0, false
+	}
+	p := &Point{X: t.X, When: m, Count: float64(n), Born: g.Clock}
+	var hops int
+	p.Via, hops = g.Via(t, class)
+	if t.Home != nil {
+		p.At = t.Home
+		g.record(p)
+	} else {
+		g.LastID++
+		p.ID = g.LastID
+		p.At = &Vertex{ID: g.LastID, X: t.X, Class: -1, Hops: hops, Via: p.Via, Source: map[int]bool{}, Linked: map[*Vertex]bool{}}
+		for v := range t.Edges {
+			if g.weight(t.X, v.X) == 0 {
+				p.At.Linked[v] = true
+			}
+		}
+		g.Vertices = append(g.Vertices, p.At)
+	}
+	p.At.Points = append(p.At.Points, p)
+	p.At.Weight += float64(n)
+	if class >= 0 {
+		p.At.Source[class] = true
+	}
+	return p.At.ID, true
+}
+
+func (g *Graph) Via(t Trial, class int) (id int64, hops int) {
+	if t.Home != nil {
+		return t.Home.ID, t.Home.Hops
+	}
+	heaviest := func(among func(*Vertex) bool) (best *Vertex) {
+		most := 0.
+		for _, v := range g.Vertices {
+			if w := t.Edges[v] * v.Weight; among(v) && g.less(most, w) {
+				best, most = v, w
+			}
+		}
+		return best
+	}
+	best := heaviest(func(v *Vertex) bool { return class >= 0 && (v.Class == class || v.Source[class]) })
+	if best == nil {
+		best = heaviest(func(*Vertex) bool { return true })
+	}
+	return best.ID, best.Hops + 1
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reference
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
+)
+
+type claim struct {
+	class *Class
+	value float64
+}
+
+func (l *Learner) radii() online.Radii {
+	edge := l.Graph.Config.EdgeRadius()
+	r := online.Radii{Anchor: edge, Enrolled: edge, Learned: edge, Learn: edge, Link: max(edge, l.Settings.Link)}
+	if l.Space.Stills.Distances[1] == 0 {
+		return r
+	}
+	n, people := 0., 0.
+	for _, v := range l.Graph.Vertices {
+		if v.Class >= 0 {
+			n++
+		}
+	}
+	for _, c := range l.People {
+		if !c.Negative {
+			people++
+		}
+	}
+	n, people = max(n, 1), max(people, 1)
+	r.Anchor, r.Enrolled = l.Space.Stills.Within(l.Settings.AnchorRate/n), l.Space.Stills.Within(l.Settings.NameRate/n)
+	r.Learned = l.Space.Stills.Within(l.Settings.NameRate / (10 * people))
+	if l.Space.Streams.Distances[1] > 0 {
+		r.Learned = l.Space.Streams.Within(l.Settings.NameRate / (10 * people))
+	}
+	r.Learn = min(edge, r.Learned)
+	return r
+}
+
+func (l *Learner) look(o online.Observation) Trial {
+	r := l.radii()
+	return l.Graph.Look(o.Vector, quantized.Sight{Labelled: r.Enrolled, Learned: r.Learned}, o.Follows...)
+}
+
+func (l *Learner) near(t Trial, enrolled, learned float64) bool {
+	for v := range t.Edges {
+		bound := enrolled
+		if v.Class < 0 {
+			bound = learned
+		}
+		if !t.Far && l.Graph.weight(t.X, v.X) == 0 || !l.Graph.less(bound, l.Graph.Distance(t.X, v.X)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Learner) judge(t Trial) (online.Verdict, claim) {
+	if r := l.radii(); !l.near(t, r.Enrolled, r.Learned) {
+		return online.Verdict{Sink: 1, Reason: online.Outlier}, claim{}
+	}
+	v := online.Verdict{Sink: 1}
+	if len(l.People) == 0 { // what nobody claimed is left
+		v.Reason = online.NoPath
+		return v, claim{}
+	}
+	var values, people []float64
+	for c, class := range l.People {
+		value := min(max(t.Values[c], 0), 1)
+		values = append(values, value)
+		if !class.Negative {
+			people = append(people, value)
+			v.Sink -= value
+			if value > v.Confidence {
+				v.Best, v.Confidence = class.Name, value
+			}
+		}
+	}
+	v.Sink = min(max(v.Sink, 0), 1)
+	best := slices.Index(values, slices.Max(values))
+	top := claim{l.People[best], values[best]}
+	sort.Float64s(values)
+	slices.Reverse(values)
+	second := 0.
+	if len(values) > 1 {
+		second = values[1]
+	}
+	// A value, or a difference of two, of at most 1e-9 is 0.
+	zero := func(x float64) bool {
+		if x > 1e-10 && x < 1e-8 {
+			l.Graph.Delicate = true
+		}
+		return x <= 1e-9
+	}
+	switch {
+	case zero(top.value):
+		v.Best, v.Confidence, v.Reason = "", 0, online.NoPath
+		return v, claim{}
+	case zero(top.value - second):
+		v.Best, v.Reason = "", online.Tie
+		return v, claim{value: top.value}
+	}
+	if top.class.Negative { // who is second best then?
+		sort.Float64s(people)
+		slices.Reverse(people)
+		if people[0] > 0 && (people[0] < 1e-7 || len(people) > 1 && people[0]-people[1] < 1e-7) {
+			l.Graph.Delicate = true
+		}
+	}
+	switch {
+	case top.class.Negative:
+		v.Reason = online.Rejected
+	case l.rejects(t, top.class.Name):
+		v.Reason = online.Rejected
+		top.class = l.People[l.class(top.class.Name, true)]
+	case l.Settings.Accept > 0 && l.Graph.below(v.Confidence, l.Settings.Accept):
+		v.Reason = online.Unsure
+	default:
+		v.Label = v.Best
+		v.Distance = math.Inf(1)
+		for _, u := range l.Labelled(v.Label, false) {
+			v.Distance = min(v.Distance, l.Graph.Distance(t.X, u.X))
+		}
+		v.Anchored = !l.Graph.less(l.radii().Anchor, v.Distance)
+	}
+	return v, top
+}
+
+func (l *Learner) rejects(t Trial, name string) bool {
+	nearest := func(negative bool) float64 {
+		d := math.Inf(1)
+		for _, v := range l.Labelled(name, negative) {
+			if t.Edges[v] > 0 {
+				d = min(d, l.Graph.Distance(t.X, v.X))
+			}
+		}
+		return d
+	}
+	rejected := nearest(true)
+	return !math.IsInf(rejected, 1) && !l.Graph.less(nearest(false), rejected)
+}
+
+func (l *Learner) Judge(x []float32) online.Verdict {
+	v, _ := l.judge(l.look(online.Observation{Vector: x}))
+	return v
+}
