@@ -102,8 +102,8 @@ type Options struct {
 	Log  *slog.Logger        // audit; default none
 }
 
-// Anchor returns the default of [Options].Anchor: 1.075 times the impostor radius of the space. For the built-in network
-// that is 1.0, within which no face came to four of another person, of 39 (docs/results.md).
+// Anchor returns the default of [Options].Anchor: 1.075 times the impostor radius of the space. For the built-in
+// network that is 1.0, within which no face came to four of another person, of 39 (docs/results.md).
 func Anchor(space face.Space) float64 { return 1.075 * space.ImpostorRadius }
 
 func (o Options) defaults(space face.Space) Options {
@@ -216,8 +216,8 @@ func (a *Authenticator) watch(ctx context.Context, p Purpose, limit time.Duratio
 	a.watches.Add(1)
 	go func() {
 		defer a.watches.Done()
-		defer a.looking.Unlock()
 		defer close(released)
+		defer a.looking.Unlock() // before others hear that the camera is free
 		a.read(ctx, p, want, shots)
 	}()
 	defer func() {

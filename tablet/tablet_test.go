@@ -50,8 +50,8 @@ func (d *desk) pass(t time.Duration) {
 	d.ahead += t
 }
 
-// bubble runs a test in a time of its own, which passes when everybody waits for it: neither a slow disk nor a busy machine
-// takes any.
+// bubble runs a test in a time of its own, which passes when everybody waits for it: neither a slow disk nor a busy
+// machine takes any.
 func bubble(f func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
@@ -635,6 +635,20 @@ func testBusy(t *testing.T) {
 	}
 	if w := <-done; w != session.NoFace {
 		t.Error(w)
+	}
+}
+
+// The camera is free for the next as soon as one is done.
+func TestFreeAfterUse(t *testing.T) {
+	d := newDesk(t, tablet.Options{})
+	for range 20000 {
+		d.film.Play(stage.Show{End: io.EOF})
+		if _, err := d.Enroll(t.Context(), "bob", func(enrolment.Result) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Contains(d.log.String(), tablet.ErrBusy.Error()) {
+		t.Error("the camera is in use by nobody")
 	}
 }
 
