@@ -180,9 +180,9 @@ func RandomWalk(w mat.Symmetric, y []int, lambda float64) ([]float64, error) {
 	return scores, nil
 }
 
-// Scale moves scores to the range of those of a training set, so that its least is 0 and its largest 1 and those of several
-// tasks can be compared, as the thesis does. A score that exceeds all of the training set is above 1, one below them
-// negative. Where all of the training set are the same, or there are none, the scores are 0.
+// Scale moves scores to the range of those of a training set, so that its least is 0 and its largest 1 and those of
+// several tasks can be compared, as the thesis does. A score that exceeds all of the training set is above 1, one below
+// them negative. Where all of the training set are the same, or there are none, the scores are 0.
 func Scale(scores, training []float64) {
 	if len(training) == 0 {
 		clear(scores)

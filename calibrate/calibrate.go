@@ -21,8 +21,8 @@
 //
 // Faces of one person are not independent trials. The evidence for a false match rate is counted in pairs of a user and
 // an impostor, and by the rule of three: of n pairs without a false match the rate is below 3/n with 95 % confidence
-// (Hanley and Lippman-Hand 1983). Pairs share people: the rule takes them for independent, and so says too much where one
-// impostor or one user is like many others. [Outcome].PeopleUpperBound takes only people for independent.
+// (Hanley and Lippman-Hand 1983). Pairs share people: the rule takes them for independent, and so says too much where
+// one impostor or one user is like many others. [Outcome].PeopleUpperBound takes only people for independent.
 package calibrate
 
 import (

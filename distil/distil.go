@@ -2,20 +2,20 @@
 
 // Package distil turns what a learner knows of a person into a small verifier that runs without the graph.
 //
-// [New] learns a [Verifier] from a learner's labelled faces and from all that it learned: a max-margin graph cut (M. Valko,
-// 2011, Section "Max-Margin Graph Cuts"; package maxmargin), of which only the support vectors remain. [Verifier.Value]
-// judges a face, [Verifier.Save] writes it to a file, and [Load] reads it.
+// [New] learns a [Verifier] from a learner's labelled faces and from all that it learned: a max-margin graph cut (M.
+// Valko, 2011, Section "Max-Margin Graph Cuts"; package maxmargin), of which only the support vectors remain.
+// [Verifier.Value] judges a face, [Verifier.Save] writes it to a file, and [Load] reads it.
 //
 // # File format
 //
-// The bytes "faceauth verifier", the version as a big-endian uint32, a CBOR map (RFC 8949, core deterministic encoding) with
-// the name, the space, the settings, the weights, and the support vectors as little-endian float32, and the SHA-256 of
-// all that.
+// The bytes "faceauth verifier", the version as a big-endian uint32, a CBOR map (RFC 8949, core deterministic encoding)
+// with the name, the space, the settings, the weights, and the support vectors as little-endian float32, and the
+// SHA-256 of all that.
 //
 // # Caveats
 //
-// The support vectors are faces: the file is as secret as the gallery, and not encrypted. A verifier does not learn, and
-// knows nothing of what its learner learns later.
+// The support vectors are faces: the file is as secret as the gallery, and not encrypted. A verifier does not learn,
+// and knows nothing of what its learner learns later.
 package distil
 
 import (
@@ -89,8 +89,8 @@ type Verifier struct {
 // New learns the verifier of a person from what l keeps: faces whose harmonic values say that they are this person's,
 // against those that say they are another's, or not this person's. Where l knows nobody else it learns from one class.
 //
-// The machine has no bias: far from everything it was shown its value is 0, which is no more than a stranger's. The error
-// wraps [online.ErrUnknown] or [ErrSettings].
+// The machine has no bias: far from everything it was shown its value is 0, which is no more than a stranger's. The
+// error wraps [online.ErrUnknown] or [ErrSettings].
 func New(l *online.Learner, name string, s Settings) (*Verifier, error) {
 	s = s.defaults()
 	if err := s.check(); err != nil {
@@ -133,8 +133,8 @@ func (v *Verifier) Threshold() float64 { return v.threshold }
 // Support returns the number of support vectors: what a judgement costs.
 func (v *Verifier) Support() int { return len(v.machine.Support) }
 
-// Value returns how surely a face is the person's: about 1 or more where it is, 0 for what is unlike everything, negative for what
-// is another's. The error is that of [face.Space.Check].
+// Value returns how surely a face is the person's: about 1 or more where it is, 0 for what is unlike everything,
+// negative for what is another's. The error is that of [face.Space.Check].
 func (v *Verifier) Value(x []float32) (float64, error) {
 	if err := v.space.Check(x); err != nil {
 		return 0, err

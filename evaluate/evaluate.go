@@ -26,16 +26,17 @@
 // given the right name. FAR, the false accept rate, is the share of the strangers' faces that were
 // given any name. A rate without trials is not a number, and null in JSON.
 //
-// FMR and FNMR are the false match and false non-match rates of ISO/IEC 19795-1, where one person is enrolled: shares of
-// the strangers' faces that were accepted, and of the user's that were not accepted as theirs. Where several people are
-// enrolled the same shares are the FPIR and FNIR, the false positive and false negative identification rates. Each face
-// that is judged is an attempt, and over several runs the attempts of all runs are added up. All leave out frames
+// FMR and FNMR are the false match and false non-match rates of ISO/IEC 19795-1, where one person is enrolled: shares
+// of the strangers' faces that were accepted, and of the user's that were not accepted as theirs. Where several people
+// are enrolled the same shares are the FPIR and FNIR, the false positive and false negative identification rates. Each
+// face that is judged is an attempt, and over several runs the attempts of all runs are added up. All leave out frames
 // without a face, failures to acquire, which [Counts] tells; precision, recall and FAR do, too.
 //
 // # Caveats
 //
 // Consecutive frames of one person are not independent trials. A rate over ten thousand frames of
-// six people says little about the seventh: the interval of an [ErrorRate] takes people for the trials, and it counts people, too.
+// six people says little about the seventh: the interval of an [ErrorRate] takes people for the trials, and it counts
+// people, too.
 package evaluate
 
 import (

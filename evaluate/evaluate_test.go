@@ -311,8 +311,8 @@ func TestErrorRateOverRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := sum.Methods[0]
-	// Strangers: bob's 10 and 11 in the first run, eve's 20 and 21 in both; 11 and 20 were accepted. In one of the runs two
-	// people are enrolled, so that these are rates of an identification.
+	// Strangers: bob's 10 and 11 in the first run, eve's 20 and 21 in both; 11 and 20 were accepted. In one of the runs
+	// two people are enrolled, so that these are rates of an identification.
 	if e := m.FPIR; e.Faces != 6 || e.Errors != 3 || e.Rate != .5 || e.People != 2 || e.PeopleWrong != 2 {
 		t.Errorf("FPIR %+v", e)
 	}
@@ -329,8 +329,8 @@ func TestErrorRateOverRuns(t *testing.T) {
 	}
 }
 
-// One impostor of four gets in as each of two of the users: a rate of 4 attempts in 24, whatever the number of users, and an
-// interval that takes neither the attempts nor the pairs for independent.
+// One impostor of four gets in as each of two of the users: a rate of 4 attempts in 24, whatever the number of users,
+// and an interval that takes neither the attempts nor the pairs for independent.
 func TestRatesDoNotGrowWithUsers(t *testing.T) {
 	var ids []evaluate.Identity
 	var names []string

@@ -94,7 +94,8 @@ type Operating struct {
 	// Threshold is the least score of a candidate that counts, on the method's own scale; nil where every one counts.
 	Threshold *float64 `json:"threshold"`
 	// TPIR is the true positive identification rate of rank 1, which is 1-FNIR: the share of the mated probes that were
-	// given the right name. Its interval at 95 % is that of FNIR, turned over: people are taken for independent, not probes.
+	// given the right name. Its interval at 95 % is that of FNIR, turned over: people are taken for independent, not
+	// probes.
 	TPIR         Rate     `json:"tpir"`
 	TPIRInterval Interval `json:"tpir_interval"`
 	// FNIR is the false negative identification rate: mated probes that were given no name, or another one.

@@ -50,8 +50,8 @@ func exact(rate, n float64) Interval {
 	return i
 }
 
-// ErrorRate is a share of attempts that went wrong, and of people of whom at least one did. Over several runs the attempts
-// of all are added up, as ISO/IEC 19795-1 has it: a face is an attempt in each run in which it is judged.
+// ErrorRate is a share of attempts that went wrong, and of people of whom at least one did. Over several runs the
+// attempts of all are added up, as ISO/IEC 19795-1 has it: a face is an attempt in each run in which it is judged.
 type ErrorRate struct {
 	Rate   Rate `json:"rate"`
 	Errors int  `json:"errors"` // attempts that went wrong
@@ -59,7 +59,8 @@ type ErrorRate struct {
 	// Interval is that of the rate at 95 %, with people for the independent trials, and not their attempts: that of
 	// Clopper and Pearson with as many trials as carry the information of all attempts (Korn and Graubard 1998). Where
 	// fewer than two people met an error, or fewer than two met none, it is not known how much the attempts of a person
-	// go together; then each person is one trial. Where each run has a user of its own, attempts on one user go together, too.
+	// go together; then each person is one trial. Where each run has a user of its own, attempts on one user go together,
+	// too.
 	Interval Interval `json:"interval"`
 
 	// PeopleWrong are those who met an error in any of their attempts, in any run: the more attempts, the more people.

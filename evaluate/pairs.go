@@ -27,7 +27,8 @@ const mostPairFaces = 25000
 const leastPairs = 5
 
 // ComparePairs compares each face that may be learned with each other one: of more than 25,000 faces every second,
-// third and so on. A false match rate is a share of all pairs, and its distance is measured where five pairs are nearer.
+// third and so on. A false match rate is a share of all pairs, and its distance is measured where five pairs are
+// nearer.
 func ComparePairs(ids []Identity, space face.Space) PairRates {
 	var faces [][]float32
 	var of []int

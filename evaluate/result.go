@@ -93,8 +93,8 @@ type NamedRate struct {
 	ErrorRate
 }
 
-// ErrorRates returns the rate of strangers' faces that were accepted, and that of enrolled people's that were not accepted as
-// theirs: FMR and FNMR, or FPIR and FNIR; nil for a result of no run.
+// ErrorRates returns the rate of strangers' faces that were accepted, and that of enrolled people's that were not
+// accepted as theirs: FMR and FNMR, or FPIR and FNIR; nil for a result of no run.
 func (r Result) ErrorRates() []NamedRate {
 	switch {
 	case r.FMR != nil && r.FNMR != nil:
@@ -105,9 +105,9 @@ func (r Result) ErrorRates() []NamedRate {
 	return nil
 }
 
-// Pool returns the result of all attempts of several runs of one method together. Precision, recall and FAR are over the
-// attempts of all runs; the rates at a threshold in hindsight, which each run has its own, are means over the runs. The
-// curve has one threshold for all.
+// Pool returns the result of all attempts of several runs of one method together. Precision, recall and FAR are over
+// the attempts of all runs; the rates at a threshold in hindsight, which each run has its own, are means over the runs.
+// The curve has one threshold for all.
 func Pool(name string, runs []Result) Result {
 	pool := Result{Name: name}
 	var far0, far001, at mean
@@ -163,7 +163,8 @@ func (r *Result) conclude(hindsight bool, first Result) {
 	r.Pairs = Pairs{accepted.People, accepted.PeopleWrong}
 }
 
-// sumUp computes what does not depend on another method, of one run or of several. All are the operating points of all thresholds.
+// sumUp computes what does not depend on another method, of one run or of several. All are the operating points of all
+// thresholds.
 func (r *Result) sumUp(all []Point) {
 	r.RecallAtFAR0, r.RecallAtFAR001 = best(all, 0), best(all, .001)
 	accepted := errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, t.accepted })

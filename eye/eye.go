@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package eye sees by way of another process: camera, decoder and networks run in a child, the eye, that holds nothing worth
-// stealing. What a decoder or a network does with a hostile recording happens there.
+// Package eye sees by way of another process: camera, decoder and networks run in a child, the eye, that holds nothing
+// worth stealing. What a decoder or a network does with a hostile recording happens there.
 //
-// [Start] starts an eye, and [Eye.Open] has it open a source and returns a [Stream] of frames of samples. Package serve is
-// the other side of it, which links OpenCV; this package builds without cgo.
+// [Start] starts an eye, and [Eye.Open] has it open a source and returns a [Stream] of frames of samples. Package serve
+// is the other side of it, which links OpenCV; this package builds without cgo.
 //
 // # What is trusted
 //
 // The eye believes the program, and the program believes nothing that the eye says before it has checked it: lengths,
-// numbers that are finite and in range, boxes inside the frame, vectors of the space, pictures of the size that was asked
-// for, frames in order, and an answer in time. An eye that breaks a rule is ended, and the error wraps [ErrRules]. One that
-// ends by itself, as after a fault in a decoder, gives [ErrEnded], and one that does not answer [ErrSilent].
+// numbers that are finite and in range, boxes inside the frame, vectors of the space, pictures of the size that was
+// asked for, frames in order, and an answer in time. An eye that breaks a rule is ended, and the error wraps
+// [ErrRules]. One that ends by itself, as after a fault in a decoder, gives [ErrEnded], and one that does not answer
+// [ErrSilent].
 //
 // # Caveats
 //
-// An eye that was taken over can still say what it likes within the rules: that a face is there which is not. Use an eye for
-// one source where that matters.
+// An eye that was taken over can still say what it likes within the rules: that a face is there which is not. Use an
+// eye for one source where that matters.
 package eye
 
 import (
@@ -110,8 +111,8 @@ type Options struct {
 	// Live gives what is now: of a camera or a stream the newest frame, of a recording with Pace what its clock says.
 	Live, Pace bool
 	Timeout    time.Duration // to open the source, and for each frame. Default 10 s
-	// Roots are the files, folders and devices that this eye may ever open, beside the name: those of all recordings that it
-	// is to open. The first call of Open decides.
+	// Roots are the files, folders and devices that this eye may ever open, beside the name: those of all recordings that
+	// it is to open. The first call of Open decides.
 	Roots []string
 
 	// Damaged, if it is not nil, is told of each file that is passed over.
@@ -316,9 +317,9 @@ func (e *Eye) Await(ctx context.Context) error {
 	return e.await(ctx)
 }
 
-// Open has the eye open a source, named as for facedet.Open, and ends the stream before. The first source decides what the
-// eye may see of the system: see [Options].Roots. The error is that of the source, which leaves the eye as it is, or one of
-// those of this package.
+// Open has the eye open a source, named as for facedet.Open, and ends the stream before. The first source decides what
+// the eye may see of the system: see [Options].Roots. The error is that of the source, which leaves the eye as it is,
+// or one of those of this package.
 func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -489,8 +490,8 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	return f, nil
 }
 
-// Pixels returns those of the frame that came last, blue, green and red, row by row, and its size; nil unless they were asked
-// for. They are valid until the next call of Next.
+// Pixels returns those of the frame that came last, blue, green and red, row by row, and its size; nil unless they were
+// asked for. They are valid until the next call of Next.
 func (s *Stream) Pixels() (pix []byte, size image.Point) { return s.pixels, s.size }
 
 // Count returns what has been read so far.

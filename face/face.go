@@ -41,8 +41,8 @@ type Sample struct {
 	JPEG      []byte          `json:"jpeg,omitempty"`     // a small picture of the face for reports; nil unless asked for
 }
 
-// Stream gives the frames of a recording or a camera in order, and io.EOF after the last. It is used by one goroutine at a
-// time. A stream gives up with the error of its context when that ends.
+// Stream gives the frames of a recording or a camera in order, and io.EOF after the last. It is used by one goroutine
+// at a time. A stream gives up with the error of its context when that ends.
 type Stream interface {
 	Next(ctx context.Context) (Frame, error)
 }

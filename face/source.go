@@ -4,8 +4,8 @@ package face
 
 import "errors"
 
-// Errors of a source of frames, wherever it is opened: in this process by package facedet, or in another one by package eye.
-// A missing or forbidden file or device is fs.ErrNotExist or fs.ErrPermission.
+// Errors of a source of frames, wherever it is opened: in this process by package facedet, or in another one by package
+// eye. A missing or forbidden file or device is fs.ErrNotExist or fs.ErrPermission.
 var (
 	ErrNoCamera = errors.New("no such camera")
 	ErrNotVideo = errors.New("neither a video nor an image that can be read")

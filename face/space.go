@@ -80,8 +80,8 @@ func (m Impostors) Within(rate float64) float64 {
 	return max(0, m.Distances[last]-steepest*(at-float64(last)))
 }
 
-// Mismatch says in words for a person why vectors of the space with that ID cannot be compared with those of s, and what
-// to do.
+// Mismatch says in words for a person why vectors of the space with that ID cannot be compared with those of s, and
+// what to do.
 func (s Space) Mismatch(id string) string {
 	what := fmt.Sprintf("it holds %s, and this is %s", id, s.ID)
 	network := func(id string) string {
@@ -137,8 +137,8 @@ func (s Space) Check(v []float32) error {
 	return nil
 }
 
-// Project moves v to the nearest vector of the space, in place, where the space holds directions: a mean of unit vectors is
-// shorter than they are. It reports whether there is one.
+// Project moves v to the nearest vector of the space, in place, where the space holds directions: a mean of unit
+// vectors is shorter than they are. It reports whether there is one.
 func (s Space) Project(v []float32) bool {
 	if !s.Unit {
 		return true

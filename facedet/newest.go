@@ -20,8 +20,8 @@ type newest struct {
 	count Count
 }
 
-// Newest returns a source that gives of a camera, or of a stream, the newest frame, and passes over those that came while
-// nobody took them: who is slow sees what is now, and not what was a while ago. It owns s.
+// Newest returns a source that gives of a camera, or of a stream, the newest frame, and passes over those that came
+// while nobody took them: who is slow sees what is now, and not what was a while ago. It owns s.
 func Newest(s Source) Source {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &newest{source: s, cancel: cancel, wake: make(chan struct{}, 1), ended: make(chan struct{}), count: s.Count()}

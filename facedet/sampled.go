@@ -13,8 +13,8 @@ type sampled struct {
 	step, due time.Duration
 }
 
-// Sampled returns a source that gives, of a recording, about fps frames a second and passes over the others. It is as good
-// as s where fps is 0 or less.
+// Sampled returns a source that gives, of a recording, about fps frames a second and passes over the others. It is as
+// good as s where fps is 0 or less.
 func Sampled(s Source, fps float64) Source {
 	if !(fps > 0) {
 		return s

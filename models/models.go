@@ -165,9 +165,9 @@ func Default(k Kind) Description {
 	panic("models: no builtin network of kind " + string(k))
 }
 
-// Dir returns the folder of the model files: $FACEAUTH_MODELS, or faceauth/models below $XDG_DATA_HOME or ~/.local/share.
-// Where there is no such folder, and there is one for all users below $XDG_DATA_DIRS or /usr/local/share and /usr/share,
-// it is that one.
+// Dir returns the folder of the model files: $FACEAUTH_MODELS, or faceauth/models below $XDG_DATA_HOME or
+// ~/.local/share. Where there is no such folder, and there is one for all users below $XDG_DATA_DIRS or
+// /usr/local/share and /usr/share, it is that one.
 func Dir() string {
 	if dir := os.Getenv("FACEAUTH_MODELS"); dir != "" {
 		return dir

@@ -83,7 +83,8 @@ func (w *Office) Sightings() []Sighting {
 	return all
 }
 
-// Strangers returns the groups of unknown faces, those first that were seen last. Vectors and pictures must not be changed.
+// Strangers returns the groups of unknown faces, those first that were seen last. Vectors and pictures must not be
+// changed.
 func (w *Office) Strangers() []unknown.Group {
 	w.mu.Lock()
 	defer w.mu.Unlock()

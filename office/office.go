@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package office watches rooms: several cameras, the people in view of each, what happens, and what somebody says of it.
+// Package office watches rooms: several cameras, the people in view of each, what happens, and what somebody says of
+// it.
 //
-// [New] makes an [Office] of the people whom a gallery knows, and [Office.Run] reads all cameras at once until its context
-// ends, and tells of events and of the cameras' health. While it runs, [Office.Now] says who is where, and [Office.Name],
-// [Office.Correct] and the methods beside them take in what a person knows better. The packages below hold the parts:
-// track ties faces over time and says who they are, presence says who has come and gone, unknown keeps strangers,
-// logbook what has happened; sink tells others of it, and page shows it.
+// [New] makes an [Office] of the people whom a gallery knows, and [Office.Run] reads all cameras at once until its
+// context ends, and tells of events and of the cameras' health. While it runs, [Office.Now] says who is where, and
+// [Office.Name], [Office.Correct] and the methods beside them take in what a person knows better. The packages below
+// hold the parts: track ties faces over time and says who they are, presence says who has come and gone, unknown keeps
+// strangers, logbook what has happened; sink tells others of it, and page shows it.
 //
 // # Caveats
 //

@@ -61,7 +61,8 @@ func book(t testing.TB, path string) *logbook.Book {
 	return b
 }
 
-// frames makes a frame of each word of a script, a fifth of a second apart: who is in view, each in a place of their own.
+// frames makes a frame of each word of a script, a fifth of a second apart: who is in view, each in a place of their
+// own.
 func frames(script string) (all []face.Frame) {
 	for i, word := range strings.Fields(script) {
 		f := face.Frame{Index: i, Time: time.Duration(i) * time.Second / 5}
@@ -169,8 +170,8 @@ func TestLearns(t *testing.T) {
 	}
 }
 
-// A camera that fails is opened again, and the others go on; who was there has not arrived again, and who is there when it
-// ends goes on being there.
+// A camera that fails is opened again, and the others go on; who was there has not arrived again, and who is there when
+// it ends goes on being there.
 func TestCameraFails(t *testing.T) {
 	k := new(recorded)
 	opened := 0

@@ -25,8 +25,8 @@ type Stream interface {
 // Camera is one of several. Names differ.
 type Camera struct {
 	Name string
-	// Open opens it. Picture says of the frame that comes next whether its own picture is wanted, and not only those of the
-	// faces.
+	// Open opens it. Picture says of the frame that comes next whether its own picture is wanted, and not only those of
+	// the faces.
 	Open func(ctx context.Context, picture func() bool) (Stream, error)
 	Ends bool // as a recording does: its end is no fault, and a fault ends the run
 }
@@ -42,8 +42,9 @@ type Health struct {
 	Rate    float64   `json:"rate"`            // frames looked at a second, of late
 }
 
-// Run watches cameras until ctx ends or all of them have ended, and is called once. When all cameras have ended, everybody
-// who was there is said to have left. The error is that of the learner, of a camera that ends, or of writing what happened.
+// Run watches cameras until ctx ends or all of them have ended, and is called once. When all cameras have ended,
+// everybody who was there is said to have left. The error is that of the learner, of a camera that ends, or of writing
+// what happened.
 func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

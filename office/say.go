@@ -22,12 +22,13 @@ var (
 	ErrResembles  = errors.New("the faces look like somebody else")
 )
 
-// Name says who a group of unknown faces is. Its first four faces become labelled, the others are learned at once if the
-// learner's own guards let them, and who is in view is that person from now on. A name that is known gets the faces added.
+// Name says who a group of unknown faces is. Its first four faces become labelled, the others are learned at once if
+// the learner's own guards let them, and who is in view is that person from now on. A name that is known gets the faces
+// added.
 //
-// Faces that look like somebody else, like several people, or not like the person of that name are refused unless force is
-// set. The error wraps [ErrResembles], [unknown.ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has changed
-// then, but for an error of saving.
+// Faces that look like somebody else, like several people, or not like the person of that name are refused unless force
+// is set. The error wraps [ErrResembles], [unknown.ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
+// changed then, but for an error of saving.
 func (w *Office) Name(group uint64, name string, force bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,8 +96,9 @@ const rejectedFaces = 8
 
 // Correct says that a sighting was not who it was taken for. What was learned from it is taken back, with what followed
 // from that; its faces become negative labels for that person, so that what looks like them is not given to that person
-// again; and it is not that person for as long as it lasts. With the name of who it is, its first faces are labelled with
-// that instead, and otherwise it is a stranger. That the person was there is withdrawn unless they are seen elsewhere.
+// again; and it is not that person for as long as it lasts. With the name of who it is, its first faces are labelled
+// with that instead, and otherwise it is a stranger. That the person was there is withdrawn unless they are seen
+// elsewhere.
 //
 // The error wraps [ErrNoSighting], [ErrNobody], [ErrSame], [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or
 // [online.Learner.Reject]; but for ErrNoFaces, and an error of saving, nothing has changed then.

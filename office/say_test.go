@@ -118,8 +118,8 @@ func TestName(t *testing.T) {
 	wantEvents(t, "the next recording", play(t, g, office.Options{}, n(5, "s"), nil), "arrived sue door 0", "left sue door 0.8")
 }
 
-// Who turned the head before they had a name is recognised so afterwards: what was seen of them is learned at once, as far
-// as the learner's own guards let it.
+// Who turned the head before they had a name is recognised so afterwards: what was seen of them is learned at once, as
+// far as the learner's own guards let it.
 func TestNameLearnsTheRest(t *testing.T) {
 	for i, c := range "tuvw" { // sue, further and further turned
 		looks[byte(c)] = []float32{0, 2 + .5*float32(i+1)}

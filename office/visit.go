@@ -43,8 +43,8 @@ func (w *Office) sighting(v *view, track int, at time.Time) *visit {
 // ungroup says that a sighting is in no group.
 func (s *visit) ungroup() { s.group, s.began = 0, false }
 
-// end keeps the sightings of a camera that have come to their end, which those of the live tracks have not, with those of
-// the past.
+// end keeps the sightings of a camera that have come to their end, which those of the live tracks have not, with those
+// of the past.
 func (w *Office) end(v *view, live []int) {
 	var ended []*visit
 	for track, s := range v.sightings {

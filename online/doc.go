@@ -26,9 +26,9 @@
 // # How far
 //
 // A face is learned within one distance of a stored one, and recognised within larger ones of enrolled and of learned
-// faces ([Learner.Radii]). They follow from false match rates that were measured of the space, and shrink with the number
-// of enrolled faces and people. A face without an edge is judged by the faces that it sees within these; the weights of
-// such edges go on from those of the longest ordinary ones.
+// faces ([Learner.Radii]). They follow from false match rates that were measured of the space, and shrink with the
+// number of enrolled faces and people. A face without an edge is judged by the faces that it sees within these; the
+// weights of such edges go on from those of the longest ordinary ones.
 //
 // A face that follows another one of the same person ([Observation].Follows) is joined to it further than others are: a
 // must-link, which stays in the graph. Two faces of one frame are two people: nothing is learned of one through the
@@ -90,12 +90,11 @@
 // that faces carry; R, the bound of the distance from a centroid, whether there is no room, and the length up to which
 // edges are listed; for each vertex an array of its coordinates as little-endian float32, its multiplicity, the number
 // of faces it stands for, its class or -1, its sources, its origin (ID, observation, Unix time, via, hops, faces of its
-// own, half-lives that had passed), the earlier vertices it has an edge to, and those that it is joined to as they follow
-// each other; the last ID; the journal, an array for
-// each entry (observation, Unix time, ID of the vertex, ID that it had as a vertex, via, faces, half-lives); the latest
-// observation and time that fell out of it; the observation to which multiplicities are aged and the half-lives that
-// have passed; and what was spent in the window of Settings.LearnCap. A learner restored from it goes on with the same
-// bytes.
+// own, half-lives that had passed), the earlier vertices it has an edge to, and those that it is joined to as they
+// follow each other; the last ID; the journal, an array for each entry (observation, Unix time, ID of the vertex, ID
+// that it had as a vertex, via, faces, half-lives); the latest observation and time that fell out of it; the
+// observation to which multiplicities are aged and the half-lives that have passed; and what was spent in the window of
+// Settings.LearnCap. A learner restored from it goes on with the same bytes.
 //
 // [Learner.UnmarshalBinary] trusts nothing that it reads, but that all edges are listed: a file that hides some makes a
 // learner that knows less. It reads versions 3 and 4, too, and repairs weights that version 4 could damage

@@ -21,9 +21,9 @@ const FacesOfSighting = 10
 //
 // Of n enrolled faces a stranger's is near some one with at most n times the rate for one (Boole's inequality). So
 // Anchor and Enrolled are the distances at AnchorRate/n and NameRate/n between stills. Learned is the distance at
-// NameRate/(10 p) between faces of streams, for p people: turned faces come nearer to each other, a sighting of a stranger
-// shows some ten faces that differ, and the faces learned of one person are near each other, so that a stranger who is
-// near one is near many. Learn is Learned, where that is less than Reach.
+// NameRate/(10 p) between faces of streams, for p people: turned faces come nearer to each other, a sighting of a
+// stranger shows some ten faces that differ, and the faces learned of one person are near each other, so that a
+// stranger who is near one is near many. Learn is Learned, where that is less than Reach.
 //
 // In a space of which nothing was measured, all are the length of the longest edge, whatever the number of people.
 func (l *Learner) Radii() Radii {

@@ -52,9 +52,9 @@ func (l *Liveness) Score(img *facedet.Picture, box image.Rectangle) (float32, er
 func (l *Liveness) Close() error { return l.net.Close() }
 
 // surroundings returns the part of a frame that the network sees of a face in a box: of the shape of the crop and so
-// many times as large, about the centre of the box. Where the frame ends it is moved inside, and it is smaller where the
-// frame is too small for it, but keeps its shape: the network takes the edge of a picture for that of a telephone. A
-// border put around the frame would be such an edge.
+// many times as large, about the centre of the box. Where the frame ends it is moved inside, and it is smaller where
+// the frame is too small for it, but keeps its shape: the network takes the edge of a picture for that of a telephone.
+// A border put around the frame would be such an edge.
 func surroundings(box image.Rectangle, crop models.Crop, scale float64, frame image.Point) image.Rectangle {
 	w, h := float64(box.Dx()), float64(box.Dy())
 	if crop == models.SquareCrop {

@@ -37,9 +37,9 @@
 // than R·m/(m-1) unless R was cut short at the edge radius. It is not that of the doubling algorithm, which moves
 // centroids.
 //
-// An edge is at most [Config].Reach long, whatever the kernel. The thesis bounds its weight alone. Between points of which
-// the caller knows that one follows the other it may be [Config].Link long; such an edge ends with either vertex, also
-// where that is merged into another one. No point is merged along it.
+// An edge is at most [Config].Reach long, whatever the kernel. The thesis bounds its weight alone. Between points of
+// which the caller knows that one follows the other it may be [Config].Link long; such an edge ends with either vertex,
+// also where that is merged into another one. No point is merged along it.
 //
 // # The solution
 //

@@ -251,8 +251,8 @@ func (s *solver) iterate() (bound float64, ok bool) {
 	return bound, false
 }
 
-// residual measures the residual of x into r. It returns the weighted sum of its sizes, the weighted sum of the sizes of
-// its terms, and the bound of [solver.iterate].
+// residual measures the residual of x into r. It returns the weighted sum of its sizes, the weighted sum of the sizes
+// of its terms, and the bound of [solver.iterate].
 func (s *solver) residual() (sum, size, bound float64) {
 	for i, x := range s.x {
 		s.r[i] = s.b[i] - (x - s.pull(i, s.x))

@@ -146,7 +146,8 @@ func (t Trial) Far() bool {
 	return t.far
 }
 
-// Outlier reports whether the point has no edge to any vertex, as all its compact weights are below epsilon, and sees none.
+// Outlier reports whether the point has no edge to any vertex, as all its compact weights are below epsilon, and sees
+// none.
 func (t Trial) Outlier() bool {
 	t.mustBeOn()
 	return len(t.near) == 0
@@ -158,8 +159,8 @@ func (t Trial) Home() (vertex int, ok bool) {
 	return max(t.home, 0), t.home >= 0
 }
 
-// Closest returns the distances to the nearest labelled and to the nearest learned vertex among those that the point has
-// an edge to or sees, or +Inf, and whether one of them is a vertex that it follows.
+// Closest returns the distances to the nearest labelled and to the nearest learned vertex among those that the point
+// has an edge to or sees, or +Inf, and whether one of them is a vertex that it follows.
 func (t Trial) Closest() (labelled, learned float64, linked bool) {
 	t.mustBeOn()
 	labelled, learned = math.Inf(1), math.Inf(1)
@@ -174,7 +175,8 @@ func (t Trial) Closest() (labelled, learned float64, linked bool) {
 	return labelled, learned, linked
 }
 
-// Nearest returns the distance to the nearest labelled vertex of a class that the point has an edge to or sees, or +Inf.
+// Nearest returns the distance to the nearest labelled vertex of a class that the point has an edge to or sees, or
+// +Inf.
 func (t Trial) Nearest(class int) float64 {
 	t.mustBeOn()
 	d := math.Inf(1)

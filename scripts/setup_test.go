@@ -41,7 +41,8 @@ func TestSetupSays(t *testing.T) {
 		says = `echo "$*" >>"$TMPDIR/asked"; echo "proxy ${http_proxy:-none}" >>"$TMPDIR/asked"; echo '`
 		ends = `' >&2; exit 100`
 	)
-	// go test runs these tests anew when a file that it has seen being read has changed; the shell's reading it does not see.
+	// go test runs these tests anew when a file that it has seen being read has changed; the shell's reading it does not
+	// see.
 	if _, err := os.ReadFile("setup.sh"); err != nil {
 		t.Fatal(err)
 	}

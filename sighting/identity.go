@@ -156,8 +156,8 @@ func (i *Identities) Keep(tracks []int) {
 	}
 }
 
-// Who returns what is believed of the tracks that are in view at once, at that time. Nobody is two of them: the one for whom more
-// speaks is the person, and the other is nobody known.
+// Who returns what is believed of the tracks that are in view at once, at that time. Nobody is two of them: the one for
+// whom more speaks is the person, and the other is nobody known.
 func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 	type claim struct {
 		at     int

@@ -45,8 +45,9 @@ type Seen struct {
 // [NewWatcher].
 //
 // The learner learns along confirmed sightings alone: of somebody who was confirmed since they came into view, and only
-// as that person; the last eight faces before that are learned then, too. A face that follows another on a track is joined to it (a must-link, [online.Observation].Follows), so
-// that a head which turns is followed further than single faces could be.
+// as that person; the last eight faces before that are learned then, too. A face that follows another on a track is
+// joined to it (a must-link, [online.Observation].Follows), so that a head which turns is followed further than single
+// faces could be.
 type Watcher struct {
 	learner *online.Learner
 	tracker *Tracker
@@ -94,8 +95,8 @@ func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 	return tracks
 }
 
-// Judge has the learner judge the faces of the frame, whose tracks are given, and learn from those for which hold, given
-// the number of the face, is false. The error is that of [online.Learner.ObserveFrame].
+// Judge has the learner judge the faces of the frame, whose tracks are given, and learn from those for which hold,
+// given the number of the face, is false. The error is that of [online.Learner.ObserveFrame].
 func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool) ([]Seen, error) {
 	var observed []online.Observation
 	var of []int // the face of each observation

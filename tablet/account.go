@@ -219,7 +219,8 @@ func (a *Authenticator) Status(user string) (Status, error) {
 func (a *Authenticator) Users() ([]string, error) { return a.store.Users() }
 
 // Password notes that a user gave the password: attempts begin anew, and faces of the user that were seen at a login
-// within the last minute are learned. Asker is who gave it, as for Verify: failures of others stay. The error wraps [profile.ErrUnknown] where there is no profile.
+// within the last minute are learned. Asker is who gave it, as for Verify: failures of others stay. The error wraps
+// [profile.ErrUnknown] where there is no profile.
 func (a *Authenticator) Password(user string, asker uint32) error {
 	now, moment := a.o.Now(), a.moment()
 	return a.update(user, func(c *account) error {

@@ -203,11 +203,12 @@ func (o *options) auditSheet(c *cobra.Command, g *gallery.Gallery, i inspection,
 	return writeSheet(i.sheet, auditTemplate, page)
 }
 
-// same is how far a face in a recording may be from the one in the gallery to be that one, in parts of the longest edge: the
-// same frame gives the same vector, but for rounding on another machine.
+// same is how far a face in a recording may be from the one in the gallery to be that one, in parts of the longest
+// edge: the same frame gives the same vector, but for rounding on another machine.
 const same = .05
 
-// portraits returns pictures of faces, "" where there is none: the vector itself where that is one, or what the recordings have.
+// portraits returns pictures of faces, "" where there is none: the vector itself where that is one, or what the
+// recordings have.
 func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, faces []gallery.Unusual) ([]template.URL, error) {
 	found := make([]template.URL, len(faces))
 	space := g.Space()

@@ -62,8 +62,8 @@ func (o *login) livenessModel() (models.Description, error) {
 	return d, fail(badModel, err)
 }
 
-// threshold returns the description of the network that tells faces from pictures. Without --min-liveness the policy asks
-// for the score that the description says.
+// threshold returns the description of the network that tells faces from pictures. Without --min-liveness the policy
+// asks for the score that the description says.
 func (o *login) threshold(c *cobra.Command) (models.Description, error) {
 	d, err := o.livenessModel()
 	if err != nil {

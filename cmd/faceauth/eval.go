@@ -182,8 +182,8 @@ func (e *evaluation) choices(names []string) (all [][]string, err error) {
 	return all, nil
 }
 
-// prepare opens what finds faces and checks the settings, before an hour of work and not after. Who needs pictures of faces
-// has the networks in this process.
+// prepare opens what finds faces and checks the settings, before an hour of work and not after. Who needs pictures of
+// faces has the networks in this process.
 func (o *options) prepare(c *cobra.Command, pictures bool) (v *vision, space face.Space, s online.Settings, err error) {
 	note := func(s string) { warn(c, s) }
 	if pictures {

@@ -13,8 +13,8 @@ import (
 	"github.com/faceauth/faceauth/tablet"
 )
 
-// eyes are those of a daemon: a fresh one for each login, as one that was taken over could show again what it has seen. The
-// next one opens its networks while nobody waits for it.
+// eyes are those of a daemon: a fresh one for each login, as one that was taken over could show again what it has seen.
+// The next one opens its networks while nobody waits for it.
 type eyes struct {
 	config eye.Config
 	device string

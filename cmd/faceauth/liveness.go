@@ -30,8 +30,8 @@ import (
 // thresholds are those that are measured beside the chosen ones.
 var thresholds = []float64{.1, .3, .7, .9}
 
-// measured opens what a measurement of logins sees with, in this process: the networks that find faces, and the one that
-// tells them from pictures. The caller closes both.
+// measured opens what a measurement of logins sees with, in this process: the networks that find faces, and the one
+// that tells them from pictures. The caller closes both.
 func (o *login) measured(c *cobra.Command) (*vision, *preprocess.Liveness, error) {
 	v, err := o.networks()
 	if err != nil {

@@ -73,7 +73,8 @@ func (o *options) detectors() (boxes, points models.Description, err error) {
 	return boxes, points, fail(badModel, err)
 }
 
-// verifyNetworks reads the files of networks: that one is missing or altered is found out before anything is asked of it.
+// verifyNetworks reads the files of networks: that one is missing or altered is found out before anything is asked of
+// it.
 func (o *options) verifyNetworks(networks []models.Description) error {
 	for _, d := range networks {
 		if _, err := d.Path(o.models); err != nil {
@@ -238,8 +239,8 @@ func warn(c *cobra.Command, sentences ...string) {
 	}
 }
 
-// save writes a gallery. What was learned in this run is lost if another program wrote the gallery meanwhile, and the error
-// says what to do.
+// save writes a gallery. What was learned in this run is lost if another program wrote the gallery meanwhile, and the
+// error says what to do.
 func save(g *gallery.Gallery, path string) error {
 	err := g.Save(path)
 	if errors.Is(err, gallery.ErrChanged) {

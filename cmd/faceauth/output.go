@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// output passes on what the program prints. Names of files and texts of servers may hold escape codes, with which a terminal
-// can be made to show what was never printed; they are written out. It remembers the first error of a write.
+// output passes on what the program prints. Names of files and texts of servers may hold escape codes, with which a
+// terminal can be made to show what was never printed; they are written out. It remembers the first error of a write.
 type output struct {
 	w io.Writer
 

@@ -181,7 +181,8 @@ func confirmLearned(g *gallery.Gallery, name string, now time.Time) (int, error)
 	return n, nil
 }
 
-// tries is how often a small change of the gallery is made anew because another program has written the gallery meanwhile.
+// tries is how often a small change of the gallery is made anew because another program has written the gallery
+// meanwhile.
 const tries = 20
 
 // amend changes the gallery and saves it.

@@ -11,8 +11,8 @@ import (
 	"github.com/faceauth/faceauth/office/sink"
 )
 
-// asyncPrinter prints what happens without holding up those who see it happen: a terminal that is stopped, or a program that
-// does not read, would stop the cameras otherwise.
+// asyncPrinter prints what happens without holding up those who see it happen: a terminal that is stopped, or a program
+// that does not read, would stop the cameras otherwise.
 type asyncPrinter struct {
 	lines chan func() error
 	ended chan struct{}

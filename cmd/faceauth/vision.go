@@ -41,8 +41,8 @@ func (v *vision) Close() {
 	}
 }
 
-// open opens detector and extractor in this process, for commands that need the pictures of faces. Space is the feature space
-// of the gallery in use, or nil; note is told what "auto" had to do without.
+// open opens detector and extractor in this process, for commands that need the pictures of faces. Space is the feature
+// space of the gallery in use, or nil; note is told what "auto" had to do without.
 func (o *options) open(space *face.Space, note func(string)) (*vision, error) {
 	v, err := o.plan(space, note)
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Logistic trains a multinomial logistic regression: it minimises half the squared weights, those of the biases left out,
-// plus cost > 0 times the negative log-likelihood. A score is the probability of the other classes. The error of the
-// trainer wraps [ErrExamples], [anomaly.ErrLabels], [anomaly.ErrSetting], or is that of an optimiser that found no minimum.
+// Logistic trains a multinomial logistic regression: it minimises half the squared weights, those of the biases left
+// out, plus cost > 0 times the negative log-likelihood. A score is the probability of the other classes. The error of
+// the trainer wraps [ErrExamples], [anomaly.ErrLabels], [anomaly.ErrSetting], or is that of an optimiser that found no
+// minimum.
 func Logistic(cost float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		classes, err := checkExamples(x, y)
@@ -122,10 +123,10 @@ func (l *logLikelihood) compute(w []float64) {
 	l.g = g.RawMatrix().Data
 }
 
-// Confident trains on the examples that confident learning leaves (Northcutt, Jiang and Chuang 2021): an example is left out
-// where, by a scorer that was trained without it, the most probable of the classes that are as probable as they are for
-// their own examples on average is another than its own. The scores of the trainer must be one minus the probability of
-// a class. The error is that of [CrossValidate].
+// Confident trains on the examples that confident learning leaves (Northcutt, Jiang and Chuang 2021): an example is
+// left out where, by a scorer that was trained without it, the most probable of the classes that are as probable as
+// they are for their own examples on average is another than its own. The scores of the trainer must be one minus the
+// probability of a class. The error is that of [CrossValidate].
 func Confident(folds int, train Trainer) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		k, err := checkExamples(x, y)

@@ -48,8 +48,8 @@ func TestLogistic(t *testing.T) {
 	}
 }
 
-// Two clouds, a tenth of whose labels are wrong: what confident learning leaves out is mostly those, so that wrong labels
-// look as wrong as they are.
+// Two clouds, a tenth of whose labels are wrong: what confident learning leaves out is mostly those, so that wrong
+// labels look as wrong as they are.
 func TestConfident(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	var x [][]float32

@@ -15,9 +15,9 @@ import (
 //
 //	Σ max(1 - y f, 0) + gamma |f|² + gamma_u fᵀ L f
 //
-// over the labelled examples, with the Laplacian L of all of them, or another [Penalty] (equation MR; M. Belkin, P. Niyogi, V. Sindhwani,
-// Manifold Regularization, 2006). Such a machine is an ordinary one with the kernel deformed to K (I + r L K)⁻¹,
-// where r = gamma_u/gamma (V. Sindhwani, P. Niyogi, M. Belkin, Beyond the Point Cloud, 2005).
+// over the labelled examples, with the Laplacian L of all of them, or another [Penalty] (equation MR; M. Belkin, P.
+// Niyogi, V. Sindhwani, Manifold Regularization, 2006). Such a machine is an ordinary one with the kernel deformed to K
+// (I + r L K)⁻¹, where r = gamma_u/gamma (V. Sindhwani, P. Niyogi, M. Belkin, Beyond the Point Cloud, 2005).
 type Manifold struct {
 	x       [][]float32
 	kernel  maxmargin.Kernel
@@ -40,9 +40,9 @@ func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symm
 	return NewPenalised(x, kernel, origin, l, r)
 }
 
-// Penalty returns the matrix by which fᵀ P f says how little f is smooth on a graph with n x n weights: its Laplacian, or with
-// normalised set I - D^-½ W D^-½, to a power of at least 1. Higher powers leave the smoothest functions alone and forbid
-// the others the more. The error wraps [maxmargin.ErrSetting].
+// Penalty returns the matrix by which fᵀ P f says how little f is smooth on a graph with n x n weights: its Laplacian,
+// or with normalised set I - D^-½ W D^-½, to a power of at least 1. Higher powers leave the smoothest functions alone
+// and forbid the others the more. The error wraps [maxmargin.ErrSetting].
 func Penalty(w mat.Symmetric, normalised bool, power int) (*mat.SymDense, error) {
 	n := w.SymmetricDim()
 	for i := range n {
@@ -138,10 +138,10 @@ func (m *Manifold) SVM(y []float64, gamma float64) (*maxmargin.Machine, error) {
 	return &maxmargin.Machine{Kernel: m.kernel, Support: m.x, Weights: weights.RawVector().Data, Bias: trained.Bias}, nil
 }
 
-// ClassMass changes the values of a harmonic solution, one row for each vertex and one column for each class, so that each
-// class has the share of the unlabelled vertices that its prior says: class-mass normalisation (X. Zhu, Z. Ghahramani,
-// J. Lafferty, Semi-Supervised Learning Using Gaussian Fields and Harmonic Functions, 2003). Without it a few labels on a
-// large graph leave nearly all mass to one class. A class without mass stays without. The error wraps
+// ClassMass changes the values of a harmonic solution, one row for each vertex and one column for each class, so that
+// each class has the share of the unlabelled vertices that its prior says: class-mass normalisation (X. Zhu, Z.
+// Ghahramani, J. Lafferty, Semi-Supervised Learning Using Gaussian Fields and Harmonic Functions, 2003). Without it a
+// few labels on a large graph leave nearly all mass to one class. A class without mass stays without. The error wraps
 // [maxmargin.ErrSetting].
 func ClassMass(l *mat.Dense, labelled []int, priors []float64) error {
 	n, classes := l.Dims()

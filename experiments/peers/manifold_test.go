@@ -255,7 +255,8 @@ func TestPenalty(t *testing.T) {
 	}
 }
 
-// Two unlabelled vertices lean to the first class. Half of the mass belongs to the other one, and who leans least gets it.
+// Two unlabelled vertices lean to the first class. Half of the mass belongs to the other one, and who leans least gets
+// it.
 func TestClassMass(t *testing.T) {
 	l := mat.NewDense(4, 2, []float64{1, 0, 0, 1, .9, .1, .6, .4})
 	if err := peers.ClassMass(l, []int{0, 1}, []float64{.5, .5}); err != nil {

@@ -3,9 +3,10 @@
 // Package peers holds the methods that those of this module are measured against. Only experiments use them.
 //
 // Against conditional anomaly detection (package anomaly): [WeightedNeighbours], and trained on other examples,
-// [Projection], [OneClass], [Quadratic] and [Logistic], alone or after [Confident] learning, for which [CrossValidate] scores examples by what it has learned from the
-// others; [Backbone] is [anomaly.SoftHarmonic] for more examples than a graph can hold. Against max-margin graph cuts
-// (package maxmargin): [Manifold], which asks of the classifier itself that it is smooth on the graph.
+// [Projection], [OneClass], [Quadratic] and [Logistic], alone or after [Confident] learning, for which [CrossValidate]
+// scores examples by what it has learned from the others; [Backbone] is [anomaly.SoftHarmonic] for more examples than a
+// graph can hold. Against max-margin graph cuts (package maxmargin): [Manifold], which asks of the classifier itself
+// that it is smooth on the graph.
 package peers
 
 import (

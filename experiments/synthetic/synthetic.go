@@ -11,12 +11,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Squares returns the problem of the thesis's Figures "HFS" and "synthetic cuts": two square clusters on a grid, the graph
-// along the grid, and one labelled vertex of each cluster, in the middle of the picture. The plane between these two cuts
-// through both clusters. Y has the two labels, -1 and 1, and 0 elsewhere; truth has all.
+// Squares returns the problem of the thesis's Figures "HFS" and "synthetic cuts": two square clusters on a grid, the
+// graph along the grid, and one labelled vertex of each cluster, in the middle of the picture. The plane between these
+// two cuts through both clusters. Y has the two labels, -1 and 1, and 0 elsewhere; truth has all.
 //
-// The thesis does not list the points. It gives the sum of squared edges in each direction, 218.351, which is that of two
-// clusters of 10 by 10 at a distance of 1 that are not joined.
+// The thesis does not list the points. It gives the sum of squared edges in each direction, 218.351, which is that of
+// two clusters of 10 by 10 at a distance of 1 that are not joined.
 func Squares() (x [][]float32, y, truth []float64, w *mat.SymDense) {
 	for _, class := range []float64{1, -1} {
 		for row := range 10 {
@@ -54,8 +54,8 @@ const Inner = .245
 
 // Core returns the thesis's Core dataset, scale times as large as its training set: a big square of 100·scale points of
 // class 0 and a small one in the middle of it, of 50·scale points of class 1. The 6·scale points of class 0 that lie in
-// the small square, as many as its area makes one expect, are what is unusual: their truth is 1. Far from everything are
-// two tiny squares of 3·scale points each, one of either class.
+// the small square, as many as its area makes one expect, are what is unusual: their truth is 1. Far from everything
+// are two tiny squares of 3·scale points each, one of either class.
 func Core(r *rand.Rand, scale int) (l Labelled) {
 	square := func(n, class int, x, y, half, truth float64, allowed func(a, b float64) bool) {
 		for n > 0 {

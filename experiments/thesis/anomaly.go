@@ -319,8 +319,8 @@ func first(scores []float64, from, n int) []int {
 	return order[:min(n, len(order))]
 }
 
-// core ranks the Core dataset: how many of the twelve in front are unusual, how many are in the tiny squares, and how many
-// at the rim.
+// core ranks the Core dataset: how many of the twelve in front are unusual, how many are in the tiny squares, and how
+// many at the rim.
 func (o *options) core(ctx context.Context, methods []detector, chosen map[string]int) error {
 	tasks := make([]unusual, coreRuns)
 	for run := range tasks {
@@ -400,7 +400,8 @@ func drawCore(title string, t unusual, ahead []int) *plot.Plot {
 	return p
 }
 
-// anomalyTime measures the graph methods on mixtures of growing size, in units of the time for the graph of the smallest.
+// anomalyTime measures the graph methods on mixtures of growing size, in units of the time for the graph of the
+// smallest.
 func (o *options) anomalyTime(ctx context.Context) error {
 	var rows [][]string
 	var watch clock

@@ -133,8 +133,8 @@ func (s auditSet) alone() map[int]bool {
 	return some
 }
 
-// find returns the precision among as many faces as were swapped, the share of swapped faces among those and twice as many,
-// the area under the ROC curve, and the share of the wrongly named ones in front that are fringe.
+// find returns the precision among as many faces as were swapped, the share of swapped faces among those and twice as
+// many, the area under the ROC curve, and the share of the wrongly named ones in front that are fringe.
 func (s auditSet) find(a auditor, run int) (precision, within, area, fringe float64, err error) {
 	y, which := s.swap(rand.New(rand.NewPCG(uint64(run), 8)), flips)
 	scores, err := a.scores(s.x, s.d, y)

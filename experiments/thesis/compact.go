@@ -38,8 +38,8 @@ type rehearsal struct {
 	known    map[string]bool
 }
 
-// rehearse enrols everybody but strangers. The first half of everybody's other faces is learned from, the second one is the
-// test.
+// rehearse enrols everybody but strangers. The first half of everybody's other faces is learned from, the second one is
+// the test.
 func rehearse(ids []evaluate.Identity, strangers []string) rehearsal {
 	r := rehearsal{known: make(map[string]bool)}
 	for _, id := range ids {

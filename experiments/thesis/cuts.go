@@ -178,7 +178,8 @@ func (f fold) wrong(of []int, m *maxmargin.Machine) float64 {
 	return float64(n) / float64(len(of))
 }
 
-// errors returns the test errors of all methods, the means over which of three folds is for training, choosing and testing.
+// errors returns the test errors of all methods, the means over which of three folds is for training, choosing and
+// testing.
 func (p pair) errors(seed uint64) (sum errorsOf, slow int, err error) {
 	r := rand.New(rand.NewPCG(seed, 2010))
 	var folds [3]fold

@@ -76,8 +76,8 @@ func (o *options) embeddedHeads(ctx context.Context) (face.Space, []evaluate.Ide
 	return e.Space(), ids, namesOf(ids), err
 }
 
-// inSets calls do with the faces of each set of recordings, as embeddings and without frames in which none was found: the
-// films, or the folders of a folder.
+// inSets calls do with the faces of each set of recordings, as embeddings and without frames in which none was found:
+// the films, or the folders of a folder.
 func (o *options) inSets(ctx context.Context, sets []string, do func(set string, space face.Space, ids []evaluate.Identity) error) error {
 	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
 	if err != nil {

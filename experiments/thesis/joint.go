@@ -154,8 +154,8 @@ func (t table) settings(d mat.Symmetric) quantized.Offline {
 	}
 }
 
-// readTable returns a dataset as one of two classes: COIL's and SecStr's own, and the two better grades of Car against the
-// others.
+// readTable returns a dataset as one of two classes: COIL's and SecStr's own, and the two better grades of Car against
+// the others.
 func (o *options) readTable(dataset string) (t table, err error) {
 	all, err := o.rows(dataset)
 	if err != nil {

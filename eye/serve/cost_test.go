@@ -16,9 +16,10 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// BenchmarkCost measures what an eye costs, against the pipeline in this process, turn about in one run: the ratio of frames
-// a second (x-fps, 1 where it costs nothing), and how much later the first frame comes, in milliseconds, from nothing
-// (start-ms) and where the eye is ready, as for a login (ready-ms). The medians over the pairs of each recording count.
+// BenchmarkCost measures what an eye costs, against the pipeline in this process, turn about in one run: the ratio of
+// frames a second (x-fps, 1 where it costs nothing), and how much later the first frame comes, in milliseconds, from
+// nothing (start-ms) and where the eye is ready, as for a login (ready-ms). The medians over the pairs of each
+// recording count.
 func BenchmarkCost(b *testing.B) {
 	const pairs = 7
 	for name, recording := range map[string]string{
@@ -95,8 +96,8 @@ func inProcess(b *testing.B, path string) (networks, first, rest time.Duration) 
 	return networks, first, rest
 }
 
-// inEye reads a recording in an eye: how long the first frame takes from nothing, and the others; and the first frame of
-// an eye that is ready.
+// inEye reads a recording in an eye: how long the first frame takes from nothing, and the others; and the first frame
+// of an eye that is ready.
 func inEye(b *testing.B, path string) (first, rest, ready time.Duration) {
 	begun := time.Now()
 	e, err := eye.Start(b.Context(), config(b))

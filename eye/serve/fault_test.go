@@ -104,7 +104,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// The eye of a camera on the network that breaks is started again, and again, with a line each time, until somebody ends it.
+// The eye of a camera on the network that breaks is started again, and again, with a line each time, until somebody
+// ends it.
 func TestCameraAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the program is built with faults in it")

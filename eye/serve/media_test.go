@@ -174,8 +174,8 @@ func TestNoNetworks(t *testing.T) {
 	}
 }
 
-// Damaged media are errors of their source, or frames that keep the rules: in 300 mutations of real recordings and pictures,
-// none hangs, none ends the program, and an eye that breaks is replaced.
+// Damaged media are errors of their source, or frames that keep the rules: in 300 mutations of real recordings and
+// pictures, none hangs, none ends the program, and an eye that breaks is replaced.
 func TestMutatedMedia(t *testing.T) {
 	if testing.Short() {
 		t.Skip("300 files are decoded")

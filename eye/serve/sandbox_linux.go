@@ -22,8 +22,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine sets what holds from the first moment: no memory beyond that, no file written, no core dump, and no look into this
-// process by others of its user.
+// confine sets what holds from the first moment: no memory beyond that, no file written, no core dump, and no look into
+// this process by others of its user.
 func confine(memory uint64) error {
 	if memory == 0 {
 		return errors.New("an eye has a limit of memory")
@@ -72,8 +72,8 @@ var offline = []string{"socket", "socketpair", "connect", "bind", "listen", "acc
 // served are those with which one gets called by others, which a camera does not.
 var served = []string{"socketpair", "listen", "accept", "accept4"}
 
-// sandbox gives up what the eye needs no more once its networks are open: it may read roots, use a camera among them, and
-// connect to the port of a URL among them. The report says what is in force: an old kernel has less to offer.
+// sandbox gives up what the eye needs no more once its networks are open: it may read roots, use a camera among them,
+// and connect to the port of a URL among them. The report says what is in force: an old kernel has less to offer.
 func sandbox(roots []string) (r eye.Report, err error) {
 	var rules []landlock.Rule
 	var ports []uint16
@@ -140,8 +140,8 @@ func Available() (string, error) {
 	return fmt.Sprintf("Landlock %d and seccomp", abi), nil
 }
 
-// filter refuses system calls by these names to every thread of this process, for ever. Online it refuses sockets that are
-// none of the Internet.
+// filter refuses system calls by these names to every thread of this process, for ever. Online it refuses sockets that
+// are none of the Internet.
 func filter(names []string, online bool) error {
 	machine, err := arch.GetInfo("")
 	if err != nil {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serve is the inside of an eye: it opens cameras and recordings, finds faces in them, and says over a socket what it
-// has found, to a program that uses package eye.
+// Package serve is the inside of an eye: it opens cameras and recordings, finds faces in them, and says over a socket
+// what it has found, to a program that uses package eye.
 //
 // [Main] is all of a process that is an eye.
 //
 // # What an eye may do
 //
-// It opens its networks first, which are files of the system. Before it touches its first source it gives up what it does
-// not need for that: Landlock leaves it the files of the source, and seccomp no other program, no socket (but to a camera
-// that is named by a URL), and no other process. It has no more memory than it was given, writes no file, leaves no core
-// dump, and ends when the program ends.
+// It opens its networks first, which are files of the system. Before it touches its first source it gives up what it
+// does not need for that: Landlock leaves it the files of the source, and seccomp no other program, no socket (but to a
+// camera that is named by a URL), and no other process. It has no more memory than it was given, writes no file, leaves
+// no core dump, and ends when the program ends.
 package serve
 
 import (
@@ -33,8 +33,8 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// Main is an eye: it answers at the socket that is the file of that number until the program at the other end goes. That
-// must be a program of the named user, or of this one where the name is empty.
+// Main is an eye: it answers at the socket that is the file of that number until the program at the other end goes.
+// That must be a program of the named user, or of this one where the name is empty.
 func Main(ctx context.Context, file int, of string) error {
 	asks := os.Geteuid()
 	if of != "" {
@@ -339,8 +339,8 @@ func (s *server) next(ctx context.Context, q eye.Next) error {
 	return s.say(m)
 }
 
-// watched is a source that says that it makes progress, where no frame of it comes to the program for a while. Of a live one
-// its frames come when they come, and from another goroutine: nothing is said then.
+// watched is a source that says that it makes progress, where no frame of it comes to the program for a while. Of a
+// live one its frames come when they come, and from another goroutine: nothing is said then.
 type watched struct {
 	facedet.Source
 	server *server

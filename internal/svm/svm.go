@@ -2,10 +2,10 @@
 
 // Package svm trains support vector machines on kernel matrices that the caller computes.
 //
-// [Classify] separates two classes and [OneClass] finds where the examples of one class are. Both solve the dual problem
-// by sequential minimal optimisation, in which two multipliers move at a time; the second is chosen by how far the
-// objective falls (R.-E. Fan, P.-H. Chen, C.-J. Lin, Working Set Selection Using Second Order Information for Training
-// SVM, 2005, WSS 2). They hold the whole matrix, and are for some thousands of examples.
+// [Classify] separates two classes and [OneClass] finds where the examples of one class are. Both solve the dual
+// problem by sequential minimal optimisation, in which two multipliers move at a time; the second is chosen by how far
+// the objective falls (R.-E. Fan, P.-H. Chen, C.-J. Lin, Working Set Selection Using Second Order Information for
+// Training SVM, 2005, WSS 2). They hold the whole matrix, and are for some thousands of examples.
 package svm
 
 import (
@@ -77,9 +77,9 @@ func Classify(k mat.Symmetric, y []float64, c float64, bias bool) (Machine, erro
 	return m, nil
 }
 
-// OneClass returns the one-class machine of n examples (B. Schölkopf et al., Estimating the Support of a High-Dimensional
-// Distribution, 2001): negative where few of them are, for at most a share nu of the examples themselves. Its values are
-// in units of the kernel, over n·nu examples' worth of it.
+// OneClass returns the one-class machine of n examples (B. Schölkopf et al., Estimating the Support of a
+// High-Dimensional Distribution, 2001): negative where few of them are, for at most a share nu of the examples
+// themselves. Its values are in units of the kernel, over n·nu examples' worth of it.
 //
 // The error wraps [ErrKernel], [ErrSetting] or [ErrSlow].
 func OneClass(k mat.Symmetric, nu float64) (Machine, error) {

@@ -82,8 +82,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// dense solves the same problem by going through all sets of multipliers that are 0, c, or free, each of which is a linear
-// system, and returns the least objective of those that are allowed.
+// dense solves the same problem by going through all sets of multipliers that are 0, c, or free, each of which is a
+// linear system, and returns the least objective of those that are allowed.
 func dense(k mat.Symmetric, y, q []float64, c float64, constraint *float64) float64 {
 	n := len(y)
 	best := math.Inf(1)

@@ -3,16 +3,16 @@
 // Package logbook keeps on disk what has happened in a room, who is there, and what has not been delivered yet to those
 // who want to know: a program that is killed and started again goes on from it.
 //
-// [Open] opens a [Book], [Book.Record] writes events and what the room came to as one, and [Book.Queue] gives the events
-// for one sink in their order. All of it is bounded.
+// [Open] opens a [Book], [Book.Record] writes events and what the room came to as one, and [Book.Queue] gives the
+// events for one sink in their order. All of it is bounded.
 //
 // # File format
 //
-// Lines of the CRC-32C of the rest as eight hexadecimal digits, a space, and JSON: the first has the version, each other
-// one what has changed, who is there, events, and how far sinks have come. A line is written with one call and synced; a
-// last line that is not whole was never said to be written, and is cut off. When the lines are many, the file is written
-// anew with what still counts and put in the place of the old one. It has names and times, and no faces. The owner alone
-// can read it.
+// Lines of the CRC-32C of the rest as eight hexadecimal digits, a space, and JSON: the first has the version, each
+// other one what has changed, who is there, events, and how far sinks have come. A line is written with one call and
+// synced; a last line that is not whole was never said to be written, and is cut off. When the lines are many, the file
+// is written anew with what still counts and put in the place of the old one. It has names and times, and no faces. The
+// owner alone can read it.
 package logbook
 
 import (
@@ -303,8 +303,8 @@ func (b *Book) State() presence.State {
 	return b.state
 }
 
-// Record writes what the room came to and the events that led there, whose numbers ascend. It is on disk when it returns,
-// all or nothing.
+// Record writes what the room came to and the events that led there, whose numbers ascend. It is on disk when it
+// returns, all or nothing.
 func (b *Book) Record(s presence.State, events []presence.Event) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -328,8 +328,8 @@ func (b *Book) Record(s presence.State, events []presence.Event) error {
 	return nil
 }
 
-// shed gives up the oldest events of a queue that has more than it may. That is written with what is written next: until
-// then they are lost anew each time.
+// shed gives up the oldest events of a queue that has more than it may. That is written with what is written next:
+// until then they are lost anew each time.
 func (b *Book) shed(name string) {
 	p := b.queues[name]
 	waiting := b.waiting(p)

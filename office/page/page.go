@@ -7,9 +7,9 @@
 //
 // # Who may see it
 //
-// Without a token the page answers requests to a loopback address, under a name of that address, so that no other site can
-// have a browser ask for it under a name of its own. With a token it asks every visitor for that. Requests that change
-// something are refused where another site makes them.
+// Without a token the page answers requests to a loopback address, under a name of that address, so that no other site
+// can have a browser ask for it under a name of its own. With a token it asks every visitor for that. Requests that
+// change something are refused where another site makes them.
 package page
 
 import (

@@ -111,8 +111,8 @@ func New(s Settings, from State) *Room {
 	return r
 }
 
-// See takes in what a camera sees at a moment, and returns what has happened. Cameras may be told of in any order; a time
-// before one that was told of for the same person counts as that one.
+// See takes in what a camera sees at a moment, and returns what has happened. Cameras may be told of in any order; a
+// time before one that was told of for the same person counts as that one.
 func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 	events := r.Tick(at)
 	for _, b := range seen {

@@ -90,8 +90,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// However people come and go, each arrives and leaves by turns, in the order of time, and who is there is who has arrived and
-// not left; also where the program is started again in between.
+// However people come and go, each arrives and leaves by turns, in the order of time, and who is there is who has
+// arrived and not left; also where the program is started again in between.
 func TestAlternates(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 6))
 	names := []string{"", "alice", "bob", "carol"}

@@ -100,8 +100,8 @@ func NewMQTT(b Broker) (*MQTT, error) {
 	return m, nil
 }
 
-// run connects until ctx ends, each time anew: what was on its way when a connection ended is in the queue of events, or
-// said again as the state.
+// run connects until ctx ends, each time anew: what was on its way when a connection ended is in the queue of events,
+// or said again as the state.
 func (m *MQTT) run(ctx context.Context) {
 	defer close(m.ended)
 	pause := backoff.Pause{First: firstWait, Longest: longestWait}

@@ -2,9 +2,9 @@
 
 // Package sink tells other programs what happens in a room: a webhook, or an MQTT broker.
 //
-// [Deliver] takes the events of a queue to a [Sink], each at least once and in their order: one that fails is tried again,
-// with pauses that grow, for as long as the queue keeps it. A sink that is down holds up nothing else. [NewWebhook] and
-// [NewMQTT] make sinks.
+// [Deliver] takes the events of a queue to a [Sink], each at least once and in their order: one that fails is tried
+// again, with pauses that grow, for as long as the queue keeps it. A sink that is down holds up nothing else.
+// [NewWebhook] and [NewMQTT] make sinks.
 package sink
 
 import (

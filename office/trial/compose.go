@@ -45,8 +45,8 @@ type place struct {
 	box   image.Rectangle
 }
 
-// compose has each person come in several times, in cameras and at moments drawn by lot: after pauses shorter and longer
-// than that after which somebody is said to have left. Who walks behind somebody else is hidden.
+// compose has each person come in several times, in cameras and at moments drawn by lot: after pauses shorter and
+// longer than that after which somebody is said to have left. Who walks behind somebody else is hidden.
 func compose(rnd *rand.Rand, people []subject, o Options) day {
 	d := day{frames: make([][]face.Frame, o.Cameras), truth: make([]map[place]string, o.Cameras)}
 	for _, p := range people {

@@ -135,8 +135,8 @@ type subject struct {
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// Run has an office watch a day for each choice of strangers, or for as many as it should, drawn by lot. The error wraps
-// [ErrTooFew], or is that of [office.Office.Run].
+// Run has an office watch a day for each choice of strangers, or for as many as it should, drawn by lot. The error
+// wraps [ErrTooFew], or is that of [office.Office.Run].
 func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Report, error) {
 	o = o.defaults()
 	people := subjects(all, o)

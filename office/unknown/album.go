@@ -29,9 +29,9 @@ type Album struct {
 	Faces []Face `cbor:"faces"`
 }
 
-// Add takes in a face, as one of at most size, and reports whether it did. One that looks nearly like one that is there,
-// closer than apart in units of the space, says nothing new. Where the album is full, the newer one of the two that are
-// most alike goes.
+// Add takes in a face, as one of at most size, and reports whether it did. One that looks nearly like one that is
+// there, closer than apart in units of the space, says nothing new. Where the album is full, the newer one of the two
+// that are most alike goes.
 func (a *Album) Add(space face.Space, f Face, size int, apart float64) bool {
 	if len(a.Faces) < firstFaces {
 		a.Faces = append(a.Faces, f)

@@ -3,15 +3,16 @@
 // Package unknown keeps the people whom nobody has named: their faces, in groups, so that they can be named once, and
 // are the same stranger when they come again.
 //
-// [New] begins an empty set of [Groups] and [Read] one that was saved; [Groups.Find] says to which group a face belongs,
-// and [Groups.Add] puts it there. A set is bounded in groups and in faces of each; what is not seen for long goes.
+// [New] begins an empty set of [Groups] and [Read] one that was saved; [Groups.Find] says to which group a face
+// belongs, and [Groups.Add] puts it there. A set is bounded in groups and in faces of each; what is not seen for long
+// goes.
 //
 // # File format
 //
 // The 16 bytes "faceauth unknown", the version as a big-endian uint32, a CBOR map (RFC 8949, core deterministic
-// encoding) with the ID of the feature space, the last numbers given, whether strangers are kept, and the groups, and the
-// SHA-256 of all that. The file is written anew and put in the place of the old one, so that what was forgotten is not
-// in it, and is readable and writable by its owner alone. Like a gallery it is not encrypted.
+// encoding) with the ID of the feature space, the last numbers given, whether strangers are kept, and the groups, and
+// the SHA-256 of all that. The file is written anew and put in the place of the old one, so that what was forgotten is
+// not in it, and is readable and writable by its owner alone. Like a gallery it is not encrypted.
 package unknown
 
 import (
@@ -72,8 +73,8 @@ type Groups struct {
 	dirty  bool
 }
 
-// New returns an empty set for faces of a space. A space without an impostor radius does not tell strangers apart: there
-// no face is found again.
+// New returns an empty set for faces of a space. A space without an impostor radius does not tell strangers apart:
+// there no face is found again.
 func New(space face.Space, s Settings) *Groups {
 	return &Groups{s: s.defaults(space), space: space}
 }

@@ -52,8 +52,8 @@ func (c *claim) rankOf() int {
 	return rankDirect
 }
 
-// foreign returns the number of somebody who wants to be another user, or 0: root may be everybody, and so may those who
-// stand at a greeter, which is root.
+// foreign returns the number of somebody who wants to be another user, or 0: root may be everybody, and so may those
+// who stand at a greeter, which is root.
 func (c *claim) foreign() uint32 {
 	if uid, err := UID(c.user); c.asker == 0 || err == nil && uid == c.asker {
 		return 0
@@ -158,8 +158,8 @@ func (s *Service) wait(c *claim) {
 	}
 }
 
-// start runs something under a claim. The error is what run began with; once it has called began, which it may do again,
-// it goes on by itself.
+// start runs something under a claim. The error is what run began with; once it has called began, which it may do
+// again, it goes on by itself.
 func (s *Service) start(c *claim, run func(ctx context.Context, began func()) error) *dbus.Error {
 	s.mu.Lock()
 	if s.claim != c || c.ctx.Err() != nil {
@@ -202,7 +202,8 @@ func (s *Service) halt(c *claim) {
 	s.wait(c)
 }
 
-// send sends a signal to the client that has the claim, and to nobody else. A word that was sent last is not sent again.
+// send sends a signal to the client that has the claim, and to nobody else. A word that was sent last is not sent
+// again.
 func (s *Service) send(c *claim, member, word string, done bool) {
 	s.mu.Lock()
 	again := c.word == word

@@ -84,7 +84,8 @@ func (c *Client) Verify(ctx context.Context, user string, tell func(word string)
 	return c.run(ctx, user, "Verify", tell)
 }
 
-// Enroll has a user enrolled, the caller where it is empty, and returns the last word. Tell is told of the words before.
+// Enroll has a user enrolled, the caller where it is empty, and returns the last word. Tell is told of the words
+// before.
 func (c *Client) Enroll(ctx context.Context, user string, tell func(word string)) (string, error) {
 	return c.run(ctx, user, "Enroll", tell)
 }

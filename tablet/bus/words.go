@@ -52,8 +52,8 @@ func enrollWord(r enrolment.Result) string {
 	return "enroll-" + enrollWords[r.Word]
 }
 
-// Sentence returns what a word of a signal means to the person in front of the camera. A word that is not known, from a newer
-// service, is returned as it is.
+// Sentence returns what a word of a signal means to the person in front of the camera. A word that is not known, from a
+// newer service, is returned as it is.
 func Sentence(l words.Language, word string) string {
 	if s, ok := l.Say(word); ok {
 		return s

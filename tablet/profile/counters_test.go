@@ -12,8 +12,8 @@ import (
 	"github.com/faceauth/faceauth/tablet/profile"
 )
 
-// A store that is put back from a copy is told by its counters: what was written since makes a profile stale, and who was
-// forgotten since stays forgotten.
+// A store that is put back from a copy is told by its counters: what was written since makes a profile stale, and who
+// was forgotten since stays forgotten.
 func TestPutBack(t *testing.T) {
 	dir := t.TempDir()
 	path, seen, key := filepath.Join(dir, "store"), filepath.Join(dir, "apart", "seen"), profile.NewKey()

@@ -39,8 +39,8 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// intact returns nil for the bytes of a database in which every page is where it should be and holds what it should. The
-// error wraps [ErrDamaged].
+// intact returns nil for the bytes of a database in which every page is where it should be and holds what it should.
+// The error wraps [ErrDamaged].
 func intact(data []byte) error {
 	w := walk{data: data, size: uint64(os.Getpagesize()), seen: map[uint64]bool{0: true, 1: true}}
 	if uint64(len(data))%w.size != 0 || uint64(len(data)) < 4*w.size {

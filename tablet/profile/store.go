@@ -16,9 +16,9 @@
 // How often each profile was written is in a file apart, sealed alike: a store that is put back from a copy is told by
 // it, and so is a user who was forgotten since.
 //
-// A file is gone through page by page before bbolt sees it, which would follow a damaged one into this program's memory.
-// A write is on disk when it returns; whatever interrupts it, the file holds the state before or after. A deleted
-// user's pages are not left behind in the file: it is written anew.
+// A file is gone through page by page before bbolt sees it, which would follow a damaged one into this program's
+// memory. A write is on disk when it returns; whatever interrupts it, the file holds the state before or after. A
+// deleted user's pages are not left behind in the file: it is written anew.
 //
 // # Caveats
 //

@@ -28,11 +28,11 @@ const (
 	Right Side = true
 )
 
-// Bounds of a turn: the tip of the nose is half way from the middle to below an eye, or less than a quarter, and the eyes
-// are still nearly as far apart as they were. The nose of a head goes to the side long before the eyes come together.
-// Landmarks of a flat picture, when they show a turn at all, do so where it is foreshortened so much that its eyes have
-// come together first. Chosen on vidtimit_rot, spoof and pictures of their people: while the eyes are that far apart those
-// show turns of up to .40, and all heads that turn one of .76 or more.
+// Bounds of a turn: the tip of the nose is half way from the middle to below an eye, or less than a quarter, and the
+// eyes are still nearly as far apart as they were. The nose of a head goes to the side long before the eyes come
+// together. Landmarks of a flat picture, when they show a turn at all, do so where it is foreshortened so much that its
+// eyes have come together first. Chosen on vidtimit_rot, spoof and pictures of their people: while the eyes are that
+// far apart those show turns of up to .40, and all heads that turn one of .76 or more.
 const (
 	straight = .25 // Pose.Turn below which a head looks straight on
 	turned   = .5  // beyond which it is turned

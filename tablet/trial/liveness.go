@@ -80,11 +80,11 @@ type Presentations struct {
 // Rate returns the share of the wrong ones, or not a number.
 func (p Presentations) Rate() evaluate.Rate { return evaluate.Rate(float64(p.Wrong) / float64(p.All)) }
 
-// MeasureLiveness measures the gate of liveness on recordings, whose samples were scored. People with attacks go by turns
-// into one half and the other, in the order in which they come, and so do those without: nobody is in both. On each half
-// that threshold is chosen for which the highest APCER of a species and the BPCER are least in sum; of the thresholds
-// that do as well, the middle of the widest range. The error wraps [ErrNoPresentation], [session.ErrPolicy], or is that
-// of ctx.
+// MeasureLiveness measures the gate of liveness on recordings, whose samples were scored. People with attacks go by
+// turns into one half and the other, in the order in which they come, and so do those without: nobody is in both. On
+// each half that threshold is chosen for which the highest APCER of a species and the BPCER are least in sum; of the
+// thresholds that do as well, the middle of the widest range. The error wraps [ErrNoPresentation], [session.ErrPolicy],
+// or is that of ctx.
 func MeasureLiveness(ctx context.Context, all []Recording, o LivenessOptions) (LivenessReport, error) {
 	o.Every = cmp.Or(o.Every, time.Second)
 	least := o.Policy.MinLiveness

@@ -2,8 +2,8 @@
 
 // Package trial measures logins on recordings: how often people get in, and how often others do.
 //
-// [Run] enrols the people of some recordings, each with an authenticator like that of the daemon, and then has everybody
-// try to log in as everybody, by a clock that goes as the recordings do.
+// [Run] enrols the people of some recordings, each with an authenticator like that of the daemon, and then has
+// everybody try to log in as everybody, by a clock that goes as the recordings do.
 package trial
 
 import (

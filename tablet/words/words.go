@@ -3,7 +3,8 @@
 // Package words holds what a login says to people, in the languages that it speaks.
 //
 // [Of] finds the language that somebody has set, and [Language.Say] says a word of the bus, or the name of one of its
-// errors, in it. The PAM module, which is C, has the same sentences from words.h, which the test of this package writes:
+// errors, in it. The PAM module, which is C, has the same sentences from words.h, which the test of this package
+// writes:
 //
 //	go test ./tablet/words -update
 package words

@@ -34,8 +34,8 @@ func TestEyesUser(t *testing.T) {
 	}
 }
 
-// An eye that is killed while it looks costs that login, and not the daemon, nor the next login; one that is killed while it
-// waits costs nothing.
+// An eye that is killed while it looks costs that login, and not the daemon, nor the next login; one that is killed
+// while it waits costs nothing.
 func TestEyeKilled(t *testing.T) {
 	s := people(t)
 	before := s.run(t, "systemctl show -p MainPID --value faceauth")

@@ -40,8 +40,8 @@ func (s *system) session(t testing.TB, user, kind, script string) string {
 	return string(b)
 }
 
-// prompter is what this program does as an insider that is to answer a prompt: it runs a command, answers each prompt with
-// a line, and says how long the first took to come, and everything.
+// prompter is what this program does as an insider that is to answer a prompt: it runs a command, answers each prompt
+// with a line, and says how long the first took to come, and everything.
 func prompter() {
 	lines := strings.Split(os.Getenv("LINES_TYPED"), "|")
 	c := exec.Command(os.Args[1], os.Args[2:]...)

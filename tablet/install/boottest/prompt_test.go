@@ -119,7 +119,8 @@ func TestDaemonKilled(t *testing.T) {
 	}
 }
 
-// flood is what an insider that floods does: calls that expect no answer, 10,000 a second, on one connection and on many.
+// flood is what an insider that floods does: calls that expect no answer, 10,000 a second, on one connection and on
+// many.
 func flood() {
 	n, _ := strconv.Atoi(os.Getenv("CONNECTIONS"))
 	for range n {

@@ -27,8 +27,8 @@ const (
 	eye
 )
 
-// tries are what an insider tries, and who may. There is something for each, so that it is not a sandbox in which nothing
-// works.
+// tries are what an insider tries, and who may. There is something for each, so that it is not a sandbox in which
+// nothing works.
 var tries = []struct {
 	name    string
 	allowed int
