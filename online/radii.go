@@ -2,7 +2,10 @@
 
 package online
 
-import "github.com/faceauth/faceauth/quantized"
+import (
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/quantized"
+)
 
 // Radii are the distances by which a learner decides, in units of the space's distance.
 type Radii struct {
@@ -32,6 +35,12 @@ func (l *Learner) Radii() Radii {
 		l.radii, l.measured = l.measure(), n
 	}
 	return l.radii
+}
+
+// SetImpostors has l go by what was measured of its space since it was made; see [face.Space]. Faces stay, and what is
+// recognised and learned from now on follows the new distances.
+func (l *Learner) SetImpostors(stills, streams face.Impostors) {
+	l.space.Stills, l.space.Streams, l.radii = stills, streams, Radii{}
 }
 
 // measure returns the radii for the labels and settings that there are.
