@@ -167,7 +167,7 @@ func parse(data []byte) (*Gallery, error) {
 	}
 	for i, p := range g.people {
 		if p.Name != names[i] {
-			return nil, fmt.Errorf("%w: its people are not those of its learner", ErrDamaged)
+			return nil, fmt.Errorf("%w: its list of people and its learner disagree", ErrDamaged)
 		}
 	}
 	return g, nil

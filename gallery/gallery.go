@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gallery keeps the people that a device knows, their labelled faces and what was learned
+// Package gallery keeps the people that a device knows, their labelled faces and the faces learned
 // from them, in one file.
 //
 // [Open] reads a gallery or says why it cannot, [New] begins an empty one, [Gallery.Enroll] adds a
@@ -256,7 +256,7 @@ func (g *Gallery) Unconfirmed(name string) ([]online.Stored, error) {
 	return far, nil
 }
 
-// Confirm says that what was learned of a person is theirs: the faces that [Gallery.Unconfirmed] returns become enrolled
+// Confirm says that the learned faces of a person are theirs: the faces that [Gallery.Unconfirmed] returns become enrolled
 // ones, all or none. It returns how many. The error wraps [online.ErrUnknown], or is that of [Gallery.Enroll]; g has then
 // not changed.
 func (g *Gallery) Confirm(name string, now time.Time) (int, error) {

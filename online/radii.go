@@ -9,7 +9,7 @@ import (
 
 // Radii are the distances by which a learner decides, in units of the space's distance.
 type Radii struct {
-	Anchor   float64 `json:"anchor"`   // within that of an enrolled face, a face is anchored: what was learned has no part in it
+	Anchor   float64 `json:"anchor"`   // within that of an enrolled face, a face is anchored: learned faces have no part in it
 	Enrolled float64 `json:"enrolled"` // how far from an enrolled face somebody is recognised
 	Learned  float64 `json:"learned"`  // how far from a learned face somebody is recognised
 	Learn    float64 `json:"learn"`    // how far from a stored face one is learned

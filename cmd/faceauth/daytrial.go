@@ -26,7 +26,7 @@ func newOfficeTrial() *cobra.Command {
 	var t trial.Options
 	c := &cobra.Command{
 		Use:   "trial DIR",
-		Short: "measure an office on recordings: who is named, and what is said of their coming and going",
+		Short: "measure an office on recordings: the names it gives, and the arrivals and departures it tells",
 		Long: "Trial composes days out of recordings of single people, in which they come and go before several cameras,\n" +
 			"cross, and are hidden behind each other, and has an office watch them. Some people, others on each day, are\n" +
 			"strangers. It keeps nothing.\n" + labelledRecordings,

@@ -76,12 +76,12 @@ func newPeople() *cobra.Command {
 					p.Name, count(p.Unconfirmed, "learned face"), p.Name)
 			}
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "after observation %d; to take back what is learned later: faceauth people undo %d\n", observed, observed)
+		_, err = fmt.Fprintf(c.OutOrStdout(), "observed so far: %d faces; to take back everything learned after them: faceauth people undo %d\n", observed, observed)
 		return err
 	}
 	c := &cobra.Command{
 		Use:   "people",
-		Short: "list the people in the gallery, remove one, or take back what was learned",
+		Short: "list the people in the gallery, remove one, or take back learned faces",
 		Args:  cobra.NoArgs,
 		RunE:  list,
 	}
@@ -108,8 +108,8 @@ func newPeople() *cobra.Command {
 	}
 	undo := &cobra.Command{
 		Use:   "undo SINCE",
-		Short: "take back what was learned since a moment",
-		Long: "Undo takes back what was learned since a moment, and keeps who was enrolled. SINCE is the number of\n" +
+		Short: "take back the faces learned since a moment",
+		Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is the number of\n" +
 			"an observation, as faceauth people had printed it then, or a time such as \"2026-11-20 17:30\", or how\n" +
 			"long ago that was, such as 90m or 12h.",
 		Args: cobra.ExactArgs(1),
@@ -132,7 +132,7 @@ func newPeople() *cobra.Command {
 	}
 	confirm := &cobra.Command{
 		Use:   "confirm NAME",
-		Short: "say that what was learned of a person is theirs, and enrol it",
+		Short: "say that the learned faces of a person are theirs, and enrol them",
 		Long: "Confirm makes learned faces of a person enrolled ones: up to eight, those that stand for most and of which no\n" +
 			"enrolled face is near. Nothing that was learned confirms who somebody is; so a beard, other glasses or the\n" +
 			"years are followed with consent. Look at the person's report, or at the page of faceauth office, first.",
