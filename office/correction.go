@@ -69,11 +69,11 @@ type statement struct {
 	Face     uint64         `json:"face,omitempty"`
 	Faces    []uint64       `json:"faces,omitempty"` // numbers of the pictures in the proof
 
-	Learned ranges             `json:"learned,omitempty"` // observations that it had the learner make
-	Made    uint64             `json:"made,omitempty"`    // group that it made
-	Events  map[uint64]string  `json:"events,omitempty"`  // names that events had before
-	Stays   map[uint64]opinion `json:"stays,omitempty"`   // what was held of sightings before
-	Pure    bool               `json:"pure,omitempty"`    // of a rename: nobody had the new name
+	Learned ranges            `json:"learned,omitempty"` // observations that it had the learner make
+	Made    uint64            `json:"made,omitempty"`    // group that it made
+	Events  map[uint64]string `json:"events,omitempty"`  // names that events had before
+	Stays   map[uint64]turned `json:"stays,omitempty"`   // what is held of sightings
+	Pure    bool              `json:"pure,omitempty"`    // of a rename: nobody had the new name
 
 	UndoneAt uint64 `json:"undone_at,omitempty"` // turn in which it was undone
 	// Settled says that the gallery and the strangers were written after it. A program that is killed leaves at most one
@@ -83,11 +83,20 @@ type statement struct {
 
 // opinion is what is held of a sighting.
 type opinion struct {
-	Known string         `json:"known,omitempty"`
-	Trust sighting.Trust `json:"trust,omitempty"`
-	Wrong bool           `json:"wrong,omitempty"`
-	Group uint64         `json:"group,omitempty"`
+	Known  string         `json:"known,omitempty"`
+	Trust  sighting.Trust `json:"trust,omitempty"`
+	Denied []string       `json:"denied,omitempty"`
+	Wrong  bool           `json:"wrong,omitempty"`
+	Group  uint64         `json:"group,omitempty"`
 }
+
+// turned is what was held of a sighting before a statement, and what was afterwards.
+type turned struct {
+	Was opinion `json:"was"`
+	Is  opinion `json:"is"` // of one of the past
+}
+
+func (s *stay) opinion() opinion { return opinion{s.Known, s.Trust, s.Denied, s.Wrong, s.Group} }
 
 // proof is what a statement did to faces.
 type proof struct {
@@ -99,6 +108,7 @@ type proof struct {
 
 // label is a labelled face.
 type label struct {
+	ID       int64     `cbor:"id"` // that it had in the learner
 	Name     string    `cbor:"name"`
 	Negative bool      `cbor:"negative"`
 	Vector   []float32 `cbor:"vector"`
@@ -109,11 +119,12 @@ type saying struct {
 	statement
 	proof
 	before map[int64]label
+	heads  map[uint64]stay // of sightings of the past that it changes
 }
 
 // say begins a statement.
 func (w *Office) say(s statement) *saying {
-	return &saying{statement: s, before: w.labels()}
+	return &saying{statement: s, before: w.labels(), heads: make(map[uint64]stay)}
 }
 
 // labels returns the labelled faces, by their numbers.
@@ -121,7 +132,7 @@ func (w *Office) labels() map[int64]label {
 	l := w.gallery.Learner()
 	all := make(map[int64]label)
 	for _, x := range l.Labels() {
-		all[x.ID] = label{x.Name, x.Negative, slices.Clone(l.Vector(x.ID))}
+		all[x.ID] = label{x.ID, x.Name, x.Negative, slices.Clone(l.Vector(x.ID))}
 	}
 	return all
 }
@@ -129,10 +140,10 @@ func (w *Office) labels() map[int64]label {
 // holds notes what is held of a sighting before that is changed.
 func (q *saying) holds(s *visit) {
 	if q.Stays == nil {
-		q.Stays = make(map[uint64]opinion)
+		q.Stays = make(map[uint64]turned)
 	}
 	if _, there := q.Stays[s.id]; !there {
-		q.Stays[s.id] = opinion{s.Known, s.Trust, s.Wrong, s.Group}
+		q.Stays[s.id] = turned{Was: s.opinion()}
 	}
 }
 
@@ -158,6 +169,12 @@ func (w *Office) done(q *saying) error {
 	for _, f := range q.proof.Faces {
 		q.statement.Faces = append(q.statement.Faces, f.ID)
 	}
+	for id, h := range q.heads {
+		if x, there := q.Stays[id]; there {
+			x.Is = h.opinion()
+			q.Stays[id] = x
+		}
+	}
 	w.reserve()
 	body, err := encoding.Marshal(q.proof)
 	if err != nil {
@@ -169,12 +186,12 @@ func (w *Office) done(q *saying) error {
 	if err != nil {
 		err = unsaved(err)
 	}
-	return errors.Join(err, w.complete(id, q.statement))
+	return errors.Join(err, w.complete(id, q.statement, q.heads))
 }
 
 // complete writes what a statement changed, and that this is written.
-func (w *Office) complete(id uint64, s statement) error {
-	err := w.save()
+func (w *Office) complete(id uint64, s statement, heads map[uint64]stay) error {
+	err := errors.Join(w.save(), w.rewrite(heads))
 	names := make(map[uint64]string)
 	for event := range s.Events {
 		names[event] = s.Name
@@ -185,6 +202,14 @@ func (w *Office) complete(id uint64, s statement) error {
 	}
 	s.Settled = true
 	if err := w.o.Past.said.Change(map[uint64]statement{id: s}); err != nil {
+		return unsaved(err)
+	}
+	return nil
+}
+
+// rewrite changes sightings of the past.
+func (w *Office) rewrite(heads map[uint64]stay) error {
+	if err := w.o.Past.seen.Change(heads); err != nil {
 		return unsaved(err)
 	}
 	return nil
@@ -485,13 +510,24 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 		}
 		return w.nameNow(name, id)
 	}
-	has := make(map[string]int64)
-	for number, x := range w.labels() {
-		has[fmt.Sprint(x.Negative)+x.Name+"\x00"+key(x.Vector)] = number
-	}
+	labels := w.labels()
+	// find returns the number of a label that is there, each once: by the number that it had, or by its face where it
+	// was taken away and put back.
 	find := func(x label) (int64, bool) {
-		number, there := has[fmt.Sprint(x.Negative)+now(x.Name)+"\x00"+key(x.Vector)]
-		return number, there
+		same := func(y label) bool {
+			return y.Negative == x.Negative && y.Name == now(x.Name) && slices.Equal(y.Vector, x.Vector)
+		}
+		if y, there := labels[x.ID]; there && same(y) {
+			delete(labels, x.ID)
+			return x.ID, true
+		}
+		for number, y := range labels {
+			if same(y) {
+				delete(labels, number)
+				return number, true
+			}
+		}
+		return 0, false
 	}
 	var gone []int64
 	for _, x := range p.Added {
@@ -528,13 +564,13 @@ func (w *Office) gather(s statement) {
 		r, _ := w.o.Past.said.Get(id)
 		d := r.Head
 		if d.Kind == Denied && d.UndoneAt == 0 && d.Made != 0 && d.Was == s.Name && w.unknown.Alike(s.Group, d.Made) && w.unknown.Merge(s.Group, d.Made) == nil {
-			w.fail(w.all(func(v *visit, _ *view) bool {
+			w.fail(w.rewrite(w.all(func(v *visit, _ *view) bool {
 				if v.Group != d.Made {
 					return false
 				}
 				v.Group, v.began = s.Group, false
 				return true
-			}))
+			})))
 		}
 	}
 }
@@ -543,8 +579,9 @@ func (w *Office) gather(s statement) {
 // since.
 func (w *Office) opinionsBack(id uint64, s statement, name string) error {
 	known := w.gallery.Learner()
-	return w.all(func(v *visit, in *view) bool {
-		was, changed := s.Stays[v.id]
+	return w.rewrite(w.all(func(v *visit, in *view) bool {
+		x, changed := s.Stays[v.id]
+		was := x.Was
 		if !changed {
 			if in != nil && v.Known != "" && !known.Knows(v.Known) {
 				v.Known, v.Trust = "", sighting.Nobody
@@ -577,7 +614,7 @@ func (w *Office) opinionsBack(id uint64, s statement, name string) error {
 			w.rejudge(v, in)
 		}
 		return true
-	})
+	}))
 }
 
 // settle ends what a program that was killed left half done: a statement that was written, and not yet all that it
@@ -600,7 +637,7 @@ func (w *Office) settle() {
 		case !w.began(s, p):
 			w.fail(w.o.Past.said.Delete(id))
 		default:
-			w.fail(w.resume(id, s))
+			w.fail(w.resume(id, s, p))
 		}
 	}
 }
@@ -619,43 +656,41 @@ func (w *Office) began(s statement, p proof) bool {
 	case Ignored, Noticed:
 		return w.unknown.Ignored(s.Group) == (s.Kind == Ignored)
 	}
-	has := make(map[string]bool)
-	for _, x := range w.labels() {
-		has[fmt.Sprint(x.Negative)+x.Name+"\x00"+key(x.Vector)] = true
+	labels := w.labels()
+	has := func(x label) bool {
+		y, there := labels[x.ID]
+		return there && y.Name == x.Name && slices.Equal(y.Vector, x.Vector)
 	}
 	for _, x := range p.Added {
-		if !has[fmt.Sprint(x.Negative)+x.Name+"\x00"+key(x.Vector)] {
+		if !has(x) {
 			return false
 		}
 	}
-	for _, x := range p.Removed {
-		if has[fmt.Sprint(x.Negative)+x.Name+"\x00"+key(x.Vector)] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.Removed, has)
 }
 
 // resume completes a statement that is in the gallery.
-func (w *Office) resume(id uint64, s statement) error {
-	if s.Kind == Named && w.unknown.Has(s.Group) {
-		w.unknown.Forget(s.Group) // it was there a moment ago
+func (w *Office) resume(id uint64, s statement, p proof) error {
+	switch {
+	case s.Kind == Named && w.unknown.Has(s.Group):
+		w.unknown.Forget(s.Group) // it is there
+	case s.Kind == Denied && s.Made != 0 && len(p.Faces) > 0:
+		first, last := p.Faces[0].At, p.Faces[len(p.Faces)-1].At
+		w.unknown.Restore(unknown.Group{ID: s.Made, Album: unknown.Album{Faces: p.Faces}, First: first, Last: last, Visits: 1})
 	}
-	err := w.all(func(v *visit, _ *view) bool {
-		was, changed := s.Stays[v.id]
-		if !changed || v.Known != was.Known {
-			return false
+	heads := make(map[uint64]stay)
+	for sighting, x := range s.Stays {
+		v := w.past(sighting)
+		if v == nil {
+			continue
 		}
-		v.Known = s.Name
-		switch s.Kind {
-		case Named:
-			v.Trust, v.Wrong, v.Group = sighting.Confirmed, false, 0
-		case Merged:
-			v.Known, v.Group = was.Known, s.Group
+		v.Known, v.Trust, v.Denied, v.Wrong, v.Group = x.Is.Known, x.Is.Trust, x.Is.Denied, x.Is.Wrong, x.Is.Group
+		if s.Kind == Denied && sighting == s.Sighting {
+			v.Learned = nil
 		}
-		return true
-	})
-	return errors.Join(err, w.complete(id, s))
+		heads[sighting] = v.stay
+	}
+	return w.complete(id, s, heads)
 }
 
 // pictures returns the numbers of pictures by the vectors of their faces, of the corrections and the strangers.

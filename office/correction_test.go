@@ -209,4 +209,192 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 	}
 }
 
+// copied copies a folder, as it is found after the program is killed.
+func copied(t testing.TB, dir string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// summary is what a user sees of an office.
+func summary(w *office.Office) string {
+	var b strings.Builder
+	known := w.Now().Known
+	slices.SortFunc(known, func(a, b gallery.Person) int { return strings.Compare(a.Name, b.Name) })
+	for _, p := range known {
+		fmt.Fprintf(&b, "%s %d, ", p.Name, p.Faces)
+	}
+	b.WriteString("groups")
+	strangers := w.Strangers()
+	slices.SortFunc(strangers, func(a, b unknown.Group) int { return int(a.ID) - int(b.ID) })
+	for _, g := range strangers {
+		fmt.Fprintf(&b, " %d(%d faces, ignored %t)", g.ID, len(g.Album.Faces), g.Ignored)
+	}
+	b.WriteString(", seen")
+	for _, s := range w.SightingsBefore(0, 99) {
+		fmt.Fprintf(&b, " %d %q %d", s.ID, s.Name, s.Group)
+	}
+	b.WriteString(", events")
+	for _, e := range w.Events(0, 99) {
+		fmt.Fprintf(&b, " %d %s %q %d", e.ID, e.Kind, e.Name, e.Group)
+	}
+	return b.String()
+}
+
+// What is said is undone, whatever is between: office, people, strangers, sightings and events are as before.
+func TestUndo(t *testing.T) {
+	setUp := func(t *testing.T, dir string) *home {
+		h := enter(t, dir, office.Options{Freeze: true})
+		h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-")}, nil)
+		return h
+	}
+	for name, c := range map[string]struct {
+		say  func(w *office.Office) error
+		want office.Correction // of what is in the journal
+	}{
+		"name":    {func(w *office.Office) error { return w.Name(1, "sue", false) }, office.Correction{Kind: office.Named, Name: "sue", Group: 1, Face: 1}},
+		"add":     {func(w *office.Office) error { return w.Name(1, "bob", true) }, office.Correction{Kind: office.Named, Name: "bob", Group: 1, Face: 1}},
+		"rename":  {func(w *office.Office) error { return w.Rename("alice", "anna") }, office.Correction{Kind: office.Renamed, Name: "anna", Was: "alice"}},
+		"join":    {func(w *office.Office) error { return w.Rename("alice", "bob") }, office.Correction{Kind: office.Renamed, Name: "bob", Was: "alice"}},
+		"merge":   {func(w *office.Office) error { return w.Merge(2, 1) }, office.Correction{Kind: office.Merged, Group: 2, Face: 30}},
+		"deny":    {func(w *office.Office) error { return w.Correct(3, "") }, office.Correction{Kind: office.Denied, Was: "alice", Sighting: 3, Face: 90}},
+		"instead": {func(w *office.Office) error { return w.Correct(3, "bob") }, office.Correction{Kind: office.Denied, Name: "bob", Was: "alice", Sighting: 3, Face: 90}},
+		"new":     {func(w *office.Office) error { return w.Correct(3, "xenia") }, office.Correction{Kind: office.Denied, Name: "xenia", Was: "alice", Sighting: 3, Face: 90}},
+		"this is": {func(w *office.Office) error { return w.Correct(1, "sue") }, office.Correction{Kind: office.Named, Name: "sue", Group: 1, Sighting: 1, Face: 1}},
+		"confirm": {func(w *office.Office) error { return w.Confirm(3) }, office.Correction{Kind: office.Confirmed, Name: "alice", Sighting: 3, Face: 90}},
+		"ignore":  {func(w *office.Office) error { return w.Ignore(1, true) }, office.Correction{Kind: office.Ignored, Group: 1, Face: 1}},
+		"split": {func(w *office.Office) error {
+			return w.Split(1, []uint64{w.Strangers()[1].Album.Faces[0].ID})
+		}, office.Correction{Kind: office.Split, Group: 1, Face: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := setUp(t, t.TempDir())
+			w := office.New(h.g, h.o)
+			before := summary(w)
+			nothing(t, c.say(w))
+			after := summary(w)
+			if after == before && name != "confirm" {
+				t.Error("nothing has changed")
+			}
+			// A program that is started again finds it so, and undoes it.
+			h.leave()
+			h = enter(t, h.dir, office.Options{Freeze: true})
+			w = office.New(h.g, h.o)
+			if got := summary(w); got != after {
+				t.Errorf("after a restart\n%s, want\n%s", got, after)
+			}
+			all := w.Corrections(0, 9)
+			if len(all) != 1 || all[0].Undone || !all[0].CanUndo || !all[0].At.Equal(noon.Add(time.Second)) {
+				t.Fatalf("%+v", all)
+			}
+			got := all[0]
+			got.ID, got.At, got.CanUndo = 0, time.Time{}, false
+			c.want.Face, got.Face = min(c.want.Face, 1), min(got.Face, 1)
+			if got != c.want {
+				t.Errorf("the journal has %+v, want %+v", got, c.want)
+			}
+			nothing(t, w.Undo(all[0].ID))
+			if got := summary(w); got != before {
+				t.Errorf("undone\n%s, want\n%s", got, before)
+			}
+			if err := w.Undo(all[0].ID); !errors.Is(err, office.ErrUndone) {
+				t.Errorf("a second time: %v", err)
+			}
+			if all := w.Corrections(0, 9); len(all) != 1 || !all[0].Undone || all[0].CanUndo {
+				t.Errorf("%+v", all)
+			}
+			h.leave()
+			h = enter(t, h.dir, office.Options{Freeze: true})
+			if got := summary(office.New(h.g, h.o)); got != before {
+				t.Errorf("undone, after a restart\n%s, want\n%s", got, before)
+			}
+			if err := w.Undo(99); !errors.Is(err, office.ErrNoCorrection) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A program that is killed at any write of something that is said, or undone, has it or does not have it, and nothing
+// in between.
+func TestKilledWhileSaying(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{Freeze: true})
+	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-")}, nil)
+	h.leave()
+	begun := h.dir
+	for name, say := range map[string]func(w *office.Office) error{
+		"name":         func(w *office.Office) error { return w.Name(1, "sue", false) },
+		"rename":       func(w *office.Office) error { return w.Rename("alice", "anna") },
+		"join":         func(w *office.Office) error { return w.Rename("alice", "bob") },
+		"merge":        func(w *office.Office) error { return w.Merge(2, 1) },
+		"deny":         func(w *office.Office) error { return w.Correct(3, "") },
+		"ignore":       func(w *office.Office) error { return w.Ignore(1, true) },
+		"split":        func(w *office.Office) error { return w.Split(1, []uint64{w.Strangers()[1].Album.Faces[0].ID}) },
+		"forget":       func(w *office.Office) error { return w.Forget("alice") },
+		"forget group": func(w *office.Office) error { return w.ForgetGroup(2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			// look says what a program finds that begins in a folder.
+			look := func(dir string) string {
+				t.Helper()
+				h := enter(t, dir, office.Options{Freeze: true})
+				defer h.leave()
+				return summary(office.New(h.g, h.o))
+			}
+			for _, what := range []string{"said", "undone"} {
+				dir := copied(t, begun)
+				h := enter(t, dir, office.Options{Freeze: true})
+				var moments []string
+				watched := false
+				watch := func(do func() error) func() error {
+					return func() error {
+						if watched {
+							moments = append(moments, copied(t, dir))
+						}
+						err := do()
+						if watched {
+							moments = append(moments, copied(t, dir))
+						}
+						return err
+					}
+				}
+				h.o.Save, h.o.SaveUnknown = watch(h.o.Save), watch(h.o.SaveUnknown)
+				w := office.New(h.g, h.o)
+				before := summary(w)
+				watched = what == "said"
+				nothing(t, say(w))
+				if what == "undone" {
+					c := w.Corrections(0, 1)
+					if !c[0].CanUndo {
+						h.leave()
+						return
+					}
+					before, watched = summary(w), true
+					nothing(t, w.Undo(c[0].ID))
+				}
+				after := summary(w)
+				h.leave()
+				if got := look(dir); got != after {
+					t.Errorf("%s: at the end\n%s, want\n%s", what, got, after)
+				}
+				if len(moments) < 4 {
+					t.Fatalf("%s: %d writes", what, len(moments))
+				}
+				for i, m := range moments {
+					got := look(m)
+					if got != before && got != after {
+						t.Errorf("%s, moment %d:\n%s, want\n%s or\n%s", what, i, got, before, after)
+					}
+					if again := look(m); again != got {
+						t.Errorf("%s, moment %d: a second time\n%s, and before\n%s", what, i, again, got)
+					}
+				}
+			}
+		})
+	}
+}
+
 var _ = []any{bytes.Equal, context.Background, binary.Append, math.Inf, os.Getpid, time.Now, face.Frame{}, journal.Settings{}, presence.Event{}, online.Off, sighting.Nobody}

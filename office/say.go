@@ -46,8 +46,8 @@ func (w *Office) Name(group uint64, name string, force bool) error {
 	if err := w.study(q, rest); err != nil {
 		return err
 	}
-	err = w.named(q, g)
-	return errors.Join(err, w.done(q))
+	w.named(q, g)
+	return w.done(q)
 }
 
 // study has the learner see faces that were seen before they had a name.
@@ -70,9 +70,9 @@ func (w *Office) study(q *saying, faces []unknown.Face) error {
 }
 
 // named gives a name to what was seen of a group of unknown faces, and ends the group.
-func (w *Office) named(q *saying, g unknown.Group) error {
+func (w *Office) named(q *saying, g unknown.Group) {
 	q.Groups = append(q.Groups, g)
-	err := w.all(func(s *visit, v *view) bool {
+	q.heads = w.all(func(s *visit, v *view) bool {
 		if s.Group != g.ID {
 			return false
 		}
@@ -89,7 +89,6 @@ func (w *Office) named(q *saying, g unknown.Group) error {
 		}
 	}
 	w.unknown.Forget(g.ID) // it was there a moment ago
-	return err
 }
 
 // renames notes that an event gets the name of the statement.
@@ -110,6 +109,13 @@ func (w *Office) merged(group uint64) []uint64 {
 		}
 	}
 	return groups
+}
+
+// changes notes what a statement changes of a sighting.
+func (q *saying) changes(s *visit, in *view) {
+	if in == nil {
+		q.heads[s.id] = s.stay
+	}
 }
 
 // rejudge has a sighting judged anew.
@@ -195,7 +201,7 @@ func (w *Office) Correct(id uint64, is string) error {
 	s.ungroup()
 	elsewhere := false
 	known := w.gallery.Learner().Knows(mistaken)
-	err := w.all(func(other *visit, in *view) bool {
+	w.all(func(other *visit, in *view) bool {
 		if other.id == s.id || other.Known != mistaken {
 			return false
 		}
@@ -207,7 +213,7 @@ func (w *Office) Correct(id uint64, is string) error {
 		if w.rejudge(other, in); !known {
 			other.Known, other.Trust = "", sighting.Nobody
 		}
-		return true
+		return false
 	})
 	if s.track != 0 {
 		w.tell(w.room.Retract(mistaken, s.Camera, s.track, elsewhere))
@@ -215,7 +221,8 @@ func (w *Office) Correct(id uint64, is string) error {
 	if is == "" {
 		q.Made = w.regroup(s)
 	}
-	err = errors.Join(err, w.changed(s, v), w.done(q))
+	q.changes(s, v)
+	err := w.done(q)
 	if len(s.album.Faces) == 0 {
 		return errors.Join(ErrNoFaces, err)
 	}
@@ -238,15 +245,15 @@ func (w *Office) identify(s *visit, v *view, name string) error {
 		return err
 	}
 	q.holds(s)
-	var err error
-	if g, e := w.unknown.Get(s.Group); e == nil && w.seems(g.Album.Faces) == name {
+	if g, err := w.unknown.Get(s.Group); err == nil && w.seems(g.Album.Faces) == name {
 		q.Group = g.ID
-		err = w.named(q, g)
+		w.named(q, g)
 	}
 	s.ungroup()
 	s.Known, s.Trust, s.Wrong = name, sighting.Confirmed, false
 	w.rejudge(s, v)
-	return errors.Join(err, w.changed(s, v), w.done(q))
+	q.changes(s, v)
+	return w.done(q)
 }
 
 // seems returns whom most of the faces look like, or "".
@@ -290,7 +297,8 @@ func (w *Office) Confirm(id uint64) error {
 	q.holds(s)
 	s.Trust = sighting.Confirmed
 	w.rejudge(s, v)
-	return errors.Join(w.changed(s, v), w.done(q))
+	q.changes(s, v)
+	return w.done(q)
 }
 
 // relabel has the learner forget the faces that it learned from a sighting, and learn that they are not the wrong
@@ -367,8 +375,11 @@ func (w *Office) Rename(from, to string) error {
 		return err
 	}
 	w.room.Rename(from, to)
-	err := w.all(func(s *visit, v *view) bool {
+	q.heads = w.all(func(s *visit, v *view) bool {
 		denied := slices.Index(s.Denied, from)
+		if denied >= 0 || s.Known == from {
+			q.holds(s)
+		}
 		if denied >= 0 {
 			s.Denied = slices.Clone(s.Denied)
 			s.Denied[denied] = to
@@ -376,7 +387,6 @@ func (w *Office) Rename(from, to string) error {
 		if s.Known != from {
 			return denied >= 0
 		}
-		q.holds(s)
 		s.Known = to
 		w.rejudge(s, v)
 		return true
@@ -386,7 +396,7 @@ func (w *Office) Rename(from, to string) error {
 			q.renames(e)
 		}
 	}
-	return errors.Join(err, w.done(q))
+	return w.done(q)
 }
 
 // join labels the faces of a person with another name. On error the learner is as it was.
@@ -511,7 +521,7 @@ func (w *Office) Merge(into, from uint64) error {
 	if err := w.unknown.Merge(into, from); err != nil {
 		return err
 	}
-	err = w.all(func(s *visit, _ *view) bool {
+	q.heads = w.all(func(s *visit, _ *view) bool {
 		if s.Group != from {
 			return false
 		}
@@ -519,7 +529,7 @@ func (w *Office) Merge(into, from uint64) error {
 		s.Group, s.began = into, false
 		return true
 	})
-	return errors.Join(err, w.done(q))
+	return w.done(q)
 }
 
 // Split says that some faces of a group are somebody else's. The error is that of [unknown.Groups.Split].
@@ -618,13 +628,13 @@ func (w *Office) forgotten(id uint64, s statement) (err error) {
 	err = errors.Join(err, w.save(), w.erase(of), w.unsay(func(x statement) bool {
 		return name != "" && (x.Name == name || x.Was == name) || x.Group != 0 && slices.Contains(groups, x.Group) || x.Other != 0 && slices.Contains(groups, x.Other)
 	}))
-	err = errors.Join(err, w.all(func(v *visit, _ *view) bool {
+	err = errors.Join(err, w.rewrite(w.all(func(v *visit, _ *view) bool {
 		if !slices.Contains(v.Denied, name) {
 			return false
 		}
 		v.Denied = slices.DeleteFunc(slices.Clone(v.Denied), func(n string) bool { return n == name })
 		return true
-	}), w.o.Past.seen.Purge())
+	})), w.o.Past.seen.Purge())
 	if s.Kind == Forgot {
 		w.tell(w.room.Leave(name))
 		err = errors.Join(err, w.forgetEvents(name))

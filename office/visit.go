@@ -75,8 +75,8 @@ func (w *Office) past(id uint64) *visit {
 }
 
 // all calls do with each sighting, which says whether it has changed it. The view is nil for one of the past, which is
-// without its faces. The error is that of writing what has changed.
-func (w *Office) all(do func(*visit, *view) (changed bool)) error {
+// without its faces: what changed of these is returned, and not written yet.
+func (w *Office) all(do func(*visit, *view) (changed bool)) map[uint64]stay {
 	w.live(func(s *visit, v *view) { do(s, v) })
 	heads := make(map[uint64]stay)
 	for _, id := range w.o.Past.seen.Before(0) {
@@ -84,10 +84,7 @@ func (w *Office) all(do func(*visit, *view) (changed bool)) error {
 			heads[id] = s.stay
 		}
 	}
-	if err := w.o.Past.seen.Change(heads); err != nil {
-		return unsaved(err)
-	}
-	return nil
+	return heads
 }
 
 // find returns a sighting with its faces, or nil. The view is nil for one of the past.
@@ -103,17 +100,6 @@ func (w *Office) find(id uint64) (found *visit, in *view) {
 		}
 	}
 	return found, in
-}
-
-// changed keeps what has changed of a sighting.
-func (w *Office) changed(s *visit, in *view) error {
-	if in != nil {
-		return nil
-	}
-	if err := w.o.Past.seen.Change(map[uint64]stay{s.id: s.stay}); err != nil {
-		return unsaved(err)
-	}
-	return nil
 }
 
 // ranges are numbers of observations, ascending.
