@@ -200,11 +200,7 @@ func (w *Office) complete(id uint64, s statement, heads map[uint64]stay) error {
 	if err != nil {
 		return err
 	}
-	s.Settled = true
-	if err := w.o.Past.said.Change(map[uint64]statement{id: s}); err != nil {
-		return unsaved(err)
-	}
-	return nil
+	return w.settled(id, s)
 }
 
 // rewrite changes sightings of the past.
@@ -443,16 +439,12 @@ func (w *Office) Undo(id uint64) error {
 
 // takeBack does what [Office.Undo] says. What has been taken back already is left as it is.
 func (w *Office) takeBack(id uint64, s statement, p proof) error {
-	learner := w.gallery.Learner()
 	name := w.nameNow(s.Name, id)
 	if s.Kind == Renamed {
 		name = s.Name
 	}
-	if s.Kind == Renamed && s.Pure && learner.Knows(s.Name) && !learner.Knows(s.Was) {
-		if err := w.gallery.Rename(s.Name, s.Was); err != nil {
-			return err
-		}
-		w.room.Rename(s.Name, s.Was)
+	if s.Kind == Renamed && s.Pure {
+		return w.renameBack(id, s)
 	}
 	err := w.relabelBack(id, s, p)
 	switch s.Kind {
@@ -494,6 +486,47 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	if err = errors.Join(err, w.save()); err != nil {
 		return err
 	}
+	return w.settled(id, s)
+}
+
+// renameBack gives somebody their old name back, also in what got the new name since.
+func (w *Office) renameBack(id uint64, s statement) error {
+	if w.gallery.Learner().Knows(s.Name) && !w.gallery.Learner().Knows(s.Was) {
+		if err := w.gallery.Rename(s.Name, s.Was); err != nil {
+			return err
+		}
+	}
+	w.room.Rename(s.Name, s.Was)
+	heads := w.all(func(v *visit, in *view) bool { return w.called(v, in, s.Name, s.Was) })
+	names := make(map[uint64]string)
+	for _, e := range w.events() {
+		if e.Name == s.Name {
+			names[e.ID] = s.Was
+		}
+	}
+	if err := errors.Join(w.save(), w.rewrite(heads), w.retitle(names)); err != nil {
+		return err
+	}
+	return w.settled(id, s)
+}
+
+// called gives a person another name in what is held of a sighting, and reports whether the name was there.
+func (w *Office) called(s *visit, in *view, from, to string) (changed bool) {
+	if at := slices.Index(s.Denied, from); at >= 0 {
+		s.Denied = slices.Clone(s.Denied)
+		s.Denied[at] = to
+		changed = true
+	}
+	if s.Known == from {
+		s.Known = to
+		w.rejudge(s, in)
+		changed = true
+	}
+	return changed
+}
+
+// settled notes that all is written of a statement.
+func (w *Office) settled(id uint64, s statement) error {
 	s.Settled = true
 	if err := w.o.Past.said.Change(map[uint64]statement{id: s}); err != nil {
 		return unsaved(err)
@@ -535,12 +568,16 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 			gone = append(gone, number)
 		}
 	}
+	withdrawn := w.withdrawn(id)
 	learner.Unlearn(s.Learned)
 	learner.Retract(gone...)
 	for _, negative := range []bool{false, true} { // a face is rejected of somebody who is known
 		for _, x := range p.Removed {
 			name := now(x.Name)
-			if _, there := find(x); there || x.Negative != negative {
+			if x.Negative != negative || withdrawn[key(x.Vector)] && !negative {
+				continue
+			}
+			if _, there := find(x); there {
 				continue
 			}
 			if negative {
@@ -555,6 +592,25 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 		}
 	}
 	return err
+}
+
+// withdrawn returns the faces that had a name before the statement of a number by what was undone since.
+func (w *Office) withdrawn(before uint64) map[string]bool {
+	all := make(map[string]bool)
+	ids := w.o.Past.said.Before(before)
+	slices.Reverse(ids) // what was said last of a face holds
+	for _, id := range ids {
+		s, p, err := w.statement(id)
+		if err != nil || s.Kind == Renamed {
+			continue
+		}
+		for _, x := range p.Added {
+			if !x.Negative {
+				all[key(x.Vector)] = s.UndoneAt > 0
+			}
+		}
+	}
+	return all
 }
 
 // gather puts those into the restored group of a naming who were taken for somebody else when their naming was denied:
@@ -591,20 +647,29 @@ func (w *Office) opinionsBack(id uint64, s statement, name string) error {
 			}
 			return false
 		}
-		if v.Known == name {
-			v.Known, v.Trust, v.Wrong = was.Known, was.Trust, was.Wrong
-			if s.Kind != Renamed {
-				v.Known = w.nameNow(was.Known, id)
+		if s.Kind == Renamed {
+			if v.Known == name {
+				v.Known = was.Known
 			}
+			if slices.Equal(v.Denied, x.Is.Denied) {
+				v.Denied = was.Denied
+			}
+			return true
 		}
 		if s.Kind == Denied {
 			v.Denied = slices.DeleteFunc(slices.Clone(v.Denied), func(n string) bool { return n == s.Was })
 		}
-		v.ungroup()
-		if w.unknown.Has(was.Group) {
-			v.Group = was.Group
-			if n := len(v.album.Faces); n > 0 {
-				v.grouped = v.album.Faces[n-1].ID
+		before := w.nameNow(was.Known, id)
+		if v.Known == name && (before == "" || known.Knows(before)) || s.Kind == Merged {
+			if s.Kind != Merged {
+				v.Known, v.Trust, v.Wrong = before, was.Trust, was.Wrong
+			}
+			v.ungroup()
+			if w.unknown.Has(was.Group) {
+				v.Group = was.Group
+				if n := len(v.album.Faces); n > 0 {
+					v.grouped = v.album.Faces[n-1].ID
+				}
 			}
 		}
 		if in != nil {

@@ -397,4 +397,174 @@ func TestKilledWhileSaying(t *testing.T) {
 	}
 }
 
+// What is undone is so whatever was said since.
+func TestUndoOutOfOrder(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{Freeze: true})
+	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "a") + n(60, "-")}, nil)
+	w := office.New(h.g, h.o)
+	begun := summary(w)
+	newest := func() uint64 { return w.Corrections(0, 1)[0].ID }
+	nothing(t, w.Name(1, "sue", false))
+	naming := newest()
+	nothing(t, w.Rename("sue", "susan"))
+	renaming := newest()
+	nothing(t, w.Name(2, "susan", true)) // under the name that she has now
+	adding := newest()
+	if got := summary(w); strings.Contains(got, `"sue"`) || strings.Count(got, `"susan"`) != 4 || !strings.Contains(got, "susan 8") {
+		t.Error(got)
+	}
+	nothing(t, w.Undo(naming))
+	if got := summary(w); strings.Count(got, `"susan"`) != 2 || !strings.Contains(got, "susan 4") || !strings.Contains(got, "groups 1(5 faces") {
+		t.Error(got)
+	}
+	nothing(t, w.Undo(renaming))
+	if got := summary(w); strings.Contains(got, "susan") && strings.Count(got, `"susan"`) != 2 || !strings.Contains(got, "sue 4") {
+		t.Error(got)
+	}
+	nothing(t, w.Undo(adding))
+	if got := summary(w); strings.Contains(got, "sue 4") || !strings.Contains(got, "groups 1(5 faces, ignored false) 2(4 faces, ignored false)") {
+		t.Error(got)
+	}
+	// A person who has the old name meanwhile keeps it.
+	nothing(t, w.Rename("alice", "anna"))
+	renaming = newest()
+	nothing(t, w.Name(1, "alice", true))
+	if err := w.Undo(renaming); !errors.Is(err, office.ErrLater) {
+		t.Error(err)
+	}
+	nothing(t, w.Undo(newest()))
+	nothing(t, w.Undo(renaming))
+	if got := summary(w); got != begun {
+		t.Errorf("%s, want\n%s", got, begun)
+	}
+	// A denial that took the labels of a naming, and the naming, are undone in either order.
+	for _, order := range [][]int{{1, 0}, {0, 1}} {
+		nothing(t, w.Name(1, "sue", false))
+		nothing(t, w.Correct(1, ""))
+		all := w.Corrections(0, 2)
+		slices.Reverse(all)
+		if got := summary(w); strings.Contains(got, "sue 4") {
+			t.Error(got)
+		}
+		nothing(t, w.Undo(all[order[0]].ID))
+		if got := summary(w); strings.Contains(got, "sue 4") != (order[0] == 1) {
+			t.Errorf("%v: %s", order, got)
+		}
+		nothing(t, w.Undo(all[order[1]].ID))
+		if got := summary(w); got != begun {
+			t.Errorf("%v: %s, want\n%s", order, got, begun)
+		}
+	}
+	for _, c := range []struct {
+		from, to string
+		want     error
+	}{{"nobody", "x", online.ErrUnknown}, {"nobody", "bob", online.ErrUnknown}, {"bob", "bob", office.ErrSame}, {"bob", " x", online.ErrName}} {
+		if err := w.Rename(c.from, c.to); !errors.Is(err, c.want) {
+			t.Errorf("%q to %q: %v", c.from, c.to, err)
+		}
+	}
+}
+
+// Who is in view under one name is so under the next at once, without coming or going.
+func TestRenameInView(t *testing.T) {
+	g := people(t)
+	got := play(t, g, office.Options{}, n(30, "a"), map[int]func(*office.Office){10: func(w *office.Office) {
+		nothing(t, w.Rename("alice", "anna"))
+		if p := w.Now().People; len(p) != 1 || p[0].Name != "anna" {
+			t.Errorf("%+v", p)
+		}
+		if e := w.Events(0, 9); len(e) != 1 || e[0].Name != "anna" {
+			t.Errorf("%+v", e)
+		}
+	}, 20: func(w *office.Office) {
+		nothing(t, w.Rename("anna", "bob"))
+		if p := w.Now().People; len(p) != 1 || p[0].Name != "bob" {
+			t.Errorf("%+v", p)
+		}
+	}})
+	wantEvents(t, "renamed", got, "arrived alice door 0", "left bob door 5.8")
+}
+
+// Nothing of a person who is forgotten is in any file: not the name, not a face.
+func TestForgetEverywhere(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{})
+	h.plays([]string{n(9, "-") + n(9, "a") + n(60, "-") + n(60, "s") + n(60, "-") + strings.Repeat(loop, 4) + n(60, "-")}, nil)
+	w := office.New(h.g, h.o)
+	// Her name and her faces come into every file in every way.
+	groups := w.Strangers()
+	nothing(t, w.Name(groups[0].ID, "Zdenka", false))
+	h.plays([]string{strings.Repeat(loop, 2) + n(60, "-")}, nil)
+	w = office.New(h.g, h.o)
+	for _, s := range w.Sightings() {
+		if s.Name == "Zdenka" {
+			nothing(t, w.Confirm(s.ID))
+		}
+	}
+	nothing(t, w.Rename("Zdenka", "Zdeňka"))
+	nothing(t, w.Rename("Zdeňka", "Zdenka"))
+	nothing(t, w.Rename("Zdenka", "Zdislava"))
+	nothing(t, w.Correct(1, "Zdislava"))
+	nothing(t, w.Undo(w.Corrections(0, 1)[0].ID))
+	if q, err := h.o.Book.Queue("hook"); err != nil || q == nil {
+		t.Fatal(err)
+	}
+	h.plays([]string{strings.Repeat(loop, 2)}, nil)
+	w = office.New(h.g, h.o)
+	traces := func() (found []string) {
+		h.t.Helper()
+		what := map[string][]byte{"Zdislava": []byte("Zdislava"), "Zdenka": []byte("Zdenka"), "Zdeňka": []byte("Zde\u0148ka"), "Zdeňka in UTF-8": []byte("Zdeňka")}
+		for _, c := range "DEGHJKMN" { // C, F, I, L have a coordinate that others have
+			for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+				what[fmt.Sprintf("a face, %v", order)+string(c)] = order.AppendUint32(nil, math.Float32bits(looks[byte(c)][1]))
+			}
+		}
+		files := 0
+		err := filepath.WalkDir(h.dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			files++
+			data, err := os.ReadFile(path)
+			for name, b := range what {
+				if bytes.Contains(data, b) {
+					found = append(found, filepath.Base(path)+" has "+name)
+				}
+			}
+			return err
+		})
+		if err != nil || files < 7 {
+			t.Fatalf("%d files, %v", files, err)
+		}
+		return found
+	}
+	if found := traces(); len(found) < 10 {
+		t.Fatalf("before, there is only %q; this tests nothing", found)
+	}
+	nothing(t, w.Forget("Zdislava"))
+	if found := traces(); len(found) > 0 {
+		t.Errorf("%q", found)
+	}
+	for _, c := range w.Corrections(0, 99) {
+		if c.Kind == office.Forgot && (c.Name != "" || c.CanUndo) || strings.HasPrefix(c.Name+c.Was, "Zd") {
+			t.Errorf("%+v", c)
+		}
+		if c.Kind == office.Forgot {
+			if err := w.Undo(c.ID); !errors.Is(err, office.ErrFinal) {
+				t.Error(err)
+			}
+		}
+	}
+	if got := summary(w); strings.Contains(got, "Zd") || !strings.Contains(got, "alice") {
+		t.Error(got)
+	}
+	h.leave()
+	h = enter(t, h.dir, office.Options{})
+	if got := summary(office.New(h.g, h.o)); strings.Contains(got, "Zd") {
+		t.Error(got)
+	}
+	if found := traces(); len(found) > 0 {
+		t.Errorf("after a restart %q", found)
+	}
+}
+
 var _ = []any{bytes.Equal, context.Background, binary.Append, math.Inf, os.Getpid, time.Now, face.Frame{}, journal.Settings{}, presence.Event{}, online.Off, sighting.Nobody}

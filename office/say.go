@@ -376,20 +376,10 @@ func (w *Office) Rename(from, to string) error {
 	}
 	w.room.Rename(from, to)
 	q.heads = w.all(func(s *visit, v *view) bool {
-		denied := slices.Index(s.Denied, from)
-		if denied >= 0 || s.Known == from {
+		if s.Known == from || slices.Contains(s.Denied, from) {
 			q.holds(s)
 		}
-		if denied >= 0 {
-			s.Denied = slices.Clone(s.Denied)
-			s.Denied[denied] = to
-		}
-		if s.Known != from {
-			return denied >= 0
-		}
-		s.Known = to
-		w.rejudge(s, v)
-		return true
+		return w.called(s, v, from, to)
 	})
 	for _, e := range w.events() {
 		if e.Name == from {
