@@ -181,9 +181,25 @@ func (o *options) galleryPath() (string, error) {
 
 var errNoGallery = errors.New("there is no gallery")
 
+// readGallery reads the gallery at path, and has it go by what is known of its space now.
+func (o *options) readGallery(path string) (*gallery.Gallery, error) {
+	g, err := gallery.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	d, err := o.embedding()
+	if err != nil {
+		return nil, err
+	}
+	if space := d.Space(); space.ID == g.Space().ID && space.Stills.Measured() {
+		g.Learner().SetImpostors(space.Stills, space.Streams)
+	}
+	return g, nil
+}
+
 // openGallery reads the gallery at path and puts the command line's settings into its learner.
 func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, error) {
-	g, err := gallery.Read(path)
+	g, err := o.readGallery(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fail(badGallery, fmt.Errorf("%w at %s; enrol somebody first: faceauth enroll SOURCE --name NAME", errNoGallery, path))
 	}
