@@ -412,7 +412,13 @@ const (
 
 // pictured returns the numbers of pictures by the vectors of their faces, of the corrections and the strangers.
 func (w *Office) pictured() map[string]uint64 {
+	state := [2]uint64{w.turn, uint64(w.o.Past.said.Len())}
+	if w.pictures != nil && w.picturesOf == state { // a page asks again and again
+		return w.pictures
+	}
+	w.picturesOf = state
 	all := make(map[string]uint64)
+	w.pictures = all
 	take := func(faces []unknown.Face) {
 		for _, f := range faces {
 			if f.JPEG != nil {

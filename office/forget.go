@@ -49,16 +49,24 @@ func (w *Office) forgotten(id uint64, s statement) (err error) {
 	of := func(v *visit) bool {
 		return name != "" && v.Known == name || v.Group != 0 && slices.Contains(groups, v.Group)
 	}
+	about := make(map[uint64]bool) // sightings
+	for _, id := range w.o.Past.seen.Before(0) {
+		if of(w.past(id)) {
+			about[id] = true
+		}
+	}
 	w.live(func(v *visit, in *view) {
 		if of(v) {
+			about[v.id] = true
 			v.stay = stay{Camera: v.Camera, First: v.First, Last: v.Last}
 			v.album = unknown.Album{}
 			v.ungroup()
 			w.rejudge(v, in)
 		}
 	})
+	among := func(group uint64) bool { return group != 0 && slices.Contains(groups, group) }
 	err = errors.Join(err, w.save(), w.erase(of), w.unsay(func(x statement) bool {
-		return name != "" && (x.Name == name || x.Was == name) || x.Group != 0 && slices.Contains(groups, x.Group) || x.Other != 0 && slices.Contains(groups, x.Other)
+		return name != "" && (x.Name == name || x.Was == name) || among(x.Group) || among(x.Other) || among(x.Made) || about[x.Sighting]
 	}))
 	err = errors.Join(err, w.rewrite(w.all(func(v *visit, _ *view) bool {
 		if !slices.Contains(v.Denied, name) {

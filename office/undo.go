@@ -171,7 +171,10 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 			gone = append(gone, number)
 		}
 	}
-	withdrawn := w.withdrawn(id)
+	var withdrawn map[string]bool
+	if slices.ContainsFunc(p.Removed, func(x label) bool { return !x.Negative }) {
+		withdrawn = w.withdrawn(id)
+	}
 	learner.Unlearn(s.Learned)
 	learner.Retract(gone...)
 	for _, negative := range []bool{false, true} { // a face is rejected of somebody who is known
