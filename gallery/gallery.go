@@ -222,6 +222,16 @@ func (g *Gallery) Remove(name string) error {
 	return nil
 }
 
+// Rename gives a person another name, which nobody has. The error is that of [online.Learner.Rename].
+func (g *Gallery) Rename(from, to string) error {
+	g.settle()
+	if err := g.learner.Rename(from, to); err != nil {
+		return err
+	}
+	g.person(from).Name = to
+	return nil
+}
+
 // mostConfirmed is how many learned faces [Gallery.Confirm] enrols.
 const mostConfirmed = 8
 

@@ -71,7 +71,7 @@ func TestReads(t *testing.T) {
 		"/api/now":       `"known":[{"name":"alice"`,
 		"/api/sightings": "[]",
 		"/api/strangers": "[]",
-		"/api/conflicts": "null",
+		"/api/conflicts": "[]",
 		"/api/sinks":     "[]",
 		"/api/events":    "[]",
 		"/api/events?n=99999999999999999999&before=x": "[]",

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/sighting"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Errors of [Office.Undo].
+var (
+	ErrNoCorrection = errors.New("this was not said, or too long ago")
+	ErrUndone       = errors.New("this was undone before")
+	ErrFinal        = errors.New("what was forgotten cannot be brought back")
+	ErrLater        = errors.New("somebody else has that name now; rename them first")
+)
+
+// CorrectionKind says what a person said.
+type CorrectionKind string
+
+// Kinds of corrections.
+const (
+	Named       CorrectionKind = "named"      // a group of unknown faces, or an unknown sighting, is a person
+	Renamed     CorrectionKind = "renamed"    // a person has another name, or is another person
+	Merged      CorrectionKind = "merged"     // two groups of unknown faces are one person
+	Denied      CorrectionKind = "denied"     // a sighting was not who it was taken for
+	Confirmed   CorrectionKind = "confirmed"  // a sighting was who it was taken for
+	Ignored     CorrectionKind = "ignored"    // nobody wants to hear of a group
+	Noticed     CorrectionKind = "noticed"    // somebody wants to hear of it again
+	Split       CorrectionKind = "split"      // some faces of a group are somebody else's
+	Unlabelled  CorrectionKind = "unlabelled" // one of two labelled faces that contradict each other is not that person's
+	ForgotGroup CorrectionKind = "forgot-group"
+	Forgot      CorrectionKind = "forgot"
+)
+
+// Correction is an entry of the journal of what a person said.
+type Correction struct {
+	ID       uint64         `json:"id"`
+	At       time.Time      `json:"at"`
+	Kind     CorrectionKind `json:"kind"`
+	Name     string         `json:"name"`               // whom it says somebody is
+	Was      string         `json:"was,omitempty"`      // the name before
+	Group    uint64         `json:"group,omitempty"`    // of unknown faces that it is about
+	Sighting uint64         `json:"sighting,omitempty"` // that it is about
+	Face     uint64         `json:"face,omitempty"`     // a picture, for [Office.Face]
+	Undone   bool           `json:"undone"`
+	CanUndo  bool           `json:"can_undo"`
+}
+
+// statement is what is kept of a correction, but for faces.
+type statement struct {
+	Kind     CorrectionKind `json:"kind"`
+	Name     string         `json:"name,omitempty"`
+	Was      string         `json:"was,omitempty"`
+	Group    uint64         `json:"group,omitempty"`
+	Other    uint64         `json:"other,omitempty"` // group that was merged into it
+	Sighting uint64         `json:"sighting,omitempty"`
+	Face     uint64         `json:"face,omitempty"`
+	Faces    []uint64       `json:"faces,omitempty"` // numbers of the pictures in the proof
+
+	Learned ranges            `json:"learned,omitempty"` // observations that it had the learner make
+	Made    uint64            `json:"made,omitempty"`    // group that it made
+	Events  map[uint64]string `json:"events,omitempty"`  // names that events had before
+	Stays   map[uint64]turned `json:"stays,omitempty"`   // what is held of sightings
+	Pure    bool              `json:"pure,omitempty"`    // of a rename: nobody had the new name
+
+	UndoneAt uint64 `json:"undone_at,omitempty"` // turn in which it was undone
+	// Settled says that the gallery and the strangers were written after it. A program that is killed leaves at most one
+	// statement that is not.
+	Settled bool `json:"settled,omitempty"`
+}
+
+// opinion is what is held of a sighting.
+type opinion struct {
+	Known  string         `json:"known,omitempty"`
+	Trust  sighting.Trust `json:"trust,omitempty"`
+	Denied []string       `json:"denied,omitempty"`
+	Wrong  bool           `json:"wrong,omitempty"`
+	Group  uint64         `json:"group,omitempty"`
+}
+
+// turned is what was held of a sighting before a statement, and what was afterwards.
+type turned struct {
+	Was opinion `json:"was"`
+	Is  opinion `json:"is"` // of one of the past
+}
+
+func (s *stay) opinion() opinion { return opinion{s.Known, s.Trust, s.Denied, s.Wrong, s.Group} }
+
+// proof is what a statement did to faces.
+type proof struct {
+	Added   []label         `cbor:"added"`
+	Removed []label         `cbor:"removed"`
+	Groups  []unknown.Group `cbor:"groups"` // as they were before
+	Faces   []unknown.Face  `cbor:"faces"`  // of the sighting that it is about
+}
+
+// label is a labelled face.
+type label struct {
+	ID       int64     `cbor:"id"` // that it had in the learner
+	Name     string    `cbor:"name"`
+	Negative bool      `cbor:"negative"`
+	Vector   []float32 `cbor:"vector"`
+}
+
+// saying is a statement that is being made.
+type saying struct {
+	statement
+	proof
+	before map[int64]label
+	heads  map[uint64]stay // of sightings of the past that it changes
+}
+
+// say begins a statement.
+func (w *Office) say(s statement) *saying {
+	return &saying{statement: s, before: w.labels(), heads: make(map[uint64]stay)}
+}
+
+// labels returns the labelled faces, by their numbers.
+func (w *Office) labels() map[int64]label {
+	l := w.gallery.Learner()
+	all := make(map[int64]label)
+	for _, x := range l.Labels() {
+		all[x.ID] = label{x.ID, x.Name, x.Negative, slices.Clone(l.Vector(x.ID))}
+	}
+	return all
+}
+
+// holds notes what is held of a sighting before that is changed.
+func (q *saying) holds(s *visit) {
+	if q.Stays == nil {
+		q.Stays = make(map[uint64]turned)
+	}
+	if _, there := q.Stays[s.id]; !there {
+		q.Stays[s.id] = turned{Was: s.opinion()}
+	}
+}
+
+// done ends a statement: it is written, then what it changed, and then that this is written, too. What cannot be written
+// holds until the program ends.
+func (w *Office) done(q *saying) error {
+	after := w.labels()
+	for _, id := range slices.Sorted(maps.Keys(after)) {
+		if _, there := q.before[id]; !there {
+			q.Added = append(q.Added, after[id])
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(q.before)) {
+		if _, there := after[id]; !there {
+			q.Removed = append(q.Removed, q.before[id])
+		}
+	}
+	for _, g := range q.Groups {
+		for _, f := range g.Album.Faces {
+			q.statement.Faces = append(q.statement.Faces, f.ID)
+		}
+	}
+	for _, f := range q.proof.Faces {
+		q.statement.Faces = append(q.statement.Faces, f.ID)
+	}
+	for id, h := range q.heads {
+		if x, there := q.Stays[id]; there {
+			x.Is = h.opinion()
+			q.Stays[id] = x
+		}
+	}
+	w.reserve()
+	body, err := encoding.Marshal(q.proof)
+	if err != nil {
+		return err
+	}
+	w.turn++
+	id := w.turn
+	err = w.o.Past.said.Put(id, w.o.Now(), q.statement, body)
+	if err != nil {
+		err = unsaved(err)
+	}
+	return errors.Join(err, w.complete(id, q.statement, q.heads))
+}
+
+// complete writes what a statement changed, and that this is written.
+func (w *Office) complete(id uint64, s statement, heads map[uint64]stay) error {
+	err := errors.Join(w.save(), w.rewrite(heads))
+	names := make(map[uint64]string)
+	for event := range s.Events {
+		names[event] = s.Name
+	}
+	err = errors.Join(err, w.retitle(names))
+	if err != nil {
+		return err
+	}
+	return w.settled(id, s)
+}
+
+// rewrite changes sightings of the past.
+func (w *Office) rewrite(heads map[uint64]stay) error {
+	if err := w.o.Past.seen.Change(heads); err != nil {
+		return unsaved(err)
+	}
+	return nil
+}
+
+func unsaved(err error) error {
+	return fmt.Errorf("this holds until the program ends, and could not be saved: %w", err)
+}
+
+// retitle gives events other names.
+func (w *Office) retitle(names map[uint64]string) error {
+	if w.o.Book == nil {
+		for i, e := range w.recent {
+			if name, there := names[e.ID]; there {
+				w.recent[i].Name = name
+			}
+		}
+		return nil
+	}
+	if err := w.o.Book.Rename(names); err != nil {
+		return unsaved(err)
+	}
+	return nil
+}
+
+// events returns what has happened, as it is shown.
+func (w *Office) events() []presence.Event {
+	if w.o.Book != nil {
+		return w.o.Book.Events(0, math.MaxInt)
+	}
+	return w.recent
+}
+
+// statement returns a correction with its faces.
+func (w *Office) statement(id uint64) (s statement, p proof, err error) {
+	r, ok := w.o.Past.said.Get(id)
+	if !ok {
+		return s, p, fmt.Errorf("%w: %d", ErrNoCorrection, id)
+	}
+	body, err := w.o.Past.said.Body(id)
+	if err == nil && body != nil {
+		err = cbor.Unmarshal(body, &p)
+	}
+	if err != nil {
+		return r.Head, proof{}, err
+	}
+	p.Faces = w.sound(p.Faces)
+	bad := func(l label) bool { return w.gallery.Space().Check(l.Vector) != nil }
+	p.Added, p.Removed = slices.DeleteFunc(p.Added, bad), slices.DeleteFunc(p.Removed, bad)
+	for i := range p.Groups {
+		p.Groups[i].Album.Faces = w.sound(p.Groups[i].Album.Faces)
+	}
+	return r.Head, p, nil
+}
+
+func (s statement) correction(id uint64, at time.Time) Correction {
+	return Correction{
+		ID: id, At: at, Kind: s.Kind, Name: s.Name, Was: s.Was, Group: s.Group, Sighting: s.Sighting, Face: s.Face,
+		Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && s.Kind != Forgot && s.Kind != ForgotGroup,
+	}
+}
+
+// Corrections returns the last n entries of the journal before the one of a number, or of all where it is 0, the newest
+// first.
+func (w *Office) Corrections(before uint64, n int) []Correction {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := []Correction{}
+	for _, id := range w.o.Past.said.Before(before) {
+		if len(all) >= n {
+			break
+		}
+		r, _ := w.o.Past.said.Get(id)
+		all = append(all, r.Head.correction(id, r.At))
+	}
+	return all
+}
+
+// nameNow returns the name that somebody has now who had one after the statement of a number: people are renamed.
+func (w *Office) nameNow(name string, id uint64) string {
+	ids := w.o.Past.said.Before(0)
+	slices.Reverse(ids)
+	for _, later := range ids {
+		r, _ := w.o.Past.said.Get(later)
+		s := r.Head
+		switch {
+		case s.Kind != Renamed:
+		case later > id && s.UndoneAt == 0 && s.Was == name:
+			name = s.Name
+		case later < id && s.UndoneAt > id && s.Pure && s.Name == name:
+			name = s.Was
+		}
+	}
+	return name
+}
+
+// Naming returns the correction by which the person got their name for whom a sighting is taken, or was taken until it
+// was corrected: the one whose faces are nearest, where none of the person's other labelled faces is nearer.
+func (w *Office) Naming(id uint64) (Correction, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, _ := w.find(id)
+	if s == nil {
+		return Correction{}, false
+	}
+	name := s.Known
+	if n := len(s.Denied); name == "" && n > 0 {
+		name = s.Denied[n-1]
+	}
+	found, nearest := uint64(0), math.Inf(1)
+	given := make(map[string]bool) // faces that got the name by a correction
+	for _, g := range w.namings(name) {
+		d := math.Inf(1)
+		for _, x := range g.Added {
+			given[key(x.Vector)] = true
+			d = min(d, s.album.Distance(w.gallery.Space(), x.Vector))
+		}
+		if _, in := g.Stays[id]; in {
+			d = 0
+		}
+		if d < nearest {
+			found, nearest = g.id, d
+		}
+	}
+	for _, x := range w.labels() {
+		if x.Name == name && !x.Negative && !given[key(x.Vector)] && s.album.Distance(w.gallery.Space(), x.Vector) < nearest {
+			return Correction{}, false
+		}
+	}
+	r, ok := w.o.Past.said.Get(found)
+	return r.Head.correction(found, r.At), ok && name != ""
+}
+
+// key is equal for equal vectors.
+func key(x []float32) string {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		n := math.Float32bits(v)
+		b = append(b, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+	}
+	return string(b)
+}
+
+// naming is a statement that gave faces a name.
+type naming struct {
+	statement
+	proof
+	id uint64
+}
+
+// namings returns those that gave faces the name that somebody has now, and were not undone. The others of their labels
+// are left out.
+func (w *Office) namings(name string) (all []naming) {
+	for _, id := range w.o.Past.said.Before(0) {
+		r, _ := w.o.Past.said.Get(id)
+		s := r.Head
+		if s.UndoneAt > 0 || s.Kind == Renamed || s.Name == "" || w.nameNow(s.Name, id) != name {
+			continue
+		}
+		s, p, err := w.statement(id)
+		if err != nil {
+			continue
+		}
+		p.Added = slices.DeleteFunc(p.Added, func(l label) bool { return l.Negative || l.Name != s.Name })
+		if len(p.Added) > 0 {
+			all = append(all, naming{s, p, id})
+		}
+	}
+	return all
+}
+
+// overruled returns the labelled faces of a person that contradict the denial of a sighting, as numbers of the learner:
+// what a naming labelled goes as a whole where it named this very sighting, or nearly the same pictures.
+func (w *Office) overruled(s *visit, name string) (ids []int64) {
+	space := w.gallery.Space()
+	gone := make(map[string]bool)
+	for _, g := range w.namings(name) {
+		near := math.Inf(1)
+		for _, x := range g.Added {
+			near = min(near, s.album.Distance(space, x.Vector))
+		}
+		_, in := g.Stays[s.id]
+		if in && near <= samePerson*space.ImpostorRadius || near <= samePicture*space.ImpostorRadius {
+			for _, x := range g.Added {
+				gone[key(x.Vector)] = true
+			}
+		}
+	}
+	for id, x := range w.labels() {
+		if x.Name == name && !x.Negative && gone[key(x.Vector)] {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Distances in units of the space's impostor radius. Of seven recordings that were looked at twice, at other frames, the
+// first faces come within .07 to .26 of some face of the second look, those of one person in another recording within
+// .42, and those of other people within 1.01 (TestSamePicture).
+const (
+	samePicture = .4  // between pictures of one person in one recording
+	samePerson  = .75 // between pictures of one person: the distance that puts them into one group
+)
+
+// pictured returns the numbers of pictures by the vectors of their faces, of the corrections and the strangers.
+func (w *Office) pictured() map[string]uint64 {
+	state := [2]uint64{w.turn, uint64(w.o.Past.said.Len())}
+	if w.pictures != nil && w.picturesOf == state { // a page asks again and again
+		return w.pictures
+	}
+	w.picturesOf = state
+	all := make(map[string]uint64)
+	w.pictures = all
+	take := func(faces []unknown.Face) {
+		for _, f := range faces {
+			if f.JPEG != nil {
+				all[key(f.Vector)] = cmp.Or(all[key(f.Vector)], f.ID)
+			}
+		}
+	}
+	for _, id := range w.o.Past.said.Before(0) {
+		_, p, err := w.statement(id)
+		if err != nil {
+			continue
+		}
+		for _, g := range p.Groups {
+			take(g.Album.Faces)
+		}
+		take(p.Faces)
+	}
+	return all
+}
