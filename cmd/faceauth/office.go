@@ -29,7 +29,7 @@ import (
 // room is what the flags of the office say.
 type room struct {
 	state        string
-	away         time.Duration
+	away, hold   time.Duration
 	fast         bool
 	fps          float64
 	keep, freeze bool
@@ -61,6 +61,7 @@ func newOffice() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&r.state, "state", "", "folder that remembers who is there, what has happened, and strangers")
 	f.DurationVar(&r.away, "away", 10*time.Second, "after which one who is not seen has left")
+	f.DurationVar(&r.hold, "hold", 5*time.Minute, "after which one has left whom a camera saw last that failed since")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as it can be read; times are as if it began now")
 	f.Float64Var(&r.fps, "fps", 0, "frames a second of a camera to look at, at most; 0 for as many as the machine can")
 	f.BoolVar(&r.keep, "learn", false, "keep what was learned in the gallery")
@@ -104,6 +105,8 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 		return fail(badUsage, err)
 	case r.away <= 0:
 		return fail(badUsage, fmt.Errorf("--away must be positive, got %v", r.away))
+	case r.hold < r.away:
+		return fail(badUsage, fmt.Errorf("--hold must not be shorter than --away, %v, got %v", r.away, r.hold))
 	case r.retention <= 0:
 		return fail(badUsage, fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown", r.retention))
 	case !(r.fps >= 0):
@@ -126,7 +129,7 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 		return err
 	}
 	opt := office.Options{
-		Presence: presence.Settings{Away: r.away}, Freeze: r.freeze, Rate: r.fps, Save: func() error { return g.Save(path) },
+		Presence: presence.Settings{Away: r.away, Hold: r.hold}, Freeze: r.freeze, Rate: r.fps, Save: func() error { return g.Save(path) },
 	}
 	closeState, err := openState(&opt, g, r)
 	if err != nil {
@@ -150,6 +153,18 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 				fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: camera connected\n", h.Camera)
 			} else {
 				fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: %s; it is tried again\n", h.Camera, h.Error)
+			}
+			return nil
+		})
+	}
+	opt.Disk = func(d office.Disk) {
+		printer.print(func() error {
+			if d.Error != "" {
+				warn(c, d.Error+"; all goes on in memory, and is written when there is room")
+			} else if d.Lost > 0 {
+				warn(c, fmt.Sprintf("the state is written again; %s are lost", count(d.Lost, "event")))
+			} else {
+				warn(c, "the state is written again, and nothing is lost")
 			}
 			return nil
 		})

@@ -13,6 +13,8 @@
 // synced; a last line that is not whole was never said to be written, and is cut off. When the lines are many, the file
 // is written anew with what still counts and put in the place of the old one. It has names and times, and no faces. The
 // owner alone can read it.
+//
+// The file beside it, with ".seen" after its name, has when people were seen since: see [Book.Note].
 package logbook
 
 import (
@@ -76,6 +78,8 @@ type Book struct {
 	file   *os.File
 	size   int64
 	lines  int
+	notes  notes
+	hold   hold
 	state  presence.State
 	events []presence.Event // the oldest first
 	queues map[string]progress
@@ -111,10 +115,20 @@ func (b *Book) open() (err error) {
 	if err := b.read(); err != nil {
 		return fmt.Errorf("%w; move it away to begin anew", err)
 	}
-	if b.lines == 0 {
-		return b.write(entry{Version: version})
+	if err := b.notes.open(b.path+".seen", b.state.People); err != nil {
+		return err
 	}
-	return nil
+	if n := len(b.events); n > 0 {
+		b.hold.written = b.events[n-1].ID
+	}
+	if b.lines > 0 {
+		return nil
+	}
+	text, err := line(entry{Version: version})
+	if err == nil {
+		err = b.append(text)
+	}
+	return err
 }
 
 // lock keeps other programs from opening the file.
@@ -231,33 +245,12 @@ func (b *Book) apply(e entry) {
 	}
 	b.events = append(b.events, e.Events...)
 	if over := len(b.events) - max(b.s.Events, b.s.Waiting); over > 0 {
+		b.shedEvents(over)
 		b.events = slices.Delete(b.events, 0, over)
 	}
 	for name, p := range e.Queues {
 		b.queues[name] = p
 	}
-}
-
-// write appends a line, on disk when it returns, and takes it in. On error nothing has changed.
-func (b *Book) write(e entry) error {
-	text, err := line(e)
-	if err != nil {
-		return err
-	}
-	_, err = b.file.Write(text)
-	if err == nil {
-		err = b.file.Sync()
-	}
-	if err != nil {
-		return errors.Join(err, b.cut())
-	}
-	b.size += int64(len(text))
-	b.lines++
-	b.apply(e)
-	if b.lines > b.s.Lines {
-		b.rewrite() // what fails leaves the file as it is, and is tried with the next line
-	}
-	return nil
 }
 
 // rewrite writes the file anew, with what still counts. The new one is locked before it is in its place.
@@ -304,14 +297,15 @@ func (b *Book) State() presence.State {
 }
 
 // Record writes what the room came to and the events that led there, whose numbers ascend. It is on disk when it
-// returns, all or nothing.
+// returns, all or nothing; where the disk cannot be written it is in memory, and [Book.Trouble] says so. The error is
+// that of events whose numbers do not ascend; nothing has changed then.
 func (b *Book) Record(s presence.State, events []presence.Event) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := entry{State: &s, Events: events}
 	err := b.check(e)
 	if err == nil {
-		err = b.write(e)
+		err = b.put(e)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the logbook: %w", err)
@@ -363,11 +357,16 @@ func (b *Book) Events(before uint64, n int) []presence.Event {
 	return all
 }
 
-// Close closes the file.
+// Close writes what is held, and closes the file.
 func (b *Book) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.file.Close()
+	b.retry(true)
+	err := b.hold.err
+	if err != nil {
+		err = fmt.Errorf("writing the logbook: %w; %d events are lost", err, len(b.held()))
+	}
+	return errors.Join(err, b.file.Close(), b.notes.close())
 }
 
 // Queue holds the events that a sink has not got yet. It is safe for concurrent use, by one sink.
@@ -386,7 +385,7 @@ func (b *Book) Queue(sink string) (*Queue, error) {
 		if n := len(b.events); n > 0 {
 			last = max(last, b.events[n-1].ID)
 		}
-		if err := b.write(entry{Queues: map[string]progress{sink: {Done: last}}}); err != nil {
+		if err := b.put(entry{Queues: map[string]progress{sink: {Done: last}}}); err != nil {
 			return nil, fmt.Errorf("opening the queue of %s: %w", sink, err)
 		}
 	}
@@ -406,7 +405,7 @@ func (q *Queue) Next() (e presence.Event, ok bool) {
 	return e, false
 }
 
-// Done says that the sink has got the events up to that number.
+// Done says that the sink has got the events up to that number. Where the disk cannot be written that is kept in memory.
 func (q *Queue) Done(id uint64) error {
 	q.b.mu.Lock()
 	defer q.b.mu.Unlock()
@@ -414,7 +413,7 @@ func (q *Queue) Done(id uint64) error {
 	if id <= p.Done {
 		return nil
 	}
-	if err := q.b.write(entry{Queues: map[string]progress{q.name: {Done: id, Lost: p.Lost}}}); err != nil {
+	if err := q.b.put(entry{Queues: map[string]progress{q.name: {Done: id, Lost: p.Lost}}}); err != nil {
 		return fmt.Errorf("writing the logbook: %w", err)
 	}
 	return nil
