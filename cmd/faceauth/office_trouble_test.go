@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -27,7 +28,8 @@ type stage struct {
 
 	mu       sync.Mutex
 	pictures [][]byte
-	served   int // frames
+	served   int       // frames
+	away     time.Time // until which nobody is answered
 }
 
 // newStage returns a camera that shows one of the demo's recordings, or with "" nobody.
@@ -36,6 +38,13 @@ func (s *site) newStage(name string) *stage {
 	g := new(stage)
 	s.show(g, name)
 	g.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		away := time.Now().Before(g.away)
+		g.mu.Unlock()
+		if away {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		w.Header().Set("Content-Type", "multipart/x-mixed-replace; boundary=frame")
 		for i := 0; r.Context().Err() == nil; i++ {
 			g.mu.Lock()
@@ -154,4 +163,71 @@ func TestOfficeKilled(t *testing.T) {
 			t.Errorf("after %v: %+v", down, all)
 		}
 	}
+}
+
+// silent is the URL of a camera that takes connections and never says a word.
+func (s *site) silent() string {
+	s.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.t.Cleanup(func() { c.Close() })
+		}
+	}()
+	return "http://" + l.Addr().String() + "/stream"
+}
+
+// Cameras that take a connection and never answer are their own trouble: another one that drops for a second is back
+// within seconds, and nobody has left.
+func TestOfficeDeadCameras(t *testing.T) {
+	s := newSite(t)
+	s.enrol("alice")
+	door := s.newStage("alice")
+	r := s.office("yard="+s.silent(), "attic="+s.silent(), "door="+door.URL, "--json", "--away", "4s", "--timeout", "4s")
+	r.awaits(presence.Arrived, "alice", time.Minute)
+	r.until("yard: ")
+	r.until("attic: ")
+	for try := range 3 {
+		before := strings.Count(r.log.String(), "door: camera connected")
+		door.drop(time.Second)
+		dropped := time.Now()
+		for ; strings.Count(r.log.String(), "door: camera connected") == before; time.Sleep(20 * time.Millisecond) {
+			if time.Since(dropped) > time.Minute {
+				t.Fatal("it does not come back")
+			}
+		}
+		took := time.Since(dropped)
+		t.Logf("try %d: back after %v", try, took)
+		if took > 15*time.Second {
+			t.Errorf("a camera that dropped for a second is back after %v", took)
+		}
+		time.Sleep(time.Second)
+	}
+	if all := r.events(); len(all) != 1 {
+		t.Errorf("%+v", all)
+	}
+
+	// Where it stays away, she has not left because of that, and the page says that nobody knows.
+	door.drop(time.Hour)
+	r.until("door: ")
+	time.Sleep(9 * time.Second)
+	if all := r.events(); len(all) != 1 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// drop ends a camera's connections and refuses others for a while.
+func (g *stage) drop(d time.Duration) {
+	g.mu.Lock()
+	g.away = time.Now().Add(d)
+	g.mu.Unlock()
+	g.server.CloseClientConnections()
 }
