@@ -18,12 +18,15 @@ import (
 type Now struct {
 	At      time.Time         `json:"at"`
 	Cameras []View            `json:"cameras"`
-	People  []presence.Person `json:"people"` // who are there
-	Known   []gallery.Person  `json:"known"`
-	Keeps   bool              `json:"keeps"`  // faces of strangers
-	Learns  bool              `json:"learns"` // from what is seen
-	Room    Room              `json:"room"`
-	Disk    Disk              `json:"disk"`
+	People  []presence.Person `json:"people"`  // who are there
+	Unknown int               `json:"unknown"` // how many more are there, whom nobody has named
+	// LastSeen is when those were seen last who are not there, by name, as far as the events go back.
+	LastSeen map[string]time.Time `json:"last_seen"`
+	Known    []gallery.Person     `json:"known"`
+	Keeps    bool                 `json:"keeps"`  // faces of strangers
+	Learns   bool                 `json:"learns"` // from what is seen
+	Room     Room                 `json:"room"`
+	Disk     Disk                 `json:"disk"`
 }
 
 // Room says whether the learner can still take in more.
@@ -63,7 +66,8 @@ type Sighting struct {
 func (w *Office) Now() Now {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := Now{At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Known: w.gallery.People(), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow(), Disk: w.disk}
+	n := Now{At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Known: w.gallery.People(), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow(), Disk: w.disk,
+		Unknown: w.room.Strangers(), LastSeen: w.room.LastSeen()}
 	for _, v := range w.views {
 		n.Cameras = append(n.Cameras, View{Health: v.health, Size: v.size, Seen: append([]Seen{}, v.seen...)})
 	}
@@ -104,6 +108,24 @@ func (w *Office) Face(id uint64) (jpeg []byte) {
 	if jpeg == nil {
 		jpeg = w.unknown.JPEG(id)
 	}
+	return jpeg
+}
+
+// LastFace returns the latest picture of a person's face of this run, of a sighting that was confirmed, or nil.
+func (w *Office) LastFace(name string) (jpeg []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var latest time.Time
+	w.all(func(s *visit, _ *view) {
+		if s.known != name || s.wrong || s.trust != sighting.Confirmed {
+			return
+		}
+		for _, f := range s.album.Faces {
+			if f.At.After(latest) {
+				latest, jpeg = f.At, f.JPEG
+			}
+		}
+	})
 	return jpeg
 }
 

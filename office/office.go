@@ -16,6 +16,7 @@ package office
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -124,6 +125,13 @@ func New(g *gallery.Gallery, o Options) *Office {
 		from = o.Book.State()
 	}
 	w := &Office{o: o, gallery: g, unknown: o.Unknown, room: presence.New(o.Presence, from)}
+	if o.Book != nil {
+		for _, e := range o.Book.Events(0, math.MaxInt) {
+			if e.Kind == presence.Left {
+				w.room.Remember(e.Name, e.At)
+			}
+		}
+	}
 	w.o.Save, w.o.SaveUnknown = guard(o.Save, &w.faults.gallery), guard(o.SaveUnknown, &w.faults.unknown)
 	return w
 }

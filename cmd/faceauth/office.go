@@ -185,7 +185,7 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 			return fail(badUsage, err)
 		}
 	}
-	end, err := r.open(ctx, c, w, opt.Book, cancel)
+	end, err := r.open(ctx, c, w, opt.Book, r.state, cancel)
 	if err != nil {
 		return err
 	}

@@ -97,6 +97,7 @@ type Room struct {
 	last   uint64
 	people map[string]*Person
 	left   map[string]time.Time // when those were last there who are not
+	gone   map[string]time.Time // the same, of those who have left
 	tracks map[place]*visit
 	groups map[uint64]time.Time // when unknown people were seen last
 
@@ -135,12 +136,13 @@ type visit struct {
 	first, last time.Time
 	name        string // as whom they were seen last
 	told        bool   // that they are unknown
+	group       uint64 // of unknown faces
 }
 
 // New returns a room that goes on from a state; the zero State is that of an empty room.
 func New(s Settings, from State) *Room {
 	r := &Room{
-		s: s.Defaults(), last: from.Last, people: make(map[string]*Person), left: make(map[string]time.Time),
+		s: s.Defaults(), last: from.Last, people: make(map[string]*Person), left: make(map[string]time.Time), gone: make(map[string]time.Time),
 		tracks: make(map[place]*visit), groups: make(map[uint64]time.Time),
 		cameras: make(map[string]*camera), restored: make(map[string]bool),
 	}
@@ -197,7 +199,7 @@ func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 				e.Group = b.Group
 				events = append(events, e)
 			}
-			v.told = true
+			v.told, v.group = true, b.Group
 		}
 	}
 	return events
@@ -252,11 +254,11 @@ func (r *Room) Tick(now time.Time) []Event {
 	}
 	maps.DeleteFunc(r.groups, func(_ uint64, last time.Time) bool { return now.Sub(last) > r.s.Away })
 	maps.DeleteFunc(r.tracks, func(_ place, v *visit) bool { return now.Sub(v.last) > r.s.Away })
-	return r.leave(func(p *Person) bool { return r.gone(p, now) })
+	return r.leave(func(p *Person) bool { return r.away(p, now) })
 }
 
-// gone reports whether a person has left.
-func (r *Room) gone(p *Person, now time.Time) bool {
+// away reports whether a person has left.
+func (r *Room) away(p *Person, now time.Time) bool {
 	if now.Sub(p.Last) <= r.s.Away {
 		return false
 	}
@@ -307,7 +309,10 @@ func (r *Room) Leave(name string) []Event {
 			v.name = ""
 		}
 	}
-	return r.leave(func(p *Person) bool { return p.Name == name })
+	events := r.leave(func(p *Person) bool { return p.Name == name })
+	delete(r.left, name)
+	delete(r.gone, name)
+	return events
 }
 
 // leave has those leave who have gone.
@@ -318,7 +323,7 @@ func (r *Room) leave(has func(*Person) bool) []Event {
 			gone = append(gone, p)
 			delete(r.people, name)
 			delete(r.restored, name)
-			r.left[name] = p.Last
+			r.left[name], r.gone[name] = p.Last, p.Last
 		}
 	}
 	slices.SortFunc(gone, func(a, b *Person) int { return cmp.Or(a.Last.Compare(b.Last), cmp.Compare(a.Name, b.Name)) })
@@ -332,6 +337,32 @@ func (r *Room) leave(has func(*Person) bool) []Event {
 func (r *Room) event(k Kind, name, camera string, at time.Time) Event {
 	r.last++
 	return Event{ID: r.last, Kind: k, Name: name, Camera: camera, At: at}
+}
+
+// Remember says when somebody left, in an earlier run.
+func (r *Room) Remember(name string, at time.Time) {
+	if at.After(r.gone[name]) {
+		r.gone[name] = at
+	}
+}
+
+// LastSeen returns when those were last there who have left, by name.
+func (r *Room) LastSeen() map[string]time.Time {
+	all := maps.Clone(r.gone)
+	maps.DeleteFunc(all, func(name string, _ time.Time) bool { return r.people[name] != nil })
+	return all
+}
+
+// Strangers returns how many people are there whom nobody has named, and who were told of.
+func (r *Room) Strangers() int {
+	n, groups := 0, make(map[uint64]bool)
+	for _, v := range r.tracks {
+		if v.told && v.name == "" && !groups[v.group] {
+			groups[v.group] = v.group != 0
+			n++
+		}
+	}
+	return n
 }
 
 // moment is how much later than [Settings].Away a camera that looks may say that somebody is not there.

@@ -201,6 +201,35 @@ func TestGrace(t *testing.T) {
 	}
 }
 
+// How many strangers are there is counted once for each group, and when people were seen last is remembered.
+func TestCounts(t *testing.T) {
+	r := presence.New(presence.Settings{}, presence.State{})
+	r.Remember("carol", at(-50))
+	r.Remember("carol", at(-60))
+	r.Remember("alice", at(-60))
+	stranger := func(track int, group uint64) presence.Seen {
+		s := as(track, "", 30)
+		s.Group = group
+		return s
+	}
+	r.See("door", at(0), []presence.Seen{as(1, "alice", 9), stranger(2, 0), stranger(3, 7), as(4, "", 3)})
+	r.See("desk", at(1), []presence.Seen{stranger(1, 7), stranger(2, 8)})
+	if got := r.Strangers(); got != 3 {
+		t.Errorf("%d strangers, want 3", got)
+	}
+	if got := r.LastSeen(); len(got) != 1 || !got["carol"].Equal(at(-50)) {
+		t.Errorf("%v", got)
+	}
+	r.Tick(at(30))
+	if got := r.LastSeen(); len(got) != 2 || !got["alice"].Equal(at(0)) || r.Strangers() != 0 {
+		t.Errorf("%v, %d strangers", got, r.Strangers())
+	}
+	r.Leave("alice") // forgotten
+	if got := r.LastSeen(); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
 // However people come and go, each arrives and leaves by turns, in the order of time, and who is there is who has
 // arrived and not left; also where the program is started again in between.
 func TestAlternates(t *testing.T) {
