@@ -28,6 +28,7 @@ import (
 
 // room is what the flags of the office say.
 type room struct {
+	config       string
 	state        string
 	away, hold   time.Duration
 	fast         bool
@@ -43,22 +44,37 @@ func newOffice() *cobra.Command {
 	var o options
 	var r room
 	c := &cobra.Command{
-		Use:   "office [NAME=]SOURCE...",
+		Use:   "office ([NAME=]SOURCE... | --config FILE)",
 		Short: "say who comes and goes, on several cameras at once",
 		Long: "Office watches one or more cameras and says who has arrived, who has left and that somebody unknown is\n" +
 			"there, each once and with the time at which it happened. A camera that fails is opened again. A\n" +
 			"recording is played at its own pace and then ends. Times are this machine's.\n\n" +
 			"With --page a browser shows it all, and strangers can be named and mistakes corrected there. With\n" +
 			"--state it remembers over a restart who is there, what has happened, what was not delivered yet, and\n" +
-			"strangers. What is said on the page is kept in the gallery at once, with what was learned until then.",
-		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state ~/office --page 127.0.0.1:8090",
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return o.office(c, args, r) },
+			"strangers. What is said on the page is kept in the gallery at once, with what was learned until then.\n\n" +
+			"--config reads cameras, flags and secrets from a file; what is given on the command line goes before it.",
+		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state ~/office --page 127.0.0.1:8090\n" +
+			"  faceauth office --config office.yaml",
+		RunE: func(c *cobra.Command, args []string) error {
+			all, err := r.configured(c, args)
+			if err != nil {
+				return fail(badUsage, err)
+			}
+			return o.office(c, all, r)
+		},
 	}
 	o.visionFlags(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
+	r.flags(c)
+	c.AddCommand(newOfficeTrial())
+	return c
+}
+
+// flags adds those of the office alone.
+func (r *room) flags(c *cobra.Command) {
 	f := c.Flags()
+	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
 	f.StringVar(&r.state, "state", "", "folder that remembers who is there, what has happened, and strangers")
 	f.DurationVar(&r.away, "away", 10*time.Second, "after which one who is not seen has left")
 	f.DurationVar(&r.hold, "hold", 5*time.Minute, "after which one has left whom a camera saw last that failed since")
@@ -70,8 +86,6 @@ func newOffice() *cobra.Command {
 	f.DurationVar(&r.retention, "retention", 30*24*time.Hour, "after which a stranger who is not seen is forgotten")
 	f.BoolVar(&r.stay, "stay", false, "go on showing the page when the recordings have ended")
 	r.outputFlags.flags(c)
-	c.AddCommand(newOfficeTrial())
-	return c
 }
 
 // named is a source by the name that events give it.
@@ -98,11 +112,8 @@ func sources(args []string) (all []named, err error) {
 	return all, nil
 }
 
-func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
-	all, err := sources(args)
+func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	switch {
-	case err != nil:
-		return fail(badUsage, err)
 	case r.away <= 0:
 		return fail(badUsage, fmt.Errorf("--away must be positive, got %v", r.away))
 	case r.hold < r.away:
@@ -241,8 +252,13 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 			return nil, done, err
 		}
 		visions = append(visions, v)
+		hide := masker(n.source)
 		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording, Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
-			return o.camera(ctx, c, v, n.name, n.source, !r.fast, picture)
+			s, err := o.camera(ctx, c, v, n.name, n.source, !r.fast, picture)
+			if err != nil {
+				return nil, hide(err)
+			}
+			return hidden{s, hide}, nil
 		}})
 	}
 	return cameras, done, nil

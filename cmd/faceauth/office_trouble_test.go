@@ -10,15 +10,22 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	mqtt "github.com/eclipse/paho.mqtt.golang"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office/sink"
 )
 
 // stage is a network camera that shows what a test wants: a recording, again and again, or an empty room.
@@ -230,4 +237,192 @@ func (g *stage) drop(d time.Duration) {
 	g.away = time.Now().Add(d)
 	g.mu.Unlock()
 	g.server.CloseClientConnections()
+}
+
+// get returns what the page of an office says at a path.
+func (r *running) get(path string, into any) string {
+	r.t.Helper()
+	answer, err := http.Get(r.page() + path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err == nil {
+		err = json.Unmarshal(b, into)
+	}
+	if err != nil {
+		r.t.Fatalf("%s: %v", path, err)
+	}
+	return string(b)
+}
+
+// closed returns an address at which nobody listens.
+func closed(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// With a broker that is down, a hook that hangs and cameras that are not there, presence, page and disk are right; the
+// broker is told when it comes; and what is secret in the configuration is said nowhere.
+func TestOfficeSinksDown(t *testing.T) {
+	s := newSite(t)
+	s.enrol("alice")
+	door, address := s.newStage("alice"), closed(t)
+	config := filepath.Join(s.dir, "office.yaml")
+	text := fmt.Sprintf(`
+cameras:
+  - {name: door, source: "%s?token=hidden-token"}
+  - {name: yard, source: "%s?password=hidden-password&channel=1"}
+  - {name: attic, source: "http://%s/live?auth=hidden", user: me, password: hidden-word}
+  - {name: cellar, source: "rtsp://%s/user=me&password=hidden"}
+mqtt: mqtt://%s
+webhook: %s?key=hidden-key
+page: 127.0.0.1:0
+timeout: 3s
+away: 4s
+json: true
+secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
+`, door.URL, s.silent(), closed(t), closed(t), address, s.silent())
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := s.office("--config", config)
+	r.awaits(presence.Arrived, "alice", time.Minute)
+	for _, name := range []string{"yard", "attic", "cellar"} {
+		r.until("faceauth: " + name + ": ")
+	}
+	var now struct {
+		People  []struct{ Name string }
+		Cameras []struct {
+			Camera string
+			Up     bool
+		}
+		Disk struct{ Error string }
+	}
+	all := r.get("/api/now", &now)
+	if len(now.People) != 1 || now.People[0].Name != "alice" || len(now.Cameras) != 4 || !now.Cameras[0].Up || now.Cameras[1].Up || now.Disk.Error != "" {
+		t.Errorf("%s", all)
+	}
+	var sinks []struct {
+		Name    string
+		Waiting int
+		Error   string
+	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		all += r.get("/api/sinks", &sinks)
+		if len(sinks) == 2 && sinks[0].Waiting == 1 && sinks[1].Waiting == 1 && sinks[0].Error != "" && sinks[1].Error != "" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%+v", sinks)
+		}
+	}
+
+	broker(t, address)
+	said := listen(t, address)
+	instance, err := os.ReadFile(filepath.Join(s.dir, "state", "instance"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := "faceauth/" + strings.TrimSpace(string(instance))
+	expect := func(topic, want string) {
+		t.Helper()
+		for end := time.Now().Add(40 * time.Second); said.get(topic) != want; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s is %q, want %q", topic, said.get(topic), want)
+			}
+		}
+	}
+	expect(base+"/people/"+sink.ID("alice")+"/state", "ON")
+	expect(base+"/cameras/"+sink.ID("door")+"/state", "ON")
+	expect(base+"/cameras/"+sink.ID("yard")+"/state", "OFF")
+	expect(base+"/count", "1")
+
+	// The camera that sees her fails: nobody knows, and she has not left.
+	door.drop(time.Hour)
+	expect(base+"/cameras/"+sink.ID("door")+"/state", "OFF")
+	expect(base+"/people/"+sink.ID("alice")+"/state", "None")
+	all += r.get("/api/now", &now)
+	if e := r.events(); len(e) != 1 {
+		t.Errorf("%+v", e)
+	}
+	r.kill()
+	expect(base+"/status", "offline")
+	if all += said.all() + r.out.String() + r.log.String(); strings.Contains(all, "hidden") {
+		t.Errorf("a secret was said: %s", all)
+	}
+}
+
+// broker starts a mosquitto at an address.
+func broker(t *testing.T, address string) {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "mosquitto.conf")
+	_, port, _ := net.SplitHostPort(address)
+	if err := os.WriteFile(config, []byte("listener "+port+" 127.0.0.1\nallow_anonymous true\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	program, err := exec.LookPath("mosquitto")
+	if err != nil {
+		program = "/usr/sbin/mosquitto" // Debian's place for it, which is not in everybody's path
+	}
+	c := exec.Command(program, "-c", config)
+	if err := c.Start(); err != nil {
+		fixture.Missing(t, "there is no mosquitto; install the Debian package of that name")
+	}
+	t.Cleanup(func() {
+		c.Process.Kill()
+		c.Wait()
+	})
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if c, err := net.Dial("tcp", address); err == nil {
+			c.Close()
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("the broker does not start")
+		}
+	}
+}
+
+// topics are what a broker retains.
+type topics struct {
+	mu  sync.Mutex
+	now map[string]string
+	log strings.Builder
+}
+
+// listen keeps what a broker is told.
+func listen(t *testing.T, address string) *topics {
+	t.Helper()
+	k := &topics{now: make(map[string]string)}
+	c := mqtt.NewClient(mqtt.NewClientOptions().AddBroker("tcp://" + address).SetClientID("listener"))
+	if token := c.Connect(); !token.WaitTimeout(10*time.Second) || token.Error() != nil {
+		t.Fatal(token.Error())
+	}
+	t.Cleanup(func() { c.Disconnect(0) })
+	c.Subscribe("#", 1, func(_ mqtt.Client, m mqtt.Message) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.now[m.Topic()] = string(m.Payload())
+		fmt.Fprintf(&k.log, "%s %s\n", m.Topic(), m.Payload())
+	}).WaitTimeout(10 * time.Second)
+	return k
+}
+
+func (k *topics) get(topic string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.now[topic]
+}
+
+func (k *topics) all() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.log.String()
 }

@@ -32,6 +32,7 @@ type outputFlags struct {
 	mqtt, mqttPassword        string
 	mqttTopic, mqttDiscovery  string
 	mqttFaces                 bool
+	inline                    secrets // of the configuration file, for those that no flag names
 }
 
 func (r *outputFlags) flags(c *cobra.Command) {
@@ -51,10 +52,10 @@ func (r *outputFlags) flags(c *cobra.Command) {
 
 func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
 
-// secret returns what is in a file, without white space at its ends, or nothing where there is no file named.
-func secret(path string) (string, error) {
+// secret returns what is in a file, without white space at its ends, or inline where there is no file named.
+func secret(path, inline string) (string, error) {
 	if path == "" {
-		return "", nil
+		return inline, nil
 	}
 	f, err := safefile.Open(path)
 	if err != nil {
@@ -99,7 +100,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		}
 	}()
 	if r.webhook != "" {
-		key, err := secret(r.webhookSecret)
+		key, err := secret(r.webhookSecret, r.inline.webhookSecret)
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
@@ -114,7 +115,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		deliver(hook)
 	}
 	if r.mqtt != "" {
-		password, err := secret(r.mqttPassword)
+		password, err := secret(r.mqttPassword, r.inline.mqttPassword)
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
@@ -182,7 +183,7 @@ func instance(state string) (string, error) {
 
 // show serves the page.
 func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group) error {
-	token, err := secret(r.token)
+	token, err := secret(r.token, r.inline.token)
 	if err != nil {
 		return fail(badUsage, err)
 	}

@@ -298,7 +298,9 @@ func TestTwoOffices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wait(t, "the connection of "+instance, func() bool { return l.get("faceauth/"+instance+"/status") == "online" && l.get("faceauth/"+instance+"/count") != "" })
+		wait(t, "the connection of "+instance, func() bool {
+			return l.get("faceauth/"+instance+"/status") == "online" && l.get("faceauth/"+instance+"/count") != ""
+		})
 		return m
 	}
 	one, two := start(upstairs, "up"), start(downstairs, "down")
