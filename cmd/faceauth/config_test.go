@@ -161,6 +161,13 @@ func TestConfigExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	container, err := os.ReadFile(filepath.Join(fixture.Root(t), "packaging", "container", "office.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := configured(t, 0o600, string(container)); err != nil {
+		t.Error(err)
+	}
 	if len(cameras) < 2 || r.state == "" || r.address == "" || r.mqtt == "" || r.inline.token == "" || r.inline.mqttPassword == "" {
 		t.Errorf("%+v, %+v", cameras, r)
 	}
