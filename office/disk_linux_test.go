@@ -114,6 +114,9 @@ func TestFullDisk(t *testing.T) {
 	if again, err := gallery.Read(labels); err != nil || !slices.Contains(again.Learner().Names(), "sue") {
 		t.Errorf("the gallery: %v", err)
 	}
+	if _, err := unknown.Read(faces, space, unknown.Settings{}); err != nil {
+		t.Errorf("the strangers: %v", err)
+	}
 	close(camera.frames)
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -116,7 +116,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	switch {
 	case r.away <= 0:
 		return fail(badUsage, fmt.Errorf("--away must be positive, got %v", r.away))
-	case r.hold < r.away:
+	case r.hold < r.away && c.Flags().Changed("hold"):
 		return fail(badUsage, fmt.Errorf("--hold must not be shorter than --away, %v, got %v", r.away, r.hold))
 	case r.retention <= 0:
 		return fail(badUsage, fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown", r.retention))

@@ -80,8 +80,12 @@ func (s *site) show(g *stage, name string) {
 	if name != "" {
 		pictures = jpegs(s.t, s.recording(name))
 	} else {
+		size, err := jpeg.DecodeConfig(bytes.NewReader(jpegs(s.t, s.recording("alice"))[0])) // a camera has one size
+		if err != nil {
+			s.t.Fatal(err)
+		}
 		var b bytes.Buffer
-		if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 320, 240)), nil); err != nil {
+		if err := jpeg.Encode(&b, image.NewRGBA(image.Rect(0, 0, size.Width, size.Height)), nil); err != nil {
 			s.t.Fatal(err)
 		}
 		pictures = [][]byte{b.Bytes()}

@@ -201,6 +201,78 @@ func TestGrace(t *testing.T) {
 	}
 }
 
+// However cameras fail and come back, and the program is started again: each person arrives and leaves by turns, nobody
+// has left whom a camera that looks has just seen, and nobody is held for longer than they may be.
+func TestHolds(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	names, cameras := []string{"", "alice", "bob", "carol"}, []string{"door", "desk"}
+	held, left := 0, 0
+	for run := range 200 {
+		s := presence.Settings{Hold: time.Minute}
+		start := func(from presence.State) *presence.Room {
+			r := presence.New(s, from)
+			for _, c := range cameras {
+				r.Watch(c)
+			}
+			return r
+		}
+		r := start(presence.State{})
+		now, begun := 0., 0.
+		present := make(map[string]bool)
+		seen := make(map[string]time.Time)
+		for step := range 400 {
+			now += 6 * rnd.Float64() * rnd.Float64()
+			camera := cameras[rnd.IntN(2)]
+			var events []presence.Event
+			switch n := rnd.IntN(60); {
+			case n == 0:
+				r, begun = start(r.State()), now
+			case n < 4:
+				r.Down(camera)
+			case n < 10:
+				events = r.Tick(at(now))
+			default:
+				var shown []presence.Seen
+				if k := rnd.IntN(8); k < 4 {
+					shown = append(shown, as(k, names[k], 40))
+					seen[names[k]] = at(now)
+				}
+				events = r.See(camera, at(now), shown)
+			}
+			for _, e := range events {
+				if e.Kind == presence.Unknown {
+					continue
+				}
+				if e.At.After(at(now)) || present[e.Name] != (e.Kind == presence.Left) {
+					t.Fatalf("run %d, step %d: %+v; present %v", run, step, e, present)
+				}
+				present[e.Name] = e.Kind == presence.Arrived
+				if e.Kind == presence.Left {
+					left++
+					if at(now).Sub(e.At) <= 10*time.Second {
+						t.Fatalf("run %d, step %d: %+v at %g is too early", run, step, e, now)
+					}
+				}
+			}
+			for _, p := range r.People() {
+				if p.Unsure {
+					held++
+				}
+				since := p.Last
+				if at(begun).After(since) {
+					since = at(begun)
+				}
+				if !present[p.Name] || !p.Last.Equal(seen[p.Name]) || at(now).Sub(since) > s.Hold+6*time.Second {
+					t.Fatalf("run %d, step %d: %+v is there at %g", run, step, p, now)
+				}
+			}
+		}
+	}
+	if held < 1000 || left < 1000 {
+		t.Errorf("it proves little: %d held, %d left", held, left)
+	}
+}
+
 // How many strangers are there is counted once for each group, and when people were seen last is remembered.
 func TestCounts(t *testing.T) {
 	r := presence.New(presence.Settings{}, presence.State{})

@@ -43,13 +43,19 @@ const none = "None"
 func (m *MQTT) messages(h House) []message {
 	var entities, details, states []message
 	entity := func(component, id string, config map[string]any) {
+		topic := m.b.Discovery + "/" + component + "/" + m.node() + "/" + id + "/config"
+		if said, there := m.config[topic]; there { // what it says follows from the topic
+			entities = append(entities, message{topic: topic, payload: said})
+			return
+		}
 		config["unique_id"] = m.node() + "_" + id
 		config["availability_topic"] = m.base + "/status"
 		config["device"] = map[string]any{
 			"identifiers": []string{m.node()}, "name": m.b.Name, "manufacturer": "faceauth", "model": "office",
 		}
 		config["origin"] = map[string]any{"name": "faceauth"}
-		entities = append(entities, message{topic: m.b.Discovery + "/" + component + "/" + m.node() + "/" + id + "/config", payload: text(config)})
+		m.config[topic] = text(config)
+		entities = append(entities, message{topic: topic, payload: m.config[topic]})
 	}
 	maps.DeleteFunc(m.seen, func(name string, _ time.Time) bool { return !slices.Contains(h.Known, name) })
 	there := make(map[string]*presence.Person)

@@ -63,6 +63,7 @@ type MQTT struct {
 	client mqtt.Client          // nil where there is no connection
 	said   map[string]string    // what was retained, by topic
 	seen   map[string]time.Time // when people were said to have been seen last
+	config map[string]string    // of entities, by topic: they are many, and the same every second
 }
 
 var _ Sink = (*MQTT)(nil)
@@ -102,6 +103,7 @@ func NewMQTT(b Broker) (*MQTT, error) {
 	m := &MQTT{
 		b: b, server: scheme + "://" + net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), user: u.User.Username(),
 		cancel: cancel, ended: make(chan struct{}), said: make(map[string]string), seen: make(map[string]time.Time),
+		config: make(map[string]string),
 	}
 	m.base = b.Topic
 	if b.Instance != "" {
@@ -236,6 +238,7 @@ func (m *MQTT) Update() {
 	for _, x := range all {
 		wanted[x.topic] = true
 	}
+	maps.DeleteFunc(m.config, func(topic, _ string) bool { return !wanted[topic] })
 	for _, topic := range slices.Sorted(maps.Keys(m.said)) {
 		if !wanted[topic] {
 			m.client.Publish(topic, 1, true, "")
