@@ -107,7 +107,7 @@ func (b *Book) retry(now bool) {
 // held returns the events that are not in the file.
 func (b *Book) held() []presence.Event { return b.waiting(progress{Done: b.hold.written}) }
 
-// shedEvents counts the events that there is no room for, of which the oldest are over many, where the file has them not.
+// shedEvents counts those of the oldest events that are dropped before they were written. Over is how many are dropped.
 func (b *Book) shedEvents(over int) {
 	for _, e := range b.events[:over] {
 		if e.ID > b.hold.written {

@@ -50,7 +50,8 @@ type Event struct {
 type Settings struct {
 	Away   time.Duration // after which one who is not seen has left. Default 10 s
 	Judged float64       // frames of somebody unknown until that is an event. Default 25
-	// Hold is after which a person has left, although the camera that saw them last does not look. Default 5 min
+	// Hold is the longest time after the last sight in which a person counts as there, while the camera that saw them
+	// does not look. Default 5 min.
 	Hold time.Duration
 	// Learned has people arrive whom nothing but what was learned speaks for. Otherwise they stay, where they are already
 	// there, and do not arrive.
