@@ -189,8 +189,11 @@ func (f *configFile) take(n *yaml.Node, flags *pflag.FlagSet) error {
 		if err != nil {
 			return err
 		}
-		if u, err := url.Parse(s); err == nil && strings.Contains(s, "://") && (u.User != nil && u.Scheme != "mqtt" && u.Scheme != "mqtts" || u.RawQuery != "") {
-			f.secret = value
+		if u, err := url.Parse(s); err == nil && strings.Contains(s, "://") {
+			user := u.User != nil && u.Scheme != "mqtt" && u.Scheme != "mqtts" // a broker's has no password in it
+			if user || u.RawQuery != "" {
+				f.secret = value
+			}
 		}
 		if given[key] {
 			return nil

@@ -143,7 +143,8 @@ type visit struct {
 // New returns a room that goes on from a state; the zero State is that of an empty room.
 func New(s Settings, from State) *Room {
 	r := &Room{
-		s: s.Defaults(), last: from.Last, people: make(map[string]*Person), left: make(map[string]time.Time), gone: make(map[string]time.Time),
+		s: s.Defaults(), last: from.Last, people: make(map[string]*Person),
+		left: make(map[string]time.Time), gone: make(map[string]time.Time),
 		tracks: make(map[place]*visit), groups: make(map[uint64]time.Time),
 		cameras: make(map[string]*camera), restored: make(map[string]bool),
 	}
