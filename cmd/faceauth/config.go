@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -80,12 +81,18 @@ func (f *configFile) read(flags *pflag.FlagSet) error {
 	if err != nil {
 		return fmt.Errorf("the configuration: %w", err)
 	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
+	var document, more yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	switch err := d.Decode(&document); {
+	case errors.Is(err, io.EOF) || err == nil && len(document.Content) == 0:
+		return fmt.Errorf("%s is empty; docs/office.md shows what it may hold", f.path)
+	case err != nil && strings.Contains(err.Error(), "unknown anchor"): // it quotes a value, which may be a password
+		return fmt.Errorf("%s: a value begins with *; put it in quotes", f.path)
+	case err != nil:
 		return fmt.Errorf("%s: %s", f.path, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
-	if document.Kind == 0 || len(document.Content) == 0 {
-		return fmt.Errorf("%s is empty; docs/office.md shows what it may hold", f.path)
+	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s has more after a line with ---; write one document", f.path)
 	}
 	if err := f.take(document.Content[0], flags); err != nil {
 		return err
@@ -145,6 +152,9 @@ func (f *configFile) value(key string, n *yaml.Node) (string, error) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		return "", f.wrong(n, "%s needs one value", key)
 	}
+	if n.Anchor != "" || !strings.HasPrefix(n.Tag, "!!") { // a password of which YAML would take the first word away
+		return "", f.wrong(n, "%s begins with & or !; put it in quotes", key)
+	}
 	return n.Value, nil
 }
 
@@ -179,8 +189,11 @@ func (f *configFile) take(n *yaml.Node, flags *pflag.FlagSet) error {
 		if err != nil {
 			return err
 		}
-		if u, err := url.Parse(s); err == nil && strings.Contains(s, "://") && (u.User != nil && u.Scheme != "mqtt" && u.Scheme != "mqtts" || u.RawQuery != "") {
-			f.secret = value
+		if u, err := url.Parse(s); err == nil && strings.Contains(s, "://") {
+			user := u.User != nil && u.Scheme != "mqtt" && u.Scheme != "mqtts" // a broker's has no password in it
+			if user || u.RawQuery != "" {
+				f.secret = value
+			}
 		}
 		if given[key] {
 			return nil

@@ -81,7 +81,7 @@ func (r *room) flags(c *cobra.Command) {
 	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
 	f.StringVar(&r.state, "state", "", "folder that remembers who is there, what has happened, and strangers")
 	f.DurationVar(&r.away, "away", 10*time.Second, "after which one who is not seen has left")
-	f.DurationVar(&r.hold, "hold", 5*time.Minute, "after which one has left whom a camera saw last that failed since")
+	f.DurationVar(&r.hold, "hold", 5*time.Minute, "how long a person counts as there after their last sight, while the camera that saw them is down")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as it can be read; times are as if it began now")
 	f.Float64Var(&r.fps, "fps", 0, "frames a second of a camera to look at, at most; 0 for as many as the machine can")
 	f.BoolVar(&r.keep, "learn", false, "keep what was learned in the gallery")

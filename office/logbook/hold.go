@@ -78,7 +78,8 @@ func (b *Book) retry(now bool) {
 // held returns the events that are not in the file.
 func (b *Book) held() []presence.Event { return b.waiting(progress{Done: b.hold.written}) }
 
-// shedEvents lets go of the oldest events, over many, for which there is no room, and counts those that the file has not.
+// shedEvents drops the names of the oldest events, which are dropped themselves, and counts those that were never
+// written. Over is how many are dropped.
 func (b *Book) shedEvents(over int) {
 	for _, e := range b.events[:over] {
 		if e.ID > b.hold.written {

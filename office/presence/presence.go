@@ -50,7 +50,8 @@ type Event struct {
 type Settings struct {
 	Away   time.Duration // after which one who is not seen has left. Default 10 s
 	Judged float64       // frames of somebody unknown until that is an event. Default 25
-	// Hold is after which a person has left, although the camera that saw them last does not look. Default 5 min
+	// Hold is the longest time after the last sight in which a person counts as there, while the camera that saw them
+	// does not look. Default 5 min.
 	Hold time.Duration
 	// Learned has people arrive whom nothing but what was learned speaks for. Otherwise they stay, where they are already
 	// there, and do not arrive.
@@ -142,7 +143,8 @@ type visit struct {
 // New returns a room that goes on from a state; the zero State is that of an empty room.
 func New(s Settings, from State) *Room {
 	r := &Room{
-		s: s.Defaults(), last: from.Last, people: make(map[string]*Person), left: make(map[string]time.Time), gone: make(map[string]time.Time),
+		s: s.Defaults(), last: from.Last, people: make(map[string]*Person),
+		left: make(map[string]time.Time), gone: make(map[string]time.Time),
 		tracks: make(map[place]*visit), groups: make(map[uint64]time.Time),
 		cameras: make(map[string]*camera), restored: make(map[string]bool),
 	}

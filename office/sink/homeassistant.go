@@ -66,12 +66,14 @@ func (m *MQTT) messages(h House) []message {
 		id := ID(name)
 		topic := m.base + "/people/" + id
 		entity("binary_sensor", id, map[string]any{
-			"name": name, "device_class": "presence", "state_topic": topic + "/state", "json_attributes_topic": topic + "/attributes",
+			"name": name, "device_class": "presence",
+			"state_topic": topic + "/state", "json_attributes_topic": topic + "/attributes",
 		})
 		entity("sensor", id+"_last_seen", map[string]any{
 			"name": name + " last seen", "device_class": "timestamp", "state_topic": topic + "/last_seen",
 		})
-		details = append(details, message{topic: topic + "/attributes", payload: attributes(there[name])}, m.lastSeen(name, topic+"/last_seen", there[name], h))
+		details = append(details, message{topic: topic + "/attributes", payload: attributes(there[name])},
+			m.lastSeen(name, topic+"/last_seen", there[name], h))
 		if m.b.Faces && h.Face != nil {
 			entity("image", id, map[string]any{
 				"name": name, "image_topic": topic + "/face", "content_type": "image/jpeg",
@@ -94,7 +96,8 @@ func (m *MQTT) messages(h House) []message {
 		states = append(states, message{topic: topic + "/state", payload: onOff(c.Up)})
 	}
 	entity("sensor", "people", map[string]any{
-		"name": "people", "state_topic": m.base + "/count", "json_attributes_topic": m.base + "/count_attributes", "state_class": "measurement",
+		"name": "people", "state_class": "measurement",
+		"state_topic": m.base + "/count", "json_attributes_topic": m.base + "/count_attributes",
 	})
 	details = append(details, message{topic: m.base + "/count_attributes", payload: text(struct {
 		Known   int `json:"known"`
@@ -102,7 +105,7 @@ func (m *MQTT) messages(h House) []message {
 	}{len(h.There), h.Unknown})})
 	states = append(states, message{topic: m.base + "/count", payload: text(len(h.There) + h.Unknown)})
 	entity("event", "unknown", map[string]any{
-		"name": "somebody unknown", "state_topic": m.base + "/unknown", "event_types": []string{string(presence.Unknown)},
+		"name": "somebody unknown", "event_types": []string{string(presence.Unknown)}, "state_topic": m.base + "/unknown",
 	})
 	return append(append(entities, details...), states...)
 }
