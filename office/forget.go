@@ -77,6 +77,7 @@ func (w *Office) forgotten(id uint64, s statement) (err error) {
 	})), w.o.Past.seen.Purge())
 	if s.Kind == Forgot {
 		w.tell(w.room.Leave(name))
+		w.room.Forget(name)
 		err = errors.Join(err, w.forgetEvents(name))
 	}
 	if err != nil {

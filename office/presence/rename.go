@@ -39,3 +39,6 @@ func (r *Room) Rename(from, to string) {
 		q.Trust = p.Trust
 	}
 }
+
+// Forget forgets when somebody was there who is not there any more.
+func (r *Room) Forget(name string) { delete(r.left, name) }
