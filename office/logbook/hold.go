@@ -63,12 +63,17 @@ func (b *Book) kept() {
 	}
 }
 
-// retry writes what is held, in one line.
+// retry writes what is held: in one line, or all anew where the file has a name that must go.
 func (b *Book) retry(now bool) {
 	if b.hold.err == nil || !now && time.Since(b.hold.tried) < retryEvery {
 		return
 	}
-	err := b.file.Append(entry{State: &b.state, Events: b.held(), Queues: b.queues, Names: b.names})
+	var err error
+	if b.stale {
+		err = b.rewrite()
+	} else {
+		err = b.file.Append(entry{State: &b.state, Events: b.shown(b.held()), Queues: b.queues, Names: b.names})
+	}
 	b.hold.err, b.hold.tried = err, time.Now()
 	if err == nil {
 		b.kept()

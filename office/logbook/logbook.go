@@ -170,18 +170,23 @@ func (b *Book) apply(e entry) {
 
 // rewrite writes the file anew, with what still counts.
 func (b *Book) rewrite() error {
-	kept := slices.Clone(b.events)
-	for i, e := range kept {
-		if b.gone[e.ID] {
-			kept[i] = presence.Event{ID: e.ID, Kind: forgotten, At: e.At}
-		}
-	}
-	err := b.file.Rewrite(entry{Version: version}, entry{State: &b.state, Events: kept, Queues: b.queues, Names: b.names})
+	err := b.file.Rewrite(entry{Version: version}, entry{State: &b.state, Events: b.shown(b.events), Queues: b.queues, Names: b.names})
 	if err == nil {
 		b.stale, b.hold.err = false, nil
 		b.hold.written = b.lastEvent()
 	}
 	return err
+}
+
+// shown returns events as they are written: of people who were forgotten, numbers and times.
+func (b *Book) shown(events []presence.Event) []presence.Event {
+	kept := slices.Clone(events)
+	for i, e := range kept {
+		if b.gone[e.ID] {
+			kept[i] = presence.Event{ID: e.ID, Kind: forgotten, At: e.At}
+		}
+	}
+	return kept
 }
 
 // lastEvent returns the number of the last event, 0 where there is none.

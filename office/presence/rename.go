@@ -2,7 +2,11 @@
 
 package presence
 
-import "github.com/faceauth/faceauth/sighting"
+import (
+	"time"
+
+	"github.com/faceauth/faceauth/sighting"
+)
 
 // Rename gives a person another name. Where both names are in the room, they are one person from now on, who came when
 // the first of the two did. Nothing has happened by that.
@@ -12,11 +16,17 @@ func (r *Room) Rename(from, to string) {
 			v.name = to
 		}
 	}
-	if last, ok := r.left[from]; ok {
-		if last.After(r.left[to]) {
-			r.left[to] = last
+	for _, last := range []map[string]time.Time{r.left, r.gone} {
+		if at, ok := last[from]; ok {
+			if at.After(last[to]) {
+				last[to] = at
+			}
+			delete(last, from)
 		}
-		delete(r.left, from)
+	}
+	if r.restored[from] {
+		delete(r.restored, from)
+		r.restored[to] = true
 	}
 	p := r.people[from]
 	if p == nil {
@@ -41,4 +51,8 @@ func (r *Room) Rename(from, to string) {
 }
 
 // Forget forgets when somebody was there who is not there any more.
-func (r *Room) Forget(name string) { delete(r.left, name) }
+func (r *Room) Forget(name string) {
+	delete(r.left, name)
+	delete(r.gone, name)
+	delete(r.restored, name)
+}
