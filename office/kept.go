@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/maphash"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/online"
+)
+
+// Portrait is a picture that shows a face which the learner keeps: the learner itself has none.
+type Portrait struct {
+	Face   uint64    `json:"face"`             // for [Office.Face]; 0 where no picture is like it
+	Apart  float64   `json:"apart"`            // distance from the face to that of the picture: 0 for its very own
+	Seen   time.Time `json:"seen,omitzero"`    // when the picture was made
+	Camera string    `json:"camera,omitempty"` // that made it
+}
+
+// Kept is a face of a person that the learner keeps.
+type Kept struct {
+	ID       int64     `json:"id"`          // for [Office.Way], and of an enrolled one for [Office.Unlabel]
+	Negative bool      `json:"not"`         // it is known not to be that person's
+	Learned  bool      `json:"learned"`     // otherwise somebody has said whose it is
+	At       time.Time `json:"at,omitzero"` // when it was learned, where that is known
+	Points   int       `json:"points"`      // faces that it stands for
+	Hops     int       `json:"hops"`        // steps of its way from an enrolled face
+	Portrait Portrait  `json:"portrait"`
+}
+
+// Profile is what an office knows of a person.
+type Profile struct {
+	Name     string       `json:"name"`
+	Enrolled time.Time    `json:"enrolled,omitzero"` // when the last faces were, where that is known
+	Faces    []Kept       `json:"faces"`             // enrolled, then rejected, then learned ones, each the oldest first
+	Drift    online.Drift `json:"drift"`
+}
+
+// Step is a face on the way by which a learned face came to be a person's.
+type Step struct {
+	Stored   int64     `json:"stored"`         // number of the face that the learner keeps
+	Name     string    `json:"name,omitempty"` // of an enrolled one
+	Negative bool      `json:"not"`            // it is known not to be theirs
+	Merged   bool      `json:"merged"`         // it has been merged into that one, whose place and picture it has now
+	At       time.Time `json:"at,omitzero"`    // when it was learned, where that is known
+	Distance float64   `json:"distance"`       // to the face before it; 0 for the first
+	Portrait Portrait  `json:"portrait"`
+}
+
+// Way is the way by which a learned face came to be a person's.
+type Way struct {
+	// Steps begin with the face itself. The next one is that through which it was accepted, and so on.
+	Steps []Step `json:"steps"`
+	Whole bool   `json:"whole"` // it ends at an enrolled face. What came before is not kept otherwise
+	// Link is the longest distance that a step may have.
+	Link float64 `json:"link"`
+}
+
+// shownNow returns the faces of which there are pictures. The lock must be held.
+func (w *Office) shownNow() (all []unknown.Face) {
+	w.all(func(s *visit, _ *view) {
+		all = append(all, s.album.Faces...)
+	})
+	for _, g := range w.unknown.All() {
+		all = append(all, g.Album.Faces...)
+	}
+	return slices.DeleteFunc(all, func(f unknown.Face) bool { return f.JPEG == nil })
+}
+
+// portraits finds pictures of faces. It needs no lock, and is not quick: thousands of faces are compared with thousands.
+type portraits struct {
+	space face.Space
+	all   []unknown.Face
+	same  map[uint64]int // of a vector, the place of a face in all
+	seed  maphash.Seed
+}
+
+// portraits returns what finds pictures among those that are shown now. The lock must be held.
+func (w *Office) portraits() *portraits {
+	p := &portraits{space: w.gallery.Space(), all: w.shownNow(), same: make(map[uint64]int), seed: maphash.MakeSeed()}
+	for i, f := range p.all {
+		p.same[p.hash(f.Vector)] = i
+	}
+	return p
+}
+
+func (p *portraits) hash(x []float32) uint64 {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return maphash.Bytes(p.seed, b)
+}
+
+// find returns the picture that shows a face: its own, or that of the nearest one which an album takes for the same.
+func (p *portraits) find(x []float32) Portrait {
+	at, apart := -1, 0.
+	if i, ok := p.same[p.hash(x)]; ok && slices.Equal(p.all[i].Vector, x) {
+		at = i
+	} else {
+		apart = p.space.ImpostorRadius / 4
+		for i, f := range p.all {
+			if d, near := within(x, f.Vector, p.space.Scale, apart); near {
+				at, apart = i, d
+			}
+		}
+	}
+	if at < 0 {
+		return Portrait{}
+	}
+	f := p.all[at]
+	return Portrait{Face: f.ID, Apart: apart, Seen: f.At, Camera: f.Camera}
+}
+
+// within returns the distance of two vectors where it is less than a bound. Most are far apart, which shows early.
+func within(x, y []float32, scale, bound float64) (d float64, ok bool) {
+	const stretch = 64
+	sum, most := 0., bound/scale*(bound/scale)*(1+1e-9)
+	for i := 0; i < len(x); i += stretch {
+		end := min(i+stretch, len(x))
+		if sum += graph.SquaredDistance(x[i:end], y[i:end]); sum >= most {
+			return 0, false
+		}
+	}
+	d = scale * math.Sqrt(sum)
+	return d, d < bound
+}
+
+// Profile returns what is known of a person. The error wraps [online.ErrUnknown].
+func (w *Office) Profile(name string) (Profile, error) {
+	p, vectors, pictures, err := w.profile(name)
+	if err != nil {
+		return Profile{}, err
+	}
+	for i, x := range vectors {
+		p.Faces[i].Portrait = pictures.find(x)
+	}
+	kind := func(k Kept) int {
+		switch {
+		case k.Learned:
+			return 2
+		case k.Negative:
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(p.Faces, func(a, b Kept) int { return cmp.Compare(kind(a), kind(b)) })
+	return p, nil
+}
+
+// profile returns a profile without pictures, the vectors of its faces, and what finds their pictures.
+func (w *Office) profile(name string) (p Profile, vectors [][]float32, pictures *portraits, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	learner := w.gallery.Learner()
+	p = Profile{Name: name, Faces: []Kept{}}
+	if p.Drift, err = learner.Drift(name); err != nil {
+		return p, nil, nil, err
+	}
+	for _, known := range w.gallery.People() {
+		if known.Name == name {
+			p.Enrolled = known.Enrolled
+		}
+	}
+	stored, err := learner.Stored("")
+	if err != nil {
+		return p, nil, nil, err
+	}
+	for _, s := range stored {
+		if s.Name == name {
+			p.Faces = append(p.Faces, Kept{
+				ID: s.ID, Negative: s.Negative, Learned: !s.Labelled, At: s.At, Points: int(s.Points), Hops: s.Hops,
+			})
+			vectors = append(vectors, slices.Clone(s.Vector)) // the learner may move it
+		}
+	}
+	return p, vectors, w.portraits(), nil
+}
+
+// Way returns the way by which a face that the learner keeps came to be a person's. The error wraps
+// [online.ErrUnknown].
+func (w *Office) Way(stored int64) (Way, error) {
+	way, err := w.way(stored)
+	if err != nil {
+		return Way{}, err
+	}
+	ids := make([]int64, len(way.Steps))
+	for i, s := range way.Steps {
+		ids[i] = s.Stored
+	}
+	for i, p := range w.Portraits(ids) {
+		way.Steps[i].Portrait = p
+	}
+	return way, nil
+}
+
+// way returns a way without pictures.
+func (w *Office) way(stored int64) (Way, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	learner := w.gallery.Learner()
+	path, whole, err := learner.Path(stored)
+	if err != nil {
+		return Way{}, err
+	}
+	way := Way{Whole: whole, Link: learner.Radii().Link}
+	for _, s := range path {
+		way.Steps = append(way.Steps, Step{
+			Stored: s.Stored, Name: s.Label.Name, Negative: s.Label.Negative, Merged: s.Merged, At: s.At, Distance: s.Distance,
+		})
+	}
+	return way, nil
+}
+
+// Portraits returns the pictures that show faces which the learner keeps, by their numbers. A face that it does not
+// keep has none.
+func (w *Office) Portraits(stored []int64) []Portrait {
+	w.mu.Lock()
+	g, pictures := w.gallery.Learner().Graph(), w.portraits()
+	vectors := make([][]float32, len(stored))
+	for q, id := range stored {
+		if i, ok := g.Find(id); ok {
+			vectors[q] = slices.Clone(g.Point(i))
+		}
+	}
+	w.mu.Unlock()
+	all := make([]Portrait, len(stored))
+	for i, x := range vectors {
+		if x != nil {
+			all[i] = pictures.find(x)
+		}
+	}
+	return all
+}
