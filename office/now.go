@@ -63,7 +63,7 @@ type Sighting struct {
 func (w *Office) Now() Now {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := Now{At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Known: w.gallery.People(), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow()}
+	n := Now{At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Known: append([]gallery.Person{}, w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow()}
 	for _, v := range w.views {
 		n.Cameras = append(n.Cameras, View{Health: v.health, Size: v.size, Seen: append([]Seen{}, v.seen...)})
 	}
