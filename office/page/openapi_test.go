@@ -119,7 +119,7 @@ func TestOpenAPI(t *testing.T) {
 		{"merge", `{"into":` + scene.group(0) + `,"from":` + scene.lastGroup() + `}`, `{"into":1}`},
 		{"ignore", `{"group":` + scene.group(0) + `,"ignored":true}`, `{"group":1,"ignored":1}`},
 		{"name", `{"group":` + scene.group(0) + `,"name":"Zed","force":true}`, `{"group":1,"name":"a","more":2}`},
-		{"forget-stranger", `{"group":` + scene.lastGroup() + `}`, `{}`},
+		{"forget-stranger", `{"group":` + scene.group(1) + `}`, `{}`},
 		{"correct", `{"sighting":` + scene.sightingOf("Ann Archer") + `,"is":""}`, `{"sighting":1}`},
 		{"unlabel", `{"face":` + scene.conflictFace() + `}`, `{"face":1.5}`},
 		{"rename", `{"from":"Ann Archer","to":"Anna Archer"}`, `{"from":"a","to":null}`},
