@@ -5,6 +5,7 @@ package page_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
@@ -377,4 +378,19 @@ func (s *scene) conflictFace() string {
 		s.t.Fatal("there is no conflict")
 	}
 	return fmt.Sprint(all[0].A.ID)
+}
+
+// conflictKey returns the key of the first conflict in the inbox.
+func (s *scene) conflictKey() string {
+	var all []struct{ Key, Kind string }
+	if err := json.Unmarshal(ask(s.page, "GET", "/api/inbox", "").Body.Bytes(), &all); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, q := range all {
+		if q.Kind == "conflict" {
+			return q.Key
+		}
+	}
+	s.t.Fatal("there is no conflict")
+	return ""
 }
