@@ -144,11 +144,11 @@ func views() []struct{ name, anchor, there string } {
 		{"inbox", "#inbox/stranger-1", has("#question h2", "Who is this?") + " && document.querySelectorAll('.best img').length === 4"},
 		{"still", "#inbox/still", "true"},
 		{"conflict", "#inbox/conflict", has("#question h2", "Which of these is wrong?")},
-		{"people", "#people", "document.querySelectorAll('#people>li').length === 5"},
+		{"people", "#people", "document.querySelectorAll('#people-list>li').length === 5"},
 		{"person", ann, has("#person h2", "Visits") + " && document.querySelector('#visits svg')"},
 		{"long", "#person/" + url.PathEscape(longName), has("#person h2", "Visits")},
 		{"timeline", "#timeline", "document.querySelectorAll('.events li').length >= 50"},
-		{"cameras", "#cameras", "document.querySelector('#cameras img:not([hidden])')"},
+		{"cameras", "#cameras", "document.querySelector('#camera-list img:not([hidden])')"},
 		{"health", "#health", has("#states", "Not delivered") + " && " + has("#states", "Down")},
 	}
 }

@@ -189,7 +189,8 @@ type screen struct {
 	atOnce int
 	wanted func() bool
 	lot    *rand.Rand
-	n, in  int // frames so far, and of the part
+	n, in  int       // frames so far, and of the part
+	live   time.Time // since when frames come as time goes
 }
 
 func (s *screen) Dropped() int { return 3 }
@@ -210,7 +211,14 @@ func (s *screen) Next(ctx context.Context) (face.Frame, error) {
 		return face.Frame{}, io.EOF
 	}
 	p := s.parts[0]
-	f := face.Frame{Index: s.n, Time: time.Duration(s.n) * time.Second / fps, Size: image.Pt(640, 480)}
+	at := time.Duration(s.n) * time.Second / fps
+	if s.n == s.atOnce {
+		s.live = time.Now()
+	}
+	if s.n > s.atOnce {
+		at = time.Duration(s.atOnce)*time.Second/fps + time.Since(s.live)
+	}
+	f := face.Frame{Index: s.n, Time: at, Size: image.Pt(640, 480)}
 	turn := math.Sin(float64(s.n) / 9)
 	box := image.Rect(220, 120, 380, 300).Add(image.Pt(int(60*turn), 0))
 	if who, ok := cast[p.who]; ok {
@@ -219,7 +227,7 @@ func (s *screen) Next(ctx context.Context) (face.Frame, error) {
 		for i := range x {
 			x[i] += p.unsteady * float32(s.lot.NormFloat64()) / 2
 		}
-		f.Samples = []face.Sample{{Box: box, Vector: x, JPEG: portrait(p.who, turn, s.in < 4)}}
+		f.Samples = []face.Sample{{Box: box, Vector: x, JPEG: portrait(p.who, turn, s.in < 2)}}
 	}
 	if s.wanted() {
 		f.JPEG = room(p.who, box, turn)

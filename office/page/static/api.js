@@ -1,6 +1,6 @@
 // What is asked of the office and said to it. All paths are relative: the page can be below any path of a server.
 
-import {$, make, show} from "./dom.js";
+import {$, make, sentence, show} from "./dom.js";
 
 let again = async () => {};
 
@@ -63,8 +63,6 @@ export async function name(group, who) {
     await again();
   }
 }
-
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");
 
 // correct says that a sighting was somebody else, and asks whether the naming was wrong on which the mistake rests.
 export async function correct(sighting, was, is) {

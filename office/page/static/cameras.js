@@ -1,6 +1,6 @@
 // Live pictures of the cameras.
 
-import {$, keyed, make, when} from "./dom.js";
+import {$, cut, keyed, make, sentence, when} from "./dom.js";
 
 // drawCamera shows a camera; what changes with every frame is put in by see.
 function drawCamera(c) {
@@ -18,7 +18,7 @@ function see(figure, c, large) {
   const frame = figure.querySelector(".frame"), img = frame.querySelector("img");
   if (c.up && !document.hidden) img.src = "camera/" + encodeURIComponent(c.camera) + "?" + Date.now();
   if (!c.up) img.hidden = true;
-  frame.querySelector(".none").textContent = img.hidden ? (c.up ? "…" : c.error || "No picture") : "";
+  frame.querySelector(".none").textContent = img.hidden ? (c.up ? "…" : c.error ? sentence(c.error) : "No picture") : "";
   for (const b of frame.querySelectorAll(".box")) b.remove();
   if (c.size.X > 0) {
     frame.style.aspectRatio = c.size.X + "/" + c.size.Y;
@@ -28,12 +28,12 @@ function see(figure, c, large) {
       frame.append(box);
     }
   }
-  const names = c.seen.map((s) => (s.name || "somebody unknown") + (s.trust === "learned" ? ", not confirmed" : "") + (s.reason ? " (" + s.reason + ")" : ""));
+  const names = c.seen.map((s) => (cut(s.name) || "somebody unknown") + (s.trust === "learned" ? ", not confirmed" : "") + (s.reason ? " (" + s.reason + ")" : ""));
   figure.querySelector(".who").textContent = c.up ? names.join(", ") || "nobody" : c.error ? "down" : "ended";
   const facts = figure.querySelector(".facts");
   facts.hidden = !large;
   if (!large) return;
-  const rows = [["State", c.up ? "connected since " + when(c.since) : c.error ? "down since " + when(c.since) + ": " + c.error + ". It is tried again." : "ended"],
+  const rows = [["State", c.up ? "connected since " + when(c.since) : c.error ? "down since " + when(c.since) + ": " + sentence(c.error) + " It is tried again." : "ended"],
     ["Speed", c.up ? c.rate.toFixed(1) + " frames a second" : "none"], ["Frames", c.frames + " looked at, " + c.dropped + " passed over"]];
   if (facts.children.length === 0) facts.append(...rows.flatMap(([k]) => [make("dt", {}, k), make("dd", {})]));
   rows.forEach(([, v], i) => {

@@ -71,7 +71,7 @@ export function face(id, alt) {
   return box;
 }
 
-const language = document.documentElement.lang;
+const language = "en-GB"; // the words of the page are English
 export const clock = (t) => new Date(t).toLocaleTimeString(language, {hour: "2-digit", minute: "2-digit", hourCycle: "h23"});
 export const exact = (t) => new Date(t).toLocaleTimeString(language, {hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23"});
 
@@ -92,6 +92,12 @@ export const when = (t) => (dayKey(t) === dayKey(Date.now()) ? "" : day(t).repla
 export const many = (n, one, more) => n + " " + (n === 1 ? one : more || one + "s");
 
 export const personLink = (name) => "#person/" + encodeURIComponent(name);
+
+// cut returns a name that fits into a line; titles have all of it.
+export const cut = (name) => (name.length > 40 ? name.slice(0, 39) + "…" : name);
+
+// sentence returns text as one.
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!…]$/.test(text) ? "" : ".");
 
 // list joins names as a sentence does.
 export const list = (names) => (names.length < 2 ? names.join("") : names.slice(0, -1).join(", ") + " and " + names.at(-1));

@@ -1,13 +1,13 @@
 // How everything is, and what was said.
 
 import {ask, get, query, tell, undo} from "./api.js";
-import {$, keyed, make, many, show, when} from "./dom.js";
+import {$, keyed, make, many, sentence, show, when} from "./dom.js";
 
 // states returns how each part is: what it is, whether it is well, and how it is in words.
 function states(now, sinks) {
   const cameras = now.cameras.map((c) => ({
     what: "Camera " + c.camera, bad: !c.up && Boolean(c.error), how: c.up ? "Connected" : c.error ? "Down" : "Ended",
-    more: (c.error && !c.up ? c.error + ". It is tried again. " : "") + (c.since ? "Since " + when(c.since) + ". " : "") + (c.up ? Math.round(c.rate) + " frames a second." : ""),
+    more: (c.error && !c.up ? sentence(c.error) + " It is tried again. " : "") + (c.since ? "Since " + when(c.since) + ". " : "") + (c.up ? Math.round(c.rate) + " frames a second." : ""),
   }));
   const room = {
     what: "Learning", bad: now.room.full, how: !now.learns ? "Off" : now.room.full ? "No room" : "There is room",
@@ -16,7 +16,7 @@ function states(now, sinks) {
   };
   const told = sinks.map((s) => ({
     what: "Sink " + s.name, bad: Boolean(s.error) || s.lost > 0, how: s.error ? "Not delivered" : s.lost ? "Events were lost" : "Well",
-    more: (s.error ? s.error + ". It is tried again. " : "") + (s.waiting ? many(s.waiting, "event waits", "events wait") + ". " : "No event waits. ") + (s.lost ? many(s.lost, "event was lost", "events were lost") + ", as there was no room." : ""),
+    more: (s.error ? sentence(s.error) + " It is tried again. " : "") + (s.waiting ? many(s.waiting, "event waits", "events wait") + ". " : "No event waits. ") + (s.lost ? many(s.lost, "event was lost", "events were lost") + ", as there was no room." : ""),
   }));
   return cameras.concat([room], told);
 }

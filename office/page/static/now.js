@@ -2,7 +2,7 @@
 
 import {correct, get, naming, query, tell} from "./api.js";
 import {look} from "./cameras.js";
-import {$, clock, face, keyed, list, make, many, personLink, show, when} from "./dom.js";
+import {$, clock, cut, face, keyed, list, make, many, personLink, show, when} from "./dom.js";
 
 const page = 24;
 let older = []; // sightings that were asked for
@@ -15,10 +15,10 @@ export function drawSighting(s) {
     if (s.group) text.append(make("a", {href: "#inbox/stranger-" + s.group}, "Who is this?"));
   } else {
     if (s.trust === "learned") {
-      text.append(make("p", {className: "small"}, "Recognised by what was learned alone. Still " + s.name + "?"),
+      text.append(make("p", {className: "small"}, "Recognised by what was learned alone. Still " + cut(s.name) + "?"),
         make("button", {type: "button", onclick: () => tell("confirm", {sighting: s.id}, "These faces of " + s.name + " are enrolled now.")}, "Yes, enrol these faces"));
     }
-    text.append(make("details", {}, make("summary", {}, "This is not " + s.name),
+    text.append(make("details", {}, make("summary", {}, "This is not " + cut(s.name)),
       make("button", {type: "button", onclick: () => correct(s.id, s.name, "")}, "It is somebody else"),
       naming("Who is it, if not " + s.name + "?", make("button", {className: "main"}, "It is them"), (name) => correct(s.id, s.name, name))));
   }
@@ -27,7 +27,7 @@ export function drawSighting(s) {
 
 function drawPerson(p) {
   return make("li", {}, make("a", {href: personLink(p.name)}, face(p.face, p.name),
-    make("div", {}, make("h3", {className: "two"}, p.name), make("span", {className: "soft small"}, "since " + when(p.since) + ", at " + p.camera),
+    make("div", {}, make("b", {className: "two"}, p.name), make("span", {className: "soft small"}, "since " + when(p.since) + ", at " + p.camera),
       " ", p.trust === "learned" ? make("span", {className: "tag"}, "not confirmed") : "")));
 }
 
@@ -40,7 +40,7 @@ export async function refresh(now, questions) {
   const [seen, people] = await Promise.all([get(query("sightings", {n: page})), get("people")]);
   const faces = new Map(people.map((p) => [p.name, p.face]));
   const here = now.people.map((p) => ({name: p.name, since: p.since, camera: p.camera, trust: p.trust, face: faces.get(p.name)}));
-  const names = here.map((p) => (p.name.length > 40 ? p.name.slice(0, 39) + "…" : p.name));
+  const names = here.map((p) => cut(p.name));
   show($("now-title"), names.length === 0 ? "Nobody known is here" : names.length > 4 ? many(names.length, "person", "people") + " are here" : list(names) + (names.length === 1 ? " is here" : " are here"));
   keyed($("here"), here, (p) => p.name, drawPerson);
   $("open").hidden = questions.length === 0;

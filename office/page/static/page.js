@@ -15,7 +15,7 @@ const views = {
   people: {title: "People", refresh: people.refresh},
   person: {title: "Person", refresh: (n, q, changed) => people.refreshPerson(changed), open: people.open, tab: "people"},
   timeline: {title: "Timeline", refresh: timeline.refresh},
-  cameras: {title: "Cameras", refresh: () => {}, each: (n) => look("cameras", n)},
+  cameras: {title: "Cameras", refresh: () => {}, each: (n) => look("camera-list", n)},
   health: {title: "Health", refresh: health.refresh},
 };
 

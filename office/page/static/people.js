@@ -7,7 +7,7 @@ import {bars, stays} from "./timeline.js";
 function drawPerson(p) {
   const state = p.here ? make("span", {className: "tag here"}, "here since " + clock(p.since)) : make("span", {className: "soft small"}, p.last ? "last seen " + when(p.last) : "not seen yet");
   return make("li", {}, make("a", {href: personLink(p.name)}, face(p.face, p.name),
-    make("div", {}, make("h3", {className: "two"}, p.name), state, make("div", {className: "soft small"}, many(p.faces, "enrolled face")))));
+    make("div", {}, make("b", {className: "two"}, p.name), state, make("div", {className: "soft small"}, many(p.faces, "enrolled face")))));
 }
 
 let everybody = [];
@@ -16,7 +16,7 @@ function list() {
   const text = $("find").value.trim().toLowerCase();
   const found = everybody.filter((p) => p.name.toLowerCase().includes(text));
   show($("no-people"), everybody.length === 0 ? "Nobody is known yet. Name somebody in the inbox." : found.length === 0 ? "Nobody of that name." : "");
-  keyed($("people"), found, (p) => p.name, drawPerson);
+  keyed($("people-list"), found, (p) => p.name, drawPerson);
 }
 
 $("find").oninput = list;

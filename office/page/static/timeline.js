@@ -1,7 +1,7 @@
 // What has happened, by day, from now to the beginning.
 
 import {get, query} from "./api.js";
-import {$, clock, day, dayKey, exact, make, many, personLink, svg} from "./dom.js";
+import {$, clock, cut, day, dayKey, exact, make, many, personLink, svg} from "./dom.js";
 
 // stays returns who was there from when to when, the first first. Events come with the newest first. A stay whose
 // beginning is not among them is cut.
@@ -61,9 +61,9 @@ let events = new Map(), complete = false, named = new Map();
 const filters = () => ({name: $("f-name").value, kind: $("f-kind").value, camera: $("f-camera").value});
 
 function drawEvent(e) {
-  const who = make("span", {className: "two"});
-  if (e.name) who.append(make("a", {href: personLink(e.name)}, e.name));
-  else if (named.has(e.group)) who.append("somebody unknown, since named ", make("a", {href: personLink(named.get(e.group))}, named.get(e.group)));
+  const who = make("span", {});
+  if (e.name) who.append(make("a", {href: personLink(e.name), title: e.name}, cut(e.name)));
+  else if (named.has(e.group)) who.append("somebody unknown, since named ", make("a", {href: personLink(named.get(e.group))}, cut(named.get(e.group))));
   else if (e.group) who.append("somebody unknown (", make("a", {href: "#inbox/stranger-" + e.group}, "person " + e.group), ")");
   else who.append("somebody unknown");
   who.append(" " + (words[e.kind] || e.kind));
