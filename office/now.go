@@ -54,9 +54,8 @@ type Sighting struct {
 	Trust sighting.Trust `json:"trust,omitempty"`
 	First time.Time      `json:"first"`
 	Last  time.Time      `json:"last"`
-	Live  bool           `json:"live"`            // in view, or a moment ago
-	Face  uint64         `json:"face"`            // the clearest picture of it, for [Office.Face]; 0 for none
-	Group uint64         `json:"group,omitempty"` // of unknown faces to which it belongs
+	Live  bool           `json:"live"` // in view, or a moment ago
+	Face  uint64         `json:"face"` // a picture of it, for [Office.Face]; 0 for none
 }
 
 // Now returns what is true.
@@ -72,26 +71,16 @@ func (w *Office) Now() Now {
 
 // Sightings returns those that can be corrected, the latest first.
 func (w *Office) Sightings() []Sighting {
-	all, albums := w.sightings()
-	for i, faces := range albums {
-		all[i].Face = w.Best(faces, 1)[0]
-	}
-	slices.SortFunc(all, func(a, b Sighting) int { return cmp.Compare(b.ID, a.ID) })
-	return all
-}
-
-// sightings returns those that can be corrected, in any order, and the faces of each.
-func (w *Office) sightings() (all []Sighting, albums [][]unknown.Face) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all = []Sighting{}
+	all := []Sighting{}
 	w.all(func(s *visit, v *view) {
 		if len(s.album.Faces) > 0 {
-			all = append(all, Sighting{ID: s.id, Camera: s.camera, Name: s.known, Trust: s.trust, First: s.first, Last: s.last, Live: v != nil, Group: s.group})
-			albums = append(albums, slices.Clone(s.album.Faces))
+			all = append(all, Sighting{ID: s.id, Camera: s.camera, Name: s.known, Trust: s.trust, First: s.first, Last: s.last, Live: v != nil, Face: s.album.Faces[0].ID})
 		}
 	})
-	return all, albums
+	slices.SortFunc(all, func(a, b Sighting) int { return cmp.Compare(b.ID, a.ID) })
+	return all
 }
 
 // Strangers returns the groups of unknown faces, those first that were seen last. Vectors and pictures must not be
