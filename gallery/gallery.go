@@ -220,3 +220,13 @@ func (g *Gallery) Remove(name string) error {
 	g.people = slices.DeleteFunc(g.people, func(p Person) bool { return p.Name == name })
 	return nil
 }
+
+// Rename gives a person another name, which nobody has. The error is that of [online.Learner.Rename].
+func (g *Gallery) Rename(from, to string) error {
+	g.settle()
+	if err := g.learner.Rename(from, to); err != nil {
+		return err
+	}
+	g.person(from).Name = to
+	return nil
+}

@@ -507,3 +507,24 @@ func TestPeopleOfLearner(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A person keeps the date and the place among the others under another name.
+func TestRename(t *testing.T) {
+	g := newGallery(t, "alice", "bob")
+	if err := g.Rename("alice", "bob"); !errors.Is(err, online.ErrTaken) {
+		t.Error(err)
+	}
+	if err := g.Rename("alice", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	if p := g.People(); len(p) != 2 || p[0].Name != "anna" || !p[0].Enrolled.Equal(noon) || p[0].Faces != 4 {
+		t.Errorf("%+v", p)
+	}
+	path := filepath.Join(t.TempDir(), "gallery")
+	if err := g.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if g, err := gallery.Open(path, space); err != nil || g.People()[0].Name != "anna" {
+		t.Error(err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -63,15 +64,75 @@ type Way struct {
 	Link float64 `json:"link"`
 }
 
-// shownNow returns the faces of which there are pictures. The lock must be held.
-func (w *Office) shownNow() (all []unknown.Face) {
-	w.all(func(s *visit, _ *view) {
-		all = append(all, s.album.Faces...)
-	})
+// Of the past so many sightings and corrections are looked through for pictures, the latest.
+const (
+	mostSeenShown = 128
+	mostSaidShown = 128
+)
+
+// pastFaces remembers the faces of sightings and corrections of the past, without their pictures: they are on disk.
+type pastFaces struct {
+	mu         sync.Mutex
+	seen, said map[uint64][]unknown.Face
+}
+
+// shown returns the faces of which there are pictures. The lock must not be held.
+func (w *Office) shown() (all []unknown.Face) {
+	w.mu.Lock()
+	w.live(func(s *visit, _ *view) { all = append(all, s.album.Faces...) })
 	for _, g := range w.unknown.All() {
 		all = append(all, g.Album.Faces...)
 	}
-	return slices.DeleteFunc(all, func(f unknown.Face) bool { return f.JPEG == nil })
+	seen, said := w.o.Past.seen.Before(0), w.o.Past.said.Before(0)
+	seen, said = seen[:min(len(seen), mostSeenShown)], said[:min(len(said), mostSaidShown)]
+	w.mu.Unlock()
+	f := &w.faces
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen = w.remember(f.seen, seen, func(id uint64) (faces []unknown.Face) {
+		if s := w.past(id); s != nil {
+			w.recall(s)
+			faces = s.album.Faces
+		}
+		return faces
+	})
+	f.said = w.remember(f.said, said, func(id uint64) (faces []unknown.Face) {
+		_, p, err := w.statement(id)
+		if err != nil {
+			return nil
+		}
+		for _, g := range p.Groups {
+			faces = append(faces, g.Album.Faces...)
+		}
+		return append(faces, p.Faces...)
+	})
+	for _, known := range []map[uint64][]unknown.Face{f.said, f.seen} {
+		for _, faces := range known {
+			all = append(all, faces...)
+		}
+	}
+	return all
+}
+
+// remember returns the faces of records by their numbers. Those that are not known yet are read, one at a time under the
+// lock, so that no camera waits for all of them. The others are forgotten: what somebody has had forgotten is with them.
+func (w *Office) remember(known map[uint64][]unknown.Face, ids []uint64, read func(uint64) []unknown.Face) map[uint64][]unknown.Face {
+	now := make(map[uint64][]unknown.Face, len(ids))
+	for _, id := range ids {
+		faces, ok := known[id]
+		if !ok {
+			w.mu.Lock()
+			for _, f := range read(id) {
+				if f.JPEG != nil {
+					f.JPEG = []byte{}
+					faces = append(faces, f)
+				}
+			}
+			w.mu.Unlock()
+		}
+		now[id] = faces
+	}
+	return now
 }
 
 // portraits finds pictures of faces. It needs no lock, and is not quick: thousands of faces are compared with thousands.
@@ -82,11 +143,14 @@ type portraits struct {
 	seed  maphash.Seed
 }
 
-// portraits returns what finds pictures among those that are shown now. The lock must be held.
+// portraits returns what finds pictures among those that there are now. The lock must not be held.
 func (w *Office) portraits() *portraits {
-	p := &portraits{space: w.gallery.Space(), all: w.shownNow(), same: make(map[uint64]int), seed: maphash.MakeSeed()}
-	for i, f := range p.all {
-		p.same[p.hash(f.Vector)] = i
+	p := &portraits{space: w.gallery.Space(), same: make(map[uint64]int), seed: maphash.MakeSeed()}
+	for _, f := range w.shown() {
+		if f.JPEG != nil {
+			p.same[p.hash(f.Vector)] = len(p.all)
+			p.all = append(p.all, f)
+		}
 	}
 	return p
 }
@@ -135,10 +199,11 @@ func within(x, y []float32, scale, bound float64) (d float64, ok bool) {
 
 // Profile returns what is known of a person. The error wraps [online.ErrUnknown].
 func (w *Office) Profile(name string) (Profile, error) {
-	p, vectors, pictures, err := w.profile(name)
+	p, vectors, err := w.profile(name)
 	if err != nil {
 		return Profile{}, err
 	}
+	pictures := w.portraits()
 	for i, x := range vectors {
 		p.Faces[i].Portrait = pictures.find(x)
 	}
@@ -155,14 +220,14 @@ func (w *Office) Profile(name string) (Profile, error) {
 	return p, nil
 }
 
-// profile returns a profile without pictures, the vectors of its faces, and what finds their pictures.
-func (w *Office) profile(name string) (p Profile, vectors [][]float32, pictures *portraits, err error) {
+// profile returns a profile without pictures, and the vectors of its faces.
+func (w *Office) profile(name string) (p Profile, vectors [][]float32, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	learner := w.gallery.Learner()
 	p = Profile{Name: name, Faces: []Kept{}}
 	if p.Drift, err = learner.Drift(name); err != nil {
-		return p, nil, nil, err
+		return p, nil, err
 	}
 	for _, known := range w.gallery.People() {
 		if known.Name == name {
@@ -171,7 +236,7 @@ func (w *Office) profile(name string) (p Profile, vectors [][]float32, pictures 
 	}
 	stored, err := learner.Stored("")
 	if err != nil {
-		return p, nil, nil, err
+		return p, nil, err
 	}
 	for _, s := range stored {
 		if s.Name == name {
@@ -181,7 +246,7 @@ func (w *Office) profile(name string) (p Profile, vectors [][]float32, pictures 
 			vectors = append(vectors, slices.Clone(s.Vector)) // the learner may move it
 		}
 	}
-	return p, vectors, w.portraits(), nil
+	return p, vectors, nil
 }
 
 // Way returns the way by which a face that the learner keeps came to be a person's. The error wraps
@@ -222,8 +287,9 @@ func (w *Office) way(stored int64) (Way, error) {
 // Portraits returns the pictures that show faces which the learner keeps, by their numbers. A face that it does not
 // keep has none.
 func (w *Office) Portraits(stored []int64) []Portrait {
+	pictures := w.portraits()
 	w.mu.Lock()
-	g, pictures := w.gallery.Learner().Graph(), w.portraits()
+	g := w.gallery.Learner().Graph()
 	vectors := make([][]float32, len(stored))
 	for q, id := range stored {
 		if i, ok := g.Find(id); ok {

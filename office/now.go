@@ -23,6 +23,11 @@ type Now struct {
 	Keeps   bool              `json:"keeps"`  // faces of strangers
 	Learns  bool              `json:"learns"` // from what is seen
 	Room    Room              `json:"room"`
+	// Poor counts the sightings of this run that were too short or whose pictures were too poor to say whether it was
+	// somebody known.
+	Poor int `json:"poor"`
+	// Unkept says why something of the past could not be written, and "" where all could.
+	Unkept string `json:"unkept,omitempty"`
 }
 
 // Room says whether the learner can still take in more.
@@ -54,33 +59,55 @@ type Sighting struct {
 	Trust sighting.Trust `json:"trust,omitempty"`
 	First time.Time      `json:"first"`
 	Last  time.Time      `json:"last"`
-	Live  bool           `json:"live"` // in view, or a moment ago
-	Face  uint64         `json:"face"` // a picture of it, for [Office.Face]; 0 for none
+	Live  bool           `json:"live"`            // in view, or a moment ago
+	Face  uint64         `json:"face"`            // a picture of it, for [Office.Face]; 0 for none
+	Group uint64         `json:"group,omitempty"` // of unknown faces to which it belongs, or belonged when it ended
 }
 
 // Now returns what is true.
 func (w *Office) Now() Now {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := Now{At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Known: append([]gallery.Person{}, w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow()}
+	n := Now{At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Known: append([]gallery.Person{}, w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow(), Poor: w.poor}
+	if w.unkept != nil {
+		n.Unkept = w.unkept.Error()
+	}
 	for _, v := range w.views {
 		n.Cameras = append(n.Cameras, View{Health: v.health, Size: v.size, Seen: append([]Seen{}, v.seen...)})
 	}
 	return n
 }
 
-// Sightings returns those that can be corrected, the latest first.
-func (w *Office) Sightings() []Sighting {
+// Sightings returns the latest of those that can be corrected, the latest first.
+func (w *Office) Sightings() []Sighting { return w.SightingsBefore(0, w.o.Sightings) }
+
+// SightingsBefore returns the last n sightings that can be corrected before the one of a number, or of all where it is
+// 0, the latest first.
+func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Sighting{}
-	w.all(func(s *visit, v *view) {
-		if len(s.album.Faces) > 0 {
-			all = append(all, Sighting{ID: s.id, Camera: s.camera, Name: s.known, Trust: s.trust, First: s.first, Last: s.last, Live: v != nil, Face: s.album.Faces[0].ID})
+	w.live(func(s *visit, _ *view) {
+		if len(s.album.Faces) > 0 && (id == 0 || s.id < id) {
+			all = append(all, s.shown(s.album.Faces[0].ID, true))
 		}
 	})
+	for i, old := range w.o.Past.seen.Before(id) {
+		if i >= n {
+			break
+		}
+		if s := w.past(old); len(s.Faces) > 0 {
+			all = append(all, s.shown(s.Faces[0], false))
+		}
+	}
 	slices.SortFunc(all, func(a, b Sighting) int { return cmp.Compare(b.ID, a.ID) })
-	return all
+	return all[:min(n, len(all))]
+}
+
+func (s *visit) shown(face uint64, live bool) Sighting {
+	return Sighting{
+		ID: s.id, Camera: s.Camera, Name: s.Known, Trust: s.Trust, First: s.First, Last: s.Last, Live: live, Face: face, Group: s.Group,
+	}
 }
 
 // Strangers returns the groups of unknown faces, those first that were seen last. Vectors and pictures must not be
@@ -91,11 +118,11 @@ func (w *Office) Strangers() []unknown.Group {
 	return w.unknown.All()
 }
 
-// Face returns the picture of a face of a stranger or a sighting, or nil.
+// Face returns the picture of a face of a stranger, a sighting or a correction, or nil.
 func (w *Office) Face(id uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all(func(s *visit, _ *view) {
+	w.live(func(s *visit, _ *view) {
 		if f, there := s.album.Find(id); there {
 			jpeg = f.JPEG
 		}
@@ -103,7 +130,37 @@ func (w *Office) Face(id uint64) (jpeg []byte) {
 	if jpeg == nil {
 		jpeg = w.unknown.JPEG(id)
 	}
+	if jpeg == nil {
+		jpeg = w.pastFace(id)
+	}
 	return jpeg
+}
+
+// pastFace returns the picture of a face of the past, or nil.
+func (w *Office) pastFace(id uint64) []byte {
+	for _, old := range w.o.Past.seen.Before(0) {
+		if s := w.past(old); slices.Contains(s.Faces, id) {
+			w.recall(s)
+			f, _ := s.album.Find(id)
+			return f.JPEG
+		}
+	}
+	for _, old := range w.o.Past.said.Before(0) {
+		r, _ := w.o.Past.said.Get(old)
+		if !slices.Contains(r.Head.Faces, id) {
+			continue
+		}
+		_, p, err := w.statement(old)
+		if err != nil {
+			return nil
+		}
+		for _, g := range append(p.Groups, unknown.Group{Album: unknown.Album{Faces: p.Faces}}) {
+			if f, there := g.Album.Find(id); there {
+				return f.JPEG
+			}
+		}
+	}
+	return nil
 }
 
 // Picture returns the latest picture of a camera, or nil: pictures are made while they are asked for.

@@ -38,10 +38,12 @@ type Options struct {
 	Unknown *unknown.Groups // strangers. Default: those of this run
 	Book    *logbook.Book   // of events. Default: none, and nothing is known of what was before
 	// Save, if it is not nil, writes the gallery, SaveUnknown the strangers. They are called where something was said, and
-	// SaveUnknown also while the office runs.
+	// SaveUnknown also while the office runs; Save, too, where Keep is set.
 	Save, SaveUnknown func() error
+	Keep              bool // what was learned, in the gallery, once a minute where there is something new
 
-	Sightings  int           // of the past that can be corrected. Default 64
+	Past       *Past         // sightings and corrections on disk. Default: those of this run, in memory
+	Sightings  int           // of the past that can be corrected without a Past, and that [Office.Sightings] lists. Default 64
 	Faces      int           // that are kept of each. Default 24
 	Backoff    time.Duration // before a camera that has failed is opened again; each failure doubles it. Default 1 s
 	MaxBackoff time.Duration // that it grows to. Default 1 min
@@ -64,6 +66,9 @@ func (o Options) defaults(space face.Space) Options {
 	o.Faces = cmp.Or(o.Faces, 24)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
+	if o.Past == nil {
+		o.Past = pastInMemory(o.Sightings)
+	}
 	if o.Unknown == nil {
 		o.Unknown = unknown.New(space, unknown.Settings{})
 	}
@@ -98,14 +103,19 @@ func (o Options) defaults(space face.Space) Options {
 type Office struct {
 	o     Options
 	clear clarities
+	faces pastFaces
 
 	mu      sync.Mutex // guards what follows, and what is told
 	gallery *gallery.Gallery
 	unknown *unknown.Groups
 	room    *presence.Room
 	views   []*view
-	past    []*visit         // of tracks that have ended, the oldest first
+	tracks  map[uint64]int   // of the latest sightings of the past
 	last    uint64           // number of the last sighting
+	turn    uint64           // number of the last correction, or of the last time that one was undone
+	unkept  error            // why something of the past could not be written
+	learned int64            // faces that were learned when the gallery was saved last
+	poor    int              // sightings that were too short or too poor to say who it was
 	recent  []presence.Event // where there is no logbook, the newest last
 	broken  error            // why it cannot go on
 	full    bool             // that there is no room to learn has been told
@@ -118,7 +128,10 @@ func New(g *gallery.Gallery, o Options) *Office {
 	if o.Book != nil {
 		from = o.Book.State()
 	}
-	return &Office{o: o, gallery: g, unknown: o.Unknown, room: presence.New(o.Presence, from)}
+	w := &Office{o: o, gallery: g, unknown: o.Unknown, room: presence.New(o.Presence, from), tracks: make(map[uint64]int)}
+	w.learned = g.Learner().Counts().Learned
+	w.begin()
+	return w
 }
 
 // tell records events and says them. What cannot be recorded ends the run, and is not said.

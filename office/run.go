@@ -93,6 +93,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 			w.mu.Lock()
 			w.record(nil)
 			w.unknown.Expire(w.o.Now())
+			w.keepPast()
 			w.keepUnknown()
 			broken = w.broken
 			w.mu.Unlock()

@@ -5,9 +5,11 @@ package office
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
@@ -23,8 +25,8 @@ var (
 )
 
 // Name says who a group of unknown faces is. Its first four faces become labelled, the others are learned at once if
-// the learner's own guards let them, and who is in view is that person from now on. A name that is known gets the faces
-// added.
+// the learner's own guards let them, and who is in view is that person from now on. Its sightings and events of the
+// past get the name, too. A name that is known gets the faces added.
 //
 // Faces that look like somebody else, like several people, or not like the person of that name are refused unless force
 // is set. The error wraps [ErrResembles], [unknown.ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
@@ -36,28 +38,84 @@ func (w *Office) Name(group uint64, name string, force bool) error {
 	if err != nil {
 		return err
 	}
+	q := w.say(statement{Kind: Named, Name: name, Group: group, Face: g.Album.Faces[0].ID})
 	first, rest := g.Album.First()
 	if err := w.enroll(name, first, force); err != nil {
 		return err
 	}
-	if !w.o.Freeze {
-		learner := w.gallery.Learner()
-		learner.SetTime(w.o.Now())
-		for _, f := range rest {
-			if _, err := learner.Observe(f.Vector); err != nil {
-				return err
-			}
+	if err := w.study(q, rest); err != nil {
+		return err
+	}
+	w.named(q, g)
+	return w.done(q)
+}
+
+// study has the learner see faces that were seen before they had a name.
+func (w *Office) study(q *saying, faces []unknown.Face) error {
+	if w.o.Freeze {
+		return nil
+	}
+	learner := w.gallery.Learner()
+	learner.SetTime(w.o.Now())
+	for _, f := range faces {
+		v, err := learner.Observe(f.Vector)
+		if err != nil {
+			return err
+		}
+		if v.Learned {
+			q.Learned.add(learner.Counts().Observed)
 		}
 	}
-	w.all(func(s *visit, v *view) {
-		if s.group == group {
-			s.ungroup()
-			s.wrong = false
-			w.rejudge(s, v)
+	return nil
+}
+
+// named gives a name to what was seen of a group of unknown faces, and ends the group.
+func (w *Office) named(q *saying, g unknown.Group) {
+	q.Groups = append(q.Groups, g)
+	q.heads = w.all(func(s *visit, v *view) bool {
+		if s.Group != g.ID {
+			return false
 		}
+		q.holds(s)
+		s.ungroup()
+		s.Known, s.Trust, s.Wrong = q.Name, sighting.Confirmed, false
+		w.rejudge(s, v)
+		return true
 	})
-	w.unknown.Forget(group) // it was there a moment ago
-	return w.save()
+	groups := w.merged(g.ID)
+	for _, e := range w.events() {
+		if e.Kind == presence.Unknown && e.Name == "" && slices.Contains(groups, e.Group) {
+			q.renames(e)
+		}
+	}
+	w.unknown.Forget(g.ID) // it was there a moment ago
+}
+
+// renames notes that an event gets the name of the statement.
+func (q *saying) renames(e presence.Event) {
+	if q.Events == nil {
+		q.Events = make(map[uint64]string)
+	}
+	q.Events[e.ID] = e.Name
+}
+
+// merged returns a group with those that were merged into it.
+func (w *Office) merged(group uint64) []uint64 {
+	groups := []uint64{group}
+	for _, id := range w.o.Past.said.Before(0) { // the latest first: what was merged last is looked at first
+		r, _ := w.o.Past.said.Get(id)
+		if s := r.Head; s.Kind == Merged && s.UndoneAt == 0 && slices.Contains(groups, s.Group) {
+			groups = append(groups, s.Other)
+		}
+	}
+	return groups
+}
+
+// changes notes what a statement changes of a sighting.
+func (q *saying) changes(s *visit, in *view) {
+	if in == nil {
+		q.heads[s.id] = s.stay
+	}
 }
 
 // rejudge has a sighting judged anew.
@@ -98,7 +156,12 @@ const rejectedFaces = 8
 // from that; its faces become negative labels for that person, so that what looks like them is not given to that person
 // again; and it is not that person for as long as it lasts. With the name of who it is, its first faces are labelled
 // with that instead, and otherwise it is a stranger. That the person was there is withdrawn unless they are seen
-// elsewhere.
+// elsewhere. A sighting of nobody known can be given a name in the same way.
+//
+// Where the name itself was given to this sighting by [Office.Name], or to nearly the same pictures, the labels
+// contradict what is said now: they go, with what was learned through them, and a person of whom nothing else is
+// labelled goes with them. [Office.Naming] says which correction gave the name, and [Office.Undo] takes back the rest
+// of it.
 //
 // The error wraps [ErrNoSighting], [ErrNobody], [ErrSame], [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or
 // [online.Learner.Reject]; but for ErrNoFaces, and an error of saving, nothing has changed then.
@@ -109,31 +172,104 @@ func (w *Office) Correct(id uint64, is string) error {
 	switch {
 	case s == nil:
 		return fmt.Errorf("%w: %d", ErrNoSighting, id)
-	case s.known == "":
-		return ErrNobody
-	case s.known == is:
+	case s.Known == is && is != "":
 		return fmt.Errorf("%w: %s", ErrSame, is)
+	case s.Known == "" && is == "":
+		return ErrNobody
+	case s.Known == "":
+		return w.identify(s, v, is)
 	}
-	mistaken := s.known
+	mistaken := s.Known
+	q := w.say(statement{Kind: Denied, Name: is, Was: mistaken, Sighting: id})
+	if len(s.album.Faces) > 0 {
+		q.Face = s.album.Faces[0].ID
+		q.proof.Faces = slices.Clone(s.album.Faces)
+	}
+	before := s.Learned
+	q.holds(s)
 	if err := w.relabel(s, mistaken, is); err != nil {
+		s.Learned = before
 		return err
 	}
-	s.known, s.trust, s.wrong = "", sighting.Nobody, is == ""
-	if v != nil {
+	s.Known, s.Trust, s.Wrong = "", sighting.Nobody, is == ""
+	if s.Denied = append(slices.Clone(s.Denied), mistaken); v != nil {
 		v.people.Deny(s.track, mistaken)
 	}
+	if is != "" {
+		s.Known, s.Trust = is, sighting.Confirmed
+	}
+	s.ungroup()
 	elsewhere := false
-	w.all(func(other *visit, _ *view) {
-		elsewhere = elsewhere || other.known == mistaken && other.last.Sub(s.last).Abs() <= w.o.Presence.Away
+	known := w.gallery.Learner().Knows(mistaken)
+	w.all(func(other *visit, in *view) bool {
+		if other.id == s.id || other.Known != mistaken {
+			return false
+		}
+		elsewhere = elsewhere || known && other.Last.Sub(s.Last).Abs() <= w.o.Presence.Away
+		if in == nil {
+			return false
+		}
+		q.holds(other) // its name may have rested on what has gone
+		if w.rejudge(other, in); !known {
+			other.Known, other.Trust = "", sighting.Nobody
+		}
+		return false
 	})
-	w.tell(w.room.Retract(mistaken, s.camera, s.track, elsewhere))
+	if s.track != 0 {
+		w.tell(w.room.Retract(mistaken, s.Camera, s.track, elsewhere))
+	}
 	if is == "" {
-		w.beginGroup(s)
+		q.Made = w.regroup(s)
 	}
+	q.changes(s, v)
+	err := w.done(q)
 	if len(s.album.Faces) == 0 {
-		return errors.Join(ErrNoFaces, w.save())
+		return errors.Join(ErrNoFaces, err)
 	}
-	return w.save()
+	return err
+}
+
+// identify says who a sighting of nobody known is: its first faces are labelled. The group of unknown faces to which it
+// belongs is that person, too, where most of its faces are recognised so now.
+func (w *Office) identify(s *visit, v *view, name string) error {
+	if len(s.album.Faces) == 0 {
+		return ErrNoFaces
+	}
+	q := w.say(statement{Kind: Named, Name: name, Sighting: s.id, Face: s.album.Faces[0].ID})
+	q.proof.Faces = slices.Clone(s.album.Faces)
+	first, rest := s.album.First()
+	if err := w.enroll(name, first, true); err != nil {
+		return err
+	}
+	if err := w.study(q, rest); err != nil {
+		return err
+	}
+	q.holds(s)
+	if g, err := w.unknown.Get(s.Group); err == nil && w.seems(g.Album.Faces) == name {
+		q.Group = g.ID
+		w.named(q, g)
+	}
+	s.ungroup()
+	s.Known, s.Trust, s.Wrong = name, sighting.Confirmed, false
+	w.rejudge(s, v)
+	q.changes(s, v)
+	return w.done(q)
+}
+
+// seems returns whom most of the faces look like, or "".
+func (w *Office) seems(faces []unknown.Face) string {
+	votes := make(map[string]int)
+	for _, f := range faces {
+		if v, err := w.gallery.Learner().Judge(f.Vector); err == nil {
+			votes[v.Label]++
+		}
+	}
+	for name, n := range votes {
+		if 2*n > len(faces) {
+			return name
+		}
+	}
+	return ""
 }
 
 // Confirm says that a sighting was who it was taken for, where nothing but what was learned spoke for that: its first
@@ -147,18 +283,22 @@ func (w *Office) Confirm(id uint64) error {
 	switch {
 	case s == nil:
 		return fmt.Errorf("%w: %d", ErrNoSighting, id)
-	case s.known == "" || !w.gallery.Learner().Knows(s.known):
+	case s.Known == "" || !w.gallery.Learner().Knows(s.Known):
 		return ErrNobody
 	case len(s.album.Faces) == 0:
 		return ErrNoFaces
 	}
+	q := w.say(statement{Kind: Confirmed, Name: s.Known, Sighting: id, Face: s.album.Faces[0].ID})
+	q.proof.Faces = slices.Clone(s.album.Faces)
 	first, _ := s.album.First()
-	if err := w.enroll(s.known, first, false); err != nil {
+	if err := w.enroll(s.Known, first, false); err != nil {
 		return err
 	}
-	s.trust = sighting.Confirmed
+	q.holds(s)
+	s.Trust = sighting.Confirmed
 	w.rejudge(s, v)
-	return w.save()
+	q.changes(s, v)
+	return w.done(q)
 }
 
 // relabel has the learner forget the faces that it learned from a sighting, and learn that they are not the wrong
@@ -174,24 +314,113 @@ func (w *Office) relabel(s *visit, wrong, right string) (err error) {
 			err = errors.Join(err, learner.UnmarshalBinary(before))
 		}
 	}()
-	learner.Unlearn(s.learned)
-	s.learned = nil
+	learner.Unlearn(s.Learned)
+	s.Learned = nil
 	if right != "" {
 		first, _ := s.album.First()
 		if err := w.enroll(right, first, true); err != nil {
 			return err
 		}
 	}
-	if !slices.Contains(learner.Names(), wrong) {
-		return nil // forgotten meanwhile
-	}
+	learner.Retract(w.overruled(s, wrong)...)
 	faces := s.album.Faces
 	n := min(rejectedFaces, len(faces))
 	if right != "" {
 		n = 0 // a face of somebody is nobody else's
 	}
 	for i := range n {
+		if !learner.Knows(wrong) {
+			return nil // forgotten meanwhile, or nobody any more
+		}
 		if err := learner.Reject(faces[i*len(faces)/n].Vector, wrong); err != nil {
+			return err
+		}
+	}
+	// Labels that are nearer to some face than the rejected ones would give it to the person again.
+	for _, f := range faces {
+		v, err := learner.Judge(f.Vector)
+		if err != nil {
+			return err
+		}
+		if v.Label == wrong && right == "" {
+			if err := learner.Reject(f.Vector, wrong); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Rename gives a person another name, everywhere: in the gallery, in sightings and events of the past. Under the name
+// of somebody who is known, the two are one person from now on: labelled faces go over, and what was learned of the
+// first is learned anew. The error wraps [online.ErrUnknown] or [online.ErrName], or is [ErrSame]; nothing has changed
+// then, but for an error of saving.
+func (w *Office) Rename(from, to string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	learner := w.gallery.Learner()
+	if from == to && learner.Knows(from) {
+		return fmt.Errorf("%w: %s", ErrSame, to)
+	}
+	if err := online.CheckName(to); err != nil {
+		return err
+	}
+	pure := !learner.Knows(to)
+	q := w.say(statement{Kind: Renamed, Name: to, Was: from, Pure: pure})
+	if pure {
+		if err := w.gallery.Rename(from, to); err != nil {
+			return err
+		}
+	} else if err := w.join(q, from, to); err != nil {
+		return err
+	}
+	w.room.Rename(from, to)
+	q.heads = w.all(func(s *visit, v *view) bool {
+		if s.Known == from || slices.Contains(s.Denied, from) {
+			q.holds(s)
+		}
+		return w.called(s, v, from, to)
+	})
+	for _, e := range w.events() {
+		if e.Name == from {
+			q.renames(e)
+		}
+	}
+	return w.done(q)
+}
+
+// join labels the faces of a person with another name. On error the learner is as it was.
+func (w *Office) join(q *saying, from, to string) (err error) {
+	learner := w.gallery.Learner()
+	if !learner.Knows(from) {
+		return fmt.Errorf("%w: %s", online.ErrUnknown, from)
+	}
+	before, err := learner.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, learner.UnmarshalBinary(before))
+		}
+	}()
+	var faces, rejected [][]float32
+	for _, id := range slices.Sorted(maps.Keys(q.before)) {
+		switch x := q.before[id]; {
+		case x.Name == from && x.Negative:
+			rejected = append(rejected, x.Vector)
+		case x.Name == from:
+			faces = append(faces, x.Vector)
+		}
+	}
+	if err := w.gallery.Remove(from); err != nil {
+		return err
+	}
+	if _, err := w.gallery.Enroll(to, faces, w.o.Now(), gallery.Enrolment{Add: true, Force: true}); err != nil {
+		return err
+	}
+	for _, x := range rejected {
+		if err := learner.Reject(x, to); err != nil {
 			return err
 		}
 	}
@@ -201,87 +430,310 @@ func (w *Office) relabel(s *visit, wrong, right string) (err error) {
 // save writes what was said.
 func (w *Office) save() error {
 	if err := errors.Join(w.o.Save(), w.o.SaveUnknown()); err != nil {
-		return fmt.Errorf("this holds until the program ends, and could not be saved: %w", err)
+		return unsaved(err)
 	}
-	return nil
+	w.learned = w.gallery.Learner().Counts().Learned
+	return w.noted()
+}
+
+// Save writes the gallery, with what was learned until now.
+func (w *Office) Save() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.o.Save(); err != nil {
+		return err
+	}
+	w.learned = w.gallery.Learner().Counts().Learned
+	return w.noted()
+}
+
+// keepPast writes what was learned, where that is wanted and there is something new, and removes what is too old of the
+// past. What cannot be written holds in memory, and is tried again.
+func (w *Office) keepPast() {
+	w.unkept = nil
+	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.learned {
+		err := w.o.Save()
+		if err == nil {
+			w.learned = w.gallery.Learner().Counts().Learned
+			err = w.noted()
+		}
+		w.fail(err)
+	}
+	w.expire(w.o.Now())
 }
 
 // strangers changes the groups of unknown faces, and has the sightings in them judged anew.
-func (w *Office) strangers(change func(*unknown.Groups) error) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (w *Office) strangers(q *saying, change func(*unknown.Groups) error) error {
 	if err := change(w.unknown); err != nil {
 		return err
 	}
-	w.all(func(s *visit, _ *view) {
-		if !w.unknown.Has(s.group) {
+	w.live(func(s *visit, _ *view) {
+		if !w.unknown.Has(s.Group) {
 			s.ungroup()
 		}
 	})
-	return w.save()
+	return w.done(q)
 }
 
 // Ignore says whether anybody wants to hear of a group of unknown faces again. The error wraps [unknown.ErrNoGroup].
 func (w *Office) Ignore(group uint64, ignored bool) error {
-	return w.strangers(func(g *unknown.Groups) error { return g.Ignore(group, ignored) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g, err := w.unknown.Get(group)
+	if err != nil {
+		return err
+	}
+	kind := Ignored
+	if !ignored {
+		kind = Noticed
+	}
+	if g.Ignored == ignored {
+		return w.save()
+	}
+	q := w.say(statement{Kind: kind, Group: group, Face: g.Album.Faces[0].ID})
+	return w.strangers(q, func(all *unknown.Groups) error { return all.Ignore(group, ignored) })
 }
 
 // Merge says that two groups of unknown faces are one person. The error wraps [unknown.ErrNoGroup].
 func (w *Office) Merge(into, from uint64) error {
-	return w.strangers(func(g *unknown.Groups) error { return g.Merge(into, from) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a, err := w.unknown.Get(into)
+	if err != nil {
+		return err
+	}
+	b, err := w.unknown.Get(from)
+	if err != nil || into == from {
+		return err
+	}
+	q := w.say(statement{Kind: Merged, Group: into, Other: from, Face: a.Album.Faces[0].ID})
+	q.Groups = []unknown.Group{a, b}
+	if err := w.unknown.Merge(into, from); err != nil {
+		return err
+	}
+	q.heads = w.all(func(s *visit, _ *view) bool {
+		if s.Group != from {
+			return false
+		}
+		q.holds(s)
+		s.Group, s.began = into, false
+		return true
+	})
+	return w.done(q)
 }
 
 // Split says that some faces of a group are somebody else's. The error is that of [unknown.Groups.Split].
 func (w *Office) Split(group uint64, faces []uint64) error {
-	return w.strangers(func(g *unknown.Groups) error {
-		_, err := g.Split(group, faces)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g, err := w.unknown.Get(group)
+	if err != nil {
+		return err
+	}
+	q := w.say(statement{Kind: Split, Group: group})
+	q.Groups = []unknown.Group{g}
+	return w.strangers(q, func(all *unknown.Groups) error {
+		made, err := all.Split(group, faces)
+		q.Made, q.Face = made, slices.Min(append(faces, 1<<63))
 		return err
 	})
 }
 
-// ForgetGroup removes a group of unknown faces. The error wraps [unknown.ErrNoGroup].
+// ForgetGroup removes a group of unknown faces, with its sightings of the past. It cannot be undone. The error wraps
+// [unknown.ErrNoGroup].
 func (w *Office) ForgetGroup(group uint64) error {
-	return w.strangers(func(g *unknown.Groups) error { return g.Forget(group) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.unknown.Has(group) {
+		return w.unknown.Forget(group)
+	}
+	return w.forget(statement{Kind: ForgotGroup, Group: group})
 }
 
-// KeepUnknown says whether faces of strangers are kept at all.
+// KeepUnknown says whether faces of strangers are kept at all. Off, those of the past go, too.
 func (w *Office) KeepUnknown(on bool) error {
-	return w.strangers(func(g *unknown.Groups) error {
-		g.Keep(on)
-		return nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unknown.Keep(on)
+	w.live(func(s *visit, _ *view) {
+		if !w.unknown.Has(s.Group) {
+			s.ungroup()
+		}
 	})
+	var err error
+	if !on {
+		err = errors.Join(w.erase(func(s *visit) bool { return s.Known == "" && !w.unknown.Ignored(s.Group) }),
+			w.unsay(func(s statement) bool { return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == "" }))
+	}
+	return errors.Join(err, w.save())
 }
 
-// Forget removes a person, and what was learned from them. The error wraps [online.ErrUnknown].
+// Forget removes a person, what was learned from them, and their name, faces, sightings and events of the past. It
+// cannot be undone. The error wraps [online.ErrUnknown].
 func (w *Office) Forget(name string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.gallery.Remove(name); err != nil {
-		return err
+	if !w.gallery.Learner().Knows(name) {
+		return w.gallery.Remove(name)
 	}
-	w.tell(w.room.Leave(name))
-	w.all(func(s *visit, v *view) {
-		if s.known == name {
-			s.known, s.trust = "", sighting.Nobody
-			w.rejudge(s, v)
-		}
-	})
-	return w.save()
+	return w.forget(statement{Kind: Forgot, Name: name})
 }
 
-// Conflicts returns the labelled faces that look like one person and cannot both be right.
-func (w *Office) Conflicts() []online.Conflict {
+// forget writes that something is to be forgotten, so that a program that is killed goes on with it, and forgets it.
+func (w *Office) forget(s statement) error {
+	w.turn++
+	err := w.o.Past.said.Put(w.turn, w.o.Now(), s, nil)
+	return errors.Join(err, w.forgotten(w.turn, s))
+}
+
+// forgotten does what [Office.Forget] and [Office.ForgetGroup] say. What has gone already has gone.
+func (w *Office) forgotten(id uint64, s statement) (err error) {
+	name := s.Name
+	groups := []uint64{s.Group}
+	if s.Kind == Forgot {
+		groups = nil
+		for _, g := range w.unknown.All() {
+			if w.seems(g.Album.Faces) == name {
+				groups = append(groups, g.ID)
+			}
+		}
+		if w.gallery.Learner().Knows(name) {
+			err = w.gallery.Remove(name)
+		}
+	}
+	for _, g := range groups {
+		w.unknown.Forget(g) // it may have gone
+	}
+	of := func(v *visit) bool {
+		return name != "" && v.Known == name || v.Group != 0 && slices.Contains(groups, v.Group)
+	}
+	w.live(func(v *visit, in *view) {
+		if of(v) {
+			v.stay = stay{Camera: v.Camera, First: v.First, Last: v.Last}
+			v.album = unknown.Album{}
+			v.ungroup()
+			w.rejudge(v, in)
+		}
+	})
+	err = errors.Join(err, w.save(), w.erase(of), w.unsay(func(x statement) bool {
+		return name != "" && (x.Name == name || x.Was == name) || x.Group != 0 && slices.Contains(groups, x.Group) || x.Other != 0 && slices.Contains(groups, x.Other)
+	}))
+	err = errors.Join(err, w.rewrite(w.all(func(v *visit, _ *view) bool {
+		if !slices.Contains(v.Denied, name) {
+			return false
+		}
+		v.Denied = slices.DeleteFunc(slices.Clone(v.Denied), func(n string) bool { return n == name })
+		return true
+	})), w.o.Past.seen.Purge())
+	if s.Kind == Forgot {
+		w.tell(w.room.Leave(name))
+		err = errors.Join(err, w.forgetEvents(name))
+	}
+	if err != nil {
+		return unsaved(err) // a program that is started again goes on with it
+	}
+	s.Name, s.Settled = "", true
+	err = w.o.Past.said.Change(map[uint64]statement{id: s})
+	return errors.Join(err, w.o.Past.said.Purge())
+}
+
+// forgetEvents removes the events of a person.
+func (w *Office) forgetEvents(name string) error {
+	if w.o.Book != nil {
+		return w.o.Book.Forget(name)
+	}
+	w.recent = slices.DeleteFunc(w.recent, func(e presence.Event) bool { return e.Name == name && e.Kind != presence.Unknown })
+	for i := range w.recent {
+		if w.recent[i].Name == name {
+			w.recent[i].Name = ""
+		}
+	}
+	return nil
+}
+
+// erase removes sightings of the past.
+func (w *Office) erase(gone func(*visit) bool) error {
+	var ids []uint64
+	for _, id := range w.o.Past.seen.Before(0) {
+		if gone(w.past(id)) {
+			ids = append(ids, id)
+		}
+	}
+	return w.o.Past.seen.Delete(ids...)
+}
+
+// unsay removes corrections.
+func (w *Office) unsay(gone func(statement) bool) error {
+	var ids []uint64
+	for _, id := range w.o.Past.said.Before(0) {
+		r, _ := w.o.Past.said.Get(id)
+		if s := r.Head; s.Kind != Forgot && s.Kind != ForgotGroup && (gone(s) || s.Name != "" && gone(statement{Name: w.nameNow(s.Name, id)})) {
+			ids = append(ids, id)
+		}
+	}
+	return w.o.Past.said.Delete(ids...)
+}
+
+// ConflictFace is one of two labelled faces that contradict each other.
+type ConflictFace struct {
+	online.Label
+	Face uint64 `json:"face,omitempty"` // a picture of it, for [Office.Face]; 0 where none is kept
+}
+
+// Conflict is two people whose labelled faces look like one person, or a person and a face that is not theirs: they
+// cannot both be right.
+type Conflict struct {
+	A        ConflictFace `json:"a"` // the nearest pair of faces
+	B        ConflictFace `json:"b"`
+	Distance float64      `json:"distance"` // between them, in units of the space's distance
+	Pairs    int          `json:"pairs"`    // of faces of these two that contradict each other
+}
+
+// Conflicts returns the labelled faces that look like one person and cannot both be right: of each two people the
+// nearest pair, and the nearest people first.
+func (w *Office) Conflicts() []Conflict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius)
+	learner := w.gallery.Learner()
+	all := []Conflict{}
+	at := make(map[[2]online.Label]int)
+	for _, c := range learner.Conflicts(.75 * w.gallery.Space().ImpostorRadius) { // the nearest first
+		a, b := c.A, c.B
+		a.ID, b.ID = 0, 0
+		if b.Name < a.Name || b.Name == a.Name && a.Negative {
+			a, b = b, a
+		}
+		i, there := at[[2]online.Label{a, b}]
+		if !there {
+			i = len(all)
+			at[[2]online.Label{a, b}] = i
+			all = append(all, Conflict{A: ConflictFace{Label: c.A}, B: ConflictFace{Label: c.B}, Distance: c.Distance})
+		}
+		all[i].Pairs++
+	}
+	if len(all) == 0 {
+		return all
+	}
+	pictures := w.pictured()
+	for i := range all {
+		for _, f := range []*ConflictFace{&all[i].A, &all[i].B} {
+			f.Face = pictures[key(learner.Vector(f.ID))]
+		}
+	}
+	return all
 }
 
 // Unlabel removes one of the faces of a conflict. The error wraps [online.ErrUnknown].
 func (w *Office) Unlabel(face int64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	s := statement{Kind: Unlabelled}
+	if x, there := w.labels()[face]; there && !x.Negative {
+		s.Was, s.Face = x.Name, w.pictured()[key(x.Vector)]
+	}
+	q := w.say(s)
 	if err := w.gallery.Unlabel(face); err != nil {
 		return err
 	}
-	return w.save()
+	return w.done(q)
 }

@@ -211,7 +211,11 @@ func TestCorrect(t *testing.T) {
 				if m := g.Learner().Graph().Mass(); m != 0 {
 					t.Errorf("%g faces that were learned from it are left", m)
 				}
-				if err := w.Correct(id, is); !errors.Is(err, office.ErrNobody) {
+				twice := office.ErrNobody
+				if is != "" {
+					twice = office.ErrSame
+				}
+				if err := w.Correct(id, is); !errors.Is(err, twice) {
 					t.Errorf("a second time: %v", err)
 				}
 				if all := w.Strangers(); (len(all) == 1) != (is == "") {

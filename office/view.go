@@ -66,18 +66,22 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	v.seen = v.seen[:0:0] // the old one may be in use
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
-		if b.Name != "" && (b.Name != s.known || b.Trust == sighting.Confirmed) {
-			s.known, s.trust = b.Name, b.Trust
+		if b.Name != "" && (b.Name != s.Known || b.Trust == sighting.Confirmed) {
+			s.Known, s.Trust = b.Name, b.Trust
 		}
 		w.group(s, b)
-		ignored := w.unknown.Ignored(s.group)
-		if !ignored {
-			told = append(told, presence.Seen{Track: ids[i], Belief: b, Group: s.group})
+		ignored := w.unknown.Ignored(s.Group)
+		// Of whom there is no picture that can be judged, nothing is said: it may be a face far away, or none.
+		clear := len(s.album.Faces) > 0
+		s.judged = s.judged || b.Name != "" || clear && b.Frames >= w.o.Presence.Judged
+		if !ignored && (clear || b.Name != "") {
+			told = append(told, presence.Seen{Track: ids[i], Belief: b, Group: s.Group})
 		}
 		v.seen = append(v.seen, Seen{
-			Sighting: s.id, Box: f.Samples[i].Box, Name: b.Name, Share: b.Share, Trust: b.Trust, Group: s.group, Ignored: ignored, Reason: s.reason,
+			Sighting: s.id, Box: f.Samples[i].Box, Name: b.Name, Share: b.Share, Trust: b.Trust, Group: s.Group, Ignored: ignored, Reason: s.reason,
 		})
 	}
+	w.reserve()
 	w.tell(w.room.See(v.camera.Name, at, told))
 	w.o.Frame(v.camera.Name, at, v.seen)
 	return w.broken
@@ -98,7 +102,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 	learner.SetTime(at)
 	seen, err := v.people.Judge(at.Sub(v.begun), f.Samples, tracks, func(i int) bool {
 		// Somebody who was taken for another person by mistake teaches nothing until a user says who it is.
-		return f.Samples[i].Reason != "" || w.o.Freeze || visits[i].wrong
+		return f.Samples[i].Reason != "" || w.o.Freeze || visits[i].Wrong
 	})
 	if err != nil {
 		return nil, err
@@ -110,7 +114,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 		}
 		s := visits[i]
 		for _, number := range p.Lessons {
-			s.learned.add(number)
+			s.Learned.add(number)
 		}
 		if s.reason == "" {
 			s.reason = string(verdict.Reason)
@@ -123,28 +127,28 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 func (w *Office) group(s *visit, b sighting.Belief) {
 	if b.Name != "" {
 		if s.began { // it is of this sighting alone
-			w.unknown.Forget(s.group) // which may have gone already
+			w.unknown.Forget(s.Group) // which may have gone already
 		}
 		s.ungroup()
 		return
 	}
 	faces := s.album.Faces
-	if s.group == 0 && b.Frames >= w.o.Presence.Judged && len(faces) > 0 {
-		if s.group = w.unknown.Find(faces); s.group != 0 {
-			w.unknown.Visit(s.group) // it was found a moment ago
+	if s.Group == 0 && b.Frames >= w.o.Presence.Judged && len(faces) > 0 {
+		if s.Group = w.unknown.Find(faces); s.Group != 0 {
+			w.unknown.Visit(s.Group) // it was found a moment ago
 		} else {
 			w.beginGroup(s)
 		}
 	}
 	for _, f := range faces {
-		if s.group == 0 {
+		if s.Group == 0 {
 			return
 		}
 		if f.ID <= s.grouped {
 			continue
 		}
 		s.grouped = f.ID
-		if err := w.unknown.Add(s.group, f); err != nil { // it has made room for others, or was forgotten
+		if err := w.unknown.Add(s.Group, f); err != nil { // it has made room for others, or was forgotten
 			s.ungroup()
 		}
 	}
@@ -152,9 +156,26 @@ func (w *Office) group(s *visit, b sighting.Belief) {
 
 // beginGroup makes a group of unknown faces of a sighting.
 func (w *Office) beginGroup(s *visit) {
-	if s.group = w.unknown.Begin(s.album.Faces); s.group != 0 {
+	if s.Group = w.unknown.Begin(s.album.Faces); s.Group != 0 {
 		s.began, s.grouped = true, s.album.Faces[len(s.album.Faces)-1].ID
 	}
+}
+
+// regroup puts a sighting into the group of unknown faces to which it belongs, or into one of its own, whose number it
+// returns.
+func (w *Office) regroup(s *visit) (made uint64) {
+	if s.Group = w.unknown.Find(s.album.Faces); s.Group == 0 {
+		w.beginGroup(s)
+		return s.Group
+	}
+	w.unknown.Visit(s.Group) // it was found a moment ago
+	for _, f := range s.album.Faces {
+		if w.unknown.Add(s.Group, f) == nil {
+			s.grouped = f.ID
+		}
+	}
+	w.unknown.Own(s.Group)
+	return 0
 }
 
 // watched reports whether somebody looks at the picture of a camera.

@@ -8,24 +8,18 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/office/unknown"
-	"github.com/faceauth/faceauth/sighting"
 )
 
-// visit is a sighting that can be corrected: somebody who is in view of a camera, or was
+// visit is a sighting that can be corrected: somebody who is in view of a camera, or was.
 type visit struct {
-	id          uint64
-	camera      string
-	track       int
-	first, last time.Time
-	known       string         // who it was taken for last
-	trust       sighting.Trust // the best on which that rested
-	wrong       bool           // it was corrected, and nobody has said who it is
-	album       unknown.Album
-	learned     ranges
-	group       uint64
-	began       bool   // the group was made for it
-	grouped     uint64 // number of its last face that is in the group
-	reason      string // what was wrong with the last picture
+	stay
+	id      uint64
+	track   int           // 0 for one of an earlier program
+	album   unknown.Album // of one of the past, where it was asked for
+	began   bool          // the group was made for it
+	grouped uint64        // number of its last face that is in the group
+	reason  string        // what was wrong with the last picture
+	judged  bool          // enough was seen to say whether it was somebody known
 }
 
 // sighting returns that of a track, which is in view now.
@@ -33,15 +27,15 @@ func (w *Office) sighting(v *view, track int, at time.Time) *visit {
 	s := v.sightings[track]
 	if s == nil {
 		w.last++
-		s = &visit{id: w.last, camera: v.camera.Name, track: track, first: at}
+		s = &visit{id: w.last, track: track, stay: stay{Camera: v.camera.Name, First: at}}
 		v.sightings[track] = s
 	}
-	s.last = at
+	s.Last = at
 	return s
 }
 
 // ungroup says that a sighting is in no group.
-func (s *visit) ungroup() { s.group, s.began = 0, false }
+func (s *visit) ungroup() { s.Group, s.began = 0, false }
 
 // end keeps the sightings of a camera that have come to their end, which those of the live tracks have not, with those
 // of the past.
@@ -52,36 +46,59 @@ func (w *Office) end(v *view, live []int) {
 			continue
 		}
 		delete(v.sightings, track)
-		if len(s.album.Faces) > 0 {
-			ended = append(ended, s)
+		if !s.judged {
+			w.poor++
 		}
+		ended = append(ended, s)
 	}
 	slices.SortFunc(ended, func(a, b *visit) int { return cmp.Compare(a.id, b.id) })
-	w.past = append(w.past, ended...)
-	if over := len(w.past) - w.o.Sightings; over > 0 {
-		w.past = slices.Delete(w.past, 0, over)
+	for _, s := range ended {
+		w.store(s)
 	}
 }
 
-// all calls do with each sighting; the view is nil for one of the past.
-func (w *Office) all(do func(*visit, *view)) {
+// live calls do with each sighting that has not ended.
+func (w *Office) live(do func(*visit, *view)) {
 	for _, v := range w.views {
 		for _, s := range v.sightings {
 			do(s, v)
 		}
 	}
-	for _, s := range w.past {
-		do(s, nil)
-	}
 }
 
-// find returns a sighting, or nil.
+// past returns the sighting of the past of a number, without its faces, or nil.
+func (w *Office) past(id uint64) *visit {
+	if r, ok := w.o.Past.seen.Get(id); ok {
+		return &visit{stay: r.Head, id: id, track: w.tracks[id]}
+	}
+	return nil
+}
+
+// all calls do with each sighting, which says whether it has changed it. The view is nil for one of the past, which is
+// without its faces: what changed of these is returned, and not written yet.
+func (w *Office) all(do func(*visit, *view) (changed bool)) map[uint64]stay {
+	w.live(func(s *visit, v *view) { do(s, v) })
+	heads := make(map[uint64]stay)
+	for _, id := range w.o.Past.seen.Before(0) {
+		if s := w.past(id); do(s, nil) {
+			heads[id] = s.stay
+		}
+	}
+	return heads
+}
+
+// find returns a sighting with its faces, or nil. The view is nil for one of the past.
 func (w *Office) find(id uint64) (found *visit, in *view) {
-	w.all(func(s *visit, v *view) {
+	w.live(func(s *visit, v *view) {
 		if s.id == id {
 			found, in = s, v
 		}
 	})
+	if found == nil {
+		if found = w.past(id); found != nil {
+			w.recall(found)
+		}
+	}
 	return found, in
 }
 
@@ -99,4 +116,18 @@ func (r *ranges) add(n int64) {
 	if *r = append(*r, [2]int64{n, n}); len(*r) > mostRanges {
 		*r = slices.Delete(*r, 0, 1)
 	}
+}
+
+// upTo returns the ranges without the numbers above one, and whether there were any.
+func (r ranges) upTo(last int64) (kept ranges, cut bool) {
+	for _, x := range r {
+		if x[1] > last {
+			cut = true
+			x[1] = last
+		}
+		if x[0] <= x[1] {
+			kept = append(kept, x)
+		}
+	}
+	return kept, cut
 }

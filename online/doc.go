@@ -73,6 +73,8 @@
 //	Undo, UndoSince        faces learned after a moment                          labels; the radius R
 //	Unlearn                faces learned from some observations, and every face  labels; other faces
 //	                       accepted through one of these, merged or not
+//	Retract                labels, and every face accepted through one of these;  other faces
+//	                       a person with the last one, as Forget
 //	Remove, learned face   as Unlearn of its own observation                     as Unlearn
 //	Remove, label; Unlabel the label; with a person's last one as Forget         what was learned through it
 //	Reject                 nothing; the face is known not to be the person's     labels; faces learned before

@@ -139,18 +139,28 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 // A point that was merged into another vertex longer ago than the journal reaches stays there, and so does what was
 // accepted through it. What was accepted through a vertex that has been removed, or has faded since, stays as well.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
-	return g.unlearn(func(_, observation int64) bool { return gone(observation) })
+	return g.unlearn(make(map[int64]bool), func(_, observation int64) bool { return gone(observation) })
 }
 
 // UnlearnVertex takes back the own point of a learned vertex, as [Graph.Unlearn] does.
 func (g *Graph) UnlearnVertex(i int) (points float64) {
 	own := g.origin[i].ID
-	return g.unlearn(func(id, _ int64) bool { return id == own })
+	return g.unlearn(make(map[int64]bool), func(id, _ int64) bool { return id == own })
 }
 
-// unlearn takes back the points of which gone is true, and what was accepted through them. The ID is that of the vertex
-// which a point is or was, or 0.
-func (g *Graph) unlearn(gone func(id, observation int64) bool) (points float64) {
+// UnlearnThrough takes back every point that was accepted through one of the vertices of these IDs, and what was
+// accepted through that, as [Graph.Unlearn] does. The vertices themselves stay where they are labelled.
+func (g *Graph) UnlearnThrough(ids ...int64) (points float64) {
+	spoilt := make(map[int64]bool)
+	for _, id := range ids {
+		spoilt[id] = true
+	}
+	return g.unlearn(spoilt, func(int64, int64) bool { return false })
+}
+
+// unlearn takes back the points of which gone is true, and what was accepted through them or through a vertex that is
+// spoilt. The ID is that of the vertex which a point is or was, or 0.
+func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) bool) (points float64) {
 	// Points that are or once were vertices, in the order of their IDs: a point is younger than the one through which it
 	// came.
 	type point struct {
@@ -168,7 +178,6 @@ func (g *Graph) unlearn(gone func(id, observation int64) bool) (points float64) 
 		}
 	}
 	slices.SortFunc(once, func(a, b point) int { return cmp.Compare(a.id, b.id) })
-	spoilt := make(map[int64]bool)
 	for _, p := range once {
 		if gone(p.id, p.observation) || spoilt[p.via] {
 			spoilt[p.id] = true

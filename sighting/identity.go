@@ -130,6 +130,13 @@ func (i *Identities) Deny(track int, name string) {
 	i.Reset(track)
 }
 
+// Allow takes back what [Identities.Deny] said.
+func (i *Identities) Allow(track int, name string) {
+	e := i.of(track)
+	e.denied = slices.DeleteFunc(e.denied, func(n string) bool { return n == name })
+	i.Reset(track)
+}
+
 // Reset forgets the verdicts on a track: they were made before something was known that changes them.
 func (i *Identities) Reset(track int) {
 	e := i.of(track)

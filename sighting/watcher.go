@@ -218,6 +218,12 @@ func (w *Watcher) Deny(track int, name string) {
 	w.unchain(track)
 }
 
+// Allow says that a track may be a person again, of whom [Watcher.Deny] has said that it is not.
+func (w *Watcher) Allow(track int, name string) {
+	w.who.Allow(track, name)
+	w.unchain(track)
+}
+
 // Reset forgets the verdicts on a track: they were made before something was known that changes them.
 func (w *Watcher) Reset(track int) {
 	w.who.Reset(track)

@@ -11,26 +11,19 @@
 // Lines of the CRC-32C of the rest as eight hexadecimal digits, a space, and JSON: the first has the version, each
 // other one what has changed, who is there, events, and how far sinks have come. A line is written with one call and
 // synced; a last line that is not whole was never said to be written, and is cut off. When the lines are many, the file
-// is written anew with what still counts and put in the place of the old one. It has names and times, and no faces. The
-// owner alone can read it.
+// is written anew with what still counts and put in the place of the old one. So it is, too, when somebody is forgotten:
+// of their events numbers and times are left. It has names and times, and no faces. The owner alone can read it.
 package logbook
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
-	"os"
 	"slices"
 	"sync"
-	"syscall"
-	"time"
 
-	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/internal/lines"
 	"github.com/faceauth/faceauth/office/presence"
 )
 
@@ -42,9 +35,6 @@ var (
 )
 
 const version = 1
-
-// patience is how long [Open] waits for another program to let go of the file.
-const patience = 2 * time.Second
 
 // Settings of a [Book]. The zero value of each field stands for its default.
 type Settings struct {
@@ -59,7 +49,11 @@ type entry struct {
 	State   *presence.State     `json:"state,omitempty"`
 	Events  []presence.Event    `json:"events,omitempty"`
 	Queues  map[string]progress `json:"queues,omitempty"`
+	Names   map[uint64]string   `json:"names,omitempty"` // that events have now, by their numbers; "" for the one they had
 }
+
+// forgotten is the kind of an event of which nothing but its number and its time is left.
+const forgotten presence.Kind = "forgotten"
 
 // progress is how far a sink has come.
 type progress struct {
@@ -73,12 +67,14 @@ type Book struct {
 	path string
 
 	mu     sync.Mutex
-	file   *os.File
-	size   int64
-	lines  int
+	file   *lines.File
+	begun  bool // the file has its first line
 	state  presence.State
 	events []presence.Event // the oldest first
 	queues map[string]progress
+	names  map[uint64]string        // of events that are shown under another name
+	gone   map[uint64]bool          // events of people who were forgotten
+	stale  bool                     // the file has a name that was forgotten, as it could not be written anew
 	more   map[string]chan struct{} // of the sinks of this run
 }
 
@@ -86,7 +82,7 @@ type Book struct {
 // [ErrBusy] when another program does not let go of the file for two seconds.
 func Open(path string, s Settings) (*Book, error) {
 	s.Events, s.Waiting, s.Lines = cmp.Or(s.Events, 5000), cmp.Or(s.Waiting, 10000), cmp.Or(s.Lines, 20000)
-	b := &Book{s: s, path: path, queues: make(map[string]progress), more: make(map[string]chan struct{})}
+	b := &Book{s: s, path: path, queues: make(map[string]progress), names: make(map[uint64]string), gone: make(map[uint64]bool), more: make(map[string]chan struct{})}
 	if err := b.open(); err != nil {
 		if b.file != nil {
 			b.file.Close()
@@ -97,116 +93,32 @@ func Open(path string, s Settings) (*Book, error) {
 }
 
 func (b *Book) open() (err error) {
-	if f, err := safefile.Open(b.path); err == nil { // what is no file would be waited for
-		f.Close()
-	} else if !errors.Is(err, os.ErrNotExist) {
+	b.file, err = lines.Open(b.path, lines.Options{}, func(line []byte) error {
+		var e entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		if !b.begun && e.Version != version {
+			return fmt.Errorf("%w: it has version %d, and this program reads version %d", ErrVersion, e.Version, version)
+		}
+		b.begun = true
+		if err := b.check(e); err != nil {
+			return err
+		}
+		b.apply(e)
+		return nil
+	})
+	switch {
+	case errors.Is(err, lines.ErrBusy):
+		return ErrBusy
+	case errors.Is(err, lines.ErrDamaged):
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	case err != nil:
 		return err
-	}
-	if b.file, err = os.OpenFile(b.path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return err
-	}
-	if err := lock(b.file); err != nil {
-		return err
-	}
-	if err := b.read(); err != nil {
-		return fmt.Errorf("%w; move it away to begin anew", err)
-	}
-	if b.lines == 0 {
+	case !b.begun:
 		return b.write(entry{Version: version})
 	}
 	return nil
-}
-
-// lock keeps other programs from opening the file.
-func lock(f *os.File) error {
-	err := safefile.Lock(f, patience)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return ErrBusy
-	}
-	return err
-}
-
-var table = crc32.MakeTable(crc32.Castagnoli)
-
-// line returns an entry as it is written.
-func line(e entry) ([]byte, error) {
-	text, err := json.Marshal(e)
-	if err != nil {
-		return nil, err
-	}
-	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, table), text), nil
-}
-
-// parse returns the entry of a line.
-func parse(text []byte) (e entry, err error) {
-	if len(text) < 10 || text[8] != ' ' || text[len(text)-1] != '\n' {
-		return e, fmt.Errorf("%w: a line is cut off", ErrDamaged)
-	}
-	text, sum := text[9:len(text)-1], string(text[:8])
-	if fmt.Sprintf("%08x", crc32.Checksum(text, table)) != sum {
-		return e, fmt.Errorf("%w: a checksum is wrong", ErrDamaged)
-	}
-	if err := json.Unmarshal(text, &e); err != nil {
-		return e, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return e, nil
-}
-
-// longest is how many bytes a line may have.
-const longest = 1 << 24
-
-// read takes in the file.
-func (b *Book) read() error {
-	r := bufio.NewReader(b.file)
-	for {
-		text, err := readLine(r)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		if len(text) == 0 {
-			return b.cut()
-		}
-		e, err := parse(text)
-		if err != nil {
-			if _, next := r.Peek(1); errors.Is(next, io.EOF) && b.lines > 0 {
-				return b.cut() // it was being written when the program, or the machine, ended
-			}
-			return fmt.Errorf("%w in line %d", err, b.lines+1)
-		}
-		if b.lines == 0 && e.Version != version {
-			return fmt.Errorf("%w: it has version %d, and this program reads version %d", ErrVersion, e.Version, version)
-		}
-		if err := b.check(e); err != nil {
-			return fmt.Errorf("%w in line %d", err, b.lines+1)
-		}
-		b.apply(e)
-		b.lines++
-		b.size += int64(len(text))
-	}
-}
-
-// readLine returns the next line with its end, or what there is of it.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var text []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		text = append(text, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return text, err
-		}
-		if len(text) > longest {
-			return nil, fmt.Errorf("%w: a line is too long", ErrDamaged)
-		}
-	}
-}
-
-// cut ends the file after the last whole line.
-func (b *Book) cut() error {
-	if err := b.file.Truncate(b.size); err != nil {
-		return err
-	}
-	_, err := b.file.Seek(b.size, io.SeekStart)
-	return err
 }
 
 // check returns nil for an entry that can follow what is known.
@@ -229,8 +141,22 @@ func (b *Book) apply(e entry) {
 	if e.State != nil {
 		b.state = *e.State
 	}
+	for _, x := range e.Events {
+		if x.Kind == forgotten {
+			b.gone[x.ID] = true
+		}
+	}
 	b.events = append(b.events, e.Events...)
+	for id, name := range e.Names {
+		if b.names[id] = name; name == "" {
+			delete(b.names, id)
+		}
+	}
 	if over := len(b.events) - max(b.s.Events, b.s.Waiting); over > 0 {
+		for _, x := range b.events[:over] {
+			delete(b.names, x.ID)
+			delete(b.gone, x.ID)
+		}
 		b.events = slices.Delete(b.events, 0, over)
 	}
 	for name, p := range e.Queues {
@@ -240,60 +166,27 @@ func (b *Book) apply(e entry) {
 
 // write appends a line, on disk when it returns, and takes it in. On error nothing has changed.
 func (b *Book) write(e entry) error {
-	text, err := line(e)
-	if err != nil {
+	if err := b.file.Append(e); err != nil {
 		return err
 	}
-	_, err = b.file.Write(text)
-	if err == nil {
-		err = b.file.Sync()
-	}
-	if err != nil {
-		return errors.Join(err, b.cut())
-	}
-	b.size += int64(len(text))
-	b.lines++
 	b.apply(e)
-	if b.lines > b.s.Lines {
+	if b.file.Lines() > b.s.Lines || b.stale {
 		b.rewrite() // what fails leaves the file as it is, and is tried with the next line
 	}
 	return nil
 }
 
-// rewrite writes the file anew, with what still counts. The new one is locked before it is in its place.
+// rewrite writes the file anew, with what still counts.
 func (b *Book) rewrite() error {
-	var all bytes.Buffer
-	lines := []entry{{Version: version}, {State: &b.state, Events: b.events, Queues: b.queues}}
-	for _, e := range lines {
-		text, err := line(e)
-		if err != nil {
-			return err
+	kept := slices.Clone(b.events)
+	for i, e := range kept {
+		if b.gone[e.ID] {
+			kept[i] = presence.Event{ID: e.ID, Kind: forgotten, At: e.At}
 		}
-		all.Write(text)
 	}
-	temp := b.path + ".new"
-	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	err = lock(f)
-	if err == nil {
-		_, err = f.Write(all.Bytes())
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = safefile.Rename(temp, b.path)
-	}
-	if err != nil {
-		f.Close()
-		os.Remove(temp)
-		return err
-	}
-	b.file.Close() // the file that is no more
-	b.file, b.size, b.lines = f, int64(all.Len()), len(lines)
-	return nil
+	err := b.file.Rewrite(entry{Version: version}, entry{State: &b.state, Events: kept, Queues: b.queues, Names: b.names})
+	b.stale = b.stale && err != nil
+	return err
 }
 
 // State returns what was recorded of the room last.
@@ -356,11 +249,58 @@ func (b *Book) Events(before uint64, n int) []presence.Event {
 	all := []presence.Event{}
 	kept := b.events[max(0, len(b.events)-b.s.Events):]
 	for _, e := range slices.Backward(kept) {
-		if (before == 0 || e.ID < before) && len(all) < n {
+		if (before == 0 || e.ID < before) && len(all) < n && !b.gone[e.ID] {
+			e.Name = cmp.Or(b.names[e.ID], e.Name)
 			all = append(all, e)
 		}
 	}
 	return all
+}
+
+// Rename gives events of the past other names, by their numbers, under which [Book.Events] shows them from now on; ""
+// gives an event the name back that it was recorded with. Sinks get events as they were recorded. It is on disk when it
+// returns, all or nothing.
+func (b *Book) Rename(names map[uint64]string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(names) == 0 {
+		return nil
+	}
+	if err := b.write(entry{Names: names}); err != nil {
+		return fmt.Errorf("writing the logbook: %w", err)
+	}
+	return nil
+}
+
+// Forget removes a name, and the events of the one who has it: the file is written anew without them. An event in which
+// somebody unknown was given that name later is one of somebody unknown again. A sink that has not got an event yet may
+// still get it while the program runs.
+//
+// On error the file has them still; they are shown no more, and the next write tries again.
+func (b *Book) Forget(name string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.events {
+		e := &b.events[i]
+		shown, renamed := b.names[e.ID]
+		switch {
+		case renamed && shown != name && e.Name == name: // somebody else had that name before
+			e.Name = shown
+			delete(b.names, e.ID)
+		case renamed && shown != name || !renamed && e.Name != name:
+		case e.Name == "":
+			delete(b.names, e.ID)
+		default:
+			b.gone[e.ID] = true
+			delete(b.names, e.ID)
+		}
+	}
+	b.state.People = slices.DeleteFunc(slices.Clone(b.state.People), func(p presence.Person) bool { return p.Name == name })
+	b.stale = true
+	if err := b.rewrite(); err != nil {
+		return fmt.Errorf("writing the logbook: %w", err)
+	}
+	return nil
 }
 
 // Close closes the file.
@@ -400,8 +340,10 @@ func (b *Book) Queue(sink string) (*Queue, error) {
 func (q *Queue) Next() (e presence.Event, ok bool) {
 	q.b.mu.Lock()
 	defer q.b.mu.Unlock()
-	if waiting := q.b.waiting(q.b.queues[q.name]); len(waiting) > 0 {
-		return waiting[0], true
+	for _, e := range q.b.waiting(q.b.queues[q.name]) {
+		if e.Kind != forgotten {
+			return e, true
+		}
 	}
 	return e, false
 }
@@ -428,5 +370,10 @@ func (q *Queue) Waiting() (waiting, lost int) {
 	q.b.mu.Lock()
 	defer q.b.mu.Unlock()
 	p := q.b.queues[q.name]
-	return len(q.b.waiting(p)), p.Lost
+	for _, e := range q.b.waiting(p) {
+		if e.Kind != forgotten {
+			waiting++
+		}
+	}
+	return waiting, p.Lost
 }

@@ -181,6 +181,74 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
+// Events of the past get other names, and theirs back, and nobody who was forgotten is in the file.
+func TestNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "book")
+	b := open(t, path, logbook.Settings{})
+	q, err := b.Queue("hook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, name := range []string{"alice", "", "bob", "alice"} {
+		e := event(uint64(id + 1))
+		if e.Name = name; name == "" {
+			e.Kind, e.Group = presence.Unknown, 7
+		}
+		s := presence.State{Last: e.ID, People: []presence.Person{{Name: "alice", Since: noon, Last: noon, Camera: "door"}}}
+		if err := b.Record(s, []presence.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(what string, want ...string) {
+		t.Helper()
+		for range 2 { // as it is, and as it is read again
+			var got []string
+			for _, e := range b.Events(0, 99) {
+				got = append(got, fmt.Sprintf("%d %s", e.ID, e.Name))
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: %v, want %v", what, got, want)
+			}
+			b.Close()
+			b = open(t, path, logbook.Settings{})
+		}
+	}
+	rename := func(names map[uint64]string) {
+		t.Helper()
+		if err := b.Rename(names); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename(map[uint64]string{2: "sue", 3: "robert"})
+	want("renamed", "4 alice", "3 robert", "2 sue", "1 alice")
+	rename(map[uint64]string{2: ""})
+	want("taken back", "4 alice", "3 robert", "2 ", "1 alice")
+	rename(map[uint64]string{2: "alice", 4: "carol"})
+	if err := b.Forget("bob"); err != nil { // the name that robert had
+		t.Fatal(err)
+	}
+	want("an old name", "4 carol", "3 robert", "2 alice", "1 alice")
+	if err := b.Forget("alice"); err != nil {
+		t.Fatal(err)
+	}
+	want("forgotten", "4 carol", "3 robert", "2 ")
+	if text, err := os.ReadFile(path); err != nil || bytes.Contains(text, []byte("alice")) || bytes.Contains(text, []byte("bob")) {
+		t.Errorf("the file: %s, %v", text, err)
+	}
+	if len(b.State().People) != 0 {
+		t.Errorf("there is %+v", b.State().People)
+	}
+	if q, err = b.Queue("hook"); err != nil {
+		t.Fatal(err)
+	}
+	if e, ok := q.Next(); !ok || e.ID != 2 || e.Name != "" {
+		t.Errorf("the sink gets %+v", e)
+	}
+	if n, lost := q.Waiting(); n != 3 || lost != 0 {
+		t.Errorf("%d wait, %d lost", n, lost)
+	}
+}
+
 // Whatever a crash leaves of the last line, what was recorded before is there, and it goes on.
 func TestTorn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book")

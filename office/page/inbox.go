@@ -3,13 +3,11 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -42,7 +40,7 @@ func inbox(w *office.Office) []question {
 	slices.SortStableFunc(all, func(a, b question) int { return b.At.Compare(a.At) })
 	first := []question{}
 	for _, c := range contradictions(w) {
-		key := fmt.Sprintf("conflict-%q-%t-%q-%t", c.A.Name, c.A.Negative, c.B.Name, c.B.Negative)
+		key := fmt.Sprintf("conflict-%d-%d", c.A.ID, c.B.ID)
 		first = append(first, question{Key: key, Kind: "conflict", Conflict: &c})
 	}
 	return append(first, all...)
@@ -82,69 +80,40 @@ func strangers(w *office.Office) []stranger {
 	return all
 }
 
-// contradiction is all labels of two people, or of one and of faces that are not theirs, that look like one person.
+// contradiction is two labelled faces that look like one person and cannot both be right: the nearest of two people, or
+// of one and of faces that are not theirs.
 type contradiction struct {
 	A        side    `json:"a"`
 	B        side    `json:"b"`
-	Distance float64 `json:"distance"` // of the nearest two
+	Distance float64 `json:"distance"` // between them
+	Pairs    int     `json:"pairs"`    // of faces of these two that contradict each other
 }
 
-// side is the labels of one of them.
+// side is one of the two faces.
 type side struct {
-	Name     string  `json:"name"`
-	Negative bool    `json:"not"` // the labels say that it is not that person
-	Faces    []label `json:"faces"`
-}
-
-// label is one of the labels.
-type label struct {
 	ID       int64           `json:"id"` // to take it back
+	Name     string          `json:"name"`
+	Negative bool            `json:"not"` // the label says that it is not that person
 	Portrait office.Portrait `json:"portrait"`
 }
 
-// contradictions returns the conflicts of an office, those with the nearest faces first, and none twice.
+// contradictions returns the conflicts of an office with pictures, those with the nearest faces first.
 func contradictions(w *office.Office) []contradiction {
 	all := []contradiction{}
-	is := func(s side, l online.Label) bool { return s.Name == l.Name && s.Negative == l.Negative }
-	for _, c := range w.Conflicts() {
-		at := slices.IndexFunc(all, func(x contradiction) bool {
-			return is(x.A, c.A) && is(x.B, c.B) || is(x.A, c.B) && is(x.B, c.A)
-		})
-		if at < 0 {
-			at = len(all)
-			all = append(all, contradiction{
-				A: side{Name: c.A.Name, Negative: c.A.Negative}, B: side{Name: c.B.Name, Negative: c.B.Negative}, Distance: c.Distance,
-			})
-		}
-		for _, l := range []online.Label{c.A, c.B} {
-			s := &all[at].A
-			if !is(*s, l) {
-				s = &all[at].B
-			}
-			if !slices.ContainsFunc(s.Faces, func(f label) bool { return f.ID == l.ID }) {
-				s.Faces = append(s.Faces, label{ID: l.ID})
-			}
-		}
-	}
 	var ids []int64
-	for _, c := range all {
-		for _, s := range []side{c.A, c.B} {
-			for _, f := range s.Faces {
-				ids = append(ids, f.ID)
-			}
-		}
+	for _, c := range w.Conflicts() {
+		ids = append(ids, c.A.ID, c.B.ID)
+		all = append(all, contradiction{
+			A: side{ID: c.A.ID, Name: c.A.Name, Negative: c.A.Negative}, B: side{ID: c.B.ID, Name: c.B.Name, Negative: c.B.Negative},
+			Distance: c.Distance, Pairs: c.Pairs,
+		})
 	}
-	if len(ids) == 0 {
+	if len(all) == 0 {
 		return all
 	}
 	pictures := w.Portraits(ids)
 	for i := range all {
-		for _, s := range []*side{&all[i].A, &all[i].B} {
-			for j := range s.Faces {
-				s.Faces[j].Portrait, pictures = pictures[0], pictures[1:]
-			}
-			slices.SortFunc(s.Faces, func(a, b label) int { return cmp.Compare(a.ID, b.ID) })
-		}
+		all[i].A.Portrait, all[i].B.Portrait = pictures[2*i], pictures[2*i+1]
 	}
 	return all
 }

@@ -106,6 +106,13 @@ func (g *Groups) Number() uint64 {
 	return g.last
 }
 
+// Given returns the last numbers that were given to a face and to a group.
+func (g *Groups) Given() (face, group uint64) { return g.last, g.begun }
+
+// Skip says that numbers up to these were given to faces and groups in a program that was killed before it could save
+// them.
+func (g *Groups) Skip(face, group uint64) { g.last, g.begun = max(g.last, face), max(g.begun, group) }
+
 // All returns a copy of the groups, those first that were seen last. Vectors and pictures are shared and must not be
 // changed.
 func (g *Groups) All() []Group {
@@ -198,9 +205,19 @@ func (g *Groups) Begin(faces []Face) uint64 {
 		g.add(p, f)
 	}
 	p.Visits = 1
+	g.own(p)
 	g.shed(p.ID)
 	g.dirty = true
 	return p.ID
+}
+
+func (g *Groups) own(p *Group) {
+	for _, q := range g.groups {
+		if q != p && slices.ContainsFunc(q.Album.Faces, func(f Face) bool { _, of := p.Album.Find(f.ID); return of }) {
+			q.Album.Faces = slices.DeleteFunc(slices.Clone(q.Album.Faces), func(f Face) bool { _, of := p.Album.Find(f.ID); return of })
+		}
+	}
+	g.remove(func(q *Group) bool { return len(q.Album.Faces) == 0 })
 }
 
 // Visit notes that a group has come into view.
@@ -223,6 +240,9 @@ func (g *Groups) Add(id uint64, f Face) error {
 }
 
 func (g *Groups) add(p *Group, f Face) {
+	if _, there := p.Album.Find(f.ID); there {
+		return
+	}
 	// Of one who is ignored, enough is known. Time alone is no reason to write a file.
 	if !p.Ignored && p.Album.Add(g.space, f, g.s.Faces, g.s.Apart) || f.At.Sub(p.Last) > time.Minute {
 		g.dirty = true
@@ -296,7 +316,9 @@ func (g *Groups) Merge(into, from uint64) error {
 		return err
 	}
 	for _, f := range q.Album.Faces {
-		p.Album.Add(g.space, f, g.s.Faces, 0)
+		if _, there := p.Album.Find(f.ID); !there {
+			p.Album.Add(g.space, f, g.s.Faces, 0)
+		}
 	}
 	if q.First.Before(p.First) {
 		p.First = q.First
@@ -306,6 +328,75 @@ func (g *Groups) Merge(into, from uint64) error {
 	}
 	p.Visits += q.Visits
 	return g.Forget(from)
+}
+
+// Restore puts a group back as it was, in the place of one of that number. Faces that came to that one since stay.
+// Where strangers are not kept it does nothing.
+func (g *Groups) Restore(was Group) {
+	if g.off || was.ID == 0 || len(was.Album.Faces) == 0 {
+		return
+	}
+	g.Skip(0, was.ID)
+	back := was.copy()
+	if now, err := g.group(was.ID); err == nil {
+		for _, f := range now.Album.Faces {
+			if _, there := back.Album.Find(f.ID); !there {
+				back.Album.Add(g.space, f, g.s.Faces, g.s.Apart)
+			}
+		}
+		if now.Last.After(back.Last) {
+			back.Last = now.Last
+		}
+		*now = back
+	} else {
+		g.groups = append(g.groups, &back)
+		g.shed(was.ID)
+	}
+	for _, f := range back.Album.Faces {
+		g.Skip(f.ID, 0)
+	}
+	g.dirty = true
+}
+
+// Own removes the faces of a group from all others: a face is of one group alone.
+func (g *Groups) Own(id uint64) {
+	if p, err := g.group(id); err == nil {
+		g.own(p)
+		g.dirty = true
+	}
+}
+
+// Take removes faces from a group, and the group with the last one. The error wraps [ErrNoGroup].
+func (g *Groups) Take(id uint64, faces func(f Face) bool) error {
+	p, err := g.group(id)
+	if err != nil {
+		return err
+	}
+	p.Album.Faces = slices.DeleteFunc(slices.Clone(p.Album.Faces), faces)
+	g.dirty = true
+	if len(p.Album.Faces) == 0 {
+		return g.Forget(id)
+	}
+	return nil
+}
+
+// Alike reports whether most faces of a group are near those of another.
+func (g *Groups) Alike(a, b uint64) bool {
+	p, err := g.group(a)
+	if err != nil {
+		return false
+	}
+	q, err := g.group(b)
+	if err != nil {
+		return false
+	}
+	near := 0
+	for _, f := range q.Album.Faces {
+		if p.Album.Distance(g.space, f.Vector) < g.s.Near {
+			near++
+		}
+	}
+	return 2*near > len(q.Album.Faces)
 }
 
 // Split makes a group of its own of some faces of a group, and returns its number. The error wraps [ErrNoGroup],

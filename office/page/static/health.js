@@ -14,11 +14,17 @@ function states(now, sinks) {
     more: now.room.full ? `All ${now.room.k} places for learned faces are taken, and no two are near enough to be merged. Faces are recognised, and no longer learned (${now.room.passed_over} so far). Start the office with a larger --k.` :
       now.learns ? `Up to ${now.room.k} learned faces are kept.` : "Faces are judged, and nothing is learned of what is seen.",
   };
+  if (now.poor) room.more += " " + many(now.poor, "sighting was", "sightings were") + " too short or too poor to say who it was.";
+  const state = now.disk?.error || now.unkept;
+  const disk = {
+    what: "Disk", bad: Boolean(state), how: state ? "Cannot be written" : "Well",
+    more: state ? sentence(state) + " All goes on in memory, and is written when there is room. " + (now.disk?.held ? many(now.disk.held, "event") + " would be lost if the program ended now." : "") : "What happens is remembered.",
+  };
   const told = sinks.map((s) => ({
     what: "Sink " + s.name, bad: Boolean(s.error) || s.lost > 0, how: s.error ? "Not delivered" : s.lost ? "Events were lost" : "Well",
     more: (s.error ? sentence(s.error) + " It is tried again. " : "") + (s.waiting ? many(s.waiting, "event waits", "events wait") + ". " : "No event waits. ") + (s.lost ? many(s.lost, "event was lost", "events were lost") + ", as there was no room." : ""),
   }));
-  return cameras.concat([room], told);
+  return cameras.concat([room, disk], told);
 }
 
 const drawState = (s) => make("li", {className: s.bad ? "bad" : ""}, make("h2", {className: "first"}, s.what), make("div", {className: "how"}, s.how), make("div", {className: "soft small"}, s.more));
@@ -41,6 +47,7 @@ const words = {
   ignored: (c) => "Ignored person " + (c.group || ""),
   noticed: (c) => "Noticed person " + (c.group || "") + " again",
   split: (c) => "Took faces of person " + (c.group || "") + " for somebody else",
+  unlabelled: (c) => "Took back a face" + (c.was ? " of " + c.was : ""),
   "forgot-group": (c) => "Forgot stranger " + (c.group || ""),
   forgot: () => "Forgot a person",
 };

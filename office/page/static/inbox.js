@@ -91,25 +91,21 @@ function drawStill(s) {
 const whose = (s) => (s.not ? "Not " + s.name : s.name);
 
 function drawConflict(c) {
-  const side = (s, press) => make("div", {}, make("h3", {className: "two"}, whose(s)), make("p", {className: "soft small"}, many(s.faces.length, "labelled face")),
-    make("ul", {className: "faces"}, ...s.faces.slice(0, 8).map((f, i) => make("li", {}, face(f.portrait.face, whose(s) + ", face " + (i + 1))))),
-    button("Take " + (s.faces.length === 1 ? "this" : "these " + s.faces.length) + " back", press, {onclick: () => takeBack(s)}));
+  const side = (s, press) => make("div", {}, make("h3", {className: "two"}, whose(s)),
+    make("div", {className: "one"}, face(s.portrait.face, whose(s)), make("p", {className: "soft small"}, s.portrait.face ? (s.portrait.apart > 0 ? "seen like this " : "seen ") + when(s.portrait.seen) + " at " + s.portrait.camera : "no picture is kept")),
+    button("Take this one back", press, {onclick: () => takeBack(s)}));
   return make("article", {className: "question", "aria-labelledby": "question-title"},
     make("h2", {id: "question-title", tabIndex: -1}, "Which of these is wrong?"),
-    make("p", {className: "soft"}, "These labels look like one person, at a distance of " + c.distance.toFixed(2) + ", and cannot both be right. Take back the ones that are wrong."),
+    make("p", {className: "soft"}, "These two faces look like one person and cannot both be right: the distance between them is " + c.distance.toFixed(2) + "." + (c.pairs > 1 ? " There are " + many(c.pairs, "such pair") + " of these two." : "")),
     make("div", {className: "sides"}, side(c.a, "1"), side(c.b, "2")));
 }
 
-// takeBack takes the labels of one side back, and asks first where the person would go with them.
+// takeBack takes a label back, and asks first where the person would go with it.
 async function takeBack(s) {
   const person = known.find((p) => p.name === s.name);
-  const all = !s.not && person && person.faces <= s.faces.length;
-  const text = all ? "These are all the faces that " + s.name + " was enrolled with. " + s.name + " and all that was learned of them will be forgotten." :
-    "Take back " + many(s.faces.length, "face") + " of “" + whose(s) + "”? This cannot be undone.";
-  if (!await ask(text, all ? "Forget " + (s.name.length > 30 ? "them" : s.name) : "Take back")) return;
-  for (const f of s.faces) {
-    if (!await tell("unlabel", {face: f.id}, many(s.faces.length, "face") + " taken back.")) return;
-  }
+  const last = !s.not && person && person.faces === 1;
+  if (last && !await ask("This is the only face that " + s.name + " was enrolled with. They and all that was learned of them will be forgotten.", "Forget them")) return;
+  await tell("unlabel", {face: s.id}, "The face is taken back.");
 }
 
 const meta = (q) => {

@@ -12,7 +12,11 @@ export function drawSighting(s) {
   const text = make("div", {}, make("h3", {className: "two"}, title),
     make("p", {className: "soft small"}, s.camera + ", " + when(s.first) + (s.live ? ", still there" : " to " + clock(s.last))));
   if (!s.name) {
-    if (s.group) text.append(make("a", {href: "#inbox/stranger-" + s.group}, "Who is this?"));
+    if (s.open) text.append(make("a", {href: "#inbox/stranger-" + s.group}, "Who is this?"));
+    else {
+      text.append(make("details", {}, make("summary", {}, "Who is this?"),
+        naming("Who is this, seen " + when(s.first) + " at " + s.camera + "?", make("button", {className: "main"}, "Save"), (name) => correct(s.id, "", name))));
+    }
   } else {
     if (s.trust === "learned") {
       text.append(make("p", {className: "small"}, "Recognised by what was learned alone. Still " + cut(s.name) + "?"),
@@ -45,6 +49,8 @@ export async function refresh(now, questions) {
   keyed($("here"), here, (p) => p.name, drawPerson);
   $("open").hidden = questions.length === 0;
   show($("open").firstChild, questions.length ? many(questions.length, "question") + " in the inbox" : "");
+  const groups = new Set(questions.filter((q) => q.kind === "stranger").map((q) => q.stranger.id));
+  for (const s of seen) s.open = groups.has(s.group);
   const all = seen.concat(older.filter((s) => seen.length === 0 || s.id < seen.at(-1).id));
   $("no-sightings").hidden = all.length > 0;
   keyed($("sightings"), all, (s) => s.id, drawSighting);

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lines keeps a file of lines, each with a checksum, to which lines are added.
+//
+// [Open] reads a file and hands over its lines, [File.Append] adds one, and [File.Rewrite] puts a new file in the place
+// of the old one, so that nothing of the old lines is left in it.
+//
+// A line is the CRC-32C of the rest as eight hexadecimal digits, a space, and JSON. It is written with one call. A last
+// line that is not whole was never said to be written, and is cut off.
+package lines
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/safefile"
+)
+
+// Errors of [Open].
+var (
+	ErrDamaged = errors.New("damaged file")
+	ErrBusy    = errors.New("file that another program is using")
+)
+
+// patience is how long [Open] waits for another program to let go of the file.
+const patience = 2 * time.Second
+
+// longest is how many bytes a line may have.
+const longest = 1 << 24
+
+// Options of a [File].
+type Options struct {
+	Lazy    bool // lines are not synced: after a failure of the machine the last ones may be gone
+	Lenient bool // the file ends before its first damaged line, instead of being refused
+}
+
+// File is an open file of lines. It is used by one goroutine at a time. Close it.
+type File struct {
+	o     Options
+	path  string
+	file  *os.File
+	size  int64
+	lines int
+}
+
+// Open opens the file at path, makes one where there is none, and hands each line to take, which may refuse it. The
+// error wraps [ErrDamaged], [ErrBusy] when another program does not let go of the file for two seconds, or is that of
+// take; the file is then as it was.
+func Open(path string, o Options, take func(line []byte) error) (*File, error) {
+	f := &File{o: o, path: path}
+	if err := f.open(take); err != nil {
+		if f.file != nil {
+			f.file.Close()
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *File) open(take func([]byte) error) (err error) {
+	if r, err := safefile.Open(f.path); err == nil { // what is no file would be waited for
+		r.Close()
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if f.file, err = os.OpenFile(f.path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return err
+	}
+	if err := lock(f.file); err != nil {
+		return err
+	}
+	os.Remove(f.path + suffix) // a program was killed while it wrote it
+	if err := f.read(take); err != nil {
+		return fmt.Errorf("%w; move it away to begin anew", err)
+	}
+	return nil
+}
+
+// lock keeps other programs from opening the file.
+func lock(f *os.File) error {
+	err := safefile.Lock(f, patience)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrBusy
+	}
+	return err
+}
+
+var table = crc32.MakeTable(crc32.Castagnoli)
+
+// format returns a value as a line.
+func format(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, table), text), nil
+}
+
+// parse returns the JSON of a line.
+func parse(text []byte) ([]byte, error) {
+	if len(text) < 10 || text[8] != ' ' || text[len(text)-1] != '\n' {
+		return nil, fmt.Errorf("%w: a line is cut off", ErrDamaged)
+	}
+	text, sum := text[9:len(text)-1], string(text[:8])
+	if fmt.Sprintf("%08x", crc32.Checksum(text, table)) != sum {
+		return nil, fmt.Errorf("%w: a checksum is wrong", ErrDamaged)
+	}
+	return text, nil
+}
+
+// read takes in the file.
+func (f *File) read(take func([]byte) error) error {
+	r := bufio.NewReader(f.file)
+	for {
+		text, err := readLine(r)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if len(text) == 0 {
+			return f.cut()
+		}
+		line, err := parse(text)
+		if err != nil {
+			if f.o.Lenient {
+				return f.cut()
+			}
+			if _, next := r.Peek(1); errors.Is(next, io.EOF) && f.lines > 0 {
+				return f.cut() // it was being written when the program, or the machine, ended
+			}
+			return fmt.Errorf("%w in line %d", err, f.lines+1)
+		}
+		if err := take(line); err != nil {
+			return fmt.Errorf("%w in line %d", err, f.lines+1)
+		}
+		f.lines++
+		f.size += int64(len(text))
+	}
+}
+
+// readLine returns the next line with its end, or what there is of it.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var text []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		text = append(text, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return text, err
+		}
+		if len(text) > longest {
+			return nil, fmt.Errorf("%w: a line is too long", ErrDamaged)
+		}
+	}
+}
+
+// cut ends the file after the last whole line.
+func (f *File) cut() error {
+	if err := f.file.Truncate(f.size); err != nil {
+		return err
+	}
+	_, err := f.file.Seek(f.size, io.SeekStart)
+	return err
+}
+
+// Lines returns how many lines the file has.
+func (f *File) Lines() int { return f.lines }
+
+// Append adds a line, which is on disk when it returns unless the file is lazy. On error the file is as it was.
+func (f *File) Append(v any) error {
+	text, err := format(v)
+	if err != nil {
+		return err
+	}
+	_, err = f.file.Write(text)
+	if err == nil && !f.o.Lazy {
+		err = f.file.Sync()
+	}
+	if err != nil {
+		return errors.Join(err, f.cut())
+	}
+	f.size += int64(len(text))
+	f.lines++
+	return nil
+}
+
+// suffix ends the name of the new file that [File.Rewrite] makes.
+const suffix = ".new"
+
+// Rewrite puts a file with these lines alone in the place of the old one, on disk when it returns. The new one is
+// locked before it is in its place. On error the file is as it was.
+func (f *File) Rewrite(lines ...any) error {
+	var all bytes.Buffer
+	for _, v := range lines {
+		text, err := format(v)
+		if err != nil {
+			return err
+		}
+		all.Write(text)
+	}
+	temp := f.path + suffix
+	next, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = lock(next)
+	if err == nil {
+		_, err = next.Write(all.Bytes())
+	}
+	if err == nil {
+		err = next.Sync()
+	}
+	if err == nil {
+		err = safefile.Rename(temp, f.path)
+	}
+	if err != nil {
+		next.Close()
+		os.Remove(temp)
+		return err
+	}
+	f.file.Close() // the file that is no more
+	f.file, f.size, f.lines = next, int64(all.Len()), len(lines)
+	return nil
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }

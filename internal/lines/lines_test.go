@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lines_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/lines"
+)
+
+func read(t *testing.T, path string, o lines.Options) (*lines.File, []string, error) {
+	t.Helper()
+	var all []string
+	f, err := lines.Open(path, o, func(line []byte) error {
+		all = append(all, string(line))
+		return nil
+	})
+	if err == nil {
+		t.Cleanup(func() { f.Close() })
+	}
+	return f, all, err
+}
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path+".new", []byte("left behind"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, all, err := read(t, path, lines.Options{})
+	if err != nil || len(all) != 0 {
+		t.Fatal(all, err)
+	}
+	if _, err := os.Stat(path + ".new"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what a killed program left behind: %v", err)
+	}
+	for _, v := range []string{"one", "two", "three"} {
+		if err := f.Append(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := read(t, path, lines.Options{}); !errors.Is(err, lines.ErrBusy) {
+		t.Errorf("a second program: %v", err)
+	}
+	f.Close()
+	f, all, err = read(t, path, lines.Options{})
+	if want := []string{`"one"`, `"two"`, `"three"`}; err != nil || !slices.Equal(all, want) || f.Lines() != 3 {
+		t.Fatal(all, err)
+	}
+	if err := f.Rewrite("two", "four"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Append("five"); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	_, all, err = read(t, path, lines.Options{})
+	if want := []string{`"two"`, `"four"`, `"five"`}; err != nil || !slices.Equal(all, want) {
+		t.Fatal(all, err)
+	}
+	if text, err := os.ReadFile(path); err != nil || bytes.Contains(text, []byte("three")) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// A lenient file goes on from what is whole of it, a strict one is refused.
+func TestDamaged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	f, _, err := read(t, path, lines.Options{Lazy: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []string{"one", "two", "three"} {
+		if err := f.Append(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Close()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[bytes.Index(text, []byte("two"))] ^= 1
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := read(t, path, lines.Options{}); !errors.Is(err, lines.ErrDamaged) {
+		t.Errorf("strict: %v", err)
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, text) {
+		t.Error("the file was changed")
+	}
+	f, all, err := read(t, path, lines.Options{Lenient: true})
+	if err != nil || !slices.Equal(all, []string{`"one"`}) {
+		t.Fatal(all, err)
+	}
+	if err := f.Append("four"); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	again, all, err := read(t, path, lines.Options{})
+	if err != nil || !slices.Equal(all, []string{`"one"`, `"four"`}) {
+		t.Fatal(all, err)
+	}
+	again.Close()
+	refuse := errors.New("refused")
+	if _, err := lines.Open(path, lines.Options{}, func([]byte) error { return refuse }); !errors.Is(err, refuse) {
+		t.Error(err)
+	}
+}

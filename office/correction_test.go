@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/journal"
+	"github.com/faceauth/faceauth/office/logbook"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+// home is an office with all its files in a folder.
+type home struct {
+	t    testing.TB
+	dir  string
+	g    *gallery.Gallery
+	o    office.Options
+	said *recorded
+	past *office.Past
+}
+
+// visit opens the files of an office, as a program does that begins.
+func enter(t testing.TB, dir string, o office.Options) *home {
+	t.Helper()
+	h := &home{t: t, dir: dir, said: new(recorded)}
+	base := h.said.options()
+	o.Clock, o.Now, o.Event, o.Health = base.Clock, base.Now, base.Event, base.Health
+	path := filepath.Join(dir, "gallery")
+	var err error
+	if h.g, err = gallery.Open(path, space); errors.Is(err, fs.ErrNotExist) {
+		h.g = people(t)
+		err = h.g.Save(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	strangers := filepath.Join(dir, "unknown")
+	if o.Unknown, err = unknown.Read(strangers, space, unknown.Settings{}); errors.Is(err, fs.ErrNotExist) {
+		o.Unknown, err = unknown.New(space, unknown.Settings{}), nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Save, o.SaveUnknown = func() error { return h.g.Save(path) }, func() error { return o.Unknown.Save(strangers) }
+	if o.Book, err = logbook.Open(filepath.Join(dir, "logbook"), logbook.Settings{}); err != nil {
+		t.Fatal(err)
+	}
+	if h.past, err = office.OpenPast(filepath.Join(dir, "past"), office.PastSettings{}); err != nil {
+		t.Fatal(err)
+	}
+	o.Past = h.past
+	h.o = o
+	t.Cleanup(h.leave)
+	return h
+}
+
+// leave closes the files, and saves nothing.
+func (h *home) leave() {
+	h.o.Book.Close()
+	h.past.Close()
+}
+
+// plays runs an office over scripts, one for each camera, with somebody who says things before frames of the first.
+func (h *home) plays(scripts []string, say map[int]func(w *office.Office)) *office.Office {
+	h.t.Helper()
+	h.said.events = nil
+	w := office.New(h.g, h.o)
+	do := make(map[int]func())
+	for at, f := range say {
+		do[at] = func() { f(w) }
+	}
+	cameras := []office.Camera{acted("door", scripts[0], do)}
+	for i, s := range scripts[1:] {
+		cameras = append(cameras, recording(fmt.Sprint("camera ", i+2), s))
+	}
+	if err := w.Run(h.t.Context(), cameras); err != nil {
+		h.t.Fatal(err)
+	}
+	return w
+}
+
+func nothing(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// sue is a stranger who moves a little, and turns the head: pictures of her differ.
+func init() {
+	for i := range 12 {
+		looks['C'+byte(i)] = []float32{.02 * float32(i%3), 4 + .04*float32(i)}
+	}
+}
+
+const loop = "C D E F G H I J K L M N "
+
+// Who was named by mistake, and then denied, is not given the name again: with what was learned and without, before one
+// camera and two, whether the naming is undone or not, live or later, in this program or the next.
+func TestDenialSticks(t *testing.T) {
+	for _, freeze := range []bool{false, true} {
+		for _, cameras := range []int{1, 2} {
+			for _, undo := range []bool{false, true} {
+				for _, later := range []bool{false, true} {
+					for _, same := range []bool{false, true} { // the sighting that was named is denied, and not a later one
+						name := fmt.Sprintf("frozen %t, %d cameras, undo %t, later %t, same %t", freeze, cameras, undo, later, same)
+						t.Run(name, func(t *testing.T) { denialSticks(t, freeze, cameras, undo, later, same) })
+					}
+				}
+			}
+		}
+	}
+}
+
+func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool) {
+	h := enter(t, t.TempDir(), office.Options{Freeze: freeze})
+	scripts := func(s string) []string { return slices.Repeat([]string{s}, cameras) }
+	var group uint64
+	deny := func(w *office.Office) {
+		if w.Now().Known[len(w.Now().Known)-1].Name != "sue" {
+			t.Errorf("known %+v", w.Now().Known)
+		}
+		denied := false
+		for _, s := range w.Sightings() {
+			if s.Name != "sue" || denied && cameras == 1 {
+				continue
+			}
+			denied = true
+			if n, ok := w.Naming(s.ID); !ok || n.Kind != office.Named || n.Name != "sue" || n.Group != group {
+				t.Errorf("before: %+v, %t", n, ok)
+			}
+			nothing(t, w.Correct(s.ID, ""))
+			n, ok := w.Naming(s.ID)
+			if !ok || n.Kind != office.Named || n.Name != "sue" || n.Group != group || !n.CanUndo {
+				t.Errorf("after: %+v, %t", n, ok)
+			}
+			if undo {
+				nothing(t, w.Undo(n.ID))
+			}
+			break
+		}
+		if !denied {
+			t.Errorf("nobody is sue: %+v", w.Sightings())
+		}
+	}
+	say := map[int]func(w *office.Office){40: func(w *office.Office) {
+		group = w.Strangers()[0].ID
+		nothing(t, w.Name(group, "sue", false))
+	}}
+	if same && !later {
+		say[46] = deny
+	}
+	w := h.plays(scripts(strings.Repeat(loop, 5)), say)
+	again := map[int]func(w *office.Office){}
+	switch {
+	case same && later:
+		deny(w)
+	case !same:
+		again[12] = deny
+		if later {
+			h.plays(scripts(loop), nil)
+			again[0], again[12] = deny, func(*office.Office) {}
+		}
+	}
+	if len(again) > 0 {
+		h.plays(scripts(strings.Repeat(loop, 2)), again)
+	}
+	for _, round := range []string{"in the same program", "in the next program"} {
+		h.said.events = nil
+		w := h.plays(scripts(strings.Repeat(loop, 4)), nil)
+		for _, e := range h.said.events {
+			if strings.Contains(e, "sue") {
+				t.Errorf("%s: %q", round, h.said.events)
+			}
+		}
+		for _, s := range w.Sightings()[:cameras] {
+			if s.Name != "" {
+				t.Errorf("%s: %+v", round, s)
+			}
+		}
+		if all := w.Strangers(); len(all) == 0 || undo && !slices.ContainsFunc(all, func(g unknown.Group) bool { return g.ID == group }) || undo && len(all) != 1 {
+			t.Errorf("%s: %d strangers", round, len(all))
+		}
+		h.leave()
+		h = enter(t, h.dir, h.o)
+	}
+	w = office.New(h.g, h.o)
+	if all := w.Strangers(); len(all) > 0 { // and the name is free
+		nothing(t, w.Name(all[0].ID, "sue", false))
+	}
+}
+
+// copied copies a folder, as it is found after the program is killed.
+func copied(t testing.TB, dir string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// summary is what a user sees of an office.
+func summary(w *office.Office) string {
+	var b strings.Builder
+	known := w.Now().Known
+	slices.SortFunc(known, func(a, b gallery.Person) int { return strings.Compare(a.Name, b.Name) })
+	for _, p := range known {
+		fmt.Fprintf(&b, "%s %d, ", p.Name, p.Faces)
+	}
+	b.WriteString("groups")
+	strangers := w.Strangers()
+	slices.SortFunc(strangers, func(a, b unknown.Group) int { return int(a.ID) - int(b.ID) })
+	for _, g := range strangers {
+		fmt.Fprintf(&b, " %d(%d faces, ignored %t)", g.ID, len(g.Album.Faces), g.Ignored)
+	}
+	b.WriteString(", seen")
+	for _, s := range w.SightingsBefore(0, 99) {
+		fmt.Fprintf(&b, " %d %q %d", s.ID, s.Name, s.Group)
+	}
+	b.WriteString(", events")
+	for _, e := range w.Events(0, 99) {
+		fmt.Fprintf(&b, " %d %s %q %d", e.ID, e.Kind, e.Name, e.Group)
+	}
+	return b.String()
+}
+
+// What is said is undone, whatever is between: office, people, strangers, sightings and events are as before.
+func TestUndo(t *testing.T) {
+	setUp := func(t *testing.T, dir string) *home {
+		h := enter(t, dir, office.Options{Freeze: true})
+		h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-")}, nil)
+		return h
+	}
+	for name, c := range map[string]struct {
+		say  func(w *office.Office) error
+		want office.Correction // of what is in the journal
+	}{
+		"name":    {func(w *office.Office) error { return w.Name(1, "sue", false) }, office.Correction{Kind: office.Named, Name: "sue", Group: 1, Face: 1}},
+		"add":     {func(w *office.Office) error { return w.Name(1, "bob", true) }, office.Correction{Kind: office.Named, Name: "bob", Group: 1, Face: 1}},
+		"rename":  {func(w *office.Office) error { return w.Rename("alice", "anna") }, office.Correction{Kind: office.Renamed, Name: "anna", Was: "alice"}},
+		"join":    {func(w *office.Office) error { return w.Rename("alice", "bob") }, office.Correction{Kind: office.Renamed, Name: "bob", Was: "alice"}},
+		"merge":   {func(w *office.Office) error { return w.Merge(2, 1) }, office.Correction{Kind: office.Merged, Group: 2, Face: 30}},
+		"deny":    {func(w *office.Office) error { return w.Correct(3, "") }, office.Correction{Kind: office.Denied, Was: "alice", Sighting: 3, Face: 90}},
+		"instead": {func(w *office.Office) error { return w.Correct(3, "bob") }, office.Correction{Kind: office.Denied, Name: "bob", Was: "alice", Sighting: 3, Face: 90}},
+		"new":     {func(w *office.Office) error { return w.Correct(3, "xenia") }, office.Correction{Kind: office.Denied, Name: "xenia", Was: "alice", Sighting: 3, Face: 90}},
+		"this is": {func(w *office.Office) error { return w.Correct(1, "sue") }, office.Correction{Kind: office.Named, Name: "sue", Group: 1, Sighting: 1, Face: 1}},
+		"confirm": {func(w *office.Office) error { return w.Confirm(3) }, office.Correction{Kind: office.Confirmed, Name: "alice", Sighting: 3, Face: 90}},
+		"ignore":  {func(w *office.Office) error { return w.Ignore(1, true) }, office.Correction{Kind: office.Ignored, Group: 1, Face: 1}},
+		"split": {func(w *office.Office) error {
+			return w.Split(1, []uint64{w.Strangers()[1].Album.Faces[0].ID})
+		}, office.Correction{Kind: office.Split, Group: 1, Face: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := setUp(t, t.TempDir())
+			w := office.New(h.g, h.o)
+			before := summary(w)
+			nothing(t, c.say(w))
+			after := summary(w)
+			if after == before && name != "confirm" {
+				t.Error("nothing has changed")
+			}
+			// A program that is started again finds it so, and undoes it.
+			h.leave()
+			h = enter(t, h.dir, office.Options{Freeze: true})
+			w = office.New(h.g, h.o)
+			if got := summary(w); got != after {
+				t.Errorf("after a restart\n%s, want\n%s", got, after)
+			}
+			all := w.Corrections(0, 9)
+			if len(all) != 1 || all[0].Undone || !all[0].CanUndo || !all[0].At.Equal(noon.Add(time.Second)) {
+				t.Fatalf("%+v", all)
+			}
+			got := all[0]
+			got.ID, got.At, got.CanUndo = 0, time.Time{}, false
+			c.want.Face, got.Face = min(c.want.Face, 1), min(got.Face, 1)
+			if got != c.want {
+				t.Errorf("the journal has %+v, want %+v", got, c.want)
+			}
+			nothing(t, w.Undo(all[0].ID))
+			if got := summary(w); got != before {
+				t.Errorf("undone\n%s, want\n%s", got, before)
+			}
+			if err := w.Undo(all[0].ID); !errors.Is(err, office.ErrUndone) {
+				t.Errorf("a second time: %v", err)
+			}
+			if all := w.Corrections(0, 9); len(all) != 1 || !all[0].Undone || all[0].CanUndo {
+				t.Errorf("%+v", all)
+			}
+			h.leave()
+			h = enter(t, h.dir, office.Options{Freeze: true})
+			if got := summary(office.New(h.g, h.o)); got != before {
+				t.Errorf("undone, after a restart\n%s, want\n%s", got, before)
+			}
+			if err := w.Undo(99); !errors.Is(err, office.ErrNoCorrection) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A program that is killed at any write of something that is said, or undone, has it or does not have it, and nothing
+// in between.
+func TestKilledWhileSaying(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{Freeze: true})
+	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-")}, nil)
+	h.leave()
+	begun := h.dir
+	for name, say := range map[string]func(w *office.Office) error{
+		"name":         func(w *office.Office) error { return w.Name(1, "sue", false) },
+		"rename":       func(w *office.Office) error { return w.Rename("alice", "anna") },
+		"join":         func(w *office.Office) error { return w.Rename("alice", "bob") },
+		"merge":        func(w *office.Office) error { return w.Merge(2, 1) },
+		"deny":         func(w *office.Office) error { return w.Correct(3, "") },
+		"ignore":       func(w *office.Office) error { return w.Ignore(1, true) },
+		"split":        func(w *office.Office) error { return w.Split(1, []uint64{w.Strangers()[1].Album.Faces[0].ID}) },
+		"forget":       func(w *office.Office) error { return w.Forget("alice") },
+		"forget group": func(w *office.Office) error { return w.ForgetGroup(2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			// look says what a program finds that begins in a folder.
+			look := func(dir string) string {
+				t.Helper()
+				h := enter(t, dir, office.Options{Freeze: true})
+				defer h.leave()
+				return summary(office.New(h.g, h.o))
+			}
+			for _, what := range []string{"said", "undone"} {
+				dir := copied(t, begun)
+				h := enter(t, dir, office.Options{Freeze: true})
+				var moments []string
+				watched := false
+				watch := func(do func() error) func() error {
+					return func() error {
+						if watched {
+							moments = append(moments, copied(t, dir))
+						}
+						err := do()
+						if watched {
+							moments = append(moments, copied(t, dir))
+						}
+						return err
+					}
+				}
+				h.o.Save, h.o.SaveUnknown = watch(h.o.Save), watch(h.o.SaveUnknown)
+				w := office.New(h.g, h.o)
+				before := summary(w)
+				watched = what == "said"
+				nothing(t, say(w))
+				if what == "undone" {
+					c := w.Corrections(0, 1)
+					if !c[0].CanUndo {
+						h.leave()
+						return
+					}
+					before, watched = summary(w), true
+					nothing(t, w.Undo(c[0].ID))
+				}
+				after := summary(w)
+				h.leave()
+				if got := look(dir); got != after {
+					t.Errorf("%s: at the end\n%s, want\n%s", what, got, after)
+				}
+				if len(moments) < 4 {
+					t.Fatalf("%s: %d writes", what, len(moments))
+				}
+				for i, m := range moments {
+					got := look(m)
+					if got != before && got != after {
+						t.Errorf("%s, moment %d:\n%s, want\n%s or\n%s", what, i, got, before, after)
+					}
+					if again := look(m); again != got {
+						t.Errorf("%s, moment %d: a second time\n%s, and before\n%s", what, i, again, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What is undone is so whatever was said since.
+func TestUndoOutOfOrder(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{Freeze: true})
+	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "a") + n(60, "-")}, nil)
+	w := office.New(h.g, h.o)
+	begun := summary(w)
+	newest := func() uint64 { return w.Corrections(0, 1)[0].ID }
+	nothing(t, w.Name(1, "sue", false))
+	naming := newest()
+	nothing(t, w.Rename("sue", "susan"))
+	renaming := newest()
+	nothing(t, w.Name(2, "susan", true)) // under the name that she has now
+	adding := newest()
+	if got := summary(w); strings.Contains(got, `"sue"`) || strings.Count(got, `"susan"`) != 4 || !strings.Contains(got, "susan 8") {
+		t.Error(got)
+	}
+	nothing(t, w.Undo(naming))
+	if got := summary(w); strings.Count(got, `"susan"`) != 2 || !strings.Contains(got, "susan 4") || !strings.Contains(got, "groups 1(5 faces") {
+		t.Error(got)
+	}
+	nothing(t, w.Undo(renaming))
+	if got := summary(w); strings.Contains(got, "susan") && strings.Count(got, `"susan"`) != 2 || !strings.Contains(got, "sue 4") {
+		t.Error(got)
+	}
+	nothing(t, w.Undo(adding))
+	if got := summary(w); strings.Contains(got, "sue 4") || !strings.Contains(got, "groups 1(5 faces, ignored false) 2(4 faces, ignored false)") {
+		t.Error(got)
+	}
+	// A person who has the old name meanwhile keeps it.
+	nothing(t, w.Rename("alice", "anna"))
+	renaming = newest()
+	nothing(t, w.Name(1, "alice", true))
+	if err := w.Undo(renaming); !errors.Is(err, office.ErrLater) {
+		t.Error(err)
+	}
+	nothing(t, w.Undo(newest()))
+	nothing(t, w.Undo(renaming))
+	if got := summary(w); got != begun {
+		t.Errorf("%s, want\n%s", got, begun)
+	}
+	// A denial that took the labels of a naming, and the naming, are undone in either order.
+	for _, order := range [][]int{{1, 0}, {0, 1}} {
+		nothing(t, w.Name(1, "sue", false))
+		nothing(t, w.Correct(1, ""))
+		all := w.Corrections(0, 2)
+		slices.Reverse(all)
+		if got := summary(w); strings.Contains(got, "sue 4") {
+			t.Error(got)
+		}
+		nothing(t, w.Undo(all[order[0]].ID))
+		if got := summary(w); strings.Contains(got, "sue 4") != (order[0] == 1) {
+			t.Errorf("%v: %s", order, got)
+		}
+		nothing(t, w.Undo(all[order[1]].ID))
+		if got := summary(w); got != begun {
+			t.Errorf("%v: %s, want\n%s", order, got, begun)
+		}
+	}
+	for _, c := range []struct {
+		from, to string
+		want     error
+	}{{"nobody", "x", online.ErrUnknown}, {"nobody", "bob", online.ErrUnknown}, {"bob", "bob", office.ErrSame}, {"bob", " x", online.ErrName}} {
+		if err := w.Rename(c.from, c.to); !errors.Is(err, c.want) {
+			t.Errorf("%q to %q: %v", c.from, c.to, err)
+		}
+	}
+}
+
+// Who is in view under one name is so under the next at once, without coming or going.
+func TestRenameInView(t *testing.T) {
+	g := people(t)
+	got := play(t, g, office.Options{}, n(30, "a"), map[int]func(*office.Office){10: func(w *office.Office) {
+		nothing(t, w.Rename("alice", "anna"))
+		if p := w.Now().People; len(p) != 1 || p[0].Name != "anna" {
+			t.Errorf("%+v", p)
+		}
+		if e := w.Events(0, 9); len(e) != 1 || e[0].Name != "anna" {
+			t.Errorf("%+v", e)
+		}
+	}, 20: func(w *office.Office) {
+		nothing(t, w.Rename("anna", "bob"))
+		if p := w.Now().People; len(p) != 1 || p[0].Name != "bob" {
+			t.Errorf("%+v", p)
+		}
+	}})
+	wantEvents(t, "renamed", got, "arrived alice door 0", "left bob door 5.8")
+}
+
+// Nothing of a person who is forgotten is in any file: not the name, not a face.
+func TestForgetEverywhere(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{})
+	h.plays([]string{n(9, "-") + n(9, "a") + n(60, "-") + n(60, "s") + n(60, "-") + strings.Repeat(loop, 4) + n(60, "-")}, nil)
+	w := office.New(h.g, h.o)
+	// Her name and her faces come into every file in every way.
+	groups := w.Strangers()
+	nothing(t, w.Name(groups[0].ID, "Zdenka", false))
+	h.plays([]string{strings.Repeat(loop, 2) + n(60, "-")}, nil)
+	w = office.New(h.g, h.o)
+	for _, s := range w.Sightings() {
+		if s.Name == "Zdenka" {
+			nothing(t, w.Confirm(s.ID))
+		}
+	}
+	nothing(t, w.Rename("Zdenka", "Zdeňka"))
+	nothing(t, w.Rename("Zdeňka", "Zdenka"))
+	nothing(t, w.Rename("Zdenka", "Zdislava"))
+	nothing(t, w.Correct(1, "Zdislava"))
+	nothing(t, w.Undo(w.Corrections(0, 1)[0].ID))
+	if q, err := h.o.Book.Queue("hook"); err != nil || q == nil {
+		t.Fatal(err)
+	}
+	h.plays([]string{strings.Repeat(loop, 2)}, nil)
+	w = office.New(h.g, h.o)
+	traces := func() (found []string) {
+		h.t.Helper()
+		what := map[string][]byte{"Zdislava": []byte("Zdislava"), "Zdenka": []byte("Zdenka"), "Zdeňka": []byte("Zde\u0148ka"), "Zdeňka in UTF-8": []byte("Zdeňka")}
+		for _, c := range "DEGHJKMN" { // C, F, I, L have a coordinate that others have
+			for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+				what[fmt.Sprintf("a face, %v", order)+string(c)] = order.AppendUint32(nil, math.Float32bits(looks[byte(c)][1]))
+			}
+		}
+		files := 0
+		err := filepath.WalkDir(h.dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			files++
+			data, err := os.ReadFile(path)
+			for name, b := range what {
+				if bytes.Contains(data, b) {
+					found = append(found, filepath.Base(path)+" has "+name)
+				}
+			}
+			return err
+		})
+		if err != nil || files < 7 {
+			t.Fatalf("%d files, %v", files, err)
+		}
+		return found
+	}
+	if found := traces(); len(found) < 10 {
+		t.Fatalf("before, there is only %q; this tests nothing", found)
+	}
+	nothing(t, w.Forget("Zdislava"))
+	if found := traces(); len(found) > 0 {
+		t.Errorf("%q", found)
+	}
+	for _, c := range w.Corrections(0, 99) {
+		if c.Kind == office.Forgot && (c.Name != "" || c.CanUndo) || strings.HasPrefix(c.Name+c.Was, "Zd") {
+			t.Errorf("%+v", c)
+		}
+		if c.Kind == office.Forgot {
+			if err := w.Undo(c.ID); !errors.Is(err, office.ErrFinal) {
+				t.Error(err)
+			}
+		}
+	}
+	if got := summary(w); strings.Contains(got, "Zd") || !strings.Contains(got, "alice") {
+		t.Error(got)
+	}
+	h.leave()
+	h = enter(t, h.dir, office.Options{})
+	if got := summary(office.New(h.g, h.o)); strings.Contains(got, "Zd") {
+		t.Error(got)
+	}
+	if found := traces(); len(found) > 0 {
+		t.Errorf("after a restart %q", found)
+	}
+}
+
+var _ = []any{bytes.Equal, context.Background, binary.Append, math.Inf, os.Getpid, time.Now, face.Frame{}, journal.Settings{}, presence.Event{}, online.Off, sighting.Nobody}

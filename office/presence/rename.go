@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package presence
+
+import "github.com/faceauth/faceauth/sighting"
+
+// Rename gives a person another name. Where both names are in the room, they are one person from now on, who came when
+// the first of the two did. Nothing has happened by that.
+func (r *Room) Rename(from, to string) {
+	for _, v := range r.tracks {
+		if v.name == from {
+			v.name = to
+		}
+	}
+	if last, ok := r.left[from]; ok {
+		if last.After(r.left[to]) {
+			r.left[to] = last
+		}
+		delete(r.left, from)
+	}
+	p := r.people[from]
+	if p == nil {
+		return
+	}
+	delete(r.people, from)
+	q := r.people[to]
+	if q == nil {
+		p.Name = to
+		r.people[to] = p
+		return
+	}
+	if p.Since.Before(q.Since) {
+		q.Since = p.Since
+	}
+	if p.Last.After(q.Last) {
+		q.Last, q.Camera = p.Last, p.Camera
+	}
+	if p.Trust == sighting.Confirmed {
+		q.Trust = p.Trust
+	}
+}
