@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -231,4 +230,167 @@ func (b *browser) press(keys string) {
 	b.do(chromedp.KeyEvent(keys))
 }
 
-var _ = strings.Contains
+// A person answers the inbox with the keyboard alone, and takes back what was wrong.
+func TestInbox(t *testing.T) {
+	s := newScene(t, office.Options{})
+	b := newBrowser(t)
+	b.screen(1100, 900, "light")
+	b.do(chromedp.Navigate(serve(t, s.page) + "/#inbox/stranger-1"))
+	b.awaits(has("#question h2", "Who is this?") + " && " + has("#position", " of 5"))
+	// Nothing is answered by somebody who types a name.
+	b.press("n")
+	b.awaits("document.activeElement.placeholder === 'Name'")
+	b.script("document.activeElement.value = ''") // chromedp sends the letter to the field that it focuses, as no browser does
+	b.press("fij")
+	b.awaits("document.activeElement.value === 'fij'")
+	b.script("document.activeElement.value = ''")
+	b.press("Zoe\r")
+	b.awaits(has("#toasts", "Named Zoe."))
+	b.awaits(has("#position", " of 4"))
+	if n := len(s.office.Now().Known); n != 6 {
+		t.Errorf("%d people are known", n)
+	}
+	b.script("[...document.querySelectorAll('#toasts button')].find(e => e.innerText === 'Undo').click()")
+	b.awaits(has("#toasts", "Undone.") + " && " + has("#position", " of 5"))
+	if n := len(s.office.Now().Known); n != 5 {
+		t.Errorf("after the undo %d people are known", n)
+	}
+	// On, back, and around; then ignore one and forget one.
+	b.script("location.hash = '#inbox/stranger-2'")
+	b.awaits(has("#position", "3 of 5"))
+	b.press("j")
+	b.awaits(has("#position", "4 of 5") + " && document.activeElement.id === 'question-title'")
+	b.press("k")
+	b.awaits(has("#position", "3 of 5"))
+	b.press("i")
+	b.awaits(has("#toasts", "ignored from now on") + " && " + has("#position", "of 4") + " && " + has("#ignored", "1 person ignored"))
+	b.script("document.querySelector('#toasts button').click()")
+	b.awaits(has("#position", "of 5"))
+	b.script("location.hash = '#inbox/stranger-3'")
+	b.awaits("[...document.querySelectorAll('#question input')].some(e => e.ariaLabel === 'Who is unknown person 3?')")
+	b.press("m")
+	b.awaits("document.activeElement.matches('.pick')")
+	b.press("\r")
+	b.awaits(has("#toasts", "They are one person now.") + " && " + has("#position", "of 4"))
+	b.script("document.querySelector('#toasts button').click()")
+	b.awaits(has("#position", "of 5"))
+	// Without single keys nothing of that happens.
+	b.script("document.querySelector('#keys').click()")
+	b.script("document.activeElement.blur()")
+	before := b.script("document.querySelector('#position').innerText")
+	b.press("j")
+	b.press("f")
+	time.Sleep(300 * time.Millisecond)
+	if after := b.script("document.querySelector('#position').innerText"); after != before {
+		t.Errorf("%s, and then %s", before, after)
+	}
+	// Contradicting labels are side by side, and one of them goes.
+	b.script("document.querySelector('#keys').click()")
+	b.script("location.hash = '#inbox/" + s.conflictKey() + "'")
+	b.awaits("document.querySelectorAll('.sides>*').length === 2 && " + has(".sides", "Dana"))
+	faces := len(s.office.Conflicts())
+	b.press("1")
+	b.awaits(has("#toasts", "The face is taken back."))
+	b.script("document.querySelector('#toasts button').click()")
+	b.awaits(has("#toasts", "Undone."))
+	if n := len(s.office.Conflicts()); n != faces {
+		t.Errorf("%d conflicts, and %d after the undo", faces, n)
+	}
+	// What was said can be read, and undone there, too.
+	b.script("location.hash = '#health'")
+	b.awaits(has("#corrections", "Named person 1 Zoe") + " && " + has("#corrections", "undone"))
+}
+
+// A mistake is corrected where it was seen. Where a naming was wrong, the page asks whether to take it back.
+func TestCorrection(t *testing.T) {
+	s := newScene(t, office.Options{})
+	b := newBrowser(t)
+	b.screen(390, 844, "dark")
+	b.do(chromedp.Navigate(serve(t, s.page) + "/"))
+	b.awaits("document.querySelectorAll('#sightings>li').length > 3")
+	if got := ask(s.page, "POST", "/api/name", `{"group":1,"name":"Zoe"}`); got.Code != 200 {
+		t.Fatalf("%d %s", got.Code, got.Body)
+	}
+	b.awaits(has("#sightings a", "Zoe"))
+	b.script("[...document.querySelectorAll('#sightings li')].find(e => e.innerText.includes('Zoe')).querySelector('details').open = true")
+	b.script("[...document.querySelectorAll('#sightings button')].find(e => e.offsetParent && e.innerText === 'It is somebody else' && e.closest('li').innerText.includes('Zoe')).click()")
+	b.awaits("document.querySelector('#ask').open && " + has("#ask", "Was it wrong to name these faces Zoe?"))
+	b.press("\r")
+	b.awaits(has("#toasts", "The naming is taken back."))
+	b.awaits("!" + has("#sightings a", "Zoe"))
+	for _, p := range s.office.Now().Known {
+		if p.Name == "Zoe" {
+			t.Error("Zoe is still known")
+		}
+	}
+}
+
+// Each view has an address, and the browser's buttons go back and forth between them. All of history can be read.
+func TestHistory(t *testing.T) {
+	s := newScene(t, office.Options{})
+	b := newBrowser(t)
+	b.screen(820, 900, "light")
+	b.do(chromedp.Navigate(serve(t, s.page) + "/#timeline"))
+	b.awaits(views()[7].there)
+	b.awaits("document.querySelectorAll('.day svg').length >= 3")
+	total := len(s.office.Events(0, 1<<20))
+	for range 20 {
+		if b.script("document.querySelector('#older').hidden") == "true" {
+			break
+		}
+		n := b.script("document.querySelectorAll('.events li').length")
+		b.script("document.querySelector('#older').click()")
+		b.awaits("document.querySelectorAll('.events li').length > " + n)
+	}
+	b.awaits("!document.querySelector('#beginning').hidden && document.querySelectorAll('.events li').length >= " + fmt.Sprint(total))
+	if n := b.script("document.querySelectorAll('.day').length"); n < "4" {
+		t.Errorf("there are %s days", n)
+	}
+	b.script("(() => { const f = document.querySelector('#f-kind'); f.value = 'mistake'; f.dispatchEvent(new Event('change', {bubbles: true})) })()")
+	b.awaits("document.querySelectorAll('.events li').length > 0 && [...document.querySelectorAll('.events li')].every(e => e.innerText.includes('a mistake'))")
+	b.script("(() => { const f = document.querySelector('#f-name'); f.value = 'Ben Okafor'; f.dispatchEvent(new Event('change', {bubbles: true})) })()")
+	b.awaits("[...document.querySelectorAll('.events li')].every(e => e.innerText.includes('Ben Okafor'))")
+
+	b.script("document.querySelector('.tabs a[href=\"#people\"]').click()")
+	b.awaits("document.title.startsWith('People') && document.activeElement.id === 'people-title'")
+	b.awaits(has("#people-list a", "Ben"))
+	b.script("[...document.querySelectorAll('#people-list a')].find(e => e.innerText.includes('Ben')).click()")
+	b.awaits(has("#person-title", "Ben Okafor") + " && document.title.startsWith('Ben Okafor') && document.querySelectorAll('#visits .day').length >= 3")
+	b.script("history.back()")
+	b.awaits("document.title.startsWith('People')")
+	b.script("history.back()")
+	b.awaits("document.title.startsWith('Timeline') && document.querySelector('[aria-current]').hash === '#timeline'")
+	b.script("history.forward()")
+	b.script("history.forward()")
+	b.awaits(has("#person-title", "Ben Okafor") + " && document.querySelector('#person form.answer')")
+	// A new name, and the address follows.
+	b.script("(() => { const f = document.querySelector('#person form.answer'); f.querySelector('input').value = 'Benedict'; f.requestSubmit() })()")
+	b.awaits(has("#person-title", "Benedict") + " && decodeURIComponent(location.hash) === '#person/Benedict' && document.querySelectorAll('#visits .day').length >= 3")
+	b.script("location.hash = '#person/' + encodeURIComponent('Nobody / <b>x</b>%')")
+	b.awaits(has("#person", "Nobody of that name is known."))
+	b.script("location.hash = '#nonsense'")
+	b.awaits("document.title.startsWith('Now')")
+}
+
+// The page works below a path, with a token, and inside another page.
+func TestBelow(t *testing.T) {
+	s := newScene(t, office.Options{Token: token, Base: "/home/faceauth", Frames: []string{"self"}})
+	b := newBrowser(t)
+	b.do(page.SetBypassCSP(false))
+	at := serve(t, s.page)
+	b.do(chromedp.Navigate(at + "/"))
+	b.awaits("document.activeElement.id === 'token'")
+	b.press("wrong\r")
+	b.awaits(has("[role=alert]", "That is not the token."))
+	b.press(token + "\r")
+	b.awaits(has("#now-title", "are here") + " && location.pathname === '/home/faceauth/'")
+	b.awaits(loaded)
+	if got := b.script("document.cookie"); got != "" {
+		t.Error("a script can read the cookie")
+	}
+	b.script("(() => { const f = document.createElement('iframe'); f.src = 'api/now'; f.id = 'inside'; document.body.append(f) })()")
+	time.Sleep(300 * time.Millisecond)
+	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" + at + "/home/faceauth/'))"); got != "true" {
+		t.Error("it asks for something that is not below its path")
+	}
+}

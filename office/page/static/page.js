@@ -91,6 +91,8 @@ async function ask(changed) {
 }
 
 afterwards(async () => {
+  // What is open is not drawn anew, and what was said in it is answered.
+  for (const e of document.querySelectorAll("main details[open]")) e.open = false;
   timeline.reset();
   health.reset();
   if (running) await running;
