@@ -163,13 +163,14 @@ func (p *portraits) hash(x []float32) uint64 {
 	return maphash.Bytes(p.seed, b)
 }
 
-// find returns the picture that shows a face: its own, or that of the nearest one which an album takes for the same.
+// find returns the picture that shows a face: its own, or that of the nearest one, where no two people look so alike by
+// far. An album keeps few of the faces that were learned along it.
 func (p *portraits) find(x []float32) Portrait {
 	at, apart := -1, 0.
 	if i, ok := p.same[p.hash(x)]; ok && slices.Equal(p.all[i].Vector, x) {
 		at = i
 	} else {
-		apart = p.space.ImpostorRadius / 4
+		apart = p.space.ImpostorRadius / 2
 		for i, f := range p.all {
 			if d, near := within(x, f.Vector, p.space.Scale, apart); near {
 				at, apart = i, d

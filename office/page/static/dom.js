@@ -58,6 +58,16 @@ export function keyed(list, items, key, draw) {
   for (const e of old.values()) e.remove();
 }
 
+// portrait returns the picture that shows a stored face: its own, or one that is like it, which looks so.
+export function portrait(p, alt) {
+  const box = face(p.face, p.apart > 0 ? alt + ": a picture like it" : alt);
+  if (p.apart > 0) {
+    box.classList.add("like");
+    box.title = "A picture like this face, at a distance of " + p.apart.toFixed(2);
+  }
+  return box;
+}
+
 // face returns the picture of a face, or a drawing where there is none.
 export function face(id, alt) {
   const box = make("div", {className: "face"}, icon("face"));

@@ -1,7 +1,7 @@
 // One question at a time: who is this, is it still them, which of these labels is wrong?
 
 import {ask, correct, get, name, naming, query, tell, toast} from "./api.js";
-import {$, clock, face, icon, keyed, make, many, personLink, show, when} from "./dom.js";
+import {$, clock, face, icon, keyed, make, many, personLink, portrait, show, when} from "./dom.js";
 
 let questions = [], known = [], strangers = [];
 let at = 0, key = ""; // of the question that is shown
@@ -26,6 +26,7 @@ function drawStranger(g) {
   const submit = make("button", {className: "main"}, "Save");
   const form = naming("Who is unknown person " + g.id + "?", submit, (who) => name(g.id, who));
   form.querySelector("input").dataset.press = "n";
+  form.prepend(make("span", {className: "soft small whole", "aria-hidden": "true"}, "Their name ", make("kbd", {}, "N")));
   box.append(make("h2", {id: "question-title", tabIndex: -1}, "Who is this?"), make("p", {className: "soft meta"}),
     pictures(g.best, "Unknown person " + g.id), form);
   if (known.length > 0) {
@@ -92,7 +93,7 @@ const whose = (s) => (s.not ? "Not " + s.name : s.name);
 
 function drawConflict(c) {
   const side = (s, press) => make("div", {}, make("h3", {className: "two"}, whose(s)),
-    make("div", {className: "one"}, face(s.portrait.face, whose(s)), make("p", {className: "soft small"}, s.portrait.face ? (s.portrait.apart > 0 ? "seen like this " : "seen ") + when(s.portrait.seen) + " at " + s.portrait.camera : "no picture is kept")),
+    make("div", {className: "one"}, portrait(s.portrait, whose(s)), make("p", {className: "soft small"}, s.portrait.face ? (s.portrait.apart > 0 ? "seen like this " : "seen ") + when(s.portrait.seen) + " at " + s.portrait.camera : "no picture is kept")),
     button("Take this one back", press, {onclick: () => takeBack(s)}));
   return make("article", {className: "question", "aria-labelledby": "question-title"},
     make("h2", {id: "question-title", tabIndex: -1}, "Which of these is wrong?"),

@@ -37,7 +37,8 @@ function drawPerson(p) {
 
 // each shows what changes with every frame.
 export function each(now) {
-  look("now-cameras", now);
+  const live = now.cameras.filter((c) => c.up || c.error); // not recordings that have ended
+  look("now-cameras", {...now, cameras: live});
 }
 
 export async function refresh(now, questions) {

@@ -1,7 +1,7 @@
 // Everybody who is known, and the page of one of them.
 
 import {ask, correct, get, naming, query, tell} from "./api.js";
-import {$, clock, day, dayKey, face, keyed, make, many, personLink, show, when} from "./dom.js";
+import {$, clock, day, dayKey, face, keyed, make, many, personLink, portrait, show, when} from "./dom.js";
 import {bars, stays} from "./timeline.js";
 
 function drawPerson(p) {
@@ -52,7 +52,7 @@ function drawWay(way) {
   way.steps.toReversed().forEach((s, i, all) => {
     const next = all[i - 1];
     const what = s.name ? "enrolled" : s.merged ? "learned, merged since" : "learned";
-    const stop = make("div", {className: s.name ? "stop enrolled" : "stop"}, face(s.portrait.face, "Step " + (i + 1) + ", " + what),
+    const stop = make("div", {className: s.name ? "stop enrolled" : "stop"}, portrait(s.portrait, "Step " + (i + 1) + ", " + what),
       make("b", {}, s.name ? (s.not ? "known not to be theirs" : "enrolled") : i === all.length - 1 ? "this face" : what), make("br"), s.at ? when(s.at) : "");
     items.push(make("li", {}, ...(next ? [make("span", {className: "hop"}, make("span", {className: "skip"}, "at a distance of "), next.distance.toFixed(2))] : []), stop));
   });
@@ -68,7 +68,7 @@ function learned(p) {
   const ul = make("ul", {className: "faces large"});
   let open = null;
   const item = (f) => {
-    const pick = make("button", {type: "button", className: "pick", "aria-expanded": "false"}, face(f.portrait.face, "Learned face"), under(f));
+    const pick = make("button", {type: "button", className: "pick", "aria-expanded": "false"}, portrait(f.portrait, "Learned face"), under(f));
     pick.onclick = async () => {
       open?.setAttribute("aria-expanded", "false");
       if (open === pick) {
@@ -91,7 +91,7 @@ function learned(p) {
     return make("li", {}, pick);
   };
   ul.append(...faces.slice(0, first).map(item));
-  const parts = [make("p", {className: "soft small"}, "Choose a face to see by which faces it came to be theirs. Nobody arrives on the word of these alone."), panel, ul];
+  const parts = [make("p", {className: "soft small"}, "Choose a face to see by which faces it came to be theirs. Nobody arrives on the word of these alone. A paler picture is of a face that is like it: not every picture is kept."), panel, ul];
   if (faces.length > first) {
     const rest = make("button", {type: "button", onclick: () => {
       ul.append(...faces.slice(first).map(item));
@@ -110,7 +110,7 @@ function draw(p, summary, still) {
   const state = !summary ? "" : summary.here ? make("span", {className: "tag here"}, "here since " + clock(summary.since) + ", at " + summary.camera) :
     summary.last ? "Last seen " + when(summary.last) + words(summary) : "Not seen yet";
   const known = p.faces.filter((f) => f.learned);
-  const faces = (all, alt, more) => make("ul", {className: "faces large"}, ...all.map((f) => make("li", {}, face(f.portrait.face, alt), under(f), ...more(f))));
+  const faces = (all, alt, more) => make("ul", {className: "faces large"}, ...all.map((f) => make("li", {}, portrait(f.portrait, alt), under(f), ...more(f))));
   const none = () => [];
   const takeBack = (f) => [make("button", {type: "button", className: "quiet small", onclick: async () => {
     if (await ask("Take this face back? What was learned through it stays.", "Take back")) await tell("unlabel", {face: f.id}, "The face is taken back.");
