@@ -381,7 +381,7 @@ func TestBelow(t *testing.T) {
 	b.do(chromedp.Navigate(at + "/"))
 	b.awaits("document.activeElement.id === 'token'")
 	b.press("wrong\r")
-	b.awaits(has("[role=alert]", "That is not the token."))
+	b.awaits(has("[role=alert]", "That is not the token.") + " && document.activeElement.id === 'token'")
 	b.press(token + "\r")
 	b.awaits(has("#now-title", "are here") + " && location.pathname === '/home/faceauth/'")
 	b.awaits(loaded)
@@ -392,5 +392,43 @@ func TestBelow(t *testing.T) {
 	time.Sleep(300 * time.Millisecond)
 	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" + at + "/home/faceauth/'))"); got != "true" {
 		t.Error("it asks for something that is not below its path")
+	}
+}
+
+// The pictures of the page in docs are made with FACEAUTH_PICTURES=$PWD/docs/office. The faces in them are drawn.
+func TestPictures(t *testing.T) {
+	if os.Getenv("FACEAUTH_PICTURES") == "" {
+		t.Skip("FACEAUTH_PICTURES says where pictures go")
+	}
+	s := newScene(t, office.Options{})
+	if err := s.office.Rename(longName, "Carla Rossi"); err != nil {
+		t.Fatal(err)
+	}
+	b := newBrowser(t)
+	b.do(chromedp.Navigate(serve(t, s.page) + "/"))
+	longest := "[...document.querySelectorAll('#person .pick')].sort((a, b) => parseInt(b.innerText.match(/(\\d+) step/)[1]) - parseInt(a.innerText.match(/(\\d+) step/)[1]))[0]"
+	for _, p := range []struct {
+		name, anchor  string
+		width, height int64
+		scheme, there string
+	}{
+		{"now", "#now", 1100, 860, "light", views()[0].there},
+		{"inbox", "#inbox/stranger-1", 390, 800, "dark", views()[1].there},
+		{"person", "#person/Ann%20Archer", 1100, 860, "light", views()[5].there + " && !!" + longest},
+		{"timeline", "#timeline", 1100, 700, "light", views()[7].there},
+		{"conflict", "#inbox/" + s.conflictKey(), 820, 640, "dark", views()[3].there},
+	} {
+		b.screen(p.width, p.height, p.scheme)
+		b.script(fmt.Sprintf("location.hash = %q", p.anchor))
+		b.awaits(p.there)
+		if p.name == "person" {
+			b.script("[...document.querySelectorAll('#person button')].find(e => e.innerText.startsWith('Show the other')).click()")
+			b.script(longest + ".click()")
+			b.awaits("document.querySelectorAll('.way li').length > 2")
+			b.script("[...document.querySelectorAll('#person h2')].find(e => e.innerText === 'Learned').scrollIntoView()")
+		}
+		b.awaits(loaded)
+		time.Sleep(time.Second)
+		b.picture(p.name)
 	}
 }

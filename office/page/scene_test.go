@@ -87,9 +87,9 @@ func newScene(t *testing.T, o page.Options) *scene {
 		}
 	}
 	door := []part{
-		{who: "Ann Archer", frames: 60, drift: .03},
+		{who: "Ann Archer", frames: 24, drift: .15},
 		{frames: 20},
-		{who: "Ann Archer", frames: 15, from: 1.8},
+		{who: "Ann Archer", frames: 15, from: 3.4},
 		{frames: 20},
 		{who: "stranger 1", frames: 40, unsteady: .4},
 		{frames: 20},
@@ -99,7 +99,8 @@ func newScene(t *testing.T, o page.Options) *scene {
 		{frames: 20},
 		{who: "Ann Archer", frames: 1 << 30, unsteady: .1},
 	}
-	hall := []part{{frames: 20}, {who: "Ben Okafor", frames: 40, unsteady: .3}, {frames: 20}, {who: longName, frames: 1 << 30, unsteady: .2}}
+	hall := []part{{frames: 20}, {who: "Ben Okafor", frames: 40, unsteady: .3}, {frames: 20},
+		{who: "Dana", frames: 10}, {frames: 20}, {who: "Dan", frames: 10}, {frames: 20}, {who: longName, frames: 1 << 30, unsteady: .2}}
 	played := 0
 	for _, p := range door[:len(door)-1] {
 		played += p.frames
@@ -227,7 +228,7 @@ func (s *screen) Next(ctx context.Context) (face.Frame, error) {
 		for i := range x {
 			x[i] += p.unsteady * float32(s.lot.NormFloat64()) / 2
 		}
-		f.Samples = []face.Sample{{Box: box, Vector: x, JPEG: portrait(p.who, turn, s.in < 2)}}
+		f.Samples = []face.Sample{{Box: box, Vector: x, JPEG: portrait(p.who, turn, s.in < 2 && strings.HasPrefix(p.who, "stranger"))}}
 	}
 	if s.wanted() {
 		f.JPEG = room(p.who, box, turn)
