@@ -17,7 +17,7 @@
 //
 // An [online.Learner] is shown labelled faces, and judges and learns the others. A [sighting.Watcher] gives it the
 // faces of each frame, and gathers its verdicts on a person who stays in view. [gallery.Gallery] keeps
-// people and what was learned of them in a file.
+// people and their learned faces in a file.
 //
 // Source, detector and extractor are interfaces of few methods. Bring your own: see examples/detector for a detector,
 // and examples/network for a neural network that is described in JSON.

@@ -302,7 +302,7 @@ func (e *Eye) await(ctx context.Context) error {
 	case m.Kind != Ready:
 		return e.lie("it said %d where its networks were to be ready", m.Kind)
 	case m.Report.Version != Version:
-		return e.lie("it speaks version %d, and this program %d; restart what was not restarted after an upgrade", m.Report.Version, Version)
+		return e.lie("the eye speaks version %d, and this program %d; after an upgrade, restart both", m.Report.Version, Version)
 	case m.Space != e.c.Space.ID:
 		return e.lie("its vectors are of another feature space than %s", e.c.Space.ID)
 	}
@@ -482,7 +482,7 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	case f.Index < s.index:
 		return f, e.lie("frame %d after frame %d", f.Index, s.index-1)
 	case f.Time < s.time:
-		return f, e.lie("a frame that is older than the one before")
+		return f, e.lie("a frame that is older than its predecessor")
 	case f.JPEG != nil && !q.Picture:
 		return f, e.lie("picture of a frame that nobody asked for")
 	}

@@ -214,7 +214,7 @@ func TestCharacters(t *testing.T) {
 		{"announces", 2, eye.ErrRules, "message of 4294967295 bytes"},
 		{"waits", 2, eye.ErrRules, "progress without any"},
 		{"back", 2, eye.ErrRules, "frame 0 after frame 1"},
-		{"earlier", 2, eye.ErrRules, "older than the one before"},
+		{"earlier", 2, eye.ErrRules, "older than its predecessor"},
 		{"unread", 2, eye.ErrRules, "fewer frames than before"},
 		{"other length", 2, eye.ErrRules, "fewer frames than before"},
 		{"dropped", 2, eye.ErrRules, "dropped more frames"},

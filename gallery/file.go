@@ -53,7 +53,8 @@ func Default() (string, error) {
 	return filepath.Join(dir, "faceauth", "gallery"), nil
 }
 
-// Open reads the gallery at path, which must be of the given space.
+// Open reads the gallery at path, which must be of the given space. Where impostors of the space were measured, the
+// gallery goes by that, and no longer by what was known when it was made ([online.Learner.SetImpostors]).
 //
 // The error wraps [fs.ErrNotExist] where there is none, [ErrNotGallery], [ErrVersion], [ErrDamaged]
 // for a file that is cut off or altered, or [ErrSpace].
@@ -64,6 +65,9 @@ func Open(path string, space face.Space) (*Gallery, error) {
 	}
 	if g.Space().ID != space.ID {
 		return nil, fmt.Errorf("opening gallery %s: %w: %s", path, ErrSpace, space.Mismatch(g.Space().ID))
+	}
+	if space.Stills.Measured() {
+		g.learner.SetImpostors(space.Stills, space.Streams)
 	}
 	return g, nil
 }
@@ -163,7 +167,7 @@ func parse(data []byte) (*Gallery, error) {
 	}
 	for i, p := range g.people {
 		if p.Name != names[i] {
-			return nil, fmt.Errorf("%w: its people are not those of its learner", ErrDamaged)
+			return nil, fmt.Errorf("%w: its list of people and its learner disagree", ErrDamaged)
 		}
 	}
 	return g, nil

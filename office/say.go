@@ -215,7 +215,7 @@ func (w *Office) Correct(id uint64, is string) error {
 		}
 		return false
 	})
-	if s.track != 0 {
+	if s.track != 0 || !known { // of whom nothing is labelled any more, nobody is there
 		w.tell(w.room.Retract(mistaken, s.Camera, s.track, elsewhere))
 	}
 	if is == "" {

@@ -44,14 +44,14 @@
 //   - Settings.Learn asks more of a face that is learned than Settings.Accept of one that is let in;
 //     Settings.MaxHops bounds how many faces lie between a learned one and a labelled one; and
 //     Settings.LearnCap how many faces of one person are learned in a window.
-//   - [Learner.Drift] says how far what was learned of a person has moved from the labelled faces, and
+//   - [Learner.Drift] says how far the learned faces of a person have moved from the labelled faces, and
 //     how steadily: an alarm for a program to read.
 //   - Every learned face knows its observation, its time and the vertex through which it was accepted.
 //     [Learner.Undo] and [Learner.UndoSince] take back what came after a moment, [Learner.Forget] a
 //     person, and Settings.Freeze stops all learning.
 //   - [Learner.Reject] is a negative label: this face is not that person's, nor is a face like it. [Learner.Unlearn]
 //     takes back what some observations taught, and [Learner.Conflicts] names labels that contradict each other.
-//   - With Settings.HalfLife what was learned counts less and less, and goes when no prediction needs it.
+//   - With Settings.HalfLife learned faces count less and less, and go when no prediction needs it.
 //     It is for people who change, and for places that change hands; labelled faces never age.
 //
 // What each of them costs in recall is in docs/results.md.

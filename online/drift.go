@@ -10,7 +10,7 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// Drift says how far what was learned of a person has moved from the faces they were labelled with. A
+// Drift says how far the learned faces of a person have moved from the faces they were labelled with. A
 // person who is being replaced by another, a little at every login, moves far and in one direction; a
 // head that turns moves to and fro.
 type Drift struct {
@@ -30,7 +30,7 @@ func (l *Learner) Drift(name string) (Drift, error) {
 	}
 	d := Drift{Name: name}
 	var labelled, learned []int
-	all := 0. // multiplicity of what was learned
+	all := 0. // multiplicity of the learned faces
 	for i := range l.graph.Len() {
 		if c, ok := l.graph.Class(i); ok {
 			if c == class {

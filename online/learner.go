@@ -405,9 +405,9 @@ func (l *Learner) forget(class int) {
 	}
 }
 
-// Undo takes back what was learned after the observation of that number, as [Counts].Observed had it
+// Undo takes back the faces learned after the observation of that number, as [Counts].Observed had it
 // then, and returns how many faces that are. A stored face that came later goes with all that it stands
-// for. Labelled faces stay, and so does the radius R, which what was learned has made larger.
+// for. Labelled faces stay, and so does the radius R, which learned faces have made larger.
 //
 // The error wraps [ErrJournal] when the journal does not reach back so far; l has then not changed.
 func (l *Learner) Undo(since int64) (faces int, err error) {
@@ -424,7 +424,7 @@ func (l *Learner) SetTime(t time.Time) {
 	}
 }
 
-// UndoSince takes back what was learned after a time, to the second, and all that followed it, as
+// UndoSince takes back the faces learned after a time, to the second, and all that followed it, as
 // [Learner.Undo] does. A face that was learned without a time does not count as later.
 func (l *Learner) UndoSince(t time.Time) (faces int, err error) {
 	return l.Undo(l.graph.Since(t.Unix()))
@@ -447,7 +447,7 @@ func (l *Learner) Warnings() []string {
 	}
 	if l.Full() {
 		w = append(w, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned (%d passed over so far); "+
-			"use a larger k, or take back what was learned", l.settings.K, l.counts.PassedOver))
+			"use a larger k, or take back learned faces", l.settings.K, l.counts.PassedOver))
 	}
 	if l.repaired > 0 {
 		s := "s"

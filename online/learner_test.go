@@ -424,7 +424,7 @@ func TestWarnings(t *testing.T) {
 	if c := l.Counts(); !l.Full() || c.PassedOver != 5 || c.Learned != 4 {
 		t.Errorf("full %t, %+v", l.Full(), c)
 	}
-	const full = "k = 3 is full: faces are recognised, and no longer learned (5 passed over so far); use a larger k, or take back what was learned"
+	const full = "k = 3 is full: faces are recognised, and no longer learned (5 passed over so far); use a larger k, or take back learned faces"
 	if w := l.Warnings(); len(w) != 1 || w[0] != full {
 		t.Errorf("k too small: %q", w)
 	}

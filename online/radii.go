@@ -2,11 +2,14 @@
 
 package online
 
-import "github.com/faceauth/faceauth/quantized"
+import (
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/quantized"
+)
 
 // Radii are the distances by which a learner decides, in units of the space's distance.
 type Radii struct {
-	Anchor   float64 `json:"anchor"`   // within that of an enrolled face, a face is anchored: what was learned has no part in it
+	Anchor   float64 `json:"anchor"`   // within that of an enrolled face, a face is anchored: learned faces have no part in it
 	Enrolled float64 `json:"enrolled"` // how far from an enrolled face somebody is recognised
 	Learned  float64 `json:"learned"`  // how far from a learned face somebody is recognised
 	Learn    float64 `json:"learn"`    // how far from a stored face one is learned
@@ -32,6 +35,12 @@ func (l *Learner) Radii() Radii {
 		l.radii, l.measured = l.measure(), n
 	}
 	return l.radii
+}
+
+// SetImpostors has l go by what was measured of its space since it was made; see [face.Space]. Faces stay, and what is
+// recognised and learned from now on follows the new distances.
+func (l *Learner) SetImpostors(stills, streams face.Impostors) {
+	l.space.Stills, l.space.Streams, l.radii = stills, streams, Radii{}
 }
 
 // measure returns the radii for the labels and settings that there are.

@@ -158,7 +158,7 @@ func (l *Learner) Unlabel(id int64) (Label, error) {
 	return gone, nil
 }
 
-// Unlearn takes back what was learned from the observations in the ranges, both ends included, and whatever was
+// Unlearn takes back the faces learned from the observations in the ranges, both ends included, and whatever was
 // accepted through it, and returns how many faces that are. Observations count as [Counts].Observed does. Faces that
 // another one took in longer ago than the journal reaches stay in its multiplicity, and what was accepted through a
 // centroid stays where that has faded or been removed in another way before.

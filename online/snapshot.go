@@ -226,7 +226,7 @@ func (s *snapshot) learner() (*Learner, error) {
 	}
 	for _, c := range l.classes {
 		if !l.Knows(c.name) {
-			return nil, fmt.Errorf("it has faces rejected as those of %q, who is not known", c.name)
+			return nil, fmt.Errorf("it has rejected faces of %q, who is not known", c.name)
 		}
 	}
 	state := quantized.State{

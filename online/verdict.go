@@ -20,7 +20,7 @@ type Verdict struct {
 	// NoRoom says that the face would have been learned if there had been room for another centroid.
 	NoRoom bool `json:"no_room,omitempty"`
 	// Anchored says that an enrolled face of the named person is near: see [Learner.Radii]. Otherwise the name rests on
-	// what was learned, or on an enrolled face further off.
+	// learned faces, or on an enrolled face further off.
 	Anchored bool `json:"anchored,omitempty"`
 	// Distance is that to the nearest enrolled face of the named person; 0 without a name.
 	Distance float64 `json:"distance,omitempty"`

@@ -67,13 +67,13 @@ func TestMainBenchmark(t *testing.T) {
 		}
 	}
 	// A camera may be slow where faces are followed along their tracks.
-	for _, stride := range []int{1, 8, 15} {
+	for stride, least := range map[int]float64{1: .999, 8: .98, 15: .96} {
 		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: stride},
 			evaluate.Choices(names, 2), []evaluate.Entry{evaluate.Sightings(e.Space(), online.Settings{})}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m := s.Methods[0]; m.Recall < .99 || m.FAR > 0 {
+		if m := s.Methods[0]; m.Recall < least || m.FAR > 0 {
 			t.Errorf("sightings, every frame of %d: recall %.4f, FAR %.4f", stride, m.Recall, m.FAR)
 		}
 	}

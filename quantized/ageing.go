@@ -36,7 +36,7 @@ func (g *Graph) own(i int) float64 {
 	return g.origin[i].Own * g.left(g.origin[i].Born)
 }
 
-// Age lets what was learned count less, to the moment of an observation: half after [Config].HalfLife
+// Age lets learned faces count less, to the moment of an observation: half after [Config].HalfLife
 // observations. Labelled points do not age. It then looks at vertices whose points have come to count
 // less than half of one, at most 16 of them a step, and evicts those without which no value of the
 // harmonic solution at a vertex that stays differs by more than 0.01 from what it was. It returns how

@@ -61,7 +61,7 @@
 //
 // # Ageing
 //
-// With [Config].HalfLife the multiplicity of what was learned decays, and vertices that have faded are evicted where no
+// With [Config].HalfLife the multiplicity of learned faces decays, and vertices that have faded are evicted where no
 // value depends on them ([Graph.Age]). It is one answer to the thesis's open question of concept drift. Points remember
 // how many half-lives had passed when they came, so that a half-life may be changed, and points taken back, in any
 // order.

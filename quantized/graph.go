@@ -347,7 +347,7 @@ func (g *Graph) Configure(c Config) error {
 			n := g.fewest()
 			restore()
 			return fmt.Errorf("%w: k is %d, and the %d learned centroids cannot be merged to fewer than %d "+
-				"without joining faces that have no edge; use k of at least %d, or undo what was learned", ErrConfig, c.K, g.learned, n, n)
+				"without joining faces that have no edge; use k of at least %d, or undo learned faces", ErrConfig, c.K, g.learned, n, n)
 		}
 		g.journal.resize(c.Journal) // before anything is added to a ring of another size
 		g.apply(p)

@@ -26,9 +26,12 @@ type Settings struct {
 	// Near is the distance, in units of the space, within which a face is one that was lost elsewhere. Default: 0.75
 	// times the space's impostor radius.
 	Near float64
-	// Far is the distance beyond which a face is somebody else's, wherever it is. Default: that at a false match rate of
-	// 1e-2 between stills, and 1.2 times the impostor radius where that was not measured.
-	Far   float64
+	// Far is the distance beyond which a face is somebody else's, wherever it is. Default: the distance at a false match
+	// rate of 1e-3 between stills, and 1.2 times the impostor radius where that was not measured.
+	Far float64
+	// Lost is Far for a person who was not found in a frame since: somebody else may have come into the place. Default:
+	// the distance at a rate of 1e-4, and Far where that was not measured.
+	Lost  float64
 	Gap   time.Duration // for which a face may be lost. Default 2 s
 	Looks int           // faces that a track remembers, the newest. Default 5
 }
@@ -36,11 +39,16 @@ type Settings struct {
 func (s Settings) defaults(space face.Space) Settings {
 	s.Overlap = cmp.Or(s.Overlap, .25)
 	s.Near = cmp.Or(s.Near, .75*space.ImpostorRadius)
-	if s.Far == 0 && space.Stills.Measured() {
-		s.Far = space.Stills.Within(1e-2)
+	measured := space.Stills.Measured()
+	if s.Far == 0 && measured {
+		s.Far = space.Stills.Within(1e-3)
 	}
 	// A space without such a radius does not tell people apart by two faces.
 	s.Far = cmp.Or(s.Far, 1.2*space.ImpostorRadius, math.Inf(1))
+	if s.Lost == 0 && measured {
+		s.Lost = min(s.Far, space.Stills.Within(1e-4))
+	}
+	s.Lost = cmp.Or(s.Lost, s.Far)
 	s.Gap = cmp.Or(s.Gap, 2*time.Second)
 	s.Looks = cmp.Or(s.Looks, 5)
 	return s
@@ -57,10 +65,11 @@ type Tracker struct {
 
 // person is somebody in view.
 type person struct {
-	id    int
-	box   image.Rectangle
-	at    time.Duration
-	looks [][]float32 // the newest last
+	id     int
+	box    image.Rectangle
+	at     time.Duration
+	missed bool        // in the last frame
+	looks  [][]float32 // the newest last
 }
 
 // NewTracker returns a tracker of faces in a space.
@@ -119,6 +128,9 @@ func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 			t.see(c.p, at, faces[c.face])
 		}
 	}
+	for _, p := range t.live {
+		p.missed = !taken[p]
+	}
 	for j, f := range faces {
 		if ids[j] == 0 {
 			p := &person{id: t.next}
@@ -161,11 +173,15 @@ func (t *Tracker) score(p *person, f face.Sample) (float64, bool) {
 	for _, x := range p.looks {
 		d = min(d, graph.Distance(f.Vector, x, t.scale))
 	}
+	far := t.s.Far
+	if p.missed {
+		far = t.s.Lost
+	}
 	switch {
-	case d > t.s.Far, overlap < t.s.Overlap && !(t.s.Near > 0 && d <= t.s.Near):
+	case d > far, overlap < t.s.Overlap && !(t.s.Near > 0 && d <= t.s.Near):
 		return 0, false
-	case math.IsInf(t.s.Far, 1):
+	case math.IsInf(far, 1):
 		return overlap, true
 	}
-	return overlap + 1 - d/t.s.Far, true
+	return overlap + 1 - d/far, true
 }

@@ -57,6 +57,32 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
+// Who was not found in a frame must be nearer than who was found in each: somebody else may have come into the place.
+func TestLost(t *testing.T) {
+	measured := plane
+	measured.Stills = face.Impostors{Pairs: 1e6, People: 1e3, Distances: [5]float64{1.2, 1, .5}}
+	alice, like := []float32{0, 0}, []float32{.7, 0}
+	for _, c := range []struct {
+		name string
+		in   [][]face.Sample
+		want int
+	}{
+		{"found in each frame", [][]face.Sample{{at(0, alice...)}, {at(0, like...)}}, 1},
+		{"lost in between", [][]face.Sample{{at(0, alice...)}, {}, {at(0, like...)}}, 2},
+		{"lost in between, with a face elsewhere", [][]face.Sample{{at(0, alice...)}, {at(500, 9, 9)}, {at(0, like...)}}, 3},
+		{"lost, and the same again", [][]face.Sample{{at(0, alice...)}, {}, {at(0, alice...)}, {at(0, like...)}}, 1},
+	} {
+		tr := sighting.NewTracker(measured, sighting.Settings{})
+		var got []int
+		for i, faces := range c.in {
+			got = tr.Update(time.Duration(i)*frame, faces)
+		}
+		if !slices.Equal(got, []int{c.want}) {
+			t.Errorf("%s: %v, want %d", c.name, got, c.want)
+		}
+	}
+}
+
 // What a poor picture looks like is not what a person looks like.
 func TestPoorPicture(t *testing.T) {
 	tr := sighting.NewTracker(plane, sighting.Settings{Looks: 1})

@@ -16,7 +16,7 @@ type Trust string
 const (
 	// Nobody is without a name.
 	Nobody Trust = ""
-	// Learned is where nothing but what was learned speaks for the name, or an enrolled face from further off.
+	// Learned is where only learned faces speak for the name, or an enrolled face from further off.
 	Learned Trust = "learned"
 	// Confirmed is where at least two faces of the sighting lie within the anchor of a face that the person was enrolled
 	// with ([online.Learner.Radii]): nothing that was ever learned has a part in it.

@@ -125,7 +125,7 @@ func (a *Authenticator) owns(user string, enrolled *uint32) error {
 	case err != nil:
 		return fmt.Errorf("looking for the user: %w", err)
 	case uid != *enrolled:
-		return fmt.Errorf("%w: the one there is was another user's of that name", profile.ErrUnknown)
+		return fmt.Errorf("%w: the stored profile belongs to an earlier user of that name", profile.ErrUnknown)
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ type Status struct {
 	Labelled int64           // faces taken at the enrolment
 	Learned  float64         // faces learned since that are stored
 	Frozen   bool            // nothing is learned, because somebody said so
-	Drifted  bool            // nothing is learned, because what was learned had moved too far from the enrolled faces
+	Drifted  bool            // nothing is learned, because the learned faces had moved too far from the enrolled faces
 	Refusal  session.Refusal // why a login may not begin now, or ""
 	Wait     time.Duration   // until it may
 }
@@ -246,7 +246,7 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 	})
 }
 
-// Undo takes back what was learned of a user after a time, to the second, and returns how many faces that are.
+// Undo takes back the faces learned of a user after a time, to the second, and returns how many faces that are.
 func (a *Authenticator) Undo(user string, since time.Time) (faces int, err error) {
 	err = a.update(user, func(c *account) error {
 		faces, err = c.learner.UndoSince(since)

@@ -97,11 +97,11 @@ func (a *Authenticator) resembles(user string, faces [][]float32) (bool, error) 
 		}
 		alike := 0
 		for _, x := range faces {
-			match, _, err := a.judge(c.learner, other, x)
+			verdict, err := c.learner.Judge(x)
 			if err != nil {
 				return false, err
 			}
-			if match {
+			if a.match(other, verdict) {
 				alike++
 			}
 		}

@@ -2,9 +2,15 @@
 
 package tablet
 
-import "time"
+import (
+	"time"
 
-// learn shows the learner of a user faces that were earned. Where the drift alarm goes off they are taken back, and
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+// learn shows the learner of a user faces that were earned, of one sighting. It learns them where they confirm the user,
+// as [sighting.Watcher] says. Where the drift alarm goes off they are taken back, and
 // learning stops until somebody lets it go on.
 func (a *Authenticator) learn(user string, c *account, faces [][]float32, now time.Time) error {
 	if c.frozen || c.drifted {
@@ -15,15 +21,13 @@ func (a *Authenticator) learn(user string, c *account, faces [][]float32, now ti
 		return err
 	}
 	c.learner.SetTime(now)
-	learned := 0
+	people, learned := sighting.NewWatcher(c.learner, sighting.Settings{}, sighting.Rules{}), 0
 	for _, x := range faces {
-		v, err := c.learner.Observe(x)
+		seen, err := people.Judge(0, []face.Sample{{Vector: x}}, []int{1}, func(int) bool { return false })
 		if err != nil {
 			return err
 		}
-		if v.Learned {
-			learned++
-		}
+		learned += len(seen[0].Lessons)
 	}
 	d, err := c.learner.Drift(user)
 	if err != nil {

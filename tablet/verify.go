@@ -6,9 +6,11 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
+	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 	"github.com/faceauth/faceauth/tablet/session"
 )
 
@@ -31,7 +33,10 @@ func (a *Authenticator) Verify(ctx context.Context, user string, asker uint32, r
 	if err != nil {
 		return session.Result{}, err
 	}
-	v := &verification{a: a, user: user, asker: asker, learner: c.learner, session: s}
+	v := &verification{
+		a: a, user: user, asker: asker, session: s, begun: begun,
+		people: sighting.NewWatcher(c.learner, sighting.Settings{}, sighting.Rules{}),
+	}
 	last := s.Result()
 	tell := func() bool {
 		r := s.Result()
@@ -92,8 +97,9 @@ type verification struct {
 	a       *Authenticator
 	user    string
 	asker   uint32
-	learner *online.Learner
+	people  *sighting.Watcher // over a learner that is thrown away
 	session *session.Session
+	begun   time.Time
 	counted bool // the attempt is on disk
 
 	track  int
@@ -104,9 +110,10 @@ type verification struct {
 // frame judges what a frame holds.
 func (v *verification) frame(f face.Frame) {
 	now := v.a.o.Now()
+	tracks := v.people.Track(now.Sub(v.begun), f.Samples)
 	faces := make([]session.Face, len(f.Samples))
 	for i, x := range f.Samples {
-		faces[i] = session.Face{Track: x.Track, Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness}
+		faces[i] = session.Face{Track: tracks[i], Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness}
 	}
 	// Before a picture was good enough to be judged, poor ones need not be.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {
@@ -117,31 +124,26 @@ func (v *verification) frame(f face.Frame) {
 			}
 			v.counted = true
 		}
-		match, confidence, err := v.a.judge(v.learner, v.user, f.Samples[0].Vector)
+		seen, err := v.people.Judge(now.Sub(v.begun), f.Samples, tracks, func(int) bool { return true })
 		if err != nil {
 			v.fail(err)
 			return
 		}
-		faces[0].Match = match
-		v.keep(f.Samples[0], match, confidence)
+		faces[0].Match = v.a.match(v.user, *seen[0].Verdict)
+		v.keep(f.Samples[0], tracks[0], faces[0].Match, seen[0].Verdict.Confidence)
 	}
 	v.session.Frame(now, faces)
 }
 
-// judge reports whether a face is a user's, by the learner and by the enrolled faces.
-func (a *Authenticator) judge(l *online.Learner, user string, x []float32) (match bool, confidence float64, err error) {
-	verdict, err := l.Judge(x)
-	if err != nil || verdict.Label != user {
-		return false, 0, err
-	}
-	d, err := l.Nearest(x, user)
-	return err == nil && d <= a.o.Anchor, verdict.Confidence, err
+// match reports whether a verdict says that a face is a user's and near an enrolled one.
+func (a *Authenticator) match(user string, v online.Verdict) bool {
+	return v.Label == user && v.Distance <= a.o.Anchor
 }
 
 // keep remembers a face that could be learned. A picture teaches nothing, not even with the password given after it.
-func (v *verification) keep(x face.Sample, match bool, confidence float64) {
-	if x.Track != v.track {
-		v.track, v.faces, v.worths = x.Track, nil, nil
+func (v *verification) keep(x face.Sample, track int, match bool, confidence float64) {
+	if track != v.track {
+		v.track, v.faces, v.worths = track, nil, nil
 	}
 	if match && x.Reason == "" && v.a.alive(x) {
 		v.faces, v.worths = append(v.faces, x.Vector), append(v.worths, confidence)

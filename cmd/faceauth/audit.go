@@ -59,11 +59,11 @@ func newAudit() *cobra.Command {
 	o.visionFlags(c)
 	o.galleryFlag(c)
 	f := c.Flags()
-	f.BoolVar(&i.learned, "learned", false, "rank what was learned, too")
+	f.BoolVar(&i.learned, "learned", false, "rank learned faces, too")
 	f.BoolVar(&i.all, "all", false, "list all faces, and not only those that look more like somebody else")
 	f.StringVar(&i.sheet, "sheet", "", "write a contact sheet, an HTML page")
 	f.StringSliceVar(&i.pictures, "pictures", nil, "recordings, or folders of them, to take the pictures of the contact sheet from")
-	f.Int64Var(&i.undo, "undo", 0, "take the face of that number out: a labelled one, or a learned one and what was accepted through it")
+	f.Int64Var(&i.undo, "undo", 0, "take the face of this number out: a labelled face, or a learned face and the faces learned through it")
 	return c
 }
 

@@ -46,7 +46,7 @@ func (o *login) policyFlags(c *cobra.Command) {
 	o.embeddingFlags(c)
 	o.detectorFlag(c)
 	f := c.Flags()
-	f.StringVar(&o.challenge, "challenge", "", "what is asked of a face that matches: turn (the head, to a side drawn by lot), blink, or nothing")
+	f.StringVar(&o.challenge, "challenge", "", "gesture that a matching face must make: turn (the head, to a side drawn by lot), blink, or empty for none")
 	f.DurationVar(&o.deadline, "deadline", 0, "after which a login is over (default 5s, with a challenge 10s)")
 	f.Float64Var(&o.anchor, "anchor", 0, "distance from every enrolled face beyond which nobody is let in (default: 1.075 times the impostor radius of the feature space)")
 	f.StringVar(&o.livenessFile, "liveness-model", "", "description (JSON) of a liveness network of your own")
@@ -78,7 +78,7 @@ func (o *login) threshold(c *cobra.Command) (models.Description, error) {
 func (o *login) storeFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the sealed profiles")
-	f.StringVar(&o.counters, "counters", "", "file of the counters by which a store that is put back from a copy is told (default: that of the store with .seen after it)")
+	f.StringVar(&o.counters, "counters", "", "file of counters, which show that a store was put back from a copy (default: the store's name and .seen)")
 	f.StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key", "file of the key, made at first use; the credential faceauth-key, where there is one, goes before it")
 }
 

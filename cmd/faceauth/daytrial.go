@@ -26,7 +26,7 @@ func newOfficeTrial() *cobra.Command {
 	var t trial.Options
 	c := &cobra.Command{
 		Use:   "trial DIR",
-		Short: "measure an office on recordings: who is named, and what is said of their coming and going",
+		Short: "measure an office on recordings: the names it gives, and the arrivals and departures it tells",
 		Long: "Trial composes days out of recordings of single people, in which they come and go before several cameras,\n" +
 			"cross, and are hidden behind each other, and has an office watch them. Some people, others on each day, are\n" +
 			"strangers. It keeps nothing.\n" + labelledRecordings,
@@ -113,7 +113,7 @@ func printOffice(w io.Writer, r trial.Report) error {
 	for _, row := range []struct {
 		name string
 		n    trial.Names
-	}{{"faces", r.Faces}, {"sightings", r.Tracks}} {
+	}{{"faces", r.Faces}, {"named later", r.Later}, {"sightings", r.Tracks}} {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", row.name, low(row.n.Precision), low(row.n.Recall), row.n.Right, row.n.Known, row.n.Wrong, row.n.False, row.n.Strangers)
 	}
 	if err := t.Flush(); err != nil {
@@ -123,6 +123,6 @@ func printOffice(w io.Writer, r trial.Report) error {
 	fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n", r.Switches, r.Parts, r.Visits)
 	fmt.Fprintf(w, "stays of known people: %d; with an arrival %d, and a departure in time %d\n", k.Stays, k.Told, k.LeftTold)
 	fmt.Fprintf(w, "arrivals that were none: %d; repeated: %d; departures too early: %d\n", k.Wrong, k.Repeated, k.Early)
-	_, err := fmt.Fprintf(w, "stays of strangers: %d; with word of somebody unknown %d; the same said of known people: %d\n", k.Visitors, k.Unknown, k.Mistaken)
+	_, err := fmt.Fprintf(w, "stays of strangers: %d; with word of somebody unknown %d, too short for it %d; the same said of known people: %d\n", k.Visitors, k.Unknown, k.Short, k.Mistaken)
 	return err
 }

@@ -28,7 +28,7 @@ func newDistil() *cobra.Command {
 	var s distil.Settings
 	c := &cobra.Command{
 		Use:   "distil --name NAME",
-		Short: "turn what was learned of a person into one small verifier",
+		Short: "turn the learned faces of a person into one small verifier",
 		Long: "Distil learns a classifier with a large margin from the labelled faces and from all that was learned,\n" +
 			"and writes what is left of them, the support vectors, to a file. A verifier needs no gallery and learns\n" +
 			"no more: faceauth verify says with it whether somebody is that person. The file has faces in it, and\n" +

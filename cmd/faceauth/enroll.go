@@ -65,7 +65,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 	if err != nil {
 		return err
 	}
-	g, err := gallery.Read(path)
+	g, err := o.readGallery(path)
 	var space *face.Space
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -31,7 +31,7 @@ func newEye() *cobra.Command {
 		Hidden: true,
 		RunE:   func(c *cobra.Command, _ []string) error { return serve.Main(c.Context(), 3, of) },
 	}
-	c.Flags().StringVar(&of, "for", "", "the only user for whom it looks (default: the one who runs it)")
+	c.Flags().StringVar(&of, "for", "", "the only user for whom it looks (default: the user who runs it)")
 	return c
 }
 

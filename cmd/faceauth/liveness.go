@@ -194,7 +194,7 @@ func printLiveness(w io.Writer, r trial.LivenessReport) error {
 		fmt.Fprintf(w, "the highest score of an attack: %.3f (%s)\n", most, highest)
 	}
 	fmt.Fprintln(w, "a score is the highest threshold at which a login would let in; no answer: never three usable frames in five")
-	fmt.Fprintln(w, "* if presentations were independent, which those of one recording are not")
-	fmt.Fprintln(w, "** of the share of recordings, if these were independent, which those of one person are not")
+	fmt.Fprintln(w, "* as if presentations were independent; presentations of one recording are not")
+	fmt.Fprintln(w, "** of the share of recordings, as if they were independent; recordings of one person are not")
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
@@ -35,6 +36,8 @@ type room struct {
 	keep, freeze bool
 	noUnknown    bool
 	retention    time.Duration
+	keepDays     int
+	keepSize     int
 	stay         bool
 	outputFlags
 }
@@ -67,6 +70,8 @@ func newOffice() *cobra.Command {
 	f.BoolVar(&r.freeze, "freeze", false, "judge, but learn nothing")
 	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and forget those that are kept")
 	f.DurationVar(&r.retention, "retention", 30*24*time.Hour, "after which a stranger who is not seen is forgotten")
+	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that mistakes can be corrected")
+	f.IntVar(&r.keepSize, "keep-mb", 256, "megabytes that these sightings take at most; the oldest go first")
 	f.BoolVar(&r.stay, "stay", false, "go on showing the page when the recordings have ended")
 	r.outputFlags.flags(c)
 	c.AddCommand(newOfficeTrial())
@@ -106,6 +111,10 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 		return fail(badUsage, fmt.Errorf("--away must be positive, got %v", r.away))
 	case r.retention <= 0:
 		return fail(badUsage, fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown", r.retention))
+	case r.keepDays < 1 || r.keepDays > 3650:
+		return fail(badUsage, fmt.Errorf("--keep-days must be between 1 and 3650, got %d", r.keepDays))
+	case r.keepSize < 1 || r.keepSize > 1<<20:
+		return fail(badUsage, fmt.Errorf("--keep-mb must be between 1 and %d, got %d", 1<<20, r.keepSize))
 	case !(r.fps >= 0):
 		return fail(badUsage, fmt.Errorf("--fps must not be negative, got %g", r.fps))
 	case r.fast && (len(all) != 1 || !facedet.IsRecording(all[0].source)):
@@ -127,6 +136,7 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 	}
 	opt := office.Options{
 		Presence: presence.Settings{Away: r.away}, Freeze: r.freeze, Rate: r.fps, Save: func() error { return g.Save(path) },
+		Keep: r.keep,
 	}
 	closeState, err := openState(&opt, g, r)
 	if err != nil {
@@ -190,7 +200,7 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 	case context.Cause(ctx) != nil && c.Context().Err() == nil:
 		return context.Cause(ctx)
 	case r.keep:
-		return save(g, path)
+		return saved(w.Save())
 	}
 	return nil
 }
@@ -274,5 +284,12 @@ func openState(opt *office.Options, g *gallery.Gallery, r room) (done func() err
 	if opt.Book, err = logbook.Open(filepath.Join(r.state, "logbook"), logbook.Settings{}); err != nil {
 		return nil, err
 	}
-	return opt.Book.Close, nil
+	opt.Past, err = office.OpenPast(filepath.Join(r.state, "past"), office.PastSettings{
+		Sightings: journal.Settings{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.keepSize) << 20},
+	})
+	if err != nil {
+		opt.Book.Close()
+		return nil, err
+	}
+	return func() error { return errors.Join(opt.Past.Close(), opt.Book.Close()) }, nil
 }

@@ -181,9 +181,25 @@ func (o *options) galleryPath() (string, error) {
 
 var errNoGallery = errors.New("there is no gallery")
 
+// readGallery reads the gallery at path, and has it go by what is known of its space now.
+func (o *options) readGallery(path string) (*gallery.Gallery, error) {
+	g, err := gallery.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	d, err := o.embedding()
+	if err != nil {
+		return nil, err
+	}
+	if space := d.Space(); space.ID == g.Space().ID && space.Stills.Measured() {
+		g.Learner().SetImpostors(space.Stills, space.Streams)
+	}
+	return g, nil
+}
+
 // openGallery reads the gallery at path and puts the command line's settings into its learner.
 func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, error) {
-	g, err := gallery.Read(path)
+	g, err := o.readGallery(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fail(badGallery, fmt.Errorf("%w at %s; enrol somebody first: faceauth enroll SOURCE --name NAME", errNoGallery, path))
 	}
@@ -242,7 +258,11 @@ func warn(c *cobra.Command, sentences ...string) {
 // save writes a gallery. What was learned in this run is lost if another program wrote the gallery meanwhile, and the
 // error says what to do.
 func save(g *gallery.Gallery, path string) error {
-	err := g.Save(path)
+	return saved(g.Save(path))
+}
+
+// saved says what to do where a gallery could not be saved at the end of a run.
+func saved(err error) error {
 	if errors.Is(err, gallery.ErrChanged) {
 		err = fmt.Errorf("%w; nothing of this run was kept: run it again, and enrol nobody meanwhile", err)
 	}

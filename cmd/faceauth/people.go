@@ -3,12 +3,10 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -25,10 +23,12 @@ func newPeople() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		g, err := gallery.Read(path)
+		g, err := o.readGallery(path)
 		type row struct {
 			gallery.Person
 			Drift online.Drift `json:"drift"`
+			// Unconfirmed is how many learned faces are far from all enrolled ones.
+			Unconfirmed int `json:"unconfirmed"`
 		}
 		people := []row{}
 		observed := int64(0)
@@ -43,7 +43,11 @@ func newPeople() *cobra.Command {
 				if err != nil {
 					return fail(badGallery, err)
 				}
-				people = append(people, row{p, d})
+				far, err := g.Unconfirmed(p.Name)
+				if err != nil {
+					return fail(badGallery, err)
+				}
+				people = append(people, row{p, d, len(far)})
 			}
 			observed = g.Learner().Counts().Observed
 		}
@@ -66,12 +70,18 @@ func newPeople() *cobra.Command {
 		if err := t.Flush(); err != nil || observed == 0 {
 			return err
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "after observation %d; to take back what is learned later: faceauth people undo %d\n", observed, observed)
+		for _, p := range people {
+			if p.Unconfirmed > 0 {
+				fmt.Fprintf(c.OutOrStdout(), "still %s? %s far from the enrolled ones: faceauth people confirm %s, or people undo\n",
+					p.Name, count(p.Unconfirmed, "learned face"), p.Name)
+			}
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "observed so far: %d faces; to take back everything learned after them: faceauth people undo %d\n", observed, observed)
 		return err
 	}
 	c := &cobra.Command{
 		Use:   "people",
-		Short: "list the people in the gallery, remove one, or take back what was learned",
+		Short: "list the people in the gallery, remove one, or take back learned faces",
 		Args:  cobra.NoArgs,
 		RunE:  list,
 	}
@@ -98,8 +108,8 @@ func newPeople() *cobra.Command {
 	}
 	undo := &cobra.Command{
 		Use:   "undo SINCE",
-		Short: "take back what was learned since a moment",
-		Long: "Undo takes back what was learned since a moment, and keeps who was enrolled. SINCE is the number of\n" +
+		Short: "take back the faces learned since a moment",
+		Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is the number of\n" +
 			"an observation, as faceauth people had printed it then, or a time such as \"2026-11-20 17:30\", or how\n" +
 			"long ago that was, such as 90m or 12h.",
 		Args: cobra.ExactArgs(1),
@@ -122,15 +132,18 @@ func newPeople() *cobra.Command {
 	}
 	confirm := &cobra.Command{
 		Use:   "confirm NAME",
-		Short: "say that what was learned of a person is theirs, and enrol it",
-		Long: "Confirm makes learned faces of a person enrolled ones: those that stand for most, up to " + strconv.Itoa(confirmed) + ", of which no\n" +
+		Short: "say that the learned faces of a person are theirs, and enrol them",
+		Long: "Confirm makes learned faces of a person enrolled ones: up to eight, those that stand for most and of which no\n" +
 			"enrolled face is near. Nothing that was learned confirms who somebody is; so a beard, other glasses or the\n" +
 			"years are followed with consent. Look at the person's report, or at the page of faceauth office, first.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			n := 0
 			err := o.amend(c, func(g *gallery.Gallery) (err error) {
-				n, err = confirmLearned(g, args[0], time.Now())
+				n, err = g.Confirm(args[0], time.Now())
+				if errors.Is(err, online.ErrUnknown) {
+					err = fmt.Errorf("%w; see faceauth people", err)
+				}
 				return err
 			})
 			if err != nil {
@@ -146,39 +159,6 @@ func newPeople() *cobra.Command {
 	}
 	c.AddCommand(undo, confirm, &cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
 	return c
-}
-
-// confirmed is how many learned faces people confirm enrols, at the most.
-const confirmed = 8
-
-// confirmLearned enrols learned faces of a person of which no enrolled face is near, and returns how many. The error
-// wraps [online.ErrUnknown].
-func confirmLearned(g *gallery.Gallery, name string, now time.Time) (int, error) {
-	l := g.Learner()
-	if !l.Knows(name) {
-		return 0, fmt.Errorf("%w: %s; see faceauth people", online.ErrUnknown, name)
-	}
-	stored, err := l.Stored("") // without margins, which take two solutions on the whole graph
-	if err != nil {
-		return 0, err
-	}
-	stored = slices.DeleteFunc(stored, func(s online.Stored) bool { return s.Labelled || s.Name != name })
-	slices.SortStableFunc(stored, func(a, b online.Stored) int { return cmp.Compare(b.Points, a.Points) })
-	n := 0
-	for _, s := range stored {
-		d, err := l.Nearest(s.Vector, name)
-		if err != nil {
-			return n, err
-		}
-		if n == confirmed || d <= l.Radii().Anchor {
-			continue
-		}
-		if _, err := g.Enroll(name, [][]float32{slices.Clone(s.Vector)}, now, gallery.Enrolment{Add: true}); err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
 }
 
 // tries is how often a small change of the gallery is made anew because another program has written the gallery

@@ -62,7 +62,7 @@ func newReplay() *cobra.Command {
 	o.galleryFlag(c)
 	c.Flags().StringVar(&p.out, "out", "faceauth-report", "folder of the report")
 	c.Flags().BoolVar(&p.video, "video", false, "write an annotated recording, too")
-	c.Flags().BoolVar(&keep, "learn", false, "keep what was learned in the gallery")
+	c.Flags().BoolVar(&keep, "learn", false, "keep learned faces in the gallery")
 	c.Flags().BoolVar(&p.freeze, "freeze", false, "judge, but learn nothing")
 	return c
 }

@@ -90,8 +90,8 @@ func newTablet() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "undo SINCE", Short: "take back what was learned since a moment", Args: cobra.ExactArgs(1),
-			Long: "Undo takes back what was learned since a moment, and keeps what was enrolled. SINCE is a time such as\n" +
+			Use: "undo SINCE", Short: "take back the faces learned since a moment", Args: cobra.ExactArgs(1),
+			Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such as\n" +
 				"\"2026-11-20 17:30\", or how long ago that was, such as 90m or 12h.",
 			RunE: func(c *cobra.Command, args []string) error {
 				since, err := moment(args[0], time.Now())
@@ -179,7 +179,7 @@ func freeze(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 func learning(s bus.Status) string {
 	switch {
 	case s.Drifted:
-		return "what was learned had moved far from the enrolled faces, so learning has stopped; look at who uses this account, then: faceauth tablet undo, or freeze --off"
+		return "the learned faces had moved far from the enrolled ones, so learning has stopped; find out who uses this account, then: faceauth tablet undo, or freeze --off"
 	case s.Frozen:
 		return "nothing is learned; to let it go on: faceauth tablet freeze --off"
 	}

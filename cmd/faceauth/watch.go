@@ -70,7 +70,7 @@ func newWatch() *cobra.Command {
 	o.learnerFlags(c)
 	o.galleryFlag(c)
 	c.Flags().BoolVar(&show, "show", false, "show the picture in a window")
-	c.Flags().BoolVar(&keep, "learn", false, "keep what was learned in the gallery")
+	c.Flags().BoolVar(&keep, "learn", false, "keep learned faces in the gallery")
 	c.Flags().BoolVar(&freeze, "freeze", false, "judge, but learn nothing")
 	return c
 }

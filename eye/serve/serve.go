@@ -176,7 +176,7 @@ func (s *server) setup(q eye.Setup) error {
 		return errors.New("an eye is set up once")
 	}
 	if q.Version != eye.Version {
-		return fmt.Errorf("the program speaks version %d, and its eye %d; restart what was not restarted after an upgrade", q.Version, eye.Version)
+		return fmt.Errorf("the program speaks version %d, and its eye %d; after an upgrade, restart both", q.Version, eye.Version)
 	}
 	if err := confine(q.Memory); err != nil {
 		return err

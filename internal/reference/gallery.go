@@ -9,6 +9,7 @@ import (
 	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/online"
 )
 
 // Gallery is what [gallery.Gallery] must agree with.
@@ -75,6 +76,49 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how gall
 	l.LabelAll(faces, name)
 	g.Enrolled[name] = now.UTC().Truncate(time.Second)
 	return resembles, nil
+}
+
+// Unconfirmed returns the learned faces that are to be enrolled.
+func (g *Gallery) Unconfirmed(name string) (far []online.Stored) {
+	l := g.Learner
+	var own []online.Stored
+	for _, s := range l.Stored("") {
+		if !s.Labelled && s.Name == name {
+			own = append(own, s)
+		}
+	}
+	slices.SortStableFunc(own, func(a, b online.Stored) int {
+		switch {
+		case l.Graph.less(b.Points, a.Points):
+			return -1
+		case l.Graph.less(a.Points, b.Points):
+			return 1
+		}
+		return 0
+	})
+	anchor := l.radii().Anchor
+	for _, s := range own {
+		near := !l.Graph.less(anchor, l.Nearest(s.Vector, name))
+		for _, f := range far {
+			near = near || !l.Graph.less(anchor, l.Graph.Distance(s.Vector, f.Vector))
+		}
+		if !near && len(far) < 8 {
+			far = append(far, s)
+		}
+	}
+	return far
+}
+
+// Confirm enrols these, and returns how many.
+func (g *Gallery) Confirm(name string, now time.Time) int {
+	var faces [][]float32
+	for _, s := range g.Unconfirmed(name) {
+		faces = append(faces, slices.Clone(s.Vector))
+	}
+	if len(faces) > 0 {
+		g.Enroll(name, faces, now, gallery.Enrolment{Add: true, Force: true})
+	}
+	return len(faces)
 }
 
 // Audited is what an audit finds of a face.

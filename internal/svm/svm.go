@@ -54,7 +54,7 @@ func Classify(k mat.Symmetric, y []float64, c float64, bias bool) (Machine, erro
 	classes := map[float64]bool{}
 	for i, label := range y {
 		if label != 1 && label != -1 {
-			return Machine{}, fmt.Errorf("%w: that of example %d is %g, and must be -1 or 1", ErrLabels, i, label)
+			return Machine{}, fmt.Errorf("%w: the label of example %d is %g, and must be -1 or 1", ErrLabels, i, label)
 		}
 		classes[label] = true
 		p.gradient[i] = -1

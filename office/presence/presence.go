@@ -119,6 +119,7 @@ func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 		v := r.visit(place{camera, b.Track}, at)
 		switch {
 		case b.Name != "" && b.Trust == sighting.Learned && !r.s.Learned && r.people[b.Name] == nil:
+			v.name = b.Name // who is said neither to be there nor to be unknown
 		case b.Name != "":
 			events = append(events, r.present(b.Belief, camera, v, at)...)
 		case b.Frames >= r.s.Judged && v.name == "":

@@ -68,6 +68,23 @@ func TestRoom(t *testing.T) {
 	}
 }
 
+// Of somebody who was recognised only by what was learned, it is said neither that they are there nor that they are
+// unknown: a known head that turns away is no stranger.
+func TestLearnedAlone(t *testing.T) {
+	r := presence.New(presence.Settings{}, presence.State{})
+	learned := as(1, "alice", 9)
+	learned.Trust = sighting.Learned
+	var got []presence.Event
+	got = append(got, r.See("door", at(1), []presence.Seen{learned})...)
+	got = append(got, r.See("door", at(3), []presence.Seen{as(1, "", 60)})...)
+	if len(got) != 0 {
+		t.Errorf("%q", words(got))
+	}
+	if got := words(r.See("door", at(4), []presence.Seen{as(1, "alice", 70)})); !slices.Equal(got, []string{"1 arrived alice door 1"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 // After a restart nobody arrives again, who has gone meanwhile leaves when they did, and numbers go on.
 func TestRestart(t *testing.T) {
 	r := presence.New(presence.Settings{}, presence.State{})

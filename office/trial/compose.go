@@ -35,8 +35,15 @@ const (
 type day struct {
 	frames [][]face.Frame // by camera
 	truth  []map[place]string
+	judged map[when]int // faces with a vector
 	visits []visit
 	length int
+}
+
+// when is a person in a frame.
+type when struct {
+	person string
+	frame  int
 }
 
 // place is where a face is: boxes of one frame differ.
@@ -48,7 +55,7 @@ type place struct {
 // compose has each person come in several times, in cameras and at moments drawn by lot: after pauses shorter and
 // longer than that after which somebody is said to have left. Who walks behind somebody else is hidden.
 func compose(rnd *rand.Rand, people []subject, o Options) day {
-	d := day{frames: make([][]face.Frame, o.Cameras), truth: make([]map[place]string, o.Cameras)}
+	d := day{frames: make([][]face.Frame, o.Cameras), truth: make([]map[place]string, o.Cameras), judged: make(map[when]int)}
 	for _, p := range people {
 		at := rnd.IntN(int(o.Away / frameTime))
 		for _, part := range p.visits {
@@ -78,6 +85,9 @@ func compose(rnd *rand.Rand, people []subject, o Options) day {
 					if !hidden(s.Box, f.Samples) {
 						f.Samples = append(f.Samples, s)
 						d.truth[c][place{i, s.Box}] = v.person
+						if s.Vector != nil {
+							d.judged[when{v.person, i}]++
+						}
 					}
 				}
 			}

@@ -24,9 +24,10 @@ type counter struct {
 
 // tracked is what is true and what was said of a sighting.
 type tracked struct {
-	last   string
-	people map[string]int
-	names  map[string]int
+	last    string
+	people  map[string]int
+	names   map[string]int
+	unnamed []string // who the faces are that have no name yet
 }
 
 func newCounter(r *Report, d day, known map[string]bool) *counter {
@@ -52,6 +53,10 @@ func (c *counter) frame(camera string, at time.Time, seen []office.Seen) {
 			t = &tracked{people: make(map[string]int), names: make(map[string]int)}
 			c.tracks[s.Sighting] = t
 		}
+		t.unnamed = append(t.unnamed, truth)
+		if s.Name != "" {
+			c.later(t, s.Name)
+		}
 		if t.last != "" && t.last != truth {
 			c.r.Switches++
 		}
@@ -59,6 +64,14 @@ func (c *counter) frame(camera string, at time.Time, seen []office.Seen) {
 		t.people[truth]++
 		t.names[s.Name]++
 	}
+}
+
+// later gives a name to the faces of a sighting that had none.
+func (c *counter) later(t *tracked, name string) {
+	for _, truth := range t.unnamed {
+		c.r.Later.add(truth, name, c.known[truth])
+	}
+	t.unnamed = nil
 }
 
 // most returns the key with the largest count.
@@ -73,6 +86,7 @@ type stay struct {
 	arrived  bool
 	left     bool
 	unknown  bool
+	faces    int // that can be judged
 }
 
 // stays returns those of a day.
@@ -93,6 +107,7 @@ func (c *counter) stays(away time.Duration) (all []*stay) {
 				all = append(all, s)
 			}
 			s.to = at
+			s.faces += c.d.judged[when{person, f}]
 		}
 	}
 	return all
@@ -103,6 +118,7 @@ func (c *counter) end(o Options) {
 	r := c.r
 	for _, id := range slices.Sorted(maps.Keys(c.tracks)) {
 		t := c.tracks[id]
+		c.later(t, "")
 		truth, name := most(t.people), ""
 		if delete(t.names, ""); len(t.names) > 0 {
 			name = most(t.names)
@@ -145,8 +161,11 @@ func (c *counter) end(o Options) {
 		switch {
 		case !c.known[s.person]:
 			r.Comings.Visitors++
-			if s.unknown {
+			switch {
+			case s.unknown:
 				r.Comings.Unknown++
+			case float64(s.faces) < o.judged():
+				r.Comings.Short++
 			}
 			continue
 		case s.arrived:

@@ -48,6 +48,9 @@ type Options struct {
 	Day       func() // told when a day is over
 }
 
+// judged returns how many faces word of somebody unknown takes.
+func (o Options) judged() float64 { return presence.Settings{}.Defaults().Judged }
+
 func (o Options) defaults() Options {
 	o.Cameras = cmp.Or(o.Cameras, 2)
 	o.Enroll = cmp.Or(o.Enroll, 4)
@@ -109,6 +112,7 @@ type Comings struct {
 	Early    int `json:"early"`    // other departures
 	Unknown  int `json:"unknown"`  // stays of strangers with word of them
 	Visitors int `json:"visitors"` // stays of strangers
+	Short    int `json:"short"`    // of these without word, with fewer faces than word of somebody unknown takes
 	Mistaken int `json:"mistaken"` // times that somebody who is enrolled was said to be somebody unknown
 }
 
@@ -116,9 +120,10 @@ type Comings struct {
 type Report struct {
 	People   int     `json:"people"`
 	Days     int     `json:"days"`
-	Frames   int     `json:"frames"`  // of all cameras
-	Crowded  int     `json:"crowded"` // of these, with several faces
-	Faces    Names   `json:"faces"`
+	Frames   int     `json:"frames"`   // of all cameras
+	Crowded  int     `json:"crowded"`  // of these, with several faces
+	Faces    Names   `json:"faces"`    // by what was said of each when it was seen
+	Later    Names   `json:"later"`    // a sighting that becomes known names its earlier faces, too
 	Tracks   Names   `json:"tracks"`   // sightings, each by the name that it had for longest, if it had any
 	Switches int     `json:"switches"` // times that a sighting went over to somebody else
 	Parts    int     `json:"parts"`    // sightings beyond one for each visit
@@ -153,6 +158,7 @@ func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Rep
 		o.Day()
 	}
 	r.Faces.rates()
+	r.Later.rates()
 	r.Tracks.rates()
 	return r, nil
 }

@@ -49,7 +49,10 @@ func TestRun(t *testing.T) {
 	if r.Faces.Wrong+r.Faces.False+r.Tracks.Wrong+r.Tracks.False+r.Switches != 0 || r.Faces.Precision != 1 || r.Faces.Recall < .9 || r.Tracks.Recall < .95 {
 		t.Errorf("faces %+v, sightings %+v, %d switches", r.Faces, r.Tracks, r.Switches)
 	}
-	if k := r.Comings; k.Stays == 0 || k.Told != k.Stays || k.LeftTold != k.Stays || k.Wrong+k.Repeated+k.Early+k.Mistaken != 0 || k.Visitors == 0 || k.Unknown != k.Visitors {
+	if r.Later.Wrong+r.Later.False != 0 || r.Later.Recall != 1 || r.Later.Known != r.Faces.Known {
+		t.Errorf("faces, when the day is over: %+v", r.Later)
+	}
+	if k := r.Comings; k.Stays == 0 || k.Told != k.Stays || k.LeftTold != k.Stays || k.Wrong+k.Repeated+k.Early+k.Mistaken != 0 || k.Visitors == 0 || k.Unknown != k.Visitors || k.Short != 0 {
 		t.Errorf("%+v", k)
 	}
 	again, err := trial.Run(t.Context(), space, recordings(5, 204, 3), trial.Options{Strangers: 1})
@@ -73,6 +76,17 @@ func TestSees(t *testing.T) {
 	}
 	if strict.Faces.Right != 0 || strict.Comings.Told != 0 || strict.Comings.Mistaken == 0 {
 		t.Errorf("%+v", strict)
+	}
+}
+
+// A stranger who shows fewer faces than word of them takes is counted as such.
+func TestShort(t *testing.T) {
+	r, err := trial.Run(t.Context(), space, recordings(3, 84, 3), trial.Options{Strangers: 1, Away: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := r.Comings; k.Short == 0 || k.Unknown+k.Short > k.Visitors {
+		t.Errorf("%+v", k)
 	}
 }
 

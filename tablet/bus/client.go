@@ -191,7 +191,7 @@ func (c *Client) Status(ctx context.Context, user string) (s Status, err error) 
 	return s, nil
 }
 
-// Undo takes back what was learned of a user after a time, and returns how many faces that are.
+// Undo takes back the faces learned of a user after a time, and returns how many faces that are.
 func (c *Client) Undo(ctx context.Context, user string, since time.Time) (faces uint32, err error) {
 	err = c.call(ctx, "Undo", []any{user, since.Unix()}, []any{&faces})
 	return faces, err

@@ -200,7 +200,7 @@ func (s *Service) told(err error) *dbus.Error {
 	case errors.Is(err, online.ErrName):
 		return failure(invalidUser, "no user can have that name; look at how it is written")
 	case errors.Is(err, online.ErrJournal):
-		return failure(internal, "what was learned cannot be taken back so far; forget the profile and enrol again")
+		return failure(internal, "the learned faces of so long ago cannot be taken back; forget the profile and enrol again")
 	}
 	s.o.Log.Error("failed", "error", err)
 	return failure(internal, "something went wrong; the log says what: journalctl -u faceauth")

@@ -294,7 +294,7 @@ func (s *Store) record(sealed []byte, user string) (r record, err error) {
 	}
 	defer clear(plain)
 	if err := cbor.Unmarshal(plain, &r); err != nil || r.User != user {
-		return r, fmt.Errorf("%w: a value is not what was sealed", ErrDamaged)
+		return r, fmt.Errorf("%w: a stored value does not match its seal", ErrDamaged)
 	}
 	return r, nil
 }

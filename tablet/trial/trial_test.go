@@ -11,6 +11,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/internal/stage"
 	"github.com/faceauth/faceauth/tablet/session"
@@ -134,7 +135,7 @@ func TestRunWithLiveness(t *testing.T) {
 	}
 }
 
-// Blends lead astray what has no anchor, and not what has one.
+// Blends teach nothing, as they are near no enrolled face. Where edges are so long that they do, the anchor stops them.
 func TestBridge(t *testing.T) {
 	o := options()
 	o.Steps = []int{1, 8}
@@ -158,12 +159,17 @@ func TestBridge(t *testing.T) {
 			}
 		}
 	}
+	long := online.Settings{Sigma: 1, Reach: 3}
 	o.Tablet.Policy.MinLiveness = .5 // which stops no blend that is brought before the camera alive
-	for anchor, want := range map[float64]int{0: 0, 100: 4} {
-		o.Tablet.Anchor = anchor
+	for _, c := range []struct {
+		anchor float64
+		edges  online.Settings
+		want   int
+	}{{0, online.Settings{}, 0}, {100, online.Settings{}, 0}, {0, long, 0}, {100, long, 4}} {
+		o.Tablet.Anchor, o.Tablet.Learner = c.anchor, c.edges
 		r, err := trial.Run(t.Context(), stage.Space, all, o)
-		if err != nil || r.Bridges != 4 || r.BridgesIn != want {
-			t.Errorf("anchor %g: %d of %d, %v", anchor, r.BridgesIn, r.Bridges, err)
+		if err != nil || r.Bridges != 4 || r.BridgesIn != c.want {
+			t.Errorf("anchor %g, %+v: %d of %d, want %d; %v", c.anchor, c.edges, r.BridgesIn, r.Bridges, c.want, err)
 		}
 	}
 }

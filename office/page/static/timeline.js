@@ -8,7 +8,7 @@ import {$, clock, cut, day, dayKey, exact, make, many, personLink, svg} from "./
 export function stays(events, now) {
   const all = [], there = new Map();
   for (const e of events.toReversed()) {
-    if (!e.name) continue;
+    if (!e.name || e.kind === "unknown") continue; // who was named later had not arrived
     const at = Date.parse(e.at), open = there.get(e.name);
     if (e.kind === "arrived") {
       const s = {name: e.name, from: at, to: now, here: true, camera: e.camera};
@@ -56,17 +56,16 @@ export function bars(all, at, named) {
 const words = {arrived: "arrived", left: "left", unknown: "is there", mistake: "was not there: a mistake"};
 const page = 50;
 
-let events = new Map(), complete = false, named = new Map();
+let events = new Map(), complete = false;
 
 const filters = () => ({name: $("f-name").value, kind: $("f-kind").value, camera: $("f-camera").value});
 
 function drawEvent(e) {
   const who = make("span", {});
   if (e.name) who.append(make("a", {href: personLink(e.name), title: e.name}, cut(e.name)));
-  else if (named.has(e.group)) who.append("somebody unknown, since named ", make("a", {href: personLink(named.get(e.group))}, cut(named.get(e.group))));
   else if (e.group) who.append("somebody unknown (", make("a", {href: "#inbox/stranger-" + e.group}, "person " + e.group), ")");
   else who.append("somebody unknown");
-  who.append(" " + (words[e.kind] || e.kind));
+  who.append(" " + (e.name && e.kind === "unknown" ? "was there, and named later" : words[e.kind] || e.kind));
   return make("li", {}, make("time", {dateTime: e.at}, exact(e.at)), who, make("span", {className: "where"}, e.camera));
 }
 
@@ -75,7 +74,7 @@ let drawn = "";
 function draw() {
   const all = [...events.values()].sort((a, b) => Date.parse(b.at) - Date.parse(a.at) || b.id - a.id);
   const f = filters();
-  const text = JSON.stringify([all, [...named], f, new Date().getHours() * 60 + new Date().getMinutes()]);
+  const text = JSON.stringify([all, f, new Date().getHours() * 60 + new Date().getMinutes()]);
   $("older").hidden = complete;
   $("beginning").hidden = !complete || all.length === 0;
   if (text === drawn) return;
@@ -110,9 +109,8 @@ function choices(id, values) {
 
 export async function refresh(now) {
   const f = filters();
-  const [some, said] = await Promise.all([get(query("events", {...f, n: page})), get("corrections?n=200")]);
+  const some = await get(query("events", {...f, n: page}));
   if (JSON.stringify(f) !== JSON.stringify(filters())) return; // another choice was made meanwhile
-  named = new Map(said.filter((c) => c.kind === "named" && !c.undone && c.group).map((c) => [c.group, c.name]));
   if (events.size === 0) complete = some.length < page;
   else if (some.length === page && !some.some((e) => events.has(e.id))) reset(); // much has happened since: there may be a gap
   for (const e of some) events.set(e.id, e);

@@ -5,6 +5,7 @@ package stage
 
 import (
 	"context"
+	"image"
 	"slices"
 	"sync"
 	"time"
@@ -31,16 +32,19 @@ func At(who []float32, d float32) []float32 {
 	return x
 }
 
+// place is where faces are in the frame.
+var place = image.Rect(100, 100, 200, 220)
+
 // Sample returns a face that looks straight on.
 func Sample(x []float32) face.Sample {
-	return face.Sample{Track: 1, Vector: x, Landmarks: fixture.Landmarks(0, .5, .3)}
+	return face.Sample{Track: 1, Box: place, Vector: x, Landmarks: fixture.Landmarks(0, .5, .3)}
 }
 
 // Enrolling returns the frames of an enrolment.
 func Enrolling(who []float32) []face.Frame {
 	var all []face.Frame
 	for i, pose := range [][2]float64{{0, .5}, {.4, .5}, {-.4, .5}, {0, .4}} {
-		s := face.Sample{Track: 1, Vector: At(who, float32(i)/100), Landmarks: fixture.Landmarks(pose[0], pose[1], .3)}
+		s := face.Sample{Track: 1, Box: place, Vector: At(who, float32(i)/100), Landmarks: fixture.Landmarks(pose[0], pose[1], .3)}
 		all = append(all, face.Frame{Samples: []face.Sample{s}}, face.Frame{Samples: []face.Sample{s}})
 	}
 	return all

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package gallery_test
 
 import (
 	"errors"
+	"math"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 )
 
 // What was learned far from the enrolled faces is enrolled, and what is near them, or nobody's, is not.
-func TestConfirmLearned(t *testing.T) {
+func TestConfirm(t *testing.T) {
 	space := face.Space{
 		ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .6, ImpostorRadius: .6, GenuineRadius: 1.3,
 		Stills: face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{1.2, 1.1, 1, .9, .8}},
@@ -35,16 +37,46 @@ func TestConfirmLearned(t *testing.T) {
 		t.Fatalf("before: %+v, %v", v, err)
 	}
 	// At 1.5, and, with that one enrolled, at 3.
-	if n, err := confirmLearned(g, "alice", now); err != nil || n != 2 {
+	if n, err := g.Confirm("alice", now); err != nil || n != 2 {
 		t.Errorf("%d faces, %v", n, err)
 	}
 	if v, err := g.Learner().Judge([]float32{2.5, 0}); err != nil || v.Label != "alice" || !v.Anchored {
 		t.Errorf("after: %+v, %v", v, err)
 	}
-	if n, err := confirmLearned(g, "alice", now); err != nil || n != 0 {
+	if n, err := g.Confirm("alice", now); err != nil || n != 0 {
 		t.Errorf("again: %d faces, %v", n, err)
 	}
-	if _, err := confirmLearned(g, "bob", now); !errors.Is(err, online.ErrUnknown) {
+	if _, err := g.Confirm("bob", now); !errors.Is(err, online.ErrUnknown) {
 		t.Errorf("nobody: %v", err)
+	}
+}
+
+// A gallery that is opened goes by what is known of its space now, and not by what was when it was made.
+func TestOpenMeasured(t *testing.T) {
+	old := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .6}
+	g, err := gallery.New(old, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Enroll("alice", [][]float32{{0, 0}}, time.Unix(0, 0), gallery.Enrolment{}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "gallery")
+	if err := g.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	now := old
+	now.Stills = face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{1.2, 1.1, 1}}
+	for _, c := range []struct {
+		space face.Space
+		want  float64
+	}{{old, .6}, {now, 1}} {
+		g, err := gallery.Open(path, c.space)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := g.Learner().Radii(); math.Abs(r.Anchor-c.want) > 1e-9 {
+			t.Errorf("anchor %g, want %g", r.Anchor, c.want)
+		}
 	}
 }

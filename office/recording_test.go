@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package office_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// read keeps recordings that were read.
+var read = make(map[string][]face.Frame)
+
+// films reads recordings, once for all tests.
+func films(t *testing.T, names ...string) (face.Space, map[string][]face.Frame) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the recordings take a while")
+	}
+	dir := fixture.Models(t)
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	all := make(map[string][]face.Frame)
+	for _, name := range names {
+		if all[name] = read[name]; all[name] != nil {
+			continue
+		}
+		src, err := facedet.Open(t.Context(), fixture.Recordings(t, "faces/"+name), facedet.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Picture: 64})
+		for len(all[name]) < 180 {
+			f, err := stream.Next(t.Context())
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name] = append(all[name], f)
+		}
+		src.Close()
+		read[name] = all[name]
+	}
+	return e.Space(), all
+}
+
+// sampled returns every step-th frame from the first on, a tenth of a second apart, and as long without anybody as it
+// takes to have left.
+func sampled(frames []face.Frame, first, step int) (some []face.Frame) {
+	for i := first; i < len(frames); i += step {
+		some = append(some, frames[i])
+	}
+	for range 130 {
+		some = append(some, face.Frame{})
+	}
+	for i := range some {
+		some[i].Index, some[i].Time = i, time.Duration(i)*time.Second/10
+	}
+	return some
+}
+
+// shown plays frames before cameras, with somebody who says things before a frame of the first.
+func shown(t *testing.T, g *gallery.Gallery, o office.Options, cameras int, frames []face.Frame, at int, say func(*office.Office)) (*office.Office, []string) {
+	t.Helper()
+	k := new(recorded)
+	base := k.options()
+	o.Clock, o.Event = base.Clock, base.Event
+	w := office.New(g, o)
+	var all []office.Camera
+	for i := range cameras {
+		do := make(map[int]func())
+		if i == 0 {
+			do[at] = func() { say(w) }
+		}
+		all = append(all, office.Camera{Name: fmt.Sprint("camera ", i+1), Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
+			return &acts{stream{frames: slices.Clone(frames), end: io.EOF}, do, 0}, nil
+		}})
+	}
+	if err := w.Run(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	return w, k.events
+}
+
+// A stranger of a recording is named, and then said to be somebody else; the recording is shown again and again, with
+// other frames of it: the name is not given again, whether the naming is undone or not.
+func TestDenialSticksOnRecordings(t *testing.T) {
+	strangers := []string{"fast_videos/0490_03_007_bill_gates.avi", "fast_videos/1815_01_008_tony_blair.avi", "fast_videos/clm_default.wmv", "vidtimit_rot/p4"}
+	known := []string{"vidtimit_rot/p0", "vidtimit_rot/p1"}
+	space, all := films(t, append(known, strangers...)...)
+	for _, stranger := range strangers {
+		given, denials, kept := 0, 0, 0
+		for _, freeze := range []bool{false, true} {
+			for _, cameras := range []int{1, 2} {
+				for _, undo := range []bool{false, true} {
+					for _, same := range []bool{false, true} {
+						g, err := gallery.New(space, online.Settings{})
+						if err != nil {
+							t.Fatal(err)
+						}
+						for _, name := range known {
+							var faces [][]float32
+							for _, f := range all[name] {
+								if len(faces) < 4 && len(f.Samples) == 1 && f.Samples[0].Vector != nil {
+									faces = append(faces, f.Samples[0].Vector)
+								}
+							}
+							if _, err := g.Enroll(name, faces, noon, gallery.Enrolment{Force: true}); err != nil {
+								t.Fatal(err)
+							}
+						}
+						past, err := office.OpenPast(t.TempDir(), office.PastSettings{})
+						if err != nil {
+							t.Fatal(err)
+						}
+						o := office.Options{Freeze: freeze, Past: past}
+						where := fmt.Sprintf("%s, frozen %t, %d cameras, undo %t, same %t", stranger, freeze, cameras, undo, same)
+						deny := func(w *office.Office) {
+							for _, s := range w.Sightings() {
+								if s.Name != "ann" {
+									continue
+								}
+								denials++
+								if err := w.Correct(s.ID, ""); err != nil {
+									t.Errorf("%s: %v", where, err)
+								}
+								n, ok := w.Naming(s.ID)
+								if !ok || n.Name != "ann" {
+									t.Errorf("%s: the naming is %+v, %t", where, n, ok)
+								} else if undo && !n.Undone {
+									if err := w.Undo(n.ID); err != nil {
+										t.Errorf("%s: %v", where, err)
+									}
+								}
+								if slices.Contains(g.Learner().Names(), "ann") {
+									kept++
+								}
+								return
+							}
+						}
+						named := false
+						w, _ := shown(t, g, o, cameras, sampled(all[stranger], 0, 3), len(all[stranger])/3+100, func(w *office.Office) {
+							for _, s := range w.Strangers() {
+								if err := w.Name(s.ID, "ann", false); err != nil {
+									t.Errorf("%s: %v", where, err)
+								}
+								named = true
+								break
+							}
+						})
+						if !named {
+							t.Fatalf("%s: nobody was there", where)
+						}
+						if same {
+							deny(w)
+						} else {
+							shown(t, g, o, cameras, sampled(all[stranger], 1, 3), len(all[stranger])/3-2, deny)
+						}
+						for first := range 3 {
+							w, events := shown(t, g, o, cameras, sampled(all[stranger], first, 3), 0, func(*office.Office) {})
+							for _, e := range events {
+								if strings.Contains(e, "arrived ann") {
+									given++
+									t.Errorf("%s: %q", where, events)
+								}
+							}
+							for _, s := range w.SightingsBefore(0, cameras) {
+								if s.Name == "ann" {
+									given++
+									t.Errorf("%s: %+v", where, s)
+								}
+							}
+						}
+						past.Close()
+					}
+				}
+			}
+		}
+		t.Logf("%s: %d denials; in %d the name was known still; given %d times again", stranger, denials, kept, given)
+		if denials < 16 {
+			t.Errorf("%s: %d denials", stranger, denials)
+		}
+	}
+}
+
+// What the distance by which a denial overrules a naming rests on: pictures of one recording against those of others.
+func TestSamePicture(t *testing.T) {
+	names := []string{"fast_videos/0490_03_007_bill_gates.avi", "fast_videos/1815_01_008_tony_blair.avi", "fast_videos/clm_default.wmv",
+		"fast_videos/clm_video14.wmv", "vidtimit_rot/p0", "vidtimit_rot/p1", "vidtimit_rot/p4"}
+	space, all := films(t, names...)
+	faces := func(name string, first, step int) (x [][]float32) {
+		for _, f := range sampled(all[name], first, step) {
+			for _, s := range f.Samples {
+				if s.Vector != nil && s.Reason == "" {
+					x = append(x, s.Vector)
+				}
+			}
+		}
+		return x
+	}
+	nearest := func(a, b [][]float32) float64 {
+		least := math.Inf(1)
+		for _, x := range a {
+			for _, y := range b {
+				least = min(least, graph.Distance(x, y, space.Scale)/space.ImpostorRadius)
+			}
+		}
+		return least
+	}
+	for _, name := range names {
+		a := faces(name, 0, 3)
+		again, other := nearest(a[:min(4, len(a))], faces(name, 1, 3)), math.Inf(1)
+		for _, o := range names {
+			if o != name && !(strings.Contains(o, "clm_") && strings.Contains(name, "clm_")) { // one person
+				other = min(other, nearest(a, faces(o, 0, 6)))
+			}
+		}
+		t.Logf("%s: the first of %d faces come within %.2f of a second pass, other people within %.2f", name, len(a), again, other)
+		if again > .35 || other < 1 {
+			t.Errorf("%s: %.2f and %.2f", name, again, other)
+		}
+	}
+	t.Logf("one person in two recordings: %.2f", nearest(faces("fast_videos/clm_default.wmv", 0, 3), faces("fast_videos/clm_video14.wmv", 0, 3)))
+}
