@@ -106,11 +106,18 @@ func (c *clarities) best(space face.Space, faces []unknown.Face, n int) []unknow
 	return chosen
 }
 
+// space returns the feature space of the faces. The lock must not be held.
+func (w *Office) space() face.Space {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gallery.Space()
+}
+
 // Best returns the numbers of at most n of the faces, for [Office.Face]: those by which a person sees best who it is.
 // They are clear and unlike each other.
 func (w *Office) Best(faces []unknown.Face, n int) []uint64 {
 	ids := []uint64{}
-	for _, f := range w.clear.best(w.gallery.Space(), faces, n) {
+	for _, f := range w.clear.best(w.space(), faces, n) {
 		ids = append(ids, f.ID)
 	}
 	return ids

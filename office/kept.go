@@ -145,7 +145,7 @@ type portraits struct {
 
 // portraits returns what finds pictures among those that there are now. The lock must not be held.
 func (w *Office) portraits() *portraits {
-	p := &portraits{space: w.gallery.Space(), same: make(map[uint64]int), seed: maphash.MakeSeed()}
+	p := &portraits{space: w.space(), same: make(map[uint64]int), seed: maphash.MakeSeed()}
 	for _, f := range w.shown() {
 		if f.JPEG != nil {
 			p.same[p.hash(f.Vector)] = len(p.all)

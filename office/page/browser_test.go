@@ -416,7 +416,6 @@ func TestPictures(t *testing.T) {
 		{"inbox", "#inbox/stranger-1", 390, 800, "dark", views()[1].there},
 		{"person", "#person/Ann%20Archer", 1100, 860, "light", views()[5].there + " && !!" + longest},
 		{"timeline", "#timeline", 1100, 700, "light", views()[7].there},
-		{"conflict", "#inbox/" + s.conflictKey(), 820, 640, "dark", views()[3].there},
 	} {
 		b.screen(p.width, p.height, p.scheme)
 		b.script(fmt.Sprintf("location.hash = %q", p.anchor))
