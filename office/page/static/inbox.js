@@ -94,7 +94,7 @@ const whose = (s) => (s.not ? "Not " + s.name : s.name);
 function drawConflict(c) {
   const side = (s, press) => make("div", {}, make("h3", {className: "two"}, whose(s)),
     make("div", {className: "one"}, portrait(s.portrait, whose(s)), make("p", {className: "soft small"}, s.portrait.face ? (s.portrait.apart > 0 ? "seen like this " : "seen ") + when(s.portrait.seen) + " at " + s.portrait.camera : "no picture is kept")),
-    button("Take this one back", press, {onclick: () => takeBack(s)}));
+    button("Take back", press, {onclick: () => takeBack(s)}));
   return make("article", {className: "question", "aria-labelledby": "question-title"},
     make("h2", {id: "question-title", tabIndex: -1}, "Which of these is wrong?"),
     make("p", {className: "soft"}, "These two faces look like one person and cannot both be right: the distance between them is " + c.distance.toFixed(2) + "." + (c.pairs > 1 ? " There are " + many(c.pairs, "such pair") + " of these two." : "")),

@@ -32,7 +32,7 @@ export function drawSighting(s) {
 function drawPerson(p) {
   return make("li", {}, make("a", {href: personLink(p.name)}, face(p.face, p.name),
     make("div", {}, make("b", {className: "two"}, p.name), make("span", {className: "soft small"}, "since " + when(p.since) + ", at " + p.camera),
-      " ", p.trust === "learned" ? make("span", {className: "tag"}, "not confirmed") : "")));
+      " ", p.trust === "learned" ? make("span", {className: "tag"}, "not confirmed") : "", p.unsure ? make("span", {className: "tag"}, "may have left") : "")));
 }
 
 // each shows what changes with every frame.
@@ -44,9 +44,10 @@ export function each(now) {
 export async function refresh(now, questions) {
   const [seen, people] = await Promise.all([get(query("sightings", {n: page})), get("people")]);
   const faces = new Map(people.map((p) => [p.name, p.face]));
-  const here = now.people.map((p) => ({name: p.name, since: p.since, camera: p.camera, trust: p.trust, face: faces.get(p.name)}));
+  const here = now.people.map((p) => ({name: p.name, since: p.since, camera: p.camera, trust: p.trust, unsure: p.unsure, face: faces.get(p.name)}));
   const names = here.map((p) => cut(p.name));
-  show($("now-title"), names.length === 0 ? "Nobody known is here" : names.length > 4 ? many(names.length, "person", "people") + " are here" : list(names) + (names.length === 1 ? " is here" : " are here"));
+  const who = names.length === 0 ? "Nobody known is here" : names.length > 4 ? many(names.length, "person", "people") + " are here" : list(names) + (names.length === 1 ? " is here" : " are here");
+  show($("now-title"), who + (now.unknown ? ", and " + (now.unknown === 1 ? "somebody" : now.unknown + " people") + " unknown" : ""));
   keyed($("here"), here, (p) => p.name, drawPerson);
   $("open").hidden = questions.length === 0;
   show($("open").firstChild, questions.length ? many(questions.length, "question") + " in the inbox" : "");
