@@ -867,3 +867,45 @@ func TestConflictRows(t *testing.T) {
 		t.Errorf("%s, want\n%s", got, before)
 	}
 }
+
+// With a naming goes what was learned through it, and nothing else.
+func TestUndoUnlearns(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{})
+	h.plays([]string{n(30, "a") + n(20, "-") + strings.Repeat(loop, 4)}, nil)
+	before := h.g.Learner().Graph().Mass()
+	w := office.New(h.g, h.o)
+	nothing(t, w.Name(w.Strangers()[0].ID, "sue", false))
+	h.plays([]string{strings.Repeat(loop, 3) + n(30, "a")}, nil)
+	if now := h.g.Learner().Graph().Mass(); now < before+60 {
+		t.Fatalf("%g faces, and %g before", now, before)
+	}
+	w = office.New(h.g, h.o)
+	nothing(t, w.Undo(w.Corrections(0, 1)[0].ID))
+	if now := h.g.Learner().Graph().Mass(); now < before+29 || now > before+30 { // those of alice
+		t.Errorf("%g faces are left, and %g were before", now, before)
+	}
+	for _, c := range []byte("CDEFGHIJKLMN") {
+		if v, err := h.g.Learner().Judge(looks[c]); err != nil || v.Label != "" {
+			t.Errorf("%c: %+v, %v", c, v, err)
+		}
+	}
+}
+
+// Who is there by a naming that a denial takes away is not there, also where a sighting of the past was denied.
+func TestDenialOfPastInView(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{})
+	h.plays([]string{strings.Repeat(loop, 4)}, map[int]func(*office.Office){
+		40: func(w *office.Office) { nothing(t, w.Name(w.Strangers()[0].ID, "sue", false)) },
+	})
+	h.plays([]string{strings.Repeat(loop, 6)}, map[int]func(*office.Office){24: func(w *office.Office) {
+		all := w.Sightings()
+		if len(all) != 2 || !all[0].Live || all[0].Name != "sue" || all[1].Live || all[1].Name != "sue" {
+			t.Fatalf("%+v", all)
+		}
+		nothing(t, w.Correct(all[1].ID, ""))
+		if now := w.Sightings(); now[0].Name != "" || len(w.Now().People) != 0 {
+			t.Errorf("%+v", now)
+		}
+	}})
+	wantEvents(t, "the second day", h.said.events, "arrived sue door 0", "mistake sue door 0", "unknown  door 0")
+}

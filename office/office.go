@@ -110,15 +110,19 @@ type Office struct {
 	unknown *unknown.Groups
 	room    *presence.Room
 	views   []*view
-	tracks  map[uint64]int   // of the latest sightings of the past
-	last    uint64           // number of the last sighting
-	turn    uint64           // number of the last correction, or of the last time that one was undone
-	unkept  error            // why something of the past could not be written
-	learned int64            // faces that were learned when the gallery was saved last
-	poor    int              // sightings that were too short or too poor to say who it was
-	recent  []presence.Event // where there is no logbook, the newest last
-	broken  error            // why it cannot go on
-	full    bool             // that there is no room to learn has been told
+	tracks  map[uint64]int // of the latest sightings of the past
+	last    uint64         // number of the last sighting
+	turn    uint64         // number of the last correction, or of the last time that one was undone
+	unkept  error          // why something of the past could not be written
+	learned int64          // faces that were learned when the gallery was saved last
+
+	pictures   map[string]uint64 // numbers of pictures by their vectors
+	picturesOf [2]uint64         // the state of the journal in which that was so
+
+	poor   int              // sightings that were too short or too poor to say who it was
+	recent []presence.Event // where there is no logbook, the newest last
+	broken error            // why it cannot go on
+	full   bool             // that there is no room to learn has been told
 }
 
 // New returns an office of the people in g, which nobody else uses meanwhile.

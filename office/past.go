@@ -59,7 +59,7 @@ func pastInMemory(sightings int) *Past {
 	p := new(Past)
 	p.numbers, _ = journal.OpenNumbers("") // without a file nothing can fail
 	p.seen, _ = journal.Open[stay]("", journal.Settings{Records: sightings, Age: 1 << 62})
-	p.said, _ = journal.Open[statement]("", journal.Settings{Records: mostRecent, Age: 1 << 62})
+	p.said, _ = journal.Open[statement]("", journal.Settings{Records: mostRecent, Age: 1 << 62, Bytes: 32 << 20})
 	return p
 }
 

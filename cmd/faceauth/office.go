@@ -19,6 +19,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/logbook"
@@ -273,6 +274,7 @@ func openState(opt *office.Options, g *gallery.Gallery, r room) (done func() err
 		return nil, fmt.Errorf("the state: %w", err)
 	}
 	faces := filepath.Join(r.state, "unknown")
+	safefile.Sweep(faces)
 	opt.Unknown, err = unknown.Read(faces, g.Space(), s)
 	if errors.Is(err, fs.ErrNotExist) {
 		opt.Unknown, err = unknown.New(g.Space(), s), nil

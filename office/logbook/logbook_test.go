@@ -185,8 +185,7 @@ func TestRewrite(t *testing.T) {
 func TestNames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book")
 	b := open(t, path, logbook.Settings{})
-	q, err := b.Queue("hook")
-	if err != nil {
+	if _, err := b.Queue("hook"); err != nil {
 		t.Fatal(err)
 	}
 	for id, name := range []string{"alice", "", "bob", "alice"} {
@@ -238,7 +237,8 @@ func TestNames(t *testing.T) {
 	if len(b.State().People) != 0 {
 		t.Errorf("there is %+v", b.State().People)
 	}
-	if q, err = b.Queue("hook"); err != nil {
+	q, err := b.Queue("hook")
+	if err != nil {
 		t.Fatal(err)
 	}
 	if e, ok := q.Next(); !ok || e.ID != 2 || e.Name != "" {

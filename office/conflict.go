@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"github.com/faceauth/faceauth/online"
+)
+
+// ConflictFace is one of two labelled faces that contradict each other.
+type ConflictFace struct {
+	online.Label
+	Face uint64 `json:"face,omitempty"` // a picture of it, for [Office.Face]; 0 where none is kept
+}
+
+// Conflict is two people whose labelled faces look like one person, or a person and a face that is not theirs: they
+// cannot both be right.
+type Conflict struct {
+	A        ConflictFace `json:"a"` // the nearest pair of faces
+	B        ConflictFace `json:"b"`
+	Distance float64      `json:"distance"` // between them, in units of the space's distance
+	Pairs    int          `json:"pairs"`    // of faces of these two that contradict each other
+}
+
+// Conflicts returns the labelled faces that look like one person and cannot both be right: of each two people the
+// nearest pair, and the nearest people first.
+func (w *Office) Conflicts() []Conflict {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	learner := w.gallery.Learner()
+	all := []Conflict{}
+	at := make(map[[2]online.Label]int)
+	for _, c := range learner.Conflicts(.75 * w.gallery.Space().ImpostorRadius) { // the nearest first
+		a, b := c.A, c.B
+		a.ID, b.ID = 0, 0
+		if b.Name < a.Name || b.Name == a.Name && a.Negative {
+			a, b = b, a
+		}
+		i, there := at[[2]online.Label{a, b}]
+		if !there {
+			i = len(all)
+			at[[2]online.Label{a, b}] = i
+			all = append(all, Conflict{A: ConflictFace{Label: c.A}, B: ConflictFace{Label: c.B}, Distance: c.Distance})
+		}
+		all[i].Pairs++
+	}
+	if len(all) == 0 {
+		return all
+	}
+	pictures := w.pictured()
+	for i := range all {
+		for _, f := range []*ConflictFace{&all[i].A, &all[i].B} {
+			f.Face = pictures[key(learner.Vector(f.ID))]
+		}
+	}
+	return all
+}
+
+// Unlabel removes one of the faces of a conflict. The error wraps [online.ErrUnknown].
+func (w *Office) Unlabel(face int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := statement{Kind: Unlabelled}
+	if x, there := w.labels()[face]; there && !x.Negative {
+		s.Was, s.Face = x.Name, w.pictured()[key(x.Vector)]
+	}
+	q := w.say(s)
+	if err := w.gallery.Unlabel(face); err != nil {
+		return err
+	}
+	return w.done(q)
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+// Undo takes back what the correction of a number said: labelled faces with what was learned through them, names of past
+// sightings and events, groups of unknown faces. What was learned before a correction took it away does not come back.
+//
+// The error wraps [ErrNoCorrection], [ErrUndone], [ErrFinal] or [ErrLater]; nothing has changed then, but for an error
+// of saving.
+func (w *Office) Undo(id uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, p, err := w.statement(id)
+	switch {
+	case err != nil:
+		return err
+	case s.UndoneAt > 0:
+		return fmt.Errorf("%w: %d", ErrUndone, id)
+	case s.Kind == Forgot || s.Kind == ForgotGroup:
+		return ErrFinal
+	case s.Kind == Renamed && s.Pure && w.gallery.Learner().Knows(s.Was):
+		return fmt.Errorf("%w: %s", ErrLater, s.Was)
+	}
+	w.turn++
+	s.UndoneAt, s.Settled = w.turn, false
+	err = w.o.Past.said.Change(map[uint64]statement{id: s}) // a program that is killed now undoes it at its next start
+	if err != nil {
+		err = unsaved(err)
+	}
+	return errors.Join(err, w.takeBack(id, s, p))
+}
+
+// takeBack does what [Office.Undo] says. What has been taken back already is left as it is.
+func (w *Office) takeBack(id uint64, s statement, p proof) error {
+	name := w.nameNow(s.Name, id)
+	if s.Kind == Renamed {
+		name = s.Name
+	}
+	if s.Kind == Renamed && s.Pure {
+		return w.renameBack(id, s)
+	}
+	err := w.relabelBack(id, s, p)
+	switch s.Kind {
+	case Merged:
+		for _, g := range p.Groups {
+			if g.ID != s.Other {
+				continue
+			}
+			w.unknown.Take(s.Group, func(f unknown.Face) bool { // an error says that it has gone since
+				_, of := g.Album.Find(f.ID)
+				return of
+			})
+		}
+	case Split:
+		w.unknown.Merge(s.Group, s.Made)
+	case Ignored, Noticed:
+		w.unknown.Ignore(s.Group, s.Kind == Noticed)
+	case Denied:
+		w.unknown.Forget(s.Made) // it may have gone
+	}
+	for _, g := range p.Groups {
+		w.unknown.Restore(g)
+	}
+	if s.Kind == Named {
+		w.gather(s)
+	}
+	for _, g := range p.Groups {
+		w.unknown.Own(g.ID)
+	}
+	err = errors.Join(err, w.opinionsBack(id, s, name))
+	names := make(map[uint64]string)
+	for _, e := range w.events() {
+		if was, changed := s.Events[e.ID]; changed && e.Name == name {
+			names[e.ID] = was
+		}
+	}
+	err = errors.Join(err, w.retitle(names))
+	w.reserve()
+	if err = errors.Join(err, w.save()); err != nil {
+		return err
+	}
+	return w.settled(id, s)
+}
+
+// renameBack gives somebody their old name back, also in what got the new name since.
+func (w *Office) renameBack(id uint64, s statement) error {
+	if w.gallery.Learner().Knows(s.Name) && !w.gallery.Learner().Knows(s.Was) {
+		if err := w.gallery.Rename(s.Name, s.Was); err != nil {
+			return err
+		}
+	}
+	w.room.Rename(s.Name, s.Was)
+	heads := w.all(func(v *visit, in *view) bool { return w.called(v, in, s.Name, s.Was) })
+	names := make(map[uint64]string)
+	for _, e := range w.events() {
+		if e.Name == s.Name {
+			names[e.ID] = s.Was
+		}
+	}
+	if err := errors.Join(w.save(), w.rewrite(heads), w.retitle(names)); err != nil {
+		return err
+	}
+	return w.settled(id, s)
+}
+
+// called gives a person another name in what is held of a sighting, and reports whether the name was there.
+func (w *Office) called(s *visit, in *view, from, to string) (changed bool) {
+	if at := slices.Index(s.Denied, from); at >= 0 {
+		s.Denied = slices.Clone(s.Denied)
+		s.Denied[at] = to
+		changed = true
+	}
+	if s.Known == from {
+		s.Known = to
+		w.rejudge(s, in)
+		changed = true
+	}
+	return changed
+}
+
+// settled notes that all is written of a statement.
+func (w *Office) settled(id uint64, s statement) error {
+	s.Settled = true
+	if err := w.o.Past.said.Change(map[uint64]statement{id: s}); err != nil {
+		return unsaved(err)
+	}
+	return nil
+}
+
+// relabelBack takes back the labels of a statement.
+func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
+	learner := w.gallery.Learner()
+	now := func(name string) string {
+		if s.Kind == Renamed {
+			return name // of that moment: renaming is what is undone
+		}
+		return w.nameNow(name, id)
+	}
+	labels := w.labels()
+	// find returns the number of a label that is there, each once: by the number that it had, or by its face where it
+	// was taken away and put back.
+	find := func(x label) (int64, bool) {
+		same := func(y label) bool {
+			return y.Negative == x.Negative && y.Name == now(x.Name) && slices.Equal(y.Vector, x.Vector)
+		}
+		if y, there := labels[x.ID]; there && same(y) {
+			delete(labels, x.ID)
+			return x.ID, true
+		}
+		for number, y := range labels {
+			if same(y) {
+				delete(labels, number)
+				return number, true
+			}
+		}
+		return 0, false
+	}
+	var gone []int64
+	for _, x := range p.Added {
+		if number, there := find(x); there {
+			gone = append(gone, number)
+		}
+	}
+	var withdrawn map[string]bool
+	if slices.ContainsFunc(p.Removed, func(x label) bool { return !x.Negative }) {
+		withdrawn = w.withdrawn(id)
+	}
+	learner.Unlearn(s.Learned)
+	learner.Retract(gone...)
+	for _, negative := range []bool{false, true} { // a face is rejected of somebody who is known
+		for _, x := range p.Removed {
+			name := now(x.Name)
+			if x.Negative != negative || withdrawn[key(x.Vector)] && !negative {
+				continue
+			}
+			if _, there := find(x); there {
+				continue
+			}
+			if negative {
+				if learner.Knows(name) {
+					err = errors.Join(err, learner.Reject(x.Vector, name))
+				}
+				continue
+			}
+			how := gallery.Enrolment{Add: learner.Knows(name), Force: true}
+			_, e := w.gallery.Enroll(name, [][]float32{x.Vector}, w.o.Now(), how)
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// withdrawn returns the faces that had a name before the statement of a number by what was undone since.
+func (w *Office) withdrawn(before uint64) map[string]bool {
+	all := make(map[string]bool)
+	ids := w.o.Past.said.Before(before)
+	slices.Reverse(ids) // what was said last of a face holds
+	for _, id := range ids {
+		s, p, err := w.statement(id)
+		if err != nil || s.Kind == Renamed {
+			continue
+		}
+		for _, x := range p.Added {
+			if !x.Negative {
+				all[key(x.Vector)] = s.UndoneAt > 0
+			}
+		}
+	}
+	return all
+}
+
+// gather puts those into the restored group of a naming who were taken for somebody else when their naming was denied:
+// they are the same stranger.
+func (w *Office) gather(s statement) {
+	for _, id := range w.o.Past.said.Before(0) {
+		r, _ := w.o.Past.said.Get(id)
+		d := r.Head
+		if d.Kind == Denied && d.UndoneAt == 0 && d.Made != 0 && d.Was == s.Name && w.unknown.Alike(s.Group, d.Made) && w.unknown.Merge(s.Group, d.Made) == nil {
+			w.fail(w.rewrite(w.all(func(v *visit, _ *view) bool {
+				if v.Group != d.Made {
+					return false
+				}
+				v.Group, v.began = s.Group, false
+				return true
+			})))
+		}
+	}
+}
+
+// opinionsBack has sightings taken again for whom they were taken before a statement, where nothing was said of them
+// since.
+func (w *Office) opinionsBack(id uint64, s statement, name string) error {
+	known := w.gallery.Learner()
+	return w.rewrite(w.all(func(v *visit, in *view) bool {
+		x, changed := s.Stays[v.id]
+		was := x.Was
+		if !changed {
+			if in != nil && v.Known != "" && !known.Knows(v.Known) {
+				v.Known, v.Trust = "", sighting.Nobody
+				w.rejudge(v, in)
+			} else if in != nil && v.Known == name {
+				w.rejudge(v, in)
+			}
+			return false
+		}
+		if s.Kind == Renamed {
+			if v.Known == name {
+				v.Known = was.Known
+			}
+			if slices.Equal(v.Denied, x.Is.Denied) {
+				v.Denied = was.Denied
+			}
+			return true
+		}
+		if s.Kind == Denied {
+			v.Denied = slices.DeleteFunc(slices.Clone(v.Denied), func(n string) bool { return n == s.Was })
+		}
+		before := w.nameNow(was.Known, id)
+		if v.Known == name && (before == "" || known.Knows(before)) || s.Kind == Merged {
+			if s.Kind != Merged {
+				v.Known, v.Trust, v.Wrong = before, was.Trust, was.Wrong
+			}
+			v.ungroup()
+			if w.unknown.Has(was.Group) {
+				v.Group = was.Group
+				if n := len(v.album.Faces); n > 0 {
+					v.grouped = v.album.Faces[n-1].ID
+				}
+			}
+		}
+		if in != nil {
+			if s.Kind == Denied {
+				in.people.Allow(v.track, s.Was)
+			}
+			w.rejudge(v, in)
+		}
+		return true
+	}))
+}
