@@ -362,7 +362,7 @@ func TestHistory(t *testing.T) {
 	b.awaits("document.title.startsWith('Timeline') && document.querySelector('[aria-current]').hash === '#timeline'")
 	b.script("history.forward()")
 	b.script("history.forward()")
-	b.awaits(has("#person-title", "Ben Okafor") + " && document.querySelector('#person form.answer')")
+	b.awaits("!document.querySelector('[data-view=person]').hidden && document.querySelector('#person form.answer') && " + has("#person-title", "Ben Okafor"))
 	// A new name, and the address follows.
 	b.script("(() => { const f = document.querySelector('#person form.answer'); f.querySelector('input').value = 'Benedict'; f.requestSubmit() })()")
 	b.awaits(has("#person-title", "Benedict") + " && decodeURIComponent(location.hash) === '#person/Benedict' && document.querySelectorAll('#visits .day').length >= 3")
