@@ -217,7 +217,7 @@ func TestOpenErrors(t *testing.T) {
 		{"no camera device", "/dev/video97", facedet.ErrNoCamera, "this machine has none"},
 		{"another protocol", "file:///etc/passwd", facedet.ErrScheme, "use http"},
 		{"FFmpeg's protocols", "concat://a|b", facedet.ErrScheme, "use http"},
-		{"a password", "ftp://me:hush@cam/", facedet.ErrScheme, "me:xxxxx@cam"},
+		{"a password", "ftp://me:hush@cam/", facedet.ErrScheme, "ftp://cam/: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.err == fs.ErrPermission && os.Geteuid() == 0 {
@@ -331,7 +331,7 @@ func TestURLNeverAnswers(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s opened", scheme)
 		}
-		if strings.Contains(err.Error(), "hush") || !strings.Contains(err.Error(), scheme+"://me:xxxxx@") {
+		if strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), "//me") || !strings.Contains(err.Error(), scheme+"://127.0.0.1:") {
 			t.Errorf("error %q", err)
 		}
 	}

@@ -18,10 +18,7 @@ import (
 
 func openURL(ctx context.Context, name, scheme string, o Options) (Source, error) {
 	u, err := url.Parse(name)
-	shown := "URL"
-	if err == nil {
-		shown = u.Redacted() // a camera's password stays out of messages
-	}
+	shown := Shown(name)
 	switch strings.ToLower(scheme) {
 	case "http", "https", "rtsp", "rtsps":
 	default:
@@ -44,6 +41,28 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 		}
 	}
 	return nil, fmt.Errorf("opening source %s: %w", shown, err)
+}
+
+// Shown returns how a source is named in messages, reports and logs. Of a URL that is its scheme, its host and its path:
+// user, password and query, in which cameras have tokens, are left out, and so is a path with "=" in it, as some
+// cameras have their password there.
+func Shown(name string) string {
+	if !strings.Contains(name, "://") {
+		return name
+	}
+	u, err := url.Parse(name)
+	if err != nil || u.Host == "" {
+		return "URL"
+	}
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	if strings.Contains(u.Path, "=") {
+		shown.Path, shown.RawPath = "/...", ""
+	}
+	text := shown.String()
+	if u.RawQuery != "" {
+		text += "?..."
+	}
+	return text
 }
 
 // ErrServer is wrapped by errors of [Open] where a server was reached and gives no video.

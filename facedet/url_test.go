@@ -65,3 +65,19 @@ func TestURLErrors(t *testing.T) {
 		}
 	}
 }
+
+// What may be secret in a URL is never shown.
+func TestShown(t *testing.T) {
+	for name, want := range map[string]string{
+		"0": "0", "day.mp4": "day.mp4", "/dev/video0": "/dev/video0",
+		"rtsp://camera.local/stream":                                        "rtsp://camera.local/stream",
+		"rtsp://me:hush@camera.local:554/a%2Fb?token=hush&channel=1#hush":   "rtsp://camera.local:554/a%2Fb?...",
+		"rtsp://10.0.0.7:554/user=admin&password=hush&channel=1&stream=0.x": "rtsp://10.0.0.7:554/...",
+		"rtsp://me:hush@cam\x00era/":                                        "URL",
+		"rtsp://":                                                           "URL",
+	} {
+		if got := facedet.Shown(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

@@ -909,3 +909,26 @@ func TestDenialOfPastInView(t *testing.T) {
 	}})
 	wantEvents(t, "the second day", h.said.events, "arrived sue door 0", "mistake sue door 0", "unknown  door 0")
 }
+
+// What the detector is not sure of makes no group, and is not told of: a hand.
+func TestPerhapsNoFace(t *testing.T) {
+	g := people(t)
+	k := new(recorded)
+	w := office.New(g, k.options())
+	script := frames(n(60, "s") + n(60, "-") + n(60, "l"))
+	for i := range script {
+		for j := range script[i].Samples {
+			if script[i].Samples[j].Score = .71; i > 90 {
+				script[i].Samples[j].Score = .86
+			}
+		}
+	}
+	camera := office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
+		return &stream{frames: script, end: io.EOF}, nil
+	}}
+	nothing(t, w.Run(t.Context(), []office.Camera{camera}))
+	wantEvents(t, "a hand", k.events, "unknown  door 24")
+	if all := w.Strangers(); len(all) != 1 || all[0].Album.Faces[0].Vector[1] != looks['l'][1] || w.Now().Poor != 1 {
+		t.Errorf("%d groups, %d poor", len(all), w.Now().Poor)
+	}
+}

@@ -18,11 +18,15 @@ import (
 type Now struct {
 	At      time.Time         `json:"at"`
 	Cameras []View            `json:"cameras"`
-	People  []presence.Person `json:"people"` // who are there
-	Known   []gallery.Person  `json:"known"`
-	Keeps   bool              `json:"keeps"`  // faces of strangers
-	Learns  bool              `json:"learns"` // from what is seen
-	Room    Room              `json:"room"`
+	People  []presence.Person `json:"people"`  // who are there
+	Unknown int               `json:"unknown"` // how many more are there, whom nobody has named
+	// LastSeen is when those were seen last who are not there, by name, as far as the events go back.
+	LastSeen map[string]time.Time `json:"last_seen"`
+	Known    []gallery.Person     `json:"known"`
+	Keeps    bool                 `json:"keeps"`  // faces of strangers
+	Learns   bool                 `json:"learns"` // from what is seen
+	Room     Room                 `json:"room"`
+	Disk     Disk                 `json:"disk"`
 	// Poor counts the sightings of this run that were too short or whose pictures were too poor to say whether it was
 	// somebody known.
 	Poor int `json:"poor"`
@@ -68,7 +72,10 @@ type Sighting struct {
 func (w *Office) Now() Now {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := Now{At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Known: append([]gallery.Person{}, w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow(), Poor: w.poor}
+	n := Now{
+		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(), LastSeen: w.room.LastSeen(),
+		Known: append([]gallery.Person{}, w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow(), Disk: w.disk, Poor: w.poor,
+	}
 	if w.unkept != nil {
 		n.Unkept = w.unkept.Error()
 	}
@@ -161,6 +168,33 @@ func (w *Office) pastFace(id uint64) []byte {
 		}
 	}
 	return nil
+}
+
+// LastFace returns the latest picture of a person's face, of a sighting that was confirmed, or nil.
+func (w *Office) LastFace(name string) (jpeg []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	theirs := func(s *visit) bool { return s.Known == name && !s.Wrong && s.Trust == sighting.Confirmed }
+	var latest time.Time
+	take := func(s *visit) {
+		for _, f := range s.album.Faces {
+			if f.At.After(latest) {
+				latest, jpeg = f.At, f.JPEG
+			}
+		}
+	}
+	w.live(func(s *visit, _ *view) {
+		if theirs(s) {
+			take(s)
+		}
+	})
+	for _, id := range w.o.Past.seen.Before(0) { // the newest first
+		if s := w.past(id); jpeg == nil && theirs(s) {
+			w.recall(s)
+			take(s)
+		}
+	}
+	return jpeg
 }
 
 // Picture returns the latest picture of a camera, or nil: pictures are made while they are asked for.

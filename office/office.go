@@ -16,6 +16,7 @@ package office
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -58,6 +59,7 @@ type Options struct {
 	Health func(Health)                                   // told when a camera fails, or is back
 	Frame  func(camera string, at time.Time, seen []Seen) // told who is in view, with each frame
 	Room   func(Room)                                     // told when there is no room to learn any more, or there is again
+	Disk   func(Disk)                                     // told when the disk cannot be written, or can again
 }
 
 func (o Options) defaults(space face.Space) Options {
@@ -89,6 +91,9 @@ func (o Options) defaults(space face.Space) Options {
 	}
 	if o.Room == nil {
 		o.Room = func(Room) {}
+	}
+	if o.Disk == nil {
+		o.Disk = func(Disk) {}
 	}
 	if o.Save == nil {
 		o.Save = func() error { return nil }
@@ -123,6 +128,8 @@ type Office struct {
 	recent []presence.Event // where there is no logbook, the newest last
 	broken error            // why it cannot go on
 	full   bool             // that there is no room to learn has been told
+	faults faults
+	disk   Disk
 }
 
 // New returns an office of the people in g, which nobody else uses meanwhile.
@@ -134,11 +141,19 @@ func New(g *gallery.Gallery, o Options) *Office {
 	}
 	w := &Office{o: o, gallery: g, unknown: o.Unknown, room: presence.New(o.Presence, from), tracks: make(map[uint64]int)}
 	w.learned = g.Learner().Counts().Learned
+	if o.Book != nil {
+		for _, e := range o.Book.Events(0, math.MaxInt) {
+			if e.Kind == presence.Left {
+				w.room.Remember(e.Name, e.At)
+			}
+		}
+	}
+	w.o.Save, w.o.SaveUnknown = guard(o.Save, &w.faults.gallery), guard(o.SaveUnknown, &w.faults.unknown)
 	w.begin()
 	return w
 }
 
-// tell records events and says them. What cannot be recorded ends the run, and is not said.
+// tell records events and says them. Those whose numbers do not ascend end the run, and are not said.
 func (w *Office) tell(events []presence.Event) {
 	if len(events) == 0 || !w.record(events) {
 		return
@@ -155,12 +170,15 @@ func (w *Office) tell(events []presence.Event) {
 // mostRecent is how many events are known without a logbook.
 const mostRecent = 500
 
-// record writes events and who is there, and reports whether it could.
+// record writes events and who is there, and reports whether that made sense.
 func (w *Office) record(events []presence.Event) bool {
 	if w.o.Book == nil || w.broken != nil {
 		return w.broken == nil
 	}
 	w.broken = w.o.Book.Record(w.room.State(), events)
+	if len(events) > 0 {
+		w.tellDisk()
+	}
 	return w.broken == nil
 }
 

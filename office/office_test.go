@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -133,6 +134,34 @@ func (k *recorded) has(what string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Contains(k.events, what) || slices.Contains(k.health, what)
+}
+
+// since returns when somebody is said to have arrived last, as in an event.
+func (k *recorded) since(name string) (at string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, e := range k.events {
+		if words := strings.Fields(e); words[0] == "arrived" && words[1] == name {
+			at = words[3]
+		}
+	}
+	return at
+}
+
+// bookCopy returns a logbook as a program that is killed now leaves it.
+func bookCopy(t testing.TB, path string) *logbook.Book {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "book")
+	for _, end := range []string{"", ".seen"} {
+		b, err := os.ReadFile(path + end)
+		if err == nil {
+			err = os.WriteFile(to+end, b, 0o600)
+		}
+		if err != nil && !(end != "" && os.IsNotExist(err)) {
+			t.Fatal(err)
+		}
+	}
+	return book(t, to)
 }
 
 func TestRun(t *testing.T) {

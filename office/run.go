@@ -3,6 +3,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,8 +44,8 @@ type Health struct {
 }
 
 // Run watches cameras until ctx ends or all of them have ended, and is called once. When all cameras have ended,
-// everybody who was there is said to have left. The error is that of the learner, of a camera that ends, or of writing
-// what happened.
+// everybody who was there is said to have left. The error is that of the learner, of a camera that ends, or of what could
+// not be written to the end. What cannot be written meanwhile ends nothing: see [Disk].
 func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -54,9 +55,11 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 			camera: c, health: Health{Camera: c.Name}, sightings: make(map[int]*visit),
 			people: sighting.NewWatcher(w.gallery.Learner(), w.o.Track, w.o.Rules),
 		})
+		w.room.Watch(c.Name)
 	}
 	views := w.views
-	w.record(nil) // what cannot be written is found out before anything happens
+	w.record(nil)
+	w.tellDisk()
 	broken := w.broken
 	w.mu.Unlock()
 	if broken != nil {
@@ -77,8 +80,9 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 		all.Wait()
 		close(ended)
 	}()
-	tick, minute := time.NewTicker(time.Second), time.NewTicker(time.Minute)
+	tick, look, minute := time.NewTicker(time.Second), time.NewTicker(lookEvery), time.NewTicker(time.Minute)
 	defer tick.Stop()
+	defer look.Stop()
 	defer minute.Stop()
 	for {
 		select {
@@ -89,7 +93,11 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 			w.tell(w.room.Tick(w.o.Now()))
 			broken = w.broken
 			w.mu.Unlock()
-		case <-minute.C: // when people were seen last, for a program that ends without a word
+		case <-look.C: // when people were seen last, for a program that is killed
+			w.mu.Lock()
+			w.note()
+			w.mu.Unlock()
+		case <-minute.C: // the same, for a machine that loses its power
 			w.mu.Lock()
 			w.record(nil)
 			w.unknown.Expire(w.o.Now())
@@ -104,6 +112,9 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	}
 }
 
+// lookEvery is how often it is noted when people were seen last: by so much a time is wrong after a crash.
+const lookEvery = 2 * time.Second
+
 // finish says what there is to say at the end.
 func (w *Office) finish(ctx context.Context) error {
 	w.mu.Lock()
@@ -113,18 +124,12 @@ func (w *Office) finish(ctx context.Context) error {
 	}
 	w.record(nil)
 	w.keepUnknown()
+	w.saveAgain()
 	var failed *failure
 	if errors.As(context.Cause(ctx), &failed) {
 		return failed.err
 	}
-	return w.broken
-}
-
-// keepUnknown writes the strangers where there is something new of them.
-func (w *Office) keepUnknown() {
-	if w.broken == nil && w.unknown.Changed() {
-		w.broken = w.o.SaveUnknown()
-	}
+	return cmp.Or(w.broken, w.unsaved())
 }
 
 // failure ends all cameras.
@@ -143,8 +148,14 @@ func (w *Office) watch(ctx context.Context, v *view) error {
 		switch {
 		case errors.As(err, &failed):
 			return err
-		case ctx.Err() != nil || v.camera.Ends && errors.Is(err, io.EOF):
+		case ctx.Err() != nil:
 			w.blank(v)
+			return nil
+		case v.camera.Ends && errors.Is(err, io.EOF):
+			w.blank(v)
+			w.mu.Lock()
+			w.room.End(v.camera.Name)
+			w.mu.Unlock()
 			return nil
 		case v.camera.Ends:
 			return &failure{fmt.Errorf("%s: %w", v.camera.Name, err)}
@@ -168,6 +179,7 @@ func (w *Office) report(v *view, up bool, why string) {
 	h := &v.health
 	if !up {
 		v.seen, v.picture = nil, nil
+		w.room.Down(v.camera.Name)
 	}
 	if !h.Since.IsZero() && h.Up == up && h.Error == why {
 		return

@@ -212,6 +212,7 @@ func (w *Office) Correct(id uint64, is string) error {
 		q.holds(other) // its name may have rested on what has gone
 		if w.rejudge(other, in); !known {
 			other.Known, other.Trust = "", sighting.Nobody
+			w.room.Retract(mistaken, other.Camera, other.track, true) // of the track alone: what it means is told below
 		}
 		return false
 	})

@@ -397,17 +397,26 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// What could not be saved is said, and holds.
+// What could not be saved is said, and holds; it is tried again, at the end at the latest.
 func TestSaveFails(t *testing.T) {
 	g := people(t)
-	full := errors.New("disk full")
-	play(t, g, office.Options{Save: func() error { return full }}, n(60, "s"), map[int]func(*office.Office){
+	full, saves := errors.New("disk full"), 0
+	save := func() error {
+		if saves++; saves == 1 {
+			return full
+		}
+		return nil
+	}
+	play(t, g, office.Options{Save: save}, n(60, "s"), map[int]func(*office.Office){
 		40: func(w *office.Office) {
 			if err := w.Name(w.Strangers()[0].ID, "sue", false); !errors.Is(err, full) || !slices.Contains(g.Learner().Names(), "sue") {
 				t.Error(err)
 			}
 		},
 	})
+	if saves != 2 {
+		t.Errorf("saved %d times", saves)
+	}
 }
 
 // A camera is looked at no more often than it should be.

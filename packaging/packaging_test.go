@@ -5,6 +5,7 @@
 package packaging_test
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // makes runs make in the project's folder.
@@ -210,5 +213,87 @@ func TestAppArmor(t *testing.T) {
 	unit, err := os.ReadFile(filepath.Join(root, "usr/lib/systemd/system/faceauth.service"))
 	if err != nil || !strings.Contains(string(unit), "\nAppArmorProfile=-faceauth-daemon\n") || !strings.Contains(string(b), "\nprofile faceauth-daemon ") {
 		t.Errorf("the unit does not name the profile: %v", err)
+	}
+}
+
+// The container is made as the compose file, and the example of a configuration beside it, take it to be.
+func TestContainer(t *testing.T) {
+	read := func(name string) string {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join("container", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	file := regexp.MustCompile(`\\\n\s*`).ReplaceAllString(regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(read("Dockerfile"), ""), "")
+	instructions := make(map[string][]string)
+	for line := range strings.Lines(file) {
+		if name, rest, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			instructions[name] = append(instructions[name], rest)
+		}
+	}
+	known := []string{"ARG", "FROM", "RUN", "USER", "WORKDIR", "VOLUME", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
+	for name := range instructions {
+		if !slices.Contains(known, name) {
+			t.Errorf("%s is no instruction that is expected", name)
+		}
+	}
+	one := func(name string) string {
+		t.Helper()
+		if len(instructions[name]) != 1 {
+			t.Fatalf("%d of %s", len(instructions[name]), name)
+		}
+		return instructions[name][0]
+	}
+	if from := one("FROM"); from != "debian:${RELEASE}-slim" || one("ARG") != "RELEASE=12" {
+		t.Errorf("FROM %s", from)
+	}
+	run := one("RUN")
+	for _, want := range []string{"--no-install-recommends", "rm -rf /var/lib/apt/lists/*", "/packages/faceauth_*.deb", "/packages/faceauth-models_*.deb", "--uid " + one("USER") + " "} {
+		if !strings.Contains(run, want) {
+			t.Errorf("RUN has no %s: %s", want, run)
+		}
+	}
+	var compose struct {
+		Services map[string]struct {
+			Image, Restart    string
+			Build             struct{ Context, Dockerfile string }
+			Init              bool
+			StopGracePeriod   string `yaml:"stop_grace_period"`
+			Environment       map[string]string
+			Volumes, Ports    []string
+			ReadOnly          bool `yaml:"read_only"`
+			Tmpfs             []string
+			CapDrop           []string `yaml:"cap_drop"`
+			SecurityOpt       []string `yaml:"security_opt"`
+			Devices, GroupAdd []string
+		}
+		Volumes map[string]any
+	}
+	d := yaml.NewDecoder(strings.NewReader(read("compose.yaml")))
+	d.KnownFields(true)
+	if err := d.Decode(&compose); err != nil {
+		t.Fatal(err)
+	}
+	o := compose.Services["office"]
+	if path := filepath.Join("container", o.Build.Context, o.Build.Dockerfile); path != filepath.Join("..", "packaging", "container", "Dockerfile") {
+		t.Errorf("the Dockerfile is looked for at %s", path)
+	}
+	if _, there := compose.Volumes["state"]; !there || !slices.Contains(o.Volumes, "state:"+one("VOLUME")) || one("WORKDIR") != one("VOLUME") {
+		t.Errorf("the volume is %s, and compose has %q", one("VOLUME"), o.Volumes)
+	}
+	var command []string
+	if err := json.Unmarshal([]byte(one("CMD")), &command); err != nil || !slices.Contains(o.Volumes, "./office.yaml:"+command[len(command)-1]+":ro") {
+		t.Errorf("the configuration is read at %q, and compose has %q; %v", command, o.Volumes, err)
+	}
+	if len(o.Ports) != 1 || !strings.HasPrefix(o.Ports[0], "127.0.0.1:") || !strings.HasSuffix(o.Ports[0], ":"+one("EXPOSE")) {
+		t.Errorf("ports %q", o.Ports)
+	}
+	example := read("office.yaml")
+	for _, want := range []string{"page: 0.0.0.0:" + one("EXPOSE") + " ", "state: " + one("VOLUME") + "/", "\nsecrets:\n  token: "} {
+		if !strings.Contains(example, want) {
+			t.Errorf("office.yaml has no %q", want)
+		}
 	}
 }

@@ -32,6 +32,15 @@ if [ "$what" = test ]; then
 	command -v systemd-analyze >/dev/null 2>&1 || want systemd
 	ls /usr/lib/*/security/pam_systemd.so >/dev/null 2>&1 || want libpam-systemd
 	{ command -v mosquitto >/dev/null 2>&1 || [ -x /usr/sbin/mosquitto ]; } || want mosquitto
+	# The RTSP camera of the tests. Python's bindings are those of the system's own interpreter.
+	if ! /usr/bin/python3 -c "import gi; gi.require_version('GstRtspServer', '1.0')" >/dev/null 2>&1; then
+		want gir1.2-gst-rtsp-server-1.0
+		want python3-gi
+	fi
+	for so in coreelements videoconvert jpeg multifile rtp x264; do
+		ls /usr/lib/*/gstreamer-1.0/libgst$so*.so >/dev/null 2>&1 || want_gst=yes
+	done
+	[ -z "${want_gst:-}" ] || need="$need gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly"
 	# Elsewhere it is no package; the tests of the page then skip, unless there is a browser.
 	command -v chromium >/dev/null 2>&1 || ! grep -q '^ID=debian' /etc/os-release || want chromium
 fi

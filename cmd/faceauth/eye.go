@@ -102,7 +102,7 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label
 	})
 	broken := func(err error) error {
 		if recording && eye.Broken(err) { // it would break again
-			warn(c, fmt.Sprintf("%s: %v; the recording ends here", label, err))
+			warn(c, fmt.Sprintf("%s: %v; the recording ends here", label, err)) // of a recording, which has no secrets
 			return io.EOF
 		}
 		return err

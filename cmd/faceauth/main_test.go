@@ -142,7 +142,23 @@ func pictures(dir, stills string) error {
 		deep.SetGray16(x, y, color.Gray16{uint16(p) * 257})
 		deeper.SetNRGBA64(x, y, color.NRGBA64{uint16(p) * 257, uint16(p) * 257, uint16(p) * 257, 65535})
 	}
-	for name, m := range map[string]image.Image{"rgba.png": see, "16bit.png": deep, "rgba64.png": deeper, "one.png": one} {
+	blurred, pair := image.NewGray(r), image.NewGray(image.Rect(0, 0, 2*size.X, size.Y))
+	for y := range size.Y {
+		for x := range size.X {
+			sum, n := 0, 0
+			for v := max(0, y-5); v < min(size.Y, y+6); v++ {
+				for u := max(0, x-5); u < min(size.X, x+6); u++ {
+					sum, n = sum+int(pix[v*size.X+u]), n+1
+				}
+			}
+			blurred.SetGray(x, y, color.Gray{uint8(sum / n)})
+			pair.SetGray(x, y, color.Gray{pix[y*size.X+x]})
+			pair.SetGray(2*size.X-1-x, y, color.Gray{pix[y*size.X+x]})
+		}
+	}
+	for name, m := range map[string]image.Image{
+		"rgba.png": see, "16bit.png": deep, "rgba64.png": deeper, "one.png": one, "blurred.png": blurred, "pair.png": pair, "plain.png": image.NewGray(r),
+	} {
 		var b bytes.Buffer
 		if err := png.Encode(&b, m); err != nil {
 			return err

@@ -30,8 +30,9 @@ import (
 
 // room is what the flags of the office say.
 type room struct {
+	config       string
 	state        string
-	away         time.Duration
+	away, hold   time.Duration
 	fast         bool
 	fps          float64
 	keep, freeze bool
@@ -47,24 +48,40 @@ func newOffice() *cobra.Command {
 	var o options
 	var r room
 	c := &cobra.Command{
-		Use:   "office [NAME=]SOURCE...",
+		Use:   "office ([NAME=]SOURCE... | --config FILE)",
 		Short: "say who comes and goes, on several cameras at once",
 		Long: "Office watches one or more cameras and says who has arrived, who has left and that somebody unknown is\n" +
 			"there, each once and with the time at which it happened. A camera that fails is opened again. A\n" +
 			"recording is played at its own pace and then ends. Times are this machine's.\n\n" +
 			"With --page a browser shows it all, and strangers can be named and mistakes corrected there. With\n" +
 			"--state it remembers over a restart who is there, what has happened, what was not delivered yet, and\n" +
-			"strangers. What is said on the page is kept in the gallery at once, with what was learned until then.",
-		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state ~/office --page 127.0.0.1:8090",
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return o.office(c, args, r) },
+			"strangers. What is said on the page is kept in the gallery at once, with what was learned until then.\n\n" +
+			"--config reads cameras, flags and secrets from a file; what is given on the command line goes before it.",
+		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state ~/office --page 127.0.0.1:8090\n" +
+			"  faceauth office --config office.yaml",
+		RunE: func(c *cobra.Command, args []string) error {
+			all, err := r.configured(c, args)
+			if err != nil {
+				return fail(badUsage, err)
+			}
+			return o.office(c, all, r)
+		},
 	}
 	o.visionFlags(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
+	r.flags(c)
+	c.AddCommand(newOfficeTrial())
+	return c
+}
+
+// flags adds those of the office alone.
+func (r *room) flags(c *cobra.Command) {
 	f := c.Flags()
+	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
 	f.StringVar(&r.state, "state", "", "folder that remembers who is there, what has happened, and strangers")
 	f.DurationVar(&r.away, "away", 10*time.Second, "after which one who is not seen has left")
+	f.DurationVar(&r.hold, "hold", 5*time.Minute, "after which one has left whom a camera saw last that failed since")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as it can be read; times are as if it began now")
 	f.Float64Var(&r.fps, "fps", 0, "frames a second of a camera to look at, at most; 0 for as many as the machine can")
 	f.BoolVar(&r.keep, "learn", false, "keep what was learned in the gallery")
@@ -75,8 +92,6 @@ func newOffice() *cobra.Command {
 	f.IntVar(&r.keepSize, "keep-mb", 256, "megabytes that these sightings take at most; the oldest go first")
 	f.BoolVar(&r.stay, "stay", false, "go on showing the page when the recordings have ended")
 	r.outputFlags.flags(c)
-	c.AddCommand(newOfficeTrial())
-	return c
 }
 
 // named is a source by the name that events give it.
@@ -103,13 +118,12 @@ func sources(args []string) (all []named, err error) {
 	return all, nil
 }
 
-func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
-	all, err := sources(args)
+func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	switch {
-	case err != nil:
-		return fail(badUsage, err)
 	case r.away <= 0:
 		return fail(badUsage, fmt.Errorf("--away must be positive, got %v", r.away))
+	case r.hold < r.away && c.Flags().Changed("hold"):
+		return fail(badUsage, fmt.Errorf("--hold must not be shorter than --away, %v, got %v", r.away, r.hold))
 	case r.retention <= 0:
 		return fail(badUsage, fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown", r.retention))
 	case r.keepDays < 1 || r.keepDays > 3650:
@@ -136,7 +150,7 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 		return err
 	}
 	opt := office.Options{
-		Presence: presence.Settings{Away: r.away}, Freeze: r.freeze, Rate: r.fps, Save: func() error { return g.Save(path) },
+		Presence: presence.Settings{Away: r.away, Hold: r.hold}, Freeze: r.freeze, Rate: r.fps, Save: func() error { return g.Save(path) },
 		Keep: r.keep,
 	}
 	closeState, err := openState(&opt, g, r)
@@ -165,6 +179,18 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 			return nil
 		})
 	}
+	opt.Disk = func(d office.Disk) {
+		printer.print(func() error {
+			if d.Error != "" {
+				warn(c, d.Error+"; all goes on in memory, and is written when there is room")
+			} else if d.Lost > 0 {
+				warn(c, fmt.Sprintf("the state is written again; %s are lost", count(d.Lost, "event")))
+			} else {
+				warn(c, "the state is written again, and nothing is lost")
+			}
+			return nil
+		})
+	}
 	opt.Room = func(r office.Room) {
 		printer.print(func() error {
 			if r.Full {
@@ -181,7 +207,7 @@ func (o *options) office(c *cobra.Command, args []string, r room) (err error) {
 			return fail(badUsage, err)
 		}
 	}
-	end, err := r.open(ctx, c, w, opt.Book, cancel)
+	end, err := r.open(ctx, c, w, opt.Book, r.state, cancel)
 	if err != nil {
 		return err
 	}
@@ -237,8 +263,13 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 			return nil, done, err
 		}
 		visions = append(visions, v)
+		hide := masker(n.source)
 		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording, Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
-			return o.camera(ctx, c, v, n.name, n.source, !r.fast, picture)
+			s, err := o.camera(ctx, c, v, n.name, n.source, !r.fast, picture)
+			if err != nil {
+				return nil, hide(err)
+			}
+			return hidden{s, hide}, nil
 		}})
 	}
 	return cameras, done, nil

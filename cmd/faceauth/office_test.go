@@ -77,8 +77,14 @@ type running struct {
 
 func (s *site) office(args ...string) *running {
 	s.t.Helper()
+	return s.officeIn(filepath.Join(s.dir, "state"), args...)
+}
+
+// officeIn is [site.office] with a folder of its own for the state.
+func (s *site) officeIn(state string, args ...string) *running {
+	s.t.Helper()
 	r := &running{t: s.t, out: new(fixture.Log), log: new(fixture.Log)}
-	r.c = s.command(append([]string{"office", "--state", filepath.Join(s.dir, "state")}, args...)...)
+	r.c = s.command(append([]string{"office", "--state", state}, args...)...)
 	r.c.Stdout, r.c.Stderr = r.out, r.log
 	if err := r.c.Start(); err != nil {
 		s.t.Fatal(err)
@@ -117,19 +123,18 @@ func (r *running) page() string {
 	return strings.TrimSuffix(regexp.MustCompile(`https?://\S+`).FindString(r.log.String()), "/")
 }
 
-// ipCamera serves a recording as motion JPEG, again and again. What it does with each visit is told by its number.
-func ipCamera(t *testing.T, recording string, visit func(n int) (frames int, hang bool)) *httptest.Server {
+// jpegs returns the frames of a recording.
+func jpegs(t *testing.T, recording string) (pictures [][]byte) {
 	t.Helper()
 	src, err := facedet.Open(t.Context(), recording, facedet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	var pictures [][]byte
 	for {
 		f, err := src.Next(t.Context())
 		if err == io.EOF {
-			break
+			return pictures
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -141,6 +146,12 @@ func ipCamera(t *testing.T, recording string, visit func(n int) (frames int, han
 		}
 		pictures = append(pictures, b)
 	}
+}
+
+// ipCamera serves a recording as motion JPEG, again and again. What it does with each visit is told by its number.
+func ipCamera(t *testing.T, recording string, visit func(n int) (frames int, hang bool)) *httptest.Server {
+	t.Helper()
+	pictures := jpegs(t, recording)
 	ctx, cancel := context.WithCancel(context.Background())
 	var visits atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,17 +6,21 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/page"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 	"github.com/spf13/cobra"
 )
@@ -30,6 +34,8 @@ type outputFlags struct {
 	base                      string
 	frames                    []string
 	ingress                   bool
+	mqttFaces                 bool
+	inline                    secrets // of the configuration file, for those that no flag names
 }
 
 func (r *outputFlags) flags(c *cobra.Command) {
@@ -47,14 +53,15 @@ func (r *outputFlags) flags(c *cobra.Command) {
 	f.StringVar(&r.mqttPassword, "mqtt-password", "", "file with the password of the broker")
 	f.StringVar(&r.mqttTopic, "mqtt-topic", "faceauth", "topic that all others begin with")
 	f.StringVar(&r.mqttDiscovery, "mqtt-discovery", "homeassistant", "topic below which Home Assistant looks")
+	f.BoolVar(&r.mqttFaces, "mqtt-faces", false, "tell the broker the last face of each known person, a picture, which the broker keeps")
 }
 
 func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
 
-// secret returns what is in a file, without white space at its ends, or nothing where there is no file named.
-func secret(path string) (string, error) {
+// secret returns what is in a file, without white space at its ends, or inline where there is no file named.
+func secret(path, inline string) (string, error) {
 	if path == "" {
-		return "", nil
+		return inline, nil
 	}
 	f, err := safefile.Open(path)
 	if err != nil {
@@ -76,7 +83,8 @@ func secret(path string) (string, error) {
 }
 
 // open shows an office and tells of it, until end is called. What goes wrong later is given to cancel.
-func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, b *logbook.Book, cancel context.CancelCauseFunc) (end func(), err error) {
+// State is the folder of the state.
+func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, b *logbook.Book, state string, cancel context.CancelCauseFunc) (end func(), err error) {
 	group := sink.NewGroup(ctx, b, func(err error) { cancel(err) })
 	group.Changed = func(name string, err error) {
 		if err != nil {
@@ -98,7 +106,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		}
 	}()
 	if r.webhook != "" {
-		key, err := secret(r.webhookSecret)
+		key, err := secret(r.webhookSecret, r.inline.webhookSecret)
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
@@ -113,7 +121,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		deliver(hook)
 	}
 	if r.mqtt != "" {
-		password, err := secret(r.mqttPassword)
+		password, err := secret(r.mqttPassword, r.inline.mqttPassword)
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
@@ -121,15 +129,14 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
+		instance, err := instance(state)
+		if err != nil {
+			return nil, fail(badUsage, err)
+		}
+		host, _ := os.Hostname() // a name for people, which may be missing
 		m, err := sink.NewMQTT(sink.Broker{
-			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Discovery: r.mqttDiscovery, Failed: report,
-			People: func() (known []string, there []presence.Person) {
-				now := w.Now()
-				for _, p := range now.Known {
-					known = append(known, p.Name)
-				}
-				return known, now.People
-			},
+			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: instance, Name: strings.TrimSpace("faceauth " + host),
+			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report, House: func() sink.House { return house(w) },
 		})
 		if err != nil {
 			return nil, fail(badUsage, err)
@@ -147,9 +154,42 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	return over, r.show(c, w, group)
 }
 
+// house returns what an office says to a broker.
+func house(w *office.Office) sink.House {
+	now := w.Now()
+	h := sink.House{There: now.People, LastSeen: now.LastSeen, Unknown: now.Unknown, Face: w.LastFace}
+	for _, p := range now.Known {
+		h.Known = append(h.Known, p.Name)
+	}
+	for _, v := range now.Cameras {
+		h.Cameras = append(h.Cameras, sink.Camera{Name: v.Camera, Up: v.Up, Error: v.Error})
+	}
+	return h
+}
+
+// instance returns what tells the office of a state apart from all others, for ever: it is drawn once, and kept there.
+func instance(state string) (string, error) {
+	path := filepath.Join(state, "instance")
+	b, err := safefile.ReadBytes(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		var random [4]byte
+		rand.Read(random[:])
+		b = []byte(hex.EncodeToString(random[:]) + "\n")
+		err = safefile.Write(path, b)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the name of this office to the MQTT broker: %w", err)
+	}
+	name := strings.TrimSpace(string(b))
+	if name == "" || len(name) > 40 {
+		return "", fmt.Errorf("%s holds no name of an office; remove it for a new one", path)
+	}
+	return name, nil
+}
+
 // show serves the page.
 func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group) error {
-	token, err := secret(r.token)
+	token, err := secret(r.token, r.inline.token)
 	if err != nil {
 		return fail(badUsage, err)
 	}

@@ -88,7 +88,7 @@ type result struct {
 // same folder stays until the new one is complete.
 func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, source string, how player) (result, error) {
 	r := result{
-		Source: filepath.Base(source),
+		Source: filepath.Base(facedet.Shown(source)),
 		Report: filepath.Join(how.out, "report.html"),
 		Events: filepath.Join(how.out, "events.jsonl"),
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/internal/xdg"
@@ -79,7 +80,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	if err != nil {
 		return fail(badSource, err)
 	}
-	q, v, err := o.query(c, h)
+	q, v, poor, err := o.query(c, h)
 	if err != nil {
 		return err
 	}
@@ -88,6 +89,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		return err
 	}
 	var all []found
+	var closest *search.Hit // while nobody is found
 	failed := 0
 	for i, path := range paths {
 		r, err := o.scanned(c, v, h, path, fmt.Sprintf("%s (%d of %d)", filepath.Base(path), i+1, len(paths)))
@@ -112,11 +114,41 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		if len(hits) > 0 {
 			all = append(all, found{path, hits})
 		}
+		if len(all) == 0 {
+			near, ok, err := q.Closest(r)
+			if err != nil {
+				return fail(badSource, err)
+			}
+			if ok && (closest == nil || near.Distance < closest.Distance) {
+				closest = &near
+			}
+		}
 	}
 	if failed == len(paths) {
 		return fail(badSource, errors.New("no recording could be read"))
 	}
-	return o.show(c, h, q.Name, all, len(paths)-failed, failed)
+	if err := o.show(c, h, q.Name, all, len(paths)-failed, failed); err != nil || len(all) > 0 {
+		return err
+	}
+	return fail(refused, fmt.Errorf("%s is in none of %s: %s", q.Name, count(len(paths)-failed, "recording"), whyNot(closest, v.space.Reach, poor)))
+}
+
+// whyNot says why nobody was found. Closest is the nearest face of all, or nil where there is none; reach is how far two
+// faces of one person may be from each other; poor is what is wrong with the picture of the person, if that is known.
+func whyNot(closest *search.Hit, reach float64, poor face.Reason) string {
+	if closest == nil {
+		return "no face in them can be used; they may be too small, blurred or turned away"
+	}
+	where := fmt.Sprintf("the nearest face, in %s at %s, is at distance %.2f", closest.Recording, stamp(closest.From), closest.Distance)
+	if reach > 0 && closest.Distance > reach {
+		where += fmt.Sprintf(", and faces of one person are within %.2f", reach)
+	} else {
+		where += fmt.Sprintf(", but too few of the %s of that sighting look like it", count(closest.Frames, "frame"))
+	}
+	if poor != "" {
+		where += fmt.Sprintf("; the picture is poor (%s), try another one", poor)
+	}
+	return where
 }
 
 // folder finds the folder of the index, and makes it.
@@ -137,69 +169,74 @@ func (h *searchFlags) folder() error {
 	return nil
 }
 
-// query says who is looked for, and opens what finds faces.
-func (o *options) query(c *cobra.Command, h searchFlags) (*search.Query, *vision, error) {
+// query says who is looked for, and opens what finds faces. Poor is what is wrong with the picture of that person, if
+// there is one.
+func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vision, poor face.Reason, err error) {
 	if h.name != "" {
 		g, _, v, err := o.recogniser(c, false, true)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, "", err
 		}
 		q, err := search.NewQuery(g.Learner(), h.name)
 		if err != nil {
 			v.Close()
-			return nil, nil, fail(refused, err)
+			return nil, nil, "", fail(refused, err)
 		}
-		return q, v, nil
+		return q, v, "", nil
 	}
-	v, err := o.look(c, nil, func(s string) { warn(c, s) })
-	if err != nil {
-		return nil, nil, err
+	if v, err = o.look(c, nil, func(s string) { warn(c, s) }); err != nil {
+		return nil, nil, "", err
 	}
-	q, err := o.likeness(c, v, h.like)
-	if err != nil {
+	if q, poor, err = o.likeness(c, v, h.like); err != nil {
 		v.Close()
-		return nil, nil, err
+		return nil, nil, "", err
 	}
-	return q, v, nil
+	return q, v, poor, nil
 }
 
-// likeness returns a query for the person in a picture.
-func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Query, error) {
-	x, err := o.portrait(c, v, path)
+// likeness returns a query for the person in a picture, and what is wrong with the picture.
+func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Query, face.Reason, error) {
+	x, poor, err := o.portrait(c, v, path)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	g, err := o.newGallery(c, v.space)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	name := filepath.Base(path)
 	if err := g.Learner().Label(x, name); err != nil {
-		return nil, fail(badUsage, err)
+		return nil, "", fail(badUsage, err)
 	}
-	return search.NewQuery(g.Learner(), name)
+	q, err := search.NewQuery(g.Learner(), name)
+	return q, poor, err
 }
 
-// portrait returns the vector of the face in a picture.
-func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32, error) {
+// portrait returns the vector of the face in a picture, and what is wrong with the picture.
+func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32, face.Reason, error) {
 	src, err := o.stream(c, v, path, eye.Options{Gate: eye.Learn})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer v.sight.drop(nil)
 	f, err := src.Next(c.Context())
 	if err != nil {
-		return nil, o.streamError(c, err)
+		return nil, "", o.streamError(c, err)
 	}
-	switch {
-	case len(f.Samples) != 1:
-		return nil, fail(badSource, fmt.Errorf("there are %s in %s; use a picture with one", count(len(f.Samples), "face"), path))
-	case f.Samples[0].Vector == nil:
-		return nil, fail(badSource, fmt.Errorf("the face in %s cannot be used: %s", path, f.Samples[0].Reason))
-	case f.Samples[0].Reason != "":
-		warn(c, fmt.Sprintf("the face in %s is poor (%s), and may not be found", path, f.Samples[0].Reason))
+	switch n := len(f.Samples); {
+	case n == 0:
+		return nil, "", fail(noFace, fmt.Errorf("no face was found in %s; use a sharp picture with a face that looks at the camera", path))
+	case n > 1:
+		return nil, "", fail(noFace, fmt.Errorf("there are %d faces in %s; cut out the one that is looked for", n, path))
 	}
-	return f.Samples[0].Vector, nil
+	s := f.Samples[0]
+	if s.Vector == nil {
+		return nil, "", fail(noFace, fmt.Errorf("the face in %s cannot be used: %s; use another picture", path, s.Reason))
+	}
+	if s.Reason != "" {
+		warn(c, fmt.Sprintf("the face in %s is poor (%s), and may not be found", path, s.Reason))
+	}
+	return s.Vector, s.Reason, nil
 }
 
 // scanned returns what is in a recording, from the index where it is there.
@@ -275,10 +312,7 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 			return err
 		}
 	}
-	if n == 0 {
-		return fail(refused, fmt.Errorf("%s is in none of %s", name, count(searched, "recording")))
-	}
-	if !o.json {
+	if n > 0 && !o.json {
 		fmt.Fprintf(c.OutOrStdout(), "%s in %d of %s\n", count(n, "sighting"), len(all), count(searched, "recording"))
 	}
 	return nil

@@ -49,6 +49,7 @@ type File struct {
 	file  *os.File
 	size  int64
 	lines int
+	torn  bool // the file may end with a part of a line
 }
 
 // Open opens the file at path, makes one where there is none, and hands each line to take, which may refuse it. The
@@ -121,6 +122,9 @@ func (f *File) read(take func([]byte) error) error {
 	r := bufio.NewReader(f.file)
 	for {
 		text, err := readLine(r)
+		if f.o.Lenient && errors.Is(err, ErrDamaged) {
+			return f.cut()
+		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
@@ -172,21 +176,42 @@ func (f *File) cut() error {
 // Lines returns how many lines the file has.
 func (f *File) Lines() int { return f.lines }
 
-// Append adds a line, which is on disk when it returns unless the file is lazy. On error the file is as it was.
+// Append adds a line, which is on disk when it returns unless the file is lazy. On error the file is as it was, or ends
+// with a part of the line, which the next call cuts off first.
 func (f *File) Append(v any) error {
 	text, err := format(v)
 	if err != nil {
 		return err
+	}
+	if f.torn {
+		if err := f.cut(); err != nil {
+			return err
+		}
+		f.torn = false
 	}
 	_, err = f.file.Write(text)
 	if err == nil && !f.o.Lazy {
 		err = f.file.Sync()
 	}
 	if err != nil {
-		return errors.Join(err, f.cut())
+		cut := f.cut()
+		f.torn = cut != nil
+		return errors.Join(err, cut)
 	}
 	f.size += int64(len(text))
 	f.lines++
+	return nil
+}
+
+// Empty removes all lines. On error the file is as it was.
+func (f *File) Empty() error {
+	size, lines := f.size, f.lines
+	f.size, f.lines = 0, 0
+	if err := f.cut(); err != nil {
+		f.size, f.lines = size, lines
+		return err
+	}
+	f.torn = false
 	return nil
 }
 
@@ -225,7 +250,7 @@ func (f *File) Rewrite(lines ...any) error {
 		return err
 	}
 	f.file.Close() // the file that is no more
-	f.file, f.size, f.lines = next, int64(all.Len()), len(lines)
+	f.file, f.size, f.lines, f.torn = next, int64(all.Len()), len(lines), false
 	return nil
 }
 

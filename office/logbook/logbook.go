@@ -13,6 +13,8 @@
 // synced; a last line that is not whole was never said to be written, and is cut off. When the lines are many, the file
 // is written anew with what still counts and put in the place of the old one. So it is, too, when somebody is forgotten:
 // of their events numbers and times are left. It has names and times, and no faces. The owner alone can read it.
+//
+// The file beside it, with ".seen" after its name, has when people were seen since: see [Book.Note].
 package logbook
 
 import (
@@ -69,6 +71,8 @@ type Book struct {
 	mu     sync.Mutex
 	file   *lines.File
 	begun  bool // the file has its first line
+	notes  notes
+	hold   hold
 	state  presence.State
 	events []presence.Event // the oldest first
 	queues map[string]progress
@@ -115,18 +119,21 @@ func (b *Book) open() (err error) {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	case err != nil:
 		return err
-	case !b.begun:
-		return b.write(entry{Version: version})
 	}
-	return nil
+	if err := b.notes.open(b.path+".seen", b.state.People); err != nil {
+		return err
+	}
+	b.hold = hold{}
+	b.kept()
+	if b.begun {
+		return nil
+	}
+	return b.file.Append(entry{Version: version})
 }
 
 // check returns nil for an entry that can follow what is known.
 func (b *Book) check(e entry) error {
-	last := uint64(0)
-	if len(b.events) > 0 {
-		last = b.events[len(b.events)-1].ID
-	}
+	last := b.lastEvent()
 	for _, x := range e.Events {
 		if x.ID <= last {
 			return fmt.Errorf("%w: event %d follows %d", ErrDamaged, x.ID, last)
@@ -153,27 +160,12 @@ func (b *Book) apply(e entry) {
 		}
 	}
 	if over := len(b.events) - max(b.s.Events, b.s.Waiting); over > 0 {
-		for _, x := range b.events[:over] {
-			delete(b.names, x.ID)
-			delete(b.gone, x.ID)
-		}
+		b.shedEvents(over)
 		b.events = slices.Delete(b.events, 0, over)
 	}
 	for name, p := range e.Queues {
 		b.queues[name] = p
 	}
-}
-
-// write appends a line, on disk when it returns, and takes it in. On error nothing has changed.
-func (b *Book) write(e entry) error {
-	if err := b.file.Append(e); err != nil {
-		return err
-	}
-	b.apply(e)
-	if b.file.Lines() > b.s.Lines || b.stale {
-		b.rewrite() // what fails leaves the file as it is, and is tried with the next line
-	}
-	return nil
 }
 
 // rewrite writes the file anew, with what still counts.
@@ -185,8 +177,19 @@ func (b *Book) rewrite() error {
 		}
 	}
 	err := b.file.Rewrite(entry{Version: version}, entry{State: &b.state, Events: kept, Queues: b.queues, Names: b.names})
-	b.stale = b.stale && err != nil
+	if err == nil {
+		b.stale, b.hold.err = false, nil
+		b.hold.written = b.lastEvent()
+	}
 	return err
+}
+
+// lastEvent returns the number of the last event, 0 where there is none.
+func (b *Book) lastEvent() uint64 {
+	if n := len(b.events); n > 0 {
+		return b.events[n-1].ID
+	}
+	return 0
 }
 
 // State returns what was recorded of the room last.
@@ -197,14 +200,15 @@ func (b *Book) State() presence.State {
 }
 
 // Record writes what the room came to and the events that led there, whose numbers ascend. It is on disk when it
-// returns, all or nothing.
+// returns, all or nothing; where the disk cannot be written it is in memory, and [Book.Trouble] says so. The error is
+// the one of events whose numbers do not ascend; nothing has changed then.
 func (b *Book) Record(s presence.State, events []presence.Event) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := entry{State: &s, Events: events}
 	err := b.check(e)
 	if err == nil {
-		err = b.write(e)
+		err = b.put(e)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the logbook: %w", err)
@@ -259,14 +263,14 @@ func (b *Book) Events(before uint64, n int) []presence.Event {
 
 // Rename gives events of the past other names, by their numbers, under which [Book.Events] shows them from now on; ""
 // gives an event the name back that it was recorded with. Sinks get events as they were recorded. It is on disk when it
-// returns, all or nothing.
+// returns, all or nothing, or in memory as for [Book.Record].
 func (b *Book) Rename(names map[uint64]string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(names) == 0 {
 		return nil
 	}
-	if err := b.write(entry{Names: names}); err != nil {
+	if err := b.put(entry{Names: names}); err != nil {
 		return fmt.Errorf("writing the logbook: %w", err)
 	}
 	return nil
@@ -297,17 +301,23 @@ func (b *Book) Forget(name string) error {
 	}
 	b.state.People = slices.DeleteFunc(slices.Clone(b.state.People), func(p presence.Person) bool { return p.Name == name })
 	b.stale = true
+	b.notes.empty(nil)
 	if err := b.rewrite(); err != nil {
 		return fmt.Errorf("writing the logbook: %w", err)
 	}
 	return nil
 }
 
-// Close closes the file.
+// Close writes what is held, and closes the file.
 func (b *Book) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.file.Close()
+	b.retry(true)
+	err := b.hold.err
+	if err != nil {
+		err = fmt.Errorf("writing the logbook: %w; %d events are lost", err, len(b.held()))
+	}
+	return errors.Join(err, b.file.Close(), b.notes.close())
 }
 
 // Queue holds the events that a sink has not got yet. It is safe for concurrent use, by one sink.
@@ -322,11 +332,8 @@ func (b *Book) Queue(sink string) (*Queue, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, there := b.queues[sink]; !there {
-		last := b.state.Last
-		if n := len(b.events); n > 0 {
-			last = max(last, b.events[n-1].ID)
-		}
-		if err := b.write(entry{Queues: map[string]progress{sink: {Done: last}}}); err != nil {
+		last := max(b.state.Last, b.lastEvent())
+		if err := b.put(entry{Queues: map[string]progress{sink: {Done: last}}}); err != nil {
 			return nil, fmt.Errorf("opening the queue of %s: %w", sink, err)
 		}
 	}
@@ -348,7 +355,7 @@ func (q *Queue) Next() (e presence.Event, ok bool) {
 	return e, false
 }
 
-// Done says that the sink has got the events up to that number.
+// Done says that the sink has got the events up to that number. Where the disk cannot be written that is kept in memory.
 func (q *Queue) Done(id uint64) error {
 	q.b.mu.Lock()
 	defer q.b.mu.Unlock()
@@ -356,7 +363,7 @@ func (q *Queue) Done(id uint64) error {
 	if id <= p.Done {
 		return nil
 	}
-	if err := q.b.write(entry{Queues: map[string]progress{q.name: {Done: id, Lost: p.Lost}}}); err != nil {
+	if err := q.b.put(entry{Queues: map[string]progress{q.name: {Done: id, Lost: p.Lost}}}); err != nil {
 		return fmt.Errorf("writing the logbook: %w", err)
 	}
 	return nil

@@ -5,6 +5,13 @@
 //
 // A [Room] is told what is believed of the people in view of each camera, and what time it is. It reads no clock and no
 // camera, and [Room.State] is all that it knows: a program that is started again goes on from it.
+//
+// # Cameras that fail
+//
+// A camera that is announced with [Room.Watch] must look before its silence says anything. A person has left when the
+// camera that saw them last has looked for [Settings].Away without them, or when they were not seen for
+// [Settings].Hold. Until then they are there, and [Person].Unsure says that nobody knows. After a restart nobody has
+// left before all cameras have looked, but those that have failed.
 package presence
 
 import (
@@ -43,6 +50,8 @@ type Event struct {
 type Settings struct {
 	Away   time.Duration // after which one who is not seen has left. Default 10 s
 	Judged float64       // frames of somebody unknown until that is an event. Default 25
+	// Hold is after which a person has left, although the camera that saw them last does not look. Default 5 min
+	Hold time.Duration
 	// Learned has people arrive whom nothing but what was learned speaks for. Otherwise they stay, where they are already
 	// there, and do not arrive.
 	Learned bool
@@ -52,6 +61,7 @@ type Settings struct {
 func (s Settings) Defaults() Settings {
 	s.Away = cmp.Or(s.Away, 10*time.Second)
 	s.Judged = cmp.Or(s.Judged, 25)
+	s.Hold = max(cmp.Or(s.Hold, 5*time.Minute), s.Away)
 	return s
 }
 
@@ -63,6 +73,8 @@ type Person struct {
 	Camera string    `json:"camera"`
 	// Trust is the best of all that their being there rests on.
 	Trust sighting.Trust `json:"trust,omitempty"`
+	// Unsure says that nobody knows whether they are still there: the camera that saw them last does not look.
+	Unsure bool `json:"unsure,omitempty"`
 }
 
 // State is what a [Room] knows.
@@ -85,8 +97,32 @@ type Room struct {
 	last   uint64
 	people map[string]*Person
 	left   map[string]time.Time // when those were last there who are not
+	gone   map[string]time.Time // the same, of those who have left
 	tracks map[place]*visit
 	groups map[uint64]time.Time // when unknown people were seen last
+
+	cameras  map[string]*camera // those that were announced
+	restored map[string]bool    // people of an earlier run whom this one has not seen yet
+	begun    time.Time          // when this run was told the time first
+	now      time.Time          // the latest time that was told
+}
+
+// camera is one that was announced.
+type camera struct {
+	since  time.Time // from when on it has looked without a gap; zero while it does not look
+	last   time.Time // when it looked last
+	failed bool
+}
+
+// looked reports whether a camera has looked for longer than that without a gap after a moment.
+func (c *camera) looked(after time.Time, away time.Duration) bool {
+	if c.since.IsZero() {
+		return false
+	}
+	if c.since.After(after) {
+		after = c.since
+	}
+	return c.last.Sub(after) > away
 }
 
 // place is a track of a camera.
@@ -100,20 +136,52 @@ type visit struct {
 	first, last time.Time
 	name        string // as whom they were seen last
 	told        bool   // that they are unknown
+	group       uint64 // of unknown faces
 }
 
 // New returns a room that goes on from a state; the zero State is that of an empty room.
 func New(s Settings, from State) *Room {
-	r := &Room{s: s.Defaults(), last: from.Last, people: make(map[string]*Person), left: make(map[string]time.Time), tracks: make(map[place]*visit), groups: make(map[uint64]time.Time)}
+	r := &Room{
+		s: s.Defaults(), last: from.Last, people: make(map[string]*Person), left: make(map[string]time.Time), gone: make(map[string]time.Time),
+		tracks: make(map[place]*visit), groups: make(map[uint64]time.Time),
+		cameras: make(map[string]*camera), restored: make(map[string]bool),
+	}
 	for _, p := range from.People {
-		r.people[p.Name] = &p
+		p.Unsure = false
+		r.people[p.Name], r.restored[p.Name] = &p, true
 	}
 	return r
 }
 
+// Watch announces a camera, which does not look yet. One that was never announced is taken to look all the time.
+func (r *Room) Watch(name string) {
+	if r.cameras[name] == nil {
+		r.cameras[name] = new(camera)
+	}
+}
+
+// Down says that a camera that was announced has failed. It looks again with the next call of [Room.See].
+func (r *Room) Down(name string) {
+	if c := r.cameras[name]; c != nil {
+		c.since, c.failed = time.Time{}, true
+	}
+}
+
+// End says that a camera will look no more, as a recording that has ended. Nobody waits for it.
+func (r *Room) End(name string) { delete(r.cameras, name) }
+
 // See takes in what a camera sees at a moment, and returns what has happened. Cameras may be told of in any order; a
 // time before one that was told of for the same person counts as that one.
 func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
+	if c := r.cameras[camera]; c != nil {
+		if c.since.IsZero() || at.Sub(c.last) > r.s.Away {
+			c.since = at
+		}
+		if at.After(c.last) {
+			c.last = at
+		}
+		c.failed = false
+	}
 	events := r.Tick(at)
 	for _, b := range seen {
 		v := r.visit(place{camera, b.Track}, at)
@@ -132,7 +200,7 @@ func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 				e.Group = b.Group
 				events = append(events, e)
 			}
-			v.told = true
+			v.told, v.group = true, b.Group
 		}
 	}
 	return events
@@ -173,14 +241,43 @@ func (r *Room) present(b sighting.Belief, camera string, v *visit, at time.Time)
 	if !at.Before(p.Last) {
 		p.Last, p.Camera = at, camera
 	}
+	delete(r.restored, name)
 	return events
 }
 
 // Tick says what time it is, and returns who has left, the first first.
 func (r *Room) Tick(now time.Time) []Event {
+	if r.begun.IsZero() {
+		r.begun = now
+	}
+	if now.After(r.now) {
+		r.now = now
+	}
 	maps.DeleteFunc(r.groups, func(_ uint64, last time.Time) bool { return now.Sub(last) > r.s.Away })
 	maps.DeleteFunc(r.tracks, func(_ place, v *visit) bool { return now.Sub(v.last) > r.s.Away })
-	return r.leave(func(p *Person) bool { return now.Sub(p.Last) > r.s.Away })
+	return r.leave(func(p *Person) bool { return r.away(p, now) })
+}
+
+// away reports whether a person has left.
+func (r *Room) away(p *Person, now time.Time) bool {
+	if now.Sub(p.Last) <= r.s.Away {
+		return false
+	}
+	held := p.Last
+	if r.restored[p.Name] {
+		if r.begun.After(held) {
+			held = r.begun
+		}
+		if now.Sub(held) <= r.s.Hold {
+			for _, c := range r.cameras { // they may have gone from one to another while nobody looked
+				if !c.failed && !c.looked(p.Last, r.s.Away) {
+					return false
+				}
+			}
+		}
+	}
+	c := r.cameras[p.Camera]
+	return c == nil || c.looked(p.Last, r.s.Away) || now.Sub(held) > r.s.Hold
 }
 
 // Empty says that nobody will be seen any more, and returns who has left.
@@ -201,6 +298,7 @@ func (r *Room) Retract(name, camera string, track int, elsewhere bool) []Event {
 		return nil
 	}
 	delete(r.people, name)
+	delete(r.restored, name)
 	r.left[name] = p.Last
 	return []Event{r.event(Mistake, name, p.Camera, p.Since)}
 }
@@ -212,7 +310,10 @@ func (r *Room) Leave(name string) []Event {
 			v.name = ""
 		}
 	}
-	return r.leave(func(p *Person) bool { return p.Name == name })
+	events := r.leave(func(p *Person) bool { return p.Name == name })
+	delete(r.left, name)
+	delete(r.gone, name)
+	return events
 }
 
 // leave has those leave who have gone.
@@ -222,7 +323,8 @@ func (r *Room) leave(has func(*Person) bool) []Event {
 		if has(p) {
 			gone = append(gone, p)
 			delete(r.people, name)
-			r.left[name] = p.Last
+			delete(r.restored, name)
+			r.left[name], r.gone[name] = p.Last, p.Last
 		}
 	}
 	slices.SortFunc(gone, func(a, b *Person) int { return cmp.Or(a.Last.Compare(b.Last), cmp.Compare(a.Name, b.Name)) })
@@ -238,14 +340,49 @@ func (r *Room) event(k Kind, name, camera string, at time.Time) Event {
 	return Event{ID: r.last, Kind: k, Name: name, Camera: camera, At: at}
 }
 
+// Remember says when somebody left, in an earlier run.
+func (r *Room) Remember(name string, at time.Time) {
+	if at.After(r.gone[name]) {
+		r.gone[name] = at
+	}
+}
+
+// LastSeen returns when those were last there who have left, by name.
+func (r *Room) LastSeen() map[string]time.Time {
+	all := maps.Clone(r.gone)
+	maps.DeleteFunc(all, func(name string, _ time.Time) bool { return r.people[name] != nil })
+	return all
+}
+
+// Strangers returns how many people are there whom nobody has named, and who were told of.
+func (r *Room) Strangers() int {
+	n, groups := 0, make(map[uint64]bool)
+	for _, v := range r.tracks {
+		if v.told && v.name == "" && !groups[v.group] {
+			groups[v.group] = v.group != 0
+			n++
+		}
+	}
+	return n
+}
+
+// moment is how much later than [Settings].Away a camera that looks may say that somebody is not there.
+const moment = 2 * time.Second
+
 // People returns who is in the room, in lexical order.
 func (r *Room) People() []Person {
-	all := make([]Person, 0, len(r.people))
-	for _, name := range slices.Sorted(maps.Keys(r.people)) {
-		all = append(all, *r.people[name])
+	all := r.State().People
+	for i := range all {
+		all[i].Unsure = r.now.Sub(all[i].Last) > r.s.Away+moment
 	}
 	return all
 }
 
 // State returns what r knows.
-func (r *Room) State() State { return State{r.last, r.People()} }
+func (r *Room) State() State {
+	all := make([]Person, 0, len(r.people))
+	for _, name := range slices.Sorted(maps.Keys(r.people)) {
+		all = append(all, *r.people[name])
+	}
+	return State{r.last, all}
+}

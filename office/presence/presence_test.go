@@ -107,6 +107,218 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// looks has a camera look, every second of an interval, and see nobody or who is seen.
+func looks(r *presence.Room, camera string, from, to float64, seen ...presence.Seen) (events []presence.Event) {
+	for s := from; s <= to; s++ {
+		events = append(events, r.See(camera, at(s), seen)...)
+	}
+	return events
+}
+
+// Somebody whom a camera saw last that fails has not left because of that: the camera must look again first, or the
+// time that they are held must pass.
+func TestCameraDown(t *testing.T) {
+	begin := func() *presence.Room {
+		r := presence.New(presence.Settings{Hold: time.Minute}, presence.State{})
+		r.Watch("door")
+		r.Watch("desk")
+		looks(r, "door", 0, 3, as(1, "alice", 9))
+		looks(r, "desk", 0, 3, as(1, "bob", 9))
+		return r
+	}
+	expect := func(what string, events []presence.Event, want ...string) {
+		t.Helper()
+		if got := words(events); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	unsure := func(r *presence.Room) (all []string) {
+		for _, p := range r.People() {
+			if p.Unsure {
+				all = append(all, p.Name)
+			}
+		}
+		return all
+	}
+
+	r := begin()
+	r.Down("door")
+	expect("the desk looks on", looks(r, "desk", 4, 20, as(1, "bob", 9)))
+	if got := unsure(r); !slices.Equal(got, []string{"alice"}) {
+		t.Errorf("unsure of %q", got)
+	}
+	if s := r.State(); s.People[0].Unsure || s.People[1].Unsure {
+		t.Errorf("what is unsure now is in the state: %+v", s)
+	}
+	expect("the door is back and has not looked long", looks(r, "door", 21, 31))
+	expect("it has", r.See("door", at(31.1), nil), "3 left alice door 3")
+	expect("the desk is well", looks(r, "desk", 21, 30))
+
+	r = begin()
+	r.Down("door")
+	expect("she is there when it is back", append(looks(r, "door", 30, 32), looks(r, "door", 33, 60, as(2, "alice", 9))...))
+	if got := unsure(r); !slices.Equal(got, []string{"bob"}) { // the desk gives nothing, and nobody has said why
+		t.Errorf("unsure of %q", got)
+	}
+
+	r = begin()
+	r.Down("door")
+	expect("another camera sees her meanwhile", looks(r, "desk", 20, 22, as(3, "alice", 9), as(1, "bob", 9)))
+	expect("and then no more", looks(r, "desk", 23, 33, as(1, "bob", 9)), "3 left alice desk 22")
+
+	r = begin()
+	r.Down("door")
+	expect("not yet", r.Tick(at(63)))
+	expect("it stays away too long", r.Tick(at(63.1)), "3 left alice door 3", "4 left bob desk 3")
+
+	r = begin()
+	expect("a camera that hangs", r.Tick(at(30)))
+	expect("and goes on", looks(r, "door", 30, 40))
+	expect("has looked again", r.See("door", at(40.1), nil), "3 left alice door 3")
+
+	r = begin()
+	r.End("door") // a recording: nothing will come of it any more
+	expect("the end of a recording", r.Tick(at(13.1)), "3 left alice door 3")
+}
+
+// After a restart nobody has left before all cameras looked again, or one has failed that was not the last to see them.
+func TestGrace(t *testing.T) {
+	state := presence.State{Last: 7, People: []presence.Person{
+		{Name: "alice", Since: at(-99), Last: at(0), Camera: "door"}, {Name: "bob", Since: at(-99), Last: at(-1), Camera: "desk"},
+		{Name: "carol", Since: at(-99), Last: at(-2), Camera: "a camera that is no more"},
+	}}
+	begin := func(now float64) *presence.Room {
+		r := presence.New(presence.Settings{Hold: time.Minute}, state)
+		r.Watch("door")
+		r.Watch("desk")
+		if got := r.Tick(at(now)); got != nil {
+			t.Errorf("at the start: %q", words(got))
+		}
+		return r
+	}
+	r := begin(1000)
+	if got := looks(r, "door", 1005, 1030, as(1, "alice", 9)); got != nil {
+		t.Errorf("the desk has not looked yet: %q", words(got))
+	}
+	if got := looks(r, "desk", 1006, 1016); got != nil {
+		t.Errorf("it has not looked for long: %q", words(got))
+	}
+	// They left while the program was not there: when they were seen last.
+	if got, want := words(r.See("desk", at(1016.1), nil)), []string{"8 left carol a camera that is no more -2", "9 left bob desk -1"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+
+	r = begin(1000)
+	r.Down("desk")
+	if got, want := words(looks(r, "door", 1001, 1012)), []string{"8 left carol a camera that is no more -2", "9 left alice door 0"}; !slices.Equal(got, want) {
+		t.Errorf("a dead desk: %q, want %q", got, want)
+	}
+	if got, want := words(r.Tick(at(1060.1))), []string{"10 left bob desk -1"}; !slices.Equal(got, want) {
+		t.Errorf("after a minute: %q, want %q", got, want)
+	}
+}
+
+// However cameras fail and come back, and the program is started again: each person arrives and leaves by turns, nobody
+// has left whom a camera that looks has just seen, and nobody is held for longer than they may be.
+func TestHolds(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	names, cameras := []string{"", "alice", "bob", "carol"}, []string{"door", "desk"}
+	held, left := 0, 0
+	for run := range 200 {
+		s := presence.Settings{Hold: time.Minute}
+		start := func(from presence.State) *presence.Room {
+			r := presence.New(s, from)
+			for _, c := range cameras {
+				r.Watch(c)
+			}
+			return r
+		}
+		r := start(presence.State{})
+		now, begun := 0., 0.
+		present := make(map[string]bool)
+		seen := make(map[string]time.Time)
+		for step := range 400 {
+			now += 6 * rnd.Float64() * rnd.Float64()
+			camera := cameras[rnd.IntN(2)]
+			var events []presence.Event
+			switch n := rnd.IntN(60); {
+			case n == 0:
+				r, begun = start(r.State()), now
+			case n < 4:
+				r.Down(camera)
+			case n < 10:
+				events = r.Tick(at(now))
+			default:
+				var shown []presence.Seen
+				if k := rnd.IntN(8); k < 4 {
+					shown = append(shown, as(k, names[k], 40))
+					seen[names[k]] = at(now)
+				}
+				events = r.See(camera, at(now), shown)
+			}
+			for _, e := range events {
+				if e.Kind == presence.Unknown {
+					continue
+				}
+				if e.At.After(at(now)) || present[e.Name] != (e.Kind == presence.Left) {
+					t.Fatalf("run %d, step %d: %+v; present %v", run, step, e, present)
+				}
+				present[e.Name] = e.Kind == presence.Arrived
+				if e.Kind == presence.Left {
+					left++
+					if at(now).Sub(e.At) <= 10*time.Second {
+						t.Fatalf("run %d, step %d: %+v at %g is too early", run, step, e, now)
+					}
+				}
+			}
+			for _, p := range r.People() {
+				if p.Unsure {
+					held++
+				}
+				since := p.Last
+				if at(begun).After(since) {
+					since = at(begun)
+				}
+				if !present[p.Name] || !p.Last.Equal(seen[p.Name]) || at(now).Sub(since) > s.Hold+6*time.Second {
+					t.Fatalf("run %d, step %d: %+v is there at %g", run, step, p, now)
+				}
+			}
+		}
+	}
+	if held < 1000 || left < 1000 {
+		t.Errorf("it proves little: %d held, %d left", held, left)
+	}
+}
+
+// How many strangers are there is counted once for each group, and when people were seen last is remembered.
+func TestCounts(t *testing.T) {
+	r := presence.New(presence.Settings{}, presence.State{})
+	r.Remember("carol", at(-50))
+	r.Remember("carol", at(-60))
+	r.Remember("alice", at(-60))
+	stranger := func(track int, group uint64) presence.Seen {
+		s := as(track, "", 30)
+		s.Group = group
+		return s
+	}
+	r.See("door", at(0), []presence.Seen{as(1, "alice", 9), stranger(2, 0), stranger(3, 7), as(4, "", 3)})
+	r.See("desk", at(1), []presence.Seen{stranger(1, 7), stranger(2, 8)})
+	if got := r.Strangers(); got != 3 {
+		t.Errorf("%d strangers, want 3", got)
+	}
+	if got := r.LastSeen(); len(got) != 1 || !got["carol"].Equal(at(-50)) {
+		t.Errorf("%v", got)
+	}
+	r.Tick(at(30))
+	if got := r.LastSeen(); len(got) != 2 || !got["alice"].Equal(at(0)) || r.Strangers() != 0 {
+		t.Errorf("%v, %d strangers", got, r.Strangers())
+	}
+	r.Leave("alice") // forgotten
+	if got := r.LastSeen(); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
 // However people come and go, each arrives and leaves by turns, in the order of time, and who is there is who has
 // arrived and not left; also where the program is started again in between.
 func TestAlternates(t *testing.T) {

@@ -128,6 +128,22 @@ func (q *Query) Find(r Recording) ([]Hit, error) {
 	}), nil
 }
 
+// Closest returns the sighting with the face that is nearest to a labelled one of the person, whoever it is, and whether
+// there is one: where nobody is found it says how far that was from it.
+func (q *Query) Closest(r Recording) (closest Hit, ok bool, err error) {
+	for _, s := range r.Sightings {
+		h, _, err := q.judge(s)
+		if err != nil {
+			return h, false, fmt.Errorf("searching %s: %w", r.Path, err)
+		}
+		if !ok || h.Distance < closest.Distance {
+			closest, ok = h, true
+		}
+	}
+	closest.Recording = r.Path
+	return closest, ok, nil
+}
+
 // together is for how long two sightings last at once that cannot be one person: a track that is lost goes on for a
 // moment.
 const together = 500 * time.Millisecond
@@ -159,6 +175,9 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 		who.Add(0, 0, v)
 	}
 	b := who.Who(0, []int{0})[0]
+	if b.Name != q.Name {
+		return h, false, nil
+	}
 	h.Share = b.Share
-	return h, b.Name == q.Name, nil
+	return h, true, nil
 }

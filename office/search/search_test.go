@@ -132,6 +132,22 @@ func TestFindForgets(t *testing.T) {
 	}
 }
 
+// Where nobody is found it can be said how near the nearest face was.
+func TestClosest(t *testing.T) {
+	q := query(t, "alice")
+	if _, ok, err := q.Closest(scan(t, "- -", 0)); ok || err != nil {
+		t.Errorf("of nobody: %t, %v", ok, err)
+	}
+	r := scan(t, n(12, "s")+n(12, "-")+n(5, "bs"), 0) // a stranger, who is far away, and bob, who is 2
+	h, ok, err := q.Closest(r)
+	if err != nil || !ok || h.Recording != "day.avi" || h.Distance != 2 || h.Share != 0 || string(h.JPEG) != "b" {
+		t.Errorf("%+v, %t, %v", h, ok, err)
+	}
+	if h, ok, err := q.Closest(scan(t, n(5, "a"), 0)); err != nil || !ok || h.Distance != 0 || h.Share == 0 {
+		t.Errorf("%+v, %t, %v", h, ok, err)
+	}
+}
+
 // Of two at once only the better one is she.
 func TestFindOnce(t *testing.T) {
 	r := scan(t, n(9, "a"), 0)

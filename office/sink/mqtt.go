@@ -7,11 +7,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,35 +32,38 @@ var (
 type Broker struct {
 	URL      string // mqtt://[user@]host[:port], or mqtts for TLS
 	Password string
-	Topic    string // that all topics begin with. Default "faceauth"; offices at one broker differ in it
+	Topic    string // that all topics begin with. Default "faceauth"
+	// Instance tells several offices at one broker apart: it follows Topic, and is in all that names an entity. It is of
+	// letters, digits, "_" and "-". Default: none, for the only office at the broker.
+	Instance string
+	Name     string // of the office to people. Default: Topic
 	// Discovery is the topic below which Home Assistant looks for what there is. Default "homeassistant".
 	Discovery string
+	// Faces has the last face of each person told. Whoever can read the broker can see it then.
+	Faces bool
 
-	// People returns who is known and who of them is there. It must not block.
-	People func() (known []string, there []presence.Person)
+	// House returns what is true now. It must not block.
+	House func() House
 	// Failed is told of the end of a connection, and with nil of its beginning.
 	Failed func(error)
 }
 
-// MQTT is a connection to a broker, which is made anew where it ends. Below its topic are
-//
-//	status                     "online" or, also where this program was killed, "offline"; retained
-//	events                     every event, in JSON
-//	people/ID/state            "ON" while a person is there, else "OFF"; retained
-//	people/ID/attributes       where they are and since when, in JSON; retained
-//
-// and each person is a binary sensor to Home Assistant. What was retained of somebody who was forgotten is removed. Get
-// one from [NewMQTT], and close it.
+// MQTT is a connection to a broker, which is made anew where it ends. What it says, and at which topics, is in
+// docs/office.md; Home Assistant is told of all of it. What was retained of somebody who was forgotten is removed, and
+// nothing that another office said. Get one from [NewMQTT], and close it.
 type MQTT struct {
 	b      Broker
+	base   string // that all topics of this office begin with
 	server string
 	user   string
 	cancel context.CancelFunc
 	ended  chan struct{}
 
 	mu     sync.Mutex
-	client mqtt.Client       // nil where there is no connection
-	said   map[string]string // what was retained, by topic
+	client mqtt.Client          // nil where there is no connection
+	said   map[string]string    // what was retained, by topic
+	seen   map[string]time.Time // when people were said to have been seen last
+	config map[string]string    // of entities, by topic: they are many, and the same every second
 }
 
 var _ Sink = (*MQTT)(nil)
@@ -79,6 +83,10 @@ func NewMQTT(b Broker) (*MQTT, error) {
 	if b.Discovery == "" {
 		b.Discovery = "homeassistant"
 	}
+	if strings.Trim(b.Instance, letters) != "" {
+		return nil, fmt.Errorf("%w: the name of the instance, %q, may have letters, digits, _ and -", ErrTopic, b.Instance)
+	}
+	b.Name = cmp.Or(b.Name, b.Topic)
 	for _, t := range []string{b.Topic, b.Discovery} {
 		if strings.ContainsAny(t, "+#\x00") || strings.HasPrefix(t, "/") || strings.HasSuffix(t, "/") || strings.HasPrefix(t, "$") || len(t) > 200 {
 			return nil, fmt.Errorf("%w %q; it has no + or # and neither begins nor ends with a slash", ErrTopic, t)
@@ -94,7 +102,12 @@ func NewMQTT(b Broker) (*MQTT, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &MQTT{
 		b: b, server: scheme + "://" + net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), user: u.User.Username(),
-		cancel: cancel, ended: make(chan struct{}), said: make(map[string]string),
+		cancel: cancel, ended: make(chan struct{}), said: make(map[string]string), seen: make(map[string]time.Time),
+		config: make(map[string]string),
+	}
+	m.base = b.Topic
+	if b.Instance != "" {
+		m.base += "/" + b.Instance
 	}
 	go m.run(ctx)
 	return m, nil
@@ -133,7 +146,7 @@ func (m *MQTT) connect(ctx context.Context) (connected bool, err error) {
 		SetClientID(m.node()).SetUsername(m.user).SetPassword(m.b.Password).SetCleanSession(true).
 		SetAutoReconnect(false).SetConnectRetry(false).SetOrderMatters(false).
 		SetConnectTimeout(10*time.Second).SetWriteTimeout(10*time.Second).
-		SetWill(m.b.Topic+"/status", "offline", 1, true).
+		SetWill(m.base+"/status", "offline", 1, true).
 		SetConnectionLostHandler(func(_ mqtt.Client, err error) { lost <- err }))
 	defer client.Disconnect(250)
 	made := client.Connect()
@@ -152,22 +165,25 @@ func (m *MQTT) connect(ctx context.Context) (connected bool, err error) {
 	case err := <-lost:
 		return true, err
 	case <-ctx.Done():
-		client.Publish(m.b.Topic+"/status", 1, true, "offline").WaitTimeout(time.Second)
+		client.Publish(m.base+"/status", 1, true, "offline").WaitTimeout(time.Second)
 		return true, ctx.Err()
 	}
 }
 
-// node is the name of this office to the broker and to Home Assistant, of letters, digits and "_".
+// letters are those that Home Assistant takes in a name of discovery.
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
+// node is the name of this office to the broker and to Home Assistant.
 func (m *MQTT) node() string {
 	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+		if strings.ContainsRune(letters, r) {
 			return r
 		}
 		return '_'
-	}, m.b.Topic)
+	}, strings.ReplaceAll(m.base, "/", "_"))
 }
 
-// ID returns what stands for a person in topics.
+// ID returns what stands for a person or a camera in topics.
 func ID(name string) string {
 	readable := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -183,10 +199,12 @@ func ID(name string) string {
 func (m *MQTT) begin(client mqtt.Client) {
 	m.mu.Lock()
 	clear(m.said)
+	clear(m.seen)
 	m.client = client
 	m.mu.Unlock()
-	// The broker tells what is retained of people, of whom some may be forgotten.
-	client.Subscribe(m.config("+"), 1, func(_ mqtt.Client, said mqtt.Message) {
+	// The broker tells what is retained of this office: of people, of whom some may be forgotten, and of faces.
+	own := map[string]byte{m.b.Discovery + "/+/" + m.node() + "/+/config": 1, m.base + "/people/+/+": 1, m.base + "/cameras/+/+": 1}
+	client.SubscribeMultiple(own, func(_ mqtt.Client, said mqtt.Message) {
 		if !said.Retained() || len(said.Payload()) == 0 {
 			return
 		}
@@ -197,7 +215,7 @@ func (m *MQTT) begin(client mqtt.Client) {
 		m.mu.Unlock()
 		m.Update()
 	})
-	client.Publish(m.b.Topic+"/status", 1, true, "online")
+	client.Publish(m.base+"/status", 1, true, "online")
 	m.Update()
 }
 
@@ -207,76 +225,32 @@ func (m *MQTT) end() {
 	m.client = nil
 }
 
-// config returns the topic at which Home Assistant learns of a person.
-func (m *MQTT) config(id string) string {
-	return m.b.Discovery + "/binary_sensor/" + m.node() + "/" + id + "/config"
-}
-
-// Update says who is there, where that is not what was said last. It does not wait.
+// Update says what is true, where that is not what was said last. It does not wait.
 func (m *MQTT) Update() {
-	known, there := m.b.People()
-	in := make(map[string]presence.Person)
-	for _, p := range there {
-		in[p.Name] = p
-	}
-	want := make(map[string]string)
-	for _, name := range known {
-		id := ID(name)
-		topic := m.b.Topic + "/people/" + id
-		want[m.config(id)] = m.discovery(name, topic)
-		state, attributes := "OFF", "{}"
-		if p, ok := in[name]; ok {
-			state = "ON"
-			attributes = text(struct {
-				Camera string    `json:"camera"`
-				Since  time.Time `json:"since"`
-				Trust  string    `json:"trust,omitempty"`
-			}{p.Camera, p.Since, string(p.Trust)})
-		}
-		want[topic+"/state"], want[topic+"/attributes"] = state, attributes
-	}
+	h := m.b.House()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.client == nil {
 		return
 	}
-	for topic := range m.said {
-		if _, still := want[topic]; still {
-			continue
-		}
-		if id, ok := strings.CutPrefix(topic, m.b.Discovery+"/binary_sensor/"+m.node()+"/"); ok {
-			person := m.b.Topic + "/people/" + strings.TrimSuffix(id, "/config")
-			m.client.Publish(person+"/state", 1, true, "")
-			m.client.Publish(person+"/attributes", 1, true, "")
-		}
-		m.client.Publish(topic, 1, true, "")
-		delete(m.said, topic)
+	all := m.messages(h)
+	wanted := make(map[string]bool)
+	for _, x := range all {
+		wanted[x.topic] = true
 	}
-	for topic, payload := range want {
-		if m.said[topic] != payload {
-			m.said[topic] = payload
-			m.client.Publish(topic, 1, true, payload)
+	maps.DeleteFunc(m.config, func(topic, _ string) bool { return !wanted[topic] })
+	for _, topic := range slices.Sorted(maps.Keys(m.said)) {
+		if !wanted[topic] {
+			m.client.Publish(topic, 1, true, "")
+			delete(m.said, topic)
 		}
 	}
-}
-
-// discovery is what Home Assistant is told of a person.
-func (m *MQTT) discovery(name, topic string) string {
-	return text(map[string]any{
-		"name":                  name,
-		"unique_id":             m.node() + "_" + ID(name),
-		"device_class":          "presence",
-		"state_topic":           topic + "/state",
-		"json_attributes_topic": topic + "/attributes",
-		"availability_topic":    m.b.Topic + "/status",
-		"device":                map[string]any{"identifiers": []string{m.node()}, "name": m.b.Topic, "manufacturer": "faceauth"},
-		"origin":                map[string]any{"name": "faceauth"},
-	})
-}
-
-func text(v any) string {
-	b, _ := json.Marshal(v) // of strings and times, which can be written
-	return string(b)
+	for _, x := range all {
+		if !x.keep && m.said[x.topic] != x.payload {
+			m.said[x.topic] = x.payload
+			m.client.Publish(x.topic, 1, true, x.payload)
+		}
+	}
 }
 
 // Send implements [Sink]. It waits until the broker has taken the event.
@@ -288,13 +262,21 @@ func (m *MQTT) Send(ctx context.Context, e presence.Event) error {
 		return ErrOffline
 	}
 	m.Update()
-	sent := client.Publish(m.b.Topic+"/events", 1, false, text(e))
-	select {
-	case <-sent.Done():
-		return sent.Error()
-	case <-ctx.Done():
-		return fmt.Errorf("the MQTT broker does not answer: %w", ctx.Err())
+	all := []mqtt.Token{client.Publish(m.base+"/events", 1, false, text(e))}
+	if e.Kind == presence.Unknown {
+		all = append(all, client.Publish(m.base+"/unknown", 1, false, stranger(e)))
 	}
+	for _, sent := range all {
+		select {
+		case <-sent.Done():
+			if err := sent.Error(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("the MQTT broker does not answer: %w", ctx.Err())
+		}
+	}
+	return nil
 }
 
 // Close says that this program is not there any more, and ends the connection.

@@ -78,6 +78,7 @@ type listener struct {
 	mu     sync.Mutex
 	topics map[string]string
 	events []uint64
+	order  []string // of topics, as they came
 }
 
 func (b *broker) listen(id string) *listener {
@@ -99,6 +100,7 @@ func (b *broker) listen(id string) *listener {
 			l.events = append(l.events, e.ID)
 			return
 		}
+		l.order = append(l.order, m.Topic())
 		l.topics[m.Topic()] = string(m.Payload())
 		if len(m.Payload()) == 0 {
 			delete(l.topics, m.Topic())
@@ -119,26 +121,31 @@ func (l *listener) all() string {
 	return strings.Join(slices.Sorted(maps.Keys(l.topics)), " ")
 }
 
-// house says who is known and there.
+// house says what is true.
 type house struct {
-	mu    sync.Mutex
-	known []string
-	there []presence.Person
+	mu sync.Mutex
+	h  sink.House
 }
 
-func (h *house) people() ([]string, []presence.Person) {
+func (h *house) now() sink.House {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.known, h.there
+	return h.h
 }
 
 func (h *house) set(known []string, there ...string) {
+	h.change(func(h *sink.House) {
+		h.Known, h.There = known, nil
+		for _, name := range there {
+			h.There = append(h.There, presence.Person{Name: name, Since: noon, Last: noon, Camera: "door"})
+		}
+	})
+}
+
+func (h *house) change(how func(*sink.House)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.known, h.there = known, nil
-	for _, name := range there {
-		h.there = append(h.there, presence.Person{Name: name, Since: noon, Camera: "door"})
-	}
+	how(&h.h)
 }
 
 // send waits no longer than a broker that is there could need.
@@ -162,7 +169,7 @@ func TestMQTT(t *testing.T) {
 	h.set([]string{"alice", "Bob+#/ Zoë"}, "alice")
 	connect := func() *sink.MQTT {
 		t.Helper()
-		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, People: h.people})
+		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, House: h.now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,6 +244,7 @@ func TestNewMQTT(t *testing.T) {
 		{sink.Broker{URL: "mqtt://host", Topic: "a/#"}, sink.ErrTopic},
 		{sink.Broker{URL: "mqtt://host", Topic: "/a"}, sink.ErrTopic},
 		{sink.Broker{URL: "mqtt://host", Discovery: "$SYS"}, sink.ErrTopic},
+		{sink.Broker{URL: "mqtt://host", Instance: "a/b"}, sink.ErrTopic},
 	} {
 		if _, err := sink.NewMQTT(c.b); !errors.Is(err, c.want) || strings.Contains(fmt.Sprint(err), "secret") {
 			t.Errorf("%+v: %v", c.b, err)
@@ -247,7 +255,7 @@ func TestNewMQTT(t *testing.T) {
 // A connection that is being made, or made anew, can be closed.
 func TestMQTTCloses(t *testing.T) {
 	b := startBroker(t)
-	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, People: new(house).people})
+	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, House: new(house).now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +266,7 @@ func TestMQTTCloses(t *testing.T) {
 	done := make(chan bool)
 	go func() {
 		m.Close()
-		never, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, People: new(house).people})
+		never, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, House: new(house).now})
 		if err != nil {
 			t.Error(err)
 		}

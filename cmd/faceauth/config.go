@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// mostConfig is how long a configuration file may be.
+const mostConfig = 1 << 20
+
+// secrets are what stands under "secrets" in a configuration file, instead of in files of its own.
+type secrets struct{ token, mqttPassword, webhookSecret string }
+
+// configFile is a configuration file that is being read.
+type configFile struct {
+	path    string
+	cameras []named
+	secrets secrets
+	secret  *yaml.Node // one that others must not read
+}
+
+// configured returns the cameras of the command line, or else of the configuration file, whose other keys become flags
+// where the command line does not have them.
+func (r *room) configured(c *cobra.Command, args []string) ([]named, error) {
+	all, err := sources(args)
+	if err != nil {
+		return nil, err
+	}
+	if r.config == "" {
+		if len(all) == 0 {
+			return nil, fmt.Errorf("no camera is given; name one, or give --config FILE; see %s --help", c.CommandPath())
+		}
+		return all, nil
+	}
+	f := configFile{path: r.config}
+	if err := f.read(c.Flags()); err != nil {
+		return nil, err
+	}
+	r.inline = f.secrets
+	if len(all) > 0 {
+		return all, nil
+	}
+	if len(f.cameras) == 0 {
+		return nil, fmt.Errorf("%s has no cameras; list them under cameras, or name them on the command line", f.path)
+	}
+	return f.cameras, nil
+}
+
+// read takes in the file. Flags that were given already stay as they are.
+func (f *configFile) read(flags *pflag.FlagSet) error {
+	file, err := safefile.Open(f.path)
+	if err != nil {
+		return fmt.Errorf("the configuration: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("the configuration: %w", err)
+	}
+	if info.Size() > mostConfig {
+		return fmt.Errorf("%s has %d bytes, and a configuration has at most %d", f.path, info.Size(), mostConfig)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, mostConfig))
+	if err != nil {
+		return fmt.Errorf("the configuration: %w", err)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return fmt.Errorf("%s: %s", f.path, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if document.Kind == 0 || len(document.Content) == 0 {
+		return fmt.Errorf("%s is empty; docs/office.md shows what it may hold", f.path)
+	}
+	if err := f.take(document.Content[0], flags); err != nil {
+		return err
+	}
+	if f.secret != nil && info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("others can read %s, which has a secret in line %d; run: chmod 600 %s", f.path, f.secret.Line, f.path)
+	}
+	return nil
+}
+
+// wrong returns an error about a place in the file. No value is in it, which may be secret.
+func (f *configFile) wrong(n *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("%s, line %d: %w", f.path, n.Line, fmt.Errorf(format, args...))
+}
+
+// each calls do with each key of a mapping and its value. Names are those that it may have.
+func (f *configFile) each(n *yaml.Node, names []string, do func(key string, value *yaml.Node) error) error {
+	if n.Kind != yaml.MappingNode {
+		return f.wrong(n, "there must be keys with values, as in \"key: value\"")
+	}
+	seen := make(map[string]int)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if line, twice := seen[key.Value]; twice {
+			return f.wrong(key, "%s is there already in line %d", key.Value, line)
+		}
+		seen[key.Value] = key.Line
+		if key.Kind != yaml.ScalarNode || !slices.Contains(names, key.Value) {
+			return f.wrong(key, "unknown key %q%s", key.Value, like(key.Value, names))
+		}
+		if value.Kind == yaml.AliasNode {
+			return f.wrong(value, "%s is an alias; write the value itself", key.Value)
+		}
+		if err := do(key.Value, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// like returns a question after the name that was meant, or what names there are where they are few.
+func like(name string, names []string) string {
+	plain := func(s string) string { return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s)) }
+	for _, n := range names {
+		if p, q := plain(n), plain(name); p == q || strings.TrimSuffix(p, "s") == strings.TrimSuffix(q, "s") {
+			return fmt.Sprintf("; did you mean %s?", n)
+		}
+	}
+	if len(names) <= 5 {
+		return "; there are " + strings.Join(names, ", ")
+	}
+	return "; the keys are cameras, secrets, and the flags of faceauth office without their dashes"
+}
+
+// value returns the text of a value.
+func (f *configFile) value(key string, n *yaml.Node) (string, error) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		return "", f.wrong(n, "%s needs one value", key)
+	}
+	return n.Value, nil
+}
+
+// hide is [configFile.value] of a secret.
+func (f *configFile) hide(key string, n *yaml.Node) (string, error) {
+	s, err := f.value(key, n)
+	if err == nil && s == "" {
+		err = f.wrong(n, "%s is empty", key)
+	}
+	f.secret = n
+	return s, err
+}
+
+// take takes in all of the file.
+func (f *configFile) take(n *yaml.Node, flags *pflag.FlagSet) error {
+	given := make(map[string]bool)
+	names := []string{"cameras", "secrets"}
+	flags.VisitAll(func(flag *pflag.Flag) {
+		given[flag.Name] = flag.Changed
+		if flag.Name != "config" && flag.Name != "help" {
+			names = append(names, flag.Name)
+		}
+	})
+	return f.each(n, names, func(key string, value *yaml.Node) error {
+		switch key {
+		case "cameras":
+			return f.takeCameras(value)
+		case "secrets":
+			return f.takeSecrets(value)
+		}
+		s, err := f.value(key, value)
+		if err != nil {
+			return err
+		}
+		if u, err := url.Parse(s); err == nil && strings.Contains(s, "://") && (u.User != nil && u.Scheme != "mqtt" && u.Scheme != "mqtts" || u.RawQuery != "") {
+			f.secret = value
+		}
+		if given[key] {
+			return nil
+		}
+		kind := flags.Lookup(key).Value.Type()
+		if rest, ok := strings.CutPrefix(s, "~/"); ok && kind == "string" { // no shell has done it
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return f.wrong(value, "%s: %w", key, err)
+			}
+			s = filepath.Join(home, rest)
+		}
+		if flags.Set(key, s) != nil {
+			what := kinds[kind]
+			switch flags.Lookup(key).Value.(type) {
+			case *positive[int], *positive[float64]:
+				what += " above 0"
+			}
+			return f.wrong(value, "%s needs %s", key, what)
+		}
+		return nil
+	})
+}
+
+// kinds are what flags take, in words.
+var kinds = map[string]string{
+	"bool": "true or false", "duration": "a time such as 10s or 5m", "float64": "a number", "int": "a whole number",
+	"string": "a text",
+}
+
+func (f *configFile) takeSecrets(n *yaml.Node) error {
+	into := map[string]*string{"token": &f.secrets.token, "mqtt-password": &f.secrets.mqttPassword, "webhook-secret": &f.secrets.webhookSecret}
+	names := []string{"token", "mqtt-password", "webhook-secret"}
+	return f.each(n, names, func(key string, value *yaml.Node) (err error) {
+		*into[key], err = f.hide(key, value)
+		return err
+	})
+}
+
+func (f *configFile) takeCameras(n *yaml.Node) error {
+	if n.Kind != yaml.SequenceNode {
+		return f.wrong(n, "cameras must be a list, each with \"- name: NAME\"")
+	}
+	for _, item := range n.Content {
+		camera, err := f.camera(item)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(f.cameras, func(o named) bool { return o.name == camera.name }) {
+			return f.wrong(item, "the name of camera %q is given twice", camera.name)
+		}
+		f.cameras = append(f.cameras, camera)
+	}
+	return nil
+}
+
+// camera returns one of the list.
+func (f *configFile) camera(n *yaml.Node) (camera named, err error) {
+	var user, password string
+	names := []string{"name", "source", "user", "password"}
+	err = f.each(n, names, func(key string, value *yaml.Node) (err error) {
+		switch key {
+		case "name":
+			camera.name, err = f.value(key, value)
+		case "source":
+			camera.source, err = f.value(key, value)
+		case "user":
+			user, err = f.value(key, value)
+		case "password":
+			password, err = f.hide(key, value)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return camera, err
+	case camera.name == "":
+		return camera, f.wrong(n, "the camera needs a name")
+	case camera.source == "":
+		return camera, f.wrong(n, "camera %q needs a source: a URL, a camera's number, or a recording", camera.name)
+	case user == "" && password != "":
+		return camera, f.wrong(n, "camera %q has a password and no user", camera.name)
+	}
+	if facedet.IsRecording(camera.source) || !strings.Contains(camera.source, "://") {
+		if user != "" {
+			return camera, f.wrong(n, "camera %q has a user, and its source is no URL", camera.name)
+		}
+		return camera, nil
+	}
+	u, err := url.Parse(camera.source)
+	if err != nil {
+		return camera, f.wrong(n, "camera %q: %w", camera.name, errors.New("the source is no valid URL"))
+	}
+	if u.User != nil || u.RawQuery != "" || strings.Contains(u.Path, "=") {
+		f.secret = n
+	}
+	if user != "" {
+		if u.User != nil {
+			return camera, f.wrong(n, "camera %q has a user, and its source has one, too", camera.name)
+		}
+		u.User = url.UserPassword(user, password)
+		if password == "" {
+			u.User = url.User(user)
+		}
+		camera.source = u.String()
+	}
+	return camera, nil
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/spf13/cobra"
+)
+
+// configured returns what an office makes of a configuration file, and of arguments.
+func configured(t *testing.T, mode os.FileMode, text string, args ...string) (room, []named, string, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "office.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	var r room
+	var o options
+	c := &cobra.Command{Use: "office"}
+	o.visionFlags(c)
+	o.learnerFlags(c)
+	o.galleryFlag(c)
+	r.flags(c)
+	if err := c.ParseFlags(append([]string{"--config", path}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	all, err := r.configured(c, c.Flags().Args())
+	return r, all, path, err
+}
+
+func TestConfig(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	const text = `
+# An office.
+cameras:
+  - name: door
+    source: rtsp://camera.local/stream?profile=1
+    user: viewer
+    password: "a b/@:?#c"
+  - {name: desk, source: 0}
+state: ~/office
+away: 20s
+learn: true
+fps: 2.5
+k: 300
+page: 0.0.0.0:8443
+mqtt: mqtt://faceauth@broker
+secrets:
+  token: correct horse battery staple
+  mqtt-password: hush
+  webhook-secret: also made up for this test
+`
+	r, cameras, _, err := configured(t, 0o600, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []named{{"door", "rtsp://viewer:a%20b%2F%40%3A%3F%23c@camera.local/stream?profile=1"}, {"desk", "0"}}
+	if !reflect.DeepEqual(cameras, want) {
+		t.Errorf("%+v, want %+v", cameras, want)
+	}
+	if r.state != filepath.Join(home, "office") || r.away != 20*time.Second || !r.keep || r.fps != 2.5 || r.address != "0.0.0.0:8443" || r.mqtt != "mqtt://faceauth@broker" {
+		t.Errorf("%+v", r)
+	}
+	if want := (secrets{"correct horse battery staple", "hush", "also made up for this test"}); r.inline != want {
+		t.Errorf("%+v", r.inline)
+	}
+
+	// The command line goes before it.
+	r, cameras, _, err = configured(t, 0o600, text, "hall=1", "--away", "3s", "--learn=false")
+	if err != nil || r.away != 3*time.Second || r.keep || r.fps != 2.5 || !reflect.DeepEqual(cameras, []named{{"hall", "1"}}) {
+		t.Errorf("%+v, %+v, %v", r, cameras, err)
+	}
+
+	// Without a secret it is no secret.
+	if _, _, _, err := configured(t, 0o644, "cameras: [{name: desk, source: 0}]\npage: 127.0.0.1:0\n"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	camera := "cameras: [{name: desk, source: 0}]\n"
+	for text, want := range map[string]string{
+		"":                              ": FILE is empty; docs/office.md shows what it may hold",
+		"cameras: [":                    "did not find expected node content",
+		"- a":                           "line 1: there must be keys",
+		"away: 10s\n":                   "FILE has no cameras; list them under cameras, or name them on the command line",
+		camera + "awya: 10s\n":          "line 2: unknown key \"awya\"; the keys are cameras, secrets, and the flags of faceauth office without their dashes",
+		camera + "mqtt_topic: x\n":      "line 2: unknown key \"mqtt_topic\"; did you mean mqtt-topic?",
+		camera + "config: x\n":          "line 2: unknown key \"config\"",
+		camera + "away: soon\n":         "line 2: away needs a time such as 10s or 5m",
+		camera + "learn: perhaps\n":     "line 2: learn needs true or false",
+		camera + "fps: many\n":          "line 2: fps needs a number",
+		camera + "k: -1\n":              "line 2: k needs a whole number above 0",
+		camera + "max-hops: 1.5\n":      "line 2: max-hops needs a whole number",
+		camera + "state:\n":             "line 2: state needs one value",
+		camera + "state: [a]\n":         "line 2: state needs one value",
+		camera + "away: 1s\naway: 2s\n": "line 3: away is there already in line 2",
+		"cameras: 0\n":                  "line 1: cameras must be a list",
+		"cameras:\n- name: desk\n  source: 0\n- name: desk\n  source: 1\n": "line 4: the name of camera \"desk\" is given twice",
+		"cameras:\n- source: 0\n":                                      "line 2: the camera needs a name",
+		"cameras:\n- name: desk\n":                                     "line 2: camera \"desk\" needs a source",
+		"cameras:\n- name: desk\n  url: 0\n":                           "line 3: unknown key \"url\"; there are name, source, user, password",
+		"cameras:\n- {name: a, source: 0, user: me, password: hush}":   "line 2: camera \"a\" has a user, and its source is no URL",
+		"cameras:\n- {name: a, source: http://x/, password: hush}":     "line 2: camera \"a\" has a password and no user",
+		"cameras:\n- {name: a, source: http://me@x/, user: me}":        "line 2: camera \"a\" has a user, and its source has one, too",
+		"cameras:\n- {name: a, source: \"http://hush:x y/\"}":          "line 2: camera \"a\": the source is no valid URL",
+		camera + "secrets: {tokens: hush}\n":                           "line 2: unknown key \"tokens\"; did you mean token?",
+		camera + "secrets: {token: \"\"}\n":                            "line 2: token is empty",
+		camera + "secrets: {token: [hush]}\n":                          "line 2: token needs one value",
+		camera + "x: &a hush\n":                                        "line 2: unknown key \"x\"",
+		"cameras: &a [{name: desk, source: 0}]\nsecrets: *a\n":         "line 2: secrets is an alias; write the value itself",
+		camera + strings.Repeat("# a long file of remarks\n", 1<<16):   "bytes, and a configuration has at most",
+		"a: &a [hush]\nb: &b [*a,*a,*a]\nc: &c [*b,*b,*b]\nd: [*c,*c]": "line 1: unknown key \"a\"",
+	} {
+		_, _, path, err := configured(t, 0o600, text)
+		if err == nil || strings.Contains(err.Error(), "hush") || !strings.Contains(": "+strings.ReplaceAll(err.Error(), path, "FILE"), want) {
+			t.Errorf("%.60q: %v, want %s", text, err, want)
+		}
+	}
+	for _, text := range []string{
+		camera + "secrets: {token: hush hush hush hush}", "cameras:\n- name: a\n  source: http://x/?token=hush\n", "cameras:\n- {name: a, source: http://me:hush@x/}",
+		"cameras:\n- {name: a, source: http://x/, user: me, password: hush}", camera + "webhook: https://x/?key=hush",
+	} {
+		if _, _, _, err := configured(t, 0o644, text); err == nil || !regexp.MustCompile(`^others can read \S+, which has a secret in line \d; run: chmod 600 \S+$`).MatchString(err.Error()) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := (&room{config: filepath.Join(t.TempDir(), "none")}).configured(new(cobra.Command), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// The example in the documentation is read, and uses what there is.
+func TestConfigExample(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join(fixture.Root(t), "docs", "office.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(doc), "```yaml\n")
+	text, _, ok := strings.Cut(text, "\n```")
+	if !ok {
+		t.Fatal("docs/office.md has no example")
+	}
+	r, cameras, _, err := configured(t, 0o600, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	container, err := os.ReadFile(filepath.Join(fixture.Root(t), "packaging", "container", "office.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := configured(t, 0o600, string(container)); err != nil {
+		t.Error(err)
+	}
+	if len(cameras) < 2 || r.state == "" || r.address == "" || r.mqtt == "" || r.inline.token == "" || r.inline.mqttPassword == "" {
+		t.Errorf("%+v, %+v", cameras, r)
+	}
+}
+
+// What is secret in a URL is in no error, whoever quotes it.
+func TestMasker(t *testing.T) {
+	source := "http://me:hu%40sh@camera.local/live?token=t0k&password=pw1&profile=main&n=1"
+	hide := masker(source)
+	cause := errors.New("gone")
+	for text, want := range map[string]string{
+		"opening " + source:                   "opening http://camera.local/live?...",
+		"GET /live?token=t0k&password=pw1 ":   "GET /live?token=***&password=*** ",
+		"user me:hu%40sh, password hu@sh":     "user ***, password ***",
+		"HTTP/1.1 401":                        "HTTP/1.1 401",
+		"no stream of profile main, pw1, t0k": "no stream of profile ***, ***, ***",
+	} {
+		got := hide(fmt.Errorf("%s: %w", text, cause))
+		if got.Error() != want+": gone" || !errors.Is(got, cause) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if err := masker("day.mp4")(cause); err != cause {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/office"
+)
+
+// masked is an error without what is secret in its text.
+type masked struct {
+	err  error
+	text string
+}
+
+func (m *masked) Error() string { return m.text }
+func (m *masked) Unwrap() error { return m.err }
+
+// telling are names of values in a query that are secret however short they are.
+var telling = regexp.MustCompile(`(?i)tok|pass|pwd|key|auth|secret|sig|user|usr|cred|session`)
+
+// shortest is how long other values of a query are that are left out: a 1 is in many words.
+const shortest = 4
+
+// masker returns a function that takes what is secret in a source's URL out of errors: its user and password, its query,
+// and the values in it. What decodes the stream is another's, and may quote the URL in its words.
+func masker(source string) func(error) error {
+	u, err := url.Parse(source)
+	if !strings.Contains(source, "://") {
+		return func(err error) error { return err }
+	}
+	if err != nil {
+		return func(err error) error { return &masked{err, strings.ReplaceAll(err.Error(), source, "URL")} }
+	}
+	var secrets []string
+	add := func(s string) {
+		if s != "" {
+			secrets = append(secrets, s, url.QueryEscape(s), url.PathEscape(s))
+		}
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		add(password)
+		if user := u.User.Username(); len(user) >= shortest || password == "" {
+			add(user)
+		}
+		secrets = append(secrets, u.User.String())
+	}
+	if u.RawQuery != "" {
+		secrets = append(secrets, u.RawQuery)
+		for name, values := range u.Query() {
+			for _, v := range values {
+				if len(v) >= shortest || telling.MatchString(name) {
+					add(v)
+				}
+			}
+		}
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // of two that begin alike the longer one
+	pairs := []string{source, facedet.Shown(source)}
+	for _, s := range slices.Compact(secrets) {
+		pairs = append(pairs, s, "***")
+	}
+	replace := strings.NewReplacer(pairs...)
+	return func(err error) error {
+		if text := replace.Replace(err.Error()); text != err.Error() {
+			return &masked{err, text}
+		}
+		return err
+	}
+}
+
+// hidden is a camera whose errors hold nothing secret.
+type hidden struct {
+	office.Stream
+	hide func(error) error
+}
+
+// Next implements [face.Stream].
+func (h hidden) Next(ctx context.Context) (face.Frame, error) {
+	f, err := h.Stream.Next(ctx)
+	if err != nil {
+		err = h.hide(err)
+	}
+	return f, err
+}

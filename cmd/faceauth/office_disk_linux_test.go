@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/office/presence"
+)
+
+// A full disk under the state and the gallery ends nothing: who comes is said, the page works, somebody can be named,
+// and when there is room all of it is written, so that a kill afterwards loses nothing.
+func TestOfficeFullDisk(t *testing.T) {
+	disk := fixture.NewDisk(t, 1<<20)
+	s := newSite(t)
+	s.enrol("alice")
+	gallery := filepath.Join(disk.Dir, "gallery")
+	b, err := os.ReadFile(filepath.Join(s.dir, "gallery"))
+	if err == nil {
+		err = os.WriteFile(gallery, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.dir = disk.Dir // of the gallery and of the state
+	door, desk := s.newStage(""), s.newStage("")
+	args := []string{"door=" + door.URL, "desk=" + desk.URL, "--json", "--away", "4s", "--page", "127.0.0.1:0"}
+	r := s.office(args...)
+	r.until("door: camera connected")
+	r.until("desk: camera connected")
+	disk.Fill()
+	s.show(door, "alice")
+	s.show(desk, "bob")
+	r.awaits(presence.Arrived, "alice", time.Minute)
+	r.awaits(presence.Unknown, "", time.Minute)
+	r.until("no space left on device; all goes on in memory")
+	var now struct {
+		People []struct{ Name string }
+		Disk   struct {
+			Error string
+			Held  int
+		}
+	}
+	if text := r.get("/api/now", &now); len(now.People) != 1 || !strings.Contains(now.Disk.Error, "no space left") || strings.Contains(text, `"up":false`) {
+		t.Errorf("%s", text)
+	}
+	var strangers []struct{ ID uint64 }
+	for end := time.Now().Add(30 * time.Second); len(strangers) == 0 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		r.get("/api/strangers", &strangers)
+	}
+	name, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.page()+"/api/name", strings.NewReader(`{"group":1,"name":"bob","force":false}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	r.awaits(presence.Arrived, "bob", time.Minute)
+
+	disk.Free()
+	r.until("the state is written again, and nothing is lost")
+	time.Sleep(time.Second)
+	r.kill()
+	r = s.office(args...)
+	r.until("desk: camera connected")
+	r.until("door: camera connected")
+	time.Sleep(7 * time.Second)
+	if all := r.events(); len(all) != 0 {
+		t.Errorf("%+v", all)
+	}
+	now.People = nil
+	if text := r.get("/api/now", &now); len(now.People) != 2 {
+		t.Errorf("%s", text)
+	}
+	r.stop()
+}

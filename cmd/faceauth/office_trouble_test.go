@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	mqtt "github.com/eclipse/paho.mqtt.golang"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office/sink"
+)
+
+// stage is a network camera that shows what a test wants: a recording, again and again, or an empty room.
+type stage struct {
+	server *httptest.Server
+	URL    string
+
+	mu       sync.Mutex
+	pictures [][]byte
+	served   int       // frames
+	away     time.Time // until which nobody is answered
+}
+
+// newStage returns a camera that shows one of the demo's recordings, or with "" nobody.
+func (s *site) newStage(name string) *stage {
+	s.t.Helper()
+	g := new(stage)
+	s.show(g, name)
+	g.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		away := time.Now().Before(g.away)
+		g.mu.Unlock()
+		if away {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "multipart/x-mixed-replace; boundary=frame")
+		for i := 0; r.Context().Err() == nil; i++ {
+			g.mu.Lock()
+			b := g.pictures[i%len(g.pictures)]
+			g.served++
+			g.mu.Unlock()
+			if _, err := fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", len(b), b); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			time.Sleep(40 * time.Millisecond)
+		}
+	}))
+	s.t.Cleanup(func() {
+		g.server.CloseClientConnections()
+		g.server.Close()
+	})
+	g.URL = g.server.URL + "/stream"
+	return g
+}
+
+// show changes what a camera shows.
+func (s *site) show(g *stage, name string) {
+	s.t.Helper()
+	var pictures [][]byte
+	if name != "" {
+		pictures = jpegs(s.t, s.recording(name))
+	} else {
+		size, err := jpeg.DecodeConfig(bytes.NewReader(jpegs(s.t, s.recording("alice"))[0])) // a camera has one size
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := jpeg.Encode(&b, image.NewRGBA(image.Rect(0, 0, size.Width, size.Height)), nil); err != nil {
+			s.t.Fatal(err)
+		}
+		pictures = [][]byte{b.Bytes()}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pictures = pictures
+}
+
+// events returns what an office with --json has said.
+func (r *running) events() (all []presence.Event) {
+	r.t.Helper()
+	for line := range strings.Lines(r.out.String()) {
+		var e presence.Event
+		if strings.HasSuffix(line, "\n") {
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				r.t.Fatalf("%s: %v", line, err)
+			}
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// awaits waits until a kind of event of somebody was said, and returns it.
+func (r *running) awaits(kind presence.Kind, name string, within time.Duration) presence.Event {
+	r.t.Helper()
+	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+		for _, e := range r.events() {
+			if e.Kind == kind && e.Name == name {
+				return e
+			}
+		}
+		if time.Now().After(end) {
+			r.t.Fatalf("in vain: %s %s", kind, name)
+		}
+	}
+}
+
+// kill ends an office at once, as the kernel does where there is no memory.
+func (r *running) kill() time.Time {
+	at := time.Now()
+	r.once.Do(func() {
+		r.c.Process.Kill()
+		r.c.Wait()
+	})
+	return at
+}
+
+// After a kill -9 and a restart nobody who stayed has left or arrived, and who left meanwhile left when they were seen
+// last, give or take two seconds.
+func TestOfficeKilled(t *testing.T) {
+	s := newSite(t)
+	s.enrol("alice")
+	s.enrol("bob")
+	door, desk := s.newStage("alice"), s.newStage("bob")
+	args := []string{"door=" + door.URL, "desk=" + desk.URL, "--json", "--away", "5s"}
+	r := s.office(args...)
+	r.awaits(presence.Arrived, "alice", time.Minute)
+	r.awaits(presence.Arrived, "bob", time.Minute)
+	for round, down := range []time.Duration{time.Second, 8 * time.Second} {
+		time.Sleep(7*time.Second + time.Duration(round)*700*time.Millisecond) // the logbook was written when they arrived
+		killed := r.kill()
+		last := round == 1
+		if last {
+			s.show(desk, "")
+		}
+		time.Sleep(down)
+		r = s.office(args...)
+		if !last {
+			r.until("desk: camera connected")
+			r.until("door: camera connected")
+			time.Sleep(8 * time.Second)
+			if all := r.events(); len(all) != 0 {
+				t.Errorf("after %v: %+v", down, all)
+			}
+			continue
+		}
+		left := r.awaits(presence.Left, "bob", time.Minute)
+		wrong := killed.Sub(left.At)
+		t.Logf("bob was seen %v before the kill, it was said", wrong)
+		if wrong < -100*time.Millisecond || wrong > 3*time.Second {
+			t.Errorf("bob has left at %v, and the program was killed at %v", left.At, killed)
+		}
+		if all := r.events(); len(all) != 1 {
+			t.Errorf("after %v: %+v", down, all)
+		}
+	}
+}
+
+// silent is the URL of a camera that takes connections and never says a word.
+func (s *site) silent() string {
+	s.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.t.Cleanup(func() { c.Close() })
+		}
+	}()
+	return "http://" + l.Addr().String() + "/stream"
+}
+
+// Cameras that take a connection and never answer are their own trouble: another one that drops for a second is back
+// within seconds, and nobody has left.
+func TestOfficeDeadCameras(t *testing.T) {
+	s := newSite(t)
+	s.enrol("alice")
+	door := s.newStage("alice")
+	r := s.office("yard="+s.silent(), "attic="+s.silent(), "door="+door.URL, "--json", "--away", "4s", "--timeout", "4s")
+	r.awaits(presence.Arrived, "alice", time.Minute)
+	r.until("yard: ")
+	r.until("attic: ")
+	for try := range 3 {
+		before := strings.Count(r.log.String(), "door: camera connected")
+		door.drop(time.Second)
+		dropped := time.Now()
+		for ; strings.Count(r.log.String(), "door: camera connected") == before; time.Sleep(20 * time.Millisecond) {
+			if time.Since(dropped) > time.Minute {
+				t.Fatal("it does not come back")
+			}
+		}
+		took := time.Since(dropped)
+		t.Logf("try %d: back after %v", try, took)
+		if took > 15*time.Second {
+			t.Errorf("a camera that dropped for a second is back after %v", took)
+		}
+		time.Sleep(time.Second)
+	}
+	if all := r.events(); len(all) != 1 {
+		t.Errorf("%+v", all)
+	}
+
+	// Where it stays away, she has not left because of that, and the page says that nobody knows.
+	door.drop(time.Hour)
+	r.until("door: ")
+	time.Sleep(9 * time.Second)
+	if all := r.events(); len(all) != 1 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// drop ends a camera's connections and refuses others for a while.
+func (g *stage) drop(d time.Duration) {
+	g.mu.Lock()
+	g.away = time.Now().Add(d)
+	g.mu.Unlock()
+	g.server.CloseClientConnections()
+}
+
+// get returns what the page of an office says at a path.
+func (r *running) get(path string, into any) string {
+	r.t.Helper()
+	answer, err := http.Get(r.page() + path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err == nil {
+		err = json.Unmarshal(b, into)
+	}
+	if err != nil {
+		r.t.Fatalf("%s: %v", path, err)
+	}
+	return string(b)
+}
+
+// closed returns an address at which nobody listens.
+func closed(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// With a broker that is down, a hook that hangs and cameras that are not there, presence, page and disk are right; the
+// broker is told when it comes; and what is secret in the configuration is said nowhere.
+func TestOfficeSinksDown(t *testing.T) {
+	s := newSite(t)
+	s.enrol("alice")
+	door, address := s.newStage("alice"), closed(t)
+	config := filepath.Join(s.dir, "office.yaml")
+	text := fmt.Sprintf(`
+cameras:
+  - {name: door, source: "%s?token=hidden-token"}
+  - {name: yard, source: "%s?password=hidden-password&channel=1"}
+  - {name: attic, source: "http://%s/live?auth=hidden", user: me, password: hidden-word}
+  - {name: cellar, source: "rtsp://%s/user=me&password=hidden"}
+mqtt: mqtt://%s
+webhook: %s?key=hidden-key
+page: 127.0.0.1:0
+timeout: 3s
+away: 4s
+json: true
+secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
+`, door.URL, s.silent(), closed(t), closed(t), address, s.silent())
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := s.office("--config", config)
+	r.awaits(presence.Arrived, "alice", time.Minute)
+	for _, name := range []string{"yard", "attic", "cellar"} {
+		r.until("faceauth: " + name + ": ")
+	}
+	var now struct {
+		People  []struct{ Name string }
+		Cameras []struct {
+			Camera string
+			Up     bool
+		}
+		Disk struct{ Error string }
+	}
+	all := r.get("/api/now", &now)
+	if len(now.People) != 1 || now.People[0].Name != "alice" || len(now.Cameras) != 4 || !now.Cameras[0].Up || now.Cameras[1].Up || now.Disk.Error != "" {
+		t.Errorf("%s", all)
+	}
+	var sinks []struct {
+		Name    string
+		Waiting int
+		Error   string
+	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		all += r.get("/api/sinks", &sinks)
+		if len(sinks) == 2 && sinks[0].Waiting == 1 && sinks[1].Waiting == 1 && sinks[0].Error != "" && sinks[1].Error != "" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%+v", sinks)
+		}
+	}
+
+	broker(t, address)
+	said := listen(t, address)
+	instance, err := os.ReadFile(filepath.Join(s.dir, "state", "instance"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := "faceauth/" + strings.TrimSpace(string(instance))
+	expect := func(topic, want string) {
+		t.Helper()
+		for end := time.Now().Add(40 * time.Second); said.get(topic) != want; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s is %q, want %q", topic, said.get(topic), want)
+			}
+		}
+	}
+	expect(base+"/people/"+sink.ID("alice")+"/state", "ON")
+	expect(base+"/cameras/"+sink.ID("door")+"/state", "ON")
+	expect(base+"/cameras/"+sink.ID("yard")+"/state", "OFF")
+	expect(base+"/count", "1")
+
+	// The camera that sees her fails: nobody knows, and she has not left.
+	door.drop(time.Hour)
+	expect(base+"/cameras/"+sink.ID("door")+"/state", "OFF")
+	expect(base+"/people/"+sink.ID("alice")+"/state", "None")
+	all += r.get("/api/now", &now)
+	if e := r.events(); len(e) != 1 {
+		t.Errorf("%+v", e)
+	}
+	r.kill()
+	expect(base+"/status", "offline")
+	if all += said.all() + r.out.String() + r.log.String(); strings.Contains(all, "hidden") {
+		t.Errorf("a secret was said: %s", all)
+	}
+}
+
+// broker starts a mosquitto at an address.
+func broker(t *testing.T, address string) {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "mosquitto.conf")
+	_, port, _ := net.SplitHostPort(address)
+	if err := os.WriteFile(config, []byte("listener "+port+" 127.0.0.1\nallow_anonymous true\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	program, err := exec.LookPath("mosquitto")
+	if err != nil {
+		program = "/usr/sbin/mosquitto" // Debian's place for it, which is not in everybody's path
+	}
+	c := exec.Command(program, "-c", config)
+	if err := c.Start(); err != nil {
+		fixture.Missing(t, "there is no mosquitto; install the Debian package of that name")
+	}
+	t.Cleanup(func() {
+		c.Process.Kill()
+		c.Wait()
+	})
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if c, err := net.Dial("tcp", address); err == nil {
+			c.Close()
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("the broker does not start")
+		}
+	}
+}
+
+// topics are what a broker retains.
+type topics struct {
+	mu  sync.Mutex
+	now map[string]string
+	log strings.Builder
+}
+
+// listen keeps what a broker is told.
+func listen(t *testing.T, address string) *topics {
+	t.Helper()
+	k := &topics{now: make(map[string]string)}
+	c := mqtt.NewClient(mqtt.NewClientOptions().AddBroker("tcp://" + address).SetClientID("listener"))
+	if token := c.Connect(); !token.WaitTimeout(10*time.Second) || token.Error() != nil {
+		t.Fatal(token.Error())
+	}
+	t.Cleanup(func() { c.Disconnect(0) })
+	c.Subscribe("#", 1, func(_ mqtt.Client, m mqtt.Message) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.now[m.Topic()] = string(m.Payload())
+		fmt.Fprintf(&k.log, "%s %s\n", m.Topic(), m.Payload())
+	}).WaitTimeout(10 * time.Second)
+	return k
+}
+
+func (k *topics) get(topic string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.now[topic]
+}
+
+func (k *topics) all() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.log.String()
+}

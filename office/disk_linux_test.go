@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office_test
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/unknown"
+)
+
+// fed is a camera that shows what it is given.
+type fed struct{ frames chan face.Frame }
+
+func (s fed) Next(ctx context.Context) (face.Frame, error) {
+	select {
+	case f, ok := <-s.frames:
+		if !ok {
+			return f, io.EOF
+		}
+		return f, nil
+	case <-ctx.Done():
+		return face.Frame{}, ctx.Err()
+	}
+}
+func (fed) Close() error { return nil }
+func (fed) Dropped() int { return 0 }
+
+// A full disk ends nothing: people come and go, it is said, and what was held is on disk when there is room again.
+func TestFullDisk(t *testing.T) {
+	disk := fixture.NewDisk(t, 1<<19)
+	g := people(t)
+	faces, labels := filepath.Join(disk.Dir, "unknown"), filepath.Join(disk.Dir, "gallery")
+	k := new(recorded)
+	o := k.options()
+	o.Book = book(t, filepath.Join(disk.Dir, "book"))
+	o.Unknown = unknown.New(space, unknown.Settings{})
+	o.Save, o.SaveUnknown = func() error { return g.Save(labels) }, func() error { return o.Unknown.Save(faces) }
+	var mu sync.Mutex
+	var told []office.Disk
+	o.Disk = func(d office.Disk) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, d)
+	}
+	camera := fed{make(chan face.Frame)}
+	w := office.New(g, o)
+	ended := make(chan error)
+	go func() {
+		ended <- w.Run(t.Context(), []office.Camera{{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) { return camera, nil }}})
+	}()
+	index := 0
+	show := func(script string) {
+		t.Helper()
+		for _, f := range frames(script) {
+			f.Index, f.Time = index, time.Duration(index)*time.Second/5
+			index++
+			select {
+			case camera.frames <- f:
+			case err := <-ended:
+				t.Fatalf("the office has ended: %v", err)
+			case <-time.After(10 * time.Second):
+				t.Fatal("the camera is held up")
+			}
+		}
+	}
+	show(n(5, "a") + n(60, "-"))
+	disk.Fill()
+	for i := 0; w.Now().Disk.Error == "" && i < 50; i++ { // the last page has room for some
+		show(n(5, "b") + n(60, "-") + n(5, "a") + n(60, "-"))
+	}
+	show(n(40, "s"))
+	now := w.Now()
+	if !strings.Contains(now.Disk.Error, "no space left") || now.Disk.Held == 0 || now.Disk.Since.IsZero() {
+		t.Fatalf("%+v", now.Disk)
+	}
+	if len(now.Cameras) != 1 || !now.Cameras[0].Up {
+		t.Errorf("%+v", now.Cameras)
+	}
+	if err := w.Name(w.Strangers()[0].ID, "sue", false); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("naming: %v", err)
+	}
+	show(n(10, "s"))
+	last := w.Events(0, 1)[0].ID
+	if k.since("sue") == "" {
+		t.Errorf("%q", k.events)
+	}
+
+	disk.Free()
+	for end := time.Now().Add(20 * time.Second); w.Now().Disk.Error != ""; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it is not written though there is room: %+v", w.Now().Disk)
+		}
+	}
+	mu.Lock()
+	if len(told) != 2 || told[0].Error == "" || told[1].Error != "" || told[1].Held != 0 || told[1].Lost != 0 {
+		t.Errorf("told %+v", told)
+	}
+	mu.Unlock()
+	// As a program that is killed now leaves it.
+	if b := bookCopy(t, filepath.Join(disk.Dir, "book")); b.State().Last < last || len(b.State().People) != 1 || b.State().People[0].Name != "sue" {
+		t.Errorf("the logbook has %+v, and the last event was %d", b.State(), last)
+	}
+	if again, err := gallery.Read(labels); err != nil || !slices.Contains(again.Learner().Names(), "sue") {
+		t.Errorf("the gallery: %v", err)
+	}
+	if _, err := unknown.Read(faces, space, unknown.Settings{}); err != nil {
+		t.Errorf("the strangers: %v", err)
+	}
+	close(camera.frames)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

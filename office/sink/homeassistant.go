@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sink
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/office/presence"
+)
+
+// House is what is true of an office at a moment.
+type House struct {
+	Known    []string             // names
+	There    []presence.Person    // of those who are known
+	LastSeen map[string]time.Time // when those were seen last who are not there, by name
+	Unknown  int                  // how many more people are there, whom nobody has named
+	Cameras  []Camera
+	// Face returns the last picture of a person's face, a JPEG, or nil. It is asked where [Broker].Faces is set.
+	Face func(name string) []byte
+}
+
+// Camera is how a camera does.
+type Camera struct {
+	Name  string
+	Up    bool
+	Error string // why it is not
+}
+
+// message is what is retained at a topic.
+type message struct {
+	topic, payload string
+	keep           bool // what the broker has is true, whatever that is
+}
+
+// none is what says to Home Assistant that a state is not known.
+const none = "None"
+
+// messages returns what the broker is to retain, in the order in which it is said: a listener that hears a state has
+// heard before what belongs to it. The lock is held.
+func (m *MQTT) messages(h House) []message {
+	var entities, details, states []message
+	entity := func(component, id string, config map[string]any) {
+		topic := m.b.Discovery + "/" + component + "/" + m.node() + "/" + id + "/config"
+		if said, there := m.config[topic]; there { // what it says follows from the topic
+			entities = append(entities, message{topic: topic, payload: said})
+			return
+		}
+		config["unique_id"] = m.node() + "_" + id
+		config["availability_topic"] = m.base + "/status"
+		config["device"] = map[string]any{
+			"identifiers": []string{m.node()}, "name": m.b.Name, "manufacturer": "faceauth", "model": "office",
+		}
+		config["origin"] = map[string]any{"name": "faceauth"}
+		m.config[topic] = text(config)
+		entities = append(entities, message{topic: topic, payload: m.config[topic]})
+	}
+	maps.DeleteFunc(m.seen, func(name string, _ time.Time) bool { return !slices.Contains(h.Known, name) })
+	there := make(map[string]*presence.Person)
+	for i, p := range h.There {
+		there[p.Name] = &h.There[i]
+	}
+	for _, name := range h.Known {
+		id := ID(name)
+		topic := m.base + "/people/" + id
+		entity("binary_sensor", id, map[string]any{
+			"name": name, "device_class": "presence", "state_topic": topic + "/state", "json_attributes_topic": topic + "/attributes",
+		})
+		entity("sensor", id+"_last_seen", map[string]any{
+			"name": name + " last seen", "device_class": "timestamp", "state_topic": topic + "/last_seen",
+		})
+		details = append(details, message{topic: topic + "/attributes", payload: attributes(there[name])}, m.lastSeen(name, topic+"/last_seen", there[name], h))
+		if m.b.Faces && h.Face != nil {
+			entity("image", id, map[string]any{
+				"name": name, "image_topic": topic + "/face", "content_type": "image/jpeg",
+			})
+			jpeg := h.Face(name)
+			details = append(details, message{topic: topic + "/face", payload: string(jpeg), keep: jpeg == nil})
+		}
+		states = append(states, message{topic: topic + "/state", payload: state(there[name])})
+	}
+	for _, c := range h.Cameras {
+		id := "camera_" + ID(c.Name)
+		topic := m.base + "/cameras/" + ID(c.Name)
+		entity("binary_sensor", id, map[string]any{
+			"name": "camera " + c.Name, "device_class": "connectivity", "entity_category": "diagnostic",
+			"state_topic": topic + "/state", "json_attributes_topic": topic + "/attributes",
+		})
+		details = append(details, message{topic: topic + "/attributes", payload: text(struct {
+			Error string `json:"error,omitempty"`
+		}{c.Error})})
+		states = append(states, message{topic: topic + "/state", payload: onOff(c.Up)})
+	}
+	entity("sensor", "people", map[string]any{
+		"name": "people", "state_topic": m.base + "/count", "json_attributes_topic": m.base + "/count_attributes", "state_class": "measurement",
+	})
+	details = append(details, message{topic: m.base + "/count_attributes", payload: text(struct {
+		Known   int `json:"known"`
+		Unknown int `json:"unknown"`
+	}{len(h.There), h.Unknown})})
+	states = append(states, message{topic: m.base + "/count", payload: text(len(h.There) + h.Unknown)})
+	entity("event", "unknown", map[string]any{
+		"name": "somebody unknown", "state_topic": m.base + "/unknown", "event_types": []string{string(presence.Unknown)},
+	})
+	return append(append(entities, details...), states...)
+}
+
+func onOff(on bool) string {
+	if on {
+		return "ON"
+	}
+	return "OFF"
+}
+
+// state returns whether somebody is there, who is nil where they are not.
+func state(p *presence.Person) string {
+	if p != nil && p.Unsure {
+		return none
+	}
+	return onOff(p != nil)
+}
+
+func attributes(p *presence.Person) string {
+	if p == nil {
+		return "{}"
+	}
+	return text(struct {
+		Camera string    `json:"camera"`
+		Since  time.Time `json:"since"`
+		Trust  string    `json:"trust,omitempty"`
+		Unsure bool      `json:"unsure,omitempty"`
+	}{p.Camera, p.Since, string(p.Trust), p.Unsure})
+}
+
+// seenEvery is how often it is said when somebody was seen last who is there all the time.
+const seenEvery = time.Minute
+
+// lastSeen returns when a person was seen last. What the broker has stays where that is not known any more.
+func (m *MQTT) lastSeen(name, topic string, p *presence.Person, h House) message {
+	at := h.LastSeen[name]
+	if p != nil {
+		at = p.Last
+		if said := m.seen[name]; !said.IsZero() && at.Sub(said).Abs() < seenEvery {
+			at = said
+		}
+	}
+	if at.IsZero() {
+		return message{topic: topic, keep: true}
+	}
+	m.seen[name] = at
+	return message{topic: topic, payload: at.UTC().Format(time.RFC3339)}
+}
+
+// stranger is the event of somebody unknown as an event entity takes it.
+func stranger(e presence.Event) string {
+	return text(struct {
+		Type   string    `json:"event_type"`
+		Camera string    `json:"camera"`
+		Group  uint64    `json:"group,omitempty"`
+		At     time.Time `json:"at"`
+	}{string(e.Kind), e.Camera, e.Group, e.At})
+}
+
+func text(v any) string {
+	b, _ := json.Marshal(v) // of strings, numbers and times, which can be written
+	return string(b)
+}

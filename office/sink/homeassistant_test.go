@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sink_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office/sink"
+)
+
+// rules are what Home Assistant takes.
+type rules struct {
+	Topic                  string
+	Common, Device, Origin map[string]string
+	Entities               map[string]map[string]string
+	Values                 map[string][]string
+}
+
+func readRules(t *testing.T) (r rules) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", "homeassistant.json"))
+	if err == nil {
+		err = json.Unmarshal(b, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// check returns what Home Assistant has against a discovery message.
+func (r rules) check(topic, payload string) error {
+	if !regexp.MustCompile(r.Topic).MatchString(topic) {
+		return errors.New("the topic is none of discovery")
+	}
+	var config map[string]any
+	if err := json.Unmarshal([]byte(payload), &config); err != nil {
+		return err
+	}
+	component := strings.Split(topic, "/")[1]
+	fields := maps.Clone(r.Entities[component])
+	maps.Copy(fields, r.Common)
+	if id, _ := config["unique_id"].(string); id == "" {
+		return errors.New("there is no unique_id")
+	}
+	return r.fields(config, fields)
+}
+
+func (r rules) fields(config map[string]any, fields map[string]string) error {
+	for name := range fields {
+		if plain, required := strings.CutSuffix(name, "*"); required && config[plain] == nil {
+			return fmt.Errorf("%s is missing", plain)
+		}
+	}
+	for name, v := range config {
+		kind, there := fields[name]
+		if !there {
+			if kind, there = fields[name+"*"]; !there {
+				return fmt.Errorf("there is no field %s", name)
+			}
+		}
+		if err := r.value(v, kind); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (r rules) value(v any, kind string) error {
+	s, isText := v.(string)
+	switch kind {
+	case "device", "origin":
+		m, ok := v.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%v is no object", v)
+		}
+		return r.fields(m, map[string]map[string]string{"device": r.Device, "origin": r.Origin}[kind])
+	case "list":
+		if l, ok := v.([]any); !ok || len(l) == 0 {
+			return fmt.Errorf("%v is no list", v)
+		}
+	case "number", "qos":
+		if _, ok := v.(float64); !ok {
+			return fmt.Errorf("%v is no number", v)
+		}
+	case "bool":
+		if _, ok := v.(bool); !ok {
+			return fmt.Errorf("%v is not true or false", v)
+		}
+	case "name":
+		if v != nil && !isText {
+			return fmt.Errorf("%v is no name", v)
+		}
+	case "topic":
+		if !isText || s == "" || strings.ContainsAny(s, "+#\x00") {
+			return fmt.Errorf("%v is no topic", v)
+		}
+	case "string":
+		if !isText {
+			return fmt.Errorf("%v is no text", v)
+		}
+	default:
+		values, there := r.Values[kind]
+		if !there {
+			return fmt.Errorf("the rules have no kind %s", kind)
+		}
+		if !slices.Contains(values, s) {
+			return fmt.Errorf("%v is none of %q", v, values)
+		}
+	}
+	return nil
+}
+
+// The rules refuse what Home Assistant refuses, or they would prove nothing.
+func TestRules(t *testing.T) {
+	r := readRules(t)
+	const topic = "homeassistant/binary_sensor/faceauth/alice/config"
+	good := `{"unique_id":"x","state_topic":"a/b","device":{"identifiers":["f"]},"name":"alice"}`
+	if err := r.check(topic, good); err != nil {
+		t.Error(err)
+	}
+	for topic, payload := range map[string]string{
+		topic + "/more": good,
+		"homeassistant/binary_sensor/faceauth/a.b/config": good,
+		topic: `{"unique_id":"x","device":{"identifiers":["f"]}}`,
+		"homeassistant/image/faceauth/alice/config":   `{"unique_id":"x","state_topic":"a"}`,
+		"homeassistant/event/faceauth/unknown/config": `{"unique_id":"x","state_topic":"a"}`,
+		"homeassistant/sensor/faceauth/a/config":      `{"unique_id":"x","state_topic":"a","device_class":"time"}`,
+		"homeassistant/sensor/faceauth/b/config":      `{"unique_id":"x","state_topic":"a","device":{"name":"f"}}`,
+		"homeassistant/sensor/faceauth/c/config":      `{"unique_id":"x","state_topic":"a","entity_category":"system"}`,
+		"homeassistant/sensor/faceauth/d/config":      `{"unique_id":"x","state_topic":"a/#"}`,
+		"homeassistant/sensor/faceauth/e/config":      `{"state_topic":"a"}`,
+		"homeassistant/sensor/faceauth/f/config":      `{"unique_id":"x","state_topic":"a","colour":"red"}`,
+	} {
+		if r.check(topic, payload) == nil {
+			t.Errorf("%s %s is taken", topic, payload)
+		}
+	}
+}
+
+// Everything that Home Assistant is told is what it takes, and says what is true; what belongs to a state is said before
+// the state; and no face leaves the machine unless that is asked for.
+func TestHomeAssistant(t *testing.T) {
+	r := readRules(t)
+	b := startBroker(t)
+	h := new(house)
+	odd := "Zoë + #/\"<b>"
+	faces := map[string][]byte{"alice": {0xff, 0xd8, 1}}
+	h.change(func(h *sink.House) {
+		h.Known = []string{"alice", "bob", odd}
+		h.There = []presence.Person{
+			{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door", Trust: "confirmed"},
+			{Name: odd, Since: noon, Last: noon, Camera: "yard", Unsure: true},
+		}
+		h.LastSeen = map[string]time.Time{"bob": noon.Add(-time.Hour).In(time.FixedZone("", 3600))}
+		h.Unknown = 2
+		h.Cameras = []sink.Camera{{Name: "door", Up: true}, {Name: "the yard", Error: "no frame"}}
+		h.Face = func(name string) []byte { return faces[name] }
+	})
+	l := b.listen("listener")
+	connect := func(withFaces bool) *sink.MQTT {
+		t.Helper()
+		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, House: h.now, Instance: "3fa2", Name: "the office", Faces: withFaces})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait(t, "the connection", func() bool { return l.get("faceauth/3fa2/count") != "" && l.get("faceauth/3fa2/status") == "online" })
+		return m
+	}
+	m := connect(false)
+	person := func(name, what string) string { return "faceauth/3fa2/people/" + sink.ID(name) + "/" + what }
+	camera := func(name string) string { return "faceauth/3fa2/cameras/" + sink.ID(name) }
+	expect := func(topic, want string) {
+		t.Helper()
+		wait(t, topic+" "+want+", got "+l.get(topic), func() bool { return l.get(topic) == want })
+	}
+	expect(person("alice", "state"), "ON")
+	expect(person("alice", "attributes"), `{"camera":"door","since":"2026-11-21T12:00:00Z","trust":"confirmed"}`)
+	expect(person("alice", "last_seen"), "2026-11-21T12:00:01Z")
+	expect(person("bob", "state"), "OFF")
+	expect(person("bob", "attributes"), "{}")
+	expect(person("bob", "last_seen"), "2026-11-21T11:00:00Z")
+	expect(person(odd, "state"), "None")
+	expect(camera("door")+"/state", "ON")
+	expect(camera("the yard")+"/state", "OFF")
+	expect(camera("the yard")+"/attributes", `{"error":"no frame"}`)
+	expect("faceauth/3fa2/count", "4")
+	expect("faceauth/3fa2/count_attributes", `{"known":2,"unknown":2}`)
+
+	l.mu.Lock()
+	unique := make(map[string]bool)
+	kinds := make(map[string]int)
+	for topic, payload := range l.topics {
+		if !strings.HasPrefix(topic, "homeassistant/") {
+			if strings.HasSuffix(topic, "/face") {
+				t.Errorf("%s without being asked for", topic)
+			}
+			continue
+		}
+		if err := r.check(topic, payload); err != nil {
+			t.Errorf("%s %s: %v", topic, payload, err)
+		}
+		var d struct {
+			ID string `json:"unique_id"`
+		}
+		if err := json.Unmarshal([]byte(payload), &d); err != nil || unique[d.ID+strings.Split(topic, "/")[1]] {
+			t.Errorf("%s: unique_id %q; %v", topic, d.ID, err)
+		}
+		unique[d.ID+strings.Split(topic, "/")[1]] = true
+		kinds[strings.Split(topic, "/")[1]]++
+	}
+	if want := map[string]int{"binary_sensor": 5, "sensor": 4, "event": 1}; !reflect.DeepEqual(kinds, want) {
+		t.Errorf("%v, want %v", kinds, want)
+	}
+	for _, name := range h.now().Known {
+		state, attributes, last := slices.Index(l.order, person(name, "state")), slices.Index(l.order, person(name, "attributes")), slices.Index(l.order, person(name, "last_seen"))
+		if state < attributes || state < last && last >= 0 {
+			t.Errorf("%s: the state came %d., the attributes %d.", name, state, attributes)
+		}
+	}
+	l.mu.Unlock()
+
+	// Somebody who is there is not said to have been seen every second; who leaves was seen when they were.
+	h.change(func(h *sink.House) { h.There = slices.Clone(h.There); h.There[0].Last = noon.Add(30 * time.Second) })
+	m.Update()
+	h.change(func(h *sink.House) {
+		h.There = h.There[1:]
+		h.LastSeen = map[string]time.Time{"alice": noon.Add(31 * time.Second)}
+	})
+	m.Update()
+	expect(person("alice", "state"), "OFF")
+	expect(person("alice", "last_seen"), "2026-11-21T12:00:31Z")
+	expect(person("bob", "last_seen"), "2026-11-21T11:00:00Z") // nothing newer is known
+	l.mu.Lock()
+	if n := count(l.order, person("alice", "last_seen")); n != 2 {
+		t.Errorf("it was said %d times when alice was seen last", n)
+	}
+	l.mu.Unlock()
+
+	// Somebody unknown is an event, and not a state.
+	if err := m.Send(t.Context(), presence.Event{ID: 5, Kind: presence.Unknown, Camera: "door", Group: 3, At: noon}); err != nil {
+		t.Fatal(err)
+	}
+	expect("faceauth/3fa2/unknown", `{"event_type":"unknown","camera":"door","group":3,"at":"2026-11-21T12:00:00Z"}`)
+	late := b.listen("late")
+	wait(t, "the rest", func() bool { return late.get("faceauth/3fa2/count") != "" })
+	if got := late.get("faceauth/3fa2/unknown"); got != "" {
+		t.Errorf("the event is retained: %s", got)
+	}
+
+	// Faces, and their end.
+	m.Close()
+	m = connect(true)
+	expect(person("alice", "face"), string(faces["alice"]))
+	image := "homeassistant/image/faceauth_3fa2/" + sink.ID("alice") + "/config"
+	wait(t, "the image", func() bool { return l.get(image) != "" })
+	if err := r.check(image, l.get(image)); err != nil {
+		t.Error(err)
+	}
+	m.Close()
+	m = connect(false)
+	wait(t, "no faces", func() bool { return l.get(image) == "" && l.get(person("alice", "face")) == "" })
+	m.Close()
+	expect("faceauth/3fa2/status", "offline")
+}
+
+func count(all []string, what string) (n int) {
+	for _, x := range all {
+		if x == what {
+			n++
+		}
+	}
+	return n
+}
+
+// Two offices at one broker leave each other alone, whichever is started again, and although they know other people.
+func TestTwoOffices(t *testing.T) {
+	b := startBroker(t)
+	l := b.listen("listener")
+	upstairs, downstairs := new(house), new(house)
+	upstairs.set([]string{"alice", "bob"}, "alice")
+	downstairs.set([]string{"alice", "carol"}, "carol")
+	start := func(h *house, instance string) *sink.MQTT {
+		t.Helper()
+		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, House: h.now, Instance: instance})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait(t, "the connection of "+instance, func() bool {
+			return l.get("faceauth/"+instance+"/status") == "online" && l.get("faceauth/"+instance+"/count") != ""
+		})
+		return m
+	}
+	one, two := start(upstairs, "up"), start(downstairs, "down")
+	all := l.all()
+	if n := strings.Count(all, "binary_sensor/faceauth_up/"); n != 2 {
+		t.Errorf("%d people upstairs: %s", n, all)
+	}
+	for range 2 { // whoever comes last finds what the other one has retained
+		one.Close()
+		one = start(upstairs, "up")
+		two.Close()
+		two = start(downstairs, "down")
+	}
+	for _, topic := range []string{"up/people/" + sink.ID("alice"), "down/people/" + sink.ID("carol")} {
+		if l.get("faceauth/"+topic+"/state") != "ON" {
+			t.Errorf("%s: %q", topic, l.get("faceauth/"+topic+"/state"))
+		}
+	}
+	upstairs.set([]string{"alice"})
+	one.Update()
+	wait(t, "that bob is forgotten upstairs", func() bool { return !strings.Contains(l.all(), sink.ID("bob")) })
+	if now := l.all(); strings.Count(now, "/faceauth_down/") != strings.Count(all, "/faceauth_down/") || strings.Count(now, "faceauth/down/") < strings.Count(all, "faceauth/down/") {
+		t.Errorf("downstairs has changed: %s", now)
+	}
+	one.Close()
+	two.Close()
+}
