@@ -154,7 +154,9 @@ function drawVisits() {
 }
 
 async function older() {
-  const some = await get(query("events", {name: name, n: page, before: before || undefined}));
+  const who = name;
+  const some = await get(query("events", {name: who, n: page, before: before || undefined}));
+  if (who !== name) return; // another one was opened meanwhile
   visits = visits.concat(some);
   more = some.length === page;
   if (some.length) before = some.at(-1).id;
@@ -167,22 +169,25 @@ export async function refreshPerson(changed) {
   const busy = box.contains(document.activeElement) && document.activeElement.matches("input") || box.querySelector(".panel[role]:not([hidden])");
   if (!changed && shown === name && (Date.now() - asked < 15000 || busy)) return;
   asked = Date.now();
+  const who = name;
   let p;
   try {
-    p = await get(query("person", {name: name}));
+    p = await get(query("person", {name: who}));
   } catch (e) {
+    if (who !== name) return; // another one was opened meanwhile
     if (e.status !== 404) throw e;
     box.replaceChildren(make("h1", {id: "person-title", tabIndex: -1}, name), make("p", {}, "Nobody of that name is known. They may have been renamed or forgotten."));
     shown = name;
     return;
   }
   const [people, seen] = await Promise.all([get("people"), get("sightings")]);
+  if (who !== name) return;
   if (shown !== name || changed) {
     visits = [];
     before = 0;
     await older();
   }
-  if (p.name !== name) return; // another one was opened meanwhile
+  if (who !== name) return;
   shown = name;
   const still = seen.filter((s) => s.name === name && s.trust === "learned").slice(0, 1);
   const held = box.contains(document.activeElement) && document.activeElement.id !== "person-title";
