@@ -74,7 +74,7 @@ func (w *Office) Now() Now {
 	defer w.mu.Unlock()
 	n := Now{
 		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(), LastSeen: w.room.LastSeen(),
-		Known: w.gallery.People(), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow(), Disk: w.disk, Poor: w.poor,
+		Known: append([]gallery.Person{}, w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow(), Disk: w.disk, Poor: w.poor,
 	}
 	if w.unkept != nil {
 		n.Unkept = w.unkept.Error()

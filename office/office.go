@@ -106,7 +106,9 @@ func (o Options) defaults(space face.Space) Options {
 
 // Office is a room, or several, with people. It is safe for concurrent use. Make one with [New].
 type Office struct {
-	o Options
+	o     Options
+	clear clarities
+	faces pastFaces
 
 	mu      sync.Mutex // guards what follows, and what is told
 	gallery *gallery.Gallery

@@ -2,7 +2,10 @@
 
 package online
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Stored is a face that a learner keeps: one that it was shown with a name, or one that stands for faces it has
 // learned.
@@ -14,6 +17,9 @@ type Stored struct {
 	Negative bool    // the label says that it is not that person's
 	Points   float64 // faces that it stands for
 	Weight   float64 // what they count together, as they age
+	// At is when it was learned: the zero time for a labelled face, and where that is not known.
+	At   time.Time
+	Hops int // faces on the way from a labelled one, as [Learner.Path] goes; 0 for a labelled one
 	// Margin is the harmonic value of the person who was asked for, minus those of all others and of what was rejected: in
 	// [-1,1], and 0 where nothing is known.
 	Margin float64
@@ -30,8 +36,12 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 	}
 	all := make([]Stored, l.graph.Len())
 	for i := range all {
+		o := l.graph.Origin(i)
 		all[i] = Stored{
-			ID: l.graph.Origin(i).ID, Vector: l.graph.Point(i), Points: l.graph.Points(i), Weight: l.graph.Multiplicity(i),
+			ID: o.ID, Hops: o.Hops, Vector: l.graph.Point(i), Points: l.graph.Points(i), Weight: l.graph.Multiplicity(i),
+		}
+		if o.Time != 0 {
+			all[i].At = time.Unix(o.Time, 0)
 		}
 		if label, ok := l.labelAt(i); ok {
 			all[i].Labelled, all[i].Name, all[i].Negative = true, label.Name, label.Negative

@@ -31,6 +31,9 @@ type outputFlags struct {
 	webhook, webhookSecret    string
 	mqtt, mqttPassword        string
 	mqttTopic, mqttDiscovery  string
+	base                      string
+	frames                    []string
+	ingress                   bool
 	mqttFaces                 bool
 	inline                    secrets // of the configuration file, for those that no flag names
 }
@@ -41,6 +44,9 @@ func (r *outputFlags) flags(c *cobra.Command) {
 	f.StringVar(&r.token, "token", "", "file with the token that the page asks for; required unless the address is a loopback address")
 	f.StringVar(&r.cert, "tls-cert", "", "file with the certificate of the page, for https")
 	f.StringVar(&r.key, "tls-key", "", "file with the key of that certificate")
+	f.StringVar(&r.base, "page-base", "", "path below which the page is, such as /faceauth, behind a proxy that asks for it there")
+	f.StringSliceVar(&r.frames, "page-frame", nil, "site that may show the page inside its own: self, or such as https://home.example:8123")
+	f.BoolVar(&r.ingress, "page-ingress", false, "believe the header X-Ingress-Path of Home Assistant, which says under which path a browser sees the page")
 	f.StringVar(&r.webhook, "webhook", "", "URL to which events are posted")
 	f.StringVar(&r.webhookSecret, "webhook-secret", "", "file with the secret that signs them (Standard Webhooks)")
 	f.StringVar(&r.mqtt, "mqtt", "", "MQTT broker that is told of events and of who is there: mqtt://[user@]host[:port], or mqtts")
@@ -140,8 +146,8 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		group.Go(m.Follow)
 	}
 	if r.address == "" {
-		if r.token != "" || r.cert != "" || r.key != "" {
-			return nil, fail(badUsage, errors.New("--token, --tls-cert and --tls-key are for --page"))
+		if r.token != "" || r.cert != "" || r.key != "" || r.base != "" || len(r.frames) > 0 || r.ingress {
+			return nil, fail(badUsage, errors.New("--token, --tls-cert, --tls-key, --page-base, --page-frame and --page-ingress are for --page"))
 		}
 		return over, nil
 	}
@@ -187,7 +193,7 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	if err != nil {
 		return fail(badUsage, err)
 	}
-	p, err := page.New(w, page.Options{Token: token, Sinks: func() []page.Sink {
+	p, err := page.New(w, page.Options{Token: token, Base: r.base, Frames: r.frames, Ingress: r.ingress, Sinks: func() []page.Sink {
 		all := []page.Sink{}
 		for _, s := range group.Status() {
 			all = append(all, page.Sink(s))
@@ -210,7 +216,7 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	if err != nil {
 		return fail(badUsage, err)
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "faceauth: the page is at %s://%s/\n", scheme, l.Addr())
+	fmt.Fprintf(c.ErrOrStderr(), "faceauth: the page is at %s://%s%s/\n", scheme, l.Addr(), r.base)
 	if token != "" && scheme == "http" && !strings.HasPrefix(l.Addr().String(), "127.") {
 		warn(c, "the page is not encrypted: who listens on the network reads the token; use --tls-cert and --tls-key, or a proxy")
 	}

@@ -3,24 +3,25 @@
 // Package page shows an office in a browser, and takes in what somebody says there.
 //
 // [New] returns a [Page], which is an http.Handler; [Page.Serve] serves it with deadlines. The page is embedded in the
-// program and asks for nothing elsewhere.
+// program and asks for nothing elsewhere. What programs may ask for is described by OpenAPI, at api/openapi.json.
 //
 // # Who may see it
 //
 // Without a token the page answers requests to a loopback address, under a name of that address, so that no other site
 // can have a browser ask for it under a name of its own. With a token it asks every visitor for that. Requests that
 // change something are refused where another site makes them.
+//
+// # Behind another server
+//
+// [Options].Base is the path below which the page is, where a proxy asks for it under that path. A proxy that takes its
+// path away needs no setting: everything that the page asks for is relative to it. Only where the page sends a browser
+// to its login it has to know the path, and Home Assistant tells that in a header ([Options].Ingress).
 package page
 
 import (
-	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +30,8 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"strconv"
+	"path"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -38,8 +40,12 @@ import (
 	"github.com/faceauth/faceauth/office"
 )
 
-// ErrToken is wrapped by the errors of [New] and [Page.Listen] for a page that anybody could read.
-var ErrToken = errors.New("a token is needed")
+// Errors of [New] and [Page.Listen].
+var (
+	ErrToken = errors.New("a token is needed") // for a page that anybody could read
+	ErrBase  = errors.New("unusable path for the page")
+	ErrFrame = errors.New("unusable site that may show the page")
+)
 
 // leastToken is how many characters a token has at least.
 const leastToken = 16
@@ -47,7 +53,7 @@ const leastToken = 16
 // mostBody is how many bytes a request may have.
 const mostBody = 1 << 16
 
-//go:embed index.html.tmpl page.js page.css login.html.tmpl
+//go:embed static *.tmpl openapi.json
 var files embed.FS
 
 var templates = template.Must(template.ParseFS(files, "*.tmpl"))
@@ -64,6 +70,12 @@ type Sink struct {
 type Options struct {
 	Token string        // asked of every visitor; at least 16 characters. Without one the page is for this machine alone
 	Sinks func() []Sink // nil for none
+	Base  string        // path below which the page is, such as "/faceauth"; "" for all of the address
+	// Ingress believes the header X-Ingress-Path, which says under which path a browser sees the page. Home Assistant sends
+	// it. It decides where the browser is sent to log in, and to which paths the cookie goes.
+	Ingress bool
+	// Frames are the sites that may show the page inside theirs: "self", or origins such as "https://home.example:8123".
+	Frames []string
 }
 
 // Page shows an office. Make one with [New].
@@ -71,48 +83,117 @@ type Page struct {
 	o       Options
 	office  *office.Office
 	handler http.Handler
-	cookie  string // what a visitor has who knows the token
+	policy  string // what a browser may do with the page
+	framed  bool   // by other sites
+	cookie  string // of a visitor who knows the token
+	misses  misses
+	routes  []string // of the API: method and path
 
-	mu     sync.Mutex
-	misses int // tokens that were wrong of late
-	since  time.Time
+	saying sync.Mutex // one change at a time, so that it is known which correction came of it
 }
 
-// New returns the page of an office. The error wraps [ErrToken] for a token that is too short.
+// New returns the page of an office. The error wraps [ErrToken] for a token that is too short, [ErrBase] or [ErrFrame].
 func New(w *office.Office, o Options) (*Page, error) {
 	if n := len(o.Token); n > 0 && n < leastToken {
 		return nil, fmt.Errorf("%w of at least %d characters, got %d", ErrToken, leastToken, n)
 	}
-	mac := hmac.New(sha256.New, []byte(o.Token))
-	io.WriteString(mac, "faceauth page")
-	p := &Page{o: o, office: w, cookie: hex.EncodeToString(mac.Sum(nil))}
+	if o.Base != "" && !isPath(o.Base) {
+		return nil, fmt.Errorf("%w: %q; give one such as /faceauth, of letters, digits, '-', '_', '.' and '/', without a '/' at its end",
+			ErrBase, o.Base)
+	}
+	p := &Page{o: o, office: w, cookie: cookieOf(o.Token)}
+	frames, err := p.frames()
+	if err != nil {
+		return nil, err
+	}
+	p.policy = "default-src 'none'; img-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors " + frames
 	if p.o.Sinks == nil {
 		p.o.Sinks = func() []Sink { return []Sink{} }
 	}
-	same := http.NewCrossOriginProtection()
-	p.handler = same.Handler(p.mux())
+	p.handler = http.NewCrossOriginProtection().Handler(p.mux())
+	if o.Base != "" {
+		p.handler = below(o.Base, p.handler)
+	}
 	return p, nil
+}
+
+var pathPattern = regexp.MustCompile(`^(/[A-Za-z0-9_.-]+)+$`)
+
+// isPath reports whether a text is a plain absolute path: nothing in it can end a header or name another server.
+func isPath(text string) bool {
+	return len(text) <= 200 && pathPattern.MatchString(text) && path.Clean(text) == text
+}
+
+var originPattern = regexp.MustCompile(`^https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?$`)
+
+// frames returns the sites that may show the page, as a browser reads them.
+func (p *Page) frames() (string, error) {
+	if len(p.o.Frames) == 0 {
+		return "'none'", nil
+	}
+	var all []string
+	for _, site := range p.o.Frames {
+		switch {
+		case site == "self":
+			site = "'self'"
+		case originPattern.MatchString(site):
+			p.framed = true
+		default:
+			return "", fmt.Errorf("%w: %q; give self, or an origin such as https://home.example:8123", ErrFrame, site)
+		}
+		all = append(all, site)
+	}
+	return strings.Join(all, " "), nil
+}
+
+// below serves a page below a path.
+func below(base string, inside http.Handler) http.Handler {
+	m := http.NewServeMux()
+	m.Handle(base+"/", http.StripPrefix(base, inside))
+	home := http.RedirectHandler(base+"/", http.StatusSeeOther)
+	m.Handle("GET /{$}", home)
+	m.Handle("GET "+base, home)
+	return m
+}
+
+// home returns the path below which a browser sees the page, without a slash at its end.
+func (p *Page) home(r *http.Request) string {
+	if path := r.Header.Get("X-Ingress-Path"); p.o.Ingress && isPath(path) {
+		return path
+	}
+	return p.o.Base
 }
 
 func (p *Page) mux() http.Handler {
 	inside := http.NewServeMux()
-	inside.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { p.show(w, "index.html.tmpl", nil) })
+	inside.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "index.html.tmpl", nil) })
 	p.read(inside)
 	p.change(inside)
 	m := http.NewServeMux()
-	m.HandleFunc("GET /page.css", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		io.WriteString(w, string(pagestyle.CSS))
-		w.Write(file("page.css"))
-	})
-	m.HandleFunc("GET /page.js", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-		w.Write(file("page.js"))
-	})
-	m.HandleFunc("GET /login", func(w http.ResponseWriter, _ *http.Request) { p.show(w, "login.html.tmpl", "") })
+	static, err := files.ReadDir("static")
+	if err != nil {
+		panic("page: nothing is embedded")
+	}
+	for _, f := range static {
+		name := f.Name()
+		kind, text := kinds[path.Ext(name)], file("static/"+name)
+		if name == "page.css" {
+			text = append([]byte(pagestyle.CSS), text...)
+		}
+		m.HandleFunc("GET /"+name, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			w.Write(text) // what fails is the connection
+		})
+	}
+	m.HandleFunc("GET /login", func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "login.html.tmpl", "") })
 	m.HandleFunc("POST /login", p.login)
 	m.Handle("/", p.guard(inside))
 	return m
+}
+
+var kinds = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
 // file returns an embedded file.
@@ -124,15 +205,16 @@ func file(name string) []byte {
 	return b
 }
 
-func (p *Page) show(w http.ResponseWriter, name string, what any) {
+func (p *Page) show(w http.ResponseWriter, status int, name string, what any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
 	templates.ExecuteTemplate(w, name, what) // what fails is the connection
 }
 
 // ServeHTTP implements [http.Handler].
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; img-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("Content-Security-Policy", p.policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -153,75 +235,6 @@ func ours(host string) bool {
 	}
 	name = strings.Trim(name, "[]")
 	return name == "localhost" || net.ParseIP(name).IsLoopback()
-}
-
-// guard lets those in who know the token.
-func (p *Page) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.o.Token == "" || p.knows(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if r.Method == http.MethodGet && r.URL.Path == "/" {
-			http.Redirect(w, r, "/login", http.StatusSeeOther)
-			return
-		}
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(w, "log in first", http.StatusUnauthorized)
-	})
-}
-
-const cookieName = "faceauth"
-
-func (p *Page) knows(r *http.Request) bool {
-	if c, err := r.Cookie(cookieName); err == nil && equal(c.Value, p.cookie) {
-		return true
-	}
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return ok && !p.tired() && p.right(token)
-}
-
-func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
-
-// right reports whether a token is the right one, and counts it where it is not.
-func (p *Page) right(token string) bool {
-	if equal(token, p.o.Token) {
-		return true
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.since) > time.Minute {
-		p.since, p.misses = now, 0
-	}
-	p.misses++
-	return false
-}
-
-// mostMisses is how many wrong tokens a minute are looked at.
-const mostMisses = 20
-
-// tired reports whether too many tokens were wrong of late.
-func (p *Page) tired() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.misses >= mostMisses && time.Since(p.since) <= time.Minute
-}
-
-func (p *Page) login(w http.ResponseWriter, r *http.Request) {
-	if p.tired() {
-		w.WriteHeader(http.StatusTooManyRequests)
-		p.show(w, "login.html.tmpl", "Too many tokens were wrong. Wait a minute.")
-		return
-	}
-	if err := r.ParseForm(); err != nil || !p.right(r.PostForm.Get("token")) {
-		w.WriteHeader(http.StatusUnauthorized)
-		p.show(w, "login.html.tmpl", "That is not the token.")
-		return
-	}
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: p.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil, MaxAge: 30 * 24 * 3600,
-	})
-	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
 // Listen listens at an address. The error wraps [ErrToken] where others than this machine could reach a page without a
@@ -265,142 +278,4 @@ func (p *Page) Serve(ctx context.Context, l net.Listener, certificates []tls.Cer
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(v) // what fails is the connection
-}
-
-// image writes a picture, which there may not be.
-func image(w http.ResponseWriter, jpeg []byte) {
-	if jpeg == nil {
-		http.Error(w, "there is no picture", http.StatusNotFound)
-		return
-	}
-	w.Header().Set("Content-Type", "image/jpeg")
-	w.Write(jpeg)
-}
-
-// number returns a number of the path or the query, or 0.
-func number(text string) uint64 {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// mostEvents is how many events are shown at a time.
-const mostEvents = 200
-
-func (p *Page) read(m *http.ServeMux) {
-	get := func(path string, do func(r *http.Request) (any, error)) {
-		m.HandleFunc("GET /api/"+path, func(w http.ResponseWriter, r *http.Request) {
-			v, err := do(r)
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
-			}
-			answer(w, v)
-		})
-	}
-	get("now", func(*http.Request) (any, error) { return p.office.Now(), nil })
-	get("sinks", func(*http.Request) (any, error) { return p.o.Sinks(), nil })
-	get("sightings", func(*http.Request) (any, error) { return p.office.Sightings(), nil })
-	get("strangers", func(*http.Request) (any, error) { return strangers(p.office), nil })
-	get("conflicts", func(*http.Request) (any, error) { return p.office.Conflicts(), nil })
-	get("events", func(r *http.Request) (any, error) {
-		n := min(mostEvents, int(cmp.Or(number(r.FormValue("n")), 50)&0xffff))
-		return p.office.Events(number(r.FormValue("before")), n), nil
-	})
-	m.HandleFunc("GET /face/{id}", func(w http.ResponseWriter, r *http.Request) { image(w, p.office.Face(number(r.PathValue("id")))) })
-	m.HandleFunc("GET /camera/{name}", func(w http.ResponseWriter, r *http.Request) { image(w, p.office.Picture(r.PathValue("name"))) })
-}
-
-// stranger is a group of unknown faces without the faces themselves.
-type stranger struct {
-	ID      uint64      `json:"id"`
-	First   time.Time   `json:"first"`
-	Last    time.Time   `json:"last"`
-	Visits  int         `json:"visits"`
-	Ignored bool        `json:"ignored"`
-	Faces   []faceShown `json:"faces"`
-}
-
-type faceShown struct {
-	ID     uint64    `json:"id"`
-	At     time.Time `json:"at"`
-	Camera string    `json:"camera"`
-}
-
-func strangers(w *office.Office) []stranger {
-	all := []stranger{}
-	for _, g := range w.Strangers() {
-		s := stranger{ID: g.ID, First: g.First, Last: g.Last, Visits: g.Visits, Ignored: g.Ignored}
-		for _, f := range g.Album.Faces {
-			s.Faces = append(s.Faces, faceShown{f.ID, f.At, f.Camera})
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
-// change takes in what somebody says.
-func (p *Page) change(m *http.ServeMux) {
-	w := p.office
-	post(m, "name", func(q struct {
-		Group uint64
-		Name  string
-		Force bool
-	}) error {
-		return w.Name(q.Group, q.Name, q.Force)
-	})
-	post(m, "correct", func(q struct {
-		Sighting uint64
-		Is       string
-	}) error {
-		return w.Correct(q.Sighting, q.Is)
-	})
-	post(m, "confirm", func(q struct{ Sighting uint64 }) error { return w.Confirm(q.Sighting) })
-	post(m, "merge", func(q struct{ Into, From uint64 }) error { return w.Merge(q.Into, q.From) })
-	post(m, "split", func(q struct {
-		Group uint64
-		Faces []uint64
-	}) error {
-		return w.Split(q.Group, q.Faces)
-	})
-	post(m, "ignore", func(q struct {
-		Group   uint64
-		Ignored bool
-	}) error {
-		return w.Ignore(q.Group, q.Ignored)
-	})
-	post(m, "forget-stranger", func(q struct{ Group uint64 }) error { return w.ForgetGroup(q.Group) })
-	post(m, "keep", func(q struct{ On bool }) error { return w.KeepUnknown(q.On) })
-	post(m, "forget", func(q struct{ Name string }) error { return w.Forget(q.Name) })
-	post(m, "unlabel", func(q struct{ Face int64 }) error { return w.Unlabel(q.Face) })
-}
-
-// post has do take in a request in JSON, which has all that it should and nothing else.
-func post[Q any](m *http.ServeMux, path string, do func(Q) error) {
-	m.HandleFunc("POST /api/"+path, func(w http.ResponseWriter, r *http.Request) {
-		if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
-			http.Error(w, "send JSON", http.StatusUnsupportedMediaType)
-			return
-		}
-		var q Q
-		d := json.NewDecoder(r.Body)
-		d.DisallowUnknownFields()
-		err := d.Decode(&q)
-		var large *http.MaxBytesError
-		switch {
-		case errors.As(err, &large):
-			http.Error(w, "that is too much", http.StatusRequestEntityTooLarge)
-			return
-		case err != nil:
-			http.Error(w, "that cannot be read: "+err.Error(), http.StatusBadRequest)
-			return
-		}
-		if err := do(q); err != nil {
-			http.Error(w, err.Error(), http.StatusConflict)
-			return
-		}
-		answer(w, struct{}{})
-	})
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -64,17 +65,24 @@ func ask(p http.Handler, method, path, body string, headers ...string) *httptest
 func TestReads(t *testing.T) {
 	p, _ := site(t, page.Options{})
 	for path, want := range map[string]string{
-		"/":              "<h2 id=\"strangers-title\"",
-		"/page.js":       "use strict",
-		"/page.css":      ".camera",
-		"/login":         "Token",
-		"/api/now":       `"known":[{"name":"alice"`,
-		"/api/sightings": "[]",
-		"/api/strangers": "[]",
-		"/api/conflicts": "[]",
-		"/api/sinks":     "[]",
-		"/api/events":    "[]",
-		"/api/events?n=99999999999999999999&before=x": "[]",
+		"/":                      "<main",
+		"/page.js":               "import",
+		"/page.css":              ".camera",
+		"/icon.svg":              "<svg",
+		"/login":                 "Token",
+		"/api/now":               `"known":[{"name":"alice"`,
+		"/api/sightings":         "[]",
+		"/api/strangers":         "[]",
+		"/api/conflicts":         "[]",
+		"/api/inbox":             "[]",
+		"/api/people":            `[{"name":"alice","faces":1,`,
+		"/api/corrections":       "[]",
+		"/api/person?name=alice": `"faces":[{"id":1,"not":false,"learned":false,`,
+		"/api/way?face=1":        `"whole":true`,
+		"/api/openapi.json":      `"openapi"`,
+		"/api/sinks":             "[]",
+		"/api/events":            "[]",
+		"/api/events?n=200&before=7&name=alice&kind=left&camera=door": "[]",
 	} {
 		w := ask(p, "GET", path, "")
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
@@ -83,6 +91,37 @@ func TestReads(t *testing.T) {
 		csp := w.Header().Get("Content-Security-Policy")
 		if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || w.Header().Get("X-Content-Type-Options") != "nosniff" || w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", path, w.Header())
+		}
+	}
+}
+
+// What is asked for wrongly is refused with words: nobody believes that there is nothing.
+func TestQueries(t *testing.T) {
+	p, _ := site(t, page.Options{})
+	for path, want := range map[string]string{
+		"/api/events?n=99999999999999999999": `the parameter "n" must be a whole number from 1 to 200`,
+		"/api/events?n=0":                    `must be a whole number from 1 to 200`,
+		"/api/events?n=":                     `must be a whole number`,
+		"/api/events?before=x":               `the parameter "before" must be a whole number`,
+		"/api/events?after=3":                `the parameter "after" is unknown`,
+		"/api/events?n=1&n=2":                `the parameter "n" is there twice`,
+		"/api/events?name=%ff":               `the parameter "name" is not UTF-8`,
+		"/api/events?n=1;n=2":                `invalid semicolon`,
+		"/api/now?n=1":                       `the parameter "n" is unknown`,
+		"/api/sightings?n=101":               `from 1 to 100`,
+		"/api/corrections?before=-1":         `must be a whole number`,
+		"/api/person":                        `the parameter "name" is missing`,
+		"/api/way":                           `the parameter "face" is missing`,
+		"/api/way?face=9223372036854775808":  `must be a whole number`,
+	} {
+		w := ask(p, "GET", path, "")
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) || !strings.Contains(w.Body.String(), "openapi.json") {
+			t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
+		}
+	}
+	for _, path := range []string{"/api/person?name=nobody", "/api/way?face=99"} {
+		if w := ask(p, "GET", path, ""); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
 		}
 	}
 }
@@ -138,32 +177,67 @@ func TestForeign(t *testing.T) {
 }
 
 func TestChanges(t *testing.T) {
-	p, _ := site(t, page.Options{})
+	p, w := site(t, page.Options{})
 	for _, c := range []struct {
 		path, body string
 		want       int
 		text       string
 	}{
+		{"name", `{"group":1,"name":"bob","force":false}`, http.StatusConflict, "no such group"},
 		{"name", `{"group":1,"name":"bob"}`, http.StatusConflict, "no such group"},
-		{"name", `{"group":-1,"name":"bob"}`, http.StatusBadRequest, "cannot be read"},
-		{"name", `{"group":1,"name":"bob","more":1}`, http.StatusBadRequest, "unknown field"},
-		{"name", `nonsense`, http.StatusBadRequest, ""},
-		{"name", ``, http.StatusBadRequest, ""},
-		{"name", `{"name":"` + strings.Repeat("x", 1<<17) + `"}`, http.StatusRequestEntityTooLarge, "too much"},
-		{"correct", `{"sighting":7}`, http.StatusConflict, "sighting not found"},
+		{"name", `{"group":-1,"name":"bob"}`, http.StatusBadRequest, `the field "group" must be a whole number`},
+		{"name", `{"group":1.5,"name":"bob"}`, http.StatusBadRequest, `the field "group" must be a whole number`},
+		{"name", `{"group":1,"name":"bob","more":1}`, http.StatusBadRequest, `the field "more" is unknown`},
+		{"name", `{"group":1,"Name":"bob"}`, http.StatusBadRequest, `the field "Name" is unknown`},
+		{"name", `{"group":1,"group":2,"name":"bob"}`, http.StatusBadRequest, `the field "group" is unknown, or is there twice`},
+		{"name", `{"group":1,"name":null}`, http.StatusBadRequest, `the field "name" must be a text`},
+		{"name", `{"group":1,"name":7}`, http.StatusBadRequest, `the field "name" must be a text`},
+		{"name", `{"group":1,"name":"bob","force":"no"}`, http.StatusBadRequest, `the field "force" must be true or false`},
+		{"name", `{"name":"bob"}`, http.StatusBadRequest, `the field "group" is missing`},
+		{"name", `{"group":1,"name":"bob"} {}`, http.StatusBadRequest, "there is more after"},
+		{"name", `{"group":1,"name":"bob"}}`, http.StatusBadRequest, "there is more after"},
+		{"name", `{"group":1,"name":"bob"`, http.StatusBadRequest, "the body is no JSON"},
+		{"name", `{"group":1,"name":`, http.StatusBadRequest, "the body is no JSON"},
+		{"name", `{"group":1,,"name":"bob"}`, http.StatusBadRequest, "the body is no JSON"},
+		{"name", `[{"group":1,"name":"bob"}]`, http.StatusBadRequest, "must be one JSON object"},
+		{"name", "{\"group\":1,\"name\":\"\xff\"}", http.StatusBadRequest, "not UTF-8"},
+		{"name", `nonsense`, http.StatusBadRequest, "must be one JSON object"},
+		{"name", ``, http.StatusBadRequest, "must be one JSON object"},
+		{"name", `null`, http.StatusBadRequest, "must be one JSON object"},
+		{"name", `{"group":1,"name":` + strings.Repeat("[", 20000) + `}`, http.StatusBadRequest, ""},
+		{"name", `{"name":"` + strings.Repeat("x", 1<<17) + `"}`, http.StatusRequestEntityTooLarge, "64 KiB"},
+		{"name?force=true", `{"group":1,"name":"bob"}`, http.StatusBadRequest, `the parameter "force" is unknown`},
+		{"correct", `{"sighting":7}`, http.StatusBadRequest, `the field "is" is missing`},
+		{"correct", `{"sighting":7,"is":""}`, http.StatusConflict, "sighting not found"},
+		{"confirm", `{"sighting":7}`, http.StatusConflict, "sighting not found"},
 		{"merge", `{"into":1,"from":2}`, http.StatusConflict, ""},
 		{"split", `{"group":1,"faces":[1]}`, http.StatusConflict, ""},
+		{"split", `{"group":1,"faces":1}`, http.StatusBadRequest, "a list of whole numbers"},
+		{"split", `{"group":1,"faces":[1,-1]}`, http.StatusBadRequest, "a list of whole numbers"},
 		{"ignore", `{"group":1,"ignored":true}`, http.StatusConflict, ""},
+		{"ignore", `{"group":1}`, http.StatusBadRequest, `the field "ignored" is missing; it must be true or false`},
 		{"forget-stranger", `{"group":1}`, http.StatusConflict, ""},
 		{"forget", `{"name":"nobody"}`, http.StatusConflict, "nobody of that name"},
+		{"forget", `{}`, http.StatusBadRequest, "missing"},
 		{"unlabel", `{"face":99}`, http.StatusConflict, ""},
-		{"keep", `{"on":false}`, http.StatusOK, ""},
+		{"undo", `{"id":99}`, http.StatusConflict, ""},
+		{"rename", `{"from":"nobody","to":"bob"}`, http.StatusConflict, ""},
+		{"rename", `{"from":"alice"}`, http.StatusBadRequest, `the field "to" is missing`},
+		{"keep", `{}`, http.StatusBadRequest, `the field "on" is missing`},
+		{"keep", `{"on":false}x`, http.StatusBadRequest, "there is more after"},
+		{"keep", `{"on":null}`, http.StatusBadRequest, `the field "on" must be true or false`},
 		{"nothing", `{}`, http.StatusNotFound, ""},
 	} {
 		got := ask(p, "POST", "/api/"+c.path, c.body)
 		if got.Code != c.want || !strings.Contains(got.Body.String(), c.text) {
 			t.Errorf("%s %.60s: %d %s", c.path, c.body, got.Code, got.Body)
 		}
+		if n := w.Now(); len(n.Known) != 1 || !n.Keeps {
+			t.Fatalf("%s %.60s changed something", c.path, c.body)
+		}
+	}
+	if got := ask(p, "POST", "/api/keep", `{"on":false}`); got.Code != http.StatusOK || w.Now().Keeps {
+		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }
 
@@ -210,7 +284,7 @@ func TestToken(t *testing.T) {
 	if refused != 20 {
 		t.Errorf("%d of 40 guesses were refused unread", refused)
 	}
-	if got := form(token); got.Code != http.StatusTooManyRequests {
+	if got := form(token); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") != "60" {
 		t.Errorf("after that: %d", got.Code)
 	}
 	if got := ask(p, "GET", "/api/now", "", "Cookie", c.Name+"="+c.Value); got.Code != http.StatusOK {
@@ -218,6 +292,126 @@ func TestToken(t *testing.T) {
 	}
 	if _, err := page.New(nil, page.Options{Token: "short"}); !errors.Is(err, page.ErrToken) {
 		t.Error(err)
+	}
+}
+
+// Whoever guesses locks out nobody but those at the same address.
+func TestLockOut(t *testing.T) {
+	p, _ := site(t, page.Options{Token: token})
+	from := func(address, token string) int {
+		r := httptest.NewRequest("GET", "http://office.example/api/now", nil)
+		r.RemoteAddr = address
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		return w.Code
+	}
+	for i := range 30 {
+		want := http.StatusUnauthorized
+		if i >= 20 {
+			want = http.StatusTooManyRequests
+		}
+		for _, guesser := range []string{"192.0.2.7:1", "[2001:db8::1]:1"} {
+			if got := from(guesser, "a guess"); got != want {
+				t.Fatalf("guess %d of %s: %d", i+1, guesser, got)
+			}
+		}
+	}
+	for _, c := range []struct {
+		address string
+		want    int
+	}{
+		{"192.0.2.7:999", http.StatusTooManyRequests},        // another port of the same machine
+		{"[2001:db8::ffff]:1", http.StatusTooManyRequests},   // another address of the same line
+		{"[::ffff:192.0.2.7]:1", http.StatusTooManyRequests}, // the same in the other notation
+		{"[2001:db8::1%eth0]:1", http.StatusTooManyRequests}, // with a zone
+		{"192.0.2.8:1", http.StatusOK},
+		{"[2001:db8:0:1::1]:1", http.StatusOK},
+	} {
+		if got := from(c.address, token); got != c.want {
+			t.Errorf("%s: %d", c.address, got)
+		}
+	}
+	// Guesses from everywhere take bounded memory, and do not lock out one who has guessed nothing.
+	for i := range 10000 {
+		from(fmt.Sprintf("10.%d.%d.1:1", i>>8, i&255), "a guess")
+	}
+	if got := from("192.0.2.8:1", token); got != http.StatusOK {
+		t.Errorf("after guesses from everywhere: %d", got)
+	}
+	if got := from("192.0.2.7:1", token); got != http.StatusTooManyRequests {
+		t.Errorf("one who has guessed much is forgotten: %d", got)
+	}
+}
+
+// The page can be below a path, behind a server that leaves the path or takes it away, and inside other pages.
+func TestBase(t *testing.T) {
+	p, _ := site(t, page.Options{Token: token, Base: "/home/faceauth", Frames: []string{"self", "https://home.example:8123"}})
+	bearer := []string{"Authorization", "Bearer " + token}
+	for path, want := range map[string]int{
+		"/home/faceauth/": http.StatusOK, "/home/faceauth/api/now": http.StatusOK, "/home/faceauth/page.js": http.StatusOK,
+		"/home/faceauth": http.StatusSeeOther, "/": http.StatusSeeOther,
+		"/api/now": http.StatusNotFound, "/home/": http.StatusNotFound, "/home/faceauthx/": http.StatusNotFound,
+	} {
+		if got := ask(p, "GET", path, "", bearer...); got.Code != want || want == http.StatusSeeOther && got.Header().Get("Location") != "/home/faceauth/" {
+			t.Errorf("%s: %d %v", path, got.Code, got.Header())
+		}
+	}
+	if got := ask(p, "GET", "/home/faceauth/", ""); got.Header().Get("Location") != "/home/faceauth/login" {
+		t.Errorf("%v", got.Header())
+	}
+	in := ask(p, "POST", "/home/faceauth/login", url.Values{"token": {token}}.Encode(), "Content-Type", "application/x-www-form-urlencoded", "X-Ingress-Path", "/other")
+	if c := in.Result().Cookies(); in.Header().Get("Location") != "/home/faceauth/" || len(c) != 1 || c[0].Path != "/home/faceauth/" {
+		t.Errorf("%d %v", in.Code, in.Header())
+	}
+	if csp := in.Header().Get("Content-Security-Policy"); !strings.HasSuffix(csp, "frame-ancestors 'self' https://home.example:8123") {
+		t.Error(csp)
+	}
+	for _, text := range []string{"/", "faceauth", "/face/", "//evil.example", "/a/../b", "/a;b", "/a\nb", "/%2e", "/a b", "/" + strings.Repeat("a", 300)} {
+		if _, err := page.New(nil, page.Options{Base: text}); !errors.Is(err, page.ErrBase) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"", "*", "'self'", "https://*", "home.example", "https://home.example/", "https://a b", "https://a;script-src *", "ftp://a", "https://a@b"} {
+		if _, err := page.New(nil, page.Options{Frames: []string{text}}); !errors.Is(err, page.ErrFrame) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// Home Assistant takes its path away, and says which it was; nobody else is believed.
+func TestIngress(t *testing.T) {
+	p, _ := site(t, page.Options{Token: token, Ingress: true, Frames: []string{"self"}})
+	for header, want := range map[string]string{
+		"/api/hassio_ingress/Ab-c_9": "/api/hassio_ingress/Ab-c_9/login",
+		"":                           "/login",
+		"//evil.example":             "/login",
+		"https://evil.example":       "/login",
+		"/a\r\nSet-Cookie: a=b":      "/login",
+	} {
+		if got := ask(p, "GET", "/", "", "X-Ingress-Path", header); got.Header().Get("Location") != want {
+			t.Errorf("%q: %v", header, got.Header())
+		}
+	}
+	in := ask(p, "POST", "/login", url.Values{"token": {token}}.Encode(), "Content-Type", "application/x-www-form-urlencoded", "X-Ingress-Path", "/api/hassio_ingress/x")
+	if c := in.Result().Cookies(); len(c) != 1 || c[0].Path != "/api/hassio_ingress/x/" || c[0].SameSite != http.SameSiteStrictMode {
+		t.Errorf("%v", in.Header())
+	}
+	plain, _ := site(t, page.Options{Token: token})
+	if got := ask(plain, "GET", "/", "", "X-Ingress-Path", "/x"); got.Header().Get("Location") != "/login" {
+		t.Errorf("it believes anybody: %v", got.Header())
+	}
+	if csp := ask(plain, "GET", "/login", "").Header().Get("Content-Security-Policy"); !strings.HasSuffix(csp, "frame-ancestors 'none'") {
+		t.Error(csp)
+	}
+	// A frame inside another site gets the cookie over TLS alone, and partitioned.
+	framed, _ := site(t, page.Options{Token: token, Frames: []string{"https://home.example"}})
+	r := httptest.NewRequest("POST", "https://office.example/login", strings.NewReader(url.Values{"token": {token}}.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	framed.ServeHTTP(w, r)
+	if c := w.Result().Cookies(); len(c) != 1 || c[0].SameSite != http.SameSiteNoneMode || !c[0].Secure || !c[0].Partitioned {
+		t.Errorf("%v", w.Header())
 	}
 }
 

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/maphash"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/online"
+)
+
+// Portrait is a picture that shows a face which the learner keeps: the learner itself has none.
+type Portrait struct {
+	Face   uint64    `json:"face"`             // for [Office.Face]; 0 where no picture is like it
+	Apart  float64   `json:"apart"`            // distance from the face to that of the picture: 0 for its very own
+	Seen   time.Time `json:"seen,omitzero"`    // when the picture was made
+	Camera string    `json:"camera,omitempty"` // that made it
+}
+
+// Kept is a face of a person that the learner keeps.
+type Kept struct {
+	ID       int64     `json:"id"`          // for [Office.Way], and of an enrolled one for [Office.Unlabel]
+	Negative bool      `json:"not"`         // it is known not to be that person's
+	Learned  bool      `json:"learned"`     // otherwise somebody has said whose it is
+	At       time.Time `json:"at,omitzero"` // when it was learned, where that is known
+	Points   int       `json:"points"`      // faces that it stands for
+	Hops     int       `json:"hops"`        // steps of its way from an enrolled face
+	Portrait Portrait  `json:"portrait"`
+}
+
+// Profile is what an office knows of a person.
+type Profile struct {
+	Name     string       `json:"name"`
+	Enrolled time.Time    `json:"enrolled,omitzero"` // when the last faces were, where that is known
+	Faces    []Kept       `json:"faces"`             // enrolled, then rejected, then learned ones, each the oldest first
+	Drift    online.Drift `json:"drift"`
+}
+
+// Step is a face on the way by which a learned face came to be a person's.
+type Step struct {
+	Stored   int64     `json:"stored"`         // number of the face that the learner keeps
+	Name     string    `json:"name,omitempty"` // of an enrolled one
+	Negative bool      `json:"not"`            // it is known not to be theirs
+	Merged   bool      `json:"merged"`         // it has been merged into that one, whose place and picture it has now
+	At       time.Time `json:"at,omitzero"`    // when it was learned, where that is known
+	Distance float64   `json:"distance"`       // to the face before it; 0 for the first
+	Portrait Portrait  `json:"portrait"`
+}
+
+// Way is the way by which a learned face came to be a person's.
+type Way struct {
+	// Steps begin with the face itself. The next one is that through which it was accepted, and so on.
+	Steps []Step `json:"steps"`
+	Whole bool   `json:"whole"` // it ends at an enrolled face. What came before is not kept otherwise
+	// Link is the longest distance that a step may have.
+	Link float64 `json:"link"`
+}
+
+// Of the past so many sightings and corrections are looked through for pictures, the latest.
+const (
+	mostSeenShown = 128
+	mostSaidShown = 128
+)
+
+// pastFaces remembers the faces of sightings and corrections of the past, without their pictures: they are on disk.
+type pastFaces struct {
+	mu         sync.Mutex
+	seen, said map[uint64][]unknown.Face
+}
+
+// shown returns the faces of which there are pictures. The lock must not be held.
+func (w *Office) shown() (all []unknown.Face) {
+	w.mu.Lock()
+	w.live(func(s *visit, _ *view) { all = append(all, s.album.Faces...) })
+	for _, g := range w.unknown.All() {
+		all = append(all, g.Album.Faces...)
+	}
+	seen, said := w.o.Past.seen.Before(0), w.o.Past.said.Before(0)
+	seen, said = seen[:min(len(seen), mostSeenShown)], said[:min(len(said), mostSaidShown)]
+	w.mu.Unlock()
+	f := &w.faces
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen = w.remember(f.seen, seen, func(id uint64) (faces []unknown.Face) {
+		if s := w.past(id); s != nil {
+			w.recall(s)
+			faces = s.album.Faces
+		}
+		return faces
+	})
+	f.said = w.remember(f.said, said, func(id uint64) (faces []unknown.Face) {
+		_, p, err := w.statement(id)
+		if err != nil {
+			return nil
+		}
+		for _, g := range p.Groups {
+			faces = append(faces, g.Album.Faces...)
+		}
+		return append(faces, p.Faces...)
+	})
+	for _, known := range []map[uint64][]unknown.Face{f.said, f.seen} {
+		for _, faces := range known {
+			all = append(all, faces...)
+		}
+	}
+	return all
+}
+
+// remember returns the faces of records by their numbers. Those that are not known yet are read, one at a time under the
+// lock, so that no camera waits for all of them. The others are forgotten: what somebody has had forgotten is with them.
+func (w *Office) remember(known map[uint64][]unknown.Face, ids []uint64, read func(uint64) []unknown.Face) map[uint64][]unknown.Face {
+	now := make(map[uint64][]unknown.Face, len(ids))
+	for _, id := range ids {
+		faces, ok := known[id]
+		if !ok {
+			w.mu.Lock()
+			for _, f := range read(id) {
+				if f.JPEG != nil {
+					f.JPEG = []byte{}
+					faces = append(faces, f)
+				}
+			}
+			w.mu.Unlock()
+		}
+		now[id] = faces
+	}
+	return now
+}
+
+// portraits finds pictures of faces. It needs no lock, and is not quick: thousands of faces are compared with thousands.
+type portraits struct {
+	space face.Space
+	all   []unknown.Face
+	same  map[uint64]int // of a vector, the place of a face in all
+	seed  maphash.Seed
+}
+
+// portraits returns what finds pictures among those that there are now. The lock must not be held.
+func (w *Office) portraits() *portraits {
+	p := &portraits{space: w.space(), same: make(map[uint64]int), seed: maphash.MakeSeed()}
+	for _, f := range w.shown() {
+		if f.JPEG != nil {
+			p.same[p.hash(f.Vector)] = len(p.all)
+			p.all = append(p.all, f)
+		}
+	}
+	return p
+}
+
+func (p *portraits) hash(x []float32) uint64 {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return maphash.Bytes(p.seed, b)
+}
+
+// find returns the picture that shows a face: its own, or that of the nearest one, where no two people look so alike by
+// far. An album keeps few of the faces that were learned along it.
+func (p *portraits) find(x []float32) Portrait {
+	at, apart := -1, 0.
+	if i, ok := p.same[p.hash(x)]; ok && slices.Equal(p.all[i].Vector, x) {
+		at = i
+	} else {
+		apart = p.space.ImpostorRadius / 2
+		for i, f := range p.all {
+			if d, near := within(x, f.Vector, p.space.Scale, apart); near {
+				at, apart = i, d
+			}
+		}
+	}
+	if at < 0 {
+		return Portrait{}
+	}
+	f := p.all[at]
+	return Portrait{Face: f.ID, Apart: apart, Seen: f.At, Camera: f.Camera}
+}
+
+// within returns the distance of two vectors where it is less than a bound. Most are far apart, which shows early.
+func within(x, y []float32, scale, bound float64) (d float64, ok bool) {
+	const stretch = 64
+	sum, most := 0., bound/scale*(bound/scale)*(1+1e-9)
+	for i := 0; i < len(x); i += stretch {
+		end := min(i+stretch, len(x))
+		if sum += graph.SquaredDistance(x[i:end], y[i:end]); sum >= most {
+			return 0, false
+		}
+	}
+	d = scale * math.Sqrt(sum)
+	return d, d < bound
+}
+
+// Profile returns what is known of a person. The error wraps [online.ErrUnknown].
+func (w *Office) Profile(name string) (Profile, error) {
+	p, vectors, err := w.profile(name)
+	if err != nil {
+		return Profile{}, err
+	}
+	pictures := w.portraits()
+	for i, x := range vectors {
+		p.Faces[i].Portrait = pictures.find(x)
+	}
+	kind := func(k Kept) int {
+		switch {
+		case k.Learned:
+			return 2
+		case k.Negative:
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(p.Faces, func(a, b Kept) int { return cmp.Compare(kind(a), kind(b)) })
+	return p, nil
+}
+
+// profile returns a profile without pictures, and the vectors of its faces.
+func (w *Office) profile(name string) (p Profile, vectors [][]float32, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	learner := w.gallery.Learner()
+	p = Profile{Name: name, Faces: []Kept{}}
+	if p.Drift, err = learner.Drift(name); err != nil {
+		return p, nil, err
+	}
+	for _, known := range w.gallery.People() {
+		if known.Name == name {
+			p.Enrolled = known.Enrolled
+		}
+	}
+	stored, err := learner.Stored("")
+	if err != nil {
+		return p, nil, err
+	}
+	for _, s := range stored {
+		if s.Name == name {
+			p.Faces = append(p.Faces, Kept{
+				ID: s.ID, Negative: s.Negative, Learned: !s.Labelled, At: s.At, Points: int(s.Points), Hops: s.Hops,
+			})
+			vectors = append(vectors, slices.Clone(s.Vector)) // the learner may move it
+		}
+	}
+	return p, vectors, nil
+}
+
+// Way returns the way by which a face that the learner keeps came to be a person's. The error wraps
+// [online.ErrUnknown].
+func (w *Office) Way(stored int64) (Way, error) {
+	way, err := w.way(stored)
+	if err != nil {
+		return Way{}, err
+	}
+	ids := make([]int64, len(way.Steps))
+	for i, s := range way.Steps {
+		ids[i] = s.Stored
+	}
+	for i, p := range w.Portraits(ids) {
+		way.Steps[i].Portrait = p
+	}
+	return way, nil
+}
+
+// way returns a way without pictures.
+func (w *Office) way(stored int64) (Way, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	learner := w.gallery.Learner()
+	path, whole, err := learner.Path(stored)
+	if err != nil {
+		return Way{}, err
+	}
+	way := Way{Whole: whole, Link: learner.Radii().Link}
+	for _, s := range path {
+		way.Steps = append(way.Steps, Step{
+			Stored: s.Stored, Name: s.Label.Name, Negative: s.Label.Negative, Merged: s.Merged, At: s.At, Distance: s.Distance,
+		})
+	}
+	return way, nil
+}
+
+// Portraits returns the pictures that show faces which the learner keeps, by their numbers. A face that it does not
+// keep has none.
+func (w *Office) Portraits(stored []int64) []Portrait {
+	pictures := w.portraits()
+	w.mu.Lock()
+	g := w.gallery.Learner().Graph()
+	vectors := make([][]float32, len(stored))
+	for q, id := range stored {
+		if i, ok := g.Find(id); ok {
+			vectors[q] = slices.Clone(g.Point(i))
+		}
+	}
+	w.mu.Unlock()
+	all := make([]Portrait, len(stored))
+	for i, x := range vectors {
+		if x != nil {
+			all[i] = pictures.find(x)
+		}
+	}
+	return all
+}

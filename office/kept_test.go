@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/online"
+)
+
+// drawn returns a picture of stripes that contrast so much.
+func drawn(t *testing.T, contrast uint8) []byte {
+	t.Helper()
+	m := image.NewGray(image.Rect(0, 0, 32, 32))
+	for i := range m.Pix {
+		m.Pix[i] = 100
+		if i/2%2 == 0 {
+			m.Pix[i] += contrast
+		}
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, m, nil); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// The best faces of a stranger are clear and unlike each other: not the first four, which come when somebody walks in.
+func TestBest(t *testing.T) {
+	w := office.New(people(t), office.Options{})
+	blurred, clear := drawn(t, 4), drawn(t, 120)
+	faces := []unknown.Face{
+		{ID: 1, Vector: []float32{0, 0}, JPEG: blurred},
+		{ID: 2, Vector: []float32{0, 0}, JPEG: clear},
+		{ID: 3, Vector: []float32{.01, 0}, JPEG: clear},
+		{ID: 4, Vector: []float32{1, 0}, JPEG: clear},
+		{ID: 5, Vector: []float32{1, 1}, JPEG: blurred},
+		{ID: 6, Vector: []float32{0, 1}, JPEG: clear},
+		{ID: 7, Vector: []float32{9, 9}, JPEG: []byte("no picture")},
+		{ID: 8, Vector: []float32{9, 9}},
+	}
+	if got := w.Best(faces, 4); !slices.Equal(got, []uint64{2, 4, 6, 5}) {
+		t.Errorf("%v", got)
+	}
+	if got := w.Best(faces, 100); len(got) != len(faces) {
+		t.Errorf("%v", got)
+	}
+	for _, n := range []int{0, 1, 4} {
+		if got := w.Best(nil, n); got == nil || len(got) != 0 {
+			t.Errorf("of none: %v", got)
+		}
+	}
+	if got := w.Best(faces[:2], 1); !slices.Equal(got, []uint64{2}) {
+		t.Errorf("%v", got)
+	}
+	wide := image.NewGray(image.Rect(0, 0, 1<<12, 1<<9))
+	for i := range wide.Pix {
+		wide.Pix[i] = uint8(i * 37)
+	}
+	var b bytes.Buffer
+	jpeg.Encode(&b, wide, nil)
+	colour := image.NewRGBA(image.Rect(0, 0, 2, 2))
+	colour.Set(0, 0, color.White)
+	var c bytes.Buffer
+	jpeg.Encode(&c, colour, nil)
+	odd := []unknown.Face{{ID: 11, Vector: []float32{0, 0}, JPEG: b.Bytes()}, {ID: 12, Vector: []float32{0, 0}, JPEG: c.Bytes()}, {ID: 13, Vector: []float32{0, 0}, JPEG: clear}}
+	if got := w.Best(odd, 1); !slices.Equal(got, []uint64{13}) {
+		t.Errorf("a picture that is too large, or has no inside, is the best: %v", got)
+	}
+}
+
+// pictured is a recording of somebody who moves on from a place in small steps, with pictures.
+func pictured(t *testing.T, n int, from, step []float32) office.Camera {
+	t.Helper()
+	picture := drawn(t, 80)
+	return office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
+		var all []face.Frame
+		for i := range n {
+			x := []float32{from[0] + float32(i)*step[0], from[1] + float32(i)*step[1]}
+			all = append(all, face.Frame{Index: i, Time: time.Duration(i) * time.Second / 5, Samples: []face.Sample{
+				{Box: image.Rect(10, 10, 20, 20), Vector: x, JPEG: picture},
+			}})
+		}
+		return &stream{frames: all, end: io.EOF}, nil
+	}}
+}
+
+// A person's page has what was enrolled and what was learned, each with the picture that shows it, and the way by which
+// a learned face came to be theirs.
+func TestProfile(t *testing.T) {
+	k := new(recorded)
+	w, err := run(t.Context(), t, people(t), k.options(), pictured(t, 60, []float32{0, 0}, []float32{.02, .01}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := w.Profile("alice")
+	if err != nil || p.Name != "alice" || !p.Enrolled.Equal(noon) || p.Drift.Name != "alice" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if len(p.Faces) < 5 || p.Faces[0].Learned || !p.Faces[0].Portrait.Seen.After(noon.Add(-time.Second)) {
+		t.Fatalf("%+v", p.Faces)
+	}
+	if p.Faces[0].Portrait.Face == 0 || p.Faces[0].Portrait.Apart != 0 || p.Faces[0].Portrait.Camera != "door" {
+		t.Errorf("the enrolled face is shown by %+v; the first frame has that very face", p.Faces[0].Portrait)
+	}
+	longest := p.Faces[0]
+	for _, f := range p.Faces[1:] {
+		if !f.Learned || f.At.IsZero() || f.Points < 1 {
+			t.Errorf("%+v", f)
+		}
+		if f.Portrait.Face != 0 && w.Face(f.Portrait.Face) == nil {
+			t.Errorf("there is no picture of %+v", f)
+		}
+		if f.Hops > longest.Hops {
+			longest = f
+		}
+	}
+	way, err := w.Way(longest.ID)
+	if err != nil || !way.Whole || len(way.Steps) != longest.Hops+1 || len(way.Steps) < 3 {
+		t.Fatalf("%+v, %v", way, err)
+	}
+	for i, s := range way.Steps {
+		if s.Distance > way.Link || (i == 0) != (s.Distance == 0) || (s.Name == "alice") != (i == len(way.Steps)-1) {
+			t.Errorf("step %d: %+v", i, s)
+		}
+	}
+	if p := w.Portraits([]int64{way.Steps[0].Stored, 999}); len(p) != 2 || p[0] != way.Steps[0].Portrait || p[1] != (office.Portrait{}) {
+		t.Errorf("%+v", p)
+	}
+	if _, err := w.Profile("nobody"); !errors.Is(err, online.ErrUnknown) {
+		t.Error(err)
+	}
+	if _, err := w.Way(999); !errors.Is(err, online.ErrUnknown) {
+		t.Error(err)
+	}
+	// Bob was never there.
+	if p, err := w.Profile("bob"); err != nil || len(p.Faces) != 1 || p.Faces[0].Portrait != (office.Portrait{}) {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

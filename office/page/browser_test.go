@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/faceauth/faceauth/internal/axe"
+	"github.com/faceauth/faceauth/internal/fixture"
+	office "github.com/faceauth/faceauth/office/page"
+)
+
+// browser is a headless Chromium that shows a page. Whatever its scripts complain of fails the test.
+type browser struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes long to start")
+	}
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil && path == "" {
+			path = found
+		}
+	}
+	if path == "" {
+		fixture.Missing(t, "there is no browser; install the Debian package chromium")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 4*time.Minute)
+	t.Cleanup(cancel)
+	b := &browser{t, ctx}
+	chromedp.ListenTarget(ctx, func(event any) {
+		if e, ok := event.(*runtime.EventExceptionThrown); ok {
+			t.Errorf("the page's script fails: %s", e.ExceptionDetails.Error())
+		}
+	})
+	b.do(chromedp.ActionFunc(func(ctx context.Context) error { return page.SetBypassCSP(true).Do(ctx) })) // for axe
+	return b
+}
+
+func (b *browser) do(actions ...chromedp.Action) {
+	b.t.Helper()
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// script runs JavaScript and returns what it comes to.
+func (b *browser) script(js string) (out string) {
+	b.t.Helper()
+	if err := chromedp.Run(b.ctx, chromedp.Evaluate("String("+js+")", &out)); err != nil {
+		b.t.Fatalf("%s: %v", js, err)
+	}
+	return out
+}
+
+// awaits waits until JavaScript comes to true.
+func (b *browser) awaits(js string) {
+	b.t.Helper()
+	// A page that is being loaded has nothing of it yet.
+	tried := "(() => { try { return Boolean(" + js + ") } catch { return false } })()"
+	for end := time.Now().Add(20 * time.Second); b.script(tried) != "true"; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.picture("failed")
+			b.t.Fatalf("in vain: %s\n%s", js, b.script("document.body.innerText"))
+		}
+	}
+}
+
+// has is that a text is in an element.
+func has(selector, text string) string {
+	return fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.innerText.includes(%q))", selector, text)
+}
+
+// screen sets the size of the window and the colours that its owner likes.
+func (b *browser) screen(width, height int64, scheme string) {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(width, height), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}))
+}
+
+// picture keeps what a browser shows in $FACEAUTH_PICTURES, if that is set.
+func (b *browser) picture(name string) {
+	b.t.Helper()
+	dir := os.Getenv("FACEAUTH_PICTURES")
+	if dir == "" {
+		return
+	}
+	var png []byte
+	b.do(chromedp.CaptureScreenshot(&png))
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// serve serves a page to browsers of this machine, and returns where it is.
+func serve(t *testing.T, p *office.Page) string {
+	t.Helper()
+	l, err := p.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- p.Serve(ctx, l, nil) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + l.Addr().String()
+}
+
+// views are the addresses of the page, and what shows that each is there.
+func views() []struct{ name, anchor, there string } {
+	ann := "#person/Ann%20Archer"
+	return []struct{ name, anchor, there string }{
+		{"now", "#now", has("#now-title", "are here") + " && document.querySelectorAll('#sightings>li').length > 3 && document.querySelector('#now-cameras img:not([hidden])')"},
+		{"inbox", "#inbox/stranger-1", has("#question h2", "Who is this?") + " && document.querySelectorAll('.best img').length === 4"},
+		{"still", "#inbox/still", "true"},
+		{"conflict", "#inbox/conflict", has("#question h2", "Which of these is wrong?")},
+		{"people", "#people", "document.querySelectorAll('#people-list>li').length === 5"},
+		{"person", ann, has("#person h2", "Visits") + " && document.querySelector('#visits svg')"},
+		{"long", "#person/" + url.PathEscape(longName), has("#person h2", "Visits")},
+		{"timeline", "#timeline", "document.querySelectorAll('.events li').length >= 50"},
+		{"cameras", "#cameras", "document.querySelector('#camera-list img:not([hidden])')"},
+		{"health", "#health", has("#states", "Not delivered") + " && " + has("#states", "Down")},
+	}
+}
+
+var loaded = "[...document.images].every(i => i.hidden || i.closest('[hidden]') || i.complete && i.naturalWidth > 0)"
+
+// On every screen, light or dark, no view is wider than the screen, and axe finds nothing to mend in any of them.
+func TestViews(t *testing.T) {
+	script, err := axe.Script()
+	if err != nil {
+		fixture.Missing(t, "%v", err)
+	}
+	s := newScene(t, office.Options{})
+	b := newBrowser(t)
+	at := serve(t, s.page)
+	b.do(chromedp.Navigate(at + "/"))
+	b.awaits(views()[0].there)
+	b.do(chromedp.Evaluate(script, nil))
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{320, 360, 820, 1440, 1920} {
+			b.screen(width, 900, scheme)
+			for _, v := range views() {
+				anchor := v.anchor
+				if v.name == "still" {
+					anchor += "-" + s.learnedSighting()
+				}
+				if v.name == "conflict" {
+					anchor = "#inbox/" + url.PathEscape(s.conflictKey())
+				}
+				b.script(fmt.Sprintf("location.hash = %q", anchor))
+				b.awaits(v.there)
+				b.awaits(loaded)
+				if v.name == "person" {
+					b.script("document.querySelector('.pick') && document.querySelector('.pick').click()")
+					b.awaits("document.querySelectorAll('.way li').length > 2")
+				}
+				name := fmt.Sprintf("%s-%s-%d", v.name, scheme, width)
+				if got := b.script("document.documentElement.scrollWidth"); got != fmt.Sprint(width) {
+					t.Errorf("%s is %s wide: %s", name, got, b.script("[...document.querySelectorAll('main *,.bar *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map(e => e.outerHTML.slice(0, 100)).join('\\n')"))
+				}
+				b.picture(name)
+				if width == 360 || width == 1440 {
+					b.axe(name)
+				}
+			}
+		}
+	}
+	// Everything that the page asks for is its own.
+	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" + at + "'))"); got != "true" {
+		t.Error("it asks somebody else")
+	}
+}
+
+// axe has axe-core look at what is shown.
+func (b *browser) axe(name string) {
+	b.t.Helper()
+	var found []struct {
+		ID, Help string
+		Nodes    []struct {
+			HTML, FailureSummary string
+		}
+	}
+	var out string
+	b.do(chromedp.Evaluate(`axe.run(document, {resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
+		.then(r => JSON.stringify(r.violations.map(v => ({ID: v.id, Help: v.help, Nodes: v.nodes.map(n => ({HTML: n.html, FailureSummary: n.failureSummary}))}))))`, &out,
+		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range found {
+		for _, n := range f.Nodes {
+			b.t.Errorf("%s: %s: %s\n%.200s\n%s", name, f.ID, f.Help, n.HTML, n.FailureSummary)
+		}
+	}
+}
+
+// press presses keys, as somebody without a mouse does.
+func (b *browser) press(keys string) {
+	b.t.Helper()
+	b.do(chromedp.KeyEvent(keys))
+}
+
+// A person answers the inbox with the keyboard alone, and takes back what was wrong.
+func TestInbox(t *testing.T) {
+	s := newScene(t, office.Options{})
+	b := newBrowser(t)
+	b.screen(1100, 900, "light")
+	b.do(chromedp.Navigate(serve(t, s.page) + "/#inbox/stranger-1"))
+	b.awaits(has("#question h2", "Who is this?") + " && " + has("#position", " of 5"))
+	// Nothing is answered by somebody who types a name.
+	b.press("n")
+	b.awaits("document.activeElement.placeholder === 'Name'")
+	b.script("document.activeElement.value = ''") // chromedp sends the letter to the field that it focuses, as no browser does
+	b.press("fij")
+	b.awaits("document.activeElement.value === 'fij'")
+	b.script("document.activeElement.value = ''")
+	b.press("Zoe\r")
+	b.awaits(has("#toasts", "Named Zoe."))
+	b.awaits(has("#position", " of 4"))
+	if n := len(s.office.Now().Known); n != 6 {
+		t.Errorf("%d people are known", n)
+	}
+	b.script("[...document.querySelectorAll('#toasts button')].find(e => e.innerText === 'Undo').click()")
+	b.awaits(has("#toasts", "Undone.") + " && " + has("#position", " of 5"))
+	if n := len(s.office.Now().Known); n != 5 {
+		t.Errorf("after the undo %d people are known", n)
+	}
+	// On, back, and around; then ignore one and forget one.
+	b.script("location.hash = '#inbox/stranger-2'")
+	b.awaits(has("#position", "3 of 5"))
+	b.press("j")
+	b.awaits(has("#position", "4 of 5") + " && document.activeElement.id === 'question-title'")
+	b.press("k")
+	b.awaits(has("#position", "3 of 5"))
+	b.press("i")
+	b.awaits(has("#toasts", "ignored from now on") + " && " + has("#position", "of 4") + " && " + has("#ignored", "1 person ignored"))
+	b.script("document.querySelector('#toasts button').click()")
+	b.awaits(has("#position", "of 5"))
+	b.script("location.hash = '#inbox/stranger-3'")
+	b.awaits("[...document.querySelectorAll('#question input')].some(e => e.ariaLabel === 'Who is unknown person 3?')")
+	b.press("m")
+	b.awaits("document.activeElement.matches('.pick')")
+	b.press("\r")
+	b.awaits(has("#toasts", "They are one person now.") + " && " + has("#position", "of 4"))
+	b.script("document.querySelector('#toasts button').click()")
+	b.awaits(has("#position", "of 5"))
+	// Without single keys nothing of that happens.
+	b.script("document.querySelector('#keys').click()")
+	b.script("document.activeElement.blur()")
+	before := b.script("document.querySelector('#position').innerText")
+	b.press("j")
+	b.press("f")
+	time.Sleep(300 * time.Millisecond)
+	if after := b.script("document.querySelector('#position').innerText"); after != before {
+		t.Errorf("%s, and then %s", before, after)
+	}
+	// Contradicting labels are side by side, and one of them goes.
+	b.script("document.querySelector('#keys').click()")
+	b.script("location.hash = '#inbox/" + s.conflictKey() + "'")
+	b.awaits("document.querySelectorAll('.sides>*').length === 2 && " + has(".sides", "Dana"))
+	faces := len(s.office.Conflicts())
+	b.press("1")
+	b.awaits(has("#toasts", "The face is taken back."))
+	b.script("document.querySelector('#toasts button').click()")
+	b.awaits(has("#toasts", "Undone."))
+	if n := len(s.office.Conflicts()); n != faces {
+		t.Errorf("%d conflicts, and %d after the undo", faces, n)
+	}
+	// What was said can be read, and undone there, too.
+	b.script("location.hash = '#health'")
+	b.awaits(has("#corrections", "Named person 1 Zoe") + " && " + has("#corrections", "undone"))
+}
+
+// A mistake is corrected where it was seen. Where a naming was wrong, the page asks whether to take it back.
+func TestCorrection(t *testing.T) {
+	s := newScene(t, office.Options{})
+	b := newBrowser(t)
+	b.screen(390, 844, "dark")
+	b.do(chromedp.Navigate(serve(t, s.page) + "/"))
+	b.awaits("document.querySelectorAll('#sightings>li').length > 3")
+	if got := ask(s.page, "POST", "/api/name", `{"group":1,"name":"Zoe"}`); got.Code != 200 {
+		t.Fatalf("%d %s", got.Code, got.Body)
+	}
+	b.awaits(has("#sightings a", "Zoe"))
+	b.script("[...document.querySelectorAll('#sightings li')].find(e => e.innerText.includes('Zoe')).querySelector('details').open = true")
+	b.script("[...document.querySelectorAll('#sightings button')].find(e => e.offsetParent && e.innerText === 'It is somebody else' && e.closest('li').innerText.includes('Zoe')).click()")
+	b.awaits("document.querySelector('#ask').open && " + has("#ask", "Was it wrong to name these faces Zoe?"))
+	b.press("\r")
+	b.awaits(has("#toasts", "The naming is taken back."))
+	b.awaits("!" + has("#sightings a", "Zoe"))
+	for _, p := range s.office.Now().Known {
+		if p.Name == "Zoe" {
+			t.Error("Zoe is still known")
+		}
+	}
+}
+
+// Each view has an address, and the browser's buttons go back and forth between them. All of history can be read.
+func TestHistory(t *testing.T) {
+	s := newScene(t, office.Options{})
+	b := newBrowser(t)
+	b.screen(820, 900, "light")
+	b.do(chromedp.Navigate(serve(t, s.page) + "/#timeline"))
+	b.awaits(views()[7].there)
+	b.awaits("document.querySelectorAll('.day svg').length >= 3")
+	total := len(s.office.Events(0, 1<<20))
+	for range 20 {
+		if b.script("document.querySelector('#older').hidden") == "true" {
+			break
+		}
+		n := b.script("document.querySelectorAll('.events li').length")
+		b.script("document.querySelector('#older').click()")
+		b.awaits("document.querySelectorAll('.events li').length > " + n)
+	}
+	b.awaits("!document.querySelector('#beginning').hidden && document.querySelectorAll('.events li').length >= " + fmt.Sprint(total))
+	if n := b.script("document.querySelectorAll('.day').length"); n < "4" {
+		t.Errorf("there are %s days", n)
+	}
+	b.script("(() => { const f = document.querySelector('#f-kind'); f.value = 'mistake'; f.dispatchEvent(new Event('change', {bubbles: true})) })()")
+	b.awaits("document.querySelectorAll('.events li').length > 0 && [...document.querySelectorAll('.events li')].every(e => e.innerText.includes('a mistake'))")
+	b.script("(() => { const f = document.querySelector('#f-name'); f.value = 'Ben Okafor'; f.dispatchEvent(new Event('change', {bubbles: true})) })()")
+	b.awaits("[...document.querySelectorAll('.events li')].every(e => e.innerText.includes('Ben Okafor'))")
+
+	b.script("document.querySelector('.tabs a[href=\"#people\"]').click()")
+	b.awaits("document.title.startsWith('People') && document.activeElement.id === 'people-title'")
+	b.awaits(has("#people-list a", "Ben"))
+	b.script("[...document.querySelectorAll('#people-list a')].find(e => e.innerText.includes('Ben')).click()")
+	b.awaits(has("#person-title", "Ben Okafor") + " && document.title.startsWith('Ben Okafor') && document.querySelectorAll('#visits .day').length >= 3")
+	b.script("history.back()")
+	b.awaits("document.title.startsWith('People')")
+	b.script("history.back()")
+	b.awaits("document.title.startsWith('Timeline') && document.querySelector('[aria-current]').hash === '#timeline'")
+	b.script("history.forward()")
+	b.script("history.forward()")
+	b.awaits("!document.querySelector('[data-view=person]').hidden && document.querySelector('#person form.answer') && " + has("#person-title", "Ben Okafor"))
+	// A new name, and the address follows.
+	b.script("(() => { const f = document.querySelector('#person form.answer'); f.querySelector('input').value = 'Benedict'; f.requestSubmit() })()")
+	b.awaits(has("#person-title", "Benedict") + " && decodeURIComponent(location.hash) === '#person/Benedict' && document.querySelectorAll('#visits .day').length >= 3")
+	b.script("location.hash = '#person/' + encodeURIComponent('Nobody / <b>x</b>%')")
+	b.awaits(has("#person", "Nobody of that name is known."))
+	b.script("location.hash = '#nonsense'")
+	b.awaits("document.title.startsWith('Now')")
+}
+
+// The page works below a path, with a token, and inside another page.
+func TestBelow(t *testing.T) {
+	s := newScene(t, office.Options{Token: token, Base: "/home/faceauth", Frames: []string{"self"}})
+	b := newBrowser(t)
+	b.do(page.SetBypassCSP(false))
+	at := serve(t, s.page)
+	b.do(chromedp.Navigate(at + "/"))
+	b.awaits("document.activeElement.id === 'token'")
+	b.press("wrong\r")
+	b.awaits(has("[role=alert]", "That is not the token.") + " && document.activeElement.id === 'token'")
+	b.press(token + "\r")
+	b.awaits(has("#now-title", "are here") + " && location.pathname === '/home/faceauth/'")
+	b.awaits(loaded)
+	if got := b.script("document.cookie"); got != "" {
+		t.Error("a script can read the cookie")
+	}
+	b.script("(() => { const f = document.createElement('iframe'); f.src = 'api/now'; f.id = 'inside'; document.body.append(f) })()")
+	time.Sleep(300 * time.Millisecond)
+	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" + at + "/home/faceauth/'))"); got != "true" {
+		t.Error("it asks for something that is not below its path")
+	}
+}
+
+// The pictures of the page in docs are made with FACEAUTH_PICTURES=$PWD/docs/office. The faces in them are drawn.
+func TestPictures(t *testing.T) {
+	if os.Getenv("FACEAUTH_PICTURES") == "" {
+		t.Skip("FACEAUTH_PICTURES says where pictures go")
+	}
+	s := newScene(t, office.Options{})
+	if err := s.office.Rename(longName, "Carla Rossi"); err != nil {
+		t.Fatal(err)
+	}
+	b := newBrowser(t)
+	b.do(chromedp.Navigate(serve(t, s.page) + "/"))
+	longest := "[...document.querySelectorAll('#person .pick')].sort((a, b) => parseInt(b.innerText.match(/(\\d+) step/)[1]) - parseInt(a.innerText.match(/(\\d+) step/)[1]))[0]"
+	for _, p := range []struct {
+		name, anchor  string
+		width, height int64
+		scheme, there string
+	}{
+		{"now", "#now", 1100, 860, "light", views()[0].there},
+		{"inbox", "#inbox/stranger-1", 390, 800, "dark", views()[1].there},
+		{"person", "#person/Ann%20Archer", 1100, 860, "light", views()[5].there + " && !!" + longest},
+		{"timeline", "#timeline", 1100, 700, "light", views()[7].there},
+	} {
+		b.screen(p.width, p.height, p.scheme)
+		b.script(fmt.Sprintf("location.hash = %q", p.anchor))
+		b.awaits(p.there)
+		if p.name == "person" {
+			b.script("[...document.querySelectorAll('#person button')].find(e => e.innerText.startsWith('Show the other')).click()")
+			b.script(longest + ".click()")
+			b.awaits("document.querySelectorAll('.way li').length > 2")
+			b.script("[...document.querySelectorAll('#person h2')].find(e => e.innerText === 'Learned').scrollIntoView()")
+		}
+		b.awaits(loaded)
+		time.Sleep(time.Second)
+		b.picture(p.name)
+	}
+}

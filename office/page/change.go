@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/faceauth/faceauth/office"
+)
+
+// said is the answer to a change.
+type said struct {
+	Correction *office.Correction `json:"correction,omitempty"` // what was written down of it, and can be undone perhaps
+	// Naming is the naming on which the mistake rests that was corrected: it may be wrong, too.
+	Naming *office.Correction `json:"naming,omitempty"`
+}
+
+// change takes in what somebody says.
+func (p *Page) change(m *http.ServeMux) {
+	w := p.office
+	post(p, m, "name", func(q struct {
+		Group uint64 `json:"group"`
+		Name  string `json:"name"`
+		Force bool   `json:"force,omitempty"`
+	}, _ *said) error {
+		return w.Name(q.Group, q.Name, q.Force)
+	})
+	post(p, m, "correct", func(q struct {
+		Sighting uint64 `json:"sighting"`
+		Is       string `json:"is"`
+	}, s *said) error {
+		naming, ok := w.Naming(q.Sighting) // of a corrected one it is not known any more
+		err := w.Correct(q.Sighting, q.Is)
+		if ok && err == nil {
+			s.Naming = &naming
+		}
+		return err
+	})
+	post(p, m, "confirm", func(q struct {
+		Sighting uint64 `json:"sighting"`
+	}, _ *said) error {
+		return w.Confirm(q.Sighting)
+	})
+	post(p, m, "merge", func(q struct {
+		Into uint64 `json:"into"`
+		From uint64 `json:"from"`
+	}, _ *said) error {
+		return w.Merge(q.Into, q.From)
+	})
+	post(p, m, "split", func(q struct {
+		Group uint64   `json:"group"`
+		Faces []uint64 `json:"faces"`
+	}, _ *said) error {
+		return w.Split(q.Group, q.Faces)
+	})
+	post(p, m, "ignore", func(q struct {
+		Group   uint64 `json:"group"`
+		Ignored bool   `json:"ignored"`
+	}, _ *said) error {
+		return w.Ignore(q.Group, q.Ignored)
+	})
+	post(p, m, "forget-stranger", func(q struct {
+		Group uint64 `json:"group"`
+	}, _ *said) error {
+		return w.ForgetGroup(q.Group)
+	})
+	post(p, m, "keep", func(q struct {
+		On bool `json:"on"`
+	}, _ *said) error {
+		return w.KeepUnknown(q.On)
+	})
+	post(p, m, "forget", func(q struct {
+		Name string `json:"name"`
+	}, _ *said) error {
+		return w.Forget(q.Name)
+	})
+	post(p, m, "rename", func(q struct {
+		From string `json:"from"`
+		To   string `json:"to"`
+	}, _ *said) error {
+		return w.Rename(q.From, q.To)
+	})
+	post(p, m, "undo", func(q struct {
+		ID uint64 `json:"id"`
+	}, _ *said) error {
+		return w.Undo(q.ID)
+	})
+	post(p, m, "unlabel", func(q struct {
+		Face int64 `json:"face"`
+	}, _ *said) error {
+		return w.Unlabel(q.Face)
+	})
+}
+
+// post has do take in a request in JSON, which has all that it should and nothing else.
+func post[Q any](p *Page, m *http.ServeMux, path string, do func(Q, *said) error) {
+	p.routes = append(p.routes, "POST /api/"+path)
+	m.HandleFunc("POST /api/"+path, func(w http.ResponseWriter, r *http.Request) {
+		if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
+			http.Error(w, "send JSON, with the header Content-Type: application/json", http.StatusUnsupportedMediaType)
+			return
+		}
+		err := asked(r).err
+		var q Q
+		if err == nil {
+			err = readBody(r, &q)
+		}
+		var large *http.MaxBytesError
+		switch {
+		case errors.As(err, &large):
+			http.Error(w, "the request has more than 64 KiB", http.StatusRequestEntityTooLarge)
+			return
+		case err != nil:
+			http.Error(w, err.Error()+"; api/openapi.json says what to send", http.StatusBadRequest)
+			return
+		}
+		s, err := p.say(func(s *said) error { return do(q, s) })
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
+		answer(w, s)
+	})
+}
+
+// say does what somebody says, and returns the correction that came of it.
+func (p *Page) say(do func(*said) error) (s said, err error) {
+	p.saying.Lock()
+	defer p.saying.Unlock()
+	before := p.office.Corrections(0, 1)
+	if err := do(&s); err != nil {
+		return s, err
+	}
+	if after := p.office.Corrections(0, 1); len(after) > 0 && (len(before) == 0 || after[0].ID > before[0].ID) {
+		s.Correction = &after[0]
+	}
+	return s, nil
+}

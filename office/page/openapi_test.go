@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+
+	"github.com/faceauth/faceauth/office/page"
+)
+
+// description returns the description that a page serves. In its answers no field may be that it does not name.
+func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(ask(p, "GET", "/api/openapi.json", "").Body.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	no := false
+	for _, s := range doc.Components.Schemas {
+		s.Value.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
+	}
+	doc.Servers = openapi3.Servers{{URL: "http://localhost:8090"}}
+	r, err := legacy.NewRouter(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc, r
+}
+
+// What the description says is what the handlers take and give: every route is described, every answer is as described,
+// and what the description refuses the handlers refuse, too.
+func TestOpenAPI(t *testing.T) {
+	scene := newScene(t, page.Options{})
+	p := scene.page
+	doc, router := description(t, p)
+	var described []string
+	for path, item := range doc.Paths.Map() {
+		for method := range item.Operations() {
+			described = append(described, method+" "+path)
+		}
+	}
+	slices.Sort(described)
+	routes := page.Routes(p)
+	slices.Sort(routes)
+	if !slices.Equal(described, routes) {
+		t.Errorf("described are\n%s\nand there are\n%s", strings.Join(described, "\n"), strings.Join(routes, "\n"))
+	}
+
+	tried := make(map[string]bool)
+	good := make(map[string]bool)
+	try := func(method, path, body string) *httptest.ResponseRecorder {
+		t.Helper()
+		r := httptest.NewRequest(method, "http://localhost:8090"+path, strings.NewReader(body))
+		if method == http.MethodPost {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		route, parameters, err := router.FindRoute(r)
+		if err != nil {
+			t.Fatalf("%s %s: %v", method, path, err)
+		}
+		in := &openapi3filter.RequestValidationInput{Request: r, PathParams: parameters, Route: route, Options: &openapi3filter.Options{
+			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true,
+		}}
+		refused := openapi3filter.ValidateRequest(t.Context(), in)
+		r.Body = io.NopCloser(strings.NewReader(body))
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		if (refused != nil) != (w.Code == http.StatusBadRequest) {
+			t.Errorf("%s %s %s: %d %s; the description says %v", method, path, body, w.Code, w.Body, refused)
+		}
+		err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+			RequestValidationInput: in, Status: w.Code, Header: w.Header(), Body: io.NopCloser(bytes.NewReader(w.Body.Bytes())), Options: in.Options,
+		})
+		if err != nil {
+			t.Errorf("%s %s: %d %.300s: %v", method, path, w.Code, w.Body, err)
+		}
+		key := method + " " + route.Path
+		tried[key] = true
+		good[key] = good[key] || w.Code == http.StatusOK
+		return w
+	}
+
+	for _, path := range []string{
+		"/api/now", "/api/inbox", "/api/strangers", "/api/conflicts", "/api/people", "/api/person?name=Ann%20Archer", "/api/sightings",
+		"/api/sightings?before=3&n=2", "/api/events", "/api/events?n=200&name=Ann%20Archer&kind=arrived&camera=door", "/api/corrections?n=5",
+		"/api/sinks", "/api/openapi.json", "/camera/door",
+	} {
+		if w := try("GET", path, ""); w.Code != http.StatusOK || w.Body.Len() < 5 && !strings.Contains(path, "corrections") {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	for _, path := range []string{
+		"/api/person?name=nobody", "/api/person", "/api/way", "/api/way?face=0", "/api/way?face=999999", "/api/events?n=0", "/api/events?n=201",
+		"/api/sightings?before=x", "/face/999999", "/face/x", "/camera/nowhere",
+	} {
+		if w := try("GET", path, ""); w.Code == http.StatusOK {
+			t.Errorf("%s: %s", path, w.Body)
+		}
+	}
+	try("GET", scene.learnedWay(), "")
+	try("GET", scene.aFace(), "")
+	for _, c := range []struct{ path, good, bad string }{
+		{"confirm", `{"sighting":` + scene.learnedSighting() + `}`, `{"sighting":"1"}`},
+		{"split", `{"group":` + scene.group(0) + `,"faces":[` + scene.groupFace(0) + `]}`, `{"group":1,"faces":[-1]}`},
+		{"merge", `{"into":` + scene.group(0) + `,"from":` + scene.lastGroup() + `}`, `{"into":1}`},
+		{"ignore", `{"group":` + scene.group(0) + `,"ignored":true}`, `{"group":1,"ignored":1}`},
+		{"name", `{"group":` + scene.group(0) + `,"name":"Zed","force":true}`, `{"group":1,"name":"a","more":2}`},
+		{"forget-stranger", `{"group":` + scene.group(1) + `}`, `{}`},
+		{"correct", `{"sighting":` + scene.sightingOf("Ann Archer") + `,"is":""}`, `{"sighting":1}`},
+		{"unlabel", `{"face":` + scene.conflictFace() + `}`, `{"face":1.5}`},
+		{"rename", `{"from":"Ann Archer","to":"Anna Archer"}`, `{"from":"a","to":null}`},
+		{"undo", `{"id":1}`, `{"id":-1}`},
+		{"forget", `{"name":"Zed"}`, `{"name":7}`},
+		{"keep", `{"on":false}`, `{"on":0}`},
+	} {
+		try("POST", "/api/"+c.path, c.bad)
+		if w := try("POST", "/api/"+c.path, c.good); w.Code != http.StatusOK && w.Code != http.StatusConflict {
+			t.Errorf("%s %s: %d %s", c.path, c.good, w.Code, w.Body)
+		}
+	}
+	for _, route := range routes {
+		if !tried[route] {
+			t.Errorf("%s was not tried", route)
+		}
+		if !good[route] {
+			t.Errorf("%s was never well", route)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/online"
+)
+
+const (
+	mostEvents    = 200     // that are given at a time
+	usualEvents   = 50      // the same, where no number is asked for
+	mostSightings = 100     // that are given at a time
+	someEvents    = 500     // that the office is asked for at a time
+	mostNumber    = 1 << 63 // that events, sightings and corrections have
+)
+
+// errGone is wrapped by the errors of what is not there.
+var errGone = errors.New("it is not there")
+
+// read gives what is known.
+func (p *Page) read(m *http.ServeMux) {
+	w := p.office
+	get := func(path string, do func(q *query) (any, error), parameters ...string) {
+		p.routes = append(p.routes, "GET /api/"+path)
+		m.HandleFunc("GET /api/"+path, func(w http.ResponseWriter, r *http.Request) {
+			q := asked(r, parameters...)
+			v, err := do(q)
+			switch {
+			case q.err != nil:
+				http.Error(w, q.err.Error()+"; api/openapi.json says what to ask", http.StatusBadRequest)
+			case errors.Is(err, online.ErrUnknown), errors.Is(err, errGone):
+				http.Error(w, err.Error(), http.StatusNotFound)
+			case err != nil:
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+			default:
+				answer(w, v)
+			}
+		})
+	}
+	get("now", func(*query) (any, error) { return w.Now(), nil })
+	get("sinks", func(*query) (any, error) { return p.o.Sinks(), nil })
+	get("inbox", func(*query) (any, error) { return inbox(w), nil })
+	get("strangers", func(*query) (any, error) { return strangers(w), nil })
+	get("conflicts", func(*query) (any, error) { return contradictions(w), nil })
+	get("people", func(*query) (any, error) { return everybody(w), nil })
+	get("person", func(q *query) (any, error) {
+		name := q.text("name", true)
+		if q.err != nil {
+			return nil, nil
+		}
+		return w.Profile(name)
+	}, "name")
+	get("way", func(q *query) (any, error) {
+		id := q.number("face", 1, 0, mostNumber-1)
+		if q.err == nil && id == 0 {
+			q.fail("the parameter %q is missing", "face")
+		}
+		if q.err != nil {
+			return nil, nil
+		}
+		return w.Way(int64(id))
+	}, "face")
+	get("sightings", func(q *query) (any, error) {
+		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, mostSightings, mostSightings)
+		if q.err != nil {
+			return nil, nil
+		}
+		return w.SightingsBefore(before, int(n)), nil
+	}, "before", "n")
+	get("corrections", func(q *query) (any, error) {
+		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
+		if q.err != nil {
+			return nil, nil
+		}
+		return append([]office.Correction{}, w.Corrections(before, int(n))...), nil
+	}, "before", "n")
+	get("events", func(q *query) (any, error) {
+		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
+		name, kind, camera := q.text("name", false), q.text("kind", false), q.text("camera", false)
+		if q.err != nil {
+			return nil, nil
+		}
+		return events(w, before, int(n), func(e presence.Event) bool {
+			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) && (camera == "" || e.Camera == camera)
+		}), nil
+	}, "before", "n", "name", "kind", "camera")
+	p.routes = append(p.routes, "GET /api/openapi.json", "GET /face/{id}", "GET /camera/{name}")
+	m.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(file("openapi.json")) // what fails is the connection
+	})
+	m.HandleFunc("GET /face/{id}", func(w http.ResponseWriter, r *http.Request) {
+		id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
+		if err != nil {
+			http.Error(w, "the number of a face must be a whole number", http.StatusBadRequest)
+			return
+		}
+		image(w, p.office.Face(id))
+	})
+	m.HandleFunc("GET /camera/{name}", func(w http.ResponseWriter, r *http.Request) { image(w, p.office.Picture(r.PathValue("name"))) })
+}
+
+// image writes a picture, which there may not be.
+func image(w http.ResponseWriter, jpeg []byte) {
+	if jpeg == nil {
+		http.Error(w, "there is no picture", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "image/jpeg")
+	w.Write(jpeg)
+}
+
+// events returns the last n events before the one of a number which are wanted, the newest first.
+func events(w *office.Office, before uint64, n int, wanted func(presence.Event) bool) []presence.Event {
+	found := []presence.Event{}
+	for {
+		some := w.Events(before, someEvents)
+		for _, e := range some {
+			if wanted(e) {
+				found = append(found, e)
+			}
+			if len(found) == n {
+				return found
+			}
+		}
+		if len(some) < someEvents {
+			return found
+		}
+		before = some[len(some)-1].ID
+	}
+}
+
+// person is somebody who is known, and what became of them last.
+type person struct {
+	gallery.Person
+	Here   bool      `json:"here"`
+	Since  time.Time `json:"since,omitzero"`   // when they came, of one who is here
+	Last   time.Time `json:"last,omitzero"`    // when they were seen last, where that is known
+	Camera string    `json:"camera,omitempty"` // that saw them last
+	Face   uint64    `json:"face,omitempty"`   // a picture of them, where there is one
+}
+
+// everybody returns all who are known.
+func everybody(w *office.Office) []person {
+	now, all := w.Now(), []person{}
+	at := make(map[string]int)
+	for i, k := range now.Known {
+		all = append(all, person{Person: k})
+		at[k.Name] = i
+	}
+	for _, p := range now.People {
+		if i, ok := at[p.Name]; ok {
+			all[i].Here, all[i].Since, all[i].Last, all[i].Camera = true, p.Since, p.Last, p.Camera
+		}
+	}
+	missing := len(now.Known) - len(now.People)
+	for before := uint64(0); missing > 0; {
+		some := w.Events(before, someEvents)
+		for _, e := range some {
+			if i, ok := at[e.Name]; ok && all[i].Last.IsZero() && e.Kind == presence.Left {
+				all[i].Last, all[i].Camera = e.At, e.Camera
+				missing--
+			}
+		}
+		if len(some) < someEvents {
+			break
+		}
+		before = some[len(some)-1].ID
+	}
+	for _, s := range w.Sightings() {
+		if i, ok := at[s.Name]; ok && all[i].Face == 0 {
+			all[i].Face = s.Face
+		}
+	}
+	return all
+}

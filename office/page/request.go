@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// readBody takes in the body of a request: one JSON object that has all fields of the struct q points to, each once, and
+// nothing else. A field whose tag says omitempty may be missing.
+func readBody(r *http.Request, q any) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	if !utf8.Valid(body) {
+		return errors.New("the body is not UTF-8")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
+		return errors.New("the body must be one JSON object, {...}")
+	}
+	into := reflect.ValueOf(q).Elem()
+	missing := fields(into.Type())
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return unreadable(err)
+		}
+		name, _ := key.(string)
+		at := slices.IndexFunc(missing, func(f field) bool { return f.name == name })
+		if at < 0 {
+			return fmt.Errorf("the field %q is unknown, or is there twice", name)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return unreadable(err)
+		}
+		f := missing[at]
+		missing = slices.Delete(missing, at, at+1)
+		// To encoding/json null is whatever the field had before.
+		if err := json.Unmarshal(value, into.Field(f.index).Addr().Interface()); err != nil || string(value) == "null" {
+			return fmt.Errorf("the field %q must be %s", name, f.kind)
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return unreadable(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more after the JSON object")
+	}
+	for _, f := range missing {
+		if !f.optional {
+			return fmt.Errorf("the field %q is missing; it must be %s", f.name, f.kind)
+		}
+	}
+	return nil
+}
+
+func unreadable(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("the body is no JSON: %w", err)
+}
+
+// field is one of a request.
+type field struct {
+	name     string
+	index    int
+	optional bool
+	kind     string // in words
+}
+
+// fields returns those of a struct, all of which have a tag.
+func fields(t reflect.Type) (all []field) {
+	for i := range t.NumField() {
+		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		f := field{name: name, index: i, optional: options == "omitempty"}
+		switch t.Field(i).Type.Kind() {
+		case reflect.Bool:
+			f.kind = "true or false"
+		case reflect.String:
+			f.kind = "a text"
+		case reflect.Slice:
+			f.kind = "a list of whole numbers"
+		default:
+			f.kind = "a whole number"
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// query holds what a URL asks for. The first mistake is in err.
+type query struct {
+	values url.Values
+	err    error
+}
+
+// asked returns what a URL asks for, which may be some of the names, each once.
+func asked(r *http.Request, names ...string) *query {
+	q := &query{}
+	q.values, q.err = url.ParseQuery(r.URL.RawQuery)
+	for name, values := range q.values {
+		switch {
+		case !slices.Contains(names, name):
+			q.fail("the parameter %q is unknown", name)
+		case len(values) > 1:
+			q.fail("the parameter %q is there twice", name)
+		case !utf8.ValidString(values[0]):
+			q.fail("the parameter %q is not UTF-8", name)
+		}
+	}
+	return q
+}
+
+func (q *query) fail(format string, arguments ...any) {
+	if q.err == nil {
+		q.err = fmt.Errorf(format, arguments...)
+	}
+}
+
+// number returns a whole number, or a default where none is asked for.
+func (q *query) number(name string, least, otherwise, most uint64) uint64 {
+	text := q.values.Get(name)
+	if !q.values.Has(name) {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n < least || n > most {
+		q.fail("the parameter %q must be a whole number from %d to %d", name, least, most)
+		return otherwise
+	}
+	return n
+}
+
+// text returns a parameter, which has to be there where it is needed.
+func (q *query) text(name string, needed bool) string {
+	text := q.values.Get(name)
+	if needed && text == "" {
+		q.fail("the parameter %q is missing", name)
+	}
+	return text
+}

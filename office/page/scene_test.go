@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"io"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/logbook"
+	"github.com/faceauth/faceauth/office/page"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+// longName is the longest name that somebody can have, in one word.
+var longName = "Wolfeschlegelsteinhausenberger" + strings.Repeat("dorff", 14)
+
+// cast is who is in the scene: where their faces lie in the plane, and how they are drawn. None is a real person.
+var cast = map[string]struct {
+	at         [2]float32
+	skin, hair color.RGBA
+	long       bool
+}{
+	"Ann Archer": {[2]float32{0, 0}, color.RGBA{241, 194, 160, 255}, color.RGBA{110, 60, 30, 255}, true},
+	"Ben Okafor": {[2]float32{6, 0}, color.RGBA{120, 80, 55, 255}, color.RGBA{30, 25, 25, 255}, false},
+	longName:     {[2]float32{12, 0}, color.RGBA{255, 219, 172, 255}, color.RGBA{220, 190, 90, 255}, false},
+	"Dana":       {[2]float32{18, 0}, color.RGBA{224, 172, 130, 255}, color.RGBA{60, 60, 70, 255}, true},
+	"Dan":        {[2]float32{18.4, 0}, color.RGBA{224, 172, 130, 255}, color.RGBA{60, 60, 70, 255}, false},
+	"stranger 1": {[2]float32{0, 9}, color.RGBA{198, 134, 92, 255}, color.RGBA{20, 20, 20, 255}, true},
+	"stranger 2": {[2]float32{6, 9}, color.RGBA{250, 210, 180, 255}, color.RGBA{170, 70, 40, 255}, false},
+	"stranger 3": {[2]float32{12, 9}, color.RGBA{90, 60, 45, 255}, color.RGBA{200, 200, 205, 255}, false},
+}
+
+// scene is an office with drawn people: some known, some not, some seen lately and some there, with days of history, and
+// with one camera that is down.
+type scene struct {
+	t      *testing.T
+	page   *page.Page
+	office *office.Office
+}
+
+// part is somebody who is in view for some frames.
+type part struct {
+	who         string
+	frames      int
+	from, drift float32 // away from where their faces lie, at the beginning and with each frame
+	unsteady    float32
+}
+
+// fps is that of the cameras of the scene.
+const fps = 5
+
+// newScene returns a scene in which everything has happened that was to happen.
+func newScene(t *testing.T, o page.Options) *scene {
+	t.Helper()
+	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+	g, err := gallery.New(space, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Ann Archer", "Ben Okafor", longName, "Dana", "Dan"} {
+		at := cast[name].at
+		var faces [][]float32
+		for _, d := range [][2]float32{{0, 0}, {.1, .05}, {-.05, .1}, {.05, -.1}} {
+			faces = append(faces, []float32{at[0] + d[0], at[1] + d[1]})
+		}
+		if _, err := g.Enroll(name, faces, time.Now().Add(-50*time.Hour), gallery.Enrolment{Force: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	door := []part{
+		{who: "Ann Archer", frames: 24, drift: .15},
+		{frames: 20},
+		{who: "Ann Archer", frames: 15, from: 3.4},
+		{frames: 20},
+		{who: "stranger 1", frames: 40, unsteady: .4},
+		{frames: 20},
+		{who: "stranger 2", frames: 40, unsteady: .4},
+		{frames: 20},
+		{who: "stranger 3", frames: 40, unsteady: .3},
+		{frames: 20},
+		{who: "Ann Archer", frames: 1 << 30, unsteady: .1},
+	}
+	hall := []part{{frames: 20}, {who: "Ben Okafor", frames: 40, unsteady: .3}, {frames: 20},
+		{who: "Dana", frames: 10}, {frames: 20}, {who: "Dan", frames: 10}, {frames: 20}, {who: longName, frames: 1 << 30, unsteady: .2}}
+	played := 0
+	for _, p := range door[:len(door)-1] {
+		played += p.frames
+	}
+	b, err := logbook.Open(filepath.Join(t.TempDir(), "logbook"), logbook.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now().Add(-time.Duration(played+10) * time.Second / fps)
+	history(t, b, begun)
+	w := office.New(g, office.Options{
+		Book: b, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour, MaxBackoff: time.Hour,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- w.Run(ctx, []office.Camera{
+			film("door", door, played+10), film("hall", hall, played+10),
+			{Name: "yard", Open: func(context.Context, func() bool) (office.Stream, error) {
+				return nil, errors.New("the camera refuses the password; look at its address")
+			}},
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		b.Close()
+	})
+	o.Sinks = func() []page.Sink {
+		return []page.Sink{{Name: "webhook"}, {Name: "mqtt", Waiting: 12, Lost: 3, Error: "the broker at mqtt://broker refuses the connection"}}
+	}
+	p, err := page.New(w, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{t, p, w}
+	for end := time.Now().Add(30 * time.Second); len(w.Now().People) < 2 || len(w.Strangers()) < 3 || w.Picture("door") == nil; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the scene does not come about: %+v, %d strangers", w.Now(), len(w.Strangers()))
+		}
+	}
+	return s
+}
+
+// history writes what happened in the days before: some hundred comings and goings.
+func history(t *testing.T, b *logbook.Book, until time.Time) {
+	t.Helper()
+	var events []presence.Event
+	add := func(e presence.Event) {
+		e.ID = uint64(len(events) + 1)
+		events = append(events, e)
+	}
+	lot := rand.New(rand.NewPCG(1, 2))
+	for day := 3; day >= 0; day-- {
+		at := until.Add(-time.Duration(24*day)*time.Hour - 8*time.Hour)
+		for range 40 {
+			name := []string{"Ann Archer", "Ben Okafor", longName}[lot.IntN(3)]
+			camera := []string{"door", "hall"}[lot.IntN(2)]
+			add(presence.Event{Kind: presence.Arrived, Name: name, Camera: camera, At: at, Trust: sighting.Confirmed})
+			if lot.IntN(8) == 0 {
+				add(presence.Event{Kind: presence.Unknown, Group: uint64(lot.IntN(3) + 1), Camera: "door", At: at.Add(time.Minute)})
+			}
+			kind, left := presence.Left, at.Add(time.Duration(2+lot.IntN(8))*time.Minute)
+			if lot.IntN(20) == 0 {
+				kind, left = presence.Mistake, at
+			}
+			add(presence.Event{Kind: kind, Name: name, Camera: camera, At: left})
+			at = at.Add(11 * time.Minute)
+		}
+	}
+	if err := b.Record(presence.State{Last: uint64(len(events))}, events); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// film is a camera that shows parts: the first frames at once, and from then on as time goes.
+func film(name string, parts []part, atOnce int) office.Camera {
+	return office.Camera{Name: name, Open: func(_ context.Context, wanted func() bool) (office.Stream, error) {
+		return &screen{parts: parts, atOnce: atOnce, wanted: wanted, lot: rand.New(rand.NewPCG(7, uint64(len(name))))}, nil
+	}}
+}
+
+type screen struct {
+	parts  []part
+	atOnce int
+	wanted func() bool
+	lot    *rand.Rand
+	n, in  int       // frames so far, and of the part
+	live   time.Time // since when frames come as time goes
+}
+
+func (s *screen) Dropped() int { return 3 }
+func (s *screen) Close() error { return nil }
+
+func (s *screen) Next(ctx context.Context) (face.Frame, error) {
+	if s.n >= s.atOnce {
+		select {
+		case <-time.After(time.Second / fps):
+		case <-ctx.Done():
+			return face.Frame{}, ctx.Err()
+		}
+	}
+	for len(s.parts) > 0 && s.in == s.parts[0].frames {
+		s.parts, s.in = s.parts[1:], 0
+	}
+	if len(s.parts) == 0 {
+		return face.Frame{}, io.EOF
+	}
+	p := s.parts[0]
+	at := time.Duration(s.n) * time.Second / fps
+	if s.n == s.atOnce {
+		s.live = time.Now()
+	}
+	if s.n > s.atOnce {
+		at = time.Duration(s.atOnce)*time.Second/fps + time.Since(s.live)
+	}
+	f := face.Frame{Index: s.n, Time: at, Size: image.Pt(640, 480)}
+	turn := math.Sin(float64(s.n) / 9)
+	box := image.Rect(220, 120, 380, 300).Add(image.Pt(int(60*turn), 0))
+	if who, ok := cast[p.who]; ok {
+		away := p.from + p.drift*float32(s.in)
+		x := []float32{who.at[0] + away*.8, who.at[1] + away*.6}
+		for i := range x {
+			x[i] += p.unsteady * float32(s.lot.NormFloat64()) / 2
+		}
+		f.Samples = []face.Sample{{Box: box, Vector: x, JPEG: portrait(p.who, turn, s.in < 2 && strings.HasPrefix(p.who, "stranger"))}}
+	}
+	if s.wanted() {
+		f.JPEG = room(p.who, box, turn)
+	}
+	s.n++
+	s.in++
+	return f, nil
+}
+
+var (
+	drawings sync.Map
+	outside  = color.RGBA{190, 200, 205, 255}
+)
+
+// portrait draws somebody's face, who turns their head from -1 to 1, sharply or not.
+func portrait(who string, turn float64, blurred bool) []byte {
+	turn = math.Round(turn*4) / 4
+	key := fmt.Sprint(who, turn, blurred)
+	if b, ok := drawings.Load(key); ok {
+		return b.([]byte)
+	}
+	m := image.NewRGBA(image.Rect(0, 0, 112, 112))
+	soft := .02
+	if blurred {
+		soft = .3
+	}
+	draw(m, m.Bounds(), who, turn, soft)
+	b := encode(m)
+	drawings.Store(key, b)
+	return b
+}
+
+// room draws what a camera sees.
+func room(who string, box image.Rectangle, turn float64) []byte {
+	m := image.NewRGBA(image.Rect(0, 0, 640, 480))
+	for y := range 480 {
+		for x := range 640 {
+			c := outside
+			if y > 380 {
+				c = color.RGBA{150, 130, 110, 255}
+			} else if x > 440 && x < 580 && y > 110 {
+				c = color.RGBA{165, 175, 180, 255}
+			}
+			m.SetRGBA(x, y, c)
+		}
+	}
+	if _, ok := cast[who]; ok {
+		draw(m, box.Inset(-30), who, turn, .02)
+	}
+	return encode(m)
+}
+
+func encode(m image.Image) []byte {
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, m, nil); err != nil {
+		panic(err) // into memory
+	}
+	return b.Bytes()
+}
+
+// draw draws a head into a box.
+func draw(m *image.RGBA, box image.Rectangle, who string, turn, soft float64) {
+	c := cast[who]
+	dark, white := color.RGBA{40, 30, 30, 255}, color.RGBA{250, 250, 250, 255}
+	coat := color.RGBA{c.hair.B/2 + 60, c.hair.R/2 + 50, c.hair.G/2 + 90, 255}
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			if !image.Pt(x, y).In(m.Bounds()) {
+				continue
+			}
+			u := 2*(float64(x-box.Min.X)+.5)/float64(box.Dx()) - 1
+			v := 2*(float64(y-box.Min.Y)+.5)/float64(box.Dy()) - 1
+			at := m.RGBAAt(x, y)
+			if at.A == 0 {
+				at = outside
+			}
+			spot := func(cu, cv, ru, rv float64, with color.RGBA) {
+				d := math.Hypot((u-cu)/ru, (v-cv)/rv)
+				share := min(max((1+soft-d)/(2*soft), 0), 1)
+				mix := func(a, b uint8) uint8 { return uint8(float64(a)*(1-share) + float64(b)*share) }
+				at = color.RGBA{mix(at.R, with.R), mix(at.G, with.G), mix(at.B, with.B), 255}
+			}
+			look := .18 * turn
+			spot(0, 1.05, .85, .45, coat)
+			if c.long {
+				spot(0, .05, .66, .8, c.hair)
+			}
+			spot(-look/3, -.2, .58, .66, c.hair)
+			spot(0, .5, .2, .4, c.skin)
+			spot(0, .02, .48, .62, c.skin)
+			spot(look/2, -.52, .5, .24, c.hair)
+			for _, side := range []float64{-1, 1} {
+				spot(look+.2*side, -.08, .11, .075, white)
+				spot(look*1.3+.2*side, -.08, .05, .065, dark)
+				spot(look+.2*side, -.24, .13, .03, c.hair)
+			}
+			spot(look*1.4, .1, .05, .1, color.RGBA{c.skin.R - 30, c.skin.G - 25, c.skin.B - 20, 255})
+			spot(look, .34, .17, .05, color.RGBA{170, 70, 70, 255})
+			m.SetRGBA(x, y, at)
+		}
+	}
+}
+
+func (s *scene) group(i int) string     { return fmt.Sprint(s.office.Strangers()[i].ID) }
+func (s *scene) groupFace(i int) string { return fmt.Sprint(s.office.Strangers()[i].Album.Faces[0].ID) }
+
+func (s *scene) lastGroup() string {
+	all := s.office.Strangers()
+	return fmt.Sprint(all[len(all)-1].ID)
+}
+
+// learnedSighting returns one of somebody for whom only what was learned speaks.
+func (s *scene) learnedSighting() string {
+	for _, x := range s.office.Sightings() {
+		if x.Trust == sighting.Learned {
+			return fmt.Sprint(x.ID)
+		}
+	}
+	s.t.Fatalf("nobody is known by what was learned alone: %+v", s.office.Sightings())
+	return ""
+}
+
+func (s *scene) sightingOf(name string) string {
+	for _, x := range s.office.Sightings() {
+		if x.Name == name && !x.Live {
+			return fmt.Sprint(x.ID)
+		}
+	}
+	s.t.Fatalf("there is no sighting of %s", name)
+	return ""
+}
+
+// learnedWay returns where the longest way of a learned face is.
+func (s *scene) learnedWay() string {
+	p, err := s.office.Profile("Ann Archer")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	longest := p.Faces[0]
+	for _, f := range p.Faces {
+		if f.Hops > longest.Hops {
+			longest = f
+		}
+	}
+	if longest.Hops < 2 {
+		s.t.Fatalf("nothing was learned far from what was enrolled: %+v", p)
+	}
+	return fmt.Sprintf("/api/way?face=%d", longest.ID)
+}
+
+func (s *scene) aFace() string { return fmt.Sprintf("/face/%d", s.office.Sightings()[0].Face) }
+
+func (s *scene) conflictFace() string {
+	all := s.office.Conflicts()
+	if len(all) == 0 {
+		s.t.Fatal("there is no conflict")
+	}
+	return fmt.Sprint(all[0].A.ID)
+}
+
+// conflictKey returns the key of the first conflict in the inbox.
+func (s *scene) conflictKey() string {
+	var all []struct{ Key, Kind string }
+	if err := json.Unmarshal(ask(s.page, "GET", "/api/inbox", "").Body.Bytes(), &all); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, q := range all {
+		if q.Kind == "conflict" {
+			return q.Key
+		}
+	}
+	s.t.Fatal("there is no conflict")
+	return ""
+}

@@ -1,0 +1,133 @@
+// What is asked of the office and said to it. All paths are relative: the page can be below any path of a server.
+
+import {$, make, sentence, show} from "./dom.js";
+
+let again = async () => {};
+
+// afterwards sets what is done when something was said.
+export function afterwards(f) { again = f; }
+
+export async function get(path) {
+  const r = await fetch("api/" + path, {cache: "no-store"});
+  if (r.status === 401) location.href = "login";
+  if (!r.ok) {
+    const e = new Error((await r.text()).trim());
+    e.status = r.status;
+    throw e;
+  }
+  return r.json();
+}
+
+export const query = (path, values) => path + "?" + new URLSearchParams(Object.entries(values).filter(([, v]) => v !== "" && v !== undefined));
+
+// refused is an answer that says why something cannot be done.
+class Refused extends Error {}
+
+async function post(path, what) {
+  const r = await fetch("api/" + path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(what)});
+  if (r.status === 401) location.href = "login";
+  if (!r.ok) throw new Refused((await r.text()).trim());
+  return r.json();
+}
+
+// tell says something to the office and shows what came of it. It returns the answer, or null.
+export async function tell(path, what, done) {
+  try {
+    const answer = await post(path, what);
+    trouble("");
+    toast(done, answer.correction?.can_undo ? answer.correction : null);
+    return answer;
+  } catch (e) {
+    trouble(e.message);
+    return null;
+  } finally {
+    await again();
+  }
+}
+
+// name says who a group is, and asks where the faces look like somebody else.
+export async function name(group, who) {
+  try {
+    const answer = await post("name", {group: group, name: who});
+    trouble("");
+    toast("Named " + who + ".", answer.correction?.can_undo ? answer.correction : null);
+    return true;
+  } catch (e) {
+    if (!(e instanceof Refused) || !/look like/.test(e.message)) {
+      trouble(e.message);
+      return false;
+    }
+    if (!await ask(sentence(e.message), "Name them " + who + " all the same", "Do not name them")) return false;
+    return await tell("name", {group: group, name: who, force: true}, "Named " + who + ".") !== null;
+  } finally {
+    await again();
+  }
+}
+
+// correct says that a sighting was somebody else, and asks whether the naming was wrong on which the mistake rests.
+export async function correct(sighting, was, is) {
+  const answer = await tell("correct", {sighting: sighting, is: is}, is ? "That was " + is + "." : "That was not " + was + ", and will not be again.");
+  if (answer?.naming && await ask("Was it wrong to name these faces " + answer.naming.name + "?", "Take the naming back", "Keep it")) {
+    await tell("undo", {id: answer.naming.id}, "The naming is taken back.");
+  }
+  return answer !== null;
+}
+
+export const undo = (c) => tell("undo", {id: c.id}, "Undone.");
+
+// trouble shows what went wrong until something goes well.
+export function trouble(text) {
+  delete $("trouble").dataset.silent;
+  show($("trouble"), text && sentence(text));
+  if (text) $("trouble").scrollIntoView({block: "nearest"});
+}
+
+// silent says whether the office does not answer.
+export function silent(e) {
+  const box = $("trouble");
+  if (e) {
+    show(box, "The office does not answer: " + e.message);
+    box.dataset.silent = "yes";
+  } else if (box.dataset.silent) {
+    trouble("");
+  }
+}
+
+// toast says for a while what was done, with a button that undoes it where that can be.
+export function toast(text, correction) {
+  const box = make("div", {className: "toast"}, make("span", {className: "two"}, text));
+  const close = () => {
+    const held = box.contains(document.activeElement);
+    box.remove();
+    if (held) $("content").focus();
+  };
+  if (correction) box.append(make("button", {type: "button", onclick: () => { close(); undo(correction); }}, "Undo"));
+  else box.append(make("button", {type: "button", onclick: close, "aria-label": "Close this message"}, "✕"));
+  $("toasts").replaceChildren(box);
+  const wait = () => setTimeout(() => (box.matches(":hover,:focus-within") ? wait() : close()), correction ? 15000 : 7000);
+  wait();
+}
+
+// ask asks for a decision, and returns whether it is yes.
+export function ask(text, yes, no) {
+  const dialog = $("ask"), row = dialog.querySelector(".row");
+  $("ask-text").textContent = text;
+  row.replaceChildren(make("button", {value: ""}, no || "Cancel"), make("button", {value: "yes", className: "main"}, yes));
+  dialog.returnValue = "";
+  dialog.showModal();
+  row.lastChild.focus();
+  return new Promise((done) => { dialog.onclose = () => done(dialog.returnValue === "yes"); });
+}
+
+// naming returns a form that asks for a name.
+export function naming(label, button, say) {
+  const input = make("input", {type: "text", required: true, maxLength: 100, autocomplete: "off", autocapitalize: "words", "aria-label": label, placeholder: "Name"});
+  input.setAttribute("list", "names");
+  return make("form", {className: "answer", onsubmit: async (e) => {
+    e.preventDefault();
+    const name = input.value.trim();
+    if (!name) return;
+    input.blur();
+    await say(name);
+  }}, input, button);
+}

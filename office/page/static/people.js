@@ -1,0 +1,196 @@
+// Everybody who is known, and the page of one of them.
+
+import {ask, correct, get, naming, query, tell} from "./api.js";
+import {$, clock, day, dayKey, face, keyed, make, many, personLink, portrait, show, when} from "./dom.js";
+import {bars, stays} from "./timeline.js";
+
+function drawPerson(p) {
+  const state = p.here ? make("span", {className: "tag here"}, "here since " + clock(p.since)) : make("span", {className: "soft small"}, p.last ? "last seen " + when(p.last) : "not seen yet");
+  return make("li", {}, make("a", {href: personLink(p.name)}, face(p.face, p.name),
+    make("div", {}, make("b", {className: "two"}, p.name), state, make("div", {className: "soft small"}, many(p.faces, "enrolled face")))));
+}
+
+let everybody = [];
+
+function list() {
+  const text = $("find").value.trim().toLowerCase();
+  const found = everybody.filter((p) => p.name.toLowerCase().includes(text));
+  show($("no-people"), everybody.length === 0 ? "Nobody is known yet. Name somebody in the inbox." : found.length === 0 ? "Nobody of that name." : "");
+  keyed($("people-list"), found, (p) => p.name, drawPerson);
+}
+
+$("find").oninput = list;
+
+export async function refresh() {
+  everybody = await get("people");
+  everybody.sort((a, b) => Number(b.here) - Number(a.here) || a.name.localeCompare(b.name));
+  list();
+}
+
+let name = "", visits = [], shown = "", before = 0, more = false, asked = 0;
+const page = 200;
+
+// open shows the page of a person.
+export function open(who) {
+  name = who;
+  shown = "";
+  visits = [];
+  asked = 0;
+  $("person").replaceChildren(make("h1", {id: "person-title", tabIndex: -1}, name));
+}
+
+const words = (p) => (p.camera ? " at " + p.camera : "");
+
+function under(f) {
+  if (f.learned) return make("span", {className: "under"}, (f.at ? when(f.at) : "learned") + ", " + many(f.hops, "step") + (f.points > 1 ? ", stands for " + f.points : ""));
+  return make("span", {className: "under"}, !f.portrait.face ? "no picture is kept" : (f.portrait.apart > 0 ? "seen like this " : "seen ") + when(f.portrait.seen) + words(f.portrait));
+}
+
+// drawWay shows the faces by which a learned face came to be somebody's, from the enrolled one on.
+function drawWay(way) {
+  const items = [];
+  way.steps.toReversed().forEach((s, i, all) => {
+    const next = all[i - 1];
+    const what = s.name ? "enrolled" : s.merged ? "learned, merged since" : "learned";
+    const stop = make("div", {className: s.name ? "stop enrolled" : "stop"}, portrait(s.portrait, "Step " + (i + 1) + ", " + what),
+      make("b", {}, s.name ? (s.not ? "known not to be theirs" : "enrolled") : i === all.length - 1 ? "this face" : what), make("br"), s.at ? when(s.at) : "");
+    items.push(make("li", {}, ...(next ? [make("span", {className: "hop"}, make("span", {className: "skip"}, "at a distance of "), next.distance.toFixed(2))] : []), stop));
+  });
+  const text = way.whole ? "From the enrolled face on, each face was accepted as it is near the one before it. The numbers are the distances between them; a step may have " + way.link.toFixed(2) + " at most." :
+    "What came before the first of these is not kept any more.";
+  return [make("p", {className: "soft small"}, text), make("ol", {className: "way"}, ...items)];
+}
+
+function learned(p) {
+  const faces = p.faces.filter((f) => f.learned).toReversed(), first = 24;
+  if (faces.length === 0) return [make("p", {className: "soft"}, "Nothing is learned of them beyond what was enrolled.")];
+  const panel = make("div", {className: "panel", hidden: true, role: "region", "aria-label": "How this face came to be theirs", tabIndex: -1});
+  const ul = make("ul", {className: "faces large"});
+  let open = null;
+  const item = (f) => {
+    const pick = make("button", {type: "button", className: "pick", "aria-expanded": "false"}, portrait(f.portrait, "Learned face"), under(f));
+    pick.onclick = async () => {
+      open?.setAttribute("aria-expanded", "false");
+      if (open === pick) {
+        open = null;
+        panel.hidden = true;
+        return;
+      }
+      open = pick;
+      pick.setAttribute("aria-expanded", "true");
+      panel.hidden = false;
+      panel.replaceChildren(make("h3", {}, "How this face came to be theirs"));
+      try {
+        panel.append(...drawWay(await get(query("way", {face: f.id}))));
+      } catch (e) {
+        panel.append(make("p", {}, e.message));
+      }
+      panel.focus();
+      panel.scrollIntoView({block: "nearest"});
+    };
+    return make("li", {}, pick);
+  };
+  ul.append(...faces.slice(0, first).map(item));
+  const parts = [make("p", {className: "soft small"}, "Choose a face to see by which faces it came to be theirs. Nobody arrives on the word of these alone. A paler picture is of a face that is like it: not every picture is kept."), panel, ul];
+  if (faces.length > first) {
+    const rest = make("button", {type: "button", onclick: () => {
+      ul.append(...faces.slice(first).map(item));
+      ul.children[first].firstChild.focus();
+      rest.remove();
+    }}, "Show the other " + (faces.length - first));
+    parts.push(rest);
+  }
+  return parts;
+}
+
+function draw(p, summary, still) {
+  const box = $("person");
+  const enrolled = p.faces.filter((f) => !f.learned && !f.not), rejected = p.faces.filter((f) => f.not);
+  const best = summary?.face || enrolled.find((f) => f.portrait.face)?.portrait.face;
+  const state = !summary ? "" : summary.here ? make("span", {className: "tag here"}, "here since " + clock(summary.since) + ", at " + summary.camera) :
+    summary.last ? "Last seen " + when(summary.last) + words(summary) : "Not seen yet";
+  const known = p.faces.filter((f) => f.learned);
+  const faces = (all, alt, more) => make("ul", {className: "faces large"}, ...all.map((f) => make("li", {}, portrait(f.portrait, alt), under(f), ...more(f))));
+  const none = () => [];
+  const takeBack = (f) => [make("button", {type: "button", className: "quiet small", onclick: async () => {
+    if (await ask("Take this face back? What was learned through it stays.", "Take back")) await tell("unlabel", {face: f.id}, "The face is taken back.");
+  }}, "Take back")];
+  box.replaceChildren(
+    make("div", {className: "portrait"}, face(best, p.name), make("div", {}, make("h1", {id: "person-title", tabIndex: -1}, p.name), make("p", {}, state),
+      make("p", {className: "soft small"}, many(enrolled.length, "enrolled face") + (p.enrolled ? ", the last " + when(p.enrolled) : "") + "; " + many(Math.round(p.drift.learned), "face") + " learned, kept as " + known.length))),
+    ...(p.drift.alarm ? [make("p", {className: "warn"}, "What was learned has moved far from the enrolled faces, and in one direction. Look whether the learned faces below are theirs.")] : []),
+    ...still.map((s) => make("div", {className: "panel"}, make("h2", {className: "first"}, "Still " + p.name + "?"),
+      make("ul", {className: "best few"}, make("li", {}, face(s.face, p.name + ", " + when(s.first)))),
+      make("p", {className: "soft small"}, s.camera + ", " + when(s.first) + ". Only what was learned speaks for it."),
+      make("div", {className: "row"}, make("button", {type: "button", className: "main", onclick: () => tell("confirm", {sighting: s.id}, "These faces of " + p.name + " are enrolled now.")}, "Yes"),
+        make("button", {type: "button", onclick: () => correct(s.id, p.name, "")}, "No")))),
+    make("h2", {}, "Enrolled"), faces(enrolled, "Enrolled face of " + p.name, enrolled.length > 1 ? takeBack : none),
+    make("h2", {}, "Learned"), ...learned(p),
+    ...(rejected.length ? [make("h2", {}, "Known not to be them"), faces(rejected, "Not " + p.name, takeBack)] : []),
+    make("h2", {}, "Visits"), make("div", {id: "visits"}),
+    make("h2", {}, "Name"), naming("Another name for " + p.name, make("button", {}, "Rename"), async (to) => {
+      if (await tell("rename", {from: p.name, to: to}, "They are " + to + " now.")) location.replace(personLink(to));
+    }),
+    make("p", {}, make("button", {type: "button", className: "bad", onclick: async () => {
+      if (await ask("Forget " + p.name + " and all that was learned of them?", "Forget")) {
+        if (await tell("forget", {name: p.name}, p.name.length > 40 ? "They are forgotten." : p.name + " is forgotten.")) location.hash = "#people";
+      }
+    }}, "Forget this person")));
+  drawVisits();
+}
+
+function drawVisits() {
+  const box = $("visits");
+  if (!box) return;
+  const days = Map.groupBy(stays(visits, Date.now()).filter((s) => s.name === name).toReversed(), (s) => dayKey(s.from));
+  box.replaceChildren(...[...days.values()].map((all) => {
+    const minutes = Math.round(all.reduce((sum, s) => sum + s.to - s.from, 0) / 60000);
+    const text = all.toReversed().map((s) => (s.cut ? "until " : clock(s.from) + (s.here ? " until now" : " to ")) + (s.here ? "" : clock(s.to))).join(", ");
+    return make("div", {className: "day"}, make("h3", {}, day(all[0].from), " ", make("small", {className: "soft"}, many(all.length, "visit") + ", " + (minutes < 60 ? minutes + " min" : Math.floor(minutes / 60) + " h " + minutes % 60 + " min"))),
+      ...bars(all, all[0].from, false), make("p", {className: "soft small"}, text));
+  }));
+  if (days.size === 0) box.append(make("p", {className: "soft"}, "No visit is remembered."));
+  if (more) box.append(make("button", {type: "button", onclick: older}, "Show older visits"));
+}
+
+async function older() {
+  const who = name;
+  const some = await get(query("events", {name: who, n: page, before: before || undefined}));
+  if (who !== name) return; // another one was opened meanwhile
+  visits = visits.concat(some);
+  more = some.length === page;
+  if (some.length) before = some.at(-1).id;
+  drawVisits();
+}
+
+// refreshPerson shows what is known of the person. It is not asked for often: the office compares many faces for it.
+export async function refreshPerson(changed) {
+  const box = $("person");
+  const busy = box.contains(document.activeElement) && document.activeElement.matches("input") || box.querySelector(".panel[role]:not([hidden])");
+  if (!changed && shown === name && (Date.now() - asked < 15000 || busy)) return;
+  asked = Date.now();
+  const who = name;
+  let p;
+  try {
+    p = await get(query("person", {name: who}));
+  } catch (e) {
+    if (who !== name) return; // another one was opened meanwhile
+    if (e.status !== 404) throw e;
+    box.replaceChildren(make("h1", {id: "person-title", tabIndex: -1}, name), make("p", {}, "Nobody of that name is known. They may have been renamed or forgotten."));
+    shown = name;
+    return;
+  }
+  const [people, seen] = await Promise.all([get("people"), get("sightings")]);
+  if (who !== name) return;
+  if (shown !== name || changed) {
+    visits = [];
+    before = 0;
+    await older();
+  }
+  if (who !== name) return;
+  shown = name;
+  const still = seen.filter((s) => s.name === name && s.trust === "learned").slice(0, 1);
+  const held = box.contains(document.activeElement) && document.activeElement.id !== "person-title";
+  draw(p, people.find((x) => x.name === name), still);
+  if (held) $("person-title").focus();
+}
