@@ -67,7 +67,7 @@ func TestMainBenchmark(t *testing.T) {
 		}
 	}
 	// A camera may be slow where faces are followed along their tracks.
-	for stride, least := range map[int]float64{1: .999, 8: .98, 15: .96} {
+	for stride, least := range map[int]evaluate.Rate{1: .999, 8: .98, 15: .96} {
 		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: stride},
 			evaluate.Choices(names, 2), []evaluate.Entry{evaluate.Sightings(e.Space(), online.Settings{})}, nil)
 		if err != nil {
