@@ -56,6 +56,7 @@ func newOffice() *cobra.Command {
 		RunE:    func(c *cobra.Command, args []string) error { return o.office(c, args, r) },
 	}
 	o.visionFlags(c)
+	o.spareFlag(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
 	f := c.Flags()

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"image"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/still"
+)
+
+// steps is a detector that finds boxes first, and landmarks of the faces that need them.
+type steps interface {
+	Boxes(img *facedet.Picture) ([]facedet.Face, error)
+	Points(img *facedet.Picture, box image.Rectangle) ([]face.Point, error)
+}
+
+var _ steps = (*facedet.Network)(nil)
+
+const (
+	// calmLooks is how many looks in a row must find the same faces, without movement, before frames are passed over. A
+	// detector misses a face now and then, and must not do so in the frame that stands for all that follow.
+	calmLooks = 3
+	// longestDoubt is for how long looks without movement may disagree: then the one with the most faces counts, as a
+	// face that is found in every other frame is there.
+	longestDoubt = time.Second
+	// lookEvery is how often faces are looked for where nothing moves.
+	lookEvery = 3 * time.Second
+	// sameFace is the least overlap of the boxes of one face in two looks.
+	sameFace = .5
+)
+
+// spare is what a pipeline remembers to spare work.
+type spare struct {
+	steps steps // nil for a detector that finds all at once
+	scene still.Scene
+	faces still.Faces
+	asked bool // vectors of all faces in the next frame
+
+	found []facedet.Face // by the last look
+	calm  int            // looks in a row that agreed
+	due   time.Duration  // of the next look
+	doubt time.Duration  // when looks began to disagree
+	most  []facedet.Face // of the looks since then
+}
+
+// Look asks for a vector of each face in the next frame, where some would be held.
+func (p *Pipeline) Look() {
+	if p.spare != nil {
+		p.spare.asked = true
+	}
+}
+
+// spared returns the samples of a frame, some of which may be held.
+func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
+	s := p.spare
+	size := frame.Image.Size()
+	small := still.Shrunk(size)
+	grey, err := frame.Image.Thumbnail(small)
+	if err != nil {
+		return nil, err
+	}
+	s.scene.See(frame.Time, small, grey)
+	moved, asked := s.scene.Moved(), s.asked
+	s.asked = false
+	if !moved && !asked && s.calm >= calmLooks && frame.Time < s.due {
+		return p.hold(frame), nil
+	}
+	var found []facedet.Face
+	if s.steps != nil {
+		found, err = s.steps.Boxes(frame.Image)
+	} else {
+		found, err = p.detector.Detect(frame.Image)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found = p.largest(found)
+	// What moved is asked of the scene as it was at the last look.
+	samples, err := p.look(frame, found, asked)
+	if err != nil {
+		return nil, err
+	}
+	s.settle(frame.Time, size, found, moved)
+	return samples, nil
+}
+
+// hold returns the faces that were found last.
+func (p *Pipeline) hold(frame *facedet.Frame) []face.Sample {
+	s := p.spare
+	var samples []face.Sample
+	for i, track := range p.track(frame.Index, s.found) {
+		if x, ok := s.faces.Hold(frame.Time, track, s.found[i].Box, s.found[i].Score); ok {
+			samples = append(samples, x)
+		}
+	}
+	return samples
+}
+
+// look returns samples of the faces that were found, with vectors of those that may say something new.
+func (p *Pipeline) look(frame *facedet.Frame, found []facedet.Face, asked bool) (samples []face.Sample, err error) {
+	s, img := p.spare, frame.Image
+	for i, track := range p.track(frame.Index, found) {
+		f := found[i]
+		near := crowded(found, i)
+		if !asked && !near && !s.faces.Old(frame.Time, track) && !s.scene.MovedIn(still.Around(f.Box), img.Size()) {
+			if x, ok := s.faces.Hold(frame.Time, track, f.Box, f.Score); ok {
+				samples = append(samples, x)
+				continue
+			}
+		}
+		if s.steps != nil && f.Landmarks == nil {
+			if f.Landmarks, err = s.steps.Points(img, f.Box); err != nil {
+				return nil, err
+			}
+		}
+		l := still.Look{Crowded: near}
+		if l.Sample, err = p.measured(img, f, track); err != nil {
+			return nil, err
+		}
+		if l.Patch, err = patch(img, f.Box); err != nil {
+			return nil, err
+		}
+		if !asked && !s.faces.Changed(frame.Time, l) {
+			if x, ok := s.faces.Hold(frame.Time, track, f.Box, f.Score); ok {
+				samples = append(samples, x)
+				continue
+			}
+		}
+		if err := p.complete(img, &l.Sample); err != nil {
+			return nil, err
+		}
+		s.faces.Made(frame.Time, l)
+		samples = append(samples, l.Sample)
+	}
+	s.faces.Keep(frame.Time)
+	return samples, nil
+}
+
+// patch returns the face in grey values, or nil for one that is too small.
+func patch(img *facedet.Picture, box image.Rectangle) ([]uint8, error) {
+	if box.Dx() < still.Patch || box.Dy() < still.Patch {
+		return nil, nil
+	}
+	crop, err := img.Crop(box)
+	if err != nil {
+		return nil, err
+	}
+	defer crop.Close()
+	return crop.Thumbnail(image.Pt(still.Patch, still.Patch))
+}
+
+// crowded reports whether another face is so near that the two may be taken for each other.
+func crowded(faces []facedet.Face, i int) bool {
+	around := still.Around(faces[i].Box)
+	for j, f := range faces {
+		if j != i && f.Box.Overlaps(around) {
+			return true
+		}
+	}
+	return false
+}
+
+// settle takes in what a look found, and decides whether the frames that follow may be passed over.
+func (s *spare) settle(at time.Duration, size image.Point, found []facedet.Face, moved bool) {
+	same := agree(s.found, found)
+	if moved && same {
+		boxes := make([]image.Rectangle, len(found))
+		for i, f := range found {
+			boxes[i] = f.Box
+		}
+		s.scene.Nothing(boxes, size)
+	}
+	s.scene.Looked()
+	switch {
+	case moved:
+		s.calm, s.doubt, s.most = 0, at, found
+	case same:
+		s.calm++
+	case s.calm >= calmLooks: // they agreed until now
+		s.calm, s.doubt, s.most = 0, at, found
+	default:
+		s.calm = 0
+	}
+	if len(found) > len(s.most) {
+		s.most = found
+	}
+	if s.found = found; s.calm < calmLooks && at-s.doubt > longestDoubt && !moved {
+		s.calm, s.found = calmLooks, s.most
+	}
+	s.due = at + lookEvery
+}
+
+// agree reports whether two looks found the same faces.
+func agree(a, b []facedet.Face) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	taken := make([]bool, len(b))
+	for _, f := range a {
+		found := false
+		for j, g := range b {
+			if !taken[j] && face.Overlap(f.Box, g.Box) >= sameFace {
+				taken[j], found = true, true
+				break
+			}
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
