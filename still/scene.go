@@ -52,7 +52,8 @@ const (
 	noiseUp    = .02  // share of a new value that goes into the measure, where it is larger
 	noiseDown  = .10  // and where it is smaller
 	mostWaived = 6.0  // that is tolerated on top of the threshold after looks that found nothing
-	waivedTime = 60.0 // seconds after which half of that is forgotten
+	waivedTime = 300. // seconds after which about half of that is forgotten
+	waivedMore = 1.0  // beyond the difference that was seen, so that the next pulse is below it
 )
 
 // Scene is what a camera showed when faces were looked for last. It is used by one goroutine at a time. The zero value
@@ -114,10 +115,11 @@ func (s *Scene) compare(grey []uint8, fade float32) {
 		top, bottom := row*cell, min((row+1)*cell, s.size.Y)
 		for col := range s.cols {
 			left, right := col*cell, min((col+1)*cell, s.size.X)
-			var before, looked int
+			var before, looked int32
 			for y := top; y < bottom; y++ {
 				at := y * s.size.X
-				g, n, l := grey[at+left:at+right], s.now[at+left:at+right], s.looked[at+left:at+right]
+				g := grey[at+left : at+right]
+				n, l := s.now[at+left:][:len(g)], s.looked[at+left:][:len(g)]
 				for x, v := range g {
 					before += distance(v, n[x])
 					looked += distance(v, l[x])
@@ -136,11 +138,10 @@ func (s *Scene) compare(grey []uint8, fade float32) {
 	}
 }
 
-func distance(a, b uint8) int {
-	if a > b {
-		return int(a - b)
-	}
-	return int(b - a)
+// distance is |a - b| without a branch, which noise would have guessed wrongly half of the time.
+func distance(a, b uint8) int32 {
+	d := int32(a) - int32(b)
+	return (d ^ d>>31) - d>>31
 }
 
 // cell takes in the differences of one cell from the picture before, and from the one that was looked at.
@@ -227,7 +228,7 @@ func (s *Scene) Nothing(faces []image.Rectangle, of image.Point) {
 			spared = spared || at.In(n)
 		}
 		if m && !spared {
-			s.waived[i] = min(mostWaived, s.waived[i]+max(0, s.diff[i]-s.threshold(i))*1.1)
+			s.waived[i] = min(mostWaived, s.waived[i]+max(0, s.diff[i]-s.threshold(i))+waivedMore)
 		}
 	}
 }
