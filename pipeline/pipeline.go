@@ -124,11 +124,15 @@ func (p *Pipeline) largest(faces []facedet.Face) []facedet.Face {
 
 // track returns the number of the track of each face.
 func (p *Pipeline) track(index int, faces []facedet.Face) []int {
+	return p.tracker.Update(index, boxesOf(faces))
+}
+
+func boxesOf(faces []facedet.Face) []image.Rectangle {
 	boxes := make([]image.Rectangle, len(faces))
 	for i := range faces {
 		boxes[i] = faces[i].Box
 	}
-	return p.tracker.Update(index, boxes)
+	return boxes
 }
 
 func (p *Pipeline) sample(img *facedet.Picture, f facedet.Face, track int) (face.Sample, error) {

@@ -102,9 +102,10 @@ func (p *Pipeline) hold(frame *facedet.Frame) []face.Sample {
 // look returns samples of the faces that were found, with vectors of those that may say something new.
 func (p *Pipeline) look(frame *facedet.Frame, found []facedet.Face, asked bool) (samples []face.Sample, err error) {
 	s, img := p.spare, frame.Image
+	boxes := boxesOf(found)
 	for i, track := range p.track(frame.Index, found) {
 		f := found[i]
-		near := crowded(found, i)
+		near := still.Crowded(boxes, i)
 		if !asked && !near && !s.faces.Old(frame.Time, track) && !s.scene.MovedIn(still.Around(f.Box), img.Size()) {
 			if x, ok := s.faces.Hold(frame.Time, track, f.Box, f.Score); ok {
 				samples = append(samples, x)
@@ -152,26 +153,11 @@ func patch(img *facedet.Picture, box image.Rectangle) ([]uint8, error) {
 	return crop.Thumbnail(image.Pt(still.Patch, still.Patch))
 }
 
-// crowded reports whether another face is so near that the two may be taken for each other.
-func crowded(faces []facedet.Face, i int) bool {
-	around := still.Around(faces[i].Box)
-	for j, f := range faces {
-		if j != i && f.Box.Overlaps(around) {
-			return true
-		}
-	}
-	return false
-}
-
 // settle takes in what a look found, and decides whether the frames that follow may be passed over.
 func (s *spare) settle(at time.Duration, size image.Point, found []facedet.Face, moved bool) {
 	same := agree(s.found, found)
 	if moved && same {
-		boxes := make([]image.Rectangle, len(found))
-		for i, f := range found {
-			boxes[i] = f.Box
-		}
-		s.scene.Nothing(boxes, size)
+		s.scene.Nothing(boxesOf(found), size)
 	}
 	s.scene.Looked()
 	switch {

@@ -237,3 +237,14 @@ func (s *Scene) Nothing(faces []image.Rectangle, of image.Point) {
 func Around(box image.Rectangle) image.Rectangle {
 	return image.Rect(box.Min.X-box.Dx()/2, box.Min.Y-box.Dy()/2, box.Max.X+box.Dx()/2, box.Max.Y+box.Dy()/2)
 }
+
+// Crowded reports whether another face is so near one of the boxes that the two may be taken for each other.
+func Crowded(boxes []image.Rectangle, i int) bool {
+	around := Around(boxes[i])
+	for j, b := range boxes {
+		if j != i && b.Overlaps(around) {
+			return true
+		}
+	}
+	return false
+}
