@@ -4,6 +4,8 @@ package pipeline
 
 import (
 	"image"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -28,6 +30,11 @@ const (
 	longestDoubt = time.Second
 	// lookEvery is how often faces are looked for where nothing moves.
 	lookEvery = 3 * time.Second
+	// mostFollowed is how many frames in a row may do with landmarks of the faces that were found before, where nothing but
+	// these faces moved: the network that finds faces takes three times as long as the one that finds landmarks.
+	mostFollowed = 2
+	// furthest is how far a face may have moved then, by the width of its box.
+	furthest = .15
 	// sameFace is the least overlap of the boxes of one face in two looks.
 	sameFace = .5
 )
@@ -44,6 +51,8 @@ type spare struct {
 	due   time.Duration  // of the next look
 	doubt time.Duration  // when looks began to disagree
 	most  []facedet.Face // of the looks since then
+
+	followed int // frames in a row in which faces were followed, and not looked for
 }
 
 // Look asks for a vector of each face in the next frame, where some would be held.
@@ -68,6 +77,12 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 	if !moved && !asked && s.calm >= calmLooks && frame.Time < s.due {
 		return p.hold(frame), nil
 	}
+	if moved && !asked {
+		if samples, ok, err := p.follow(frame); ok || err != nil {
+			return samples, err
+		}
+	}
+	s.followed = 0
 	var found []facedet.Face
 	if s.steps != nil {
 		found, err = s.steps.Boxes(frame.Image)
@@ -116,6 +131,7 @@ func (p *Pipeline) look(frame *facedet.Frame, found []facedet.Face, asked bool) 
 			if f.Landmarks, err = s.steps.Points(img, f.Box); err != nil {
 				return nil, err
 			}
+			found[i].Landmarks = f.Landmarks
 		}
 		l := still.Look{Crowded: near}
 		if l.Sample, err = p.measured(img, f, track); err != nil {
@@ -138,6 +154,84 @@ func (p *Pipeline) look(frame *facedet.Frame, found []facedet.Face, asked bool) 
 	}
 	s.faces.Keep(frame.Time)
 	return samples, nil
+}
+
+// follow returns the faces that were found before where their landmarks are now, without looking for others. Ok is
+// false where something else moved, or where one of them should be looked at closely.
+func (p *Pipeline) follow(frame *facedet.Frame) (samples []face.Sample, ok bool, err error) {
+	s, img, size := p.spare, frame.Image, frame.Image.Size()
+	if s.steps == nil || len(s.found) == 0 || s.followed >= mostFollowed {
+		return nil, false, nil
+	}
+	boxes := boxesOf(s.found)
+	around := make([]image.Rectangle, len(boxes))
+	for i, b := range boxes {
+		if around[i] = still.Around(b); still.Crowded(boxes, i) {
+			return nil, false, nil
+		}
+	}
+	if !s.scene.MovedOnlyIn(around, size) {
+		return nil, false, nil
+	}
+	now := slices.Clone(s.found)
+	for i, f := range now {
+		if !s.scene.MovedIn(around[i], size) {
+			continue
+		}
+		if now[i].Landmarks, err = s.steps.Points(img, f.Box); err != nil {
+			return nil, false, err
+		}
+		by, ok := shift(f.Landmarks, now[i].Landmarks)
+		now[i].Box = f.Box.Add(by)
+		if !ok || float64(max(by.X, -by.X, by.Y, -by.Y)) > furthest*float64(f.Box.Dx()) || !now[i].Box.In(img.Bounds()) {
+			return nil, false, nil
+		}
+	}
+	tracks := p.track(frame.Index, now)
+	for i, f := range now {
+		if !s.scene.MovedIn(around[i], size) {
+			if s.faces.Old(frame.Time, tracks[i]) {
+				return nil, false, nil
+			}
+			continue
+		}
+		var l still.Look
+		if l.Sample, err = p.measured(img, f, tracks[i]); err != nil {
+			return nil, false, err
+		}
+		if l.Patch, err = patch(img, f.Box); err != nil {
+			return nil, false, err
+		}
+		if s.faces.Changed(frame.Time, l) {
+			return nil, false, nil
+		}
+	}
+	for i, f := range now {
+		x, ok := s.faces.Hold(frame.Time, tracks[i], f.Box, f.Score)
+		if !ok {
+			return nil, false, nil
+		}
+		samples = append(samples, x)
+	}
+	s.faces.Keep(frame.Time)
+	s.scene.Looked()
+	s.followed++
+	s.found, s.calm, s.doubt, s.most, s.due = now, 0, frame.Time, now, frame.Time+lookEvery
+	return samples, true, nil
+}
+
+// shift returns how far the middle of landmarks has moved. Ok is false where there are none to compare.
+func shift(before, now []face.Point) (by image.Point, ok bool) {
+	if len(before) == 0 || len(before) != len(now) {
+		return by, false
+	}
+	var x, y float64
+	for i := range now {
+		x += float64(now[i].X - before[i].X)
+		y += float64(now[i].Y - before[i].Y)
+	}
+	n := float64(len(now))
+	return image.Pt(int(math.Round(x/n)), int(math.Round(y/n))), true
 }
 
 // patch returns the face in grey values, or nil for one that is too small.

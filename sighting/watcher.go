@@ -157,7 +157,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	w.look = false
 	for i, b := range w.who.Who(at, tracks) {
 		s := &seen[i]
-		w.look = w.look || faces[i].Held && faces[i].Reason != face.NoVector && w.unsure(tracks[i], b, at)
+		w.look = w.look || (faces[i].Held || faces[i].Vector != nil) && faces[i].Reason != face.NoVector && w.unsure(tracks[i], b, at)
 		s.Track, s.Belief = tracks[i], b
 		c := w.chain(tracks[i], at)
 		s.Since = c.since
@@ -177,16 +177,22 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 const (
 	sureFrames = 25
 	sureShare  = .8
-	againAfter = 300 * time.Millisecond
+	// Somebody who is confirmed, and for whom nearly all speaks, takes fewer.
+	confirmedFrames = 12
+	confirmedShare  = .9
+	againAfter      = 300 * time.Millisecond
 )
 
 // unsure reports whether more faces of a track should be judged.
 func (w *Watcher) unsure(track int, b Belief, at time.Duration) bool {
+	if b.Trust == Confirmed && b.Share >= confirmedShare {
+		return b.Frames < confirmedFrames
+	}
 	return b.Frames < sureFrames || b.Share < sureShare && at-w.chain(track, at).judged >= againAfter
 }
 
-// Look reports whether a face in the last frame was held though too few faces of its track were judged, or speak for
-// too many people. Ask a [face.Looker] for vectors then.
+// Look reports whether more faces of somebody in the last frame should be judged: there were too few, or they do not
+// agree. Ask a [face.Looker] for them then.
 func (w *Watcher) Look() bool { return w.look }
 
 // keep notes the last verdict.

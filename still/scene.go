@@ -22,6 +22,7 @@ package still
 
 import (
 	"image"
+	"slices"
 	"time"
 )
 
@@ -189,6 +190,22 @@ func (s *Scene) MovedIn(part image.Rectangle, of image.Point) bool {
 		}
 	}
 	return false
+}
+
+// MovedOnlyIn reports whether all that moved is in those parts of the picture, given in pixels of a picture of that
+// size.
+func (s *Scene) MovedOnlyIn(parts []image.Rectangle, of image.Point) bool {
+	in := make([]image.Rectangle, len(parts))
+	for i, p := range parts {
+		in[i] = s.cells(p, of)
+	}
+	for i, m := range s.moved {
+		at := image.Pt(i%s.cols, i/s.cols)
+		if m && !slices.ContainsFunc(in, func(r image.Rectangle) bool { return at.In(r) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // cells returns the cells that a part of a picture of that size touches.
