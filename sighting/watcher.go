@@ -157,7 +157,10 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	w.look = false
 	for i, b := range w.who.Who(at, tracks) {
 		s := &seen[i]
-		w.look = w.look || (faces[i].Held || faces[i].Vector != nil) && faces[i].Reason != face.NoVector && w.unsure(tracks[i], b, at)
+		// Of somebody who has a name, every other face is enough.
+		if faces[i].Reason != face.NoVector && (faces[i].Held || b.Name == "") && w.unsure(tracks[i], b, at) {
+			w.look = true
+		}
 		s.Track, s.Belief = tracks[i], b
 		c := w.chain(tracks[i], at)
 		s.Since = c.since
@@ -177,17 +180,11 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 const (
 	sureFrames = 25
 	sureShare  = .8
-	// Somebody who is confirmed, and for whom nearly all speaks, takes fewer.
-	confirmedFrames = 12
-	confirmedShare  = .9
-	againAfter      = 300 * time.Millisecond
+	againAfter = 300 * time.Millisecond
 )
 
 // unsure reports whether more faces of a track should be judged.
 func (w *Watcher) unsure(track int, b Belief, at time.Duration) bool {
-	if b.Trust == Confirmed && b.Share >= confirmedShare {
-		return b.Frames < confirmedFrames
-	}
 	return b.Frames < sureFrames || b.Share < sureShare && at-w.chain(track, at).judged >= againAfter
 }
 
