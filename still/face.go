@@ -15,12 +15,12 @@ const (
 	firstVectors = 8                      // of a track are always made
 	oldest       = 400 * time.Millisecond // of a vector of a face that moves
 	oldestStill  = 10 * time.Second       // and of one around which nothing moved
-	turned       = .15                    // change of face.Pose.Turn
-	nodded       = .10                    // and of Nod
+	turned       = .10                    // change of face.Pose.Turn
+	nodded       = .07                    // and of Nod
 	grown        = 1.2                    // ratio of sizes
 	lit          = 12.0                   // change of the mean grey value
 	apart        = .3                     // least overlap with the box of which the vector was made
-	alike        = .9                     // least correlation with its patch
+	alike        = .94                    // least correlation with its patch
 	lost         = 2 * time.Second        // after which a track is forgotten
 )
 

@@ -39,7 +39,7 @@ func TestChanged(t *testing.T) {
 		{"somebody near", tick, func(l *still.Look) { l.Crowded = true }, true},
 		{"waited", 400 * time.Millisecond, func(*still.Look) {}, true},
 		{"turned", tick, func(l *still.Look) { l.Landmarks = fixture.Landmarks(.2, .5, .3) }, true},
-		{"turned a little", tick, func(l *still.Look) { l.Landmarks = fixture.Landmarks(.1, .5, .3) }, false},
+		{"turned a little", tick, func(l *still.Look) { l.Landmarks = fixture.Landmarks(.05, .5, .3) }, false},
 		{"nodded", tick, func(l *still.Look) { l.Landmarks = fixture.Landmarks(0, .62, .3) }, true},
 		{"without landmarks", tick, func(l *still.Look) { l.Landmarks = nil }, true},
 		{"nearer", tick, func(l *still.Look) { l.Quality.Size = 121 }, true},
