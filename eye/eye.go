@@ -108,6 +108,9 @@ type Options struct {
 	Picture int     // longer side of a JPEG of each face in pixels; 0 for none
 	Pixels  bool    // the pixels of each frame, for [Stream.Pixels]
 	FPS     float64 // frames a second of a recording to look at; 0 for all
+	// Spare holds faces that are as they were, and looks for faces again only where something moved, or now and then. It
+	// is for the gate Learn, and not for an eye that scores liveness: no login rests on a face that was not looked at.
+	Spare bool
 	// Live gives what is now: of a camera or a stream the newest frame, of a recording with Pace what its clock says.
 	Live, Pace bool
 	Timeout    time.Duration // to open the source, and for each frame. Default 10 s
@@ -146,6 +149,7 @@ type Open struct {
 	Picture int           `json:"picture,omitempty"`
 	Pixels  bool          `json:"pixels,omitempty"`
 	FPS     float64       `json:"fps,omitempty"`
+	Spare   bool          `json:"spare,omitempty"`
 	Live    bool          `json:"live,omitempty"`
 	Pace    bool          `json:"pace,omitempty"`
 	Timeout time.Duration `json:"timeout"`
@@ -154,6 +158,7 @@ type Open struct {
 // Next asks for the next frame.
 type Next struct {
 	Picture bool `json:"picture,omitempty"` // of the whole frame
+	Look    bool `json:"look,omitempty"`    // no face is to be held
 }
 
 // mostRequest is how long a request may be. A folder has many recordings, and their names are long.
@@ -332,10 +337,12 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 	if err := e.await(ctx); err != nil {
 		return nil, err
 	}
-	s := &Stream{eye: e, o: o, limits: Limits{Space: e.c.Space, Faces: o.Faces, Picture: o.Picture, Pixels: o.Pixels}}
+	s := &Stream{eye: e, o: o, limits: Limits{
+		Space: e.c.Space, Faces: o.Faces, Picture: o.Picture, Pixels: o.Pixels, Spare: o.Spare,
+	}}
 	q := Open{
 		Name: name, Roots: append(slices.Clone(o.Roots), name), Gate: o.Gate, Faces: o.Faces, Picture: o.Picture, Pixels: o.Pixels,
-		FPS: o.FPS, Live: o.Live, Pace: o.Pace, Timeout: o.Timeout,
+		FPS: o.FPS, Spare: o.Spare, Live: o.Live, Pace: o.Pace, Timeout: o.Timeout,
 	}
 	e.stream = nil
 	if err := e.send(ctx, Request{Open: &q}, e.c.Slack); err != nil {
@@ -387,10 +394,18 @@ type Stream struct {
 	time   time.Duration
 	pixels []byte
 	size   image.Point
+	look   bool                  // at each face of the next frame
+	looked map[int]time.Duration // when a track had a face that was not held
 	ended  error
 }
 
-var _ face.Stream = (*Stream)(nil)
+var (
+	_ face.Stream = (*Stream)(nil)
+	_ face.Looker = (*Stream)(nil)
+)
+
+// Look implements [face.Looker].
+func (s *Stream) Look() { s.look = true }
 
 // answer reads what the eye answers, up to the message that ends it. Each message gives it as much time as the first.
 func (s *Stream) answer(ctx context.Context) (Message, error) {
@@ -465,7 +480,8 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	case ctx.Err() != nil:
 		return f, e.fault(ctx, ctx.Err())
 	}
-	q := Next{Picture: s.o.Frame != nil && s.o.Frame()}
+	q := Next{Picture: s.o.Frame != nil && s.o.Frame(), Look: s.look}
+	s.look = false
 	if err := e.send(ctx, Request{Next: &q}, e.c.Slack); err != nil {
 		return f, err
 	}
@@ -485,9 +501,40 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 		return f, e.lie("a frame that is older than its predecessor")
 	case f.JPEG != nil && !q.Picture:
 		return f, e.lie("picture of a frame that nobody asked for")
+	case !s.holds(f, q.Look):
+		return f, e.lie("face that is held for more than %v, against a wish, or from the beginning", longestHeld)
 	}
 	s.index, s.time, s.pixels, s.size = f.Index+1, f.Time, m.Pixels, f.Size
 	return f, nil
+}
+
+// longestHeld is for how long a face may be held. Package pipeline looks closely more often than that.
+const longestHeld = time.Minute
+
+// holds reports whether the faces that are held in a frame may be: an eye must have looked at them not long ago.
+func (s *Stream) holds(f face.Frame, look bool) bool {
+	if !s.o.Spare {
+		return true // none is held
+	}
+	looked := make(map[int]time.Duration)
+	for track, at := range s.looked {
+		if f.Time-at <= longestHeld && len(s.looked) <= 4*MostFaces {
+			looked[track] = at
+		}
+	}
+	for _, x := range f.Samples {
+		at, known := s.looked[x.Track]
+		switch {
+		case !x.Held:
+			looked[x.Track] = f.Time
+		case look, !known, f.Time-at > longestHeld:
+			return false
+		default:
+			looked[x.Track] = at
+		}
+	}
+	s.looked = looked
+	return true
 }
 
 // Pixels returns those of the frame that came last, blue, green and red, row by row, and its size; nil unless they were

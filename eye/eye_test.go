@@ -78,6 +78,24 @@ func act(how string) {
 					continue
 				}
 				say(m)
+			case "held":
+				if frame++; frame > 5 {
+					say(eye.Message{Kind: eye.End, Count: count})
+					continue
+				}
+				m.Frame.Samples[0] = held(m.Frame.Samples[0])
+				say(m)
+			case "held from the beginning":
+				m.Frame.Samples[0] = held(m.Frame.Samples[0])
+				m.Frame.Samples[0].Track = 99
+				say(m)
+			case "held for long":
+				m.Frame.Samples[0] = held(m.Frame.Samples[0])
+				m.Frame.Time += 2 * time.Minute
+				say(m)
+			case "held unasked":
+				m.Frame.Samples[0] = held(m.Frame.Samples[0])
+				say(m)
 			case "killed":
 				syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			case "aborted":
@@ -166,7 +184,9 @@ func play(t *testing.T, how string, within time.Duration) (frames int, err error
 		t.Fatal(err)
 	}
 	defer e.Close()
-	s, err := e.Open(t.Context(), "film.avi", eye.Options{Gate: eye.Learn, Faces: 8, Picture: 112, Timeout: time.Millisecond})
+	s, err := e.Open(t.Context(), "film.avi", eye.Options{
+		Gate: eye.Learn, Faces: 8, Picture: 112, Timeout: time.Millisecond, Spare: strings.HasPrefix(how, "held") && how != "held unasked",
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -194,10 +214,14 @@ func TestCharacters(t *testing.T) {
 		text   string
 	}{
 		{"good", 5, io.EOF, "EOF"},
+		{"held", 5, io.EOF, "EOF"},
+		{"held from the beginning", 2, eye.ErrRules, "face that is held"},
+		{"held for long", 2, eye.ErrRules, "face that is held for more than 1m0s"},
+		{"held unasked", 2, eye.ErrRules, "nobody asked to hold"},
 		{"failed", 2, face.ErrTimeout, "reading frame 2: the source gave no frame in time"},
 		{"no source", 0, face.ErrNotVideo, "opening source: neither"},
 		{"no networks", 0, eye.ErrVision, "model x: it is missing"},
-		{"other version", 0, eye.ErrRules, "it speaks version 2, and this program 1"},
+		{"other version", 0, eye.ErrRules, "it speaks version 3, and this program 2"},
 		{"other space", 0, eye.ErrRules, "another feature space than test"},
 		{"silent from the beginning", 0, eye.ErrSilent, "gives no answer"},
 		{"killed", 2, eye.ErrEnded, "it was killed, perhaps for want of memory"},

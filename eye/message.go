@@ -20,7 +20,7 @@ import (
 )
 
 // Version is that of the messages. An eye of another version is refused.
-const Version = 1
+const Version = 2
 
 // Kind says what a message of an eye is.
 type Kind byte
@@ -63,6 +63,7 @@ type Limits struct {
 	Faces   int  // of a frame
 	Picture int  // longer side of the picture of a face; 0 for none
 	Pixels  bool // the pixels of each frame
+	Spare   bool // faces may be held
 }
 
 // size returns the length of the longest message.
@@ -171,6 +172,7 @@ func Append(b []byte, m Message) []byte {
 				short(p.X)
 				short(p.Y)
 			}
+			flag(s.Held)
 			reason := 0
 			for i, r := range reasons {
 				if r == s.Reason {
@@ -434,6 +436,9 @@ func (p *parser) sample(size image.Point, l Limits) face.Sample {
 	} else if n != 0 {
 		p.wrong("face with %d landmarks; 0 or %d are allowed", n, landmarks)
 	}
+	if s.Held = p.flag(); s.Held && (!l.Spare || s.Landmarks != nil) {
+		p.wrong("face that is held and has landmarks, or that nobody asked to hold")
+	}
 	if r := int(p.take(1)[0]); r < len(reasons) {
 		s.Reason = reasons[r]
 	} else {
@@ -441,7 +446,9 @@ func (p *parser) sample(size image.Point, l Limits) face.Sample {
 	}
 	switch n := p.num("length of a vector", 0, l.Space.Dim); {
 	case p.err != nil:
-	case (n == 0) != (s.Reason == face.NoVector):
+	case s.Held && n > 0:
+		p.wrong("vector of a face that is held")
+	case !s.Held && (n == 0) != (s.Reason == face.NoVector):
 		p.wrong("vector that is missing without a reason, or there in spite of one")
 	case n > 0:
 		b := p.take(4 * n)
@@ -468,6 +475,9 @@ func (p *parser) sample(size image.Point, l Limits) face.Sample {
 	}
 	if s.JPEG = p.jpeg("picture of a face", mostFaceJPEG, l.Picture); s.JPEG != nil && l.Picture == 0 {
 		p.wrong("picture of a face that nobody asked for")
+	}
+	if s.Held && (s.Liveness != nil || s.JPEG != nil) {
+		p.wrong("face that is held, with its liveness or a picture")
 	}
 	return s
 }

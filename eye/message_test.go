@@ -53,6 +53,44 @@ func truth(t testing.TB) eye.Message {
 	}}
 }
 
+// held is a face as an eye may hold it.
+func held(s face.Sample) face.Sample {
+	s.Held, s.Landmarks, s.Vector, s.Liveness, s.JPEG = true, nil, nil, nil, nil
+	return s
+}
+
+// A face can be held where that was asked for, and has nothing then that would be new.
+func TestHeld(t *testing.T) {
+	spare := limits
+	spare.Spare = true
+	for _, c := range []struct {
+		what   string
+		limits eye.Limits
+		change func(s *face.Sample)
+		want   string
+	}{
+		{"truth", spare, func(*face.Sample) {}, ""},
+		{"poor", spare, func(s *face.Sample) { s.Reason = face.Blurred }, ""},
+		{"without a vector before", spare, func(s *face.Sample) { s.Reason = face.NoVector }, ""},
+		{"unasked", limits, func(*face.Sample) {}, "nobody asked to hold"},
+		{"landmarks", spare, func(s *face.Sample) { s.Landmarks = make([]face.Point, 68) }, "has landmarks"},
+		{"vector", spare, func(s *face.Sample) { s.Vector = []float32{0, 1, 0, 0} }, "vector of a face that is held"},
+		{"liveness", spare, func(s *face.Sample) { x := float32(1); s.Liveness = &x }, "with its liveness"},
+		{"picture", spare, func(s *face.Sample) { s.JPEG = jpegOf(t, 20) }, "or a picture"},
+	} {
+		m := truth(t)
+		m.Frame.Samples[0] = held(m.Frame.Samples[0])
+		c.change(&m.Frame.Samples[0])
+		got, err := eye.Read(bytes.NewReader(eye.Append(nil, m)), c.limits)
+		switch {
+		case c.want == "" && (err != nil || !reflect.DeepEqual(got, m)):
+			t.Errorf("%s: %+v, %v", c.what, got, err)
+		case c.want != "" && (!errors.Is(err, eye.ErrRules) || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v, want %q", c.what, err, c.want)
+		}
+	}
+}
+
 func TestMessages(t *testing.T) {
 	for _, m := range []eye.Message{
 		truth(t),

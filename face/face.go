@@ -39,12 +39,20 @@ type Sample struct {
 	Reason    Reason          `json:"reason,omitempty"`   // why this face should not be labelled or learned; "" when it may
 	Liveness  *float32        `json:"liveness,omitempty"` // probability of a live face in [0,1]; nil when not measured
 	JPEG      []byte          `json:"jpeg,omitempty"`     // a small picture of the face for reports; nil unless asked for
+	// Held says that the face looks as it did in an earlier frame, so that it is no new evidence. It has no vector, no
+	// landmarks and no picture, and Quality and Reason are those of the frame in which it was last looked at closely.
+	Held bool `json:"held,omitempty"`
 }
 
 // Stream gives the frames of a recording or a camera in order, and io.EOF after the last. It is used by one goroutine
 // at a time. A stream gives up with the error of its context when that ends.
 type Stream interface {
 	Next(ctx context.Context) (Frame, error)
+}
+
+// Looker is a [Stream] that may give faces which are held. Look asks it to hold no face in the next frame.
+type Looker interface {
+	Look()
 }
 
 // Frame is what one frame of a recording came to: its place, and the faces in it. A frame

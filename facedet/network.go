@@ -52,11 +52,8 @@ func NewNetwork(detector, landmarks models.Description, dir string) (*Network, e
 // network was trained on faces with something around them.
 func (n *Network) Detect(p *Picture) ([]Face, error) {
 	img := p.native()
-	size := img.Size()
-	border := max(size.X, size.Y) / 2
-	// A strip that is so long that no border fits around it holds no face that one would help to find.
-	small := size.X < n.boxes.Input.Width/2 || size.Y < n.boxes.Input.Height/2
-	if small && max(size.X, size.Y) <= longestSmall {
+	if n.small(img) {
+		border := max(img.Size().X, img.Size().Y) / 2
 		padded, err := img.Pad(border, 127)
 		if err != nil {
 			return nil, err
@@ -84,15 +81,39 @@ func (n *Network) Detect(p *Picture) ([]Face, error) {
 	return n.detect(img)
 }
 
+// small reports whether a picture is given a border. A strip that is so long that no border fits around it holds no
+// face that one would help to find.
+func (n *Network) small(img *cv.Image) bool {
+	size := img.Size()
+	return (size.X < n.boxes.Input.Width/2 || size.Y < n.boxes.Input.Height/2) && max(size.X, size.Y) <= longestSmall
+}
+
+// Boxes is Detect without landmarks, which [Network.Points] finds. Faces in a small picture may have theirs already.
+func (n *Network) Boxes(p *Picture) ([]Face, error) {
+	if n.small(p.native()) {
+		return n.Detect(p)
+	}
+	return n.find(p.native())
+}
+
+// Points returns the landmarks of a face whose box is in the picture.
+func (n *Network) Points(p *Picture, box image.Rectangle) ([]face.Point, error) {
+	return n.landmarks(p.native(), box)
+}
+
 // longestSmall is the longer side of a picture, in pixels, up to which it is given a border.
 const longestSmall = 4096
 
-func (n *Network) detect(img *cv.Image) ([]Face, error) {
+func (n *Network) find(img *cv.Image) ([]Face, error) {
 	out, err := n.boxes.Forward(img)
 	if err != nil {
 		return nil, fmt.Errorf("detecting faces: %w", err)
 	}
-	faces, err := n.decode(out, img.Size())
+	return n.decode(out, img.Size())
+}
+
+func (n *Network) detect(img *cv.Image) ([]Face, error) {
+	faces, err := n.find(img)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,9 @@ type Options struct {
 	Picture  int                  // side of the JPEG of each face in pixels; 0 for none
 	Liveness *preprocess.Liveness // scores each face; nil for none
 	Faces    int                  // of a frame, the largest first; 0 for all
+	// Spare holds faces that are as they were, and looks for faces again only where something moved, or now and then: see
+	// package still. It is for programs that follow people, and not for logins: with Liveness, New panics.
+	Spare bool
 	// Frame, if it is not nil, says of each frame whether a picture of all of it is wanted, at most 640 pixels wide.
 	Frame func() bool
 	// Show, if it is not nil, is given each frame's picture and its samples before Next returns. It
@@ -43,11 +46,20 @@ type Pipeline struct {
 	extractor preprocess.Extractor
 	o         Options
 	tracker   *sighting.BoxTracker
+	spare     *spare // nil where every frame is looked at
 }
 
 // New returns the pipeline over a source.
 func New(s facedet.Source, d facedet.Detector, e preprocess.Extractor, o Options) *Pipeline {
-	return &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker()}
+	p := &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker()}
+	if o.Spare {
+		if o.Liveness != nil {
+			panic("pipeline: liveness is scored in every frame, and Spare passes over some")
+		}
+		p.spare = &spare{}
+		p.spare.steps, _ = d.(steps)
+	}
+	return p
 }
 
 // Next returns what the next frame came to, or io.EOF after the last. A face of which no vector can
@@ -63,23 +75,13 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		return face.Frame{}, ErrNoPicture
 	}
 	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size()}
-	faces, err := p.detector.Detect(frame.Image)
+	if p.spare != nil {
+		f.Samples, err = p.spared(frame)
+	} else {
+		f.Samples, err = p.all(frame)
+	}
 	if err != nil {
 		return f, fmt.Errorf("frame %d: %w", frame.Index, err)
-	}
-	if p.o.Faces > 0 && len(faces) > p.o.Faces {
-		faces = faces[:p.o.Faces]
-	}
-	boxes := make([]image.Rectangle, len(faces))
-	for i := range faces {
-		boxes[i] = faces[i].Box
-	}
-	for i, track := range p.tracker.Update(frame.Index, boxes) {
-		s, err := p.sample(frame.Image, faces[i], track)
-		if err != nil {
-			return f, fmt.Errorf("frame %d: %w", frame.Index, err)
-		}
-		f.Samples = append(f.Samples, s)
 	}
 	if p.o.Frame != nil && p.o.Frame() {
 		if f.JPEG, err = scaled(frame.Image, min(1, 640/float64(f.Size.X))); err != nil {
@@ -94,33 +96,85 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	return f, nil
 }
 
+// all returns a sample of each face in the frame.
+func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
+	faces, err := p.detector.Detect(frame.Image)
+	if err != nil {
+		return nil, err
+	}
+	faces = p.largest(faces)
+	var samples []face.Sample
+	for i, track := range p.track(frame.Index, faces) {
+		s, err := p.sample(frame.Image, faces[i], track)
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, s)
+	}
+	return samples, nil
+}
+
+// largest returns as many faces as are wanted.
+func (p *Pipeline) largest(faces []facedet.Face) []facedet.Face {
+	if p.o.Faces > 0 && len(faces) > p.o.Faces {
+		return faces[:p.o.Faces]
+	}
+	return faces
+}
+
+// track returns the number of the track of each face.
+func (p *Pipeline) track(index int, faces []facedet.Face) []int {
+	return p.tracker.Update(index, boxesOf(faces))
+}
+
+func boxesOf(faces []facedet.Face) []image.Rectangle {
+	boxes := make([]image.Rectangle, len(faces))
+	for i := range faces {
+		boxes[i] = faces[i].Box
+	}
+	return boxes
+}
+
 func (p *Pipeline) sample(img *facedet.Picture, f facedet.Face, track int) (face.Sample, error) {
-	s := face.Sample{Track: track, Box: f.Box, Score: f.Score, Landmarks: f.Landmarks, Space: p.extractor.Space().ID}
-	var err error
+	s, err := p.measured(img, f, track)
+	if err != nil {
+		return s, err
+	}
+	return s, p.complete(img, &s)
+}
+
+// measured returns the sample of a face without what networks make of it.
+func (p *Pipeline) measured(img *facedet.Picture, f facedet.Face, track int) (s face.Sample, err error) {
+	s = face.Sample{Track: track, Box: f.Box, Score: f.Score, Landmarks: f.Landmarks, Space: p.extractor.Space().ID}
 	if s.Quality, err = preprocess.Measure(img, f.Box, f.Landmarks); err != nil {
 		return s, err
 	}
 	s.Reason = p.o.Gate.Check(s.Quality)
-	s.Vector, err = preprocess.Extract(p.extractor, img, f.Box, f.Landmarks)
+	return s, nil
+}
+
+// complete adds the vector, the liveness and the picture to a sample.
+func (p *Pipeline) complete(img *facedet.Picture, s *face.Sample) (err error) {
+	s.Vector, err = preprocess.Extract(p.extractor, img, s.Box, s.Landmarks)
 	switch {
 	case errors.Is(err, preprocess.ErrLandmarks):
 		s.Vector, s.Reason = nil, face.NoVector
 	case err != nil:
-		return s, err
+		return err
 	}
 	if p.o.Liveness != nil {
-		score, err := p.o.Liveness.Score(img, f.Box)
+		score, err := p.o.Liveness.Score(img, s.Box)
 		if err != nil {
-			return s, err
+			return err
 		}
 		s.Liveness = &score
 	}
 	if p.o.Picture > 0 {
-		if s.JPEG, err = picture(img, f.Box, p.o.Picture); err != nil {
-			return s, err
+		if s.JPEG, err = picture(img, s.Box, p.o.Picture); err != nil {
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // picture returns the face with a little around it as a JPEG.

@@ -33,6 +33,7 @@ type Event struct {
 	Confidence float64        `json:"confidence"`      // of the best person, to six places
 	Reason     string         `json:"reason"`          // why it is unknown, or else why it was not learned; "" for neither
 	Learned    bool           `json:"learned"`
+	Held       bool           `json:"held,omitempty"`    // it looks as in an earlier frame: the verdict is that one
 	NoRoom     bool           `json:"no_room,omitempty"` // it would have been learned if the learner had had room for another centroid
 	Poor       bool           `json:"poor"`              // the picture was refused by the quality gate: Reason says why where the face was recognised
 }
@@ -66,6 +67,9 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 		if err != nil {
 			return fmt.Errorf("frame %d: %w", f.Index, err)
 		}
+		if l, ok := s.(face.Looker); ok && w.Look() {
+			l.Look()
+		}
 		r.add(f, events)
 		if o.Each != nil {
 			if err := o.Each(f, events); err != nil {
@@ -94,7 +98,7 @@ func judge(w *sighting.Watcher, space face.Space, f face.Frame, freeze bool) ([]
 		events[i] = Event{
 			Frame: f.Index, Time: math.Round(f.Time.Seconds()*1000) / 1000, Track: seen[i].Track,
 			Box:    [4]int{s.Box.Min.X, s.Box.Min.Y, s.Box.Dx(), s.Box.Dy()},
-			Reason: string(s.Reason), Poor: s.Reason != "",
+			Reason: string(s.Reason), Poor: s.Reason != "", Held: s.Held,
 		}
 	}
 	for i, p := range seen {

@@ -52,6 +52,9 @@ type evidence struct {
 	names  map[string]float64
 	near   map[string]*anchors
 	denied []string // whom it is not, whatever verdicts say
+
+	judged   time.Duration // when the last face was judged
+	anchored string        // the person to whom that face was anchored, or ""
 }
 
 // anchors are the faces of a track that lie near a face which a person was enrolled with.
@@ -69,6 +72,7 @@ func NewIdentities(r Rules) *Identities {
 // Add takes in the verdict on a face of a track in a frame of that time.
 func (i *Identities) Add(track int, at time.Duration, v online.Verdict) {
 	e := i.of(track)
+	e.judged, e.anchored = at, ""
 	e.frames = i.fade*e.frames + 1
 	for name, w := range e.names {
 		if e.names[name] = i.fade * w; e.names[name] < 1e-3 {
@@ -84,8 +88,23 @@ func (i *Identities) Add(track int, at time.Duration, v online.Verdict) {
 				e.near[v.Label] = a
 			}
 			a.faces, a.last = a.faces+1, at
+			e.anchored = v.Label
 		}
 	}
+}
+
+// longestHold is for how long a face stands for those after it that look the same. Who holds faces looks closely more
+// often than that.
+const longestHold = 30 * time.Second
+
+// Hold says that a face of a track is still in view at that time and looks as it did when it was judged last. That is
+// no new evidence. A person whom that face confirmed stays confirmed, at most 30 seconds long.
+func (i *Identities) Hold(track int, at time.Duration) {
+	e := i.people[track]
+	if e == nil || e.anchored == "" || at-e.judged > longestHold {
+		return
+	}
+	e.near[e.anchored].last = at
 }
 
 // trust returns on what a name rests.
@@ -140,7 +159,7 @@ func (i *Identities) Allow(track int, name string) {
 // Reset forgets the verdicts on a track: they were made before something was known that changes them.
 func (i *Identities) Reset(track int) {
 	e := i.of(track)
-	e.frames = 0
+	e.frames, e.anchored = 0, ""
 	clear(e.names)
 	clear(e.near)
 }

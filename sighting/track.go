@@ -66,6 +66,7 @@ type Tracker struct {
 // person is somebody in view.
 type person struct {
 	id     int
+	track  int // of the face in its source
 	box    image.Rectangle
 	at     time.Duration
 	missed bool        // in the last frame
@@ -122,6 +123,12 @@ func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.score, a.score) })
 	ids := make([]int, len(faces))
 	taken := make(map[*person]bool)
+	for j, f := range faces {
+		if p := t.held(f); p != nil && !taken[p] {
+			ids[j], taken[p] = p.id, true
+			t.see(p, at, f)
+		}
+	}
 	for _, c := range pairs {
 		if ids[c.face] == 0 && !taken[c.p] {
 			ids[c.face], taken[c.p] = c.p.id, true
@@ -152,9 +159,19 @@ func (t *Tracker) Live() []int {
 	return ids
 }
 
+// held returns the person of a face that is held: whoever had a face of that track last. It is nil for another face.
+func (t *Tracker) held(f face.Sample) (last *person) {
+	for _, p := range t.live {
+		if f.Held && p.track == f.Track && (last == nil || p.at >= last.at) {
+			last = p
+		}
+	}
+	return last
+}
+
 // see notes where somebody is now and what they look like.
 func (t *Tracker) see(p *person, at time.Duration, f face.Sample) {
-	p.box, p.at = f.Box, at
+	p.box, p.at, p.track = f.Box, at, f.Track
 	if f.Vector == nil || f.Reason != "" && len(p.looks) > 0 { // what a poor picture looks like says little
 		return
 	}

@@ -25,9 +25,11 @@ const (
 
 // Seen is what is made of a face in a frame.
 type Seen struct {
-	Track   int             // of the person in view; see [Tracker]
-	Verdict *online.Verdict // on this face alone; nil for a face without a vector
-	Belief  Belief          // who the person in view is taken for
+	Track int // of the person in view; see [Tracker]
+	// Verdict is that on this face alone; nil for a face without a vector. Of a face that is held it is the last one of
+	// its track, and says that nothing was learned.
+	Verdict *online.Verdict
+	Belief  Belief // who the person in view is taken for
 	// Trust says on what the name of this face rests: Confirmed where the belief is, and an enrolled face is near enough
 	// for a name. The face of a head that is turned far away is Learned.
 	Trust Trust
@@ -53,6 +55,7 @@ type Watcher struct {
 	tracker *Tracker
 	who     *Identities
 	chains  map[int]*chain
+	look    bool
 }
 
 // waiting is a face that is learned once the track is confirmed.
@@ -70,6 +73,8 @@ type chain struct {
 	stored  []int64 // numbers of stored faces, the newest last
 	since   time.Duration
 	known   string
+	verdict *online.Verdict // the last one
+	judged  time.Duration   // when it was made
 }
 
 // longestChain is how many stored faces a new one of the track is joined to.
@@ -121,6 +126,15 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		return nil, err
 	}
 	seen := make([]Seen, len(faces))
+	for i, s := range faces {
+		if c := w.chains[tracks[i]]; s.Held && c != nil {
+			w.who.Hold(tracks[i], at)
+			if c.verdict != nil {
+				v := *c.verdict
+				seen[i].Verdict = &v
+			}
+		}
+	}
 	for q := range verdicts {
 		v, number := &verdicts[q], before+int64(q)+1
 		s := &seen[of[q]]
@@ -130,6 +144,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		}
 		w.who.Add(tracks[of[q]], at, *v)
 		c := w.chain(tracks[of[q]], at)
+		c.keep(*v, at)
 		c.join(v.Stored)
 		if observed[q].As == "" && !poor[of[q]] {
 			c.wait(waiting{observed[q].Vector, number})
@@ -139,8 +154,13 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		}
 	}
 	enrolled := w.learner.Radii().Enrolled
+	w.look = false
 	for i, b := range w.who.Who(at, tracks) {
 		s := &seen[i]
+		// Of somebody who has a name, every other face is enough.
+		if faces[i].Reason != face.NoVector && (faces[i].Held || b.Name == "") && w.unsure(tracks[i], b, at) {
+			w.look = true
+		}
 		s.Track, s.Belief = tracks[i], b
 		c := w.chain(tracks[i], at)
 		s.Since = c.since
@@ -154,6 +174,28 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		}
 	}
 	return seen, nil
+}
+
+// Limits of [Watcher.Look]. Somebody unknown is told of after 25 frames (package presence).
+const (
+	sureFrames = 25
+	sureShare  = .8
+	againAfter = 300 * time.Millisecond
+)
+
+// unsure reports whether more faces of a track should be judged.
+func (w *Watcher) unsure(track int, b Belief, at time.Duration) bool {
+	return b.Frames < sureFrames || b.Share < sureShare && at-w.chain(track, at).judged >= againAfter
+}
+
+// Look reports whether more faces of somebody in the last frame should be judged: there were too few, or they do not
+// agree. Ask a [face.Looker] for them then.
+func (w *Watcher) Look() bool { return w.look }
+
+// keep notes the last verdict.
+func (c *chain) keep(v online.Verdict, at time.Duration) {
+	v.Learned, v.NoRoom, v.Stored = false, false, 0
+	c.verdict, c.judged = &v, at
 }
 
 // recall has the learner learn what waited for a track to be confirmed, which may include the face at hand, of that
@@ -233,6 +275,6 @@ func (w *Watcher) Reset(track int) {
 // unchain has no later face of a track joined to what was stored of it.
 func (w *Watcher) unchain(track int) {
 	if c := w.chains[track]; c != nil {
-		c.stored, c.waiting, c.known = nil, nil, ""
+		c.stored, c.waiting, c.known, c.verdict = nil, nil, "", nil
 	}
 }

@@ -34,6 +34,7 @@ func newOfficeTrial() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return o.officeTrial(c, args[0], t) },
 	}
 	o.visionFlags(c)
+	o.spareFlag(c)
 	o.learnerFlags(c)
 	f := c.Flags()
 	f.IntVar(&t.Strangers, "strangers", 2, "people of a day whom nobody has named")
@@ -71,6 +72,7 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t trial.Options) err
 	if err != nil {
 		return err
 	}
+	t.Spare = !o.everyFrame
 	bar := newProgress(-1, "days")
 	t.Usable, t.Day = preprocess.EnrolGate.Passes, bar.step
 	r, err := trial.Run(c.Context(), v.space, all, t)
@@ -97,7 +99,7 @@ func (o *options) subjects(c *cobra.Command, v *vision, dir string) (all []trial
 		if attack {
 			return nil
 		}
-		frames, err := r.Frames(c.Context(), dataset.NameOf(path), path, pipeline.Options{Gate: preprocess.LearnGate})
+		frames, err := r.Frames(c.Context(), dataset.NameOf(path), path, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
 		if err == nil {
 			all = append(all, trial.Recording{Person: person, Frames: frames})
 		}
@@ -118,6 +120,9 @@ func printOffice(w io.Writer, r trial.Report) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	if r.Held > 0 {
+		fmt.Fprintf(w, "\nfaces that were held: %d of %d\n", r.Held, r.Faces.Known+r.Faces.Strangers)
 	}
 	k := r.Comings
 	fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n", r.Switches, r.Parts, r.Visits)

@@ -99,6 +99,7 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label
 	recording := facedet.IsRecording(name)
 	s, err := v.sight.open(ctx, name, eye.Options{
 		Gate: eye.Learn, Picture: 112, Timeout: o.timeout, Live: pace || !recording, Pace: pace, Frame: picture,
+		Spare: !o.everyFrame,
 	})
 	broken := func(err error) error {
 		if recording && eye.Broken(err) { // it would break again

@@ -68,6 +68,7 @@ func newOffice() *cobra.Command {
 		},
 	}
 	o.visionFlags(c)
+	o.spareFlag(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
 	r.flags(c)

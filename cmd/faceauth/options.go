@@ -24,6 +24,7 @@ type options struct {
 	detectorModel, embeddingFile string
 	gallery, settingsFile        string
 	timeout                      time.Duration
+	everyFrame                   bool
 	json                         bool
 
 	k                   positive[int]
@@ -49,6 +50,11 @@ func (o *options) embeddingFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.models, "models", models.Dir(), "folder of the model files")
 	f.StringVar(&o.embeddingFile, "embedding-model", "", "description (JSON) of an embedding network of your own")
+}
+
+// spareFlag adds the flag that has every frame looked at, to commands that spare work otherwise.
+func (o *options) spareFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&o.everyFrame, "every-frame", false, "look for faces in every frame, also where nothing moves, and compare each of them")
 }
 
 func (o *options) detectorFlag(c *cobra.Command) {

@@ -58,6 +58,7 @@ func newReplay() *cobra.Command {
 		},
 	}
 	o.visionFlags(c)
+	o.spareFlag(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
 	c.Flags().StringVar(&p.out, "out", "faceauth-report", "folder of the report")
@@ -92,7 +93,7 @@ func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, so
 		Report: filepath.Join(how.out, "report.html"),
 		Events: filepath.Join(how.out, "events.jsonl"),
 	}
-	src, err := o.stream(c, v, source, eye.Options{Gate: eye.Learn, Picture: 112, Pixels: how.video})
+	src, err := o.stream(c, v, source, eye.Options{Gate: eye.Learn, Picture: 112, Pixels: how.video, Spare: !o.everyFrame})
 	if err != nil {
 		return r, err
 	}

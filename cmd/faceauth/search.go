@@ -49,6 +49,7 @@ func newSearch() *cobra.Command {
 		RunE:    func(c *cobra.Command, args []string) error { return o.search(c, args, h) },
 	}
 	o.visionFlags(c)
+	o.spareFlag(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
 	f := c.Flags()
@@ -241,7 +242,7 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 
 // scanned returns what is in a recording, from the index where it is there.
 func (o *options) scanned(c *cobra.Command, v *vision, h searchFlags, path, what string) (search.Recording, error) {
-	index := search.Index{Space: v.space, FPS: h.fps, Detector: v.name}
+	index := search.Index{Space: v.space, FPS: h.fps, Detector: v.name, Spare: !o.everyFrame}
 	if !h.noIndex {
 		index.Dir = h.index
 	}
@@ -252,7 +253,9 @@ func (o *options) scanned(c *cobra.Command, v *vision, h searchFlags, path, what
 		// Each recording has an eye of its own: one that breaks it cannot say of another who is in it.
 		defer v.sight.drop(nil)
 		var bar progress
-		src, err := o.stream(c, v, path, eye.Options{Gate: eye.Learn, Picture: 112, FPS: h.fps, Step: func(n facedet.Count) { bar.to(n.Read) }})
+		src, err := o.stream(c, v, path, eye.Options{
+			Gate: eye.Learn, Picture: 112, FPS: h.fps, Spare: !o.everyFrame, Step: func(n facedet.Count) { bar.to(n.Read) },
+		})
 		if err != nil {
 			return nil, err
 		}

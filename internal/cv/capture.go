@@ -109,7 +109,7 @@ func (c *Capture) Close() error {
 	return nil
 }
 
-// VideoWriter writes frames of one size as motion JPEG in an AVI container.
+// VideoWriter writes frames of one size into an AVI container.
 type VideoWriter struct {
 	w      *gocv.VideoWriter
 	path   string
@@ -117,12 +117,21 @@ type VideoWriter struct {
 	frames int
 }
 
-// NewVideoWriter begins a file at path.
+// NewVideoWriter begins a file of motion JPEG at path.
 func NewVideoWriter(path string, fps float64, width, height int) (*VideoWriter, error) {
+	return newVideoWriter(path, "MJPG", fps, width, height)
+}
+
+// NewH264Writer begins a file of H.264 at path, as network cameras give it. Not every build of FFmpeg can write it.
+func NewH264Writer(path string, fps float64, width, height int) (*VideoWriter, error) {
+	return newVideoWriter(path, "H264", fps, width, height)
+}
+
+func newVideoWriter(path, codec string, fps float64, width, height int) (*VideoWriter, error) {
 	if !(fps > 0 && fps <= 1000) || width < 1 || height < 1 || width > 1<<14 || height > 1<<14 {
 		return nil, fmt.Errorf("writing video %s: %dx%d pixels at %g frames a second", path, width, height, fps)
 	}
-	w, err := gocv.VideoWriterFile(path, "MJPG", fps, width, height, true)
+	w, err := gocv.VideoWriterFile(path, codec, fps, width, height, true)
 	if err != nil {
 		return nil, fmt.Errorf("writing video %s: %w", path, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -434,4 +436,84 @@ func TestDisplay(t *testing.T) {
 			t.Errorf("DISPLAY=%q: %v", display, err)
 		}
 	}
+}
+
+// A thumbnail is what the obvious way comes to: the mean of four points, each bilinear, of each grey value.
+func TestThumbnail(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct{ from, to image.Point }{
+		{image.Pt(640, 480), image.Pt(160, 120)}, {image.Pt(512, 384), image.Pt(160, 120)}, {image.Pt(1921, 1079), image.Pt(160, 90)},
+		{image.Pt(200, 150), image.Pt(160, 120)}, {image.Pt(160, 120), image.Pt(160, 120)}, {image.Pt(17, 333), image.Pt(1, 16)}, {image.Pt(1, 1), image.Pt(1, 1)},
+	} {
+		pix := make([]byte, 3*c.from.X*c.from.Y)
+		for y := range c.from.Y {
+			for x := range c.from.X {
+				for k := range 3 {
+					pix[3*(y*c.from.X+x)+k] = uint8(128 + 60*math.Sin(float64(x)/9+float64(k)) + 50*math.Cos(float64(y)/7) + 10*rnd.Float64())
+				}
+			}
+		}
+		img, err := cv.FromBGR(c.from, pix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer img.Close()
+		got, err := img.Thumbnail(c.to)
+		if err != nil || len(got) != c.to.X*c.to.Y {
+			t.Fatalf("%v to %v: %d values, %v", c.from, c.to, len(got), err)
+		}
+		for i, want := range thumbnail(c.from, pix, c.to) {
+			if d := math.Abs(float64(got[i]) - want); d > 2 { // two roundings in each of two steps
+				t.Fatalf("%v to %v: value %d is %d, want %g", c.from, c.to, i, got[i], want)
+			}
+		}
+	}
+	img, err := cv.FromBGR(image.Pt(4, 4), make([]byte, 48))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []image.Point{{}, {5, 4}, {4, 5}, {-1, 2}} {
+		if _, err := img.Thumbnail(size); err == nil {
+			t.Errorf("a thumbnail of %v pixels of 4x4", size)
+		}
+	}
+	img.Close()
+	if _, err := img.Thumbnail(image.Pt(1, 1)); !errors.Is(err, cv.ErrClosed) {
+		t.Errorf("of a closed picture: %v", err)
+	}
+}
+
+// thumbnail is the obvious way.
+func thumbnail(from image.Point, pix []byte, to image.Point) []float64 {
+	grey := func(x, y int) float64 {
+		x, y = min(max(x, 0), from.X-1), min(max(y, 0), from.Y-1)
+		p := pix[3*(y*from.X+x):]
+		return .114*float64(p[0]) + .587*float64(p[1]) + .299*float64(p[2])
+	}
+	all := make([]float64, to.X*to.Y)
+	for i := range all {
+		x, y := i%to.X, i/to.X
+		if twice := to.Mul(2); twice.X < from.X && twice.Y < from.Y {
+			for k := range 4 {
+				px := (float64(2*x+k%2)+.5)*float64(from.X)/float64(twice.X) - .5
+				py := (float64(2*y+k/2)+.5)*float64(from.Y)/float64(twice.Y) - .5
+				fx, fy := math.Floor(px), math.Floor(py)
+				dx, dy, ix, iy := px-fx, py-fy, int(fx), int(fy)
+				all[i] += .25 * ((1-dy)*((1-dx)*grey(ix, iy)+dx*grey(ix+1, iy)) + dy*((1-dx)*grey(ix, iy+1)+dx*grey(ix+1, iy+1)))
+			}
+			continue
+		}
+		// The mean over the area.
+		l, r := float64(x)*float64(from.X)/float64(to.X), float64(x+1)*float64(from.X)/float64(to.X)
+		u, d := float64(y)*float64(from.Y)/float64(to.Y), float64(y+1)*float64(from.Y)/float64(to.Y)
+		sum, area := 0., 0.
+		for py := int(u); float64(py) < d; py++ {
+			for px := int(l); float64(px) < r; px++ {
+				w := (min(r, float64(px+1)) - max(l, float64(px))) * (min(d, float64(py+1)) - max(u, float64(py)))
+				sum, area = sum+w*grey(px, py), area+w
+			}
+		}
+		all[i] = sum / area
+	}
+	return all
 }

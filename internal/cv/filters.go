@@ -28,6 +28,31 @@ func (m *Image) Blend(other *Image, share float64) (*Image, error) {
 	return &Image{dst}, nil
 }
 
+// Thumbnail returns the grey values, row by row, of the picture scaled down to a size, which must not be larger than the
+// picture on either side. Of a large picture not every pixel counts: each grey value is the mean of four points, each
+// of which is bilinear. That is what makes it cheap.
+func (m *Image) Thumbnail(size image.Point) ([]byte, error) {
+	if err := cmp.Or(m.check(), checkSize(size)); err != nil {
+		return nil, err
+	}
+	from := m.Size()
+	if size.X > from.X || size.Y > from.Y {
+		return nil, fmt.Errorf("thumbnail of %v pixels of a picture of %v", size, from)
+	}
+	points, grey, small := gocv.NewMat(), gocv.NewMat(), gocv.NewMat()
+	defer points.Close()
+	defer grey.Close()
+	defer small.Close()
+	if twice := size.Mul(2); twice.X < from.X && twice.Y < from.Y {
+		gocv.Resize(m.mat, &points, twice, 0, 0, gocv.InterpolationLinear)
+		gocv.CvtColor(points, &grey, gocv.ColorBGRToGray)
+	} else {
+		gocv.CvtColor(m.mat, &grey, gocv.ColorBGRToGray)
+	}
+	gocv.Resize(grey, &small, size, 0, 0, gocv.InterpolationArea)
+	return small.ToBytes(), nil
+}
+
 // Smooth returns the picture convolved with the 3x3 Gaussian kernel, [1 2 1]/4 in each direction.
 func (g *Gray) Smooth() *Gray {
 	dst := gocv.NewMat()

@@ -21,6 +21,7 @@ type Index struct {
 	Space    face.Space // of the vectors
 	FPS      float64    // frames a second of a recording that are looked at; 0 for all
 	Detector string     // what finds the faces
+	Spare    bool       // faces are looked for only where something moved, or now and then
 }
 
 // ErrIndex is wrapped where a folder cannot keep what was found.
@@ -40,6 +41,9 @@ func (x Index) Recording(path string, damaged func(error), scan func() ([]Sighti
 		return r, err
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%g\x00%s", r.Path, r.Space, r.FPS, x.Detector))
+	if x.Spare {
+		sum = sha256.Sum256(append(sum[:], "spare"...))
+	}
 	kept := filepath.Join(x.Dir, hex.EncodeToString(sum[:16]))
 	if x.Dir != "" {
 		old, err := Load(kept, x.Space)

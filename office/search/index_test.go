@@ -53,15 +53,19 @@ func TestIndex(t *testing.T) {
 	other = x
 	other.Detector = "haar"
 	find(other)
-	expect("other settings", 3, 0)
+	other = x
+	other.Spare = true
+	find(other)
+	find(other)
+	expect("other settings", 4, 0)
 	if err := os.WriteFile(video, []byte("another film"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	find(x)
 	find(x)
-	expect("another file", 4, 0)
+	expect("another file", 5, 0)
 	kept, err := filepath.Glob(filepath.Join(x.Dir, "*"))
-	if err != nil || len(kept) != 3 {
+	if err != nil || len(kept) != 4 {
 		t.Fatalf("%q, %v", kept, err)
 	}
 	for _, path := range kept {
@@ -71,10 +75,10 @@ func TestIndex(t *testing.T) {
 	}
 	find(x)
 	find(x)
-	expect("damaged", 5, 1)
+	expect("damaged", 6, 1)
 	find(search.Index{Space: space})
 	find(search.Index{Space: space})
-	expect("without a folder", 7, 1)
+	expect("without a folder", 8, 1)
 
 	broken := errors.New("broken")
 	if _, err := (search.Index{Space: space}).Recording(video, nil, func() ([]search.Sighting, error) { return nil, broken }); !errors.Is(err, broken) {

@@ -18,7 +18,7 @@ type visit struct {
 	person   string
 	camera   int
 	at       int // first frame of the day
-	samples  []face.Sample
+	samples  []shown
 	from, to int // where they come in and go out, in pixels
 }
 
@@ -33,11 +33,12 @@ const (
 
 // day is what the cameras see of people who come and go.
 type day struct {
-	frames [][]face.Frame // by camera
-	truth  []map[place]string
-	judged map[when]int // faces with a vector
-	visits []visit
-	length int
+	frames  [][]face.Frame // by camera
+	truth   []map[place]string
+	patches []map[place][]uint8
+	judged  map[when]int // faces with a vector
+	visits  []visit
+	length  int
 }
 
 // when is a person in a frame.
@@ -55,7 +56,10 @@ type place struct {
 // compose has each person come in several times, in cameras and at moments drawn by lot: after pauses shorter and
 // longer than that after which somebody is said to have left. Who walks behind somebody else is hidden.
 func compose(rnd *rand.Rand, people []subject, o Options) day {
-	d := day{frames: make([][]face.Frame, o.Cameras), truth: make([]map[place]string, o.Cameras), judged: make(map[when]int)}
+	d := day{
+		frames: make([][]face.Frame, o.Cameras), truth: make([]map[place]string, o.Cameras),
+		patches: make([]map[place][]uint8, o.Cameras), judged: make(map[when]int),
+	}
 	for _, p := range people {
 		at := rnd.IntN(int(o.Away / frameTime))
 		for _, part := range p.visits {
@@ -72,7 +76,7 @@ func compose(rnd *rand.Rand, people []subject, o Options) day {
 		}
 	}
 	for c := range o.Cameras {
-		d.truth[c] = make(map[place]string)
+		d.truth[c], d.patches[c] = make(map[place]string), make(map[place][]uint8)
 		d.frames[c] = make([]face.Frame, d.length)
 		for i := range d.length {
 			f := &d.frames[c][i]
@@ -83,8 +87,9 @@ func compose(rnd *rand.Rand, people []subject, o Options) day {
 					s := v.samples[k]
 					s.Box = image.Rect(x, 0, x+faceWidth, faceWidth*5/4)
 					if !hidden(s.Box, f.Samples) {
-						f.Samples = append(f.Samples, s)
-						d.truth[c][place{i, s.Box}] = v.person
+						f.Samples = append(f.Samples, s.Sample)
+						at := place{i, s.Box}
+						d.truth[c][at], d.patches[c][at] = v.person, s.patch
 						if s.Vector != nil {
 							d.judged[when{v.person, i}]++
 						}
@@ -113,6 +118,7 @@ type turns struct {
 	turn   chan struct{}
 	next   chan struct{}
 	clock  *clock
+	spare  *spare // nil where all faces are looked at
 }
 
 // clock is the time of the day.
@@ -145,7 +151,17 @@ func (t *turns) Next(ctx context.Context) (face.Frame, error) {
 	t.clock.mu.Lock()
 	t.clock.now = noon.Add(f.Time)
 	t.clock.mu.Unlock()
+	if t.spare != nil {
+		f.Samples = t.spare.hold(f)
+	}
 	return f, nil
+}
+
+// Look implements [face.Looker].
+func (t *turns) Look() {
+	if t.spare != nil {
+		t.spare.look = true
+	}
 }
 
 func (t *turns) Dropped() int { return 0 }

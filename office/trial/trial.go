@@ -44,8 +44,11 @@ type Options struct {
 	Days      int             // at most; there is one for each choice of strangers. Default 30
 	Seed      uint64          // of the lot
 	Learner   online.Settings // of each day's learner
-	Usable    func(face.Quality) bool
-	Day       func() // told when a day is over
+	// Spare holds faces that are as they were, as package pipeline does where faces move. It takes recordings with
+	// pictures of the faces.
+	Spare  bool
+	Usable func(face.Quality) bool
+	Day    func() // told when a day is over
 }
 
 // judged returns how many faces word of somebody unknown takes.
@@ -122,6 +125,7 @@ type Report struct {
 	Days     int     `json:"days"`
 	Frames   int     `json:"frames"`   // of all cameras
 	Crowded  int     `json:"crowded"`  // of these, with several faces
+	Held     int     `json:"held"`     // faces that were held, and not looked at
 	Faces    Names   `json:"faces"`    // by what was said of each when it was seen
 	Later    Names   `json:"later"`    // a sighting that becomes known names its earlier faces, too
 	Tracks   Names   `json:"tracks"`   // sightings, each by the name that it had for longest, if it had any
@@ -135,7 +139,7 @@ type Report struct {
 type subject struct {
 	name   string
 	enroll [][]float32
-	visits [][]face.Sample // a sample without a space is a frame without a face
+	visits [][]shown // one without a space is a frame without a face
 }
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -194,7 +198,7 @@ func subjects(all []Recording, o Options) (people []subject) {
 			people = append(people, subject{name: rec.Person})
 		}
 		p := &people[i]
-		var rest []face.Sample
+		var rest []shown
 		for _, f := range rec.Frames {
 			s := largest(f)
 			if len(p.enroll) < o.Enroll && len(p.visits) == 0 {
@@ -203,8 +207,14 @@ func subjects(all []Recording, o Options) (people []subject) {
 				}
 				continue
 			}
-			s.JPEG, s.Landmarks = nil, nil
-			rest = append(rest, s)
+			x := shown{Sample: s}
+			if o.Spare {
+				x.patch = patch(s)
+			} else {
+				x.Landmarks = nil
+			}
+			x.JPEG = nil
+			rest = append(rest, x)
 		}
 		n := max(1, len(rest)/o.Visits)
 		for part := range slices.Chunk(rest, n) {
@@ -258,7 +268,11 @@ func (r *Report) day(ctx context.Context, space face.Space, rnd *rand.Rand, peop
 	var cameras []office.Camera
 	for c := range o.Cameras {
 		cameras = append(cameras, office.Camera{Name: cameraName(c), Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
-			return &turns{frames: d.frames[c], turn: ring[c], next: ring[(c+1)%o.Cameras], clock: clock}, nil
+			t := &turns{frames: d.frames[c], turn: ring[c], next: ring[(c+1)%o.Cameras], clock: clock}
+			if o.Spare {
+				t.spare = newSpare(d.patches[c], &r.Held)
+			}
+			return t, nil
 		}})
 	}
 	if err := w.Run(ctx, cameras); err != nil {

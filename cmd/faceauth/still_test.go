@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/office/presence"
+)
+
+// stillDay is what a camera sees of one person: nobody, then the person who moves as in a recording, then the person who
+// sits still as in its last frame, then nobody. There is the noise of a sensor in each frame, and it is compressed as a
+// network camera does.
+type stillDay struct {
+	fps                 float64
+	empty, sits, leaves time.Duration
+	noise               float64 // standard deviation in grey values
+}
+
+// tenth is a day of which the recording of 10.4 seconds is a twentieth.
+var tenth = stillDay{fps: 10, empty: 98 * time.Second, sits: 84 * time.Second, leaves: 15 * time.Second, noise: 3}
+
+// write composes a day of the frames in a folder.
+func (d stillDay) write(t testing.TB, path, folder string, seed uint64) {
+	t.Helper()
+	frames := pixels(t, folder)
+	size, rate := frames[0].size, 25.
+	w, err := cv.NewH264Writer(path, d.fps, size.X, size.Y)
+	if err != nil {
+		fixture.Missing(t, "no H.264 can be written (%v); install a build of FFmpeg with x264", err)
+	}
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	grain := make([]int8, 1<<20)
+	for i := range grain {
+		grain[i] = int8(max(-100, min(100, rnd.NormFloat64()*d.noise)))
+	}
+	show := func(p []byte) {
+		noisy, at := bytes.Clone(p), rnd.IntN(len(grain))
+		for i := range noisy {
+			noisy[i] = uint8(max(0, min(255, int(noisy[i])+int(grain[(at+i)%len(grain)]))))
+		}
+		img, err := cv.FromBGR(size, noisy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer img.Close()
+		if err := w.Write(img); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range int(d.empty.Seconds() * d.fps) {
+		show(frames[0].room)
+	}
+	for i := 0; int(float64(i)*rate/d.fps) < len(frames); i++ {
+		show(frames[int(float64(i)*rate/d.fps)].pixels)
+	}
+	for range int(d.sits.Seconds() * d.fps) {
+		show(frames[len(frames)-1].pixels)
+	}
+	for range int(d.leaves.Seconds() * d.fps) {
+		show(frames[0].room)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shot is a frame, and of the first one of a recording the room without its person.
+type shot struct {
+	size         image.Point
+	pixels, room []byte
+}
+
+// pixels reads the frames of a recording.
+func pixels(t testing.TB, name string) (all []shot) {
+	t.Helper()
+	src, err := facedet.Open(t.Context(), name, facedet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	for {
+		f, err := src.Next(t.Context())
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := shot{size: f.Image.Size()}
+		if s.pixels, err = f.Image.BGR(); err != nil {
+			t.Fatal(err)
+		}
+		if all == nil {
+			s.room = without(t, f.Image)
+		}
+		f.Close()
+		all = append(all, s)
+	}
+}
+
+// without returns a picture whose middle, where the person is, is smeared.
+func without(t testing.TB, img *facedet.Picture) []byte {
+	t.Helper()
+	size := img.Size()
+	small, err := img.Resize(size.Div(32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer small.Close()
+	blurred, err := small.Resize(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blurred.Close()
+	room, err := img.BGR()
+	if err != nil {
+		t.Fatal(err)
+	}
+	smeared, err := blurred.BGR()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for y := range size.Y {
+		row := 3 * size.X * y
+		copy(room[row+3*size.X/6:row+3*size.X*5/6], smeared[row+3*size.X/6:row+3*size.X*5/6])
+	}
+	return room
+}
+
+// spent is the processor time of a command and of all that it started.
+func spent(c *exec.Cmd) time.Duration { return c.ProcessState.UserTime() + c.ProcessState.SystemTime() }
+
+// own is the processor time of this process and of those that it waited for.
+func own(t testing.TB) time.Duration {
+	t.Helper()
+	var sum time.Duration
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(who, &u); err != nil {
+			t.Fatal(err)
+		}
+		sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	return sum
+}
+
+// told is an event of an office, and how long after the one before it.
+type told struct {
+	presence.Event
+	after time.Duration
+}
+
+// fastOffice has an office watch a recording, and returns what it said and the processor time that it took.
+func fastOffice(t testing.TB, gallery, recording string, args ...string) (events []told, took time.Duration) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "faceauth", append([]string{
+		"office", "c=" + recording, "--fast", "--json", "--gallery", gallery, "--models", fixture.Models(t),
+	}, args...)...)
+	c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
+	var said, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &said, &stderr
+	if err := c.Run(); err != nil {
+		t.Fatalf("%v: %s", err, &stderr)
+	}
+	for d := json.NewDecoder(&said); ; {
+		var e told
+		if err := d.Decode(&e.Event); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(events) > 0 {
+			e.after = e.At.Sub(events[len(events)-1].At)
+		}
+		events = append(events, e)
+	}
+	return events, spent(c)
+}
+
+// enrolled returns a gallery with those people of vidtimit_rot.
+func enrolled(t testing.TB, people ...int) (gallery string) {
+	t.Helper()
+	gallery = filepath.Join(t.TempDir(), "gallery")
+	for _, i := range people {
+		name := fmt.Sprintf("p%d", i)
+		c := exec.CommandContext(t.Context(), "faceauth", "enroll", fixture.Recordings(t, "faces/vidtimit_rot/"+name), "--name", name,
+			"--gallery", gallery, "--models", fixture.Models(t))
+		c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	return gallery
+}
+
+// sameTold fails where two offices did not say the same, at times that differ by so much at the most.
+func sameTold(t testing.TB, all, spare []told, within time.Duration) {
+	t.Helper()
+	same := slices.EqualFunc(all, spare, func(a, b told) bool {
+		return a.Kind == b.Kind && a.Name == b.Name && (a.after-b.after).Abs() <= within
+	})
+	if !same {
+		t.Errorf("every frame looked at: %s; otherwise: %s", brief(all), brief(spare))
+	}
+}
+
+func brief(events []told) (s string) {
+	for _, e := range events {
+		s += fmt.Sprintf("+%v %s %s (%s)  ", e.after.Round(10*time.Millisecond), e.Kind, e.Name, e.Trust)
+	}
+	return s
+}
+
+// An office that looks only where something moves says the same of a day on which hardly anything does.
+func TestStillDay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("an office watches a while")
+	}
+	gallery, dir := enrolled(t, 0), t.TempDir()
+	for _, i := range []int{0, 4} {
+		path := filepath.Join(dir, fmt.Sprintf("p%d.avi", i))
+		d := stillDay{fps: 10, empty: 5 * time.Second, sits: 40 * time.Second, leaves: 15 * time.Second, noise: 3}
+		d.write(t, path, fixture.Recordings(t, fmt.Sprintf("faces/vidtimit_rot/p%d", i)), uint64(i))
+		all, long := fastOffice(t, gallery, path, "--every-frame")
+		spare, short := fastOffice(t, gallery, path)
+		sameTold(t, all, spare, 500*time.Millisecond)
+		if len(spare) == 0 || short > long/2 {
+			t.Errorf("p%d: %d events; processor time %v, and %v where every frame is looked at", i, len(spare), short, long)
+		}
+		t.Logf("p%d: processor time %v of %v; %s", i, short, long, brief(spare))
+	}
+}
+
+// BenchmarkStillDay measures the processor time of an office on days of four cameras with 95 % stillness, of the whole
+// program, decoding included, against that where every frame is looked at (x-cpu), and without that of decoding alone
+// (x-seeing). Each day is p0 to p3 of vidtimit_rot.
+func BenchmarkStillDay(b *testing.B) {
+	gallery, dir := enrolled(b, 0, 1, 2), b.TempDir()
+	var days []string
+	for i := range 4 {
+		path := filepath.Join(dir, fmt.Sprintf("p%d.avi", i))
+		tenth.write(b, path, fixture.Recordings(b, fmt.Sprintf("faces/vidtimit_rot/p%d", i)), uint64(i))
+		days = append(days, path)
+	}
+	for b.Loop() {
+		var all, spare, decoded time.Duration
+		for i, day := range days {
+			begun, frames := own(b), decode(b, day)
+			decoding := own(b) - begun
+			long, a := fastOffice(b, gallery, day, "--every-frame")
+			short, s := fastOffice(b, gallery, day)
+			sameTold(b, long, short, 500*time.Millisecond)
+			b.Logf("p%d: %d frames, processor time %v, every frame %v, decoding alone %v; %s", i, frames, s, a, decoding, brief(short))
+			all, spare, decoded = all+a, spare+s, decoded+decoding
+		}
+		b.ReportMetric(all.Seconds()/spare.Seconds(), "x-cpu")
+		b.ReportMetric((all-decoded).Seconds()/(spare-decoded).Seconds(), "x-seeing")
+	}
+}
+
+// decode reads a recording and returns how many frames it has.
+func decode(t testing.TB, path string) (n int) {
+	t.Helper()
+	src, err := facedet.Open(context.Background(), path, facedet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	for {
+		f, err := src.Next(t.Context())
+		if err == io.EOF {
+			return n
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		n++
+	}
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline_test
+
+import (
+	"context"
+	"image"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// stage is a room with a face in it, the networks that see it, and counts of what they were asked.
+type stage struct {
+	t     *testing.T
+	rnd   *rand.Rand
+	index int
+	face  image.Rectangle // drawn; empty for none
+	grin  int             // changes what the face looks like
+	boxes func(call int) []image.Rectangle
+
+	found, points, vectors int
+}
+
+func newStage(t *testing.T) *stage {
+	s := &stage{t: t, rnd: rand.New(rand.NewPCG(3, 4))}
+	s.boxes = func(int) []image.Rectangle {
+		if s.face.Empty() {
+			return nil
+		}
+		return []image.Rectangle{s.face}
+	}
+	return s
+}
+
+var stageSize = image.Pt(320, 240)
+
+// Next draws a frame, ten of which come in a second.
+func (s *stage) Next(context.Context) (*facedet.Frame, error) {
+	pix := make([]byte, 3*stageSize.X*stageSize.Y)
+	for y := range stageSize.Y {
+		for x := range stageSize.X {
+			v := 60 + (x*3+y*5)%40
+			if at := image.Pt(x, y); at.In(s.face) {
+				d := at.Sub(s.face.Min)
+				v = 120 + (d.X/8*37+d.Y/8*(53+s.grin))%90
+			}
+			for c := range 3 {
+				pix[3*(y*stageSize.X+x)+c] = uint8(v + s.rnd.IntN(7) - 3)
+			}
+		}
+	}
+	img, err := facedet.FromBGR(stageSize, pix)
+	if err != nil {
+		return nil, err
+	}
+	s.index++
+	return &facedet.Frame{Index: s.index - 1, Time: time.Duration(s.index-1) * 100 * time.Millisecond, Image: img}, nil
+}
+
+func (s *stage) Count() facedet.Count { return facedet.Count{Declared: -1, Read: s.index} }
+func (s *stage) Close() error         { return nil }
+
+func (s *stage) Detect(img *facedet.Picture) ([]facedet.Face, error) {
+	faces, err := s.Boxes(img)
+	for i := range faces {
+		faces[i].Landmarks, _ = s.Points(img, faces[i].Box)
+	}
+	return faces, err
+}
+
+func (s *stage) Boxes(*facedet.Picture) (faces []facedet.Face, err error) {
+	s.found++
+	for _, b := range s.boxes(s.found) {
+		faces = append(faces, facedet.Face{Box: b, Score: .9})
+	}
+	return faces, nil
+}
+
+// Points finds the landmarks of the drawn face, wherever it is said to be.
+func (s *stage) Points(*facedet.Picture, image.Rectangle) ([]face.Point, error) {
+	s.points++
+	points := fixture.Landmarks(0, .5, .3)
+	for i := range points {
+		points[i].X += float32(s.face.Min.X)
+		points[i].Y += float32(s.face.Min.Y)
+	}
+	return points, nil
+}
+
+// eyes makes vectors.
+type eyes struct{ s *stage }
+
+func (e eyes) Space() face.Space { return face.Space{ID: "plane", Dim: 2, Scale: 1} }
+func (e eyes) Close() error      { return nil }
+func (e eyes) Vector(*facedet.Picture) ([]float32, error) {
+	e.s.vectors++
+	return []float32{1, 2}, nil
+}
+func (e eyes) Align(img *facedet.Picture, _ image.Rectangle, _ []face.Point) (*facedet.Picture, error) {
+	return img.Clone()
+}
+
+func (s *stage) pipeline() *pipeline.Pipeline {
+	return pipeline.New(s, s, eyes{s}, pipeline.Options{Gate: preprocess.LearnGate, Spare: true})
+}
+
+// frame returns the faces of the next frame. Those that are held must have nothing that would be new.
+func (s *stage) frame(p *pipeline.Pipeline) []face.Sample {
+	s.t.Helper()
+	f, err := p.Next(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, x := range f.Samples {
+		if x.Held && (x.Vector != nil || x.Landmarks != nil || x.JPEG != nil) || !x.Held && x.Vector == nil || x.Track < 1 {
+			s.t.Fatalf("frame %d: %+v", f.Index, x)
+		}
+	}
+	return f.Samples
+}
+
+// In an empty room faces are looked for at the beginning, and every three seconds.
+func TestSpareEmpty(t *testing.T) {
+	s := newStage(t)
+	p := s.pipeline()
+	for range 300 {
+		if len(s.frame(p)) > 0 {
+			t.Fatal("a face")
+		}
+	}
+	if s.found < 10 || s.found > 16 || s.points+s.vectors > 0 {
+		t.Errorf("in 30 seconds faces were looked for %d times", s.found)
+	}
+}
+
+// Somebody who sits still stays in view, on one track, and is hardly looked at.
+func TestSpareSits(t *testing.T) {
+	s := newStage(t)
+	p := s.pipeline()
+	for range 20 {
+		s.frame(p)
+	}
+	s.face = image.Rect(100, 60, 180, 150)
+	for i := range 600 {
+		faces := s.frame(p)
+		if len(faces) != 1 || faces[0].Track != 1 || faces[0].Box != s.face || i == 0 && faces[0].Held {
+			t.Fatalf("frame %d after they came: %+v", i, faces)
+		}
+	}
+	if s.found > 50 || s.vectors < 8+3 || s.vectors > 8+8 {
+		t.Errorf("in a minute faces were looked for %d times, and %d vectors made", s.found, s.vectors)
+	}
+	s.face = image.Rectangle{}
+	if faces := s.frame(p); len(faces) > 0 {
+		t.Errorf("gone, and still there: %+v", faces)
+	}
+}
+
+// A face that appears though nothing moves is found within three seconds, and so is it when one disappears.
+func TestSpareUnmoved(t *testing.T) {
+	s := newStage(t)
+	there := false
+	s.boxes = func(int) []image.Rectangle {
+		if there {
+			return []image.Rectangle{image.Rect(100, 60, 180, 150)}
+		}
+		return nil
+	}
+	p := s.pipeline()
+	for _, want := range []int{0, 1, 0} {
+		there = want == 1
+		for range 35 {
+			s.frame(p)
+		}
+		if n := len(s.frame(p)); n != want {
+			t.Errorf("%d faces after three seconds, want %d", n, want)
+		}
+	}
+}
+
+// A face that the detector finds in every second look is there all the time, but for single frames.
+func TestSpareFlicker(t *testing.T) {
+	s := newStage(t)
+	s.face = image.Rect(100, 60, 180, 150)
+	s.boxes = func(call int) []image.Rectangle {
+		if call%2 == 0 {
+			return nil
+		}
+		return []image.Rectangle{s.face}
+	}
+	p := s.pipeline()
+	missed, there := 0, 0
+	for i := range 300 {
+		if len(s.frame(p)) == 0 {
+			if missed++; missed > 1 {
+				t.Fatalf("frame %d: not there for %d frames", i, missed)
+			}
+		} else {
+			missed, there = 0, there+1
+		}
+	}
+	if there < 200 || s.found > 200 {
+		t.Errorf("there in %d of 300 frames, after %d looks", there, s.found)
+	}
+}
+
+// Who is asked for is looked at closely in the next frame, and once.
+func TestSpareLook(t *testing.T) {
+	s := newStage(t)
+	s.face = image.Rect(100, 60, 180, 150)
+	p := s.pipeline()
+	for range 30 {
+		s.frame(p)
+	}
+	for range 5 {
+		if faces := s.frame(p); !faces[0].Held {
+			t.Fatal("a face is not held")
+		}
+		p.Look()
+		if faces := s.frame(p); faces[0].Held {
+			t.Error("a face that was asked for is held")
+		}
+	}
+}
+
+// A face that moves a little, and nothing else, is followed: it is looked for in every third frame. What it looks like
+// decides on vectors.
+func TestSpareFollows(t *testing.T) {
+	s := newStage(t)
+	s.face = image.Rect(100, 60, 180, 150)
+	p := s.pipeline()
+	for range 30 {
+		s.frame(p)
+	}
+	found, vectors := s.found, s.vectors
+	for i := range 60 {
+		s.face = s.face.Add(image.Pt(1-i/10%2*2, 0))
+		faces := s.frame(p)
+		if len(faces) != 1 || faces[0].Track != 1 || faces[0].Box != s.face {
+			t.Fatalf("frame %d: %+v, want one at %v", i, faces, s.face)
+		}
+	}
+	found, vectors = s.found-found, s.vectors-vectors
+	if found > 45 || vectors > 20 || vectors < 14 {
+		t.Errorf("in 60 frames looked for %d times, and %d vectors made", found, vectors)
+	}
+	before := s.vectors
+	s.grin = 9 // somebody else, in the same place
+	if faces := s.frame(p); faces[0].Held || s.vectors != before+1 {
+		t.Error("a face that looks different is held")
+	}
+}
+
+// Two who are near each other are always looked at when something moves.
+func TestSpareCrowded(t *testing.T) {
+	s := newStage(t)
+	s.face = image.Rect(60, 60, 140, 150)
+	s.boxes = func(int) []image.Rectangle {
+		return []image.Rectangle{s.face, s.face.Add(image.Pt(95, 0))}
+	}
+	p := s.pipeline()
+	for i := range 60 {
+		s.face = s.face.Add(image.Pt(1-i/10%2*2, 0))
+		for _, x := range s.frame(p) {
+			if x.Held {
+				t.Fatalf("frame %d: held though somebody is near", i)
+			}
+		}
+	}
+}
+
+// Liveness is scored in each frame or not at all.
+func TestSpareLiveness(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("liveness is scored in some frames")
+		}
+	}()
+	s := newStage(t)
+	pipeline.New(s, s, eyes{s}, pipeline.Options{Spare: true, Liveness: new(preprocess.Liveness)})
+}

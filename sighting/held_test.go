@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sighting_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+// hold shows a watcher a held face at a moment.
+func hold(t *testing.T, w *sighting.Watcher, at time.Duration, s face.Sample) sighting.Seen {
+	t.Helper()
+	s.Vector, s.Held = nil, true
+	seen, err := w.See(at, []face.Sample{s}, func(int) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen[0]
+}
+
+// A face that is held keeps somebody in view, with the name and the trust that they had, and is no evidence.
+func TestHeld(t *testing.T) {
+	w, l := watched(t)
+	for i := range 40 {
+		see(t, w, time.Duration(i)*frame, .1)
+	}
+	before := l.Counts()
+	var frames float64
+	for i := range 250 { // with every frame, 25 seconds; the lapse is 10
+		s := hold(t, w, 2*time.Second+time.Duration(i)*100*time.Millisecond, at(0))
+		if s.Track != 1 || s.Belief.Name != "alice" || s.Trust != sighting.Confirmed || s.Known || len(s.Lessons) > 0 {
+			t.Fatalf("held for %d frames: %+v", i, s)
+		}
+		if v := s.Verdict; v == nil || v.Label != "alice" || v.Learned || v.Stored != 0 {
+			t.Fatalf("held for %d frames: %+v", i, v)
+		}
+		if frames == 0 {
+			frames = s.Belief.Frames
+		}
+		if s.Belief.Frames != frames || w.Look() {
+			t.Fatalf("held for %d frames: %g frames judged, look %t", i, s.Belief.Frames, w.Look())
+		}
+	}
+	if l.Counts() != before {
+		t.Errorf("learned of held faces: %+v, before %+v", l.Counts(), before)
+	}
+	// Who is never looked at again is not confirmed for ever.
+	var s sighting.Seen
+	for i := range 300 {
+		s = hold(t, w, 27*time.Second+time.Duration(i)*100*time.Millisecond, at(0))
+	}
+	if s.Belief.Name != "alice" || s.Belief.Trust != sighting.Learned {
+		t.Errorf("held for a minute: %+v", s.Belief)
+	}
+}
+
+// Held faces confirm nobody who was not confirmed.
+func TestHeldUnconfirmed(t *testing.T) {
+	w, _ := watched(t)
+	see(t, w, 0, .1)
+	for i := range 50 {
+		if s := hold(t, w, time.Duration(i+1)*frame, at(0)); s.Belief.Name != "" || s.Trust == sighting.Confirmed || s.Belief.Frames > 1.01 {
+			t.Fatalf("after one face and %d held ones: %+v", i+1, s)
+		}
+		if !w.Look() {
+			t.Fatal("nobody asks for another look after one face")
+		}
+	}
+}
+
+// A face that is held from the beginning, and one after the verdicts were taken back, has no verdict, and is asked for.
+func TestHeldWithoutVerdict(t *testing.T) {
+	w, _ := watched(t)
+	if s := hold(t, w, 0, at(0)); s.Verdict != nil || s.Belief.Name != "" || !w.Look() {
+		t.Errorf("held from the beginning: %+v", s)
+	}
+	for i := range 40 {
+		see(t, w, time.Duration(i+1)*frame, .1)
+	}
+	w.Deny(1, "alice")
+	if s := hold(t, w, 2*time.Second, at(0)); s.Verdict != nil || s.Belief.Name != "" || s.Trust != sighting.Nobody || !w.Look() {
+		t.Errorf("after a denial: %+v", s)
+	}
+	s := at(0)
+	s.Reason = face.NoVector
+	if hold(t, w, 2*time.Second+frame, s); w.Look() {
+		t.Error("a face of which no vector can be made is asked for")
+	}
+}
+
+// Where verdicts disagree, another look is wanted, but not with each frame.
+func TestHeldInDoubt(t *testing.T) {
+	w, _ := watched(t)
+	for i := range 60 {
+		x := float32(.1)
+		if i%3 == 0 {
+			x = .85 // as near nobody
+		}
+		see(t, w, time.Duration(i)*frame, x)
+	}
+	begun := 59 * frame
+	if s := hold(t, w, begun+frame, at(0)); s.Belief.Share > .8 {
+		t.Skipf("no doubt: %+v", s.Belief)
+	}
+	if w.Look() {
+		t.Error("looked at again at once")
+	}
+	if hold(t, w, begun+400*time.Millisecond, at(0)); !w.Look() {
+		t.Error("not looked at again")
+	}
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package still says what of a picture need not be looked at again, because it is as it was.
+//
+// A [Scene] compares small grey pictures of a camera and says where something moved since faces were looked for last.
+// [Faces] say of a face that was found again whether it has changed, so that a vector of it may say something new.
+// Package pipeline asks both, if it is told to spare work. Nothing here touches OpenCV.
+//
+// # What counts as movement
+//
+// The picture is compared with the one in which faces were looked for last, and not with the one before: what moves
+// slowly adds up until it is seen, and light that changes slowly leads to one more look now and then. Each cell of 4x4
+// pixels has its own measure of noise, which follows what the camera and its compression do where nothing moves. Where
+// a look finds the same faces as before, cells far from any face tolerate more for a while: compressed video pulses
+// with each key frame.
+//
+// # Caveats
+//
+// A face that comes into view without any movement that is larger than noise is not seen by a Scene. Look now and then
+// in spite of it.
+package still
+
+import (
+	"image"
+	"slices"
+	"time"
+)
+
+// Side is the longer side, in pixels, of the small grey pictures that a [Scene] compares. A face that the default
+// detector finds is at least five pixels wide in them.
+const Side = 160
+
+// Shrunk returns the size of the small picture for one of that size. A picture that is small already keeps its size.
+func Shrunk(size image.Point) image.Point {
+	long := max(size.X, size.Y)
+	if long <= Side {
+		return size
+	}
+	return image.Pt(max(1, (size.X*Side+long/2)/long), max(1, (size.Y*Side+long/2)/long))
+}
+
+const (
+	cell = 4 // side of a cell, in pixels of the small picture
+
+	// A cell has moved where its mean absolute difference, in grey values, is above its threshold. These were set beforehand
+	// and adjusted on synthetic film.
+	least      = 2.0 // threshold of a cell without any noise
+	timesNoise = 2.0 // of the noise, on top of it
+	alone      = 2.0 // times its threshold is the difference at which a cell counts that has no neighbour that moved
+
+	firstNoise = 1.0  // of a cell of which nothing is known
+	mostNoise  = 6.0  // that is believed
+	noiseUp    = .02  // share of a new value that goes into the measure, where it is larger
+	noiseDown  = .10  // and where it is smaller
+	mostWaived = 6.0  // that is tolerated on top of the threshold after looks that found nothing
+	waivedTime = 300. // seconds after which about half of that is forgotten
+	waivedMore = 1.0  // beyond the difference that was seen, so that the next pulse is below it
+)
+
+// Scene is what a camera showed when faces were looked for last. It is used by one goroutine at a time. The zero value
+// has seen nothing.
+type Scene struct {
+	size       image.Point
+	cols, rows int
+	now        []uint8   // the picture that came last
+	looked     []uint8   // the picture in which faces were looked for last
+	noise      []float32 // of each cell: mean absolute difference of pictures that follow each other
+	waived     []float32 // of each cell: what is tolerated beside noise
+	diff       []float32 // of each cell, against looked
+	moved      []bool
+	any        bool
+	at         time.Duration
+}
+
+// See takes in the picture of a moment: grey values row by row. It panics where there are not as many as the size says.
+// In the first picture, and in the first of another size, everything moved.
+func (s *Scene) See(at time.Duration, size image.Point, grey []uint8) {
+	if size.X < 1 || size.Y < 1 || len(grey) != size.X*size.Y {
+		panic("still: picture of another size than was said")
+	}
+	if size != s.size {
+		s.reset(size)
+		copy(s.now, grey)
+		copy(s.looked, grey)
+		for i := range s.moved {
+			s.moved[i] = true
+		}
+		s.any, s.at = true, at
+		return
+	}
+	s.compare(grey, s.fade(at))
+	copy(s.now, grey)
+	s.at = at
+}
+
+func (s *Scene) reset(size image.Point) {
+	s.size, s.cols, s.rows = size, (size.X+cell-1)/cell, (size.Y+cell-1)/cell
+	cells := s.cols * s.rows
+	s.now, s.looked = make([]uint8, size.X*size.Y), make([]uint8, size.X*size.Y)
+	s.noise, s.waived, s.diff = make([]float32, cells), make([]float32, cells), make([]float32, cells)
+	s.moved = make([]bool, cells)
+	for i := range s.noise {
+		s.noise[i] = firstNoise
+	}
+}
+
+// fade returns the share of what was tolerated that still is.
+func (s *Scene) fade(at time.Duration) float32 {
+	passed := (at - s.at).Seconds() / waivedTime
+	return float32(1 / (1 + max(0, passed))) // close to a half-life over short times, and cheap
+}
+
+// compare finds the cells that moved.
+func (s *Scene) compare(grey []uint8, fade float32) {
+	for row := range s.rows {
+		top, bottom := row*cell, min((row+1)*cell, s.size.Y)
+		for col := range s.cols {
+			left, right := col*cell, min((col+1)*cell, s.size.X)
+			var before, looked int32
+			for y := top; y < bottom; y++ {
+				at := y * s.size.X
+				g := grey[at+left : at+right]
+				n, l := s.now[at+left:][:len(g)], s.looked[at+left:][:len(g)]
+				for x, v := range g {
+					before += distance(v, n[x])
+					looked += distance(v, l[x])
+				}
+			}
+			pixels := float32((bottom - top) * (right - left))
+			s.cell(row*s.cols+col, float32(before)/pixels, float32(looked)/pixels, fade)
+		}
+	}
+	s.any = false
+	for i, m := range s.moved {
+		if m && !s.counts(i) {
+			s.moved[i] = false
+		}
+		s.any = s.any || s.moved[i]
+	}
+}
+
+// distance is |a - b| without a branch, which noise would have guessed wrongly half of the time.
+func distance(a, b uint8) int32 {
+	d := int32(a) - int32(b)
+	return (d ^ d>>31) - d>>31
+}
+
+// cell takes in the differences of one cell from the picture before, and from the one that was looked at.
+func (s *Scene) cell(i int, before, looked, fade float32) {
+	s.waived[i] *= fade
+	threshold := s.threshold(i)
+	s.diff[i], s.moved[i] = looked, looked > threshold
+	switch noise := s.noise[i]; {
+	case before > noise && before < threshold: // more is movement
+		s.noise[i] = min(mostNoise, noise+noiseUp*(before-noise))
+	case before <= noise:
+		s.noise[i] = noise + noiseDown*(before-noise)
+	}
+}
+
+func (s *Scene) threshold(i int) float32 { return least + timesNoise*s.noise[i] + s.waived[i] }
+
+// counts reports whether a cell that moved is not alone, or moved far.
+func (s *Scene) counts(i int) bool {
+	if s.diff[i] > alone*s.threshold(i) {
+		return true
+	}
+	row, col := i/s.cols, i%s.cols
+	for y := max(0, row-1); y <= min(s.rows-1, row+1); y++ {
+		for x := max(0, col-1); x <= min(s.cols-1, col+1); x++ {
+			if k := y*s.cols + x; k != i && s.diff[k] > s.threshold(k) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Moved reports whether anything moved since faces were looked for.
+func (s *Scene) Moved() bool { return s.any }
+
+// MovedIn reports whether anything moved in a part of the picture, given in pixels of a picture of that size.
+func (s *Scene) MovedIn(part image.Rectangle, of image.Point) bool {
+	c := s.cells(part, of)
+	for y := c.Min.Y; y < c.Max.Y; y++ {
+		for x := c.Min.X; x < c.Max.X; x++ {
+			if s.moved[y*s.cols+x] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// MovedOnlyIn reports whether all that moved is in those parts of the picture, given in pixels of a picture of that
+// size.
+func (s *Scene) MovedOnlyIn(parts []image.Rectangle, of image.Point) bool {
+	in := make([]image.Rectangle, len(parts))
+	for i, p := range parts {
+		in[i] = s.cells(p, of)
+	}
+	for i, m := range s.moved {
+		at := image.Pt(i%s.cols, i/s.cols)
+		if m && !slices.ContainsFunc(in, func(r image.Rectangle) bool { return at.In(r) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// cells returns the cells that a part of a picture of that size touches.
+func (s *Scene) cells(part image.Rectangle, of image.Point) image.Rectangle {
+	if of.X < 1 || of.Y < 1 {
+		return image.Rectangle{}
+	}
+	down := func(x, side, small int) int { return x * small / (side * cell) }
+	up := func(x, side, small int) int { return (x*small + side*cell - 1) / (side * cell) }
+	part = part.Intersect(image.Rectangle{Max: of})
+	if part.Empty() {
+		return image.Rectangle{}
+	}
+	return image.Rect(
+		down(part.Min.X, of.X, s.size.X), down(part.Min.Y, of.Y, s.size.Y),
+		up(part.Max.X, of.X, s.size.X), up(part.Max.Y, of.Y, s.size.Y),
+	).Intersect(image.Rect(0, 0, s.cols, s.rows))
+}
+
+// Looked says that faces were looked for in the picture that came last: what follows is compared with it.
+func (s *Scene) Looked() {
+	copy(s.looked, s.now)
+}
+
+// Nothing says that the look, for which movement was the reason, found nothing new. Cells that moved tolerate more for
+// a while, but for those near faces, which are given with the size of the picture in which they are. Call it before
+// [Scene.Looked].
+func (s *Scene) Nothing(faces []image.Rectangle, of image.Point) {
+	near := make([]image.Rectangle, len(faces))
+	for i, f := range faces {
+		near[i] = s.cells(Around(f), of)
+	}
+	for i, m := range s.moved {
+		at := image.Pt(i%s.cols, i/s.cols)
+		spared := false
+		for _, n := range near {
+			spared = spared || at.In(n)
+		}
+		if m && !spared {
+			s.waived[i] = min(mostWaived, s.waived[i]+max(0, s.diff[i]-s.threshold(i))+waivedMore)
+		}
+	}
+}
+
+// Around returns the box of a face with what moves when the head does: half of it on each side.
+func Around(box image.Rectangle) image.Rectangle {
+	return image.Rect(box.Min.X-box.Dx()/2, box.Min.Y-box.Dy()/2, box.Max.X+box.Dx()/2, box.Max.Y+box.Dy()/2)
+}
+
+// Crowded reports whether another face is so near one of the boxes that the two may be taken for each other.
+func Crowded(boxes []image.Rectangle, i int) bool {
+	around := Around(boxes[i])
+	for j, b := range boxes {
+		if j != i && b.Overlaps(around) {
+			return true
+		}
+	}
+	return false
+}
