@@ -85,6 +85,13 @@ type hidden struct {
 	hide func(error) error
 }
 
+// Look implements [face.Looker]: an office asks its cameras for more faces of somebody without a name.
+func (h hidden) Look() {
+	if l, ok := h.Stream.(face.Looker); ok {
+		l.Look()
+	}
+}
+
 // Next implements [face.Stream].
 func (h hidden) Next(ctx context.Context) (face.Frame, error) {
 	f, err := h.Stream.Next(ctx)
