@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 		{"enroll", "abort 2", []string{"enroll", film, "--name", "q", "--gallery", gallery}, 3, `^faceauth: the eye, .*, has ended: .*\n$`},
 		{"watch", "abort 5", []string{"watch", film, "--gallery", gallery}, 3, `p0 .*\n(.*\n)*faceauth: the eye, .*, has ended: .*\n$`},
 		{"search", "abort 15", []string{"search", film, filepath.Join(people, "s1"), "--name", "p0", "--gallery", gallery, "--fps", "0", "--no-index"}, 7,
-			`warning: searching .*p0: the eye, .* has ended.*\n(.*\n)*faceauth: p0 is in none of 1 recording\n`},
+			`warning: searching .*p0: the eye, .* has ended.*\n(.*\n)*faceauth: p0 is in none of 1 recording\b`},
 		{"office", "abort 30", []string{"office", "a=" + film, "--gallery", gallery, "--fast"}, 0, `p0 has arrived\n(.*\n)*.*a: the eye, .* has ended: .*; the recording ends here\n(.*\n)*.*p0 has left\n`},
 		// An eye breaks at its 15th frame: s1 is whole, s2 breaks, s3 is whole for the next eye, s4 breaks.
 		{"eval", "abort 15", []string{"eval", people, "--gallery", gallery}, 0, `s2 is passed over: the eye, .* has ended.*\n(.*\n)*.*s4 is passed over`},

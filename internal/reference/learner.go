@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
@@ -370,7 +371,12 @@ func (l *Learner) Stored(name string) (all []online.Stored) {
 	class := l.class(name, false)
 	solution := l.Graph.Solution()
 	for i, v := range l.Graph.Vertices {
-		s := online.Stored{ID: v.ID, Vector: v.X, Points: v.Sum(), Weight: v.Weight}
+		s := online.Stored{ID: v.ID, Vector: v.X, Points: v.Sum(), Weight: v.Weight, Hops: v.Hops}
+		for _, p := range v.Points {
+			if p.ID == v.ID && !p.Label && p.When.Time != 0 {
+				s.At = time.Unix(p.When.Time, 0)
+			}
+		}
 		if v.Class >= 0 {
 			s.Labelled, s.Name, s.Negative = true, l.People[v.Class].Name, l.People[v.Class].Negative
 		} else if len(v.Source) == 1 {

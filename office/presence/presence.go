@@ -44,6 +44,8 @@ type Event struct {
 	// Trust says on what it rests that somebody has arrived: sighting.Confirmed, unless [Settings].Learned is set.
 	Trust sighting.Trust `json:"trust,omitempty"`
 	At    time.Time      `json:"at"` // when it happened, which is before it was known; of a mistake, the time of the arrival that was none
+	// Known is when it was known: the face of one who has arrived is theirs from At on.
+	Known time.Time `json:"known,omitzero"`
 }
 
 // Settings of a [Room]. The zero value of each field stands for its default.
@@ -339,7 +341,7 @@ func (r *Room) leave(has func(*Person) bool) []Event {
 
 func (r *Room) event(k Kind, name, camera string, at time.Time) Event {
 	r.last++
-	return Event{ID: r.last, Kind: k, Name: name, Camera: camera, At: at}
+	return Event{ID: r.last, Kind: k, Name: name, Camera: camera, At: at, Known: r.now}
 }
 
 // Remember says when somebody left, in an earlier run.

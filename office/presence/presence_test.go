@@ -80,8 +80,9 @@ func TestLearnedAlone(t *testing.T) {
 	if len(got) != 0 {
 		t.Errorf("%q", words(got))
 	}
-	if got := words(r.See("door", at(4), []presence.Seen{as(1, "alice", 70)})); !slices.Equal(got, []string{"1 arrived alice door 1"}) {
-		t.Errorf("%q", got)
+	got = r.See("door", at(4), []presence.Seen{as(1, "alice", 70)})
+	if !slices.Equal(words(got), []string{"1 arrived alice door 1"}) || got[0].Known != at(4) {
+		t.Errorf("%+v", got)
 	}
 }
 
