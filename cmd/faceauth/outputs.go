@@ -58,30 +58,6 @@ func (r *outputFlags) flags(c *cobra.Command) {
 
 func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
 
-// secret returns what is in a file, without white space at its ends, or inline where there is no file named.
-func secret(path, inline string) (string, error) {
-	if path == "" {
-		return inline, nil
-	}
-	f, err := safefile.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("others can read the secret in %s; run: chmod 600 %s", path, path)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, 1<<16))
-	if err != nil {
-		return "", err
-	}
-	s := strings.TrimSpace(string(text))
-	if s == "" {
-		return "", fmt.Errorf("%s is empty; write the secret into it", path)
-	}
-	return s, nil
-}
-
 // open shows an office and tells of it, until end is called. What goes wrong later is given to cancel.
 // State is the folder of the state.
 func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, b *logbook.Book, state string, cancel context.CancelCauseFunc) (end func(), err error) {

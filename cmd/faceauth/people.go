@@ -157,7 +157,7 @@ func newPeople() *cobra.Command {
 			return nil
 		},
 	}
-	c.AddCommand(undo, confirm, &cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
+	c.AddCommand(undo, confirm, newExport(&o), newImport(&o), &cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
 	return c
 }
 
@@ -169,11 +169,20 @@ const tries = 20
 func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) error) error {
 	for try := 1; ; try++ {
 		g, path, err := o.ownGallery(c, false, false)
+		if errors.Is(err, errNoGallery) && c.Name() == "import" { // it begins one
+			d, describe := o.embedding()
+			if describe != nil {
+				return describe
+			}
+			g, err = o.newGallery(c, d.Space())
+		}
 		if err != nil {
 			return err
 		}
 		err = change(g)
 		switch {
+		case errors.Is(err, gallery.ErrArchive):
+			return fail(badSource, err)
 		case errors.Is(err, online.ErrUnknown):
 			return fail(refused, err)
 		case err != nil:

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"filippo.io/age"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/online"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// leastPassphrase is how many characters a passphrase has at least.
+const leastPassphrase = 12
+
+// sealing says how an archive of people is encrypted.
+type sealing struct {
+	passphrase string   // file
+	recipients []string // public keys
+	identity   string   // file of a private key
+}
+
+func newExport(o *options) *cobra.Command {
+	var s sealing
+	c := &cobra.Command{
+		Use:   "export FILE [NAME...]",
+		Short: "write enrolled faces into an encrypted archive, for another machine",
+		Long: "Export writes the enrolled faces of the named people, or of all, into FILE, encrypted in the format of age.\n" +
+			"Learned faces stay here. It asks for a passphrase, or takes it from --passphrase-file, or encrypts for public\n" +
+			"keys of age (--recipient). An archive for which the passphrase is lost cannot be opened by anybody.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			path, err := o.galleryPath()
+			if err != nil {
+				return err
+			}
+			g, err := o.openGallery(c, path)
+			if err != nil {
+				return err
+			}
+			data, err := g.Export(args[1:]...)
+			if errors.Is(err, online.ErrUnknown) {
+				return fail(refused, fmt.Errorf("%w; see faceauth people", err))
+			}
+			if err != nil {
+				return fail(badGallery, err)
+			}
+			if _, err := os.Lstat(args[0]); !errors.Is(err, fs.ErrNotExist) {
+				return fail(badUsage, fmt.Errorf("%s exists; name another file, or remove it", args[0]))
+			}
+			to, err := s.recipientsOf()
+			if err != nil {
+				return fail(badUsage, err)
+			}
+			var sealed bytes.Buffer
+			w, err := age.Encrypt(&sealed, to...)
+			if err == nil {
+				_, err = w.Write(data)
+			}
+			if err == nil {
+				err = w.Close()
+			}
+			if err == nil {
+				err = safefile.Write(args[0], sealed.Bytes())
+			}
+			if err != nil {
+				return err
+			}
+			n := len(args) - 1
+			if n == 0 {
+				n = len(g.People())
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s in %s, encrypted\n", count(n, "person"), args[0])
+			return nil
+		},
+	}
+	c.Flags().StringVar(&s.passphrase, "passphrase-file", "", "file with the passphrase; asked for otherwise")
+	c.Flags().StringSliceVar(&s.recipients, "recipient", nil, "public key of age (age1...) that can open the archive, instead of a passphrase")
+	return c
+}
+
+func newImport(o *options) *cobra.Command {
+	var s sealing
+	add := false
+	c := &cobra.Command{
+		Use:   "import FILE",
+		Short: "enrol the people of an archive that export wrote",
+		Long: "Import decrypts FILE and enrols the people in it, all or none. Somebody of a name that is known is refused,\n" +
+			"or gets the faces that are not there yet (--add).",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			data, err := s.open(args[0])
+			if err != nil {
+				return err
+			}
+			var names []string
+			err = o.amend(c, func(g *gallery.Gallery) (err error) {
+				names, err = g.Import(data, add)
+				if errors.Is(err, gallery.ErrExists) {
+					err = fmt.Errorf("%w; --add adds the faces", err)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "enrolled: %s\n", strings.Join(names, ", "))
+			return nil
+		},
+	}
+	c.Flags().StringVar(&s.passphrase, "passphrase-file", "", "file with the passphrase; asked for otherwise")
+	c.Flags().StringVar(&s.identity, "identity", "", "file with a private key of age (AGE-SECRET-KEY-1...), instead of a passphrase")
+	c.Flags().BoolVar(&add, "add", false, "add faces to people who are known")
+	return c
+}
+
+// recipientsOf returns who can open an archive that is written.
+func (s sealing) recipientsOf() (to []age.Recipient, err error) {
+	if len(s.recipients) > 0 {
+		if s.passphrase != "" {
+			return nil, errors.New("--recipient and --passphrase-file contradict each other")
+		}
+		for _, key := range s.recipients {
+			r, err := age.ParseX25519Recipient(key)
+			if err != nil {
+				return nil, fmt.Errorf("%q is not a public key of age: %w", key, err)
+			}
+			to = append(to, r)
+		}
+		return to, nil
+	}
+	p, err := s.phrase(true)
+	if err != nil {
+		return nil, err
+	}
+	if len([]rune(p)) < leastPassphrase {
+		return nil, fmt.Errorf("the passphrase is too short; use %d characters or more", leastPassphrase)
+	}
+	r, err := age.NewScryptRecipient(p)
+	return []age.Recipient{r}, err
+}
+
+// open returns what is in an archive.
+func (s sealing) open(path string) ([]byte, error) {
+	sealed, err := safefile.ReadBytes(path)
+	if err != nil {
+		return nil, fail(badSource, fmt.Errorf("opening the archive: %w", err))
+	}
+	var keys []age.Identity
+	if s.identity != "" {
+		text, err := secret(s.identity, "")
+		if err == nil {
+			keys, err = age.ParseIdentities(strings.NewReader(text))
+		}
+		if err != nil {
+			return nil, fail(badUsage, fmt.Errorf("reading the private key: %w", err))
+		}
+	} else {
+		p, err := s.phrase(false)
+		if err != nil {
+			return nil, fail(badUsage, err)
+		}
+		key, err := age.NewScryptIdentity(p)
+		if err != nil {
+			return nil, fail(badUsage, err)
+		}
+		key.SetMaxWorkFactor(22) // what a file asks for beyond that would take minutes
+		keys = []age.Identity{key}
+	}
+	r, err := age.Decrypt(bytes.NewReader(sealed), keys...)
+	if err != nil {
+		return nil, fail(refused, fmt.Errorf("opening %s: %w; is the passphrase right?", path, err))
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fail(badSource, fmt.Errorf("opening %s: it is damaged: %w", path, err))
+	}
+	return data, nil
+}
+
+// phrase returns the passphrase: from its file, or as somebody types it, twice where it is a new one.
+func (s sealing) phrase(twice bool) (string, error) {
+	if s.passphrase != "" {
+		return secret(s.passphrase, "")
+	}
+	in := int(os.Stdin.Fd())
+	if !term.IsTerminal(in) {
+		return "", errors.New("there is no terminal to ask for the passphrase; use --passphrase-file")
+	}
+	ask := func(what string) (string, error) {
+		fmt.Fprint(os.Stderr, what)
+		p, err := term.ReadPassword(in)
+		fmt.Fprintln(os.Stderr)
+		return string(p), err
+	}
+	p, err := ask("passphrase: ")
+	if err != nil || !twice {
+		return p, err
+	}
+	again, err := ask("once more: ")
+	if err == nil && again != p {
+		err = errors.New("the passphrases differ")
+	}
+	return p, err
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gallery
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/online"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// ErrArchive is wrapped by the errors of [Gallery.Import] for bytes that are no archive of people, or a damaged one.
+var ErrArchive = errors.New("not an archive of people, or a damaged one")
+
+var archive = safefile.Kind{Magic: "faceauth people", Version: 1}
+
+// exported is what an archive holds.
+type exported struct {
+	Space  string     `cbor:"space"`
+	People []exportedPerson `cbor:"people"`
+}
+
+// exportedPerson is a person in an archive.
+type exportedPerson struct {
+	Name     string    `cbor:"name"`
+	Enrolled time.Time `cbor:"enrolled"`
+	Faces    [][]byte  `cbor:"faces"` // little-endian float32
+}
+
+// Export returns an archive of the enrolled faces of these people, or of all where no name is given: the bytes
+// "faceauth people", a version, a CBOR map, and a checksum. What was learned stays here. The archive is not encrypted,
+// and holds faces. The error wraps [online.ErrUnknown], or [ErrNoFaces] where nobody is enrolled.
+func (g *Gallery) Export(names ...string) ([]byte, error) {
+	for _, name := range names {
+		if !g.learner.Knows(name) {
+			return nil, fmt.Errorf("exporting: %w: %s", online.ErrUnknown, name)
+		}
+	}
+	stored, err := g.learner.Stored("")
+	if err != nil {
+		return nil, err
+	}
+	e := exported{Space: g.Space().ID}
+	for _, p := range g.People() {
+		if len(names) > 0 && !slices.Contains(names, p.Name) {
+			continue
+		}
+		d := exportedPerson{Name: p.Name, Enrolled: p.Enrolled}
+		for _, s := range stored {
+			if s.Labelled && !s.Negative && s.Name == p.Name {
+				d.Faces = append(d.Faces, face32(s.Vector))
+			}
+		}
+		e.People = append(e.People, d)
+	}
+	if len(e.People) == 0 {
+		return nil, fmt.Errorf("exporting: %w", ErrNoFaces)
+	}
+	opt := cbor.CoreDetEncOptions()
+	opt.Time = cbor.TimeRFC3339Nano
+	mode, err := opt.EncMode()
+	if err != nil {
+		return nil, err
+	}
+	body, err := mode.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return safefile.Seal(archive, body), nil
+}
+
+func face32(x []float32) (b []byte) {
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+// Import enrols the people of an archive that [Gallery.Export] made, and returns their names. Somebody of a name that is
+// known gets the faces that are not there yet if add is set, and is refused otherwise. All of it is done, or nothing.
+//
+// The error wraps [ErrArchive], [ErrSpace], [ErrExists], or is that of [Gallery.Enroll]; g has then not changed.
+func (g *Gallery) Import(data []byte, add bool) (names []string, err error) {
+	body, err := safefile.Unseal(archive, data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrArchive, err)
+	}
+	var e exported
+	if err := cbor.Unmarshal(body, &e); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrArchive, err)
+	}
+	if e.Space != g.Space().ID {
+		return nil, fmt.Errorf("importing: %w: %s", ErrSpace, g.Space().Mismatch(e.Space))
+	}
+	before, err := g.learner.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	people := g.People()
+	defer func() {
+		if err != nil { // the snapshot was made a moment ago by the same code
+			err = errors.Join(err, g.learner.UnmarshalBinary(before))
+			g.people, names = people, nil
+		}
+	}()
+	for _, d := range e.People {
+		known := g.learner.Knows(d.Name)
+		if known && !add {
+			return nil, fmt.Errorf("importing %s: %w", d.Name, ErrExists)
+		}
+		var faces [][]float32
+		for _, b := range d.Faces {
+			if len(b) != 4*g.Space().Dim {
+				return nil, fmt.Errorf("importing %s: %w: a face has %d bytes", d.Name, ErrArchive, len(b))
+			}
+			x := make([]float32, g.Space().Dim)
+			for i := range x {
+				x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+			}
+			if known {
+				near, err := g.learner.Nearest(x, d.Name)
+				if err != nil {
+					return nil, fmt.Errorf("importing %s: %w", d.Name, err)
+				}
+				if near == 0 {
+					continue
+				}
+			}
+			faces = append(faces, x)
+		}
+		if known && len(faces) == 0 {
+			names = append(names, d.Name)
+			continue
+		}
+		// They were taken for one person when they were enrolled.
+		if _, err := g.Enroll(d.Name, faces, d.Enrolled, Enrolment{Add: known, Force: true}); err != nil {
+			return nil, err
+		}
+		names = append(names, d.Name)
+	}
+	return names, nil
+}
