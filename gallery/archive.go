@@ -22,7 +22,7 @@ var archive = safefile.Kind{Magic: "faceauth people", Version: 1}
 
 // exported is what an archive holds.
 type exported struct {
-	Space  string     `cbor:"space"`
+	Space  string           `cbor:"space"`
 	People []exportedPerson `cbor:"people"`
 }
 

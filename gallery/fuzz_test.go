@@ -61,7 +61,7 @@ func TestRandomPrograms(t *testing.T) {
 		"undone", "undo refused",
 		"unlearned", "configured", "configuration refused", "evicted", "conflict", "audited", "resembles", "mixed",
 		"mismatch", "exists",
-		"anchored", "named from afar", "linked", "recalled", "confirmed",
+		"anchored", "named from afar", "linked", "recalled", "confirmed", "renamed", "retracted",
 		"forgotten", "unlabelled", "absorbed", "capped", "drift", "many rejected",
 	} {
 		if total.seen[what] < int(programs)/200 {
@@ -559,6 +559,29 @@ func (m *machine) step() {
 		}
 		m.note("confirmed", n > 0)
 		m.both("Confirm "+name, n, unknown(known), func(g *gallery.Gallery) (any, error) { return g.Confirm(name, now) })
+	case 45:
+		from, to := pick(m, names...), pick(m, names...)
+		known, taken := l.Knows(from), l.Knows(to)
+		var err error
+		switch {
+		case !known:
+			err = online.ErrUnknown
+		case taken:
+			err = online.ErrTaken
+		default:
+			s.Rename(from, to)
+		}
+		m.note("renamed", err == nil)
+		m.both(fmt.Sprintf("Rename %s %s", from, to), nil, err, func(g *gallery.Gallery) (any, error) {
+			return nil, g.Rename(from, to)
+		})
+	case 46, 47:
+		ids := []int64{m.id(true), m.id(m.next()%4 > 0)}
+		want := l.Retract(ids...)
+		m.note("retracted", want > 0)
+		m.both(fmt.Sprintf("Retract %v", ids), want, nil, func(g *gallery.Gallery) (any, error) {
+			return g.Learner().Retract(ids...), nil
+		})
 	case 44:
 		l.Space.Stills, l.Space.Streams = face.Impostors{}, face.Impostors{}
 		if b := m.next(); b%4 > 0 {

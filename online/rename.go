@@ -5,6 +5,7 @@ package online
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrTaken is wrapped by the error of [Learner.Rename] for a name that somebody has.
@@ -44,6 +45,13 @@ func (l *Learner) Vector(id int64) []float32 {
 // them, as [Learner.Unlearn] does. It returns how many learned faces are gone. Numbers of no labelled face are passed
 // over.
 func (l *Learner) Retract(ids ...int64) (faces int) {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
+		i, ok := l.graph.Find(id)
+		if ok {
+			_, ok = l.labelAt(i)
+		}
+		return !ok
+	})
 	faces = int(l.graph.UnlearnThrough(ids...))
 	stored := l.graph.Learned()
 	for _, id := range ids {

@@ -121,6 +121,13 @@ func (g *Gallery) Confirm(name string, now time.Time) int {
 	return len(faces)
 }
 
+// Rename gives a person another name, which nobody has.
+func (g *Gallery) Rename(from, to string) {
+	g.Learner.Rename(from, to)
+	g.Enrolled[to] = g.Enrolled[from]
+	delete(g.Enrolled, from)
+}
+
 // Audited is what an audit finds of a face.
 type Audited struct {
 	Score, Margin float64

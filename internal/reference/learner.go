@@ -180,6 +180,29 @@ func (l *Learner) Unlearn(ranges [][2]int64) int {
 	}))
 }
 
+// Retract removes labelled faces, and takes back what was learned through them.
+func (l *Learner) Retract(ids ...int64) int {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
+		v := l.Find(id)
+		return v == nil || v.Class < 0
+	})
+	n := int(l.Graph.UnlearnPoints(func(p *Point) bool { return slices.Contains(ids, p.Via) }))
+	before := l.Graph.Learned()
+	for _, id := range ids {
+		l.Unlabel(id)
+	}
+	return n + before - l.Graph.Learned()
+}
+
+// Rename gives a person another name, which nobody has.
+func (l *Learner) Rename(from, to string) {
+	for _, c := range l.People {
+		if c.Name == from {
+			c.Name = to
+		}
+	}
+}
+
 // Remove takes back a stored face, and reports whether there is one of that number.
 func (l *Learner) Remove(id int64) (faces int, ok bool) {
 	v := l.Find(id)
