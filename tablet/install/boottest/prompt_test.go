@@ -64,19 +64,29 @@ func TestPromptFirst(t *testing.T) {
 			login := func(service, lines string) string {
 				return prompted(lines, "pamtester -I tty=tty7 "+service+" alice authenticate")
 			}
-			// One script: while the bus hangs, no other could be started.
-			out, _ := s.try(t, c.before+strings.Repeat("\n"+login("login", "alice")+"\necho ====\n"+c.between, 3)+"\n"+login("only", "")+"\n"+c.after)
-			parts := strings.Split(out, "====\n")
-			if len(parts) != 4 {
-				t.Fatal(out)
+			prompts := func() (a, f answered) {
+				// One script: while the bus hangs, no other could be started.
+				out, _ := s.try(t, c.before+strings.Repeat("\n"+login("login", "alice")+"\necho ====\n"+c.between, 3)+"\n"+login("only", "")+"\n"+c.after)
+				parts := strings.Split(out, "====\n")
+				if len(parts) != 4 {
+					t.Fatal(out)
+				}
+				a, f = parse(t, parts[0]), parse(t, parts[3])
+				for _, more := range parts[1:3] {
+					b := parse(t, more)
+					a.in, a.prompt, a.total = a.in && b.in, min(a.prompt, b.prompt), min(a.total, b.total)
+				}
+				return a, f
 			}
-			// The machine has other things to do: the best of three counts.
-			a, f := parse(t, parts[0]), parse(t, parts[3])
-			for _, more := range parts[1:3] {
-				b := parse(t, more)
-				a.in, a.prompt, a.total = a.in && b.in, min(a.prompt, b.prompt), min(a.total, b.total)
+			// The machine has other things to do: the best of three counts, and of nine where that is not enough.
+			a, f := prompts()
+			late := func() bool { return a.prompt > prompt+50*time.Millisecond || a.total > total+200*time.Millisecond }
+			for try := 1; try < 3 && late(); try++ {
+				s.trust(t)
+				b, g := prompts()
+				a.in, a.prompt, a.total, f = a.in && b.in, min(a.prompt, b.prompt), min(a.total, b.total), g
 			}
-			if !a.in || a.prompt > prompt+50*time.Millisecond || a.total > total+200*time.Millisecond {
+			if !a.in || late() {
 				t.Errorf("the password: let in %t, prompt after %v, login after %v", a.in, a.prompt, a.total)
 			}
 			if f.in != c.in || f.total > c.limit {
