@@ -154,6 +154,13 @@ func views() []struct{ name, anchor, there string } {
 
 var loaded = "[...document.images].every(i => i.hidden || i.closest('[hidden]') || i.complete && i.naturalWidth > 0)"
 
+// longestWay chooses the learned face of a person that most steps lie before.
+const longestWay = `(() => {
+	const steps = e => Number((e.textContent.match(/(\d+) step/) || [0, 0])[1]);
+	const all = [...document.querySelectorAll('.pick')].sort((a, b) => steps(b) - steps(a));
+	if (all.length > 0) all[0].click();
+})()`
+
 // On every screen, light or dark, no view is wider than the screen, and axe finds nothing to mend in any of them.
 func TestViews(t *testing.T) {
 	script, err := axe.Script()
@@ -181,7 +188,7 @@ func TestViews(t *testing.T) {
 				b.awaits(v.there)
 				b.awaits(loaded)
 				if v.name == "person" {
-					b.script("document.querySelector('.pick') && document.querySelector('.pick').click()")
+					b.script(longestWay)
 					b.awaits("document.querySelectorAll('.way li').length > 2")
 				}
 				name := fmt.Sprintf("%s-%s-%d", v.name, scheme, width)
