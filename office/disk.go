@@ -57,7 +57,7 @@ func (w *Office) saveAgain() {
 	}
 	// Where another program has written the gallery, that would be lost.
 	if err := w.faults.gallery; err != nil && !errors.Is(err, gallery.ErrChanged) {
-		w.o.Save()
+		w.fail(w.saveGallery())
 	}
 }
 

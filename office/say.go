@@ -430,8 +430,16 @@ func (w *Office) join(q *saying, from, to string) (err error) {
 
 // save writes what was said.
 func (w *Office) save() error {
-	if err := errors.Join(w.o.Save(), w.o.SaveUnknown()); err != nil {
+	if err := errors.Join(w.saveGallery(), w.o.SaveUnknown()); err != nil {
 		return unsaved(err)
+	}
+	return nil
+}
+
+// saveGallery writes the gallery, and notes what was learned until then.
+func (w *Office) saveGallery() error {
+	if err := w.o.Save(); err != nil {
+		return err
 	}
 	w.learned = w.gallery.Learner().Counts().Learned
 	return w.noted()
@@ -441,11 +449,7 @@ func (w *Office) save() error {
 func (w *Office) Save() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.o.Save(); err != nil {
-		return err
-	}
-	w.learned = w.gallery.Learner().Counts().Learned
-	return w.noted()
+	return w.saveGallery()
 }
 
 // keepPast writes what was learned, where that is wanted and there is something new, and removes what is too old of the
@@ -453,12 +457,7 @@ func (w *Office) Save() error {
 func (w *Office) keepPast() {
 	w.unkept = nil
 	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.learned {
-		err := w.o.Save()
-		if err == nil {
-			w.learned = w.gallery.Learner().Counts().Learned
-			err = w.noted()
-		}
-		w.fail(err)
+		w.fail(w.saveGallery())
 	}
 	w.expire(w.o.Now())
 }
