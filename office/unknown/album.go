@@ -30,9 +30,12 @@ type Album struct {
 }
 
 // Add takes in a face, as one of at most size, and reports whether it did. One that looks nearly like one that is
-// there, closer than apart in units of the space, says nothing new. Where the album is full, the newer one of the two
-// that are most alike goes.
+// there, closer than apart in units of the space, says nothing new, and the face of a number that is there neither. Where
+// the album is full, the newer one of the two that are most alike goes.
 func (a *Album) Add(space face.Space, f Face, size int, apart float64) bool {
+	if _, there := a.Find(f.ID); there {
+		return false
+	}
 	if len(a.Faces) < firstFaces {
 		a.Faces = append(a.Faces, f)
 		return true

@@ -212,9 +212,13 @@ func (g *Groups) Begin(faces []Face) uint64 {
 }
 
 func (g *Groups) own(p *Group) {
+	theirs := func(f Face) bool {
+		_, of := p.Album.Find(f.ID)
+		return of
+	}
 	for _, q := range g.groups {
-		if q != p && slices.ContainsFunc(q.Album.Faces, func(f Face) bool { _, of := p.Album.Find(f.ID); return of }) {
-			q.Album.Faces = slices.DeleteFunc(slices.Clone(q.Album.Faces), func(f Face) bool { _, of := p.Album.Find(f.ID); return of })
+		if q != p && slices.ContainsFunc(q.Album.Faces, theirs) {
+			q.Album.Faces = slices.DeleteFunc(slices.Clone(q.Album.Faces), theirs)
 		}
 	}
 	g.remove(func(q *Group) bool { return len(q.Album.Faces) == 0 })
@@ -240,9 +244,6 @@ func (g *Groups) Add(id uint64, f Face) error {
 }
 
 func (g *Groups) add(p *Group, f Face) {
-	if _, there := p.Album.Find(f.ID); there {
-		return
-	}
 	// Of one who is ignored, enough is known. Time alone is no reason to write a file.
 	if !p.Ignored && p.Album.Add(g.space, f, g.s.Faces, g.s.Apart) || f.At.Sub(p.Last) > time.Minute {
 		g.dirty = true
@@ -316,9 +317,7 @@ func (g *Groups) Merge(into, from uint64) error {
 		return err
 	}
 	for _, f := range q.Album.Faces {
-		if _, there := p.Album.Find(f.ID); !there {
-			p.Album.Add(g.space, f, g.s.Faces, 0)
-		}
+		p.Album.Add(g.space, f, g.s.Faces, 0)
 	}
 	if q.First.Before(p.First) {
 		p.First = q.First
@@ -340,9 +339,7 @@ func (g *Groups) Restore(was Group) {
 	back := was.copy()
 	if now, err := g.group(was.ID); err == nil {
 		for _, f := range now.Album.Faces {
-			if _, there := back.Album.Find(f.ID); !there {
-				back.Album.Add(g.space, f, g.s.Faces, g.s.Apart)
-			}
+			back.Album.Add(g.space, f, g.s.Faces, g.s.Apart)
 		}
 		if now.Last.After(back.Last) {
 			back.Last = now.Last
