@@ -98,18 +98,19 @@ func (g *Gallery) Import(data []byte, add bool) (names []string, err error) {
 	if e.Space != g.Space().ID {
 		return nil, fmt.Errorf("importing: %w: %s", ErrSpace, g.Space().Mismatch(e.Space))
 	}
-	before, err := g.learner.MarshalBinary()
+	err = g.Attempt(func() error {
+		names, err = g.take(e.People, add)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	people := g.People()
-	defer func() {
-		if err != nil { // the snapshot was made a moment ago by the same code
-			err = errors.Join(err, g.learner.UnmarshalBinary(before))
-			g.people, names = people, nil
-		}
-	}()
-	for _, d := range e.People {
+	return names, nil
+}
+
+// take enrols the people of an archive.
+func (g *Gallery) take(people []exportedPerson, add bool) (names []string, err error) {
+	for _, d := range people {
 		known := g.learner.Knows(d.Name)
 		if known && !add {
 			return nil, fmt.Errorf("importing %s: %w", d.Name, ErrExists)

@@ -206,6 +206,20 @@ func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
 	return n, nil
 }
 
+// Attempt calls do, and puts the gallery back as it was where that fails. The error is that of do.
+func (g *Gallery) Attempt(do func() error) error {
+	before, err := g.learner.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	people := g.People()
+	if err := do(); err != nil {
+		g.people = people
+		return errors.Join(err, g.learner.UnmarshalBinary(before)) // the snapshot was made a moment ago by the same code
+	}
+	return nil
+}
+
 // Unlabel removes a labelled face, by its number in [online.Label]; a person goes with their last one. The error wraps
 // [online.ErrUnknown].
 func (g *Gallery) Unlabel(id int64) error {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -526,5 +527,23 @@ func TestRename(t *testing.T) {
 	}
 	if g, err := gallery.Open(path, space); err != nil || g.People()[0].Name != "anna" {
 		t.Error(err)
+	}
+}
+
+// What fails half-way leaves the people and their faces as they were.
+func TestAttempt(t *testing.T) {
+	g := newGallery(t, "alice")
+	before, broken := g.People(), errors.New("broken")
+	err := g.Attempt(func() error {
+		if err := g.Remove("alice"); err != nil {
+			return err
+		}
+		if _, err := g.Enroll("bob", person(1, 4), noon.Add(time.Hour), gallery.Enrolment{}); err != nil {
+			return err
+		}
+		return broken
+	})
+	if !errors.Is(err, broken) || !slices.Equal(g.People(), before) {
+		t.Errorf("%v, %v", err, g.People())
 	}
 }

@@ -95,3 +95,37 @@ func (w *Office) unsaved() error {
 	}
 	return nil
 }
+
+// save writes what was said.
+func (w *Office) save() error {
+	if err := errors.Join(w.saveGallery(), w.o.SaveUnknown()); err != nil {
+		return unsaved(err)
+	}
+	return nil
+}
+
+// saveGallery writes the gallery, and notes what was learned until then.
+func (w *Office) saveGallery() error {
+	if err := w.o.Save(); err != nil {
+		return err
+	}
+	w.learned = w.gallery.Learner().Counts().Learned
+	return w.noted()
+}
+
+// Save writes the gallery, with what was learned until now.
+func (w *Office) Save() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.saveGallery()
+}
+
+// keepPast writes what was learned, where that is wanted and there is something new, and removes what is too old of the
+// past. What cannot be written holds in memory, and is tried again.
+func (w *Office) keepPast() {
+	w.unkept = nil
+	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.learned {
+		w.fail(w.saveGallery())
+	}
+	w.expire(w.o.Now())
+}

@@ -5,13 +5,11 @@ package office
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
-	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -304,17 +302,12 @@ func (w *Office) Confirm(id uint64) error {
 
 // relabel has the learner forget the faces that it learned from a sighting, and learn that they are not the wrong
 // person's. With a right name it learns them as that person's. On error the learner is as it was.
-func (w *Office) relabel(s *visit, wrong, right string) (err error) {
+func (w *Office) relabel(s *visit, wrong, right string) error {
+	return w.gallery.Attempt(func() error { return w.reject(s, wrong, right) })
+}
+
+func (w *Office) reject(s *visit, wrong, right string) error {
 	learner := w.gallery.Learner()
-	before, err := learner.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil { // the snapshot was made a moment ago by the same code
-			err = errors.Join(err, learner.UnmarshalBinary(before))
-		}
-	}()
 	learner.Unlearn(s.Learned)
 	s.Learned = nil
 	if right != "" {
@@ -350,220 +343,4 @@ func (w *Office) relabel(s *visit, wrong, right string) (err error) {
 		}
 	}
 	return nil
-}
-
-// Rename gives a person another name, everywhere: in the gallery, in sightings and events of the past. Under the name
-// of somebody who is known, the two are one person from now on: labelled faces go over, and what was learned of the
-// first is learned anew. The error wraps [online.ErrUnknown] or [online.ErrName], or is [ErrSame]; nothing has changed
-// then, but for an error of saving.
-func (w *Office) Rename(from, to string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	learner := w.gallery.Learner()
-	if from == to && learner.Knows(from) {
-		return fmt.Errorf("%w: %s", ErrSame, to)
-	}
-	if err := online.CheckName(to); err != nil {
-		return err
-	}
-	pure := !learner.Knows(to)
-	q := w.say(statement{Kind: Renamed, Name: to, Was: from, Pure: pure})
-	if pure {
-		if err := w.gallery.Rename(from, to); err != nil {
-			return err
-		}
-	} else if err := w.join(q, from, to); err != nil {
-		return err
-	}
-	w.room.Rename(from, to)
-	q.heads = w.all(func(s *visit, v *view) bool {
-		if s.Known == from || slices.Contains(s.Denied, from) {
-			q.holds(s)
-		}
-		return w.called(s, v, from, to)
-	})
-	for _, e := range w.events() {
-		if e.Name == from {
-			q.renames(e)
-		}
-	}
-	return w.done(q)
-}
-
-// join labels the faces of a person with another name. On error the learner is as it was.
-func (w *Office) join(q *saying, from, to string) (err error) {
-	learner := w.gallery.Learner()
-	if !learner.Knows(from) {
-		return fmt.Errorf("%w: %s", online.ErrUnknown, from)
-	}
-	before, err := learner.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, learner.UnmarshalBinary(before))
-		}
-	}()
-	var faces, rejected [][]float32
-	for _, id := range slices.Sorted(maps.Keys(q.before)) {
-		switch x := q.before[id]; {
-		case x.Name == from && x.Negative:
-			rejected = append(rejected, x.Vector)
-		case x.Name == from:
-			faces = append(faces, x.Vector)
-		}
-	}
-	if err := w.gallery.Remove(from); err != nil {
-		return err
-	}
-	if _, err := w.gallery.Enroll(to, faces, w.o.Now(), gallery.Enrolment{Add: true, Force: true}); err != nil {
-		return err
-	}
-	for _, x := range rejected {
-		if err := learner.Reject(x, to); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// save writes what was said.
-func (w *Office) save() error {
-	if err := errors.Join(w.saveGallery(), w.o.SaveUnknown()); err != nil {
-		return unsaved(err)
-	}
-	return nil
-}
-
-// saveGallery writes the gallery, and notes what was learned until then.
-func (w *Office) saveGallery() error {
-	if err := w.o.Save(); err != nil {
-		return err
-	}
-	w.learned = w.gallery.Learner().Counts().Learned
-	return w.noted()
-}
-
-// Save writes the gallery, with what was learned until now.
-func (w *Office) Save() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.saveGallery()
-}
-
-// keepPast writes what was learned, where that is wanted and there is something new, and removes what is too old of the
-// past. What cannot be written holds in memory, and is tried again.
-func (w *Office) keepPast() {
-	w.unkept = nil
-	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.learned {
-		w.fail(w.saveGallery())
-	}
-	w.expire(w.o.Now())
-}
-
-// strangers changes the groups of unknown faces, and has the sightings in them judged anew.
-func (w *Office) strangers(q *saying, change func(*unknown.Groups) error) error {
-	if err := change(w.unknown); err != nil {
-		return err
-	}
-	w.live(func(s *visit, _ *view) {
-		if !w.unknown.Has(s.Group) {
-			s.ungroup()
-		}
-	})
-	return w.done(q)
-}
-
-// Ignore says whether anybody wants to hear of a group of unknown faces again. The error wraps [unknown.ErrNoGroup].
-func (w *Office) Ignore(group uint64, ignored bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	g, err := w.unknown.Get(group)
-	if err != nil {
-		return err
-	}
-	kind := Ignored
-	if !ignored {
-		kind = Noticed
-	}
-	if g.Ignored == ignored {
-		return w.save()
-	}
-	q := w.say(statement{Kind: kind, Group: group, Face: g.Album.Faces[0].ID})
-	return w.strangers(q, func(all *unknown.Groups) error { return all.Ignore(group, ignored) })
-}
-
-// Merge says that two groups of unknown faces are one person. The error wraps [unknown.ErrNoGroup].
-func (w *Office) Merge(into, from uint64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	a, err := w.unknown.Get(into)
-	if err != nil {
-		return err
-	}
-	b, err := w.unknown.Get(from)
-	if err != nil || into == from {
-		return err
-	}
-	q := w.say(statement{Kind: Merged, Group: into, Other: from, Face: a.Album.Faces[0].ID})
-	q.Groups = []unknown.Group{a, b}
-	if err := w.unknown.Merge(into, from); err != nil {
-		return err
-	}
-	q.heads = w.all(func(s *visit, _ *view) bool {
-		if s.Group != from {
-			return false
-		}
-		q.holds(s)
-		s.Group, s.began = into, false
-		return true
-	})
-	return w.done(q)
-}
-
-// Split says that some faces of a group are somebody else's. The error is that of [unknown.Groups.Split].
-func (w *Office) Split(group uint64, faces []uint64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	g, err := w.unknown.Get(group)
-	if err != nil {
-		return err
-	}
-	q := w.say(statement{Kind: Split, Group: group})
-	q.Groups = []unknown.Group{g}
-	return w.strangers(q, func(all *unknown.Groups) error {
-		made, err := all.Split(group, faces)
-		q.Made, q.Face = made, slices.Min(append(faces, 1<<63))
-		return err
-	})
-}
-
-// ForgetGroup removes a group of unknown faces, with its sightings of the past. It cannot be undone. The error wraps
-// [unknown.ErrNoGroup].
-func (w *Office) ForgetGroup(group uint64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.unknown.Has(group) {
-		return w.unknown.Forget(group)
-	}
-	return w.forget(statement{Kind: ForgotGroup, Group: group})
-}
-
-// KeepUnknown says whether faces of strangers are kept at all. Off, those of the past go, too.
-func (w *Office) KeepUnknown(on bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.unknown.Keep(on)
-	w.live(func(s *visit, _ *view) {
-		if !w.unknown.Has(s.Group) {
-			s.ungroup()
-		}
-	})
-	var err error
-	if !on {
-		err = errors.Join(w.erase(func(s *visit) bool { return s.Known == "" && !w.unknown.Ignored(s.Group) }),
-			w.unsay(func(s statement) bool { return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == "" }))
-	}
-	return errors.Join(err, w.save())
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/faceauth/faceauth/office/unknown"
+)
+
+// strangers changes the groups of unknown faces, and has the sightings in them judged anew.
+func (w *Office) strangers(q *saying, change func(*unknown.Groups) error) error {
+	if err := change(w.unknown); err != nil {
+		return err
+	}
+	w.leaveGroups()
+	return w.done(q)
+}
+
+// leaveGroups has sightings in view leave groups that are not there any more.
+func (w *Office) leaveGroups() {
+	w.live(func(s *visit, _ *view) {
+		if !w.unknown.Has(s.Group) {
+			s.ungroup()
+		}
+	})
+}
+
+// Ignore says whether anybody wants to hear of a group of unknown faces again. The error wraps [unknown.ErrNoGroup].
+func (w *Office) Ignore(group uint64, ignored bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g, err := w.unknown.Get(group)
+	if err != nil {
+		return err
+	}
+	kind := Ignored
+	if !ignored {
+		kind = Noticed
+	}
+	if g.Ignored == ignored {
+		return w.save()
+	}
+	q := w.say(statement{Kind: kind, Group: group, Face: g.Album.Faces[0].ID})
+	return w.strangers(q, func(all *unknown.Groups) error { return all.Ignore(group, ignored) })
+}
+
+// Merge says that two groups of unknown faces are one person. The error wraps [unknown.ErrNoGroup].
+func (w *Office) Merge(into, from uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a, err := w.unknown.Get(into)
+	if err != nil {
+		return err
+	}
+	b, err := w.unknown.Get(from)
+	if err != nil || into == from {
+		return err
+	}
+	q := w.say(statement{Kind: Merged, Group: into, Other: from, Face: a.Album.Faces[0].ID})
+	q.Groups = []unknown.Group{a, b}
+	if err := w.unknown.Merge(into, from); err != nil {
+		return err
+	}
+	q.heads = w.all(func(s *visit, _ *view) bool {
+		if s.Group != from {
+			return false
+		}
+		q.holds(s)
+		s.Group, s.began = into, false
+		return true
+	})
+	return w.done(q)
+}
+
+// Split says that some faces of a group are somebody else's. The error is that of [unknown.Groups.Split].
+func (w *Office) Split(group uint64, faces []uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g, err := w.unknown.Get(group)
+	if err != nil {
+		return err
+	}
+	q := w.say(statement{Kind: Split, Group: group})
+	q.Groups = []unknown.Group{g}
+	return w.strangers(q, func(all *unknown.Groups) error {
+		made, err := all.Split(group, faces)
+		q.Made, q.Face = made, slices.Min(append(faces, 1<<63))
+		return err
+	})
+}
+
+// ForgetGroup removes a group of unknown faces, with its sightings of the past. It cannot be undone. The error wraps
+// [unknown.ErrNoGroup].
+func (w *Office) ForgetGroup(group uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.unknown.Has(group) {
+		return w.unknown.Forget(group)
+	}
+	return w.forget(statement{Kind: ForgotGroup, Group: group})
+}
+
+// KeepUnknown says whether faces of strangers are kept at all. Off, those of the past go, too.
+func (w *Office) KeepUnknown(on bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unknown.Keep(on)
+	w.leaveGroups()
+	var err error
+	if !on {
+		err = errors.Join(w.erase(func(s *visit) bool { return s.Known == "" && !w.unknown.Ignored(s.Group) }),
+			w.unsay(func(s statement) bool { return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == "" }))
+	}
+	return errors.Join(err, w.save())
+}
