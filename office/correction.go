@@ -4,6 +4,8 @@ package office
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -342,10 +344,10 @@ func (w *Office) Naming(id uint64) (Correction, bool) {
 func key(x []float32) string {
 	b := make([]byte, 0, 4*len(x))
 	for _, v := range x {
-		n := math.Float32bits(v)
-		b = append(b, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
-	return string(b)
+	sum := sha256.Sum256(b)
+	return string(sum[:])
 }
 
 // naming is a statement that gave faces a name.

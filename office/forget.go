@@ -24,6 +24,7 @@ func (w *Office) Forget(name string) error {
 // forget writes that something is to be forgotten, so that a program that is killed goes on with it, and forgets it.
 func (w *Office) forget(s statement) error {
 	w.turn++
+	w.latest = latestFaces{}
 	err := w.o.Past.said.Put(w.turn, w.o.Now(), s, nil)
 	return errors.Join(err, w.forgotten(w.turn, s))
 }
@@ -77,7 +78,6 @@ func (w *Office) forgotten(id uint64, s statement) (err error) {
 	})), w.o.Past.seen.Purge())
 	if s.Kind == Forgot {
 		w.tell(w.room.Leave(name))
-		w.room.Forget(name)
 		err = errors.Join(err, w.forgetEvents(name))
 	}
 	if err != nil {

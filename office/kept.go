@@ -4,8 +4,6 @@ package office
 
 import (
 	"cmp"
-	"encoding/binary"
-	"hash/maphash"
 	"math"
 	"slices"
 	"sync"
@@ -139,35 +137,26 @@ func (w *Office) remember(known map[uint64][]unknown.Face, ids []uint64, read fu
 type portraits struct {
 	space face.Space
 	all   []unknown.Face
-	same  map[uint64]int // of a vector, the place of a face in all
-	seed  maphash.Seed
+	same  map[string]int // of a vector, the place of a face in all
 }
 
 // portraits returns what finds pictures among those that there are now. The lock must not be held.
 func (w *Office) portraits() *portraits {
-	p := &portraits{space: w.space(), same: make(map[uint64]int), seed: maphash.MakeSeed()}
+	p := &portraits{space: w.space(), same: make(map[string]int)}
 	for _, f := range w.shown() {
 		if f.JPEG != nil {
-			p.same[p.hash(f.Vector)] = len(p.all)
+			p.same[key(f.Vector)] = len(p.all)
 			p.all = append(p.all, f)
 		}
 	}
 	return p
 }
 
-func (p *portraits) hash(x []float32) uint64 {
-	b := make([]byte, 0, 4*len(x))
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return maphash.Bytes(p.seed, b)
-}
-
 // find returns the picture that shows a face: its own, or that of the nearest one, where no two people look so alike by
 // far. An album keeps few of the faces that were learned along it.
 func (p *portraits) find(x []float32) Portrait {
 	at, apart := -1, 0.
-	if i, ok := p.same[p.hash(x)]; ok && slices.Equal(p.all[i].Vector, x) {
+	if i, ok := p.same[key(x)]; ok {
 		at = i
 	} else {
 		apart = p.space.ImpostorRadius / 2

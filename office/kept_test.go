@@ -150,3 +150,37 @@ func TestProfile(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
+
+// The latest picture of a person who has gone comes from the past, follows what is said of it, and is forgotten with
+// them.
+func TestLastFace(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{})
+	run := func() *office.Office {
+		w := office.New(h.g, h.o)
+		nothing(t, w.Run(t.Context(), []office.Camera{pictured(t, 40, []float32{0, 0}, []float32{.001, 0})}))
+		return w
+	}
+	run()
+	w := run()
+	for range 2 {
+		if w.LastFace("alice") == nil || w.LastFace("bob") != nil || w.LastFace("") != nil {
+			t.Fatalf("alice: %t, bob: %t", w.LastFace("alice") != nil, w.LastFace("bob") != nil)
+		}
+	}
+	seen := w.Sightings()
+	if len(seen) != 2 {
+		t.Fatalf("%+v", seen)
+	}
+	nothing(t, w.Correct(seen[0].ID, ""))
+	if w.LastFace("alice") == nil {
+		t.Error("the sighting before is hers, and has no picture any more")
+	}
+	nothing(t, w.Rename("alice", "ann"))
+	if w.LastFace("ann") == nil || w.LastFace("alice") != nil {
+		t.Error("a new name has no picture, or the old one has it still")
+	}
+	nothing(t, w.Forget("ann"))
+	if w.LastFace("ann") != nil {
+		t.Error("somebody who is forgotten has a picture")
+	}
+}

@@ -174,25 +174,66 @@ func (w *Office) pastFace(id uint64) []byte {
 func (w *Office) LastFace(name string) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	theirs := func(s *visit) bool { return s.Known == name && !s.Wrong && s.Trust == sighting.Confirmed }
 	var latest time.Time
-	take := func(s *visit) {
-		for _, f := range s.album.Faces {
-			if f.At.After(latest) {
-				latest, jpeg = f.At, f.JPEG
+	w.live(func(s *visit, _ *view) {
+		if f := s.latest(); s.sure() && s.Known == name && f.At.After(latest) {
+			latest, jpeg = f.At, f.JPEG
+		}
+	})
+	if jpeg != nil {
+		return jpeg
+	}
+	return w.latest.face(w, name)
+}
+
+// sure reports whether a sighting is without doubt who it was taken for.
+func (s *visit) sure() bool { return !s.Wrong && s.Trust == sighting.Confirmed }
+
+// latest returns the face of a sighting that was seen last.
+func (s *visit) latest() (last unknown.Face) {
+	for _, f := range s.album.Faces {
+		if f.At.After(last.At) {
+			last = f
+		}
+	}
+	return last
+}
+
+// latestFaces remembers the latest pictures of people of the past, who are asked for each second: the journal has
+// thousands of sightings, and their pictures are on disk. The zero value remembers nothing.
+type latestFaces struct {
+	turn     uint64            // of the journal when it was looked through
+	sighting map[string]uint64 // the latest of each person
+	picture  map[uint64][]byte // of such a sighting
+}
+
+// face returns the latest picture of a person, or nil.
+func (l *latestFaces) face(w *Office, name string) []byte {
+	past := w.o.Past.seen
+	if l.sighting == nil || l.turn != past.Turns() {
+		known := l.picture
+		*l = latestFaces{past.Turns(), make(map[string]uint64), make(map[uint64][]byte)}
+		for _, id := range past.Before(0) { // the newest first
+			s := w.past(id)
+			if _, newer := l.sighting[s.Known]; newer || s.Known == "" || !s.sure() {
+				continue
+			}
+			l.sighting[s.Known] = id
+			if jpeg, ok := known[id]; ok {
+				l.picture[id] = jpeg
 			}
 		}
 	}
-	w.live(func(s *visit, _ *view) {
-		if theirs(s) {
-			take(s)
-		}
-	})
-	for _, id := range w.o.Past.seen.Before(0) { // the newest first
-		if s := w.past(id); jpeg == nil && theirs(s) {
-			w.recall(s)
-			take(s)
-		}
+	id, ok := l.sighting[name]
+	if !ok {
+		return nil
+	}
+	jpeg, ok := l.picture[id]
+	if !ok {
+		s := w.past(id)
+		w.recall(s)
+		jpeg = s.latest().JPEG
+		l.picture[id] = jpeg
 	}
 	return jpeg
 }

@@ -120,6 +120,7 @@ type Office struct {
 	turn    uint64         // number of the last correction, or of the last time that one was undone
 	unkept  error          // why something of the past could not be written
 	learned int64          // faces that were learned when the gallery was saved last
+	latest  latestFaces
 
 	pictures   map[string]uint64 // numbers of pictures by their vectors
 	picturesOf [2]uint64         // the state of the journal in which that was so

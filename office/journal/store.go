@@ -84,7 +84,8 @@ type Store[H any] struct {
 	all    map[uint64]*Record[H]
 	bodies map[uint64][]byte // that are not on disk
 	bytes  int64
-	stale  bool // the index is not what is in memory
+	turns  uint64 // changes of the records in memory
+	stale  bool   // the index is not what is in memory
 }
 
 // entry is a line of the index.
@@ -182,6 +183,7 @@ func (st *Store[H]) apply(e entry[H]) {
 }
 
 func (st *Store[H]) put(r Record[H]) {
+	st.turns++
 	st.last = max(st.last, r.ID)
 	if old := st.all[r.ID]; old != nil {
 		st.bytes -= cost(*old)
@@ -197,6 +199,7 @@ func (st *Store[H]) drop(id uint64) {
 	if r == nil {
 		return
 	}
+	st.turns++
 	st.bytes -= cost(*r)
 	delete(st.all, id)
 	delete(st.bodies, id)
@@ -300,6 +303,7 @@ func (st *Store[H]) Change(heads map[uint64]H) error {
 	var e entry[H]
 	for _, id := range slices.Sorted(maps.Keys(heads)) {
 		if r := st.all[id]; r != nil {
+			st.turns++
 			r.Head = heads[id]
 			e.Put = append(e.Put, *r)
 		}
@@ -366,6 +370,10 @@ func (st *Store[H]) remove(ids []uint64, write func(entry[H]) error) error {
 
 // Last returns the largest number that a record had.
 func (st *Store[H]) Last() uint64 { return st.last }
+
+// Turns returns a number that is another one after each change of a record: what was found in the records before holds
+// as long as it stays.
+func (st *Store[H]) Turns() uint64 { return st.turns }
 
 // Len returns how many records there are.
 func (st *Store[H]) Len() int { return len(st.ids) }

@@ -317,6 +317,7 @@ func (r *Room) Leave(name string) []Event {
 	events := r.leave(func(p *Person) bool { return p.Name == name })
 	delete(r.left, name)
 	delete(r.gone, name)
+	delete(r.restored, name)
 	return events
 }
 

@@ -49,10 +49,3 @@ func (r *Room) Rename(from, to string) {
 		q.Trust = p.Trust
 	}
 }
-
-// Forget forgets when somebody was there who is not there any more.
-func (r *Room) Forget(name string) {
-	delete(r.left, name)
-	delete(r.gone, name)
-	delete(r.restored, name)
-}
