@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,7 +23,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/demo"
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
@@ -40,15 +38,8 @@ func newSite(t *testing.T) *site {
 	if testing.Short() {
 		t.Skip("an office watches in real time")
 	}
-	stills, err := demo.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &site{t: t, dir: t.TempDir(), demo: t.TempDir()}
-	if _, err := demo.Write(t.Context(), stills, s.demo); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	_, folder := recordings(t)
+	return &site{t: t, dir: t.TempDir(), demo: folder}
 }
 
 func (s *site) recording(name string) string { return filepath.Join(s.demo, name+".avi") }
@@ -126,26 +117,15 @@ func (r *running) page() string {
 // jpegs returns the frames of a recording.
 func jpegs(t *testing.T, recording string) (pictures [][]byte) {
 	t.Helper()
-	src, err := facedet.Open(t.Context(), recording, facedet.Options{})
+	err := eachFrame(t.Context(), recording, func(p *facedet.Picture) error {
+		b, err := p.JPEG(90)
+		pictures = append(pictures, b)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer src.Close()
-	for {
-		f, err := src.Next(t.Context())
-		if err == io.EOF {
-			return pictures
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := f.Image.JPEG(90)
-		f.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		pictures = append(pictures, b)
-	}
+	return pictures
 }
 
 // ipCamera serves a recording as motion JPEG, again and again. What it does with each visit is told by its number.

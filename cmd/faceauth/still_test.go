@@ -6,7 +6,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"image"
@@ -92,29 +91,22 @@ type shot struct {
 // pixels reads the frames of a recording.
 func pixels(t testing.TB, name string) (all []shot) {
 	t.Helper()
-	src, err := facedet.Open(t.Context(), name, facedet.Options{})
+	err := eachFrame(t.Context(), name, func(p *facedet.Picture) error {
+		s := shot{size: p.Size()}
+		var err error
+		if s.pixels, err = p.BGR(); err != nil {
+			return err
+		}
+		if all == nil {
+			s.room = without(t, p)
+		}
+		all = append(all, s)
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer src.Close()
-	for {
-		f, err := src.Next(t.Context())
-		if err == io.EOF {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := shot{size: f.Image.Size()}
-		if s.pixels, err = f.Image.BGR(); err != nil {
-			t.Fatal(err)
-		}
-		if all == nil {
-			s.room = without(t, f.Image)
-		}
-		f.Close()
-		all = append(all, s)
-	}
+	return all
 }
 
 // without returns a picture whose middle, where the person is, is smeared.
@@ -264,7 +256,10 @@ func BenchmarkStillDay(b *testing.B) {
 	for b.Loop() {
 		var all, spare, decoded time.Duration
 		for i, day := range days {
-			begun, frames := own(b), decode(b, day)
+			begun, frames := own(b), 0
+			if err := eachFrame(b.Context(), day, func(*facedet.Picture) error { frames++; return nil }); err != nil {
+				b.Fatal(err)
+			}
 			decoding := own(b) - begun
 			long, a := fastOffice(b, gallery, day, "--every-frame")
 			short, s := fastOffice(b, gallery, day)
@@ -274,26 +269,5 @@ func BenchmarkStillDay(b *testing.B) {
 		}
 		b.ReportMetric(all.Seconds()/spare.Seconds(), "x-cpu")
 		b.ReportMetric((all-decoded).Seconds()/(spare-decoded).Seconds(), "x-seeing")
-	}
-}
-
-// decode reads a recording and returns how many frames it has.
-func decode(t testing.TB, path string) (n int) {
-	t.Helper()
-	src, err := facedet.Open(context.Background(), path, facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	for {
-		f, err := src.Next(t.Context())
-		if err == io.EOF {
-			return n
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
-		n++
 	}
 }
