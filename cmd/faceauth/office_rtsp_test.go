@@ -76,6 +76,7 @@ func (c *rtspCamera) kill() {
 
 // An RTSP camera whose server is killed and comes back is watched again, and nobody has left meanwhile.
 func TestOfficeRTSP(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	s.enrol("alice")
 	camera := s.rtsp("alice")

@@ -35,9 +35,6 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	t.Parallel() // they wait for their recordings most of the time
-	if testing.Short() {
-		t.Skip("an office watches in real time")
-	}
 	_, folder := recordings(t)
 	return &site{t: t, dir: t.TempDir(), demo: folder}
 }
@@ -128,6 +125,9 @@ func jpegs(t *testing.T, recording string) (pictures [][]byte) {
 	return pictures
 }
 
+// pace is how long a camera of the tests takes for a frame, as one at a door does: several tests watch at once.
+const pace = 100 * time.Millisecond
+
 // ipCamera serves a recording as motion JPEG, again and again. What it does with each visit is told by its number.
 func ipCamera(t *testing.T, recording string, visit func(n int) (frames int, hang bool)) *httptest.Server {
 	t.Helper()
@@ -147,7 +147,7 @@ func ipCamera(t *testing.T, recording string, visit func(n int) (frames int, han
 			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", len(b), b)
 			w.(http.Flusher).Flush()
 			select {
-			case <-time.After(40 * time.Millisecond):
+			case <-time.After(pace):
 			case <-ctx.Done():
 				return
 			}
@@ -178,11 +178,11 @@ func TestOfficeCamera(t *testing.T) {
 	camera := ipCamera(t, s.recording("alice"), func(n int) (int, bool) {
 		switch n {
 		case 0:
-			return 150, false // ends, but not before it is open
+			return 60, false // ends, but not before it is open
 		case 1, 2:
 			return 0, false // nothing, nor when the program looks why
 		case 3:
-			return 150, true // hangs
+			return 60, true // hangs
 		}
 		return 1 << 20, false
 	})
@@ -206,6 +206,7 @@ func TestOfficeCamera(t *testing.T) {
 
 // A webhook is told of all events, also of those that happened while it was away.
 func TestOfficeWebhook(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	s.enrol("alice")
 	var mu sync.Mutex
@@ -386,6 +387,7 @@ func TestOfficePage(t *testing.T) {
 
 // On a phone nothing is wider than the screen, and without a mouse everything can be reached. A token is asked for.
 func TestOfficePhone(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	s.enrol("bob")
 	token := filepath.Join(s.dir, "token")

@@ -60,7 +60,7 @@ func (s *site) newStage(name string) *stage {
 				return
 			}
 			w.(http.Flusher).Flush()
-			time.Sleep(40 * time.Millisecond)
+			time.Sleep(pace)
 		}
 	}))
 	s.t.Cleanup(func() {
@@ -136,6 +136,7 @@ func (r *running) kill() time.Time {
 // After a kill -9 and a restart nobody who stayed has left or arrived, and who left meanwhile left when they were seen
 // last, give or take two seconds.
 func TestOfficeKilled(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	s.enrol("alice")
 	s.enrol("bob")
@@ -197,6 +198,7 @@ func (s *site) silent() string {
 // Cameras that take a connection and never answer are their own trouble: another one that drops for a second is back
 // within seconds, and nobody has left.
 func TestOfficeDeadCameras(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	s.enrol("alice")
 	door := s.newStage("alice")
@@ -262,6 +264,7 @@ func (r *running) get(path string, into any) string {
 // With a broker that is down, a hook that hangs and cameras that are not there, presence, page and disk are right; the
 // broker is told when it comes; and what is secret in the configuration is said nowhere.
 func TestOfficeSinksDown(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	s.enrol("alice")
 	door, broker := s.newStage("alice"), fixture.NewBroker(t)

@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -30,12 +31,28 @@ func TestMain(m *testing.M) {
 type tests struct{ m *testing.M }
 
 func (a tests) Run() int {
+	// Most of a test is waiting for other processes.
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		flag.Set("test.parallel", "4")
+	}
 	defer func() {
 		if shared.folder != "" {
 			os.RemoveAll(shared.folder)
 		}
 	}()
 	return a.m.Run()
+}
+
+// long skips a test that make test leaves out, since it takes a minute or half of one, mostly of waiting. make test-all
+// and CI run it.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes long; make test-all runs it")
+	}
 }
 
 var shared struct {

@@ -224,9 +224,7 @@ func brief(events []told) (s string) {
 
 // An office that looks only where something moves says the same of a day on which hardly anything does.
 func TestStillDay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an office watches a while")
-	}
+	long(t)
 	gallery, dir := enrolled(t, 0), t.TempDir()
 	for _, i := range []int{0, 4} {
 		path := filepath.Join(dir, fmt.Sprintf("p%d.avi", i))
