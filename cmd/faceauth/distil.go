@@ -46,7 +46,7 @@ func newDistil() *cobra.Command {
 }
 
 func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) error {
-	if err := checkName(name); err != nil {
+	if err := online.CheckName(name); err != nil {
 		return fail(badUsage, fmt.Errorf("%w; give one with --name", err))
 	}
 	if c.Flags().Changed("threshold") && !(s.Threshold > 0 && !math.IsInf(s.Threshold, 1)) {

@@ -18,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
 
@@ -55,7 +56,7 @@ type wanted struct {
 }
 
 func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how gallery.Enrolment) error {
-	if err := checkName(name); err != nil {
+	if err := online.CheckName(name); err != nil {
 		return fail(badUsage, fmt.Errorf("%w; give one with --name", err))
 	}
 	if want.faces < 1 {

@@ -275,15 +275,6 @@ func saved(err error) error {
 	return fail(badGallery, err)
 }
 
-// checkName returns nil for a name that a person can have.
-func checkName(name string) error {
-	err := online.CheckName(name)
-	if err == nil && strings.EqualFold(name, "unknown") {
-		err = fmt.Errorf("%w %q: reports call strangers so", online.ErrName, name)
-	}
-	return err
-}
-
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
