@@ -261,12 +261,6 @@ func warn(c *cobra.Command, sentences ...string) {
 	}
 }
 
-// save writes a gallery. What was learned in this run is lost if another program wrote the gallery meanwhile, and the
-// error says what to do.
-func save(g *gallery.Gallery, path string) error {
-	return saved(g.Save(path))
-}
-
 // saved says what to do where a gallery could not be saved at the end of a run.
 func saved(err error) error {
 	if errors.Is(err, gallery.ErrChanged) {
