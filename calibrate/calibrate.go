@@ -74,7 +74,7 @@ type Options struct {
 	Grid     Grid
 	Base     online.Settings   // all that is not chosen
 	Protocol evaluate.Protocol // but for Strangers
-	Progress func(done, of int)
+	Progress func(done, of int) // told after each setting of each fold; nil for nobody
 }
 
 // Choice is a set of settings and how it did on the people that it was chosen on.

@@ -376,7 +376,7 @@ func (s *stage) show(f Face, of part) (claim string, score float64, err error) {
 
 // Unguarded returns the settings without any bound on what is accepted and learned but that of the kernel.
 func Unguarded(s online.Settings) online.Settings {
-	s.Reach = 1e6 // longer than any edge can be, as 0 stands for the default
+	s.Reach = online.Off
 	s.Accept, s.Learn, s.MaxHops, s.LearnCap = 0, 0, 0, 0
 	return s
 }
