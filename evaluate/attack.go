@@ -67,7 +67,8 @@ func SlowDrifts(ids []Identity, enroll int) ([]Attack, error) {
 // i-th labelled face of the user and the j-th of the faces with which the attacker would be enrolled, which are the
 // two that are nearest to each other. Those faces of the attacker are the probes. The error wraps [ErrTooFew], or is
 // that of blend.
-func Bridges(ids []Identity, enroll int, numbers []int, blend func(user string, i int, attacker string, j, n int) ([][]float32, error)) ([]Attack, error) {
+func Bridges(ids []Identity, enroll int, numbers []int,
+	blend func(user string, i int, attacker string, j, n int) ([][]float32, error)) ([]Attack, error) {
 	return pairs(ids, enroll, func(a *Attack, user, attacker Identity) error {
 		own, _, err := attacker.Divide(enroll)
 		if err != nil {

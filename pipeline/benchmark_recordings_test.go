@@ -30,7 +30,8 @@ func TestMainBenchmark(t *testing.T) {
 	portraits := make(map[string][]*facedet.Picture) // of the faces that are labelled
 	for i := range 6 {
 		name := fmt.Sprintf("p%d", i)
-		src, err := facedet.Open(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot/"+name), facedet.Options{})
+		src, err := facedet.Open(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot/"+name),
+			facedet.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,8 @@ func TestMainBenchmark(t *testing.T) {
 		id, err := evaluate.Read(context.Background(), name, pipeline.New(src, d, e, pipeline.Options{
 			Gate: preprocess.LearnGate,
 			Show: func(img *facedet.Picture, f face.Frame) error {
-				if len(portraits[name]) == enrol || len(f.Samples) == 0 || !preprocess.EnrolGate.Passes(f.Samples[0].Quality) {
+				if len(portraits[name]) == enrol || len(f.Samples) == 0 ||
+					!preprocess.EnrolGate.Passes(f.Samples[0].Quality) {
 					return nil
 				}
 				aligned, err := e.Align(img, f.Samples[0].Box, f.Samples[0].Landmarks)
@@ -55,21 +57,25 @@ func TestMainBenchmark(t *testing.T) {
 		ids, names = append(ids, id), append(names, name)
 	}
 	for _, order := range []evaluate.Order{evaluate.Sequential, evaluate.Interleaved} {
-		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: order, Stride: 1}, evaluate.Choices(names, 2),
+		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: order, Stride: 1},
+			evaluate.Choices(names, 2),
 			[]evaluate.Entry{evaluate.Learner(e.Space(), online.Settings{}), evaluate.Nearest(e.Space())}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		learner, nearest := s.Methods[0], s.Methods[1]
-		t.Logf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f, FAR %.4f", order, learner.Recall, learner.FAR, nearest.Recall, nearest.FAR)
+		t.Logf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f, FAR %.4f", order, learner.Recall, learner.FAR,
+			nearest.Recall, nearest.FAR)
 		if learner.Recall < .99 || learner.FAR > .001 || learner.Recall < nearest.Recall+.05 {
-			t.Errorf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f", order, learner.Recall, learner.FAR, nearest.Recall)
+			t.Errorf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f", order, learner.Recall, learner.FAR,
+				nearest.Recall)
 		}
 	}
 	// A camera may be slow where faces are followed along their tracks.
 	for stride, least := range map[int]evaluate.Rate{1: .999, 8: .98, 15: .96} {
-		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: stride},
-			evaluate.Choices(names, 2), []evaluate.Entry{evaluate.Sightings(e.Space(), online.Settings{})}, nil)
+		s, err := evaluate.RunAll(context.Background(), ids,
+			evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: stride}, evaluate.Choices(names, 2),
+			[]evaluate.Entry{evaluate.Sightings(e.Space(), online.Settings{})}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,8 +84,9 @@ func TestMainBenchmark(t *testing.T) {
 		}
 	}
 	// One user at a time.
-	auth, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 1},
-		evaluate.OneUser(names, names), []evaluate.Entry{evaluate.Learner(e.Space(), online.Settings{})}, nil)
+	auth, err := evaluate.RunAll(context.Background(), ids,
+		evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 1}, evaluate.OneUser(names, names),
+		[]evaluate.Entry{evaluate.Learner(e.Space(), online.Settings{})}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,15 +130,18 @@ func TestMainBenchmark(t *testing.T) {
 		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3}, false},
 		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3, NameRate: 1}, true},
 	} {
-		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 2}, evaluate.Choices(names, 2),
+		s, err := evaluate.RunAll(context.Background(), ids,
+			evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 2}, evaluate.Choices(names, 2),
 			[]evaluate.Entry{evaluate.Learner(e.Space(), c.settings)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		far := s.Methods[0].FAR
-		t.Logf("sigma %g, gamma %g, reach %g: recall %.4f, FAR %.4f", c.settings.Sigma, c.settings.Gamma, c.settings.Reach, s.Methods[0].Recall, far)
+		t.Logf("sigma %g, gamma %g, reach %g: recall %.4f, FAR %.4f", c.settings.Sigma, c.settings.Gamma,
+			c.settings.Reach, s.Methods[0].Recall, far)
 		if c.falls && far < .5 || !c.falls && far > .001 {
-			t.Errorf("sigma %g, gamma %g, reach %g: FAR %.4f", c.settings.Sigma, c.settings.Gamma, c.settings.Reach, far)
+			t.Errorf("sigma %g, gamma %g, reach %g: FAR %.4f", c.settings.Sigma, c.settings.Gamma, c.settings.Reach,
+				far)
 		}
 	}
 }

@@ -83,7 +83,8 @@ func TestCrossing(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d pairs: by place alone %d switches in %d tracks, by looks, too, %d in %d", pairs, switches["place"], tracks["place"], switches["place and looks"], tracks["place and looks"])
+	t.Logf("%d pairs: by place alone %d switches in %d tracks, by looks, too, %d in %d", pairs, switches["place"],
+		tracks["place"], switches["place and looks"], tracks["place and looks"])
 	if switches["place and looks"] > 0 || switches["place"] < pairs/2 {
 		t.Errorf("switches: %v", switches)
 	}

@@ -18,7 +18,8 @@ import (
 // those that one pair chooses for the other.
 func TestLivenessOfRecordings(t *testing.T) {
 	long(t)
-	c := exec.Command("faceauth", "tablet", "liveness", "--json", "--models", fixture.Models(t), fixture.Recordings(t, "faces/spoof"))
+	c := exec.Command("faceauth", "tablet", "liveness", "--json", "--models", fixture.Models(t),
+		fixture.Recordings(t, "faces/spoof"))
 	out, err := c.Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -42,7 +42,8 @@ type device struct {
 // module builds the PAM module as make does, with a list of services of its own.
 func module(t testing.TB, services string) string {
 	t.Helper()
-	c := exec.Command("make", "-s", "-C", fixture.Root(t), "-o", "setup-login", "pam", fmt.Sprintf(`CPPFLAGS=-DSERVICES='"%s"'`, services),
+	c := exec.Command("make", "-s", "-C", fixture.Root(t), "-o", "setup-login", "pam",
+		fmt.Sprintf(`CPPFLAGS=-DSERVICES='"%s"'`, services),
 		"PAM_MODULE="+filepath.Join(t.TempDir(), "pam_faceauth.so"))
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("building the PAM module: %v\n%s", err, out)
@@ -402,7 +403,8 @@ func BenchmarkUnlock(b *testing.B) {
 				d.camera(rest)
 				begun := time.Now()
 				away := false
-				word, err := client.Verify(b.Context(), "nobody", func(word string) { away = away || word != "verify-looking" })
+				word, err := client.Verify(b.Context(), "nobody",
+					func(word string) { away = away || word != "verify-looking" })
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -510,7 +512,8 @@ func TestInstalled(t *testing.T) {
 	if err := os.WriteFile(unit, bytes.ReplaceAll(b, []byte("/usr/bin/faceauth-daemon"), []byte("/bin/true")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
+	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil ||
+		len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 	// Of 10.
@@ -539,7 +542,8 @@ func TestActivation(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The bus reads its services when it is told to, or soon after they appear.
-	reload := exec.Command("dbus-send", "--bus="+bus.Address, "--print-reply", "--dest=org.freedesktop.DBus", "/", "org.freedesktop.DBus.ReloadConfig")
+	reload := exec.Command("dbus-send", "--bus="+bus.Address, "--print-reply", "--dest=org.freedesktop.DBus", "/",
+		"org.freedesktop.DBus.ReloadConfig")
 	if out, err := reload.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -571,7 +575,8 @@ func TestPolkit(t *testing.T) {
 	}
 	env := append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+b.Address)
 	said := new(fixture.Log)
-	polkit := exec.Command("unshare", "--mount", "sh", "-c", `mount --bind "$0" /usr/share/polkit-1/actions && exec /usr/lib/polkit-1/polkitd`, actions)
+	polkit := exec.Command("unshare", "--mount", "sh", "-c",
+		`mount --bind "$0" /usr/share/polkit-1/actions && exec /usr/lib/polkit-1/polkitd`, actions)
 	polkit.Env, polkit.Stdout, polkit.Stderr = env, said, said
 	if err := polkit.Start(); err != nil {
 		t.Fatal(err)

@@ -195,7 +195,8 @@ func TestInterrupted(t *testing.T) {
 		}()
 		begun := time.Now()
 		words.Reset()
-		code := run(ctx, append(c.args, "--gallery", path, "--models", fixture.Models(t), "--timeout", "3s"), &out, &words)
+		code := run(ctx, append(c.args, "--gallery", path, "--models", fixture.Models(t), "--timeout", "3s"), &out,
+			&words)
 		if code != c.code || !strings.Contains(words.String(), "interrupted") {
 			t.Errorf("%v: exit code %d, want %d: %s", c.args, code, c.code, &words)
 		}

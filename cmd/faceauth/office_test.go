@@ -258,7 +258,8 @@ func browser(t *testing.T, width, height int) context.Context {
 	if path == "" {
 		fixture.Missing(t, "there is no browser; install the Debian package chromium")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(width, height))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(width, height))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -360,10 +361,13 @@ func TestOfficePage(t *testing.T) {
 
 	view("#now")
 	awaits(t, b, has("#sightings a", "alice"))
-	script(t, b, "[...document.querySelectorAll('#sightings details')].find(d => d.innerText.includes('alice')).open = true")
-	script(t, b, "[...document.querySelectorAll('#sightings button')].find(b => b.innerText === 'It is somebody else').click()")
+	script(t, b,
+		"[...document.querySelectorAll('#sightings details')].find(d => d.innerText.includes('alice')).open = true")
+	script(t, b,
+		"[...document.querySelectorAll('#sightings button')].find(b => b.innerText === 'It is somebody else').click()")
 	awaits(t, b, has("#toasts", "That was not alice, and will not be again."))
-	script(t, b, "document.querySelector('#ask').open && document.querySelector('#ask button').click()") // the naming was right
+	script(t, b,
+		"document.querySelector('#ask').open && document.querySelector('#ask button').click()") // the naming was right
 	r.until("that was not alice")
 	view("#timeline")
 	awaits(t, b, has(".events li", "was not there: a mistake"))

@@ -202,7 +202,8 @@ func TestOfficeDeadCameras(t *testing.T) {
 	s := newSite(t)
 	s.enrol("alice")
 	door := s.newStage("alice")
-	r := s.office("yard="+s.silent(), "attic="+s.silent(), "door="+door.URL, "--json", "--away", "4s", "--timeout", "4s")
+	r := s.office("yard="+s.silent(), "attic="+s.silent(), "door="+door.URL, "--json", "--away", "4s", "--timeout",
+		"4s")
 	r.awaits(presence.Arrived, "alice", time.Minute)
 	r.until("yard: ")
 	r.until("attic: ")
@@ -300,7 +301,8 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 		Disk struct{ Error string }
 	}
 	all := r.get("/api/now", &now)
-	if len(now.People) != 1 || now.People[0].Name != "alice" || len(now.Cameras) != 4 || !now.Cameras[0].Up || now.Cameras[1].Up || now.Disk.Error != "" {
+	if len(now.People) != 1 || now.People[0].Name != "alice" || len(now.Cameras) != 4 || !now.Cameras[0].Up ||
+		now.Cameras[1].Up || now.Disk.Error != "" {
 		t.Errorf("%s", all)
 	}
 	var sinks []struct {
@@ -310,7 +312,8 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 	}
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		all += r.get("/api/sinks", &sinks)
-		if len(sinks) == 2 && sinks[0].Waiting == 1 && sinks[1].Waiting == 1 && sinks[0].Error != "" && sinks[1].Error != "" {
+		if len(sinks) == 2 && sinks[0].Waiting == 1 && sinks[1].Waiting == 1 && sinks[0].Error != "" &&
+			sinks[1].Error != "" {
 			break
 		}
 		if time.Now().After(end) {

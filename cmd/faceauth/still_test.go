@@ -194,8 +194,8 @@ func enrolled(t testing.TB, people ...int) (gallery string) {
 	gallery = filepath.Join(t.TempDir(), "gallery")
 	for _, i := range people {
 		name := fmt.Sprintf("p%d", i)
-		c := exec.CommandContext(t.Context(), "faceauth", "enroll", fixture.Recordings(t, "faces/vidtimit_rot/"+name), "--name", name,
-			"--gallery", gallery, "--models", fixture.Models(t))
+		c := exec.CommandContext(t.Context(), "faceauth", "enroll", fixture.Recordings(t, "faces/vidtimit_rot/"+name),
+			"--name", name, "--gallery", gallery, "--models", fixture.Models(t))
 		c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -234,7 +234,8 @@ func TestStillDay(t *testing.T) {
 		spare, short := fastOffice(t, gallery, path)
 		sameTold(t, all, spare, 500*time.Millisecond)
 		if len(spare) == 0 || short > long/2 {
-			t.Errorf("p%d: %d events; processor time %v, and %v where every frame is looked at", i, len(spare), short, long)
+			t.Errorf("p%d: %d events; processor time %v, and %v where every frame is looked at", i, len(spare), short,
+				long)
 		}
 		t.Logf("p%d: processor time %v of %v; %s", i, short, long, brief(spare))
 	}
@@ -262,7 +263,8 @@ func BenchmarkStillDay(b *testing.B) {
 			long, a := fastOffice(b, gallery, day, "--every-frame")
 			short, s := fastOffice(b, gallery, day)
 			sameTold(b, long, short, 500*time.Millisecond)
-			b.Logf("p%d: %d frames, processor time %v, every frame %v, decoding alone %v; %s", i, frames, s, a, decoding, brief(short))
+			b.Logf("p%d: %d frames, processor time %v, every frame %v, decoding alone %v; %s", i, frames, s, a,
+				decoding, brief(short))
 			all, spare, decoded = all+a, spare+s, decoded+decoding
 		}
 		b.ReportMetric(all.Seconds()/spare.Seconds(), "x-cpu")
