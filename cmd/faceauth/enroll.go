@@ -43,7 +43,7 @@ func newEnroll() *cobra.Command {
 	o.galleryFlag(c)
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
 	c.Flags().IntVar(&want.faces, "frames", 4, "faces to label")
-	c.Flags().BoolVar(&want.fewer, "all-usable", false, "where SOURCE has fewer usable faces than --frames, label all of them and warn, instead of none")
+	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all of them and warn; without it, label none")
 	c.Flags().BoolVar(&how.Add, "add", false, "add faces to a person who is enrolled already")
 	c.Flags().BoolVar(&how.Force, "force", false, "enrol even where the faces do not look like one person")
 	return c

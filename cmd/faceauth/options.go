@@ -283,3 +283,17 @@ func count(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %s", n, noun)
 }
+
+// ordinal writes 2nd, 3rd, 4th and so on.
+func ordinal(n int) string {
+	switch {
+	case n/10%10 == 1:
+	case n%10 == 1:
+		return fmt.Sprintf("%dst", n)
+	case n%10 == 2:
+		return fmt.Sprintf("%dnd", n)
+	case n%10 == 3:
+		return fmt.Sprintf("%drd", n)
+	}
+	return fmt.Sprintf("%dth", n)
+}

@@ -30,7 +30,7 @@ func newReplay() *cobra.Command {
 		Short: "say who is in a recording, and write a report",
 		Long: "Replay judges every face in SOURCE and writes events.jsonl, a line for each face and frame, and\n" +
 			"report.html, a page that needs no network, into a folder. The recogniser learns as it goes;\n" +
-			"what it learned is forgotten at the end unless --learn is given.",
+			"learned faces are forgotten at the end unless --learn is given.",
 		Example: "  faceauth replay hall.mp4 --out hall-report --video",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -26,7 +26,7 @@ func newWatch() *cobra.Command {
 		Use:   "watch SOURCE",
 		Short: "say who is in front of a camera, live: a line when a verdict changes",
 		Long: "Watch judges every face until the source ends or Ctrl-C, and prints a line when the verdict on a\n" +
-			"face in view changes. The recogniser learns as it goes; what it learned is forgotten at the end\n" +
+			"face in view changes. The recogniser learns as it goes; learned faces are forgotten at the end\n" +
 			"unless --learn is given.",
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1),
