@@ -4,15 +4,11 @@ package pipeline_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/faceauth/faceauth/evaluate"
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 )
 
@@ -28,33 +24,13 @@ func TestMainBenchmark(t *testing.T) {
 	var ids []evaluate.Identity
 	var names []string
 	portraits := make(map[string][]*facedet.Picture) // of the faces that are labelled
-	for i := range 6 {
-		name := fmt.Sprintf("p%d", i)
-		src, err := facedet.Open(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot/"+name),
-			facedet.Options{})
+	for _, p := range vidtimit(t, d, e) {
+		id, err := evaluate.Read(context.Background(), p.name, &played{p.frames}, preprocess.EnrolGate.Passes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer src.Close()
-		id, err := evaluate.Read(context.Background(), name, pipeline.New(src, d, e, pipeline.Options{
-			Gate: preprocess.LearnGate,
-			Show: func(img *facedet.Picture, f face.Frame) error {
-				if len(portraits[name]) == enrol || len(f.Samples) == 0 ||
-					!preprocess.EnrolGate.Passes(f.Samples[0].Quality) {
-					return nil
-				}
-				aligned, err := e.Align(img, f.Samples[0].Box, f.Samples[0].Landmarks)
-				if err == nil {
-					t.Cleanup(func() { aligned.Close() })
-					portraits[name] = append(portraits[name], aligned)
-				}
-				return err
-			},
-		}), preprocess.EnrolGate.Passes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids, names = append(ids, id), append(names, name)
+		portraits[p.name] = p.portraits
+		ids, names = append(ids, id), append(names, p.name)
 	}
 	for _, order := range []evaluate.Order{evaluate.Sequential, evaluate.Interleaved} {
 		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: order, Stride: 1},

@@ -292,16 +292,34 @@ func TestLogin(t *testing.T) {
 	d.camera(stranger)
 	during := func(what string, f func()) {
 		t.Helper()
-		done := make(chan bool, 1)
-		go func() { done <- d.login("face", "") }()
-		d.until(func() bool { // an attempt is noted when the first face is judged
+		noted := func() bool { // an attempt is noted when the first face is judged
 			s := d.status()
 			return strings.Contains(s, "too soon") || strings.Contains(s, "too many")
-		})
-		f()
-		if <-done {
-			t.Errorf("%s: let in", what)
 		}
+		for range 10 {
+			done := make(chan bool, 1)
+			go func() { done <- d.login("face", "") }()
+			ended := false
+			d.until(func() bool {
+				select {
+				case in := <-done:
+					ended = true
+					done <- in
+				default:
+				}
+				return ended || noted()
+			})
+			if ended && !noted() {
+				<-done
+				continue // a busy machine has judged no face within the deadline
+			}
+			f()
+			if <-done {
+				t.Errorf("%s: let in", what)
+			}
+			return
+		}
+		t.Fatalf("%s: no login saw a face", what)
 	}
 	during("killed", func() { d.stop(syscall.SIGKILL) })
 	d.start()
