@@ -61,7 +61,8 @@ func TestNoInternalTypesInTheAPI(t *testing.T) {
 	allowed := map[string]bool{"facedet/picture.go Picture": true, "facedet/picture.go Mat": true}
 	checked := 0
 	sourceFiles(t, func(file string, tree *ast.File, positions *token.FileSet) {
-		if strings.Contains("/"+file, "/internal/") || tree.Name.Name == "main" || strings.HasPrefix(file, "experiments/") {
+		if strings.Contains("/"+file, "/internal/") || tree.Name.Name == "main" ||
+			strings.HasPrefix(file, "experiments/") {
 			return
 		}
 		from := imports(tree)
@@ -77,8 +78,10 @@ func TestNoInternalTypesInTheAPI(t *testing.T) {
 				if !ok {
 					return true
 				}
-				if x, ok := s.X.(*ast.Ident); ok && strings.Contains(from[x.Name]+"/", "/internal/") && !allowed[file+" "+name] {
-					t.Errorf("%s: %s names %s.%s of %s", positions.Position(s.Pos()), name, x.Name, s.Sel.Name, from[x.Name])
+				if x, ok := s.X.(*ast.Ident); ok && strings.Contains(from[x.Name]+"/", "/internal/") &&
+					!allowed[file+" "+name] {
+					t.Errorf("%s: %s names %s.%s of %s", positions.Position(s.Pos()), name, x.Name, s.Sel.Name,
+						from[x.Name])
 				}
 				return true
 			})
@@ -211,7 +214,8 @@ func TestArchitectureImports(t *testing.T) {
 		}
 		for _, p := range imports(tree) {
 			p, ours := strings.CutPrefix(p, module)
-			if ours && !strings.Contains("/"+p+"/", "/internal/") && p != dir && !(place[p] > 0 && place[p] < place[dir]) {
+			if ours && !strings.Contains("/"+p+"/", "/internal/") && p != dir &&
+				!(place[p] > 0 && place[p] < place[dir]) {
 				t.Errorf("%s imports %s, which is not above %s in the table of ARCHITECTURE.md", file, p, dir)
 			}
 		}

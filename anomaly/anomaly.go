@@ -42,7 +42,8 @@ func CheckGraph(w mat.Symmetric, y []int) (int, error) {
 	for i := range n {
 		for j := range i {
 			if x := w.At(i, j); !(x >= 0) || math.IsInf(x, 1) {
-				return 0, fmt.Errorf("%w: weight (%d,%d) is %g; it must be finite and not negative", ErrWeights, i, j, x)
+				return 0, fmt.Errorf("%w: weight (%d,%d) is %g; it must be finite and not negative", ErrWeights, i, j,
+					x)
 			}
 		}
 	}

@@ -228,7 +228,8 @@ func TestOwnMinusOther(t *testing.T) {
 	x := [][]float32{{0}, {1}, {4}, {4.5}, {9}}
 	d := graph.Distances(x, 1)
 	// The third is 3 from its own and .5 from another. The last two are alone in their classes.
-	if got := anomaly.OwnMinusOther(d, []int{0, 0, 0, 1, 2}); !slices.Equal(got, []float64{1 - 4.5, 1 - 3.5, 3 - .5, 0, 0}) {
+	if got := anomaly.OwnMinusOther(d, []int{0, 0, 0, 1, 2}); !slices.Equal(got,
+		[]float64{1 - 4.5, 1 - 3.5, 3 - .5, 0, 0}) {
 		t.Errorf("%v", got)
 	}
 	if got := anomaly.OwnMinusOther(d, []int{1, 1, 1, 1, 1}); !slices.Equal(got, make([]float64, 5)) {

@@ -72,9 +72,9 @@ type Options struct {
 	FMR      float64 // target: the largest share of impostors' faces that may be accepted, in (0,1)
 	Folds    int     // at the most; there are two people or more in each
 	Grid     Grid
-	Base     online.Settings   // all that is not chosen
-	Protocol evaluate.Protocol // but for Strangers
-	Progress func(done, of int)
+	Base     online.Settings    // all that is not chosen
+	Protocol evaluate.Protocol  // but for Strangers
+	Progress func(done, of int) // told after each setting of each fold; nil for nobody
 }
 
 // Choice is a set of settings and how it did on the people that it was chosen on.
@@ -160,7 +160,8 @@ func Run(ctx context.Context, ids []evaluate.Identity, space face.Space, o Optio
 	case !(o.FMR > 0 && o.FMR < 1):
 		return out, fmt.Errorf("%w: a false match rate of %g; give one between 0 and 1", ErrTarget, o.FMR)
 	case len(ids) < 4:
-		return out, fmt.Errorf("%w: there are %d, and it takes four: two to choose on, and two to measure", ErrTooFew, len(ids))
+		return out, fmt.Errorf("%w: there are %d, and it takes four: two to choose on, and two to measure", ErrTooFew,
+			len(ids))
 	case len(o.Grid.Sigma) == 0 || len(o.Grid.Gamma) == 0 || len(o.Grid.Learn) == 0:
 		return out, ErrNoValue
 	}
@@ -259,12 +260,14 @@ func search(ctx context.Context, parts [][]evaluate.Identity, space face.Space, 
 }
 
 // measure enrols each of the people in turn against all others, at any confidence that the settings accept.
-func measure(ctx context.Context, ids []evaluate.Identity, space face.Space, s online.Settings, p evaluate.Protocol) (evaluate.Result, error) {
+func measure(ctx context.Context, ids []evaluate.Identity, space face.Space, s online.Settings,
+	p evaluate.Protocol) (evaluate.Result, error) {
 	var names []string
 	for _, id := range ids {
 		names = append(names, id.Name)
 	}
-	sum, err := evaluate.RunAll(ctx, ids, p, evaluate.OneUser(names, names), []evaluate.Entry{evaluate.Learner(space, s)}, nil)
+	sum, err := evaluate.RunAll(ctx, ids, p, evaluate.OneUser(names, names),
+		[]evaluate.Entry{evaluate.Learner(space, s)}, nil)
 	if err != nil {
 		return evaluate.Result{}, err
 	}

@@ -58,10 +58,12 @@ func TestRun(t *testing.T) {
 		t.Errorf("progress ended at %d of %d, want %d", last, of, want)
 	}
 	// Neighbours are 2.5 apart at the least: the space's own settings follow everybody and let nobody in.
-	if out.Choice.Sigma != .2 || out.Choice.Gamma != 1e-3 || out.Choice.Learn != 0 || out.Choice.Accept != 0 || out.Choice.Recall != 1 {
+	if out.Choice.Sigma != .2 || out.Choice.Gamma != 1e-3 || out.Choice.Learn != 0 || out.Choice.Accept != 0 ||
+		out.Choice.Recall != 1 {
 		t.Errorf("choice %+v", out.Choice)
 	}
-	if out.FMR.Errors != 0 || out.FMR.Faces != 9*2*60 || out.FNMR.Errors != 0 || out.FNMR.Faces != 9*58 || out.FNMR.People != 9 {
+	if out.FMR.Errors != 0 || out.FMR.Faces != 9*2*60 || out.FNMR.Errors != 0 || out.FNMR.Faces != 9*58 ||
+		out.FNMR.People != 9 {
 		t.Errorf("held out: FMR %+v, FNMR %+v", out.FMR, out.FNMR)
 	}
 	// Three folds of three people, six pairs each.
@@ -96,7 +98,8 @@ func TestRunChooses(t *testing.T) {
 		t.Errorf("choice %+v, FMR %+v", out.Choice, out.FMR)
 	}
 	o.Grid.Sigma = []float64{2}
-	if out, err := calibrate.Run(context.Background(), ids, plane, o); err == nil && !(out.Choice.Accept > 0 && float64(out.Choice.FMR) <= o.FMR) {
+	if out, err := calibrate.Run(context.Background(), ids, plane, o); err == nil &&
+		!(out.Choice.Accept > 0 && float64(out.Choice.FMR) <= o.FMR) {
 		t.Errorf("with a kernel that joins everybody: %+v", out.Choice)
 	} else if err != nil && !errors.Is(err, calibrate.ErrMissed) {
 		t.Error(err)
@@ -122,8 +125,10 @@ func TestChosenByWhatIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := sum.Methods[0]
-	if m.FMR.Errors == 0 || m.FMR.Rate != out.Choice.FMR || math.Abs(float64(1-m.FNMR.Rate-out.Choice.Recall)) > 1e-12 || float64(m.FMR.Rate) > o.FMR {
-		t.Errorf("chosen with FMR %g and recall %g; reported FMR %+v, FNMR %+v", out.Choice.FMR, out.Choice.Recall, m.FMR, m.FNMR)
+	if m.FMR.Errors == 0 || m.FMR.Rate != out.Choice.FMR ||
+		math.Abs(float64(1-m.FNMR.Rate-out.Choice.Recall)) > 1e-12 || float64(m.FMR.Rate) > o.FMR {
+		t.Errorf("chosen with FMR %g and recall %g; reported FMR %+v, FNMR %+v", out.Choice.FMR, out.Choice.Recall,
+			m.FMR, m.FNMR)
 	}
 }
 
@@ -250,7 +255,8 @@ func TestReadErrors(t *testing.T) {
 		{good + "x", "after top-level value"},
 	} {
 		write(c.text)
-		if _, err := calibrate.Read(path); !errors.Is(err, calibrate.ErrNotSettings) || !strings.Contains(err.Error(), c.want) {
+		if _, err := calibrate.Read(path); !errors.Is(err, calibrate.ErrNotSettings) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60s: %v, want %q", c.text, err, c.want)
 		}
 	}

@@ -201,7 +201,8 @@ func Parse(data []byte) (*Verifier, error) {
 	case c.Space.Dim < 1 || c.Space.Dim > 1<<24 || !positive(c.Space.Scale) || !positive(c.Width) || !positive(c.Threshold):
 		return nil, fmt.Errorf("%w: a setting is out of its range", ErrInvalid)
 	case len(c.Weights) == 0 || len(c.Support) != 4*len(c.Weights)*c.Space.Dim:
-		return nil, fmt.Errorf("%w: %d weights and %d bytes of support vectors", ErrInvalid, len(c.Weights), len(c.Support))
+		return nil, fmt.Errorf("%w: %d weights and %d bytes of support vectors", ErrInvalid, len(c.Weights),
+			len(c.Support))
 	}
 	v := &Verifier{name: c.Name, space: c.Space, width: c.Width, threshold: c.Threshold}
 	v.machine = &maxmargin.Machine{Kernel: v.kernel(), Weights: c.Weights}

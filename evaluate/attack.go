@@ -67,7 +67,8 @@ func SlowDrifts(ids []Identity, enroll int) ([]Attack, error) {
 // i-th labelled face of the user and the j-th of the faces with which the attacker would be enrolled, which are the
 // two that are nearest to each other. Those faces of the attacker are the probes. The error wraps [ErrTooFew], or is
 // that of blend.
-func Bridges(ids []Identity, enroll int, numbers []int, blend func(user string, i int, attacker string, j, n int) ([][]float32, error)) ([]Attack, error) {
+func Bridges(ids []Identity, enroll int, numbers []int,
+	blend func(user string, i int, attacker string, j, n int) ([][]float32, error)) ([]Attack, error) {
 	return pairs(ids, enroll, func(a *Attack, user, attacker Identity) error {
 		own, _, err := attacker.Divide(enroll)
 		if err != nil {
@@ -376,7 +377,7 @@ func (s *stage) show(f Face, of part) (claim string, score float64, err error) {
 
 // Unguarded returns the settings without any bound on what is accepted and learned but that of the kernel.
 func Unguarded(s online.Settings) online.Settings {
-	s.Reach = 1e6 // longer than any edge can be, as 0 stands for the default
+	s.Reach = online.Off
 	s.Accept, s.Learn, s.MaxHops, s.LearnCap = 0, 0, 0, 0
 	return s
 }

@@ -65,11 +65,13 @@ func TestBridge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o, err := evaluate.Withstand(context.Background(), both[:1], selfTraining(.3), nil); err != nil || o.Fallen != 1 || o.Least != 9 {
+	if o, err := evaluate.Withstand(context.Background(), both[:1], selfTraining(.3), nil); err != nil ||
+		o.Fallen != 1 || o.Least != 9 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	// And with wider steps by the fewest: .4 and .8 from her 1.5 or 2 are too far, 1.2 is not.
-	if o, err := evaluate.Withstand(context.Background(), both[:1], selfTraining(1.05), nil); err != nil || o.Fallen != 1 || o.Least != 1 {
+	if o, err := evaluate.Withstand(context.Background(), both[:1], selfTraining(1.05), nil); err != nil ||
+		o.Fallen != 1 || o.Least != 1 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if i := o.Interval; i.Low != 0 || math.Abs(i.High-(1-math.Sqrt(.025))) > 1e-9 {
@@ -165,7 +167,8 @@ func TestAttackErrors(t *testing.T) {
 	if _, err := evaluate.Withstand(ctx, attacks, selfTraining(.5), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := evaluate.Withstand(context.Background(), attacks, selfTraining(0), nil); !errors.Is(err, evaluate.ErrMethod) {
+	if _, err := evaluate.Withstand(context.Background(), attacks, selfTraining(0), nil); !errors.Is(err,
+		evaluate.ErrMethod) {
 		t.Errorf("a method that cannot be made: %v", err)
 	}
 }

@@ -192,7 +192,8 @@ func (m *meanTemplate) Judge(x []float32, _ bool) (string, float64, error) {
 func SelfTraining(space face.Space, radius float64) Entry {
 	return Entry{Name: "selftrain", New: func() (Method, error) {
 		if !(radius > 0) {
-			return nil, fmt.Errorf("%w: selftrain needs a radius, and is given the longest edge, which is %g", ErrMethod, radius)
+			return nil, fmt.Errorf("%w: selftrain needs a radius, and is given the longest edge, which is %g",
+				ErrMethod, radius)
 		}
 		return &selfTraining{templates{space: space}, radius}, nil
 	}}

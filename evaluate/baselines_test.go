@@ -66,7 +66,8 @@ func TestBaselines(t *testing.T) {
 		for i, p := range c.probes {
 			claim, score, err := m.Judge([]float32{p.x}, p.hold)
 			if err != nil || claim != p.claim || math.Abs(score-p.score) > 1e-6 {
-				t.Errorf("%s, probe %d at %g: %q at %g, want %q at %g; %v", name, i, p.x, claim, score, p.claim, p.score, err)
+				t.Errorf("%s, probe %d at %g: %q at %g, want %q at %g; %v", name, i, p.x, claim, score, p.claim,
+					p.score, err)
 			}
 		}
 		if _, _, err := m.Judge([]float32{1, 2}, false); !errors.Is(err, face.ErrDimension) {
@@ -150,7 +151,8 @@ func TestDistilled(t *testing.T) {
 	s := l.Settings()
 	for _, apart := range []float64{0, .5} {
 		p.Apart = apart
-		_, results, err := evaluate.Run(ids, p, []evaluate.Entry{evaluate.Learner(line, s), evaluate.Distilled(line, s)})
+		_, results, err := evaluate.Run(ids, p,
+			[]evaluate.Entry{evaluate.Learner(line, s), evaluate.Distilled(line, s)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -137,7 +137,8 @@ func TestCounts(t *testing.T) {
 		t.Fatalf("curve %+v", r.Curve)
 	}
 	for i, w := range want {
-		if g := r.Curve[i]; g.Threshold != w.Threshold || math.Abs(float64(g.Precision-w.Precision)) > 1e-12 || g.Recall != w.Recall || g.FAR != w.FAR {
+		if g := r.Curve[i]; g.Threshold != w.Threshold || math.Abs(float64(g.Precision-w.Precision)) > 1e-12 ||
+			g.Recall != w.Recall || g.FAR != w.FAR {
 			t.Errorf("point %d of the curve %+v, want %+v", i, g, w)
 		}
 	}
@@ -146,8 +147,10 @@ func TestCounts(t *testing.T) {
 		{.4, .75, 2. / 6},
 		{.5, 0, 3. / 6}, // every claim
 	} {
-		if threshold, at := r.ThresholdAt(c.far); math.Abs(threshold-c.threshold) > 1e-12 || float64(at.Recall) != c.recall {
-			t.Errorf("threshold at %g: %g with %+v, want %g with recall %g", c.far, threshold, at, c.threshold, c.recall)
+		if threshold, at := r.ThresholdAt(c.far); math.Abs(threshold-c.threshold) > 1e-12 ||
+			float64(at.Recall) != c.recall {
+			t.Errorf("threshold at %g: %g with %+v, want %g with recall %g", c.far, threshold, at, c.threshold,
+				c.recall)
 		}
 	}
 	if r.Pairs != (evaluate.Pairs{Total: 1, Accepted: 1}) {
@@ -171,7 +174,9 @@ func TestThresholdAboveAll(t *testing.T) {
 	s := new(script)
 	s.say(1, "alice", .7)
 	s.say(20, "alice", .9)
-	_, results, err := evaluate.Run(ids, evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Stride: 1, Order: evaluate.Sequential}, []evaluate.Entry{s.entry(false)})
+	_, results, err := evaluate.Run(ids,
+		evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Stride: 1, Order: evaluate.Sequential},
+		[]evaluate.Entry{s.entry(false)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +192,9 @@ func TestEqualScores(t *testing.T) {
 	s.say(1, "alice", .7)
 	s.say(2, "alice", .7)
 	s.say(20, "alice", .7)
-	_, results, err := evaluate.Run(ids, evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Stride: 1, Order: evaluate.Sequential}, []evaluate.Entry{s.entry(false)})
+	_, results, err := evaluate.Run(ids,
+		evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Stride: 1, Order: evaluate.Sequential},
+		[]evaluate.Entry{s.entry(false)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +296,8 @@ func TestApart(t *testing.T) {
 	if counts != (evaluate.Counts{Enrolled: 1, Adaptation: 3, Known: 2, Strangers: 1}) {
 		t.Errorf("counts %+v", counts)
 	}
-	if r := results[0]; r.FNMR == nil || r.FNMR.Faces != 2 || r.FMR.Faces != 1 || len(r.OverTime) != 2 || r.OverTime[0].From != 2 {
+	if r := results[0]; r.FNMR == nil || r.FNMR.Faces != 2 || r.FMR.Faces != 1 || len(r.OverTime) != 2 ||
+		r.OverTime[0].From != 2 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -306,7 +314,9 @@ func TestErrorRateOverRuns(t *testing.T) {
 		t.Fatalf("one user: %s", got)
 	}
 	choices := append(all, []string{"eve"})
-	sum, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, choices, []evaluate.Entry{s.entry(false)}, nil)
+	sum, err := evaluate.RunAll(context.Background(), ids,
+		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, choices, []evaluate.Entry{s.entry(false)},
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,8 +350,9 @@ func TestRatesDoNotGrowWithUsers(t *testing.T) {
 		s.say(float32(10*i+1), name, .9)
 	}
 	s.say(30, "a", .9) // in every run of the script, whoever is the user
-	sum, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential},
-		evaluate.OneUser(names, names), []evaluate.Entry{s.entry(false)}, nil)
+	sum, err := evaluate.RunAll(context.Background(), ids,
+		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, evaluate.OneUser(names, names),
+		[]evaluate.Entry{s.entry(false)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +361,8 @@ func TestRatesDoNotGrowWithUsers(t *testing.T) {
 		t.Errorf("rates of an identification: %+v, %+v", m.FPIR, m.FNIR)
 	}
 	// The script accepts 1, 11, 21 and 31 in every run, and 30 in the three runs in which d is a stranger.
-	if e := m.FMR; e.Faces != 24 || e.Errors != 15 || float64(e.Rate) != 15./24 || e.Rate != m.FAR || e.People != 4 || e.PeopleWrong != 4 {
+	if e := m.FMR; e.Faces != 24 || e.Errors != 15 || float64(e.Rate) != 15./24 || e.Rate != m.FAR || e.People != 4 ||
+		e.PeopleWrong != 4 {
 		t.Errorf("FMR %+v", e)
 	}
 	if e := m.FNMR; e.Faces != 4 || e.Errors != 0 || e.Interval != e.PeopleInterval {
@@ -379,7 +391,8 @@ func TestRunErrors(t *testing.T) {
 		{evaluate.Protocol{Enroll: 3, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew, "alice has 2 of 3"},
 		{evaluate.Protocol{Enroll: 1, Stride: 1}, evaluate.ErrTooFew, "bob has 1, of which 1 are enrolled; no face is left to judge"},
 	} {
-		if _, _, err := evaluate.Run(ids, c.p, []evaluate.Entry{s.entry(false)}); !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) {
+		if _, _, err := evaluate.Run(ids, c.p, []evaluate.Entry{s.entry(false)}); !errors.Is(err, c.err) ||
+			!strings.Contains(err.Error(), c.text) {
 			t.Errorf("%+v: error %v", c.p, err)
 		}
 	}
@@ -427,8 +440,9 @@ func TestInterruptedRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1, 2, 3)}}
 	s := &stopper{cancel: cancel}
-	_, err := evaluate.RunAll(ctx, ids, evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, [][]string{nil},
-		[]evaluate.Entry{{Name: "stopper", New: func() (evaluate.Method, error) { return s, nil }}}, nil)
+	_, err := evaluate.RunAll(ctx, ids, evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential},
+		[][]string{nil}, []evaluate.Entry{{Name: "stopper", New: func() (evaluate.Method, error) { return s, nil }}},
+		nil)
 	if !errors.Is(err, context.Canceled) || len(s.shown) != 2 {
 		t.Errorf("%v after %v", err, s.shown)
 	}
@@ -487,7 +501,8 @@ func TestDrawChoices(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprint(i)
 	}
-	if _, err := evaluate.DrawChoices(many, 20, 0, 1); err == nil || !strings.Contains(err.Error(), "1.38e+11 choices") {
+	if _, err := evaluate.DrawChoices(many, 20, 0, 1); err == nil ||
+		!strings.Contains(err.Error(), "1.38e+11 choices") {
 		t.Errorf("all choices of 20 of 40: %v", err)
 	}
 	if some, err := evaluate.DrawChoices(many, 20, 3, 1); err != nil || len(some) != 3 {
@@ -498,7 +513,8 @@ func TestDrawChoices(t *testing.T) {
 // A rate without trials is null, so that JSON can be written at all.
 func TestNoStrangers(t *testing.T) {
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, .1)}}
-	s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, [][]string{nil},
+	s, err := evaluate.RunAll(context.Background(), ids,
+		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, [][]string{nil},
 		[]evaluate.Entry{evaluate.Learner(line, online.Settings{}), evaluate.Nearest(line)}, nil)
 	if err != nil {
 		t.Fatal(err)

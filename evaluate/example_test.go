@@ -31,8 +31,10 @@ func ExampleRunAll() {
 		return
 	}
 	learner := summary.Methods[0]
-	fmt.Printf("%s: recall %.2f, false matches of %d of %d people\n", learner.Name, learner.Recall, learner.FMR.PeopleWrong, learner.FMR.People)
-	fmt.Printf("two people say little: with 95 %% confidence, it happens to fewer than %.0f %%\n", 100*learner.FMR.PeopleInterval.High)
+	fmt.Printf("%s: recall %.2f, false matches of %d of %d people\n", learner.Name, learner.Recall,
+		learner.FMR.PeopleWrong, learner.FMR.People)
+	fmt.Printf("two people say little: with 95 %% confidence, it happens to fewer than %.0f %%\n",
+		100*learner.FMR.PeopleInterval.High)
 	// Output:
 	// learner: recall 1.00, false matches of 0 of 2 people
 	// two people say little: with 95 % confidence, it happens to fewer than 84 %

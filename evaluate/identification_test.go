@@ -84,9 +84,9 @@ func TestIdentify(t *testing.T) {
 		if o.Threshold != nil {
 			threshold = fmt.Sprint(*o.Threshold)
 		}
-		return fmt.Sprintf("from %s: %d of %d, %d misnamed, %d of %d people; %d of %d false, of %d of %d people", threshold,
-			o.Right(), o.FNIR.Faces, o.Misnamed, o.FNIR.PeopleWrong, o.FNIR.People,
-			o.FPIR.Errors, o.FPIR.Faces, o.FPIR.PeopleWrong, o.FPIR.People)
+		return fmt.Sprintf("from %s: %d of %d, %d misnamed, %d of %d people; %d of %d false, of %d of %d people",
+			threshold, o.Right(), o.FNIR.Faces, o.Misnamed, o.FNIR.PeopleWrong, o.FNIR.People, o.FPIR.Errors,
+			o.FPIR.Faces, o.FPIR.PeopleWrong, o.FPIR.People)
 	}
 	want := "from any: 4 of 6, 1 misnamed, 2 of 2 people; 2 of 5 false, of 2 of 3 people"
 	if got := point(&m.Rank1); got != want {
@@ -116,7 +116,8 @@ func TestIdentify(t *testing.T) {
 	near(t, "TPIR", strictest.TPIR, 2./6)
 	near(t, "FNIR", strictest.FNIR.Rate, 4./6)
 	// Two people say little: each has one probe named rightly of three, and of four.
-	if i := strictest.TPIRInterval; !(i.Low < .0432719) || !(i.High > .7772219) || i.Low != 1-strictest.FNIR.Interval.High {
+	if i := strictest.TPIRInterval; !(i.Low < .0432719) || !(i.High > .7772219) ||
+		i.Low != 1-strictest.FNIR.Interval.High {
 		t.Errorf("interval of TPIR %+v is narrower than if the six probes were independent", i)
 	}
 	// The five probes without a false positive are three people's.
@@ -153,7 +154,8 @@ func TestIdentifyStrangerOnTop(t *testing.T) {
 		s.say(20, "alice", score)
 		m := identify(t, ids, sitting, s.entry(false)).Methods[0]
 		p := m.Points[len(m.Points)-1]
-		if p.Operating == nil || *p.Operating.Threshold <= score || p.Operating.Right() != 0 || p.Operating.FPIR.Errors != 0 {
+		if p.Operating == nil || *p.Operating.Threshold <= score || p.Operating.Right() != 0 ||
+			p.Operating.FPIR.Errors != 0 {
 			t.Errorf("a stranger with %g: %+v", score, p.Operating)
 		}
 		if m.Rank1.Right() != 1 || m.Rank1.FPIR.Errors != 1 {

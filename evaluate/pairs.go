@@ -58,7 +58,8 @@ func ComparePairs(ids []Identity, space face.Space) PairRates {
 		if i == 0 {
 			continue
 		}
-		blas32.Gemv(blas.NoTrans, 1, blas32.General{Rows: i, Cols: space.Dim, Stride: space.Dim, Data: flat[:i*space.Dim]},
+		blas32.Gemv(blas.NoTrans, 1,
+			blas32.General{Rows: i, Cols: space.Dim, Stride: space.Dim, Data: flat[:i*space.Dim]},
 			blas32.Vector{N: space.Dim, Inc: 1, Data: x}, 0, blas32.Vector{N: i, Inc: 1, Data: products})
 		for j, p := range products[:i] {
 			d := float32(space.Scale * math.Sqrt(max(0, squares[i]+squares[j]-2*float64(p))))

@@ -24,7 +24,8 @@ func TestComparePairs(t *testing.T) {
 	if r.Impostors.People != 50 || r.Impostors.Pairs != 4*50*49/2 || r.Genuine != 50 {
 		t.Errorf("%+v", r)
 	}
-	if d := r.Impostors.Distances; math.Abs(d[0]-2) > .02 || d[1] != 0 && d[1] >= d[0] || d[3] != 0 || r.FNMR[0] != 0 || !math.IsNaN(float64(r.FNMR[3])) {
+	if d := r.Impostors.Distances; math.Abs(d[0]-2) > .02 || d[1] != 0 && d[1] >= d[0] || d[3] != 0 || r.FNMR[0] != 0 ||
+		!math.IsNaN(float64(r.FNMR[3])) {
 		t.Errorf("%+v", r)
 	}
 	if r := evaluate.ComparePairs(nil, space); r.Impostors.Measured() {

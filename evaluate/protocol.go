@@ -130,10 +130,12 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 		}
 	}
 	if p.Enroll < 1 || p.Stride < 1 {
-		return nil, nil, counts, fmt.Errorf("%w: %d faces enrolled at a stride of %d; both must be at least 1", ErrProtocol, p.Enroll, p.Stride)
+		return nil, nil, counts, fmt.Errorf("%w: %d faces enrolled at a stride of %d; both must be at least 1",
+			ErrProtocol, p.Enroll, p.Stride)
 	}
 	if !(p.Apart >= 0 && p.Apart < 1) {
-		return nil, nil, counts, fmt.Errorf("%w: a test of %g of the faces; it must be from 0 to below 1", ErrProtocol, p.Apart)
+		return nil, nil, counts, fmt.Errorf("%w: a test of %g of the faces; it must be from 0 to below 1", ErrProtocol,
+			p.Apart)
 	}
 	adapt, test := make([][]streamed, len(ids)), make([][]streamed, len(ids))
 	known := 0
@@ -173,7 +175,8 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 			continue
 		}
 		if len(queue) == 0 {
-			return nil, nil, counts, fmt.Errorf("%w: %s has %d, of which %d are enrolled; no face is left to judge", ErrTooFew, id.Name, len(id.Faces), enroll)
+			return nil, nil, counts, fmt.Errorf("%w: %s has %d, of which %d are enrolled; no face is left to judge",
+				ErrTooFew, id.Name, len(id.Faces), enroll)
 		}
 		known++
 		counts.Known += len(queue)

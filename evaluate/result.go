@@ -230,7 +230,8 @@ func (r *Result) points() []Point {
 			falseAccepts++
 		}
 		if i+1 == len(claims) || claims[i+1].score != t.score { // equal scores stand or fall together
-			points = append(points, Point{t.score, rate(correct, i+1), rate(correct, known), rate(falseAccepts, strangers)})
+			points = append(points,
+				Point{t.score, rate(correct, i+1), rate(correct, known), rate(falseAccepts, strangers)})
 		}
 	}
 	return points

@@ -307,7 +307,8 @@ func (e *Eye) await(ctx context.Context) error {
 	case m.Kind != Ready:
 		return e.lie("it said %d where its networks were to be ready", m.Kind)
 	case m.Report.Version != Version:
-		return e.lie("the eye speaks version %d, and this program %d; after an upgrade, restart both", m.Report.Version, Version)
+		return e.lie("the eye speaks version %d, and this program %d; after an upgrade, restart both", m.Report.Version,
+			Version)
 	case m.Space != e.c.Space.ID:
 		return e.lie("its vectors are of another feature space than %s", e.c.Space.ID)
 	}

@@ -204,7 +204,8 @@ func TestLengths(t *testing.T) {
 	allocated := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := eye.Read(bytes.NewReader(head(eye.Image, 150<<20)), withPixels); !errors.Is(err, io.ErrUnexpectedEOF) {
+			if _, err := eye.Read(bytes.NewReader(head(eye.Image, 150<<20)), withPixels); !errors.Is(err,
+				io.ErrUnexpectedEOF) {
 				b.Fatal(err)
 			}
 		}

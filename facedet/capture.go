@@ -128,7 +128,8 @@ func (c *capture) Next(ctx context.Context) (*Frame, error) {
 		return f, nil
 	case <-timer.C:
 		c.abandon()
-		return nil, fmt.Errorf("%w: none after %d frames within %v; check the camera or the connection", ErrTimeout, c.count.Read, c.o.Timeout)
+		return nil, fmt.Errorf("%w: none after %d frames within %v; check the camera or the connection", ErrTimeout,
+			c.count.Read, c.o.Timeout)
 	case <-ctx.Done():
 		c.abandon()
 		return nil, ctx.Err()

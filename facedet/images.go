@@ -57,7 +57,8 @@ func openFolder(dir string, o Options) (*images, error) {
 		return nil, fmt.Errorf("opening source: %w", err)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("opening source %s: %w; it should hold %s files", dir, ErrNoImages, strings.Join(imageExtensions, ", "))
+		return nil, fmt.Errorf("opening source %s: %w; it should hold %s files", dir, ErrNoImages,
+			strings.Join(imageExtensions, ", "))
 	}
 	slices.SortFunc(names, natural.Compare)
 	for i, name := range names {

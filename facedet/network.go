@@ -129,7 +129,8 @@ func (n *Network) detect(img *cv.Image) ([]Face, error) {
 // second is that of a face.
 func (n *Network) decode(out []cv.Tensor, size image.Point) ([]Face, error) {
 	boxes, scores := out[0], out[1]
-	if len(boxes.Shape) != 3 || boxes.Shape[2] != 4 || len(scores.Shape) != 3 || scores.Shape[2] != 2 || boxes.Shape[1] != scores.Shape[1] {
+	if len(boxes.Shape) != 3 || boxes.Shape[2] != 4 || len(scores.Shape) != 3 || scores.Shape[2] != 2 ||
+		boxes.Shape[1] != scores.Shape[1] {
 		return nil, fmt.Errorf("detecting faces: %w",
 			n.boxes.Unfit("its outputs have the shapes %v and %v, want [1 N 4] and [1 N 2]", boxes.Shape, scores.Shape))
 	}
@@ -179,7 +180,8 @@ func (n *Network) landmarks(img *cv.Image, box image.Rectangle) ([]face.Point, e
 	}
 	x := out[0].Data
 	if len(x) != 2*68 {
-		return nil, fmt.Errorf("finding landmarks: %w", n.points.Unfit("its output has the shape %v, want 68 points", out[0].Shape))
+		return nil, fmt.Errorf("finding landmarks: %w",
+			n.points.Unfit("its output has the shape %v, want 68 points", out[0].Shape))
 	}
 	points := make([]face.Point, 68)
 	for i := range points {

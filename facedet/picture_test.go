@@ -154,7 +154,8 @@ func TestPictureClosed(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if _, err := facedet.FromImage(image.NewUniform(color.Black)); !errors.Is(err, facedet.ErrTooLarge) && !errors.Is(err, facedet.ErrNotPicture) {
+	if _, err := facedet.FromImage(image.NewUniform(color.Black)); !errors.Is(err, facedet.ErrTooLarge) &&
+		!errors.Is(err, facedet.ErrNotPicture) {
 		t.Errorf("an image without end: error %v", err)
 	}
 }

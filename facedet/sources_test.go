@@ -253,7 +253,8 @@ func stream(t *testing.T, n int, then func(context.Context)) *httptest.Server {
 			if err := jpeg.Encode(&b, m, nil); err != nil {
 				t.Error(err)
 			}
-			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", b.Len(), b.Bytes())
+			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", b.Len(),
+				b.Bytes())
 			w.(http.Flusher).Flush()
 		}
 		then(stop)
@@ -331,7 +332,8 @@ func TestURLNeverAnswers(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s opened", scheme)
 		}
-		if strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), "//me") || !strings.Contains(err.Error(), scheme+"://127.0.0.1:") {
+		if strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), "//me") ||
+			!strings.Contains(err.Error(), scheme+"://127.0.0.1:") {
 			t.Errorf("error %q", err)
 		}
 	}

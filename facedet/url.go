@@ -97,7 +97,8 @@ func diagnose(ctx context.Context, u *url.URL, timeout time.Duration) error {
 	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 	switch {
 	case answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden:
-		return fmt.Errorf("%w: it answers %s; are the user name and the password in the URL right?", ErrServer, answer.Status)
+		return fmt.Errorf("%w: it answers %s; are the user name and the password in the URL right?", ErrServer,
+			answer.Status)
 	case answer.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%w: it answers %s; is the path of the URL right?", ErrServer, answer.Status)
 	case answer.StatusCode >= 400:

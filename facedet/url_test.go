@@ -60,7 +60,8 @@ func TestURLErrors(t *testing.T) {
 			t.Errorf("%s opened", c.url)
 			continue
 		}
-		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hidden") || errors.Is(err, facedet.ErrServer) != c.server {
+		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hidden") ||
+			errors.Is(err, facedet.ErrServer) != c.server {
 			t.Errorf("%s: error %v, want %q", c.url, err, c.want)
 		}
 	}

@@ -104,7 +104,8 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 			}
 		}
 		if other := floats.MaxIdx(near); near[other] > 0 {
-			all[i].Likes, all[i].Suspect, all[i].Distance = names[other], all[i].Score > auditSuspect && margins[i] > 0, least[other]
+			all[i].Likes, all[i].Suspect, all[i].Distance = names[other], all[i].Score > auditSuspect &&
+				margins[i] > 0, least[other]
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Unusual) int {

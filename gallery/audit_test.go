@@ -54,11 +54,13 @@ func TestAudit(t *testing.T) {
 		t.Fatalf("%d faces", len(all))
 	}
 	worst := all[0]
-	if worst.Name != "alice" || worst.Likes != "bob" || !worst.Suspect || worst.Vector[0] != 3.1 || math.Abs(worst.Distance-.1) > 1e-6 {
+	if worst.Name != "alice" || worst.Likes != "bob" || !worst.Suspect || worst.Vector[0] != 3.1 ||
+		math.Abs(worst.Distance-.1) > 1e-6 {
 		t.Errorf("%+v", worst)
 	}
 	for i, u := range all[1:] {
-		if u.Suspect || all[i].Isolated && !u.Isolated || u.Isolated == all[i].Isolated && !u.Isolated && u.Score > all[i].Score {
+		if u.Suspect || all[i].Isolated && !u.Isolated ||
+			u.Isolated == all[i].Isolated && !u.Isolated && u.Score > all[i].Score {
 			t.Errorf("%+v after %+v", u, all[i])
 		}
 		// What is like nobody says nothing of its name, and comes last.

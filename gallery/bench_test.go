@@ -59,7 +59,8 @@ func BenchmarkEnroll(b *testing.B) {
 				four := faces()
 				n++
 				b.StartTimer()
-				if like, err := g.Enroll(fmt.Sprint("newcomer ", n), four, noon, gallery.Enrolment{}); err != nil || like != "" {
+				if like, err := g.Enroll(fmt.Sprint("newcomer ", n), four, noon, gallery.Enrolment{}); err != nil ||
+					like != "" {
 					b.Fatal(like, err)
 				}
 			}

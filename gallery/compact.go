@@ -16,7 +16,8 @@ import (
 // person.
 //
 // The error wraps [ErrMixed], or is that of [online.Compact].
-func Compact(ctx context.Context, space face.Space, s online.Settings, labelled []online.Example, faces [][]float32, how online.Compaction, now time.Time, force bool) (*Gallery, online.Compacted, error) {
+func Compact(ctx context.Context, space face.Space, s online.Settings, labelled []online.Example, faces [][]float32,
+	how online.Compaction, now time.Time, force bool) (*Gallery, online.Compacted, error) {
 	l, report, err := online.Compact(ctx, space, s, labelled, faces, how)
 	if err != nil {
 		return nil, report, err

@@ -20,12 +20,14 @@ func TestCompact(t *testing.T) {
 		{Vector: []float32{0, 0}, Name: "alice"}, {Vector: []float32{5, 5}, Name: "bob"}, {Vector: []float32{.1, 0}, Name: "alice"},
 	}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 500, time.UTC)
-	g, report, err := gallery.Compact(context.Background(), space, online.Settings{K: 20}, labelled, spots(0, .1, 40), online.Compaction{}, now, false)
+	g, report, err := gallery.Compact(context.Background(), space, online.Settings{K: 20}, labelled, spots(0, .1, 40),
+		online.Compaction{}, now, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	people := g.People()
-	if len(people) != 2 || people[0].Name != "alice" || people[0].Faces != 2 || people[1].Faces != 1 || !people[0].Enrolled.Equal(now.Truncate(time.Second)) {
+	if len(people) != 2 || people[0].Name != "alice" || people[0].Faces != 2 || people[1].Faces != 1 ||
+		!people[0].Enrolled.Equal(now.Truncate(time.Second)) {
 		t.Errorf("%+v", people)
 	}
 	if report.Centroids == 0 || report.Centroids > 17 {

@@ -421,7 +421,8 @@ func (m *machine) step() {
 		for _, v := range want {
 			m.noteVerdict(v)
 		}
-		m.note("linked", slices.ContainsFunc(l.Graph.Vertices, func(v *reference.Vertex) bool { return len(v.Linked) > 0 }))
+		m.note("linked",
+			slices.ContainsFunc(l.Graph.Vertices, func(v *reference.Vertex) bool { return len(v.Linked) > 0 }))
 		m.both(fmt.Sprintf("ObserveFrame %d", len(frame)), want, nil, func(g *gallery.Gallery) (any, error) {
 			return g.Learner().ObserveFrame(frame)
 		})
@@ -558,7 +559,8 @@ func (m *machine) step() {
 			n = s.Confirm(name, now)
 		}
 		m.note("confirmed", n > 0)
-		m.both("Confirm "+name, n, unknown(known), func(g *gallery.Gallery) (any, error) { return g.Confirm(name, now) })
+		m.both("Confirm "+name, n, unknown(known),
+			func(g *gallery.Gallery) (any, error) { return g.Confirm(name, now) })
 	case 45:
 		from, to := pick(m, names...), pick(m, names...)
 		known, taken := l.Knows(from), l.Knows(to)
@@ -656,9 +658,10 @@ func (m *machine) configure() {
 		case 17:
 			bad = bad || m.next()%2 == 0
 			if bad {
-				pick(m, func() { s.K = -1 }, func() { s.K = 1 << 40 }, func() { s.Gamma = math.NaN() }, func() { s.Sigma = -1 },
-					func() { s.Learn = 2 }, func() { s.Multiplier = 1 }, func() { s.Journal = -2 }, func() { s.Reach = math.NaN() },
-					func() { s.HalfLife = -1 }, func() { s.LearnWindow = -1 }, func() { s.Epsilon = 1 })()
+				pick(m, func() { s.K = -1 }, func() { s.K = 1 << 40 }, func() { s.Gamma = math.NaN() },
+					func() { s.Sigma = -1 }, func() { s.Learn = 2 }, func() { s.Multiplier = 1 },
+					func() { s.Journal = -2 }, func() { s.Reach = math.NaN() }, func() { s.HalfLife = -1 },
+					func() { s.LearnWindow = -1 }, func() { s.Epsilon = 1 })()
 			}
 		}
 		if bad {
@@ -765,7 +768,8 @@ func (m *machine) audit(learned bool) {
 		}
 		// Isolated faces come last, by their margins; the others first, by their scores.
 		before := all[i-1]
-		if before.Isolated && !u.Isolated || !u.Isolated && u.Score > before.Score || u.Isolated && before.Isolated && u.Margin > before.Margin {
+		if before.Isolated && !u.Isolated || !u.Isolated && u.Score > before.Score ||
+			u.Isolated && before.Isolated && u.Margin > before.Margin {
 			m.t.Fatalf("Audit: %+v comes after %+v", u, before)
 		}
 	}
@@ -793,7 +797,8 @@ func (m *machine) compare() {
 		return g.Learner().Nearest(x, name)
 	})
 	m.look("Names", slow.Names(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Names(), nil })
-	m.look("Knows", slow.Knows(name), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Knows(name), nil })
+	m.look("Knows", slow.Knows(name), nil,
+		func(g *gallery.Gallery) (any, error) { return g.Learner().Knows(name), nil })
 	m.look("Labels", slow.Labels(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Labels(), nil })
 	m.look("Counts", slow.Counts, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Counts(), nil })
 	m.look("Settings", slow.Settings, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Settings(), nil })

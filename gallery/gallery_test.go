@@ -212,7 +212,8 @@ func TestAnotherSpace(t *testing.T) {
 	path := save(t, newGallery(t, "alice"))
 	other := space
 	other.ID = "other"
-	if _, err := gallery.Open(path, other); !errors.Is(err, gallery.ErrSpace) || !strings.Contains(err.Error(), "it holds test, and this is other") {
+	if _, err := gallery.Open(path, other); !errors.Is(err, gallery.ErrSpace) ||
+		!strings.Contains(err.Error(), "it holds test, and this is other") {
 		t.Errorf("error %v", err)
 	}
 }

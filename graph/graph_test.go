@@ -240,7 +240,8 @@ func TestHarmonicEdges(t *testing.T) {
 	if _, err := graph.Harmonic(graph.Problem{W: two, Labelled: []int{0}, Y: y}); !errors.Is(err, graph.ErrSingular) {
 		t.Errorf("no path and no sink: %v", err)
 	}
-	if l, err := graph.Harmonic(graph.Problem{W: two, Labelled: []int{0}, Y: y, Gamma: 1e-3}); err != nil || l.At(1, 0) != 0 {
+	if l, err := graph.Harmonic(graph.Problem{W: two, Labelled: []int{0}, Y: y, Gamma: 1e-3}); err != nil ||
+		l.At(1, 0) != 0 {
 		t.Errorf("no path, but a sink: %v", err)
 	}
 	for name, p := range map[string]graph.Problem{

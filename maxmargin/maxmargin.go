@@ -70,12 +70,14 @@ func NewExamples(x [][]float32, k Kernel) (*Examples, error) {
 	e := &Examples{x: x, kernel: k, gram: mat.NewSymDense(len(x), nil)}
 	for i := range x {
 		if len(x[i]) != len(x[0]) {
-			return nil, fmt.Errorf("%w: number %d has %d values, and the first has %d", ErrExamples, i, len(x[i]), len(x[0]))
+			return nil, fmt.Errorf("%w: number %d has %d values, and the first has %d", ErrExamples, i, len(x[i]),
+				len(x[0]))
 		}
 		for j := range i + 1 {
 			v := k(x[i], x[j])
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, fmt.Errorf("%w: the kernel of %d and %d is not a finite number; scale the features", ErrExamples, i, j)
+				return nil, fmt.Errorf("%w: the kernel of %d and %d is not a finite number; scale the features",
+					ErrExamples, i, j)
 			}
 			e.gram.SetSym(i, j, v)
 		}
@@ -96,14 +98,16 @@ func (e *Examples) labelled(y []float64) (all []int, err error) {
 			all = append(all, i)
 			seen[label] = true
 		default:
-			return nil, fmt.Errorf("%w: the label of example %d is %g, and must be -1, 1, or 0 for none", ErrLabels, i, label)
+			return nil, fmt.Errorf("%w: the label of example %d is %g, and must be -1, 1, or 0 for none", ErrLabels, i,
+				label)
 		}
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%w: no example has one", ErrLabels)
 	}
 	if len(seen) < 2 && !e.Origin {
-		return nil, fmt.Errorf("%w: all are of one class; label an example of the second class, or leave the bias out", ErrLabels)
+		return nil, fmt.Errorf("%w: all are of one class; label an example of the second class, or leave the bias out",
+			ErrLabels)
 	}
 	return all, nil
 }

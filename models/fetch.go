@@ -114,11 +114,13 @@ func (f *fetcher) fetch(ctx context.Context, dir string, report func(string)) (s
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return "", fmt.Errorf("%w: %s broke off after %d bytes: %w; run the command again, or %s", ErrFetch, u.Redacted(), n, err, byHand(u))
+		return "", fmt.Errorf("%w: %s broke off after %d bytes: %w; run the command again, or %s", ErrFetch,
+			u.Redacted(), n, err, byHand(u))
 	case err != nil:
 		return "", fmt.Errorf("writing the package that was fetched: %w", err)
 	case n > f.limit:
-		return "", fmt.Errorf("%w: %s sends more than the %d bytes that the package may have; %s", ErrFetch, u.Redacted(), f.limit, checkRegistry)
+		return "", fmt.Errorf("%w: %s sends more than the %d bytes that the package may have; %s", ErrFetch,
+			u.Redacted(), f.limit, checkRegistry)
 	}
 	return path, file.Close()
 }

@@ -176,7 +176,8 @@ func TestFetchUnreachable(t *testing.T) {
 	f := newFetcher()
 	f.registry, f.proxy = "https://"+mute.Addr().String(), noProxy
 	f.client.Transport.(*http.Transport).TLSHandshakeTimeout = 50 * time.Millisecond
-	if _, err = f.fetch(t.Context(), t.TempDir(), nil); !errors.Is(err, ErrFetch) || !strings.Contains(err.Error(), "TLS handshake timeout") {
+	if _, err = f.fetch(t.Context(), t.TempDir(), nil); !errors.Is(err, ErrFetch) ||
+		!strings.Contains(err.Error(), "TLS handshake timeout") {
 		t.Errorf("a mute server: %v", err)
 	}
 }
@@ -220,7 +221,8 @@ func TestRegistryVariable(t *testing.T) {
 		t.Setenv("npm_config_registry", c.lower)
 		u, err := newFetcher().address()
 		if c.want == "" {
-			if !errors.Is(err, ErrFetch) || !strings.Contains(err.Error(), "NPM_CONFIG_REGISTRY or npm_config_registry names is not") {
+			if !errors.Is(err, ErrFetch) ||
+				!strings.Contains(err.Error(), "NPM_CONFIG_REGISTRY or npm_config_registry names is not") {
 				t.Errorf("%q: error %v", c.upper, err)
 			}
 		} else if err != nil || u.String() != c.want {

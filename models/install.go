@@ -37,7 +37,8 @@ func Install(ctx context.Context, dir string, report func(string)) error {
 	return newFetcher().install(ctx, integrity, Builtin(), dir, report)
 }
 
-func (f *fetcher) install(ctx context.Context, integrity string, all []Description, dir string, report func(string)) error {
+func (f *fetcher) install(ctx context.Context, integrity string, all []Description, dir string,
+	report func(string)) error {
 	if len(wanting(all, dir)) == 0 {
 		return nil
 	}

@@ -298,7 +298,8 @@ func (d Description) flaw() string {
 			return "a detector needs the names of two outputs, boxes and scores, a threshold and an nms"
 		}
 	case Embedding:
-		if d.Dim < 1 || d.Dim > 1<<16 || !positive(d.Sigma) || !positive(d.Gamma) || !(d.Reach >= 0) || !(d.ImpostorRadius >= 0) || !(d.GenuineRadius >= 0) {
+		if d.Dim < 1 || d.Dim > 1<<16 || !positive(d.Sigma) || !positive(d.Gamma) || !(d.Reach >= 0) ||
+			!(d.ImpostorRadius >= 0) || !(d.GenuineRadius >= 0) {
 			return "an embedding needs a dim of 1 to 65536, a sigma and a gamma"
 		}
 		if err := errors.Join(d.Stills.Check(), d.Streams.Check()); err != nil {
@@ -309,7 +310,8 @@ func (d Description) flaw() string {
 		case d.Crop != SquareCrop && d.Crop != BoxCrop:
 			return fmt.Sprintf("the crop of a liveness network is %q; use %s or %s", d.Crop, SquareCrop, BoxCrop)
 		case !(d.BoxScale >= minBoxScale && d.BoxScale <= maxBoxScale):
-			return fmt.Sprintf("a liveness network needs a box_scale of %v to %v, got %v", minBoxScale, maxBoxScale, d.BoxScale)
+			return fmt.Sprintf("a liveness network needs a box_scale of %v to %v, got %v", minBoxScale, maxBoxScale,
+				d.BoxScale)
 		case !(d.Threshold > 0 && d.Threshold < 1):
 			return fmt.Sprintf("a liveness network needs a threshold between 0 and 1, got %v", d.Threshold)
 		}

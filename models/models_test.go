@@ -155,7 +155,8 @@ func TestMissing(t *testing.T) {
 	if _, err := d.Path(dir); !errors.Is(err, models.ErrHash) {
 		t.Error(err)
 	}
-	if s := d.Space(); s.Dim != 512 || !strings.HasPrefix(s.ID, "embedding:87aacdfe5751:") || !s.Stills.Measured() || !s.Streams.Measured() || !s.Unit {
+	if s := d.Space(); s.Dim != 512 || !strings.HasPrefix(s.ID, "embedding:87aacdfe5751:") || !s.Stills.Measured() ||
+		!s.Streams.Measured() || !s.Unit {
 		t.Errorf("%+v", s)
 	}
 }

@@ -459,9 +459,18 @@ func (l *Learner) Warnings() []string {
 	return w
 }
 
-// CheckName returns nil for a name that can be given to a person: one to 100 characters that print,
-// without white space at its ends. The error wraps [ErrName].
+// CheckName returns nil for a name that can be given to a person: one to 100 characters that print, without white
+// space at its ends, and not "unknown" in any spelling of its letters, which reports and events call strangers. The
+// error wraps [ErrName].
 func CheckName(name string) error {
+	if strings.EqualFold(name, "unknown") {
+		return fmt.Errorf("%w %q: reports call strangers so; choose another name", ErrName, name)
+	}
+	return checkForm(name)
+}
+
+// checkForm is [CheckName] for names that were given by an earlier version, which did not keep "unknown" for strangers.
+func checkForm(name string) error {
 	var what string
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:

@@ -393,12 +393,27 @@ func TestNames(t *testing.T) {
 		"a\nb":                   `unusable name "a\nb": it has a character that does not print`,
 		"\xff":                   `unusable name "\xff": it is not UTF-8`,
 		strings.Repeat("a", 101): `unusable name: it has 101 characters; use at most 100`,
+		"Unknown":                `unusable name "Unknown": reports call strangers so; choose another name`,
 	} {
 		if err := l.Label([]float32{0, 0}, name); !errors.Is(err, online.ErrName) || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	if err := l.Label([]float32{0, 0}, "Žofie d'Arc 李"); err != nil {
+		t.Error(err)
+	}
+	if err := l.Rename("Žofie d'Arc 李", "unknown"); !errors.Is(err, online.ErrName) {
+		t.Error(err)
+	}
+
+	// An earlier version took it: what it has kept can be read, and the name mended.
+	if err := l.Rename("Žofie d'Arc 李", "unknowm"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.UnmarshalBinary(bytes.ReplaceAll(snapshot(t, l), []byte("unknowm"), []byte("unknown"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Rename("unknown", "zoe"); err != nil || !l.Knows("zoe") {
 		t.Error(err)
 	}
 }

@@ -214,7 +214,7 @@ func (s *snapshot) learner() (*Learner, error) {
 		budget: budget{window: s.Window, used: s.Spent},
 	}
 	for i, name := range s.Names {
-		if err := CheckName(name); err != nil {
+		if err := checkForm(name); err != nil {
 			return nil, err
 		}
 		c := class{name, s.Negative[i]}

@@ -211,7 +211,8 @@ func TestAppArmor(t *testing.T) {
 		t.Errorf("%v\n%s", err, b)
 	}
 	unit, err := os.ReadFile(filepath.Join(root, "usr/lib/systemd/system/faceauth.service"))
-	if err != nil || !strings.Contains(string(unit), "\nAppArmorProfile=-faceauth-daemon\n") || !strings.Contains(string(b), "\nprofile faceauth-daemon ") {
+	if err != nil || !strings.Contains(string(unit), "\nAppArmorProfile=-faceauth-daemon\n") ||
+		!strings.Contains(string(b), "\nprofile faceauth-daemon ") {
 		t.Errorf("the unit does not name the profile: %v", err)
 	}
 }
@@ -277,17 +278,21 @@ func TestContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := compose.Services["office"]
-	if path := filepath.Join("container", o.Build.Context, o.Build.Dockerfile); path != filepath.Join("..", "packaging", "container", "Dockerfile") {
+	if path := filepath.Join("container", o.Build.Context, o.Build.Dockerfile); path != filepath.Join("..", "packaging",
+		"container", "Dockerfile") {
 		t.Errorf("the Dockerfile is looked for at %s", path)
 	}
-	if _, there := compose.Volumes["state"]; !there || !slices.Contains(o.Volumes, "state:"+one("VOLUME")) || one("WORKDIR") != one("VOLUME") {
+	if _, there := compose.Volumes["state"]; !there || !slices.Contains(o.Volumes, "state:"+one("VOLUME")) ||
+		one("WORKDIR") != one("VOLUME") {
 		t.Errorf("the volume is %s, and compose has %q", one("VOLUME"), o.Volumes)
 	}
 	var command []string
-	if err := json.Unmarshal([]byte(one("CMD")), &command); err != nil || !slices.Contains(o.Volumes, "./office.yaml:"+command[len(command)-1]+":ro") {
+	if err := json.Unmarshal([]byte(one("CMD")), &command); err != nil ||
+		!slices.Contains(o.Volumes, "./office.yaml:"+command[len(command)-1]+":ro") {
 		t.Errorf("the configuration is read at %q, and compose has %q; %v", command, o.Volumes, err)
 	}
-	if len(o.Ports) != 1 || !strings.HasPrefix(o.Ports[0], "127.0.0.1:") || !strings.HasSuffix(o.Ports[0], ":"+one("EXPOSE")) {
+	if len(o.Ports) != 1 || !strings.HasPrefix(o.Ports[0], "127.0.0.1:") ||
+		!strings.HasSuffix(o.Ports[0], ":"+one("EXPOSE")) {
 		t.Errorf("ports %q", o.Ports)
 	}
 	example := read("office.yaml")

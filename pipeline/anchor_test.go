@@ -37,7 +37,8 @@ func TestAnchor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			id, err := evaluate.Read(context.Background(), p, pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LoginGate}), preprocess.EnrolGate.Passes)
+			id, err := evaluate.Read(context.Background(), p,
+				pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LoginGate}), preprocess.EnrolGate.Passes)
 			src.Close()
 			if err != nil {
 				t.Fatal(err)

@@ -4,15 +4,11 @@ package pipeline_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/faceauth/faceauth/evaluate"
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 )
 
@@ -28,48 +24,34 @@ func TestMainBenchmark(t *testing.T) {
 	var ids []evaluate.Identity
 	var names []string
 	portraits := make(map[string][]*facedet.Picture) // of the faces that are labelled
-	for i := range 6 {
-		name := fmt.Sprintf("p%d", i)
-		src, err := facedet.Open(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot/"+name), facedet.Options{})
+	for _, p := range vidtimit(t, d, e) {
+		id, err := evaluate.Read(context.Background(), p.name, &played{p.frames}, preprocess.EnrolGate.Passes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer src.Close()
-		id, err := evaluate.Read(context.Background(), name, pipeline.New(src, d, e, pipeline.Options{
-			Gate: preprocess.LearnGate,
-			Show: func(img *facedet.Picture, f face.Frame) error {
-				if len(portraits[name]) == enrol || len(f.Samples) == 0 || !preprocess.EnrolGate.Passes(f.Samples[0].Quality) {
-					return nil
-				}
-				aligned, err := e.Align(img, f.Samples[0].Box, f.Samples[0].Landmarks)
-				if err == nil {
-					t.Cleanup(func() { aligned.Close() })
-					portraits[name] = append(portraits[name], aligned)
-				}
-				return err
-			},
-		}), preprocess.EnrolGate.Passes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids, names = append(ids, id), append(names, name)
+		portraits[p.name] = p.portraits
+		ids, names = append(ids, id), append(names, p.name)
 	}
 	for _, order := range []evaluate.Order{evaluate.Sequential, evaluate.Interleaved} {
-		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: order, Stride: 1}, evaluate.Choices(names, 2),
+		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: order, Stride: 1},
+			evaluate.Choices(names, 2),
 			[]evaluate.Entry{evaluate.Learner(e.Space(), online.Settings{}), evaluate.Nearest(e.Space())}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		learner, nearest := s.Methods[0], s.Methods[1]
-		t.Logf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f, FAR %.4f", order, learner.Recall, learner.FAR, nearest.Recall, nearest.FAR)
+		t.Logf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f, FAR %.4f", order, learner.Recall, learner.FAR,
+			nearest.Recall, nearest.FAR)
 		if learner.Recall < .99 || learner.FAR > .001 || learner.Recall < nearest.Recall+.05 {
-			t.Errorf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f", order, learner.Recall, learner.FAR, nearest.Recall)
+			t.Errorf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f", order, learner.Recall, learner.FAR,
+				nearest.Recall)
 		}
 	}
 	// A camera may be slow where faces are followed along their tracks.
 	for stride, least := range map[int]evaluate.Rate{1: .999, 8: .98, 15: .96} {
-		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: stride},
-			evaluate.Choices(names, 2), []evaluate.Entry{evaluate.Sightings(e.Space(), online.Settings{})}, nil)
+		s, err := evaluate.RunAll(context.Background(), ids,
+			evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: stride}, evaluate.Choices(names, 2),
+			[]evaluate.Entry{evaluate.Sightings(e.Space(), online.Settings{})}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,8 +60,9 @@ func TestMainBenchmark(t *testing.T) {
 		}
 	}
 	// One user at a time.
-	auth, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 1},
-		evaluate.OneUser(names, names), []evaluate.Entry{evaluate.Learner(e.Space(), online.Settings{})}, nil)
+	auth, err := evaluate.RunAll(context.Background(), ids,
+		evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 1}, evaluate.OneUser(names, names),
+		[]evaluate.Entry{evaluate.Learner(e.Space(), online.Settings{})}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,15 +106,18 @@ func TestMainBenchmark(t *testing.T) {
 		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3}, false},
 		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3, NameRate: 1}, true},
 	} {
-		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 2}, evaluate.Choices(names, 2),
+		s, err := evaluate.RunAll(context.Background(), ids,
+			evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 2}, evaluate.Choices(names, 2),
 			[]evaluate.Entry{evaluate.Learner(e.Space(), c.settings)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		far := s.Methods[0].FAR
-		t.Logf("sigma %g, gamma %g, reach %g: recall %.4f, FAR %.4f", c.settings.Sigma, c.settings.Gamma, c.settings.Reach, s.Methods[0].Recall, far)
+		t.Logf("sigma %g, gamma %g, reach %g: recall %.4f, FAR %.4f", c.settings.Sigma, c.settings.Gamma,
+			c.settings.Reach, s.Methods[0].Recall, far)
 		if c.falls && far < .5 || !c.falls && far > .001 {
-			t.Errorf("sigma %g, gamma %g, reach %g: FAR %.4f", c.settings.Sigma, c.settings.Gamma, c.settings.Reach, far)
+			t.Errorf("sigma %g, gamma %g, reach %g: FAR %.4f", c.settings.Sigma, c.settings.Gamma, c.settings.Reach,
+				far)
 		}
 	}
 }

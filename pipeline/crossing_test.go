@@ -3,19 +3,12 @@
 package pipeline_test
 
 import (
-	"context"
 	"image"
-	"io"
 	"math"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -26,31 +19,14 @@ func TestCrossing(t *testing.T) {
 		t.Skip("the recordings take a while")
 	}
 	d, e := network(t)
-	paths, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/vidtimit_rot"), "p*"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var people [][]face.Sample
-	for _, p := range paths {
-		src, err := facedet.Open(context.Background(), p, facedet.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		stream := pipeline.New(every{src, 2}, d, e, pipeline.Options{Gate: preprocess.LearnGate})
+	for _, p := range vidtimit(t, d, e) {
 		var faces []face.Sample
-		for {
-			f, err := stream.Next(context.Background())
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(f.Samples) == 1 {
+		for i, f := range p.frames {
+			if i%2 == 0 && len(f.Samples) == 1 {
 				faces = append(faces, f.Samples[0])
 			}
 		}
-		src.Close()
 		people = append(people, faces)
 	}
 	far := face.Space{ID: "place alone", Dim: e.Space().Dim, Scale: 1}
@@ -83,7 +59,8 @@ func TestCrossing(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d pairs: by place alone %d switches in %d tracks, by looks, too, %d in %d", pairs, switches["place"], tracks["place"], switches["place and looks"], tracks["place and looks"])
+	t.Logf("%d pairs: by place alone %d switches in %d tracks, by looks, too, %d in %d", pairs, switches["place"],
+		tracks["place"], switches["place and looks"], tracks["place and looks"])
 	if switches["place and looks"] > 0 || switches["place"] < pairs/2 {
 		t.Errorf("switches: %v", switches)
 	}

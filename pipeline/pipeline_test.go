@@ -149,8 +149,10 @@ func TestSamples(t *testing.T) {
 				t.Fatalf("frame %d has %d faces", f.Index, len(f.Samples))
 			}
 			x := f.Samples[0]
-			if x.Track != 1 || x.Reason != "" || len(x.Landmarks) != 68 || x.Space != e.Space().ID || x.Quality.Size < 60 {
-				t.Fatalf("frame %d: track %d, reason %q, %d landmarks, space %s, %d pixels", f.Index, x.Track, x.Reason, len(x.Landmarks), x.Space, x.Quality.Size)
+			if x.Track != 1 || x.Reason != "" || len(x.Landmarks) != 68 || x.Space != e.Space().ID ||
+				x.Quality.Size < 60 {
+				t.Fatalf("frame %d: track %d, reason %q, %d landmarks, space %s, %d pixels", f.Index, x.Track, x.Reason,
+					len(x.Landmarks), x.Space, x.Quality.Size)
 			}
 			if err := e.Space().Check(x.Vector); err != nil {
 				t.Fatal(err)
@@ -336,7 +338,8 @@ func TestBrokenParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := pipeline.New(&broken{&facedet.Frame{Image: open}}, &blind{box: box}, preprocess.NewPixels(), pipeline.Options{Picture: 32})
+		p := pipeline.New(&broken{&facedet.Frame{Image: open}}, &blind{box: box}, preprocess.NewPixels(),
+			pipeline.Options{Picture: 32})
 		if _, err := p.Next(context.Background()); err == nil {
 			t.Errorf("a face at %v of a picture of 50x50 pixels gave no error", box)
 		}

@@ -64,7 +64,8 @@ func TestImpostorRadius(t *testing.T) {
 		}
 		reach := l.Graph().Config().EdgeRadius()
 		if reach > e.Space().ImpostorRadius {
-			t.Errorf("%s: by default edges reach %.3f, and the impostor radius is %.3f", e.Space().ID, reach, e.Space().ImpostorRadius)
+			t.Errorf("%s: by default edges reach %.3f, and the impostor radius is %.3f", e.Space().ID, reach,
+				e.Space().ImpostorRadius)
 		}
 		for name, people := range sets {
 			var impostor, genuine []float64
@@ -83,7 +84,8 @@ func TestImpostorRadius(t *testing.T) {
 			t.Logf("%s, %s: %d impostor pairs, the nearest %.3f, one in 1000 below %.3f; %d below the edge radius of %.3f; genuine pairs: median %.3f, nine in ten below %.3f",
 				e.Space().ID, name, len(impostor), impostor[0], impostor[len(impostor)/1000], below, reach, genuine[len(genuine)/2], genuine[len(genuine)*9/10])
 			if below > len(impostor)/10_000 {
-				t.Errorf("%s, %s: %d of %d impostor pairs are below the edge radius", e.Space().ID, name, below, len(impostor))
+				t.Errorf("%s, %s: %d of %d impostor pairs are below the edge radius", e.Space().ID, name, below,
+					len(impostor))
 			}
 		}
 	}
@@ -100,7 +102,8 @@ func learnable(t *testing.T, d facedet.Detector, e preprocess.Extractor, path st
 	defer src.Close()
 	stills := filepath.Ext(path) == ""
 	frames := every{src, map[bool]int{true: 1, false: 5}[stills]}
-	id, err := evaluate.Read(context.Background(), path, pipeline.New(frames, d, e, pipeline.Options{Gate: preprocess.LearnGate}), preprocess.EnrolGate.Passes)
+	id, err := evaluate.Read(context.Background(), path,
+		pipeline.New(frames, d, e, pipeline.Options{Gate: preprocess.LearnGate}), preprocess.EnrolGate.Passes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,8 @@ func (p *Pipeline) follow(frame *facedet.Frame) (samples []face.Sample, ok bool,
 		}
 		by, ok := shift(f.Landmarks, now[i].Landmarks)
 		now[i].Box = f.Box.Add(by)
-		if !ok || float64(max(by.X, -by.X, by.Y, -by.Y)) > furthest*float64(f.Box.Dx()) || !now[i].Box.In(img.Bounds()) {
+		if !ok || float64(max(by.X, -by.X, by.Y, -by.Y)) > furthest*float64(f.Box.Dx()) ||
+			!now[i].Box.In(img.Bounds()) {
 			return nil, false, nil
 		}
 	}

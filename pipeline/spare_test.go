@@ -119,7 +119,8 @@ func (s *stage) frame(p *pipeline.Pipeline) []face.Sample {
 		s.t.Fatal(err)
 	}
 	for _, x := range f.Samples {
-		if x.Held && (x.Vector != nil || x.Landmarks != nil || x.JPEG != nil) || !x.Held && x.Vector == nil || x.Track < 1 {
+		if x.Held && (x.Vector != nil || x.Landmarks != nil || x.JPEG != nil) || !x.Held && x.Vector == nil ||
+			x.Track < 1 {
 			s.t.Fatalf("frame %d: %+v", f.Index, x)
 		}
 	}

@@ -62,7 +62,8 @@ func TestHeldUnconfirmed(t *testing.T) {
 	w, _ := watched(t)
 	see(t, w, 0, .1)
 	for i := range 50 {
-		if s := hold(t, w, time.Duration(i+1)*frame, at(0)); s.Belief.Name != "" || s.Trust == sighting.Confirmed || s.Belief.Frames > 1.01 {
+		if s := hold(t, w, time.Duration(i+1)*frame, at(0)); s.Belief.Name != "" || s.Trust == sighting.Confirmed ||
+			s.Belief.Frames > 1.01 {
 			t.Fatalf("after one face and %d held ones: %+v", i+1, s)
 		}
 		if !w.Look() {
@@ -81,7 +82,8 @@ func TestHeldWithoutVerdict(t *testing.T) {
 		see(t, w, time.Duration(i+1)*frame, .1)
 	}
 	w.Deny(1, "alice")
-	if s := hold(t, w, 2*time.Second, at(0)); s.Verdict != nil || s.Belief.Name != "" || s.Trust != sighting.Nobody || !w.Look() {
+	if s := hold(t, w, 2*time.Second, at(0)); s.Verdict != nil || s.Belief.Name != "" || s.Trust != sighting.Nobody ||
+		!w.Look() {
 		t.Errorf("after a denial: %+v", s)
 	}
 	s := at(0)

@@ -48,7 +48,8 @@ func TestConfirmed(t *testing.T) {
 	if s := see(t, w, 0, .1); s.Trust != sighting.Learned || s.Verdict.Learned || s.Known {
 		t.Errorf("one face: %+v", s)
 	}
-	if s := see(t, w, frame, .15); s.Trust != sighting.Learned || !s.Verdict.Learned || s.Known || l.Counts().Learned != 2 || l.Counts().Observed != 2 {
+	if s := see(t, w, frame, .15); s.Trust != sighting.Learned || !s.Verdict.Learned || s.Known ||
+		l.Counts().Learned != 2 || l.Counts().Observed != 2 {
 		t.Errorf("two faces: %+v, %+v", s, l.Counts())
 	}
 	s := see(t, w, 2*frame, .2)
@@ -58,7 +59,8 @@ func TestConfirmed(t *testing.T) {
 	// A head that turns is followed in steps in which nobody else is, and its faces far away are not confirmed.
 	for i, x := range []float32{1, 1.9, 2.8} {
 		s := see(t, w, time.Duration(3+i)*frame, x)
-		if s.Verdict.Label != "alice" || !s.Verdict.Learned || (s.Trust == sighting.Confirmed) != (s.Verdict.Distance <= l.Radii().Enrolled) {
+		if s.Verdict.Label != "alice" || !s.Verdict.Learned ||
+			(s.Trust == sighting.Confirmed) != (s.Verdict.Distance <= l.Radii().Enrolled) {
 			t.Errorf("turned to %g: %+v", x, s)
 		}
 	}
@@ -99,7 +101,8 @@ func TestDeny(t *testing.T) {
 	w, _ := watched(t)
 	see(t, w, 0, .1, .1, .1, .1)
 	w.Deny(1, "alice")
-	if s := see(t, w, 4*frame, .1, .1, .1, .1); s.Belief.Name != "" || s.Verdict.Learned || s.Trust == sighting.Confirmed {
+	if s := see(t, w, 4*frame, .1, .1, .1, .1); s.Belief.Name != "" || s.Verdict.Learned ||
+		s.Trust == sighting.Confirmed {
 		t.Errorf("%+v", s)
 	}
 }

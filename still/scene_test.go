@@ -33,7 +33,8 @@ func (f *film) next() (at time.Duration, pix []uint8) {
 		for x := range size.X {
 			v := 90 + 40*math.Sin(float64(x)/7)*math.Cos(float64(y)/9) + f.light
 			// The edge of a face that moves by a part of a pixel changes it by that part.
-			in := min(1, max(0, float64(x)+1-float64(f.face.Min.X)-f.shift)) * min(1, max(0, float64(f.face.Max.X)+f.shift-float64(x)))
+			in := min(1, max(0, float64(x)+1-float64(f.face.Min.X)-f.shift)) * min(1,
+				max(0, float64(f.face.Max.X)+f.shift-float64(x)))
 			if y >= f.face.Min.Y && y < f.face.Max.Y {
 				v += 45 * in
 			}
@@ -75,7 +76,8 @@ func TestNoise(t *testing.T) {
 		if !s.Moved() || !s.MovedIn(image.Rect(280, 200, 300, 224), image.Pt(640, 480)) {
 			t.Errorf("noise %g: a face that came did not move", noise)
 		}
-		if s.MovedIn(image.Rect(0, 0, 200, 480), image.Pt(640, 480)) || s.MovedIn(image.Rect(0, 300, 640, 480), image.Pt(640, 480)) {
+		if s.MovedIn(image.Rect(0, 0, 200, 480), image.Pt(640, 480)) ||
+			s.MovedIn(image.Rect(0, 300, 640, 480), image.Pt(640, 480)) {
 			t.Errorf("noise %g: something moved elsewhere", noise)
 		}
 	}

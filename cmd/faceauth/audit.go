@@ -42,11 +42,11 @@ func newAudit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "rank the faces in the gallery whose name does not go with the face",
-		Long: "Audit asks of each labelled face whether the faces around it have the same name: whether two names were\n" +
-			"swapped, or another person's face is among somebody's. With --learned it asks the same of what was\n" +
-			"learned. A face that is merely unlike all others is not reported.\n\n" +
-			"The gallery holds no pictures. With --pictures a contact sheet takes them from the recordings that the\n" +
-			"faces come from.",
+		Long: "Audit finds labelled faces that look more like another person: two names were swapped, or a face was given\n" +
+			"the wrong name. With --learned it looks at learned faces, too. A face that is unlike all others is not\n" +
+			"reported.\n\n" +
+			"The gallery holds no pictures. With --pictures a contact sheet takes them from the recordings of the\n" +
+			"faces.",
 		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html --pictures recordings/alice.mp4\n  faceauth audit --undo 17",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

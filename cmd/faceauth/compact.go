@@ -25,8 +25,8 @@ func newCompact() *cobra.Command {
 		Use:   "compact DIR",
 		Short: "build a gallery from long recordings, all faces at once",
 		Long: "Compact enrols everybody from their first usable faces, and quantises all other faces to as many as --k\n" +
-			"leaves room for: at once, and not in the order in which they came, as a recogniser learns. Nobody tells\n" +
-			"it whose faces these are. The gallery is a new one.\n\n" + labelledRecordings,
+			"leaves room for: at once, and not in the order in which they came, as a recogniser learns. These\n" +
+			"faces have no names. The gallery must be a new one.\n\n" + labelledRecordings,
 		Example: "  faceauth compact recordings --k 300\n  faceauth compact recordings --k 100 --gallery small",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -74,7 +74,8 @@ secrets:
 	if !reflect.DeepEqual(cameras, want) {
 		t.Errorf("%+v, want %+v", cameras, want)
 	}
-	if r.state != filepath.Join(home, "office") || r.away != 20*time.Second || !r.keep || r.fps != 2.5 || r.address != "0.0.0.0:8443" || r.mqtt != "mqtt://faceauth@broker" {
+	if r.state != filepath.Join(home, "office") || r.away != 20*time.Second || !r.keep || r.fps != 2.5 ||
+		r.address != "0.0.0.0:8443" || r.mqtt != "mqtt://faceauth@broker" {
 		t.Errorf("%+v", r)
 	}
 	if want := (secrets{"correct horse battery staple", "hush", "also made up for this test"}); r.inline != want {
@@ -83,7 +84,8 @@ secrets:
 
 	// The command line goes before it.
 	r, cameras, _, err = configured(t, 0o600, text, "hall=1", "--away", "3s", "--learn=false")
-	if err != nil || r.away != 3*time.Second || r.keep || r.fps != 2.5 || !reflect.DeepEqual(cameras, []named{{"hall", "1"}}) {
+	if err != nil || r.away != 3*time.Second || r.keep || r.fps != 2.5 ||
+		!reflect.DeepEqual(cameras, []named{{"hall", "1"}}) {
 		t.Errorf("%+v, %+v, %v", r, cameras, err)
 	}
 
@@ -134,7 +136,8 @@ func TestConfigErrors(t *testing.T) {
 		"a: &a [hush]\nb: &b [*a,*a,*a]\nc: &c [*b,*b,*b]\nd: [*c,*c]": "line 1: unknown key \"a\"",
 	} {
 		_, _, path, err := configured(t, 0o600, text)
-		if err == nil || strings.Contains(err.Error(), "hush") || !strings.Contains(": "+strings.ReplaceAll(err.Error(), path, "FILE"), want) {
+		if err == nil || strings.Contains(err.Error(), "hush") ||
+			!strings.Contains(": "+strings.ReplaceAll(err.Error(), path, "FILE"), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)
 		}
 	}
@@ -173,7 +176,8 @@ func TestConfigExample(t *testing.T) {
 	if _, _, _, err := configured(t, 0o600, string(container)); err != nil {
 		t.Error(err)
 	}
-	if len(cameras) < 2 || r.state == "" || r.address == "" || r.mqtt == "" || r.inline.token == "" || r.inline.mqttPassword == "" {
+	if len(cameras) < 2 || r.state == "" || r.address == "" || r.mqtt == "" || r.inline.token == "" ||
+		r.inline.mqttPassword == "" {
 		t.Errorf("%+v, %+v", cameras, r)
 	}
 }

@@ -29,10 +29,9 @@ func newDistil() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "distil --name NAME",
 		Short: "turn the learned faces of a person into one small verifier",
-		Long: "Distil learns a classifier with a large margin from the labelled faces and from all that was learned,\n" +
-			"and writes what is left of them, the support vectors, to a file. A verifier needs no gallery and learns\n" +
-			"no more: faceauth verify says with it whether somebody is that person. The file has faces in it, and\n" +
-			"is readable by its owner alone.",
+		Long: "Distil learns a classifier with a large margin from the labelled and the learned faces, and writes it to a\n" +
+			"file, the verifier. faceauth verify uses it to say whether somebody is that person. A verifier needs no\n" +
+			"gallery and learns nothing. The file has faces in it, and only its owner can read it.",
 		Example: "  faceauth distil --name alice --out alice.face\n  faceauth verify alice.face 0",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return o.distil(c, name, out, s) },
@@ -46,7 +45,7 @@ func newDistil() *cobra.Command {
 }
 
 func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) error {
-	if err := checkName(name); err != nil {
+	if err := online.CheckName(name); err != nil {
 		return fail(badUsage, fmt.Errorf("%w; give one with --name", err))
 	}
 	if c.Flags().Changed("threshold") && !(s.Threshold > 0 && !math.IsInf(s.Threshold, 1)) {
@@ -99,8 +98,8 @@ func newVerify() *cobra.Command {
 		Use:   "verify VERIFIER SOURCE",
 		Short: "say whether somebody is the person of a verifier",
 		Long: "Verify judges the first faces in SOURCE, the largest of a frame, by a file that faceauth distil has\n" +
-			"written, and accepts where more than half of them are that person. Otherwise the exit code is 7.\n" +
-			"It looks for as long as --within says, and judges by what it has seen then.",
+			"written, and accepts if more than half of them are that person. Otherwise the exit code is 7.\n" +
+			"After the time of --within it judges by the faces that it has found.",
 		Example: "  faceauth verify alice.face 0",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {

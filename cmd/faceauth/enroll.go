@@ -18,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
 
@@ -42,7 +43,7 @@ func newEnroll() *cobra.Command {
 	o.galleryFlag(c)
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
 	c.Flags().IntVar(&want.faces, "frames", 4, "faces to label")
-	c.Flags().BoolVar(&want.fewer, "all-usable", false, "where SOURCE has fewer usable faces than --frames, label all of them and warn, instead of none")
+	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all of them and warn; without it, label none")
 	c.Flags().BoolVar(&how.Add, "add", false, "add faces to a person who is enrolled already")
 	c.Flags().BoolVar(&how.Force, "force", false, "enrol even where the faces do not look like one person")
 	return c
@@ -55,7 +56,7 @@ type wanted struct {
 }
 
 func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how gallery.Enrolment) error {
-	if err := checkName(name); err != nil {
+	if err := online.CheckName(name); err != nil {
 		return fail(badUsage, fmt.Errorf("%w; give one with --name", err))
 	}
 	if want.faces < 1 {

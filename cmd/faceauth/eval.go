@@ -63,12 +63,12 @@ func newEval() *cobra.Command {
 			"--apart 0.5 makes the last half of each person's faces a test from which nothing is learned.\n\n" +
 			"Methods: learner; nearest, the nearest labelled face; knn, the three nearest; mean, the mean of the\n" +
 			"labelled faces; boost, online semi-supervised boosting with weak learners drawn from the whole stream,\n" +
-			"boost-first and boost-last from its first and last quarter; selftrain, the nearest face of all that\n" +
-			"were ever accepted; distilled, the verifiers of faceauth distil, made of what the learner knows when\n" +
-			"the test begins (give --apart). A method without a threshold of its own is given the best one in hindsight that\n" +
-			"accepts no larger share of strangers than the learner.\n\n" +
+			"boost-first and boost-last from its first and last quarter; selftrain, the nearest of all faces that\n" +
+			"were ever accepted; distilled, the verifiers of faceauth distil, made from the faces that the learner holds when\n" +
+			"the test begins (give --apart). A method without a threshold gets the best one, chosen on\n" +
+			"the test itself, that accepts no larger share of strangers than the learner.\n\n" +
 			"With --attack, every identity attacks every other one, and eval says how many get in, after how many\n" +
-			"steps, with all guards off and with the guards as set, and what that costs the users themselves.",
+			"steps, with all guards off and with the guards as set, and how often the users themselves are then refused.",
 		Example: "  faceauth eval recordings --strangers dave,erin\n  faceauth eval recordings --choose-strangers 2 --json\n  faceauth eval recordings --protocol authentication --methods nearest,mean,boost\n  faceauth eval recordings --protocol identification\n  faceauth eval recordings --attack bridge,drift --learn-from 0.9",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -296,7 +296,7 @@ func (e *evaluation) describe(names []string, choices [][]string, s evaluate.Sum
 	}
 	fmt.Fprintf(&b, "%s: %d of %d people enrolled with %s each, %s order", e.Name, enrolled, len(names), count(e.Enroll, "face"), e.Order)
 	if e.Stride > 1 {
-		fmt.Fprintf(&b, ", every %dth face", e.Stride)
+		fmt.Fprintf(&b, ", every %s face", ordinal(e.Stride))
 	}
 	switch {
 	case e.Name != "office":

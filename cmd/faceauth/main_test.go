@@ -23,38 +23,19 @@ import (
 
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
-	"github.com/faceauth/faceauth/internal/demo"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "eye" { // a test that runs a command in its own process has started an eye
-		main()
-		return
-	}
-	testscript.Main(m, map[string]func(){"faceauth": main})
-}
-
 // Scripts find the demo's recordings in $DEMO, pictures of many kinds in their folder, and the
 // models in $FACEAUTH_MODELS.
 func TestScripts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("scripts run the program many times")
-	}
-	stills, err := demo.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	recordings := t.TempDir()
-	if _, err := demo.Write(context.Background(), stills, recordings); err != nil {
-		t.Fatal(err)
-	}
+	stills, recorded := recordings(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("DEMO", recordings)
+			e.Setenv("DEMO", recorded)
 			e.Setenv("STILLS", stills)
 			e.Setenv("FACEAUTH_DEMO_FACES", stills)
 			e.Setenv("HOME", e.WorkDir)
@@ -121,19 +102,17 @@ func half(ts *testscript.TestScript, _ bool, args []string) {
 
 // pictures writes a face in many kinds of file.
 func pictures(dir, stills string) error {
-	src, err := facedet.Open(context.Background(), filepath.Join(stills, "s2", "1.pgm"), facedet.Options{})
+	var size image.Point
+	var pix []byte
+	err := eachFrame(context.Background(), filepath.Join(stills, "s2", "1.pgm"), func(p *facedet.Picture) error {
+		g := (*cv.Image)(p).Gray()
+		defer g.Close()
+		size, pix = g.Size(), g.Bytes()
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	f, err := src.Next(context.Background())
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	g := (*cv.Image)(f.Image).Gray()
-	defer g.Close()
-	size, pix := g.Size(), g.Bytes()
 	r := image.Rectangle{Max: size}
 	see, deep, deeper, one := image.NewNRGBA(r), image.NewGray16(r), image.NewNRGBA64(r), image.NewGray(image.Rect(0, 0, 1, 1))
 	for i, p := range pix {
@@ -191,10 +170,7 @@ func TestInterrupted(t *testing.T) {
 	defer close(stop)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gallery")
-	stills, err := demo.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stills, _ := recordings(t)
 	var out, words bytes.Buffer
 	if code := run(context.Background(), []string{"enroll", filepath.Join(stills, "s2"), "--name", "alice", "--gallery", path, "--models", fixture.Models(t)}, &out, &words); code != 0 {
 		t.Fatalf("enrolling: exit code %d: %s", code, &words)
@@ -219,7 +195,8 @@ func TestInterrupted(t *testing.T) {
 		}()
 		begun := time.Now()
 		words.Reset()
-		code := run(ctx, append(c.args, "--gallery", path, "--models", fixture.Models(t), "--timeout", "3s"), &out, &words)
+		code := run(ctx, append(c.args, "--gallery", path, "--models", fixture.Models(t), "--timeout", "3s"), &out,
+			&words)
 		if code != c.code || !strings.Contains(words.String(), "interrupted") {
 			t.Errorf("%v: exit code %d, want %d: %s", c.args, code, c.code, &words)
 		}

@@ -19,6 +19,7 @@ import (
 // A full disk under the state and the gallery ends nothing: who comes is said, the page works, somebody can be named,
 // and when there is room all of it is written, so that a kill afterwards loses nothing.
 func TestOfficeFullDisk(t *testing.T) {
+	long(t)
 	disk := fixture.NewDisk(t, 1<<20)
 	s := newSite(t)
 	s.enrol("alice")
@@ -49,14 +50,16 @@ func TestOfficeFullDisk(t *testing.T) {
 			Held  int
 		}
 	}
-	if text := r.get("/api/now", &now); len(now.People) != 1 || !strings.Contains(now.Disk.Error, "no space left") || strings.Contains(text, `"up":false`) {
+	if text := r.get("/api/now", &now); len(now.People) != 1 || !strings.Contains(now.Disk.Error, "no space left") ||
+		strings.Contains(text, `"up":false`) {
 		t.Errorf("%s", text)
 	}
 	var strangers []struct{ ID uint64 }
 	for end := time.Now().Add(30 * time.Second); len(strangers) == 0 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		r.get("/api/strangers", &strangers)
 	}
-	name, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.page()+"/api/name", strings.NewReader(`{"group":1,"name":"bob","force":false}`))
+	name, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.page()+"/api/name",
+		strings.NewReader(`{"group":1,"name":"bob","force":false}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (s *site) rtsp(name string) *rtspCamera {
 		fixture.Missing(s.t, "there is no RTSP server; install the Debian packages gir1.2-gst-rtsp-server-1.0, python3-gi, "+
 			"gstreamer1.0-plugins-base, gstreamer1.0-plugins-good and gstreamer1.0-plugins-ugly (%v %s)", err, out)
 	}
-	c := &rtspCamera{t: s.t, folder: s.t.TempDir(), address: closed(s.t)}
+	c := &rtspCamera{t: s.t, folder: s.t.TempDir(), address: fixture.ClosedAddress(s.t)}
 	for i, b := range jpegs(s.t, s.recording(name)) {
 		if err := os.WriteFile(filepath.Join(c.folder, fmt.Sprintf("%05d.jpg", i)), b, 0o600); err != nil {
 			s.t.Fatal(err)
@@ -76,6 +76,7 @@ func (c *rtspCamera) kill() {
 
 // An RTSP camera whose server is killed and comes back is watched again, and nobody has left meanwhile.
 func TestOfficeRTSP(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	s.enrol("alice")
 	camera := s.rtsp("alice")

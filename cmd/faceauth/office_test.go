@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,7 +23,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/demo"
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
@@ -37,18 +35,8 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	t.Parallel() // they wait for their recordings most of the time
-	if testing.Short() {
-		t.Skip("an office watches in real time")
-	}
-	stills, err := demo.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &site{t: t, dir: t.TempDir(), demo: t.TempDir()}
-	if _, err := demo.Write(t.Context(), stills, s.demo); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	_, folder := recordings(t)
+	return &site{t: t, dir: t.TempDir(), demo: folder}
 }
 
 func (s *site) recording(name string) string { return filepath.Join(s.demo, name+".avi") }
@@ -126,27 +114,19 @@ func (r *running) page() string {
 // jpegs returns the frames of a recording.
 func jpegs(t *testing.T, recording string) (pictures [][]byte) {
 	t.Helper()
-	src, err := facedet.Open(t.Context(), recording, facedet.Options{})
+	err := eachFrame(t.Context(), recording, func(p *facedet.Picture) error {
+		b, err := p.JPEG(90)
+		pictures = append(pictures, b)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer src.Close()
-	for {
-		f, err := src.Next(t.Context())
-		if err == io.EOF {
-			return pictures
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := f.Image.JPEG(90)
-		f.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		pictures = append(pictures, b)
-	}
+	return pictures
 }
+
+// pace is how long a camera of the tests takes for a frame, as one at a door does: several tests watch at once.
+const pace = 100 * time.Millisecond
 
 // ipCamera serves a recording as motion JPEG, again and again. What it does with each visit is told by its number.
 func ipCamera(t *testing.T, recording string, visit func(n int) (frames int, hang bool)) *httptest.Server {
@@ -167,7 +147,7 @@ func ipCamera(t *testing.T, recording string, visit func(n int) (frames int, han
 			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", len(b), b)
 			w.(http.Flusher).Flush()
 			select {
-			case <-time.After(40 * time.Millisecond):
+			case <-time.After(pace):
 			case <-ctx.Done():
 				return
 			}
@@ -198,11 +178,11 @@ func TestOfficeCamera(t *testing.T) {
 	camera := ipCamera(t, s.recording("alice"), func(n int) (int, bool) {
 		switch n {
 		case 0:
-			return 150, false // ends, but not before it is open
+			return 60, false // ends, but not before it is open
 		case 1, 2:
 			return 0, false // nothing, nor when the program looks why
 		case 3:
-			return 150, true // hangs
+			return 60, true // hangs
 		}
 		return 1 << 20, false
 	})
@@ -226,6 +206,7 @@ func TestOfficeCamera(t *testing.T) {
 
 // A webhook is told of all events, also of those that happened while it was away.
 func TestOfficeWebhook(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	s.enrol("alice")
 	var mu sync.Mutex
@@ -277,7 +258,8 @@ func browser(t *testing.T, width, height int) context.Context {
 	if path == "" {
 		fixture.Missing(t, "there is no browser; install the Debian package chromium")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(width, height))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(width, height))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -379,10 +361,13 @@ func TestOfficePage(t *testing.T) {
 
 	view("#now")
 	awaits(t, b, has("#sightings a", "alice"))
-	script(t, b, "[...document.querySelectorAll('#sightings details')].find(d => d.innerText.includes('alice')).open = true")
-	script(t, b, "[...document.querySelectorAll('#sightings button')].find(b => b.innerText === 'It is somebody else').click()")
+	script(t, b,
+		"[...document.querySelectorAll('#sightings details')].find(d => d.innerText.includes('alice')).open = true")
+	script(t, b,
+		"[...document.querySelectorAll('#sightings button')].find(b => b.innerText === 'It is somebody else').click()")
 	awaits(t, b, has("#toasts", "That was not alice, and will not be again."))
-	script(t, b, "document.querySelector('#ask').open && document.querySelector('#ask button').click()") // the naming was right
+	script(t, b,
+		"document.querySelector('#ask').open && document.querySelector('#ask button').click()") // the naming was right
 	r.until("that was not alice")
 	view("#timeline")
 	awaits(t, b, has(".events li", "was not there: a mistake"))
@@ -406,6 +391,7 @@ func TestOfficePage(t *testing.T) {
 
 // On a phone nothing is wider than the screen, and without a mouse everything can be reached. A token is asked for.
 func TestOfficePhone(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	s.enrol("bob")
 	token := filepath.Join(s.dir, "token")

@@ -15,14 +15,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	mqtt "github.com/eclipse/paho.mqtt.golang"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
@@ -62,7 +60,7 @@ func (s *site) newStage(name string) *stage {
 				return
 			}
 			w.(http.Flusher).Flush()
-			time.Sleep(40 * time.Millisecond)
+			time.Sleep(pace)
 		}
 	}))
 	s.t.Cleanup(func() {
@@ -138,6 +136,7 @@ func (r *running) kill() time.Time {
 // After a kill -9 and a restart nobody who stayed has left or arrived, and who left meanwhile left when they were seen
 // last, give or take two seconds.
 func TestOfficeKilled(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	s.enrol("alice")
 	s.enrol("bob")
@@ -199,10 +198,12 @@ func (s *site) silent() string {
 // Cameras that take a connection and never answer are their own trouble: another one that drops for a second is back
 // within seconds, and nobody has left.
 func TestOfficeDeadCameras(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	s.enrol("alice")
 	door := s.newStage("alice")
-	r := s.office("yard="+s.silent(), "attic="+s.silent(), "door="+door.URL, "--json", "--away", "4s", "--timeout", "4s")
+	r := s.office("yard="+s.silent(), "attic="+s.silent(), "door="+door.URL, "--json", "--away", "4s", "--timeout",
+		"4s")
 	r.awaits(presence.Arrived, "alice", time.Minute)
 	r.until("yard: ")
 	r.until("attic: ")
@@ -261,23 +262,13 @@ func (r *running) get(path string, into any) string {
 	return string(b)
 }
 
-// closed returns an address at which nobody listens.
-func closed(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // With a broker that is down, a hook that hangs and cameras that are not there, presence, page and disk are right; the
 // broker is told when it comes; and what is secret in the configuration is said nowhere.
 func TestOfficeSinksDown(t *testing.T) {
+	long(t)
 	s := newSite(t)
 	s.enrol("alice")
-	door, address := s.newStage("alice"), closed(t)
+	door, broker := s.newStage("alice"), fixture.NewBroker(t)
 	config := filepath.Join(s.dir, "office.yaml")
 	text := fmt.Sprintf(`
 cameras:
@@ -292,7 +283,7 @@ timeout: 3s
 away: 4s
 json: true
 secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
-`, door.URL, s.silent(), closed(t), closed(t), address, s.silent())
+`, door.URL, s.silent(), fixture.ClosedAddress(t), fixture.ClosedAddress(t), broker.Address, s.silent())
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +301,8 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 		Disk struct{ Error string }
 	}
 	all := r.get("/api/now", &now)
-	if len(now.People) != 1 || now.People[0].Name != "alice" || len(now.Cameras) != 4 || !now.Cameras[0].Up || now.Cameras[1].Up || now.Disk.Error != "" {
+	if len(now.People) != 1 || now.People[0].Name != "alice" || len(now.Cameras) != 4 || !now.Cameras[0].Up ||
+		now.Cameras[1].Up || now.Disk.Error != "" {
 		t.Errorf("%s", all)
 	}
 	var sinks []struct {
@@ -320,7 +312,8 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 	}
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		all += r.get("/api/sinks", &sinks)
-		if len(sinks) == 2 && sinks[0].Waiting == 1 && sinks[1].Waiting == 1 && sinks[0].Error != "" && sinks[1].Error != "" {
+		if len(sinks) == 2 && sinks[0].Waiting == 1 && sinks[1].Waiting == 1 && sinks[0].Error != "" &&
+			sinks[1].Error != "" {
 			break
 		}
 		if time.Now().After(end) {
@@ -328,8 +321,8 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 		}
 	}
 
-	broker(t, address)
-	said := listen(t, address)
+	broker.Start()
+	said := broker.Listen("listener")
 	instance, err := os.ReadFile(filepath.Join(s.dir, "state", "instance"))
 	if err != nil {
 		t.Fatal(err)
@@ -337,9 +330,9 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 	base := "faceauth/" + strings.TrimSpace(string(instance))
 	expect := func(topic, want string) {
 		t.Helper()
-		for end := time.Now().Add(40 * time.Second); said.get(topic) != want; time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(40 * time.Second); said.Get(topic) != want; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatalf("%s is %q, want %q", topic, said.get(topic), want)
+				t.Fatalf("%s is %q, want %q", topic, said.Get(topic), want)
 			}
 		}
 	}
@@ -358,75 +351,7 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 	}
 	r.kill()
 	expect(base+"/status", "offline")
-	if all += said.all() + r.out.String() + r.log.String(); strings.Contains(all, "hidden") {
+	if all += fmt.Sprint(said.All()) + r.out.String() + r.log.String(); strings.Contains(all, "hidden") {
 		t.Errorf("a secret was said: %s", all)
 	}
-}
-
-// broker starts a mosquitto at an address.
-func broker(t *testing.T, address string) {
-	t.Helper()
-	config := filepath.Join(t.TempDir(), "mosquitto.conf")
-	_, port, _ := net.SplitHostPort(address)
-	if err := os.WriteFile(config, []byte("listener "+port+" 127.0.0.1\nallow_anonymous true\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	program, err := exec.LookPath("mosquitto")
-	if err != nil {
-		program = "/usr/sbin/mosquitto" // Debian's place for it, which is not in everybody's path
-	}
-	c := exec.Command(program, "-c", config)
-	if err := c.Start(); err != nil {
-		fixture.Missing(t, "there is no mosquitto; install the Debian package of that name")
-	}
-	t.Cleanup(func() {
-		c.Process.Kill()
-		c.Wait()
-	})
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal("the broker does not start")
-		}
-	}
-}
-
-// topics are what a broker retains.
-type topics struct {
-	mu  sync.Mutex
-	now map[string]string
-	log strings.Builder
-}
-
-// listen keeps what a broker is told.
-func listen(t *testing.T, address string) *topics {
-	t.Helper()
-	k := &topics{now: make(map[string]string)}
-	c := mqtt.NewClient(mqtt.NewClientOptions().AddBroker("tcp://" + address).SetClientID("listener"))
-	if token := c.Connect(); !token.WaitTimeout(10*time.Second) || token.Error() != nil {
-		t.Fatal(token.Error())
-	}
-	t.Cleanup(func() { c.Disconnect(0) })
-	c.Subscribe("#", 1, func(_ mqtt.Client, m mqtt.Message) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.now[m.Topic()] = string(m.Payload())
-		fmt.Fprintf(&k.log, "%s %s\n", m.Topic(), m.Payload())
-	}).WaitTimeout(10 * time.Second)
-	return k
-}
-
-func (k *topics) get(topic string) string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.now[topic]
-}
-
-func (k *topics) all() string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.log.String()
 }

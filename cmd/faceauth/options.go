@@ -261,27 +261,12 @@ func warn(c *cobra.Command, sentences ...string) {
 	}
 }
 
-// save writes a gallery. What was learned in this run is lost if another program wrote the gallery meanwhile, and the
-// error says what to do.
-func save(g *gallery.Gallery, path string) error {
-	return saved(g.Save(path))
-}
-
 // saved says what to do where a gallery could not be saved at the end of a run.
 func saved(err error) error {
 	if errors.Is(err, gallery.ErrChanged) {
 		err = fmt.Errorf("%w; nothing of this run was kept: run it again, and enrol nobody meanwhile", err)
 	}
 	return fail(badGallery, err)
-}
-
-// checkName returns nil for a name that a person can have.
-func checkName(name string) error {
-	err := online.CheckName(name)
-	if err == nil && strings.EqualFold(name, "unknown") {
-		err = fmt.Errorf("%w %q: reports call strangers so", online.ErrName, name)
-	}
-	return err
 }
 
 func count(n int, noun string) string {
@@ -297,4 +282,18 @@ func count(n int, noun string) string {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// ordinal writes 2nd, 3rd, 4th and so on.
+func ordinal(n int) string {
+	switch {
+	case n/10%10 == 1:
+	case n%10 == 1:
+		return fmt.Sprintf("%dst", n)
+	case n%10 == 2:
+		return fmt.Sprintf("%dnd", n)
+	case n%10 == 3:
+		return fmt.Sprintf("%drd", n)
+	}
+	return fmt.Sprintf("%dth", n)
 }

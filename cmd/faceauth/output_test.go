@@ -33,7 +33,8 @@ func TestPrintable(t *testing.T) {
 // An escape code in the name of a file does not reach the terminal, and neither does an end of line.
 func TestFileNames(t *testing.T) {
 	var out, stderr bytes.Buffer
-	code := run(context.Background(), []string{"search", "no\x1b[31mfile\nfaceauth: all is well", "--name", "a"}, &out, &stderr)
+	code := run(context.Background(), []string{"search", "no\x1b[31mfile\nfaceauth: all is well", "--name", "a"}, &out,
+		&stderr)
 	if code != badSource || strings.Contains(stderr.String(), "\x1b") || strings.Count(stderr.String(), "\n") != 1 {
 		t.Errorf("code %d, %q", code, &stderr)
 	}
@@ -48,8 +49,17 @@ func (r refusing) Write([]byte) (int, error) { return 0, r.err }
 func TestFullOutput(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"doctor"}, {"version"}, {"models", "list"}, {"help", "people"}} {
 		var stderr bytes.Buffer
-		if code := run(context.Background(), args, refusing{errors.New("no space left")}, &stderr); code != 1 || !strings.Contains(stderr.String(), "no space left") {
+		if code := run(context.Background(), args, refusing{errors.New("no space left")}, &stderr); code != 1 ||
+			!strings.Contains(stderr.String(), "no space left") {
 			t.Errorf("%v: code %d, %q", args, code, &stderr)
+		}
+	}
+}
+
+func TestOrdinal(t *testing.T) {
+	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 21: "21st", 112: "112th"} {
+		if got := ordinal(n); got != want {
+			t.Errorf("%d: %s", n, got)
 		}
 	}
 }

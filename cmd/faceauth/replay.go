@@ -30,7 +30,7 @@ func newReplay() *cobra.Command {
 		Short: "say who is in a recording, and write a report",
 		Long: "Replay judges every face in SOURCE and writes events.jsonl, a line for each face and frame, and\n" +
 			"report.html, a page that needs no network, into a folder. The recogniser learns as it goes;\n" +
-			"what it learned is forgotten at the end unless --learn is given.",
+			"learned faces are forgotten at the end unless --learn is given.",
 		Example: "  faceauth replay hall.mp4 --out hall-report --video",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -39,12 +39,15 @@ func newReplay() *cobra.Command {
 				return err
 			}
 			defer v.Close()
+			if keep {
+				p.lessons = new(lessons)
+			}
 			result, err := o.play(c, v, g, path, args[0], p)
 			if err != nil {
 				return err
 			}
 			if keep {
-				if err := save(g, path); err != nil {
+				if err := o.keep(c.Context(), c, g, path, p.lessons); err != nil {
 					return err
 				}
 			}
@@ -73,6 +76,7 @@ type player struct {
 	out           string
 	video, freeze bool
 	each          func(frame int, events []replay.Event) // nil for nothing
+	lessons       *lessons                               // nil where nothing is kept in the gallery
 }
 
 // result is what a replay printed and wrote.
@@ -122,6 +126,7 @@ func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, so
 		Now:    time.Now,
 		Each: func(f face.Frame, es []replay.Event) error {
 			bar.step()
+			how.lessons.add(f)
 			for _, e := range es {
 				if err := log.Write(e); err != nil {
 					return fail(failed, fmt.Errorf("writing %s: %w", r.Events, err))

@@ -41,9 +41,9 @@ func newSearch() *cobra.Command {
 		Short: "find somebody in recordings of the past",
 		Long: "Search says in which recordings somebody is, and when: an enrolled person, or the person in a picture.\n" +
 			"Folders are searched with all that is below them. Each recording is looked through once, which takes a\n" +
-			"while; what was found is kept in an index, so that an interrupted search goes on where it was and the\n" +
-			"next one is quick. The index has faces in it, and is readable by its owner alone.\n\n" +
-			"Where nobody is found the exit code is 7.",
+			"while; the faces found are kept in an index, so that an interrupted search continues, and the next search\n" +
+			"is quick. Only its owner can read the index.\n\n" +
+			"If the person is in no recording, the exit code is 7.",
 		Example: "  faceauth search ~/recordings --name alice\n  faceauth search day.mp4 --like face.jpg --sheet found.html",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return o.search(c, args, h) },
@@ -53,8 +53,8 @@ func newSearch() *cobra.Command {
 	o.learnerFlags(c)
 	o.galleryFlag(c)
 	f := c.Flags()
-	f.StringVar(&h.name, "name", "", "the enrolled person who is looked for")
-	f.StringVar(&h.like, "like", "", "a picture of one face that is looked for")
+	f.StringVar(&h.name, "name", "", "the enrolled person to search for")
+	f.StringVar(&h.like, "like", "", "a picture with one face, to search for")
 	f.StringVar(&h.index, "index", "", "folder of the index (default: faceauth/search below $XDG_CACHE_HOME or ~/.cache)")
 	f.BoolVar(&h.noIndex, "no-index", false, "keep no index")
 	f.StringVar(&h.sheet, "sheet", "", "write a contact sheet of the faces that were found, an HTML page")
@@ -228,7 +228,7 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 	case n == 0:
 		return nil, "", fail(noFace, fmt.Errorf("no face was found in %s; use a sharp picture with a face that looks at the camera", path))
 	case n > 1:
-		return nil, "", fail(noFace, fmt.Errorf("there are %d faces in %s; cut out the one that is looked for", n, path))
+		return nil, "", fail(noFace, fmt.Errorf("there are %d faces in %s; cut out the face to search for", n, path))
 	}
 	s := f.Samples[0]
 	if s.Vector == nil {

@@ -6,7 +6,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"image"
@@ -92,29 +91,22 @@ type shot struct {
 // pixels reads the frames of a recording.
 func pixels(t testing.TB, name string) (all []shot) {
 	t.Helper()
-	src, err := facedet.Open(t.Context(), name, facedet.Options{})
+	err := eachFrame(t.Context(), name, func(p *facedet.Picture) error {
+		s := shot{size: p.Size()}
+		var err error
+		if s.pixels, err = p.BGR(); err != nil {
+			return err
+		}
+		if all == nil {
+			s.room = without(t, p)
+		}
+		all = append(all, s)
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer src.Close()
-	for {
-		f, err := src.Next(t.Context())
-		if err == io.EOF {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := shot{size: f.Image.Size()}
-		if s.pixels, err = f.Image.BGR(); err != nil {
-			t.Fatal(err)
-		}
-		if all == nil {
-			s.room = without(t, f.Image)
-		}
-		f.Close()
-		all = append(all, s)
-	}
+	return all
 }
 
 // without returns a picture whose middle, where the person is, is smeared.
@@ -202,8 +194,8 @@ func enrolled(t testing.TB, people ...int) (gallery string) {
 	gallery = filepath.Join(t.TempDir(), "gallery")
 	for _, i := range people {
 		name := fmt.Sprintf("p%d", i)
-		c := exec.CommandContext(t.Context(), "faceauth", "enroll", fixture.Recordings(t, "faces/vidtimit_rot/"+name), "--name", name,
-			"--gallery", gallery, "--models", fixture.Models(t))
+		c := exec.CommandContext(t.Context(), "faceauth", "enroll", fixture.Recordings(t, "faces/vidtimit_rot/"+name),
+			"--name", name, "--gallery", gallery, "--models", fixture.Models(t))
 		c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -232,9 +224,7 @@ func brief(events []told) (s string) {
 
 // An office that looks only where something moves says the same of a day on which hardly anything does.
 func TestStillDay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an office watches a while")
-	}
+	long(t)
 	gallery, dir := enrolled(t, 0), t.TempDir()
 	for _, i := range []int{0, 4} {
 		path := filepath.Join(dir, fmt.Sprintf("p%d.avi", i))
@@ -244,7 +234,8 @@ func TestStillDay(t *testing.T) {
 		spare, short := fastOffice(t, gallery, path)
 		sameTold(t, all, spare, 500*time.Millisecond)
 		if len(spare) == 0 || short > long/2 {
-			t.Errorf("p%d: %d events; processor time %v, and %v where every frame is looked at", i, len(spare), short, long)
+			t.Errorf("p%d: %d events; processor time %v, and %v where every frame is looked at", i, len(spare), short,
+				long)
 		}
 		t.Logf("p%d: processor time %v of %v; %s", i, short, long, brief(spare))
 	}
@@ -264,36 +255,19 @@ func BenchmarkStillDay(b *testing.B) {
 	for b.Loop() {
 		var all, spare, decoded time.Duration
 		for i, day := range days {
-			begun, frames := own(b), decode(b, day)
+			begun, frames := own(b), 0
+			if err := eachFrame(b.Context(), day, func(*facedet.Picture) error { frames++; return nil }); err != nil {
+				b.Fatal(err)
+			}
 			decoding := own(b) - begun
 			long, a := fastOffice(b, gallery, day, "--every-frame")
 			short, s := fastOffice(b, gallery, day)
 			sameTold(b, long, short, 500*time.Millisecond)
-			b.Logf("p%d: %d frames, processor time %v, every frame %v, decoding alone %v; %s", i, frames, s, a, decoding, brief(short))
+			b.Logf("p%d: %d frames, processor time %v, every frame %v, decoding alone %v; %s", i, frames, s, a,
+				decoding, brief(short))
 			all, spare, decoded = all+a, spare+s, decoded+decoding
 		}
 		b.ReportMetric(all.Seconds()/spare.Seconds(), "x-cpu")
 		b.ReportMetric((all-decoded).Seconds()/(spare-decoded).Seconds(), "x-seeing")
-	}
-}
-
-// decode reads a recording and returns how many frames it has.
-func decode(t testing.TB, path string) (n int) {
-	t.Helper()
-	src, err := facedet.Open(context.Background(), path, facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	for {
-		f, err := src.Next(t.Context())
-		if err == io.EOF {
-			return n
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
-		n++
 	}
 }

@@ -20,7 +20,7 @@ func newTablet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tablet",
 		Short: "ask the daemon: enrol, verify, undo, freeze, forget",
-		Long: "Tablet talks to the daemon (faceauth daemon) about the logins of a user: you, or the one that --user\n" +
+		Long: "Tablet talks to the daemon (faceauth daemon) about the logins of a user: you, or the user that --user\n" +
 			"names, which takes an administrator.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },

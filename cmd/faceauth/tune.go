@@ -28,13 +28,13 @@ func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune DIR",
 		Short: "choose sigma, gamma and the thresholds on labelled recordings",
-		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds but one and measures them\n" +
-			"on that one, whose people the choice has never seen; each person in turn is the one user, and the others\n" +
-			"are impostors. Then it chooses on everybody, and writes a file of settings that all commands read.\n" +
-			"It says what false match rate the recordings show, and does not claim a better one.\n\n" +
-			"Where the recordings do not show the target, or users are missed by half of their faces or more, tune\n" +
-			"warns and exits with 8. It then writes no file that all commands read, and one that --out names.\n" +
-			"--force writes either, and exits with 0.\n\n" + labelledRecordings,
+		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds but one, and measures them\n" +
+			"on the people of the fold that was left out; each person in turn is the user, and the others are\n" +
+			"impostors. Then it chooses on all people, and writes a file of settings that all commands read.\n" +
+			"It reports the false match rate that the recordings support.\n\n" +
+			"If the recordings do not support the target, or half of the users' faces or more are missed, tune warns\n" +
+			"and exits with 8. It then writes the settings only to a file that --out names. --force writes them in\n" +
+			"any case, and exits with 0.\n\n" + labelledRecordings,
 		Example: "  faceauth tune recordings --fmr 1e-3\n  faceauth tune recordings --fmr 1e-2 --out my-settings.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ func newWatch() *cobra.Command {
 		Use:   "watch SOURCE",
 		Short: "say who is in front of a camera, live: a line when a verdict changes",
 		Long: "Watch judges every face until the source ends or Ctrl-C, and prints a line when the verdict on a\n" +
-			"face in view changes. The recogniser learns as it goes; what it learned is forgotten at the end\n" +
+			"face in view changes. The recogniser learns as it goes; learned faces are forgotten at the end\n" +
 			"unless --learn is given.",
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1),
@@ -36,6 +37,9 @@ func newWatch() *cobra.Command {
 			}
 			defer v.Close()
 			w := &watcher{c: c, json: o.json, names: g.Learner().Names(), said: map[int]said{}, room: roomWarning(c, g.Learner())}
+			if keep {
+				w.lessons = new(lessons)
+			}
 			if show {
 				if w.window, err = cv.NewWindow("faceauth"); err != nil {
 					return err
@@ -59,7 +63,8 @@ func newWatch() *cobra.Command {
 				return fail(badSource, err)
 			}
 			if keep {
-				if err := save(g, path); err != nil {
+				// Ctrl-C has ended the watch, and not what comes after it.
+				if err := o.keep(context.WithoutCancel(c.Context()), c, g, path, w.lessons); err != nil {
 					return err
 				}
 			}
@@ -86,6 +91,8 @@ type watcher struct {
 	window *cv.Window
 	source *again
 	room   func() // says when there is no room any more
+
+	lessons *lessons // nil where nothing is kept in the gallery
 }
 
 // said is what was said last of a track, and the frame in which it was seen last.
@@ -99,6 +106,7 @@ const missing = 50
 
 func (w *watcher) each(f face.Frame, events []replay.Event) error {
 	w.room()
+	w.lessons.add(f)
 	for _, e := range events {
 		last, ok := w.said[e.Track]
 		w.said[e.Track] = said{e.Label, f.Index}

@@ -68,7 +68,8 @@ func reader(warnings *[]string) *dataset.Reader {
 
 func TestIdentities(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "ann/1.jpg", "ann/2.jpg", "bob/day2/1.jpg", "bob/day10/1.jpg", "bob/fake/1.jpg", "bob/fake/2.jpg", "notes.txt", ".hidden/1.jpg")
+	write(t, dir, "ann/1.jpg", "ann/2.jpg", "bob/day2/1.jpg", "bob/day10/1.jpg", "bob/fake/1.jpg", "bob/fake/2.jpg",
+		"notes.txt", ".hidden/1.jpg")
 	var warnings, begun []string
 	r := reader(&warnings)
 	steps := 0
@@ -80,13 +81,15 @@ func TestIdentities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(ids) != 2 || ids[0].Name != "ann" || len(ids[0].Faces) != 2 || ids[1].Name != "bob" || len(ids[1].Faces) != 2 {
+	if len(ids) != 2 || ids[0].Name != "ann" || len(ids[0].Faces) != 2 || ids[1].Name != "bob" ||
+		len(ids[1].Faces) != 2 {
 		t.Errorf("%d identities", len(ids))
 	}
 	if want := []string{"ann 2", "bob 1", "bob 1"}; !slices.Equal(begun, want) || steps != 4 {
 		t.Errorf("%q and %d steps, want %q and 4", begun, steps, want)
 	}
-	if len(warnings) != 2 || !strings.Contains(warnings[0], "fake is an attack by its name") || !strings.Contains(warnings[1], "notes.txt is neither") {
+	if len(warnings) != 2 || !strings.Contains(warnings[0], "fake is an attack by its name") ||
+		!strings.Contains(warnings[1], "notes.txt is neither") {
 		t.Errorf("warnings %q", warnings)
 	}
 
@@ -132,11 +135,13 @@ func TestBadFolders(t *testing.T) {
 	for name, want := range map[string]string{
 		"none": "no such file", "notes": "holds neither folders of images nor videos", "broken": "b.avi", "twice": `two recordings of "ann"`,
 	} {
-		if _, err := r.Identities(context.Background(), filepath.Join(dir, name), nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := r.Identities(context.Background(), filepath.Join(dir, name), nil); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}
-	if _, err := r.Replays(context.Background(), filepath.Join(dir, "twice"), 1, nil); !errors.Is(err, dataset.ErrNone) {
+	if _, err := r.Replays(context.Background(), filepath.Join(dir, "twice"), 1, nil); !errors.Is(err,
+		dataset.ErrNone) {
 		t.Errorf("no replays: error %v", err)
 	}
 	if _, err := dataset.Find([]string{filepath.Join(dir, "none")}); !errors.Is(err, fs.ErrNotExist) {

@@ -296,6 +296,7 @@ func (r *Reader) Frames(ctx context.Context, name, path string, o pipeline.Optio
 func (r *Reader) FramesOf(
 	ctx context.Context, src facedet.Source, name string, o pipeline.Options,
 ) (all []face.Frame, err error) {
-	err = r.eachFrame(ctx, here{pipeline.New(src, r.Detector, r.Extractor, o), src}, name, func(f face.Frame) { all = append(all, f) })
+	err = r.eachFrame(ctx, here{pipeline.New(src, r.Detector, r.Extractor, o), src}, name,
+		func(f face.Frame) { all = append(all, f) })
 	return all, err
 }

@@ -100,7 +100,8 @@ func TestWriteIdentification(t *testing.T) {
 	if strings.Contains(svg, "NaN") {
 		t.Error("identification.svg has no numbers")
 	}
-	if err := report.WriteIdentification(filepath.Join(dir, "none"), s, report.Meta{}); !errors.Is(err, os.ErrNotExist) {
+	if err := report.WriteIdentification(filepath.Join(dir, "none"), s, report.Meta{}); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	if err := report.WriteIdentification(dir, evaluate.Identified{}, report.Meta{}); err != nil {

@@ -119,7 +119,8 @@ func headline(s evaluate.Summary) string {
 		return "Nothing was measured."
 	}
 	m := s.Methods[0]
-	text := fmt.Sprintf("The %s recognised %.2f %% of the faces of enrolled people", m.Name, math.Floor(1e4*float64(m.Recall))/100)
+	text := fmt.Sprintf("The %s recognised %.2f %% of the faces of enrolled people", m.Name,
+		math.Floor(1e4*float64(m.Recall))/100)
 	if math.IsNaN(float64(m.FAR)) {
 		return text + "; there were no strangers."
 	}

@@ -38,8 +38,9 @@ func outcome(t *testing.T, strangers ...string) evaluate.Summary {
 		{Name: "<b>bob</b>", Faces: at(10, 10.1, 10.2)},
 		{Name: "eve", Faces: at(.5, .6, 30)},
 	}
-	s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential},
-		[][]string{strangers}, []evaluate.Entry{evaluate.Learner(line, online.Settings{}), evaluate.Nearest(line)}, nil)
+	s, err := evaluate.RunAll(context.Background(), ids,
+		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, [][]string{strangers},
+		[]evaluate.Entry{evaluate.Learner(line, online.Settings{}), evaluate.Nearest(line)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,8 @@ func TestWriteWithoutStrangers(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "det.png")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a DET curve without strangers: %v", err)
 	}
-	if page := read(t, dir, "report.html"); !strings.Contains(page, "there were no strangers") || strings.Contains(page, "<td>FPIR</td>") {
+	if page := read(t, dir, "report.html"); !strings.Contains(page, "there were no strangers") ||
+		strings.Contains(page, "<td>FPIR</td>") {
 		t.Error("the page has a false match rate")
 	}
 	if err := report.Write(filepath.Join(dir, "none"), outcome(t), report.Meta{}); !errors.Is(err, os.ErrNotExist) {

@@ -123,7 +123,8 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	for {
 		f, err := p.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			_, err := fmt.Fprintf(out, "%d frames, %d faces, of which %d are good enough to learn from\n", frames, faces, good)
+			_, err := fmt.Fprintf(out, "%d frames, %d faces, of which %d are good enough to learn from\n", frames,
+				faces, good)
 			return err
 		}
 		if err != nil {

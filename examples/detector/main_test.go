@@ -85,7 +85,8 @@ func TestDetector(t *testing.T) {
 		t.Fatal(err)
 	}
 	var frames, faces, good int
-	if _, err := fmt.Sscanf(out.String(), "%d frames, %d faces, of which %d", &frames, &faces, &good); err != nil || frames == 0 || faces == 0 {
+	if _, err := fmt.Sscanf(out.String(), "%d frames, %d faces, of which %d", &frames, &faces, &good); err != nil ||
+		frames == 0 || faces == 0 {
 		t.Errorf("it printed %q", &out)
 	}
 	if err := run(ctx, io.Discard, nil); err == nil || !strings.Contains(err.Error(), "usage:") {

@@ -39,7 +39,8 @@ func TestNetwork(t *testing.T) {
 	distance := func(a, b string) (d float64) {
 		t.Helper()
 		var out strings.Builder
-		err := run(context.Background(), &out, []string{description, filepath.Join(stills, a), filepath.Join(stills, b)})
+		err := run(context.Background(), &out,
+			[]string{description, filepath.Join(stills, a), filepath.Join(stills, b)})
 		if err != nil {
 			t.Fatal(err)
 		}

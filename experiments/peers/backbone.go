@@ -25,7 +25,8 @@ const lloydRounds = 20
 // Weights are those of the kernel on Euclidean distances. The thesis prints a compact form in which gamma is
 // multiplied by c and not divided; this is the one that agrees with the full graph. The error wraps [ErrExamples],
 // [anomaly.ErrLabels] or [anomaly.ErrSetting], or is that of the context.
-func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.Kernel, c, gamma float64) ([]float64, error) {
+func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.Kernel,
+	c, gamma float64) ([]float64, error) {
 	classes, err := checkExamples(x, y)
 	if err != nil {
 		return nil, err
@@ -34,7 +35,8 @@ func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.K
 		return nil, fmt.Errorf("%w: %d centroids for a class", anomaly.ErrSetting, k)
 	}
 	if !(kernel.Denominator > 0) {
-		return nil, fmt.Errorf("%w: the kernel's denominator is %g, and must be positive", anomaly.ErrSetting, kernel.Denominator)
+		return nil, fmt.Errorf("%w: the kernel's denominator is %g, and must be positive", anomaly.ErrSetting,
+			kernel.Denominator)
 	}
 	var vertices [][]float32
 	var labels []int

@@ -31,7 +31,8 @@ type Manifold struct {
 // The error wraps [maxmargin.ErrExamples] or [maxmargin.ErrSetting].
 func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symmetric, r float64) (*Manifold, error) {
 	if w.SymmetricDim() != len(x) {
-		return nil, fmt.Errorf("%w: a graph of %d vertices for %d examples", maxmargin.ErrSetting, w.SymmetricDim(), len(x))
+		return nil, fmt.Errorf("%w: a graph of %d vertices for %d examples", maxmargin.ErrSetting, w.SymmetricDim(),
+			len(x))
 	}
 	l, err := Penalty(w, false, 1)
 	if err != nil {
@@ -73,10 +74,12 @@ func Penalty(w mat.Symmetric, normalised bool, power int) (*mat.SymDense, error)
 }
 
 // NewPenalised is [NewManifold] with another penalty in the place of the Laplacian: one of [Penalty], for example.
-func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty mat.Symmetric, r float64) (*Manifold, error) {
+func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty mat.Symmetric,
+	r float64) (*Manifold, error) {
 	n := len(x)
 	if penalty.SymmetricDim() != n {
-		return nil, fmt.Errorf("%w: a penalty of %d values for %d examples", maxmargin.ErrSetting, penalty.SymmetricDim(), n)
+		return nil, fmt.Errorf("%w: a penalty of %d values for %d examples", maxmargin.ErrSetting,
+			penalty.SymmetricDim(), n)
 	}
 	gram := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -99,7 +102,8 @@ func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty m
 		unit.Set(i, i, 1)
 	}
 	if err := m.inverse.Solve(&system, unit); err != nil && m.inverse.IsEmpty() {
-		return nil, fmt.Errorf("%w: the graph's term drowns the kernel; use a smaller gamma_u/gamma", maxmargin.ErrSetting)
+		return nil, fmt.Errorf("%w: the graph's term drowns the kernel; use a smaller gamma_u/gamma",
+			maxmargin.ErrSetting)
 	}
 	product.Mul(gram, &m.inverse)
 	numbers := make([][]float32, n)

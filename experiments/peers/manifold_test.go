@@ -250,7 +250,8 @@ func TestPenalty(t *testing.T) {
 	if _, err := peers.Penalty(mat.NewSymDense(1, []float64{-1}), false, 1); !errors.Is(err, maxmargin.ErrSetting) {
 		t.Errorf("a negative weight: %v", err)
 	}
-	if _, err := peers.NewPenalised([][]float32{{1}}, maxmargin.Linear, false, w, 1); !errors.Is(err, maxmargin.ErrSetting) {
+	if _, err := peers.NewPenalised([][]float32{{1}}, maxmargin.Linear, false, w, 1); !errors.Is(err,
+		maxmargin.ErrSetting) {
 		t.Errorf("one example: %v", err)
 	}
 }

@@ -291,7 +291,8 @@ func crossValidate(x [][]float32, y []int, folds int, train Trainer, held func(i
 	}
 	for class, n := range size {
 		if n == 1 {
-			return fmt.Errorf("%w: class %d has one example, and none is left to compare it with", anomaly.ErrLabels, class)
+			return fmt.Errorf("%w: class %d has one example, and none is left to compare it with", anomaly.ErrLabels,
+				class)
 		}
 	}
 	for fold := range folds {

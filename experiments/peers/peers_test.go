@@ -202,10 +202,12 @@ func TestPeersBadInput(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}
 		}
-		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}}, []int{0, 0, 1}, 3, train); !errors.Is(err, anomaly.ErrLabels) {
+		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}}, []int{0, 0, 1}, 3, train); !errors.Is(err,
+			anomaly.ErrLabels) {
 			t.Errorf("%s, a class of one: %v", name, err)
 		}
-		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}, {4}}, []int{0, 0, 1, 1}, 1, train); !errors.Is(err, anomaly.ErrSetting) {
+		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}, {4}}, []int{0, 0, 1, 1}, 1, train); !errors.Is(err,
+			anomaly.ErrSetting) {
 			t.Errorf("%s, one fold: %v", name, err)
 		}
 	}
@@ -220,7 +222,8 @@ func TestPeersBadInput(t *testing.T) {
 		}
 	}
 	// Numbers of classes need not be dense.
-	if score, err := peers.Projection(kernel, 1)([][]float32{{0}, {5}}, []int{0, 3}); err != nil || score([]float32{5}, 3) >= score([]float32{5}, 0) {
+	if score, err := peers.Projection(kernel, 1)([][]float32{{0}, {5}}, []int{0, 3}); err != nil ||
+		score([]float32{5}, 3) >= score([]float32{5}, 0) {
 		t.Errorf("classes 0 and 3: %v", err)
 	}
 	ctx := context.Background()

@@ -48,7 +48,8 @@ func TestCore(t *testing.T) {
 	for i, truth := range l.Truth {
 		if truth == 1 {
 			anomalies++
-			if l.Class[i] != 0 || math.Abs(float64(l.X[i][0])) > synthetic.Inner || math.Abs(float64(l.X[i][1])) > synthetic.Inner {
+			if l.Class[i] != 0 || math.Abs(float64(l.X[i][0])) > synthetic.Inner ||
+				math.Abs(float64(l.X[i][1])) > synthetic.Inner {
 				t.Error("an anomaly that is none")
 			}
 		}

@@ -90,7 +90,8 @@ var widths = []float64{.1, .3, 1}
 // detectors are all methods with all their settings.
 func detectors() (all []detector) {
 	graphs := func(family, setting string, width float64, f func(w mat.Symmetric, y []int) ([]float64, error)) {
-		all = append(all, detector{family, setting, width, func(t unusual) ([]float64, error) { return f(t.w(width), t.Class) }})
+		all = append(all,
+			detector{family, setting, width, func(t unusual) ([]float64, error) { return f(t.w(width), t.Class) }})
 	}
 	trained := func(family, setting string, width float64, train func(t unusual) peers.Trainer) {
 		all = append(all, detector{family, setting, width, func(t unusual) ([]float64, error) {
@@ -118,15 +119,19 @@ func detectors() (all []detector) {
 		}
 		graphs("weighted k-NN", "", width, peers.WeightedNeighbours)
 		for _, c := range []float64{.1, 1, 10} {
-			trained("SVM", fmt.Sprintf("cost %g", c), width, func(t unusual) peers.Trainer { return peers.Projection(t.kernel(width), c) })
+			trained("SVM", fmt.Sprintf("cost %g", c), width,
+				func(t unusual) peers.Trainer { return peers.Projection(t.kernel(width), c) })
 		}
 		for _, nu := range []float64{.05, .5} {
-			trained("one-class SVM", fmt.Sprintf("nu %g", nu), width, func(t unusual) peers.Trainer { return peers.OneClass(t.kernel(width), nu) })
+			trained("one-class SVM", fmt.Sprintf("nu %g", nu), width,
+				func(t unusual) peers.Trainer { return peers.OneClass(t.kernel(width), nu) })
 		}
 	}
 	for _, c := range []float64{.1, 1, 10} {
-		trained("logistic regression", fmt.Sprintf("cost %g", c), 0, func(unusual) peers.Trainer { return peers.Logistic(c) })
-		trained("logistic regression, confident", fmt.Sprintf("cost %g", c), 0, func(unusual) peers.Trainer { return peers.Confident(5, peers.Logistic(c)) })
+		trained("logistic regression", fmt.Sprintf("cost %g", c), 0,
+			func(unusual) peers.Trainer { return peers.Logistic(c) })
+		trained("logistic regression, confident", fmt.Sprintf("cost %g", c), 0,
+			func(unusual) peers.Trainer { return peers.Confident(5, peers.Logistic(c)) })
 	}
 	trained("QDA", "", 0, func(unusual) peers.Trainer { return peers.Quadratic(0) })
 	return all

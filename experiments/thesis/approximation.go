@@ -193,7 +193,8 @@ func vertices(g *quantized.Graph) (*mat.SymDense, []float64) {
 	d, v := mat.NewSymDense(n, nil), make([]float64, n)
 	for i := range n {
 		v[i] = g.Multiplicity(i)
-		g.Neighbours(i, func(j int, distance float64) { d.SetSym(i, j, distance) }) // the edges of this graph have no end
+		g.Neighbours(i,
+			func(j int, distance float64) { d.SetSym(i, j, distance) }) // the edges of this graph have no end
 	}
 	return d, v
 }

@@ -129,7 +129,8 @@ func (b benchmark) graph() *mat.SymDense {
 
 // harmonic returns the error of the harmonic solution, and with class masses: those of the given priors, or, where
 // there are none, those that the labels have.
-func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool, given []float64) (plain, masses float64, err error) {
+func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool,
+	given []float64) (plain, masses float64, err error) {
 	y, priors := mat.NewDense(len(split), 2, nil), make([]float64, 2)
 	for q, i := range split {
 		y.Set(q, b.class[i], 1)

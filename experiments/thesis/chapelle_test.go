@@ -63,7 +63,8 @@ func TestChapelle(t *testing.T) {
 		if name == "digit1" && math.Abs(stat.Mean(shares, nil)-7.248) > .01 {
 			t.Errorf("with the true shares of the classes %.3f %%, and 7.248 is recorded", stat.Mean(shares, nil))
 		}
-		if p, m := stat.Mean(plain, nil), stat.Mean(masses, nil); math.Abs(p-recorded[name][0]) > .01 || math.Abs(m-recorded[name][1]) > .01 {
+		if p, m := stat.Mean(plain, nil), stat.Mean(masses, nil); math.Abs(p-recorded[name][0]) > .01 ||
+			math.Abs(m-recorded[name][1]) > .01 {
 			t.Errorf("%s: harmonic %.3f %%, with class masses %.3f %%, and %v are recorded", name, p, m, recorded[name])
 		}
 	}

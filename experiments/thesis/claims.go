@@ -98,7 +98,8 @@ func (o *options) claims(ctx context.Context) error {
 }
 
 // run returns the curves of an experiment in one space, and their points as they are tabulated.
-func (e experiment) run(ctx context.Context, features string, space face.Space, ids []evaluate.Identity) (curves []curve, rows [][]string, err error) {
+func (e experiment) run(ctx context.Context, features string, space face.Space,
+	ids []evaluate.Identity) (curves []curve, rows [][]string, err error) {
 	choices, err := e.choices(namesOf(ids))
 	if err != nil {
 		return nil, nil, err

@@ -138,7 +138,8 @@ func (o *options) cuts(ctx context.Context) error {
 					against++
 				}
 				mean, spread := stat.MeanStdDev(differences, nil)
-				line = append(line, fmt.Sprintf("%.2f", mean), fmt.Sprintf("%.2f", stat.StdErr(spread, float64(len(all)))))
+				line = append(line, fmt.Sprintf("%.2f", mean),
+					fmt.Sprintf("%.2f", stat.StdErr(spread, float64(len(all)))))
 				for m := range rivals {
 					line = append(line, fmt.Sprintf("%.2f", printed[dataset][s][k][m]))
 				}

@@ -109,7 +109,8 @@ func guests(halfLife int) (wrong float64, err error) {
 		}
 		return x
 	}
-	l, err := online.New(face.Space{ID: "plane", Dim: dim, Scale: 1, Sigma: .2, Gamma: 1e-3}, online.Settings{K: 100, HalfLife: halfLife})
+	l, err := online.New(face.Space{ID: "plane", Dim: dim, Scale: 1, Sigma: .2, Gamma: 1e-3},
+		online.Settings{K: 100, HalfLife: halfLife})
 	if err != nil {
 		return 0, err
 	}

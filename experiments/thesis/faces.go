@@ -47,7 +47,8 @@ var films = []person{
 }
 
 // inEachSpace calls do with the faces of people as embeddings, and then as pixels.
-func (o *options) inEachSpace(ctx context.Context, people []person, do func(space face.Space, ids []evaluate.Identity) error) error {
+func (o *options) inEachSpace(ctx context.Context, people []person,
+	do func(space face.Space, ids []evaluate.Identity) error) error {
 	embedding, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
 	if err != nil {
 		return err
@@ -78,7 +79,8 @@ func (o *options) embeddedHeads(ctx context.Context) (face.Space, []evaluate.Ide
 
 // inSets calls do with the faces of each set of recordings, as embeddings and without frames in which none was found:
 // the films, or the folders of a folder.
-func (o *options) inSets(ctx context.Context, sets []string, do func(set string, space face.Space, ids []evaluate.Identity) error) error {
+func (o *options) inSets(ctx context.Context, sets []string,
+	do func(set string, space face.Space, ids []evaluate.Identity) error) error {
 	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
 	if err != nil {
 		return err
@@ -131,7 +133,8 @@ func namesOf(ids []evaluate.Identity) (names []string) {
 }
 
 // faces returns the faces of people.
-func (o *options) faces(ctx context.Context, e preprocess.Extractor, people []person) (ids []evaluate.Identity, err error) {
+func (o *options) faces(ctx context.Context, e preprocess.Extractor,
+	people []person) (ids []evaluate.Identity, err error) {
 	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
 	if err != nil {
 		return nil, err

@@ -358,5 +358,6 @@ func (o *options) jointTime(ctx context.Context) error {
 	if err := o.table("joint-time.csv", []string{"points", "method", "time", "rounds", "accuracy"}, rows); err != nil {
 		return err
 	}
-	return watch.draw(o, "joint-time.png", "SecStr, 10 labels, 100 centroids", "points", "time, of subsampling on 1,000 points")
+	return watch.draw(o, "joint-time.png", "SecStr, 10 labels, 100 centroids", "points",
+		"time, of subsampling on 1,000 points")
 }

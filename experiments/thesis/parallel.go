@@ -92,7 +92,8 @@ func (o *options) parallel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.table("parallel.csv", []string{"features", "solver", "arrangement", "recall", "far", "ms_a_face", "times_as_fast"}, rows)
+	return o.table("parallel.csv",
+		[]string{"features", "solver", "arrangement", "recall", "far", "ms_a_face", "times_as_fast"}, rows)
 }
 
 // login counts the faces of those who may log in, and of others.

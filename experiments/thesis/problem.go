@@ -34,7 +34,8 @@ func (o *options) readUCI(dataset string) ([]problem, error) {
 	for i := range all {
 		a, b := rows[classes[i]], rows[classes[(i+1)%len(classes)]]
 		if len(a) < points/4 || len(b) < points/4 {
-			return nil, fmt.Errorf("%s has %d points of %s and %d of %s", dataset, len(a), classes[i], len(b), classes[(i+1)%len(classes)])
+			return nil, fmt.Errorf("%s has %d points of %s and %d of %s", dataset, len(a), classes[i], len(b),
+				classes[(i+1)%len(classes)])
 		}
 		all[i] = newProblem(a, b, uint64(i))
 	}

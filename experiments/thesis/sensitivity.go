@@ -104,7 +104,8 @@ func (o *options) sensitivity(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.table("sensitivity.csv", []string{"features", "setting", "value", "recall", "far_mean", "far_worst", "nearest_recall"}, rows)
+	return o.table("sensitivity.csv",
+		[]string{"features", "setting", "value", "recall", "far_mean", "far_worst", "nearest_recall"}, rows)
 }
 
 // figureOf writes a rate with four places, rounded by that function.

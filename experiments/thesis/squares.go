@@ -100,7 +100,8 @@ func (o *options) squares() error {
 }
 
 // machine trains one; gamma_u is gamma/gamma_g.
-func machine(e *maxmargin.Examples, x [][]float32, kernel maxmargin.Kernel, w *mat.SymDense, y []float64, method string, sink float64) (*maxmargin.Machine, error) {
+func machine(e *maxmargin.Examples, x [][]float32, kernel maxmargin.Kernel, w *mat.SymDense, y []float64, method string,
+	sink float64) (*maxmargin.Machine, error) {
 	if method == "graph cut" {
 		return e.GraphCut(w, y, sink, squaresEpsilon, squaresGamma)
 	}

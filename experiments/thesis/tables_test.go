@@ -38,8 +38,10 @@ func TestTables(t *testing.T) {
 				t.Fatalf("%s, row %d has %d values", want.dataset, i, len(r.x))
 			}
 		}
-		if len(all) != want.rows || want.labels > 0 && len(labels) != want.labels || want.first > 0 && len(labels[all[0].label]) != want.first {
-			t.Errorf("%s: %d rows, %d labels, %d of the first", want.dataset, len(all), len(labels), len(labels[all[0].label]))
+		if len(all) != want.rows || want.labels > 0 && len(labels) != want.labels ||
+			want.first > 0 && len(labels[all[0].label]) != want.first {
+			t.Errorf("%s: %d rows, %d labels, %d of the first", want.dataset, len(all), len(labels),
+				len(labels[all[0].label]))
 		}
 	}
 	if _, err := o.rows("oracle"); err == nil {

@@ -71,7 +71,8 @@ func (c *clock) measure(ctx context.Context, name string, n int, do func() error
 func (c *clock) draw(o *options, name, title, x, y string) error {
 	var lines []figure.Line
 	for q, name := range c.names {
-		lines = append(lines, figure.Line{Name: name, Colour: figure.Colours[q%len(figure.Colours)], Points: c.curves[name]})
+		lines = append(lines,
+			figure.Line{Name: name, Colour: figure.Colours[q%len(figure.Colours)], Points: c.curves[name]})
 	}
 	p, err := figure.Lines(title, x, y, lines)
 	if err != nil {

@@ -29,7 +29,8 @@ func film(t *testing.T, path string, n int) error {
 			t.Fatal(err)
 		}
 		for j := range 20 { // so that the pictures take some room
-			img.DrawBox(image.Rect(9*j, 7*j, 9*j+100, 7*j+80), strings.Repeat("faces ", j%5), color.RGBA{uint8(11 * j), uint8(255 - 7*j), uint8(i), 255})
+			img.DrawBox(image.Rect(9*j, 7*j, 9*j+100, 7*j+80), strings.Repeat("faces ", j%5),
+				color.RGBA{uint8(11 * j), uint8(255 - 7*j), uint8(i), 255})
 		}
 		if err := w.Write(img); err != nil {
 			img.Close()
@@ -56,7 +57,8 @@ func TestCountFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := cv.CountFrames(path)
-		if err != nil || n > last || size == len(whole) && n != 20 || size <= len(whole)/2 && n > 12 || size <= 100 && n != 0 {
+		if err != nil || n > last || size == len(whole) && n != 20 || size <= len(whole)/2 && n > 12 ||
+			size <= 100 && n != 0 {
 			t.Errorf("%d of %d bytes: %d frames, %v", size, len(whole), n, err)
 		}
 		last = n

@@ -176,7 +176,8 @@ func (v *VideoWriter) Close() error {
 		return fmt.Errorf("writing video %s: %w", v.path, err)
 	}
 	if n < v.frames {
-		return fmt.Errorf("writing video %s: %w: it holds %d of %d frames; is the disk full?", v.path, ErrCutOff, n, v.frames)
+		return fmt.Errorf("writing video %s: %w: it holds %d of %d frames; is the disk full?", v.path, ErrCutOff, n,
+			v.frames)
 	}
 	return nil
 }

@@ -203,7 +203,8 @@ func (m *Image) Pad(border int, value uint8) (*Image, error) {
 		return nil, err
 	}
 	dst := gocv.NewMat()
-	gocv.CopyMakeBorder(m.mat, &dst, border, border, border, border, gocv.BorderConstant, color.RGBA{value, value, value, 0})
+	gocv.CopyMakeBorder(m.mat, &dst, border, border, border, border, gocv.BorderConstant,
+		color.RGBA{value, value, value, 0})
 	return &Image{dst}, nil
 }
 
@@ -249,7 +250,8 @@ func (m *Image) DrawBox(r image.Rectangle, text string, c color.RGBA) {
 	if 299*int(c.R)+587*int(c.G)+114*int(c.B) > 140_000 {
 		ink = color.RGBA{0, 0, 0, 255}
 	}
-	gocv.PutTextWithParams(&m.mat, text, at.Add(image.Pt(3, 0)), gocv.FontHersheySimplex, scale, ink, 1, gocv.LineAA, false)
+	gocv.PutTextWithParams(&m.mat, text, at.Add(image.Pt(3, 0)), gocv.FontHersheySimplex, scale, ink, 1, gocv.LineAA,
+		false)
 }
 
 // Gray is an 8-bit picture with one channel and at least one pixel.

@@ -5,6 +5,8 @@ package demo
 import (
 	"image"
 	"math"
+	"slices"
+	"sync"
 
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
@@ -33,17 +35,20 @@ func (p *photo) at(x, y float64) (value, weight float64) {
 // canvas is a grey frame in the making.
 type canvas struct{ pix []float64 }
 
-func newCanvas() *canvas {
-	c := &canvas{make([]float64, width*height)}
+// wall is the background of all frames: a gradient with a soft weave on it. Its sines cost more than all else in a
+// frame, so they are computed once.
+var wall = sync.OnceValue(func() []float64 {
+	pix := make([]float64, width*height)
 	for y := range height {
 		for x := range width {
-			// A wall: a gradient with a soft weave on it.
-			c.pix[y*width+x] = 118 + 30*float64(x)/width - 20*float64(y)/height +
+			pix[y*width+x] = 118 + 30*float64(x)/width - 20*float64(y)/height +
 				3*math.Sin(float64(x)/9)*math.Sin(float64(y)/11)
 		}
 	}
-	return c
-}
+	return pix
+})
+
+func newCanvas() *canvas { return &canvas{slices.Clone(wall())} }
 
 // draw puts a still on the canvas, panned, zoomed, tilted and at times blurred as the number of the
 // frame says, and returns its box. Fade is how far the still that follows shows through already.

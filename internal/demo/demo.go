@@ -100,7 +100,8 @@ func Write(ctx context.Context, dir, out string) (Script, error) {
 		}
 		if p.name != "" {
 			if len(photos) <= enrolled {
-				return s, fmt.Errorf("making the demo's recording: %s has %d stills, want more than %d", p.folder, len(photos), enrolled)
+				return s, fmt.Errorf("making the demo's recording: %s has %d stills, want more than %d", p.folder,
+					len(photos), enrolled)
 			}
 			// The recording begins with the last still of the enrolment and turns into those that follow.
 			first[p.name], photos = photos[:enrolled], photos[enrolled-1:]

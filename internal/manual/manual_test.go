@@ -54,7 +54,8 @@ func TestWrite(t *testing.T) {
 			}
 		}
 		for _, line := range strings.Split(string(text), "\n") {
-			if strings.HasPrefix(line, "'") || strings.HasPrefix(line, ".so") || strings.Contains(line, "secret") || strings.Contains(line, "hidden") {
+			if strings.HasPrefix(line, "'") || strings.HasPrefix(line, ".so") || strings.Contains(line, "secret") ||
+				strings.Contains(line, "hidden") {
 				t.Errorf("%s has the line %q", name, line)
 			}
 		}

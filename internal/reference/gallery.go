@@ -143,7 +143,8 @@ func (g *Gallery) Audit(learned bool) map[int64]Audited {
 	names := g.Learner.Names()
 	for _, s := range g.Learner.Stored("") {
 		if !s.Negative && s.Name != "" && (s.Labelled || learned) {
-			ids, x, v, y = append(ids, s.ID), append(x, s.Vector), append(v, s.Weight), append(y, slices.Index(names, s.Name))
+			ids, x, v, y = append(ids, s.ID), append(x, s.Vector), append(v, s.Weight), append(y,
+				slices.Index(names, s.Name))
 		}
 	}
 	if len(ids) == 0 || slices.Min(y) == slices.Max(y) {

@@ -234,7 +234,8 @@ func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 				continue
 			}
 			for _, w := range kept {
-				if g.mergeable(w) && g.weight(v.X, w.X) > 0 && (to[v] == nil || g.less(g.Distance(v.X, w.X), g.Distance(v.X, to[v].X))) {
+				if g.mergeable(w) && g.weight(v.X, w.X) > 0 &&
+					(to[v] == nil || g.less(g.Distance(v.X, w.X), g.Distance(v.X, to[v].X))) {
 					to[v] = w
 				}
 			}
@@ -276,7 +277,8 @@ func (g *Graph) remove(gone func(*Vertex) bool) {
 	if len(g.Vertices) < n {
 		g.Full = false
 	}
-	g.Journal = slices.DeleteFunc(slices.Clone(g.Journal), func(p *Point) bool { return !slices.Contains(g.Vertices, p.At) })
+	g.Journal = slices.DeleteFunc(slices.Clone(g.Journal),
+		func(p *Point) bool { return !slices.Contains(g.Vertices, p.At) })
 }
 
 // Remove removes a vertex.

@@ -340,7 +340,8 @@ func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 			if c.class != d.class || i == j {
 				continue
 			}
-			if diff := math.Abs(c.value - d.value); diff > 0 && diff < 1e-7 && !slices.Equal(faces[i].Vector, faces[j].Vector) {
+			if diff := math.Abs(c.value - d.value); diff > 0 && diff < 1e-7 &&
+				!slices.Equal(faces[i].Vector, faces[j].Vector) {
 				l.Graph.Delicate = true
 			}
 			worse[i] = worse[i] || d.value > c.value || d.value == c.value && j < i
@@ -353,7 +354,8 @@ func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	}
 	alike := func(i int) bool {
 		for j := range i {
-			if verdicts[j].Learned && !l.Graph.less(l.Graph.Config.EdgeRadius(), l.Graph.Distance(faces[i].Vector, faces[j].Vector)) {
+			if verdicts[j].Learned &&
+				!l.Graph.less(l.Graph.Config.EdgeRadius(), l.Graph.Distance(faces[i].Vector, faces[j].Vector)) {
 				return true
 			}
 		}
@@ -427,7 +429,8 @@ func (l *Learner) Stored(name string) (all []online.Stored) {
 func (l *Learner) Labels() (all []online.Label) {
 	for _, v := range l.Graph.Vertices {
 		if v.Class >= 0 {
-			all = append(all, online.Label{ID: v.ID, Name: l.People[v.Class].Name, Negative: l.People[v.Class].Negative})
+			all = append(all,
+				online.Label{ID: v.ID, Name: l.People[v.Class].Name, Negative: l.People[v.Class].Negative})
 		}
 	}
 	return all
@@ -513,6 +516,7 @@ func (l *Learner) Drift(name string) online.Drift {
 			d.Constancy = ab / math.Sqrt(aa*bb)
 		}
 	}
-	d.Alarm = l.Settings.DriftDistance > 0 && d.Distance > l.Settings.DriftDistance && d.Constancy > l.Settings.DriftConstancy
+	d.Alarm = l.Settings.DriftDistance > 0 && d.Distance > l.Settings.DriftDistance &&
+		d.Constancy > l.Settings.DriftConstancy
 	return d
 }

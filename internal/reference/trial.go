@@ -75,7 +75,8 @@ func (g *Graph) try(t Trial) Trial {
 		return t
 	}
 	for _, v := range g.Vertices {
-		if d := g.Distance(t.X, v.X); !t.Far && g.mergeable(v) && g.weight(t.X, v.X) > 0 && (g.less(d, g.R) || d == 0) &&
+		if d := g.Distance(t.X, v.X); !t.Far && g.mergeable(v) && g.weight(t.X, v.X) > 0 &&
+			(g.less(d, g.R) || d == 0) &&
 			(t.Home == nil || g.less(d, g.Distance(t.X, t.Home.X))) {
 			t.Home = v
 		}

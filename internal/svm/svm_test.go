@@ -200,7 +200,8 @@ func TestDense(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := objective(k, y, q, m.Weights), dense(k, y, q, 1, &total); got < want-1e-9 || got > want+7*svm.Tolerance {
+			if got, want := objective(k, y, q, m.Weights), dense(k, y, q, 1, &total); got < want-1e-9 ||
+				got > want+7*svm.Tolerance {
 				t.Errorf("%s, one class: objective %g, want %g", name, got, want)
 			}
 		}

@@ -21,7 +21,8 @@ func TestHomes(t *testing.T) {
 		data, err := xdg.Data()
 		config, err2 := xdg.Config()
 		if data != c.data || config != c.config || err != nil || err2 != nil {
-			t.Errorf("%q, home %q: %s and %s, want %s and %s; %v, %v", c.variable, c.home, data, config, c.data, c.config, err, err2)
+			t.Errorf("%q, home %q: %s and %s, want %s and %s; %v, %v", c.variable, c.home, data, config, c.data,
+				c.config, err, err2)
 		}
 	}
 	t.Setenv("HOME", "")

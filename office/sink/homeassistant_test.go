@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 )
@@ -169,14 +170,14 @@ func TestHomeAssistant(t *testing.T) {
 		h.Cameras = []sink.Camera{{Name: "door", Up: true}, {Name: "the yard", Error: "no frame"}}
 		h.Face = func(name string) []byte { return faces[name] }
 	})
-	l := b.listen("listener")
+	l := b.Listen("listener")
 	connect := func(withFaces bool) *sink.MQTT {
 		t.Helper()
-		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, House: h.now, Instance: "3fa2", Name: "the office", Faces: withFaces})
+		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: h.now, Instance: "3fa2", Name: "the office", Faces: withFaces})
 		if err != nil {
 			t.Fatal(err)
 		}
-		wait(t, "the connection", func() bool { return l.get("faceauth/3fa2/count") != "" && l.get("faceauth/3fa2/status") == "online" })
+		wait(t, "the connection", func() bool { return l.Get("faceauth/3fa2/count") != "" && l.Get("faceauth/3fa2/status") == "online" })
 		return m
 	}
 	m := connect(false)
@@ -184,7 +185,7 @@ func TestHomeAssistant(t *testing.T) {
 	camera := func(name string) string { return "faceauth/3fa2/cameras/" + sink.ID(name) }
 	expect := func(topic, want string) {
 		t.Helper()
-		wait(t, topic+" "+want+", got "+l.get(topic), func() bool { return l.get(topic) == want })
+		wait(t, topic+" "+want+", got "+l.Get(topic), func() bool { return l.Get(topic) == want })
 	}
 	expect(person("alice", "state"), "ON")
 	expect(person("alice", "attributes"), `{"camera":"door","since":"2026-11-21T12:00:00Z","trust":"confirmed"}`)
@@ -199,10 +200,10 @@ func TestHomeAssistant(t *testing.T) {
 	expect("faceauth/3fa2/count", "4")
 	expect("faceauth/3fa2/count_attributes", `{"known":2,"unknown":2}`)
 
-	l.mu.Lock()
 	unique := make(map[string]bool)
 	kinds := make(map[string]int)
-	for topic, payload := range l.topics {
+	for _, topic := range l.Names() {
+		payload := l.Get(topic)
 		if !strings.HasPrefix(topic, "homeassistant/") {
 			if strings.HasSuffix(topic, "/face") {
 				t.Errorf("%s without being asked for", topic)
@@ -224,13 +225,13 @@ func TestHomeAssistant(t *testing.T) {
 	if want := map[string]int{"binary_sensor": 5, "sensor": 4, "event": 1}; !reflect.DeepEqual(kinds, want) {
 		t.Errorf("%v, want %v", kinds, want)
 	}
+	order := topics(l)
 	for _, name := range h.now().Known {
-		state, attributes, last := slices.Index(l.order, person(name, "state")), slices.Index(l.order, person(name, "attributes")), slices.Index(l.order, person(name, "last_seen"))
+		state, attributes, last := slices.Index(order, person(name, "state")), slices.Index(order, person(name, "attributes")), slices.Index(order, person(name, "last_seen"))
 		if state < attributes || state < last && last >= 0 {
 			t.Errorf("%s: the state came %d., the attributes %d.", name, state, attributes)
 		}
 	}
-	l.mu.Unlock()
 
 	// Somebody who is there is not said to have been seen every second; who leaves was seen when they were.
 	h.change(func(h *sink.House) { h.There = slices.Clone(h.There); h.There[0].Last = noon.Add(30 * time.Second) })
@@ -243,20 +244,18 @@ func TestHomeAssistant(t *testing.T) {
 	expect(person("alice", "state"), "OFF")
 	expect(person("alice", "last_seen"), "2026-11-21T12:00:31Z")
 	expect(person("bob", "last_seen"), "2026-11-21T11:00:00Z") // nothing newer is known
-	l.mu.Lock()
-	if n := count(l.order, person("alice", "last_seen")); n != 2 {
+	if n := count(topics(l), person("alice", "last_seen")); n != 2 {
 		t.Errorf("it was said %d times when alice was seen last", n)
 	}
-	l.mu.Unlock()
 
 	// Somebody unknown is an event, and not a state.
 	if err := m.Send(t.Context(), presence.Event{ID: 5, Kind: presence.Unknown, Camera: "door", Group: 3, At: noon}); err != nil {
 		t.Fatal(err)
 	}
 	expect("faceauth/3fa2/unknown", `{"event_type":"unknown","camera":"door","group":3,"at":"2026-11-21T12:00:00Z"}`)
-	late := b.listen("late")
-	wait(t, "the rest", func() bool { return late.get("faceauth/3fa2/count") != "" })
-	if got := late.get("faceauth/3fa2/unknown"); got != "" {
+	late := b.Listen("late")
+	wait(t, "the rest", func() bool { return late.Get("faceauth/3fa2/count") != "" })
+	if got := late.Get("faceauth/3fa2/unknown"); got != "" {
 		t.Errorf("the event is retained: %s", got)
 	}
 
@@ -265,15 +264,23 @@ func TestHomeAssistant(t *testing.T) {
 	m = connect(true)
 	expect(person("alice", "face"), string(faces["alice"]))
 	image := "homeassistant/image/faceauth_3fa2/" + sink.ID("alice") + "/config"
-	wait(t, "the image", func() bool { return l.get(image) != "" })
-	if err := r.check(image, l.get(image)); err != nil {
+	wait(t, "the image", func() bool { return l.Get(image) != "" })
+	if err := r.check(image, l.Get(image)); err != nil {
 		t.Error(err)
 	}
 	m.Close()
 	m = connect(false)
-	wait(t, "no faces", func() bool { return l.get(image) == "" && l.get(person("alice", "face")) == "" })
+	wait(t, "no faces", func() bool { return l.Get(image) == "" && l.Get(person("alice", "face")) == "" })
 	m.Close()
 	expect("faceauth/3fa2/status", "offline")
+}
+
+// topics returns the topics of all messages, in the order in which they came.
+func topics(l *fixture.Topics) (all []string) {
+	for _, m := range l.All() {
+		all = append(all, m.Topic)
+	}
+	return all
 }
 
 func count(all []string, what string) (n int) {
@@ -288,23 +295,24 @@ func count(all []string, what string) (n int) {
 // Two offices at one broker leave each other alone, whichever is started again, and although they know other people.
 func TestTwoOffices(t *testing.T) {
 	b := startBroker(t)
-	l := b.listen("listener")
+	l := b.Listen("listener")
 	upstairs, downstairs := new(house), new(house)
 	upstairs.set([]string{"alice", "bob"}, "alice")
 	downstairs.set([]string{"alice", "carol"}, "carol")
 	start := func(h *house, instance string) *sink.MQTT {
 		t.Helper()
-		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, House: h.now, Instance: instance})
+		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: h.now, Instance: instance})
 		if err != nil {
 			t.Fatal(err)
 		}
 		wait(t, "the connection of "+instance, func() bool {
-			return l.get("faceauth/"+instance+"/status") == "online" && l.get("faceauth/"+instance+"/count") != ""
+			return l.Get("faceauth/"+instance+"/status") == "online" && l.Get("faceauth/"+instance+"/count") != ""
 		})
 		return m
 	}
 	one, two := start(upstairs, "up"), start(downstairs, "down")
-	all := l.all()
+	names := func() string { return strings.Join(l.Names(), " ") }
+	all := names()
 	if n := strings.Count(all, "binary_sensor/faceauth_up/"); n != 2 {
 		t.Errorf("%d people upstairs: %s", n, all)
 	}
@@ -315,14 +323,14 @@ func TestTwoOffices(t *testing.T) {
 		two = start(downstairs, "down")
 	}
 	for _, topic := range []string{"up/people/" + sink.ID("alice"), "down/people/" + sink.ID("carol")} {
-		if l.get("faceauth/"+topic+"/state") != "ON" {
-			t.Errorf("%s: %q", topic, l.get("faceauth/"+topic+"/state"))
+		if l.Get("faceauth/"+topic+"/state") != "ON" {
+			t.Errorf("%s: %q", topic, l.Get("faceauth/"+topic+"/state"))
 		}
 	}
 	upstairs.set([]string{"alice"})
 	one.Update()
-	wait(t, "that bob is forgotten upstairs", func() bool { return !strings.Contains(l.all(), sink.ID("bob")) })
-	if now := l.all(); strings.Count(now, "/faceauth_down/") != strings.Count(all, "/faceauth_down/") || strings.Count(now, "faceauth/down/") < strings.Count(all, "faceauth/down/") {
+	wait(t, "that bob is forgotten upstairs", func() bool { return !strings.Contains(names(), sink.ID("bob")) })
+	if now := names(); strings.Count(now, "/faceauth_down/") != strings.Count(all, "/faceauth_down/") || strings.Count(now, "faceauth/down/") < strings.Count(all, "faceauth/down/") {
 		t.Errorf("downstairs has changed: %s", now)
 	}
 	one.Close()

@@ -7,118 +7,39 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	mqtt "github.com/eclipse/paho.mqtt.golang"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 )
 
-// broker is a mosquitto of our own.
-type broker struct {
-	t       *testing.T
-	address string
-	config  string
-	process *exec.Cmd
-}
-
-func startBroker(t *testing.T) *broker {
+// startBroker returns a broker that runs.
+func startBroker(t *testing.T) *fixture.Broker {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &broker{t: t, address: l.Addr().String(), config: filepath.Join(t.TempDir(), "mosquitto.conf")}
-	l.Close()
-	port := b.address[strings.LastIndex(b.address, ":")+1:]
-	if err := os.WriteFile(b.config, []byte("listener "+port+" 127.0.0.1\nallow_anonymous true\npersistence false\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	b.start()
-	t.Cleanup(b.stop)
+	b := fixture.NewBroker(t)
+	b.Start()
 	return b
 }
 
-func (b *broker) start() {
-	b.t.Helper()
-	program, err := exec.LookPath("mosquitto")
-	if err != nil {
-		program = "/usr/sbin/mosquitto" // Debian's place for it, which is not in everybody's path
-	}
-	b.process = exec.Command(program, "-c", b.config)
-	if err := b.process.Start(); err != nil {
-		fixture.Missing(b.t, "there is no mosquitto; install the Debian package of that name")
-	}
-	wait(b.t, "the broker", func() bool {
-		c, err := net.Dial("tcp", b.address)
-		if err == nil {
-			c.Close()
+// happened returns the numbers of the events that were sent.
+func happened(t *testing.T, l *fixture.Topics) (ids []uint64) {
+	t.Helper()
+	for _, m := range l.All() {
+		if !strings.HasSuffix(m.Topic, "/events") {
+			continue
 		}
-		return err == nil
-	})
-}
-
-func (b *broker) stop() {
-	b.process.Process.Kill()
-	b.process.Wait()
-}
-
-// listener keeps what is said at a broker.
-type listener struct {
-	mu     sync.Mutex
-	topics map[string]string
-	events []uint64
-	order  []string // of topics, as they came
-}
-
-func (b *broker) listen(id string) *listener {
-	b.t.Helper()
-	l := &listener{topics: make(map[string]string)}
-	c := mqtt.NewClient(mqtt.NewClientOptions().AddBroker("tcp://" + b.address).SetClientID(id).SetAutoReconnect(false))
-	if token := c.Connect(); !token.WaitTimeout(5*time.Second) || token.Error() != nil {
-		b.t.Fatal(token.Error())
+		var e presence.Event
+		if err := json.Unmarshal([]byte(m.Payload), &e); err != nil {
+			t.Error(err)
+		}
+		ids = append(ids, e.ID)
 	}
-	b.t.Cleanup(func() { c.Disconnect(0) })
-	c.Subscribe("#", 1, func(_ mqtt.Client, m mqtt.Message) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if strings.HasSuffix(m.Topic(), "/events") {
-			var e presence.Event
-			if err := json.Unmarshal(m.Payload(), &e); err != nil {
-				b.t.Error(err)
-			}
-			l.events = append(l.events, e.ID)
-			return
-		}
-		l.order = append(l.order, m.Topic())
-		l.topics[m.Topic()] = string(m.Payload())
-		if len(m.Payload()) == 0 {
-			delete(l.topics, m.Topic())
-		}
-	}).WaitTimeout(5 * time.Second)
-	return l
-}
-
-func (l *listener) get(topic string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.topics[topic]
-}
-
-func (l *listener) all() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Join(slices.Sorted(maps.Keys(l.topics)), " ")
+	return ids
 }
 
 // house says what is true.
@@ -164,32 +85,32 @@ func config(name string) string {
 // What is retained at the broker is true, whoever was started again.
 func TestMQTT(t *testing.T) {
 	b := startBroker(t)
-	l := b.listen("first")
+	l := b.Listen("first")
 	h := new(house)
 	h.set([]string{"alice", "Bob+#/ Zoë"}, "alice")
 	connect := func() *sink.MQTT {
 		t.Helper()
-		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, House: h.now})
+		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: h.now})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return m
 	}
 	m := connect()
-	state := func(name string) string { return l.get(topic(name, "state")) }
+	state := func(name string) string { return l.Get(topic(name, "state")) }
 	wait(t, "presence", func() bool {
-		return state("alice") == "ON" && state("Bob+#/ Zoë") == "OFF" && l.get("faceauth/status") == "online" &&
-			l.get(config("alice")) != "" && l.get(topic("alice", "attributes")) != ""
+		return state("alice") == "ON" && state("Bob+#/ Zoë") == "OFF" && l.Get("faceauth/status") == "online" &&
+			l.Get(config("alice")) != "" && l.Get(topic("alice", "attributes")) != ""
 	})
 	var d map[string]any
-	if err := json.Unmarshal([]byte(l.get(config("alice"))), &d); err != nil {
+	if err := json.Unmarshal([]byte(l.Get(config("alice"))), &d); err != nil {
 		t.Fatal(err)
 	}
 	if d["state_topic"] != topic("alice", "state") || d["name"] != "alice" || d["device_class"] != "presence" || d["availability_topic"] != "faceauth/status" || d["unique_id"] != "faceauth_"+sink.ID("alice") {
 		t.Errorf("%v", d)
 	}
-	if want := `{"camera":"door","since":"2026-11-21T12:00:00Z"}`; l.get(topic("alice", "attributes")) != want {
-		t.Errorf("attributes %s", l.get(topic("alice", "attributes")))
+	if want := `{"camera":"door","since":"2026-11-21T12:00:00Z"}`; l.Get(topic("alice", "attributes")) != want {
+		t.Errorf("attributes %s", l.Get(topic("alice", "attributes")))
 	}
 
 	// An event comes with the state that it led to.
@@ -201,33 +122,33 @@ func TestMQTT(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wait(t, "the event", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return slices.Equal(l.events, []uint64{7}) })
+	wait(t, "the event", func() bool { return slices.Equal(happened(t, l), []uint64{7}) })
 	wait(t, "who has come", func() bool { return state("alice") == "OFF" && state("Bob+#/ Zoë") == "ON" })
 
 	// Closed, it says so; and whoever comes later is told the same.
 	m.Close()
-	late := b.listen("late")
+	late := b.Listen("late")
 	wait(t, "the end", func() bool {
-		return late.get("faceauth/status") == "offline" && late.get(topic("alice", "state")) == "OFF"
+		return late.Get("faceauth/status") == "offline" && late.Get(topic("alice", "state")) == "OFF"
 	})
 
 	// Somebody was forgotten while the program was not running.
 	h.set([]string{"alice"})
 	m = connect()
 	wait(t, "that bob is forgotten", func() bool {
-		return !strings.Contains(l.all(), sink.ID("Bob+#/ Zoë")) && l.get("faceauth/status") == "online"
+		return !strings.Contains(strings.Join(l.Names(), " "), sink.ID("Bob+#/ Zoë")) && l.Get("faceauth/status") == "online"
 	})
 
 	// The broker is started again, and has lost everything.
-	b.stop()
+	b.Stop()
 	if err := send(t, m, 8); err == nil {
 		t.Error("an event was taken by a broker that is not there")
 	}
 	h.set([]string{"alice"}, "alice")
-	b.start()
-	l = b.listen("again")
+	b.Start()
+	l = b.Listen("again")
 	wait(t, "all of it again", func() bool {
-		return l.get(topic("alice", "state")) == "ON" && l.get("faceauth/status") == "online" && l.get(config("alice")) != ""
+		return l.Get(topic("alice", "state")) == "ON" && l.Get("faceauth/status") == "online" && l.Get(config("alice")) != ""
 	})
 	m.Close()
 }
@@ -255,18 +176,18 @@ func TestNewMQTT(t *testing.T) {
 // A connection that is being made, or made anew, can be closed.
 func TestMQTTCloses(t *testing.T) {
 	b := startBroker(t)
-	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, House: new(house).now})
+	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: new(house).now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := b.listen("first")
-	wait(t, "the connection", func() bool { return l.get("faceauth/status") == "online" })
-	b.stop()
+	l := b.Listen("first")
+	wait(t, "the connection", func() bool { return l.Get("faceauth/status") == "online" })
+	b.Stop()
 	wait(t, "the end of it", func() bool { return send(t, m, 1) != nil })
 	done := make(chan bool)
 	go func() {
 		m.Close()
-		never, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.address, House: new(house).now})
+		never, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: new(house).now})
 		if err != nil {
 			t.Error(err)
 		}

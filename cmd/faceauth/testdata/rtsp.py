@@ -19,8 +19,8 @@ server.set_service(port)
 factory = GstRtspServer.RTSPMediaFactory()
 factory.set_shared(True)
 factory.set_launch(
-    f'( multifilesrc location="{folder}/%05d.jpg" loop=true caps="image/jpeg,framerate=25/1" ! jpegdec ! videoconvert'
-    " ! video/x-raw,format=I420 ! x264enc tune=zerolatency speed-preset=ultrafast key-int-max=25 ! rtph264pay name=pay0 pt=96 )"
+    f'( multifilesrc location="{folder}/%05d.jpg" loop=true caps="image/jpeg,framerate=10/1" ! jpegdec ! videoconvert'
+    " ! video/x-raw,format=I420 ! x264enc tune=zerolatency speed-preset=ultrafast key-int-max=10 ! rtph264pay name=pay0 pt=96 )"
 )
 server.get_mount_points().add_factory("/live", factory)
 if not server.attach(None):
