@@ -159,7 +159,15 @@ type Open struct {
 type Next struct {
 	Picture bool `json:"picture,omitempty"` // of the whole frame
 	Look    bool `json:"look,omitempty"`    // no face is to be held
+	// Ahead is how many more frames may follow without being asked for, as long as nobody is in them. With Sure the faces
+	// in them may be held, too.
+	Ahead int  `json:"ahead,omitempty"`
+	Sure  bool `json:"sure,omitempty"`
 }
+
+// mostAhead is how many frames an eye is asked for at once. A message of its own for each of them, with the answer to
+// it, takes longer than finding out that nothing moved.
+const mostAhead = 64
 
 // mostRequest is how long a request may be. A folder has many recordings, and their names are long.
 const mostRequest = 64 << 20
@@ -395,6 +403,9 @@ type Stream struct {
 	pixels []byte
 	size   image.Point
 	look   bool                  // at each face of the next frame
+	sure   bool                  // no closer look will be asked for while faces are held
+	ahead  int                   // frames that may still come without being asked for
+	more   bool                  // the next one does
 	looked map[int]time.Duration // when a track had a face that was not held
 	ended  error
 }
@@ -404,8 +415,12 @@ var (
 	_ face.Looker = (*Stream)(nil)
 )
 
-// Look implements [face.Looker].
+// Look implements [face.Looker]. Of a recording, frames in which nobody is may be on their way already: then the frame
+// after them is meant.
 func (s *Stream) Look() { s.look = true }
+
+// Sure implements [face.Looker].
+func (s *Stream) Sure() { s.sure = true }
 
 // answer reads what the eye answers, up to the message that ends it. Each message gives it as much time as the first.
 func (s *Stream) answer(ctx context.Context) (Message, error) {
@@ -480,11 +495,18 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	case ctx.Err() != nil:
 		return f, e.fault(ctx, ctx.Err())
 	}
-	q := Next{Picture: s.o.Frame != nil && s.o.Frame(), Look: s.look}
-	s.look = false
-	if err := e.send(ctx, Request{Next: &q}, e.c.Slack); err != nil {
-		return f, err
+	var q Next
+	if !s.more {
+		q = Next{Picture: s.o.Frame != nil && s.o.Frame(), Look: s.look}
+		if s.o.Spare && !s.o.Live && !s.o.Pixels && !q.Picture {
+			q.Ahead, q.Sure = mostAhead, s.sure && !s.look
+		}
+		s.look, s.ahead = false, q.Ahead
+		if err := e.send(ctx, Request{Next: &q}, e.c.Slack); err != nil {
+			return f, err
+		}
 	}
+	s.sure = false
 	m, err := s.answer(ctx)
 	if err != nil {
 		return f, err
@@ -495,6 +517,8 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 		return f, io.EOF
 	case m.Kind != Image:
 		return f, e.lie("it said %d where a frame was to come", m.Kind)
+	case m.More && s.ahead == 0:
+		return f, e.lie("more frames than were asked for")
 	case f.Index < s.index:
 		return f, e.lie("frame %d after frame %d", f.Index, s.index-1)
 	case f.Time < s.time:
@@ -505,6 +529,9 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 		return f, e.lie("face that is held for more than %v, against a wish, or from the beginning", longestHeld)
 	}
 	s.index, s.time, s.pixels, s.size = f.Index+1, f.Time, m.Pixels, f.Size
+	if s.more = m.More; s.more {
+		s.ahead--
+	}
 	return f, nil
 }
 

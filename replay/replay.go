@@ -67,9 +67,7 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 		if err != nil {
 			return fmt.Errorf("frame %d: %w", f.Index, err)
 		}
-		if l, ok := s.(face.Looker); ok && w.Look() {
-			l.Look()
-		}
+		w.Ask(s)
 		r.add(f, events)
 		if o.Each != nil {
 			if err := o.Each(f, events); err != nil {
