@@ -111,6 +111,8 @@ type Options struct {
 	// Spare holds faces that are as they were, and looks for faces again only where something moved, or now and then. It
 	// is for the gate Learn, and not for an eye that scores liveness: no login rests on a face that was not looked at.
 	Spare bool
+	// After is the index of the last frame that is passed over, as an earlier run has seen it; nil for none.
+	After *int
 	// Live gives what is now: of a camera or a stream the newest frame, of a recording with Pace what its clock says.
 	Live, Pace bool
 	Timeout    time.Duration // to open the source, and for each frame. Default 10 s
@@ -152,6 +154,7 @@ type Open struct {
 	Spare   bool          `json:"spare,omitempty"`
 	Live    bool          `json:"live,omitempty"`
 	Pace    bool          `json:"pace,omitempty"`
+	After   *int          `json:"after,omitempty"`
 	Timeout time.Duration `json:"timeout"`
 }
 
@@ -163,6 +166,7 @@ type Next struct {
 	// in them may be held, too.
 	Ahead int  `json:"ahead,omitempty"`
 	Sure  bool `json:"sure,omitempty"`
+	Renew bool `json:"renew,omitempty"` // as if the source began with this frame
 }
 
 // mostAhead is how many frames an eye is asked for at once. A message of its own for each of them, with the answer to
@@ -350,7 +354,7 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 	}}
 	q := Open{
 		Name: name, Roots: append(slices.Clone(o.Roots), name), Gate: o.Gate, Faces: o.Faces, Picture: o.Picture, Pixels: o.Pixels,
-		FPS: o.FPS, Spare: o.Spare, Live: o.Live, Pace: o.Pace, Timeout: o.Timeout,
+		FPS: o.FPS, Spare: o.Spare, Live: o.Live, Pace: o.Pace, After: o.After, Timeout: o.Timeout,
 	}
 	e.stream = nil
 	if err := e.send(ctx, Request{Open: &q}, e.c.Slack); err != nil {
@@ -404,6 +408,7 @@ type Stream struct {
 	size   image.Point
 	look   bool                  // at each face of the next frame
 	sure   bool                  // no closer look will be asked for while faces are held
+	renew  bool                  // begin anew with the next frame
 	ahead  int                   // frames that may still come without being asked for
 	more   bool                  // the next one does
 	looked map[int]time.Duration // when a track had a face that was not held
@@ -413,6 +418,8 @@ type Stream struct {
 var (
 	_ face.Stream = (*Stream)(nil)
 	_ face.Looker = (*Stream)(nil)
+
+	_ face.Renewer = (*Stream)(nil)
 )
 
 // Look implements [face.Looker]. Of a recording, frames in which nobody is may be on their way already: then the frame
@@ -421,6 +428,13 @@ func (s *Stream) Look() { s.look = true }
 
 // Sure implements [face.Looker].
 func (s *Stream) Sure() { s.sure = true }
+
+// Renew has the eye forget what it knows of the frames so far: those that follow come as if the source began with them,
+// but for their number and time. It does nothing and returns false while frames are on their way, and for what is live.
+func (s *Stream) Renew() bool {
+	s.renew = !s.more && !s.o.Live
+	return s.renew
+}
 
 // answer reads what the eye answers, up to the message that ends it. Each message gives it as much time as the first.
 func (s *Stream) answer(ctx context.Context) (Message, error) {
@@ -501,7 +515,11 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 		if s.o.Spare && !s.o.Live && !s.o.Pixels && !q.Picture {
 			q.Ahead, q.Sure = mostAhead, s.sure && !s.look
 		}
-		s.look, s.ahead = false, q.Ahead
+		q.Renew = s.renew
+		if s.renew {
+			s.looked = nil
+		}
+		s.look, s.renew, s.ahead = false, false, q.Ahead
 		if err := e.send(ctx, Request{Next: &q}, e.c.Slack); err != nil {
 			return f, err
 		}

@@ -58,6 +58,13 @@ type Looker interface {
 	Sure()
 }
 
+// Renewer is a [Stream] that can go on as if it began with the next frame, but for numbers and times, so that a run that
+// is interrupted there can go on with a stream that begins there. Renew does nothing and returns false while frames are
+// on their way.
+type Renewer interface {
+	Renew() bool
+}
+
 // Frame is what one frame of a recording came to: its place, and the faces in it. A frame
 // without faces is still a Frame, so that a reader can count them.
 type Frame struct {

@@ -272,6 +272,9 @@ func (w *Watcher) chain(track int, at time.Duration) *chain {
 // Live returns the tracks of those who are in view, or were a moment ago.
 func (w *Watcher) Live() []int { return w.tracker.Live() }
 
+// Next returns the number that the next new person gets.
+func (w *Watcher) Next() int { return w.tracker.Next() }
+
 // Deny says that a track is not a person, for as long as it lasts.
 func (w *Watcher) Deny(track int, name string) {
 	w.who.Deny(track, name)

@@ -310,6 +310,9 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	if q.FPS > 0 {
 		src = facedet.Sampled(src, q.FPS)
 	}
+	if q.After != nil {
+		src = facedet.After(src, *q.After)
+	}
 	s.source = src
 	o := pipeline.Options{
 		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Spare: q.Spare, Frame: func() bool { return s.picture },
@@ -333,6 +336,9 @@ const (
 // next answers with the next frame, and with those after it that the program has no wish about.
 func (s *server) next(ctx context.Context, q eye.Next) error {
 	s.picture, s.told = q.Picture, time.Now()
+	if q.Renew {
+		s.pipeline.Renew()
+	}
 	if q.Look {
 		s.pipeline.Look()
 	}
