@@ -55,6 +55,7 @@ func (w *Office) forgotten(id uint64, s statement) (err error) {
 			about[id] = true
 		}
 	}
+	w.profiled = nil
 	w.live(func(v *visit, in *view) {
 		if of(v) {
 			about[v.id] = true

@@ -82,7 +82,7 @@ func TestGoesOn(t *testing.T) {
 	gallery, dir := enrolled(t, 0), t.TempDir()
 	film := filepath.Join(dir, "day.avi")
 	// Somebody comes, then somebody else, then the first again. After two minutes nobody is there any more.
-	d := stillDay{fps: 10, empty: 45 * time.Second, sits: 5 * time.Second, leaves: 75 * time.Second, noise: 0}
+	d := stillDay{fps: 5, empty: 45 * time.Second, sits: 5 * time.Second, leaves: 75 * time.Second, noise: 0}
 	p0, p4 := fixture.Recordings(t, "faces/vidtimit_rot/p0"), fixture.Recordings(t, "faces/vidtimit_rot/p4")
 	d.writeAll(t, film, 1, 1, p0, p4, p0)
 

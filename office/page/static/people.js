@@ -58,7 +58,8 @@ function drawWay(way) {
   });
   const text = way.whole ? "From the enrolled face on, each face was accepted as it is near the one before it. The numbers are the distances between them; a step may have " + way.link.toFixed(2) + " at most." :
     "What came before the first of these is not kept any more.";
-  return [make("p", {className: "soft small"}, text), make("ol", {className: "way"}, ...items)];
+  const gone = way.instead ? [make("p", {}, "This face is not kept by itself any more: it was merged with a face that is very like it, or taken back. The way below is that of the face which is nearest to it now.")] : [];
+  return [...gone, make("p", {className: "soft small"}, text), make("ol", {className: "way"}, ...items)];
 }
 
 function learned(p) {
@@ -83,7 +84,7 @@ function learned(p) {
       try {
         panel.append(...drawWay(await get(query("way", {face: f.id}))));
       } catch (e) {
-        panel.append(make("p", {}, e.message));
+        panel.append(make("p", {}, e.status === 404 ? "This face is not kept any more: it was merged with another one, or taken back. Load the page again to see the faces that are kept now." : e.message));
       }
       panel.focus();
       panel.scrollIntoView({block: "nearest"});
