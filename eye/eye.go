@@ -111,6 +111,8 @@ type Options struct {
 	// Spare holds faces that are as they were, and looks for faces again only where something moved, or now and then. It
 	// is for the gate Learn, and not for an eye that scores liveness: no login rests on a face that was not looked at.
 	Spare bool
+	// After is the index of the last frame that is passed over, as an earlier run has seen it; nil for none.
+	After *int
 	// Live gives what is now: of a camera or a stream the newest frame, of a recording with Pace what its clock says.
 	Live, Pace bool
 	Timeout    time.Duration // to open the source, and for each frame. Default 10 s
@@ -152,6 +154,7 @@ type Open struct {
 	Spare   bool          `json:"spare,omitempty"`
 	Live    bool          `json:"live,omitempty"`
 	Pace    bool          `json:"pace,omitempty"`
+	After   *int          `json:"after,omitempty"`
 	Timeout time.Duration `json:"timeout"`
 }
 
@@ -159,7 +162,16 @@ type Open struct {
 type Next struct {
 	Picture bool `json:"picture,omitempty"` // of the whole frame
 	Look    bool `json:"look,omitempty"`    // no face is to be held
+	// Ahead is how many more frames may follow without being asked for, as long as nobody is in them. With Sure the faces
+	// in them may be held, too.
+	Ahead int  `json:"ahead,omitempty"`
+	Sure  bool `json:"sure,omitempty"`
+	Renew bool `json:"renew,omitempty"` // as if the source began with this frame
 }
+
+// mostAhead is how many frames an eye is asked for at once. A message of its own for each of them, with the answer to
+// it, takes longer than finding out that nothing moved.
+const mostAhead = 64
 
 // mostRequest is how long a request may be. A folder has many recordings, and their names are long.
 const mostRequest = 64 << 20
@@ -343,7 +355,7 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 	}}
 	q := Open{
 		Name: name, Roots: append(slices.Clone(o.Roots), name), Gate: o.Gate, Faces: o.Faces, Picture: o.Picture, Pixels: o.Pixels,
-		FPS: o.FPS, Spare: o.Spare, Live: o.Live, Pace: o.Pace, Timeout: o.Timeout,
+		FPS: o.FPS, Spare: o.Spare, Live: o.Live, Pace: o.Pace, After: o.After, Timeout: o.Timeout,
 	}
 	e.stream = nil
 	if err := e.send(ctx, Request{Open: &q}, e.c.Slack); err != nil {
@@ -396,6 +408,10 @@ type Stream struct {
 	pixels []byte
 	size   image.Point
 	look   bool                  // at each face of the next frame
+	sure   bool                  // no closer look will be asked for while faces are held
+	renew  bool                  // begin anew with the next frame
+	ahead  int                   // frames that may still come without being asked for
+	more   bool                  // the next one does
 	looked map[int]time.Duration // when a track had a face that was not held
 	ended  error
 }
@@ -403,10 +419,23 @@ type Stream struct {
 var (
 	_ face.Stream = (*Stream)(nil)
 	_ face.Looker = (*Stream)(nil)
+
+	_ face.Renewer = (*Stream)(nil)
 )
 
-// Look implements [face.Looker].
+// Look implements [face.Looker]. Of a recording, frames in which nobody is may be on their way already: then the frame
+// after them is meant.
 func (s *Stream) Look() { s.look = true }
+
+// Sure implements [face.Looker].
+func (s *Stream) Sure() { s.sure = true }
+
+// Renew has the eye forget what it knows of the frames so far: those that follow come as if the source began with them,
+// but for their number and time. It does nothing and returns false while frames are on their way, and for what is live.
+func (s *Stream) Renew() bool {
+	s.renew = !s.more && !s.o.Live
+	return s.renew
+}
 
 // answer reads what the eye answers, up to the message that ends it. Each message gives it as much time as the first.
 func (s *Stream) answer(ctx context.Context) (Message, error) {
@@ -481,11 +510,22 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	case ctx.Err() != nil:
 		return f, e.fault(ctx, ctx.Err())
 	}
-	q := Next{Picture: s.o.Frame != nil && s.o.Frame(), Look: s.look}
-	s.look = false
-	if err := e.send(ctx, Request{Next: &q}, e.c.Slack); err != nil {
-		return f, err
+	var q Next
+	if !s.more {
+		q = Next{Picture: s.o.Frame != nil && s.o.Frame(), Look: s.look}
+		if s.o.Spare && !s.o.Live && !s.o.Pixels && !q.Picture {
+			q.Ahead, q.Sure = mostAhead, s.sure && !s.look
+		}
+		q.Renew = s.renew
+		if s.renew {
+			s.looked = nil
+		}
+		s.look, s.renew, s.ahead = false, false, q.Ahead
+		if err := e.send(ctx, Request{Next: &q}, e.c.Slack); err != nil {
+			return f, err
+		}
 	}
+	s.sure = false
 	m, err := s.answer(ctx)
 	if err != nil {
 		return f, err
@@ -496,6 +536,8 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 		return f, io.EOF
 	case m.Kind != Image:
 		return f, e.lie("it said %d where a frame was to come", m.Kind)
+	case m.More && s.ahead == 0:
+		return f, e.lie("more frames than were asked for")
 	case f.Index < s.index:
 		return f, e.lie("frame %d after frame %d", f.Index, s.index-1)
 	case f.Time < s.time:
@@ -506,6 +548,9 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 		return f, e.lie("face that is held for more than %v, against a wish, or from the beginning", longestHeld)
 	}
 	s.index, s.time, s.pixels, s.size = f.Index+1, f.Time, m.Pixels, f.Size
+	if s.more = m.More; s.more {
+		s.ahead--
+	}
 	return f, nil
 }
 

@@ -96,6 +96,10 @@ func act(how string) {
 			case "held unasked":
 				m.Frame.Samples[0] = held(m.Frame.Samples[0])
 				say(m)
+			case "more":
+				m.More = true
+				say(m)
+				say(m)
 			case "killed":
 				syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			case "aborted":
@@ -214,6 +218,7 @@ func TestCharacters(t *testing.T) {
 		text   string
 	}{
 		{"good", 5, io.EOF, "EOF"},
+		{"more", 2, eye.ErrRules, "more frames than were asked for"},
 		{"held", 5, io.EOF, "EOF"},
 		{"held from the beginning", 2, eye.ErrRules, "face that is held"},
 		{"held for long", 2, eye.ErrRules, "face that is held for more than 1m0s"},
@@ -221,7 +226,7 @@ func TestCharacters(t *testing.T) {
 		{"failed", 2, face.ErrTimeout, "reading frame 2: the source gave no frame in time"},
 		{"no source", 0, face.ErrNotVideo, "opening source: neither"},
 		{"no networks", 0, eye.ErrVision, "model x: it is missing"},
-		{"other version", 0, eye.ErrRules, "the eye speaks version 3, and this program 2"},
+		{"other version", 0, eye.ErrRules, "the eye speaks version 4, and this program 3"},
 		{"other space", 0, eye.ErrRules, "another feature space than test"},
 		{"silent from the beginning", 0, eye.ErrSilent, "gives no answer"},
 		{"killed", 2, eye.ErrEnded, "it was killed, perhaps for want of memory"},

@@ -20,7 +20,7 @@ import (
 )
 
 // Version is that of the messages. An eye of another version is refused.
-const Version = 2
+const Version = 3
 
 // Kind says what a message of an eye is.
 type Kind byte
@@ -98,6 +98,7 @@ type Message struct {
 	Count  face.Count    // Opened, Image, Progress, End
 	Wait   time.Duration // Progress: until the next frame is due
 	Frame  face.Frame    // Image
+	More   bool          // Image: another answer follows without a request
 	Pixels []byte        // Image: blue, green and red, row by row; nil unless asked for
 	Code   Code          // Failed
 	Text   string        // Damaged, Failed
@@ -155,6 +156,7 @@ func Append(b []byte, m Message) []byte {
 	case Image:
 		f := m.Frame
 		count(m.Count)
+		flag(m.More)
 		num(f.Index)
 		b = le.AppendUint64(b, uint64(f.Time))
 		num(f.Size.X)
@@ -372,6 +374,7 @@ func parse(kind Kind, b []byte, l Limits) (Message, error) {
 		m.Text = p.text()
 	case Image:
 		m.Count = p.count()
+		m.More = p.flag()
 		m.Frame = p.frame(l)
 		if n := p.num("length of the pixels", 0, 3*mostPixels); n > 0 && p.err == nil {
 			if !l.Pixels || n != 3*m.Frame.Size.X*m.Frame.Size.Y {

@@ -50,9 +50,19 @@ type Stream interface {
 	Next(ctx context.Context) (Frame, error)
 }
 
-// Looker is a [Stream] that may give faces which are held. Look asks it to hold no face in the next frame.
+// Looker is a [Stream] that may give faces which are held. Look asks it to hold no face in the next frame. Sure says
+// that Look will not be called after the frames that follow, up to the first one with a face that is not held: they may
+// be on their way before they are asked for.
 type Looker interface {
 	Look()
+	Sure()
+}
+
+// Renewer is a [Stream] that can go on as if it began with the next frame, but for numbers and times, so that a run that
+// is interrupted there can go on with a stream that begins there. Renew does nothing and returns false while frames are
+// on their way.
+type Renewer interface {
+	Renew() bool
 }
 
 // Frame is what one frame of a recording came to: its place, and the faces in it. A frame

@@ -41,6 +41,11 @@ type home struct {
 // visit opens the files of an office, as a program does that begins.
 func enter(t testing.TB, dir string, o office.Options) *home {
 	t.Helper()
+	return enterWith(t, dir, o, office.PastSettings{})
+}
+
+func enterWith(t testing.TB, dir string, o office.Options, s office.PastSettings) *home {
+	t.Helper()
 	h := &home{t: t, dir: dir, said: new(recorded)}
 	base := h.said.options()
 	o.Clock, o.Now, o.Event, o.Health = base.Clock, base.Now, base.Event, base.Health
@@ -64,7 +69,7 @@ func enter(t testing.TB, dir string, o office.Options) *home {
 	if o.Book, err = logbook.Open(filepath.Join(dir, "logbook"), logbook.Settings{}); err != nil {
 		t.Fatal(err)
 	}
-	if h.past, err = office.OpenPast(filepath.Join(dir, "past"), office.PastSettings{}); err != nil {
+	if h.past, err = office.OpenPast(filepath.Join(dir, "past"), s); err != nil {
 		t.Fatal(err)
 	}
 	o.Past = h.past

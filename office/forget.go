@@ -56,11 +56,12 @@ func (w *Office) forgotten(id uint64, s statement) (err error) {
 			about[id] = true
 		}
 	}
+	w.profiled = nil
 	w.live(func(v *visit, in *view) {
 		if of(v) {
 			about[v.id] = true
 			v.stay = stay{Camera: v.Camera, First: v.First, Last: v.Last}
-			v.album = unknown.Album{}
+			v.album, v.film = unknown.Album{}, film{}
 			v.ungroup()
 			w.rejudge(v, in)
 		}
@@ -110,7 +111,7 @@ func (w *Office) erase(gone func(*visit) bool) error {
 			ids = append(ids, id)
 		}
 	}
-	return w.o.Past.seen.Delete(ids...)
+	return errors.Join(w.o.Past.seen.Delete(ids...), w.unclip())
 }
 
 // unsay removes corrections.

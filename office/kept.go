@@ -4,6 +4,7 @@ package office
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -60,6 +61,53 @@ type Way struct {
 	Whole bool   `json:"whole"` // it ends at an enrolled face. What came before is not kept otherwise
 	// Link is the longest distance that a step may have.
 	Link float64 `json:"link"`
+	// Instead is set where the face that was asked for has been merged into another one, or taken back, since it was shown:
+	// it is the number of the face of that person which is nearest to it now, whose way this is.
+	Instead int64 `json:"instead,omitempty"`
+}
+
+// mostRemembered is how many faces are remembered that profiles have shown.
+const mostRemembered = 4096
+
+// remembered is a face that a profile has shown.
+type remembered struct {
+	name   string
+	vector []float32
+}
+
+// rememberShown remembers the learned faces of a profile: the learner goes on merging them. The lock must be held.
+func (w *Office) rememberShown(p Profile, vectors [][]float32) {
+	if w.profiled == nil || len(w.profiled)+len(vectors) > mostRemembered {
+		w.profiled = make(map[int64]remembered)
+	}
+	for i, f := range p.Faces {
+		if f.Learned && len(w.profiled) < mostRemembered {
+			w.profiled[f.ID] = remembered{p.Name, vectors[i]}
+		}
+	}
+}
+
+// instead returns the face of the same person that is nearest to one which was shown and is not kept any more. The lock
+// must be held.
+func (w *Office) instead(gone int64) (id int64, ok bool) {
+	was, ok := w.profiled[gone]
+	if !ok {
+		return 0, false
+	}
+	stored, err := w.gallery.Learner().Stored("")
+	if err != nil {
+		return 0, false
+	}
+	least := math.Inf(1)
+	for _, s := range stored {
+		if s.Name != was.name || s.Negative {
+			continue
+		}
+		if d := graph.Distance(s.Vector, was.vector, w.gallery.Space().Scale); d < least {
+			least, id = d, s.ID
+		}
+	}
+	return id, id != 0
 }
 
 // Of the past so many sightings and corrections are looked through for pictures, the latest.
@@ -236,6 +284,7 @@ func (w *Office) profile(name string) (p Profile, vectors [][]float32, err error
 			vectors = append(vectors, slices.Clone(s.Vector)) // the learner may move it
 		}
 	}
+	w.rememberShown(p, vectors)
 	return p, vectors, nil
 }
 
@@ -262,10 +311,17 @@ func (w *Office) way(stored int64) (Way, error) {
 	defer w.mu.Unlock()
 	learner := w.gallery.Learner()
 	path, whole, err := learner.Path(stored)
+	way := Way{Link: learner.Radii().Link}
+	if errors.Is(err, online.ErrUnknown) {
+		if near, ok := w.instead(stored); ok {
+			way.Instead = near
+			path, whole, err = learner.Path(near)
+		}
+	}
 	if err != nil {
 		return Way{}, err
 	}
-	way := Way{Whole: whole, Link: learner.Radii().Link}
+	way.Whole = whole
 	for _, s := range path {
 		way.Steps = append(way.Steps, Step{
 			Stored: s.Stored, Name: s.Label.Name, Negative: s.Label.Negative, Merged: s.Merged, At: s.At, Distance: s.Distance,

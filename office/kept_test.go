@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
@@ -182,5 +183,61 @@ func TestLastFace(t *testing.T) {
 	nothing(t, w.Forget("ann"))
 	if w.LastFace("ann") != nil {
 		t.Error("somebody who is forgotten has a picture")
+	}
+}
+
+// A learned face that was shown and has been merged since is answered with the nearest one of that person, and said to
+// be so; of somebody who is forgotten nothing is remembered.
+func TestWayOfMerged(t *testing.T) {
+	g, err := gallery.New(space, online.Settings{K: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Enroll("alice", [][]float32{looks['a']}, noon, gallery.Enrolment{}); err != nil {
+		t.Fatal(err)
+	}
+	k := new(recorded)
+	w := office.New(g, k.options())
+	if err := w.Run(t.Context(), []office.Camera{pictured(t, 20, []float32{0, 0}, []float32{.02, .01})}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := w.Profile("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 { // somebody else's program goes on learning
+		if _, err := g.Learner().Observe([]float32{.3 * float32(i%7) / 7, .25 * float32(i%11) / 11}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := w.Profile("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := make(map[int64]bool)
+	for _, f := range after.Faces {
+		kept[f.ID] = true
+	}
+	gone := int64(0)
+	for _, f := range before.Faces {
+		if !kept[f.ID] {
+			gone = f.ID
+		}
+	}
+	if gone == 0 {
+		t.Fatal("nothing was merged; this tests nothing")
+	}
+	way, err := w.Way(gone)
+	if err != nil || !kept[way.Instead] || way.Steps[0].Stored != way.Instead {
+		t.Errorf("%+v, %v", way, err)
+	}
+	if way, err := w.Way(after.Faces[0].ID); err != nil || way.Instead != 0 {
+		t.Errorf("a face that is kept: %+v, %v", way, err)
+	}
+	if err := w.Forget("alice"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Way(gone); !errors.Is(err, online.ErrUnknown) {
+		t.Errorf("after alice was forgotten: %v", err)
 	}
 }

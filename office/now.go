@@ -66,6 +66,7 @@ type Sighting struct {
 	Live  bool           `json:"live"`            // in view, or a moment ago
 	Face  uint64         `json:"face"`            // a picture of it, for [Office.Face]; 0 for none
 	Group uint64         `json:"group,omitempty"` // of unknown faces to which it belongs, or belonged when it ended
+	Clip  bool           `json:"clip,omitempty"`  // there is a film of its beginning, for [Office.Clip]
 }
 
 // Now returns what is true.
@@ -96,7 +97,9 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 	all := []Sighting{}
 	w.live(func(s *visit, _ *view) {
 		if len(s.album.Faces) > 0 && (id == 0 || s.id < id) {
-			all = append(all, s.shown(s.album.Faces[0].ID, true))
+			x := s.shown(s.album.Faces[0].ID, true)
+			x.Clip = len(s.film.pictures) > 0
+			all = append(all, x)
 		}
 	})
 	for i, old := range w.o.Past.seen.Before(id) {
@@ -104,7 +107,11 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 			break
 		}
 		if s := w.past(old); len(s.Faces) > 0 {
-			all = append(all, s.shown(s.Faces[0], false))
+			x := s.shown(s.Faces[0], false)
+			if clips := w.o.Past.clips; clips != nil {
+				_, x.Clip = clips.Get(old)
+			}
+			all = append(all, x)
 		}
 	}
 	slices.SortFunc(all, func(a, b Sighting) int { return cmp.Compare(b.ID, a.ID) })

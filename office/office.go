@@ -110,7 +110,9 @@ type Office struct {
 	clear clarities
 	faces pastFaces
 
-	mu      sync.Mutex // guards what follows, and what is told
+	mu       sync.Mutex           // guards what follows, and what is told
+	profiled map[int64]remembered // learned faces that profiles have shown
+
 	gallery *gallery.Gallery
 	unknown *unknown.Groups
 	room    *presence.Room

@@ -22,6 +22,9 @@ import (
 type PastSettings struct {
 	Sightings   journal.Settings // default: 7 days and 256 MB
 	Corrections journal.Settings // default: 90 days and 64 MB
+	// Clips are the beginnings of sightings as films, a clip 1 MB at most by and large. Default: none are kept, and those
+	// of earlier runs are removed; Bytes says how many are.
+	Clips journal.Settings
 }
 
 // Past keeps what an [Office] has seen, so that it can be corrected, and what was said, so that it can be undone. Get
@@ -29,6 +32,7 @@ type PastSettings struct {
 type Past struct {
 	seen    *journal.Store[stay]
 	said    *journal.Store[statement]
+	clips   *journal.Store[clip] // nil where none are kept
 	numbers *journal.Numbers
 }
 
@@ -47,7 +51,9 @@ func OpenPast(dir string, s PastSettings) (*Past, error) {
 	}
 	if p.seen, err = journal.Open[stay](filepath.Join(dir, "sightings"), s.Sightings); err == nil {
 		if p.said, err = journal.Open[statement](filepath.Join(dir, "corrections"), s.Corrections); err == nil {
-			return p, nil
+			if err = p.openClips(dir, s.Clips); err == nil {
+				return p, nil
+			}
 		}
 	}
 	p.Close()
@@ -73,6 +79,9 @@ func (p *Past) Close() (err error) {
 	}
 	if p.said != nil {
 		err = errors.Join(err, p.said.Close())
+	}
+	if p.clips != nil {
+		err = errors.Join(err, p.clips.Close())
 	}
 	return err
 }
@@ -139,6 +148,9 @@ func (w *Office) store(s *visit) {
 		err = w.o.Past.seen.Put(s.id, s.Last, s.stay, body)
 	}
 	w.fail(err)
+	if err == nil {
+		w.keepClip(s)
+	}
 	if w.tracks[s.id] = s.track; len(w.tracks) > mostTracks {
 		delete(w.tracks, slices.Min(slices.Collect(maps.Keys(w.tracks))))
 	}
@@ -198,12 +210,13 @@ func (w *Office) begin() {
 		}
 	}
 	w.fail(p.said.Change(said))
+	w.fail(w.unclip())
 	w.settle()
 }
 
 // expire removes what is too old.
 func (w *Office) expire(now time.Time) {
-	w.fail(errors.Join(w.o.Past.seen.Expire(now), w.o.Past.said.Expire(now)))
+	w.fail(errors.Join(w.o.Past.seen.Expire(now), w.o.Past.said.Expire(now), w.unclip()))
 }
 
 // noted says that the gallery was saved.

@@ -218,9 +218,7 @@ func (w *Office) read(ctx context.Context, v *view) error {
 		if err := w.frame(v, f); err != nil {
 			return &failure{err}
 		}
-		if l, ok := s.(face.Looker); ok && v.people.Look() {
-			l.Look()
-		}
+		v.people.Ask(s)
 		if w.o.Rate > 0 {
 			due = due.Add(time.Duration(float64(time.Second) / w.o.Rate))
 			if late := time.Since(due); late > 0 {

@@ -54,6 +54,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	for i, id := range ids {
 		sightings[i] = w.sighting(v, id, at)
 	}
+	w.roll(f, sightings)
 	people, err := w.judge(v, f, at, ids, sightings)
 	if err != nil {
 		return err
@@ -189,9 +190,9 @@ func (w *Office) regroup(s *visit) (made uint64) {
 	return 0
 }
 
-// watched reports whether somebody looks at the picture of a camera.
+// watched reports whether the picture of a camera is wanted: somebody looks at it, or it belongs to a clip.
 func (w *Office) watched(v *view) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.o.Now().Sub(v.wanted) < 5*time.Second
+	return w.o.Now().Sub(v.wanted) < 5*time.Second || w.films(v)
 }

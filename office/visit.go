@@ -19,6 +19,7 @@ type visit struct {
 	began   bool          // the group was made for it
 	grouped uint64        // number of its last face that is in the group
 	reason  string        // what was wrong with the last picture
+	film    film          // its clip
 	judged  bool          // enough was seen to say whether it was somebody known
 }
 
@@ -54,6 +55,9 @@ func (w *Office) end(v *view, live []int) {
 	slices.SortFunc(ended, func(a, b *visit) int { return cmp.Compare(a.id, b.id) })
 	for _, s := range ended {
 		w.store(s)
+	}
+	if len(ended) > 0 {
+		w.fail(w.unclip())
 	}
 }
 

@@ -96,6 +96,14 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	return f, nil
 }
 
+// Renew has the pipeline forget what it knows of the frames so far, as if the source began with the next one.
+func (p *Pipeline) Renew() {
+	p.tracker = sighting.NewBoxTracker()
+	if p.spare != nil {
+		p.spare = &spare{steps: p.spare.steps}
+	}
+}
+
 // all returns a sample of each face in the frame.
 func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 	faces, err := p.detector.Detect(frame.Image)

@@ -30,6 +30,10 @@ const (
 	longestDoubt = time.Second
 	// lookEvery is how often faces are looked for where nothing moves.
 	lookEvery = 3 * time.Second
+	// longStill is after what time without movement, and without looks that disagree, faces are looked for only every
+	// lookStill.
+	longStill = 30 * time.Second
+	lookStill = 10 * time.Second
 	// mostFollowed is how many frames in a row may do with landmarks of the faces that were found before, where nothing but
 	// these faces moved: the network that finds faces takes three times as long as the one that finds landmarks.
 	mostFollowed = 2
@@ -46,14 +50,20 @@ type spare struct {
 	faces still.Faces
 	asked bool // vectors of all faces in the next frame
 
-	found []facedet.Face // by the last look
-	calm  int            // looks in a row that agreed
-	due   time.Duration  // of the next look
-	doubt time.Duration  // when looks began to disagree
-	most  []facedet.Face // of the looks since then
+	found  []facedet.Face // by the last look
+	tracks []int          // of them, in the last frame
+	calm   int            // looks in a row that agreed
+	due    time.Duration  // of the next look
+	doubt  time.Duration  // when looks began to disagree
+	most   []facedet.Face // of the looks since then
 
-	followed int // frames in a row in which faces were followed, and not looked for
+	followed int  // frames in a row in which faces were followed, and not looked for
+	passed   bool // the last frame was passed over
 }
+
+// Passed reports whether the last frame was passed over, as nothing moved in it: its faces, if any, are those of the
+// frame before, and are held.
+func (p *Pipeline) Passed() bool { return p.spare != nil && p.spare.passed }
 
 // Look asks for a vector of each face in the next frame, where some would be held.
 func (p *Pipeline) Look() {
@@ -74,7 +84,8 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 	s.scene.See(frame.Time, small, grey)
 	moved, asked := s.scene.Moved(), s.asked
 	s.asked = false
-	if !moved && !asked && s.calm >= calmLooks && frame.Time < s.due {
+	s.passed = !moved && !asked && s.calm >= calmLooks && frame.Time < s.due
+	if s.passed {
 		return p.hold(frame), nil
 	}
 	if moved && !asked {
@@ -106,7 +117,8 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 func (p *Pipeline) hold(frame *facedet.Frame) []face.Sample {
 	s := p.spare
 	var samples []face.Sample
-	for i, track := range p.track(frame.Index, s.found) {
+	s.tracks = p.track(frame.Index, s.found)
+	for i, track := range s.tracks {
 		if x, ok := s.faces.Hold(frame.Time, track, s.found[i].Box, s.found[i].Score); ok {
 			samples = append(samples, x)
 		}
@@ -118,7 +130,8 @@ func (p *Pipeline) hold(frame *facedet.Frame) []face.Sample {
 func (p *Pipeline) look(frame *facedet.Frame, found []facedet.Face, asked bool) (samples []face.Sample, err error) {
 	s, img := p.spare, frame.Image
 	boxes := boxesOf(found)
-	for i, track := range p.track(frame.Index, found) {
+	s.tracks = p.track(frame.Index, found)
+	for i, track := range s.tracks {
 		f := found[i]
 		near := still.Crowded(boxes, i)
 		if !asked && !near && !s.faces.Old(frame.Time, track) && !s.scene.MovedIn(still.Around(f.Box), img.Size()) {
@@ -173,6 +186,11 @@ func (p *Pipeline) follow(frame *facedet.Frame) (samples []face.Sample, ok bool,
 	if !s.scene.MovedOnlyIn(around, size) {
 		return nil, false, nil
 	}
+	for i := range s.found { // landmarks are not looked for where a vector is made in any case
+		if i < len(s.tracks) && s.scene.MovedIn(around[i], size) && s.faces.Due(frame.Time, s.tracks[i]) {
+			return nil, false, nil
+		}
+	}
 	now := slices.Clone(s.found)
 	for i, f := range now {
 		if !s.scene.MovedIn(around[i], size) {
@@ -189,6 +207,7 @@ func (p *Pipeline) follow(frame *facedet.Frame) (samples []face.Sample, ok bool,
 		}
 	}
 	tracks := p.track(frame.Index, now)
+	s.tracks = tracks
 	for i, f := range now {
 		if !s.scene.MovedIn(around[i], size) {
 			if s.faces.Old(frame.Time, tracks[i]) {
@@ -269,9 +288,12 @@ func (s *spare) settle(at time.Duration, size image.Point, found []facedet.Face,
 		s.most = found
 	}
 	if s.found = found; s.calm < calmLooks && at-s.doubt > longestDoubt && !moved {
-		s.calm, s.found = calmLooks, s.most
+		s.calm, s.found, s.tracks = calmLooks, s.most, nil
 	}
 	s.due = at + lookEvery
+	if at-s.doubt >= longStill {
+		s.due = at + lookStill
+	}
 }
 
 // agree reports whether two looks found the same faces.

@@ -141,6 +141,45 @@ func TestSpareEmpty(t *testing.T) {
 	}
 }
 
+// After half a minute in which nothing moved faces are looked for every ten seconds: so long it takes to find one that
+// appears without any movement, and who moves is found at once.
+func TestSpareLongStill(t *testing.T) {
+	s := newStage(t)
+	there := false
+	s.boxes = func(int) []image.Rectangle {
+		if there || !s.face.Empty() {
+			return []image.Rectangle{image.Rect(100, 60, 180, 150)}
+		}
+		return nil
+	}
+	p := s.pipeline()
+	for range 400 {
+		s.frame(p)
+	}
+	before := s.found
+	for range 600 {
+		s.frame(p)
+	}
+	if n := s.found - before; n < 5 || n > 7 {
+		t.Errorf("in a minute after forty seconds of stillness faces were looked for %d times", n)
+	}
+	there = true
+	for range 101 {
+		s.frame(p)
+	}
+	if n := len(s.frame(p)); n != 1 {
+		t.Errorf("%d faces ten seconds after one appeared", n)
+	}
+	there = false
+	for range 500 {
+		s.frame(p)
+	}
+	s.face = image.Rect(100, 60, 180, 150)
+	if n := len(s.frame(p)); n != 1 {
+		t.Errorf("%d faces in the frame in which one came", n)
+	}
+}
+
 // Somebody who sits still stays in view, on one track, and is hardly looked at.
 func TestSpareSits(t *testing.T) {
 	s := newStage(t)

@@ -45,13 +45,19 @@ type Options struct {
 	// Each, if it is not nil, is called after each frame with the events of its faces, in the order
 	// of the samples.
 	Each func(f face.Frame, events []Event) error
+	// Pause, if it is not nil, is called now and then where nobody is in view, if the stream is a [face.Renewer]. A run with the
+	// learner and the report as they are then, over a stream that begins after that frame, and with From, comes to the
+	// same as one that was not interrupted.
+	Pause func(p Point) error
+	From  Point // where an earlier run was interrupted; the zero value for the beginning
 }
 
 // Run judges all frames of s with l, which learns from them, and adds them to r. It ends with nil at
 // the end of the stream, and otherwise with the error of the stream, of Each, or of ctx; r then
 // holds what came before.
 func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Options) error {
-	w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
+	w := sighting.NewWatcher(l, sighting.Settings{First: o.From.Tracks}, sighting.Rules{})
+	paused := o.From.Time
 	for {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -67,12 +73,19 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 		if err != nil {
 			return fmt.Errorf("frame %d: %w", f.Index, err)
 		}
-		if l, ok := s.(face.Looker); ok && w.Look() {
-			l.Look()
-		}
+		w.Ask(s)
 		r.add(f, events)
 		if o.Each != nil {
 			if err := o.Each(f, events); err != nil {
+				return err
+			}
+		}
+		if o.Pause == nil {
+			continue
+		}
+		if at, ok := r.pause(s, f, paused, w.Live(), w.Next()); ok {
+			paused = f.Time
+			if err := o.Pause(at); err != nil {
 				return err
 			}
 		}

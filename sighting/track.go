@@ -34,6 +34,7 @@ type Settings struct {
 	Lost  float64
 	Gap   time.Duration // for which a face may be lost. Default 2 s
 	Looks int           // faces that a track remembers, the newest. Default 5
+	First int           // the number of the first track. Default 1
 }
 
 func (s Settings) defaults(space face.Space) Settings {
@@ -51,6 +52,7 @@ func (s Settings) defaults(space face.Space) Settings {
 	s.Lost = cmp.Or(s.Lost, s.Far)
 	s.Gap = cmp.Or(s.Gap, 2*time.Second)
 	s.Looks = cmp.Or(s.Looks, 5)
+	s.First = cmp.Or(s.First, 1)
 	return s
 }
 
@@ -75,7 +77,8 @@ type person struct {
 
 // NewTracker returns a tracker of faces in a space.
 func NewTracker(space face.Space, s Settings) *Tracker {
-	return &Tracker{s: s.defaults(space), scale: space.Scale, next: 1}
+	s = s.defaults(space)
+	return &Tracker{s: s, scale: space.Scale, next: s.First}
 }
 
 // Limits of [NewBoxTracker].
@@ -158,6 +161,9 @@ func (t *Tracker) Live() []int {
 	}
 	return ids
 }
+
+// Next returns the number that the next new person gets.
+func (t *Tracker) Next() int { return t.next }
 
 // held returns the person of a face that is held: whoever had a face of that track last. It is nil for another face.
 func (t *Tracker) held(f face.Sample) (last *person) {

@@ -56,6 +56,7 @@ type Watcher struct {
 	who     *Identities
 	chains  map[int]*chain
 	look    bool
+	sure    bool // look stays false while all faces are held
 }
 
 // waiting is a face that is learned once the track is confirmed.
@@ -154,12 +155,16 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		}
 	}
 	enrolled := w.learner.Radii().Enrolled
-	w.look = false
+	w.look, w.sure = false, true
 	for i, b := range w.who.Who(at, tracks) {
 		s := &seen[i]
 		// Of somebody who has a name, every other face is enough.
 		if faces[i].Reason != face.NoVector && (faces[i].Held || b.Name == "") && w.unsure(tracks[i], b, at) {
 			w.look = true
+		}
+		// A face that is held changes neither number: it is no evidence.
+		if faces[i].Reason != face.NoVector && (b.Frames < sureFrames || b.Share < sureShare) {
+			w.sure = false
 		}
 		s.Track, s.Belief = tracks[i], b
 		c := w.chain(tracks[i], at)
@@ -191,6 +196,19 @@ func (w *Watcher) unsure(track int, b Belief, at time.Duration) bool {
 // Look reports whether more faces of somebody in the last frame should be judged: there were too few, or they do not
 // agree. Ask a [face.Looker] for them then.
 func (w *Watcher) Look() bool { return w.look }
+
+// Ask tells a stream that may hold faces what [Watcher.Look] reports, after each frame of it: to look closely at the
+// next one, or that this will not be asked for while the same faces are held.
+func (w *Watcher) Ask(s face.Stream) {
+	l, ok := s.(face.Looker)
+	switch {
+	case !ok:
+	case w.look:
+		l.Look()
+	case w.sure:
+		l.Sure()
+	}
+}
 
 // keep notes the last verdict.
 func (c *chain) keep(v online.Verdict, at time.Duration) {
@@ -253,6 +271,9 @@ func (w *Watcher) chain(track int, at time.Duration) *chain {
 
 // Live returns the tracks of those who are in view, or were a moment ago.
 func (w *Watcher) Live() []int { return w.tracker.Live() }
+
+// Next returns the number that the next new person gets.
+func (w *Watcher) Next() int { return w.tracker.Next() }
 
 // Deny says that a track is not a person, for as long as it lasts.
 func (w *Watcher) Deny(track int, name string) {

@@ -54,10 +54,10 @@ type Look struct {
 
 // Changed reports whether a vector of a face should be made: it may say something new.
 func (f *Faces) Changed(at time.Duration, l Look) bool {
-	t := f.tracks[l.Track]
-	if t == nil || t.missed || t.vectors < firstVectors || l.Crowded || at-t.at >= oldest {
+	if l.Crowded || f.Due(at, l.Track) {
 		return true
 	}
+	t := f.tracks[l.Track]
 	pose, posed := face.PoseOf(l.Landmarks)
 	q, old := l.Quality, t.sample.Quality
 	size := float64(max(1, q.Size)) / float64(max(1, old.Size))
@@ -72,6 +72,13 @@ func (f *Faces) Changed(at time.Duration, l Look) bool {
 		return true
 	}
 	return Alike(l.Patch, t.patch) < alike
+}
+
+// Due reports whether a vector of a face that moved should be made whatever it looks like: there are too few of its
+// track, or the last one is old.
+func (f *Faces) Due(at time.Duration, track int) bool {
+	t := f.tracks[track]
+	return t == nil || t.missed || t.vectors < firstVectors || at-t.at >= oldest
 }
 
 // Alike returns the correlation of the grey values of two patches, which is 1 where they differ in light and contrast

@@ -73,7 +73,7 @@ func newDemo() *cobra.Command {
 			}
 			var score demo.Score
 			o.everyFrame = true // the score counts the faces of each frame
-			r, err := o.play(c, v, g, path, script.Recording, player{
+			r, err := o.play(c.Context(), c, v, g, path, script.Recording, player{
 				out: out, video: video,
 				each: func(frame int, events []replay.Event) { script.Score(&score, frame, events) },
 			})

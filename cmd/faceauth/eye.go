@@ -138,6 +138,11 @@ func (s seen) Close() error {
 
 // stream opens a source in the eye of v, with the exit code that its errors have.
 func (o *options) stream(c *cobra.Command, v *vision, name string, opt eye.Options) (*eye.Stream, error) {
+	return o.streamIn(c.Context(), c, v, name, opt)
+}
+
+// streamIn is [options.stream] for as long as ctx lasts.
+func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, name string, opt eye.Options) (*eye.Stream, error) {
 	if err := o.checkTimeout(); err != nil {
 		return nil, err
 	}
@@ -148,7 +153,7 @@ func (o *options) stream(c *cobra.Command, v *vision, name string, opt eye.Optio
 			warn(c, "passed over: "+text)
 		}
 	}
-	s, err := v.sight.open(c.Context(), name, opt)
+	s, err := v.sight.open(ctx, name, opt)
 	return s, o.seeError(c, err)
 }
 

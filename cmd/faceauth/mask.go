@@ -92,6 +92,13 @@ func (h hidden) Look() {
 	}
 }
 
+// Sure implements [face.Looker].
+func (h hidden) Sure() {
+	if l, ok := h.Stream.(face.Looker); ok {
+		l.Sure()
+	}
+}
+
 // Next implements [face.Stream].
 func (h hidden) Next(ctx context.Context) (face.Frame, error) {
 	f, err := h.Stream.Next(ctx)

@@ -40,6 +40,7 @@ type room struct {
 	retention    time.Duration
 	keepDays     int
 	keepSize     int
+	clipSize     int
 	stay         bool
 	outputFlags
 }
@@ -90,6 +91,7 @@ func (r *room) flags(c *cobra.Command) {
 	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and forget those that are kept")
 	f.DurationVar(&r.retention, "retention", 30*24*time.Hour, "after which a stranger who is not seen is forgotten")
 	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that mistakes can be corrected")
+	f.IntVar(&r.clipSize, "clips-mb", 0, "megabytes of clips, films of the first eight seconds of sightings, that are kept in --state; 0 for none")
 	f.IntVar(&r.keepSize, "keep-mb", 256, "megabytes that these sightings take at most; the oldest go first")
 	f.BoolVar(&r.stay, "stay", false, "go on showing the page when the recordings have ended")
 	r.outputFlags.flags(c)
@@ -131,6 +133,10 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 		return fail(badUsage, fmt.Errorf("--keep-days must be between 1 and 3650, got %d", r.keepDays))
 	case r.keepSize < 1 || r.keepSize > 1<<20:
 		return fail(badUsage, fmt.Errorf("--keep-mb must be between 1 and %d, got %d", 1<<20, r.keepSize))
+	case r.clipSize < 0 || r.clipSize > 1<<20:
+		return fail(badUsage, fmt.Errorf("--clips-mb must be between 0 and %d, got %d", 1<<20, r.clipSize))
+	case r.clipSize > 0 && r.state == "":
+		return fail(badUsage, errors.New("--clips-mb keeps clips in the state; give --state, too"))
 	case !(r.fps >= 0):
 		return fail(badUsage, fmt.Errorf("--fps must not be negative, got %g", r.fps))
 	case r.fast && (len(all) != 1 || !facedet.IsRecording(all[0].source)):
@@ -320,6 +326,7 @@ func openState(opt *office.Options, g *gallery.Gallery, r room) (done func() err
 	}
 	opt.Past, err = office.OpenPast(filepath.Join(r.state, "past"), office.PastSettings{
 		Sightings: journal.Settings{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.keepSize) << 20},
+		Clips:     journal.Settings{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.clipSize) << 20},
 	})
 	if err != nil {
 		opt.Book.Close()

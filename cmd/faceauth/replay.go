@@ -5,13 +5,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
@@ -25,37 +28,47 @@ func newReplay() *cobra.Command {
 	var o options
 	var p player
 	var keep bool
+	var jobs int
 	c := &cobra.Command{
-		Use:   "replay SOURCE",
+		Use:   "replay SOURCE...",
 		Short: "say who is in a recording, and write a report",
 		Long: "Replay judges every face in SOURCE and writes events.jsonl, a line for each face and frame, and\n" +
 			"report.html, a page that needs no network, into a folder. The recogniser learns as it goes;\n" +
-			"learned faces are forgotten at the end unless --learn is given.",
-		Example: "  faceauth replay hall.mp4 --out hall-report --video",
-		Args:    cobra.ExactArgs(1),
+			"learned faces are forgotten at the end unless --learn is given.\n\n" +
+			"Of several recordings, or a folder with recordings below it, each is judged by itself, with what the\n" +
+			"gallery knows, on all cores at once, and has a folder of its own in the one of the report. With --learn\n" +
+			"they are taken one after the other, and each is judged with what was learned of those before it.\n\n" +
+			"A replay of a video that was interrupted goes on where nobody was in view last, if it is given again with\n" +
+			"the same gallery, settings and folder; not with --video, which needs all frames.",
+		Example: "  faceauth replay hall.mp4 --out hall-report --video\n  faceauth replay ~/recordings --out reports",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			g, path, v, err := o.recogniser(c, keep, p.freeze)
-			if err != nil {
-				return err
-			}
-			defer v.Close()
-			if keep {
-				p.lessons = new(lessons)
-			}
-			result, err := o.play(c, v, g, path, args[0], p)
-			if err != nil {
-				return err
-			}
-			if keep {
-				if err := o.keep(c.Context(), c, g, path, p.lessons); err != nil {
-					return err
+			sources := args
+			if len(args) > 1 || facedet.IsRecording(args[0]) {
+				found, err := dataset.Find(args)
+				if err != nil && len(args) > 1 {
+					return fail(badSource, err)
 				}
+				if err == nil { // of one name, the error is that of opening it
+					sources = found
+				}
+			}
+			jobs, err := jobsOf(jobs, len(sources))
+			if err != nil {
+				return err
+			}
+			if len(sources) > 1 {
+				return o.playAll(c, sources, jobs, keep, p)
+			}
+			result, err := o.playOne(c.Context(), c, sources[0], keep, p)
+			if err != nil {
+				return err
 			}
 			if err := o.printResult(c, result); err != nil {
 				return err
 			}
 			if result.Summary.Faces == 0 {
-				return fail(noFace, fmt.Errorf("no face in the whole of %s", args[0]))
+				return fail(noFace, fmt.Errorf("no face in the whole of %s", sources[0]))
 			}
 			return nil
 		},
@@ -68,13 +81,95 @@ func newReplay() *cobra.Command {
 	c.Flags().BoolVar(&p.video, "video", false, "write an annotated recording, too")
 	c.Flags().BoolVar(&keep, "learn", false, "keep learned faces in the gallery")
 	c.Flags().BoolVar(&p.freeze, "freeze", false, "judge, but learn nothing")
+	c.Flags().BoolVar(&p.anew, "anew", false, "begin anew, also where an interrupted replay could go on")
+	jobsFlag(c, &jobs)
 	return c
+}
+
+// playOne replays a recording with the gallery, and keeps what was learned if that is wanted.
+func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, keep bool, how player) (result, error) {
+	g, path, v, err := o.recogniser(c, keep, how.freeze)
+	if err != nil {
+		return result{}, err
+	}
+	defer v.Close()
+	if keep {
+		how.lessons = new(lessons)
+	}
+	r, err := o.play(ctx, c, v, g, path, source, how)
+	if err == nil && keep {
+		err = o.keep(ctx, c, g, path, how.lessons)
+	}
+	return r, err
+}
+
+// playAll replays several recordings, each into a folder of its own.
+func (o *options) playAll(c *cobra.Command, sources []string, jobs int, keep bool, how player) error {
+	if keep {
+		jobs = 1 // each is judged with what was learned of the others
+	}
+	folders := reportFolders(how.out, sources)
+	type played struct {
+		result
+		err error
+	}
+	bar := newProgress(len(sources), "recordings")
+	defer bar.end()
+	unread, faces := 0, 0
+	err := inOrder(c.Context(), len(sources), jobs, func(ctx context.Context, i int) played {
+		how := how
+		how.out, how.quiet = folders[i], true
+		r, err := o.playOne(ctx, c, sources[i], keep, how)
+		return played{r, err}
+	}, func(i int, p played) error {
+		bar.step()
+		if c.Context().Err() != nil {
+			return c.Context().Err()
+		}
+		var coded *failure
+		if errors.As(p.err, &coded) && coded.code == badSource {
+			unread++
+			warn(c, fmt.Sprintf("%s: %v", sources[i], p.err))
+			return nil
+		}
+		if p.err != nil {
+			return p.err
+		}
+		faces += p.Summary.Faces
+		return o.printResult(c, p.result)
+	})
+	switch {
+	case err != nil:
+		return err
+	case unread > 0:
+		return fail(badSource, fmt.Errorf("%s of %d could not be read", count(unread, "recording"), len(sources)))
+	case faces == 0:
+		return fail(noFace, fmt.Errorf("no face in any of %s", count(len(sources), "recording")))
+	}
+	return nil
+}
+
+// reportFolders returns a folder below out for each recording: its name, and a number where several have the same.
+func reportFolders(out string, sources []string) []string {
+	folders, taken := make([]string, len(sources)), make(map[string]bool)
+	for i, s := range sources {
+		base := filepath.Base(facedet.Shown(s))
+		name := base
+		for n := 2; taken[name]; n++ {
+			name = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken[name] = true
+		folders[i] = filepath.Join(out, name)
+	}
+	return folders
 }
 
 // player says how a recording is replayed.
 type player struct {
 	out           string
 	video, freeze bool
+	anew          bool                                   // do not go on where an earlier run was interrupted
+	quiet         bool                                   // show no progress
 	each          func(frame int, events []replay.Event) // nil for nothing
 	lessons       *lessons                               // nil where nothing is kept in the gallery
 }
@@ -91,41 +186,59 @@ type result struct {
 
 // play replays a source through the learner of g and writes the report. An earlier report in the
 // same folder stays until the new one is complete.
-func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, source string, how player) (result, error) {
+func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gallery.Gallery, path, source string, how player) (result, error) {
 	r := result{
 		Source: filepath.Base(facedet.Shown(source)),
 		Report: filepath.Join(how.out, "report.html"),
 		Events: filepath.Join(how.out, "events.jsonl"),
 	}
-	src, err := o.stream(c, v, source, eye.Options{Gate: eye.Learn, Picture: 112, Pixels: how.video, Spare: !o.everyFrame})
-	if err != nil {
-		return r, err
-	}
 	if err := os.MkdirAll(how.out, 0o700); err != nil {
 		return r, fmt.Errorf("writing report: %w", err)
 	}
-	safefile.Sweep(r.Events)
 	safefile.Sweep(r.Report)
-	events, err := safefile.Create(r.Events)
+	run, earlier, err := o.unfinishedIn(source, v, g, path, how)
 	if err != nil {
-		return r, fmt.Errorf("writing report: %w", err)
+		return r, err
 	}
-	defer events.Abort()
-	log := replay.NewLog(events)
+	finished := false
+	defer func() {
+		if !finished {
+			run.abandon()
+		}
+	}()
+	opt := eye.Options{Gate: eye.Learn, Picture: 112, Pixels: how.video, Spare: !o.everyFrame}
+	report, from := replay.NewReport(), replay.Point{}
+	if earlier != nil {
+		if err := earlier.resume(g, report); err != nil {
+			return r, fmt.Errorf("going on with the replay in %s: %w; give --anew to begin anew", how.out, err)
+		}
+		from = earlier.Point
+		opt.After = &from.Frame
+		fmt.Fprintf(c.ErrOrStderr(), "%s: going on at %s, where an earlier replay was interrupted\n", r.Source, stamp(from.Time))
+	}
+	src, err := o.streamIn(ctx, c, v, source, opt)
+	if err != nil {
+		return r, err
+	}
+	log := replay.NewLog(run.log)
 	film := &film{names: g.Learner().Names()}
 	if how.video {
 		r.Video = filepath.Join(how.out, "annotated.avi")
 		film.path = filepath.Join(how.out, ".annotated.avi") // the container is chosen by the ending
 		defer film.abort()
 	}
-	bar := newProgress(src.Count().Declared, "replaying")
-	defer bar.end()
-	report := replay.NewReport()
-	err = replay.Run(c.Context(), src, g.Learner(), report, replay.Options{
+	var bar progress
+	if !how.quiet {
+		bar = newProgress(src.Count().Declared, "replaying")
+		defer bar.end()
+	}
+	err = replay.Run(ctx, src, g.Learner(), report, replay.Options{
 		Freeze: how.freeze,
 		Now:    time.Now,
+		From:   from,
+		Pause:  func(p replay.Point) error { return run.save(p, g, report, log.Flush) },
 		Each: func(f face.Frame, es []replay.Event) error {
-			bar.step()
+			bar.to(f.Index + 1)
 			how.lessons.add(f)
 			for _, e := range es {
 				if err := log.Write(e); err != nil {
@@ -165,7 +278,8 @@ func (o *options) play(c *cobra.Command, v *vision, g *gallery.Gallery, path, so
 			return r, err
 		}
 	}
-	if err := events.Commit(); err != nil {
+	finished = true
+	if err := run.finish(r.Events); err != nil {
 		return r, fmt.Errorf("writing %s: %w", r.Events, err)
 	}
 	if err := page.Commit(); err != nil {

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"encoding/base64"
 	"encoding/json"
@@ -30,6 +31,7 @@ import (
 type searchFlags struct {
 	name, like, index, sheet string
 	fps                      float64
+	jobs                     int
 	noIndex                  bool
 }
 
@@ -41,8 +43,9 @@ func newSearch() *cobra.Command {
 		Short: "find somebody in recordings of the past",
 		Long: "Search says in which recordings somebody is, and when: an enrolled person, or the person in a picture.\n" +
 			"Folders are searched with all that is below them. Each recording is looked through once, which takes a\n" +
-			"while; the faces found are kept in an index, so that an interrupted search continues, and the next search\n" +
-			"is quick. Only its owner can read the index.\n\n" +
+			"while; several are looked through at once, on all cores. The faces found are kept in an index, so that an\n" +
+			"interrupted search goes on where it was, also within a long recording, and the next search is quick. Only\n" +
+			"its owner can read the index.\n\n" +
 			"If the person is in no recording, the exit code is 7.",
 		Example: "  faceauth search ~/recordings --name alice\n  faceauth search day.mp4 --like face.jpg --sheet found.html",
 		Args:    cobra.MinimumNArgs(1),
@@ -58,6 +61,7 @@ func newSearch() *cobra.Command {
 	f.StringVar(&h.index, "index", "", "folder of the index (default: faceauth/search below $XDG_CACHE_HOME or ~/.cache)")
 	f.BoolVar(&h.noIndex, "no-index", false, "keep no index")
 	f.StringVar(&h.sheet, "sheet", "", "write a contact sheet of the faces that were found, an HTML page")
+	jobsFlag(c, &h.jobs)
 	f.Float64Var(&h.fps, "fps", 5, "frames a second of a recording to look at; 0 for all")
 	return c
 }
@@ -92,31 +96,54 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	var all []found
 	var closest *search.Hit // while nobody is found
 	failed := 0
-	for i, path := range paths {
-		r, err := o.scanned(c, v, h, path, fmt.Sprintf("%s (%d of %d)", filepath.Base(path), i+1, len(paths)))
+	jobs, err := jobsOf(h.jobs, len(paths))
+	if err != nil {
+		return err
+	}
+	type scanned struct {
+		search.Recording
+		err error
+	}
+	kept := 0
+	scan := func(ctx context.Context, i int) scanned {
+		own := *v
+		own.sight = &sight{config: v.sight.config, roots: v.sight.roots}
+		defer own.sight.Close()
+		what := ""
+		if jobs == 1 {
+			what = fmt.Sprintf("%s (%d of %d)", filepath.Base(paths[i]), i+1, len(paths))
+		}
+		r, err := o.scanned(ctx, c, &own, h, paths[i], what)
+		return scanned{r, err}
+	}
+	var bar progress
+	if jobs > 1 {
+		bar = newProgress(len(paths), "recordings")
+		defer bar.end()
+	}
+	err = inOrder(c.Context(), len(paths), jobs, scan, func(i int, r scanned) error {
+		bar.step()
+		if errors.Is(r.err, search.ErrIndex) {
+			return fmt.Errorf("%w; make room, or give --no-index", r.err)
+		}
 		if c.Context().Err() != nil {
-			if !h.noIndex {
-				warn(c, fmt.Sprintf("interrupted; %d of %d recordings are in the index: run it again to go on", i, len(paths)))
-			}
 			return c.Context().Err()
 		}
-		if errors.Is(err, search.ErrIndex) {
-			return fmt.Errorf("%w; make room, or give --no-index", err)
-		}
-		if err != nil {
+		if r.err != nil {
 			failed++
-			warn(c, err.Error())
-			continue
+			warn(c, r.err.Error())
+			return nil
 		}
-		hits, err := q.Find(r)
+		kept++
+		hits, err := q.Find(r.Recording)
 		if err != nil {
 			return fail(badSource, err)
 		}
 		if len(hits) > 0 {
-			all = append(all, found{path, hits})
+			all = append(all, found{paths[i], hits})
 		}
 		if len(all) == 0 {
-			near, ok, err := q.Closest(r)
+			near, ok, err := q.Closest(r.Recording)
 			if err != nil {
 				return fail(badSource, err)
 			}
@@ -124,6 +151,17 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 				closest = &near
 			}
 		}
+		return nil
+	})
+	bar.end()
+	if c.Context().Err() != nil {
+		if !h.noIndex {
+			warn(c, fmt.Sprintf("interrupted; at least %d of %d recordings are in the index: run it again to go on", kept, len(paths)))
+		}
+		return c.Context().Err()
+	}
+	if err != nil {
+		return err
 	}
 	if failed == len(paths) {
 		return fail(badSource, errors.New("no recording could be read"))
@@ -240,8 +278,9 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 	return s.Vector, s.Reason, nil
 }
 
-// scanned returns what is in a recording, from the index where it is there.
-func (o *options) scanned(c *cobra.Command, v *vision, h searchFlags, path, what string) (search.Recording, error) {
+// scanned returns what is in a recording, from the index where it is there. What, if it is not empty, is shown with how
+// far it is.
+func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h searchFlags, path, what string) (search.Recording, error) {
 	index := search.Index{Space: v.space, FPS: h.fps, Detector: v.name, Spare: !o.everyFrame}
 	if !h.noIndex {
 		index.Dir = h.index
@@ -249,19 +288,25 @@ func (o *options) scanned(c *cobra.Command, v *vision, h searchFlags, path, what
 	damaged := func(err error) {
 		warn(c, fmt.Sprintf("the index of %s cannot be read (%v), and is made anew", path, err))
 	}
-	return index.Recording(path, damaged, func() ([]search.Sighting, error) {
+	return index.Recording(path, damaged, func(from search.Part, keep func(search.Part) error) ([]search.Sighting, error) {
 		// Each recording has an eye of its own: one that breaks it cannot say of another who is in it.
 		defer v.sight.drop(nil)
 		var bar progress
-		src, err := o.stream(c, v, path, eye.Options{
+		opt := eye.Options{
 			Gate: eye.Learn, Picture: 112, FPS: h.fps, Spare: !o.everyFrame, Step: func(n facedet.Count) { bar.to(n.Read) },
-		})
+		}
+		if from.Tracks > 0 {
+			opt.After = &from.Frame
+		}
+		src, err := o.streamIn(ctx, c, v, path, opt)
 		if err != nil {
 			return nil, err
 		}
-		bar = newProgress(src.Count().Declared, what)
-		defer bar.end()
-		found, err := search.Scan(c.Context(), src, index.Space)
+		if what != "" {
+			bar = newProgress(src.Count().Declared, what)
+			defer bar.end()
+		}
+		found, err := search.ScanOn(ctx, src, index.Space, from, keep)
 		if err != nil {
 			return nil, fmt.Errorf("searching %s: %w", path, err)
 		}

@@ -40,8 +40,17 @@ var tenth = stillDay{fps: 10, empty: 98 * time.Second, sits: 84 * time.Second, l
 // write composes a day of the frames in a folder.
 func (d stillDay) write(t testing.TB, path, folder string, seed uint64) {
 	t.Helper()
-	frames := pixels(t, folder)
-	size, rate := frames[0].size, 25.
+	d.writeAll(t, path, seed, 1, folder)
+}
+
+// writeAll composes days of the frames in folders, one after the other, so many times over.
+func (d stillDay) writeAll(t testing.TB, path string, seed uint64, times int, folders ...string) {
+	t.Helper()
+	var recordings [][]shot
+	for _, f := range folders {
+		recordings = append(recordings, pixels(t, f))
+	}
+	size := recordings[0][0].size
 	w, err := cv.NewH264Writer(path, d.fps, size.X, size.Y)
 	if err != nil {
 		fixture.Missing(t, "no H.264 can be written (%v); install a build of FFmpeg with x264", err)
@@ -65,17 +74,21 @@ func (d stillDay) write(t testing.TB, path, folder string, seed uint64) {
 			t.Fatal(err)
 		}
 	}
-	for range int(d.empty.Seconds() * d.fps) {
-		show(frames[0].room)
-	}
-	for i := 0; int(float64(i)*rate/d.fps) < len(frames); i++ {
-		show(frames[int(float64(i)*rate/d.fps)].pixels)
-	}
-	for range int(d.sits.Seconds() * d.fps) {
-		show(frames[len(frames)-1].pixels)
-	}
-	for range int(d.leaves.Seconds() * d.fps) {
-		show(frames[0].room)
+	const rate = 25. // of the recordings
+	for i := range times * len(recordings) {
+		frames := recordings[i%len(recordings)]
+		for range int(d.empty.Seconds() * d.fps) {
+			show(frames[0].room)
+		}
+		for i := 0; int(float64(i)*rate/d.fps) < len(frames); i++ {
+			show(frames[int(float64(i)*rate/d.fps)].pixels)
+		}
+		for range int(d.sits.Seconds() * d.fps) {
+			show(frames[len(frames)-1].pixels)
+		}
+		for range int(d.leaves.Seconds() * d.fps) {
+			show(frames[0].room)
+		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

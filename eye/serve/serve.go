@@ -134,13 +134,13 @@ func (s *server) close() {
 	}
 }
 
-// say sends a message. What cannot be sent ends the eye.
+// say sends a message, after those that wait. What cannot be sent ends the eye.
 func (s *server) say(m eye.Message) error {
-	s.out = eye.Append(s.out[:0], m)
+	s.out = eye.Append(s.out, m)
 	if _, err := s.conn.Write(s.out); err != nil {
 		s.broken = err
 	}
-	if cap(s.out) > 8<<20 {
+	if s.out = s.out[:0]; cap(s.out) > 8<<20 {
 		s.out = nil
 	}
 	return s.broken
@@ -310,6 +310,9 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	if q.FPS > 0 {
 		src = facedet.Sampled(src, q.FPS)
 	}
+	if q.After != nil {
+		src = facedet.After(src, *q.After)
+	}
 	s.source = src
 	o := pipeline.Options{
 		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Spare: q.Spare, Frame: func() bool { return s.picture },
@@ -324,25 +327,45 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	return s.say(eye.Message{Kind: eye.Opened, Report: s.report, Count: src.Count()})
 }
 
-// next answers with the next frame.
+// Frames that are sent together.
+const (
+	mostHeldBack = 32 << 10               // bytes
+	longestBack  = 250 * time.Millisecond // for which a frame waits for others
+)
+
+// next answers with the next frame, and with those after it that the program has no wish about.
 func (s *server) next(ctx context.Context, q eye.Next) error {
 	s.picture, s.told = q.Picture, time.Now()
-	fault()
+	if q.Renew {
+		s.pipeline.Renew()
+	}
 	if q.Look {
 		s.pipeline.Look()
 	}
-	f, err := s.pipeline.Next(ctx)
-	switch {
-	case s.broken != nil:
-		return s.broken
-	case errors.Is(err, io.EOF):
-		return s.say(eye.Message{Kind: eye.End, Count: s.source.Count()})
-	case err != nil:
-		return err
+	sent := time.Now()
+	for n := 0; ; n++ {
+		fault()
+		f, err := s.pipeline.Next(ctx)
+		switch {
+		case s.broken != nil:
+			return s.broken
+		case errors.Is(err, io.EOF):
+			return s.say(eye.Message{Kind: eye.End, Count: s.source.Count()})
+		case err != nil:
+			return err
+		}
+		m := eye.Message{Kind: eye.Image, Count: s.source.Count(), Frame: f, Pixels: s.pixels}
+		s.pixels = nil
+		m.More = n < q.Ahead && !s.open.Live && (len(f.Samples) == 0 || q.Sure && s.pipeline.Passed())
+		if m.More && len(s.out) < mostHeldBack && time.Since(sent) < longestBack {
+			s.out = eye.Append(s.out, m)
+			continue
+		}
+		if err := s.say(m); err != nil || !m.More {
+			return err
+		}
+		sent, s.told = time.Now(), time.Now()
 	}
-	m := eye.Message{Kind: eye.Image, Count: s.source.Count(), Frame: f, Pixels: s.pixels}
-	s.pixels = nil
-	return s.say(m)
 }
 
 // watched is a source that says that it makes progress, where no frame of it comes to the program for a while. Of a

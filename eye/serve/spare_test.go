@@ -5,12 +5,15 @@ package serve
 import (
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/replay"
 )
 
 // seen is what an eye gives of a recording.
@@ -64,6 +67,42 @@ func TestSpare(t *testing.T) {
 		if look && held > 0 || !look && held < faces/2 {
 			t.Errorf("asked for all: %t; %d of %d faces are held", look, held, faces)
 		}
+	}
+}
+
+// Frames that come before they are asked for are those that would come if each was asked for, and so is all that is made
+// of them. An eye does not run ahead of a program that wants what is now.
+func TestAhead(t *testing.T) {
+	path := fixture.Recordings(t, "faces/fast_videos/david.mpg")
+	play := func(o eye.Options) (events []replay.Event, more int) {
+		t.Helper()
+		e, err := eye.Start(t.Context(), config(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		o.Gate, o.Spare = eye.Learn, true
+		s, err := e.Open(t.Context(), path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := online.New(config(t).Space, online.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = replay.Run(t.Context(), s, l, replay.NewReport(), replay.Options{Each: func(_ face.Frame, es []replay.Event) error {
+			events = append(events, es...)
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return events, s.Count().Read
+	}
+	ahead, n := play(eye.Options{})
+	asked, m := play(eye.Options{Live: true})
+	if len(ahead) == 0 || n != m || !reflect.DeepEqual(ahead, asked) {
+		t.Errorf("%d faces in %d frames, and %d in %d where each frame is asked for", len(ahead), n, len(asked), m)
 	}
 }
 

@@ -4,6 +4,7 @@ package page
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -92,7 +93,7 @@ func (p *Page) read(m *http.ServeMux) {
 			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) && (camera == "" || e.Camera == camera)
 		}), nil
 	}, "before", "n", "name", "kind", "camera")
-	p.routes = append(p.routes, "GET /api/openapi.json", "GET /face/{id}", "GET /camera/{name}")
+	p.routes = append(p.routes, "GET /api/openapi.json", "GET /face/{id}", "GET /clip/{sighting}", "GET /camera/{name}")
 	m.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(file("openapi.json")) // what fails is the connection
@@ -104,6 +105,21 @@ func (p *Page) read(m *http.ServeMux) {
 			return
 		}
 		image(w, p.office.Face(id))
+	})
+	m.HandleFunc("GET /clip/{sighting}", func(w http.ResponseWriter, r *http.Request) {
+		id, err := strconv.ParseUint(r.PathValue("sighting"), 10, 64)
+		if err != nil {
+			http.Error(w, "the number of a sighting must be a whole number", http.StatusBadRequest)
+			return
+		}
+		clip := p.office.Clip(id)
+		if clip == nil {
+			http.Error(w, "there is no clip of this sighting; clips are kept where the office runs with --clips-mb", http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "video/x-msvideo")
+		w.Header().Set("Content-Disposition", fmt.Sprintf("inline; filename=\"sighting-%d.avi\"", id))
+		w.Write(clip) // what fails is the connection
 	})
 	m.HandleFunc("GET /camera/{name}", func(w http.ResponseWriter, r *http.Request) { image(w, p.office.Picture(r.PathValue("name"))) })
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/page"
 	"github.com/faceauth/faceauth/office/presence"
@@ -111,8 +112,12 @@ func newScene(t *testing.T, o page.Options) *scene {
 	}
 	begun := time.Now().Add(-time.Duration(played+10) * time.Second / fps)
 	history(t, b, begun)
+	past, err := office.OpenPast(filepath.Join(t.TempDir(), "past"), office.PastSettings{Clips: journal.Settings{Bytes: 8 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := office.New(g, office.Options{
-		Book: b, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour, MaxBackoff: time.Hour,
+		Past: past, Book: b, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour, MaxBackoff: time.Hour,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -130,6 +135,7 @@ func newScene(t *testing.T, o page.Options) *scene {
 			t.Error(err)
 		}
 		b.Close()
+		past.Close()
 	})
 	o.Sinks = func() []page.Sink {
 		return []page.Sink{{Name: "webhook"}, {Name: "mqtt", Waiting: 12, Lost: 3, Error: "the broker at mqtt://broker refuses the connection"}}
@@ -377,6 +383,18 @@ func (s *scene) learnedWay() string {
 		s.t.Fatalf("nothing was learned far from what was enrolled: %+v", p)
 	}
 	return fmt.Sprintf("/api/way?face=%d", longest.ID)
+}
+
+// aClip is where there is a clip of a sighting.
+func (s *scene) aClip() string {
+	s.t.Helper()
+	for _, x := range s.office.Sightings() {
+		if x.Clip {
+			return fmt.Sprint("/clip/", x.ID)
+		}
+	}
+	s.t.Fatal("there is no clip")
+	return ""
 }
 
 func (s *scene) aFace() string { return fmt.Sprintf("/face/%d", s.office.Sightings()[0].Face) }

@@ -26,6 +26,7 @@ type Recording struct {
 	Space     string     `cbor:"space"`
 	FPS       float64    `cbor:"fps"` // frames a second that were looked at; 0 for all
 	Sightings []Sighting `cbor:"sightings"`
+	Part      *Part      `cbor:"part,omitempty"` // of a recording that was looked through in part; Sightings are in it
 }
 
 // Save writes r to a file, which its owner alone can read. It holds faces, and is not encrypted.
@@ -52,7 +53,11 @@ func Load(path string, space face.Space) (r Recording, err error) {
 	if r.Space != space.ID {
 		return r, fmt.Errorf("%w: it is of the space %q, and not %q", ErrVersion, r.Space, space.ID)
 	}
-	for _, s := range r.Sightings {
+	all := r.Sightings
+	if r.Part != nil {
+		all = append(all, r.Part.Sightings...)
+	}
+	for _, s := range all {
 		for _, f := range s.Album.Faces {
 			if err := space.Check(f.Vector); err != nil {
 				return r, fmt.Errorf("%w: %w", ErrDamaged, err)

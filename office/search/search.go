@@ -37,9 +37,29 @@ type Sighting struct {
 // Scan finds who is in view in a recording. A person who leaves and comes back is another sighting. Tracks
 // without a usable picture are omitted. Memory is bounded by the number of sightings. The error is that of the stream.
 func Scan(ctx context.Context, s face.Stream, space face.Space) ([]Sighting, error) {
-	t := sighting.NewTracker(space, sighting.Settings{})
+	return ScanOn(ctx, s, space, Part{}, nil)
+}
+
+// Part is what was found in the beginning of a recording, up to a frame after which nobody was in view.
+type Part struct {
+	Frame     int           `cbor:"frame"` // index of that frame
+	Time      time.Duration `cbor:"time"`
+	Tracks    int           `cbor:"tracks"` // number of the next one
+	Number    uint64        `cbor:"number"` // of the last face
+	Sightings []Sighting    `cbor:"sightings"`
+}
+
+// partEvery is the least time between two parts, by the clock of the recording.
+const partEvery = 2 * time.Minute
+
+// ScanOn is [Scan] from the end of a part, over a stream that begins after its frame; the zero Part is the beginning.
+// Now and then, where nobody is in view and the stream is a [face.Renewer], it gives to keep what was found so far: going
+// on from there comes to the same as not to have been interrupted. Keep may be nil.
+func ScanOn(ctx context.Context, s face.Stream, space face.Space, from Part, keep func(Part) error) ([]Sighting, error) {
+	t := sighting.NewTracker(space, sighting.Settings{First: from.Tracks})
 	live := make(map[int]*Sighting)
-	all := []Sighting{}
+	all := append([]Sighting{}, from.Sightings...)
+	parted := from.Time
 	end := func(still []int) {
 		for id, s := range live {
 			if !slices.Contains(still, id) {
@@ -50,7 +70,7 @@ func Scan(ctx context.Context, s face.Stream, space face.Space) ([]Sighting, err
 			}
 		}
 	}
-	var number uint64
+	number := from.Number
 	for {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -76,6 +96,18 @@ func Scan(ctx context.Context, s face.Stream, space face.Space) ([]Sighting, err
 			}
 		}
 		end(t.Live())
+		if l, ok := s.(face.Looker); ok {
+			l.Sure() // nothing here asks for a closer look
+		}
+		if keep == nil || f.Time-parted < partEvery || len(f.Samples)+len(t.Live()) > 0 {
+			continue
+		}
+		if r, ok := s.(face.Renewer); ok && r.Renew() {
+			parted = f.Time
+			if err := keep(Part{f.Index, f.Time, t.Next(), number, slices.Clone(all)}); err != nil {
+				return nil, err
+			}
+		}
 	}
 }
 

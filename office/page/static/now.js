@@ -19,13 +19,14 @@ export function drawSighting(s) {
     }
   } else {
     if (s.trust === "learned") {
-      text.append(make("p", {className: "small"}, "Recognised by what was learned alone. Still " + cut(s.name) + "?"),
+      text.append(make("p", {className: "small"}, "Recognised by learned faces alone. Still " + cut(s.name) + "?"),
         make("button", {type: "button", onclick: () => tell("confirm", {sighting: s.id}, "These faces of " + s.name + " are enrolled now.")}, "Yes, enrol these faces"));
     }
     text.append(make("details", {}, make("summary", {}, "This is not " + cut(s.name)),
       make("button", {type: "button", onclick: () => correct(s.id, s.name, "")}, "It is somebody else"),
       naming("Who is it, if not " + s.name + "?", make("button", {className: "main"}, "It is them"), (name) => correct(s.id, s.name, name))));
   }
+  if (s.clip) text.append(make("p", {className: "small"}, make("a", {href: "clip/" + s.id}, "Film of the first seconds")));
   return make("li", {}, face(s.face, s.name || "Somebody unknown"), text);
 }
 

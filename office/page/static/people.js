@@ -58,12 +58,13 @@ function drawWay(way) {
   });
   const text = way.whole ? "From the enrolled face on, each face was accepted as it is near the one before it. The numbers are the distances between them; a step may have " + way.link.toFixed(2) + " at most." :
     "What came before the first of these is not kept any more.";
-  return [make("p", {className: "soft small"}, text), make("ol", {className: "way"}, ...items)];
+  const gone = way.instead ? [make("p", {}, "This face is not kept by itself any more: it was merged with a face that is very like it, or taken back. Below is the way of the face that is nearest to it now.")] : [];
+  return [...gone, make("p", {className: "soft small"}, text), make("ol", {className: "way"}, ...items)];
 }
 
 function learned(p) {
   const faces = p.faces.filter((f) => f.learned).toReversed(), first = 24;
-  if (faces.length === 0) return [make("p", {className: "soft"}, "Nothing is learned of them beyond what was enrolled.")];
+  if (faces.length === 0) return [make("p", {className: "soft"}, "No face of them was learned beyond the enrolled ones.")];
   const panel = make("div", {className: "panel", hidden: true, role: "region", "aria-label": "How this face came to be theirs", tabIndex: -1});
   const ul = make("ul", {className: "faces large"});
   let open = null;
@@ -83,7 +84,7 @@ function learned(p) {
       try {
         panel.append(...drawWay(await get(query("way", {face: f.id}))));
       } catch (e) {
-        panel.append(make("p", {}, e.message));
+        panel.append(make("p", {}, e.status === 404 ? "This face is not kept any more: it was merged with another one, or taken back. Load the page again to see the faces that are kept now." : e.message));
       }
       panel.focus();
       panel.scrollIntoView({block: "nearest"});
@@ -121,7 +122,7 @@ function draw(p, summary, still) {
     ...(p.drift.alarm ? [make("p", {className: "warn"}, "What was learned has moved far from the enrolled faces, and in one direction. Look whether the learned faces below are theirs.")] : []),
     ...still.map((s) => make("div", {className: "panel"}, make("h2", {className: "first"}, "Still " + p.name + "?"),
       make("ul", {className: "best few"}, make("li", {}, face(s.face, p.name + ", " + when(s.first)))),
-      make("p", {className: "soft small"}, s.camera + ", " + when(s.first) + ". Only what was learned speaks for it."),
+      make("p", {className: "soft small"}, s.camera + ", " + when(s.first) + ". Only learned faces speak for it."),
       make("div", {className: "row"}, make("button", {type: "button", className: "main", onclick: () => tell("confirm", {sighting: s.id}, "These faces of " + p.name + " are enrolled now.")}, "Yes"),
         make("button", {type: "button", onclick: () => correct(s.id, p.name, "")}, "No")))),
     make("h2", {}, "Enrolled"), faces(enrolled, "Enrolled face of " + p.name, enrolled.length > 1 ? takeBack : none),

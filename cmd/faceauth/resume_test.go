@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+)
+
+// begin starts the program.
+func begin(t *testing.T, args ...string) (c *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	t.Helper()
+	c = exec.CommandContext(t.Context(), "faceauth", append(args, "--models", fixture.Models(t))...)
+	c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
+	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
+	c.Stdout, c.Stderr = stdout, stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c, stdout, stderr
+}
+
+// killed runs the program and kills it as soon as a file is there.
+func killed(t *testing.T, pattern string, args ...string) {
+	t.Helper()
+	c, _, stderr := begin(t, args...)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for {
+		if found, err := filepath.Glob(pattern); err != nil {
+			t.Fatal(err)
+		} else if len(found) > 0 {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("nothing was kept within two minutes: %s", stderr)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err == nil {
+		t.Fatal("it came to its end before it was killed")
+	}
+}
+
+// ended runs the program to its end.
+func ended(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	c, out, said := begin(t, args...)
+	if err := c.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return out.String(), said.String()
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// A replay and a search that were killed go on where they were, and come to the same as those that were not.
+func TestGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long recording is composed and looked through four times")
+	}
+	gallery, dir := enrolled(t, 0), t.TempDir()
+	film := filepath.Join(dir, "day.avi")
+	// Somebody comes, then somebody else, then the first again. After two minutes nobody is there any more.
+	d := stillDay{fps: 5, empty: 45 * time.Second, sits: 5 * time.Second, leaves: 75 * time.Second, noise: 0}
+	p0, p4 := fixture.Recordings(t, "faces/vidtimit_rot/p0"), fixture.Recordings(t, "faces/vidtimit_rot/p4")
+	d.writeAll(t, film, 1, 1, p0, p4, p0)
+
+	replay := func(out string, more ...string) []string {
+		return append([]string{"replay", film, "--gallery", gallery, "--out", filepath.Join(dir, out)}, more...)
+	}
+	whole, _ := ended(t, replay("whole")...)
+	killed(t, filepath.Join(dir, "cut", ".replay"), replay("cut")...)
+	if _, err := os.Stat(filepath.Join(dir, "cut", "events.jsonl")); err == nil {
+		t.Fatal("events of a replay that was killed")
+	}
+	cut, said := ended(t, replay("cut")...)
+	if !strings.Contains(said, "day.avi: going on at 0:0") {
+		t.Errorf("it began anew: %s", said)
+	}
+	for _, name := range []string{"events.jsonl", "report.html"} {
+		if a, b := content(t, filepath.Join(dir, "whole", name)), content(t, filepath.Join(dir, "cut", name)); a != b || a == "" {
+			t.Errorf("%s differs where the replay was killed: %d bytes and %d", name, len(a), len(b))
+		}
+	}
+	if strings.ReplaceAll(cut, "/cut/", "/whole/") != whole {
+		t.Errorf("%s\nand where it was killed\n%s", whole, cut)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "cut", ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+	// With other settings, or if that is wanted, it begins anew.
+	for _, more := range []string{"--freeze", "--anew"} {
+		killed(t, filepath.Join(dir, more, ".replay"), replay(more)...)
+		if _, said := ended(t, replay(more, more)...); strings.Contains(said, "going on") {
+			t.Errorf("%s: %s", more, said)
+		}
+	}
+
+	find := func(index string) []string {
+		return []string{"search", film, "--name", "p0", "--gallery", gallery, "--index", filepath.Join(dir, index), "--json"}
+	}
+	all, _ := ended(t, find("all")...)
+	killed(t, filepath.Join(dir, "parts", "*.part"), find("parts")...)
+	if rest, _ := ended(t, find("parts")...); rest != all || !strings.Contains(all, `"share"`) {
+		t.Errorf("found %s, and where it was killed %s", all, rest)
+	}
+	kept := func(index string) string {
+		files, err := filepath.Glob(filepath.Join(dir, index, "*"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%q, %v", files, err)
+		}
+		return content(t, files[0])
+	}
+	if kept("all") != kept("parts") {
+		t.Error("the index differs where the search was killed")
+	}
+}
+
+// Several recordings at once come to the same as one after the other.
+func TestSeveralAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("recordings are looked through several times")
+	}
+	gallery, dir := enrolled(t, 0, 1), t.TempDir()
+	below := fixture.Recordings(t, "faces/vidtimit_rot")
+	args := func(out, jobs string) []string {
+		return []string{"replay", filepath.Join(below, "p0"), filepath.Join(below, "p1"), filepath.Join(below, "p4"), filepath.Join(below, "p0"),
+			"--gallery", gallery, "--jobs", jobs, "--out", filepath.Join(dir, out)}
+	}
+	one, _ := ended(t, args("one", "1")...)
+	several, _ := ended(t, args("several", "3")...)
+	if strings.ReplaceAll(several, "/several/", "/one/") != one || strings.Count(one, "events:") != 4 {
+		t.Errorf("%s\nand one after the other\n%s", several, one)
+	}
+	for _, name := range []string{"p0", "p1", "p4", "p0-2"} {
+		path := filepath.Join(name, "events.jsonl")
+		if a := content(t, filepath.Join(dir, "one", path)); a == "" || a != content(t, filepath.Join(dir, "several", path)) {
+			t.Errorf("%s differs where several are replayed at once", path)
+		}
+	}
+	alone, _ := ended(t, "replay", filepath.Join(below, "p1"), "--gallery", gallery, "--out", filepath.Join(dir, "alone"))
+	if a := content(t, filepath.Join(dir, "alone", "events.jsonl")); a != content(t, filepath.Join(dir, "several", "p1", "events.jsonl")) || alone == "" {
+		t.Error("a recording replayed alone comes to something else than among others")
+	}
+}

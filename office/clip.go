@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image/jpeg"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/office/journal"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Of a clip.
+const (
+	clipPictures = 16 // the first of a sighting
+	clipRate     = 2  // of them a second
+)
+
+// clip says whom the pictures of a clip show beside the one whose sighting it is.
+type clip struct {
+	With []uint64 `json:"with,omitempty"` // sightings
+}
+
+// film gathers the clip of a sighting that has not ended.
+type film struct {
+	pictures [][]byte // JPEG, of one size
+	due      time.Time
+	with     map[uint64]*visit
+}
+
+// openClips opens the clips in a folder. Where none are wanted those of earlier runs are removed: nothing would look
+// after them.
+func (p *Past) openClips(dir string, s journal.Settings) (err error) {
+	dir = filepath.Join(dir, "clips")
+	if s.Bytes <= 0 {
+		return os.RemoveAll(dir)
+	}
+	s.Lazy = true
+	p.clips, err = journal.Open[clip](dir, s)
+	return err
+}
+
+// films reports whether somebody in view has a clip that lacks a picture now. The lock must be held.
+func (w *Office) films(v *view) bool {
+	if w.o.Past.clips == nil {
+		return false
+	}
+	for _, s := range v.sightings {
+		if len(s.film.pictures) < clipPictures && !s.Last.Before(s.film.due) {
+			return true
+		}
+	}
+	return false
+}
+
+// roll adds the picture of a frame to the clips of those who are in it. The lock must be held.
+func (w *Office) roll(f face.Frame, visits []*visit) {
+	if w.o.Past.clips == nil || f.JPEG == nil {
+		return
+	}
+	for _, s := range visits {
+		if len(s.film.pictures) == clipPictures || s.Last.Before(s.film.due) {
+			continue
+		}
+		s.film.pictures, s.film.due = append(s.film.pictures, f.JPEG), s.Last.Add(time.Second/clipRate)
+		for _, o := range visits {
+			if o != s {
+				if s.film.with == nil {
+					s.film.with = make(map[uint64]*visit)
+				}
+				s.film.with[o.id] = o
+			}
+		}
+	}
+}
+
+// keepClip keeps the clip of a sighting that has ended and is kept, if all whom it shows may be kept, too: by their
+// sightings it is found when one of them is forgotten.
+func (w *Office) keepClip(s *visit) {
+	pictures, c := s.film.pictures, clip{}
+	with := s.film.with
+	s.film = film{}
+	if w.o.Past.clips == nil || len(pictures) == 0 {
+		return
+	}
+	for id, o := range with {
+		if len(o.album.Faces) == 0 || o.Known == "" && !w.unknown.Keeps() || w.unknown.Ignored(o.Group) {
+			return
+		}
+		c.With = append(c.With, id)
+	}
+	slices.Sort(c.With)
+	body, err := encoding.Marshal(pictures)
+	if err == nil {
+		err = w.o.Past.clips.Put(s.id, s.Last, c, body)
+	}
+	w.fail(err)
+}
+
+// unclip removes the clips that show somebody whose sighting is not kept any more.
+func (w *Office) unclip() error {
+	clips := w.o.Past.clips
+	if clips == nil {
+		return nil
+	}
+	kept := make(map[uint64]bool)
+	w.live(func(s *visit, _ *view) { kept[s.id] = len(s.album.Faces) > 0 })
+	for _, id := range w.o.Past.seen.Before(0) {
+		kept[id] = true
+	}
+	var gone []uint64
+	for _, id := range clips.Before(0) {
+		r, _ := clips.Get(id)
+		if !kept[id] || slices.ContainsFunc(r.Head.With, func(other uint64) bool { return !kept[other] }) {
+			gone = append(gone, id)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return errors.Join(clips.Delete(gone...), clips.Purge())
+}
+
+// Clip returns the beginning of a sighting as a film, of two pictures a second: AVI with motion JPEG. It is nil where
+// there is none: clips are kept only where [PastSettings] says so.
+func (w *Office) Clip(sighting uint64) []byte {
+	w.mu.Lock()
+	var pictures [][]byte
+	clips := w.o.Past.clips
+	w.live(func(s *visit, _ *view) {
+		if s.id == sighting {
+			pictures = slices.Clone(s.film.pictures)
+		}
+	})
+	if clips != nil && pictures == nil {
+		if body, err := clips.Body(sighting); err != nil || cbor.Unmarshal(body, &pictures) != nil {
+			pictures = nil
+		}
+	}
+	w.mu.Unlock()
+	return avi(pictures)
+}
+
+// avi returns pictures of one size as a film, or nil where they are none.
+func avi(pictures [][]byte) []byte {
+	if len(pictures) == 0 {
+		return nil
+	}
+	c, err := jpeg.DecodeConfig(bytes.NewReader(pictures[0]))
+	if err != nil {
+		return nil
+	}
+	width, height, n := uint32(c.Width), uint32(c.Height), uint32(len(pictures))
+	largest := 0
+	for _, p := range pictures {
+		largest = max(largest, len(p))
+	}
+	chunk := func(name string, body []byte) []byte {
+		b := binary.LittleEndian.AppendUint32([]byte(name), uint32(len(body)))
+		if b = append(b, body...); len(body)%2 == 1 {
+			b = append(b, 0)
+		}
+		return b
+	}
+	list := func(name, kind string, bodies ...[]byte) []byte {
+		return chunk(name, append([]byte(kind), bytes.Join(bodies, nil)...))
+	}
+	numbers := func(all ...uint32) (b []byte) {
+		for _, x := range all {
+			b = binary.LittleEndian.AppendUint32(b, x)
+		}
+		return b
+	}
+	const hasIndex, keyFrame = 0x10, 0x10
+	fourCC := binary.LittleEndian.Uint32([]byte("MJPG"))
+	header := numbers(1e6/clipRate, uint32(clipRate*largest), 0, hasIndex, n, 0, 1, uint32(largest), width, height, 0, 0, 0, 0)
+	stream := append([]byte("vidsMJPG"), numbers(0, 0, 0, 1, clipRate, 0, n, uint32(largest), 1<<32-1, 0, 0, width|height<<16)...)
+	format := numbers(40, width, height, 1|24<<16, fourCC, 3*width*height, 0, 0, 0, 0)
+	var film, index []byte
+	for _, p := range pictures {
+		index = append(index, append([]byte("00dc"), numbers(keyFrame, uint32(4+len(film)), uint32(len(p)))...)...)
+		film = append(film, chunk("00dc", p)...)
+	}
+	return list("RIFF", "AVI ",
+		list("LIST", "hdrl", chunk("avih", header), list("LIST", "strl", chunk("strh", stream), chunk("strf", format))),
+		list("LIST", "movi", film), chunk("idx1", index))
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"image"
+	"image/jpeg"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/journal"
+)
+
+// filmed is a camera that plays a script, with a picture of each frame for which one is wanted.
+type filmed struct {
+	stream
+	wanted func() bool
+	made   int
+}
+
+func (f *filmed) Next(ctx context.Context) (face.Frame, error) {
+	x, err := f.stream.Next(ctx)
+	if err == nil && f.wanted() {
+		f.made++
+		var b bytes.Buffer
+		img := image.NewGray(image.Rect(0, 0, 32, 24))
+		img.Pix[0] = uint8(f.made)
+		if err := jpeg.Encode(&b, img, nil); err != nil {
+			return x, err
+		}
+		x.JPEG = b.Bytes()
+	}
+	return x, err
+}
+
+// enterWithClips is enter with so many bytes of clips.
+func enterWithClips(t *testing.T, dir string, bytes int64) *home {
+	t.Helper()
+	return enterWith(t, dir, office.Options{}, office.PastSettings{Clips: journal.Settings{Bytes: bytes}})
+}
+
+// films runs an office with a camera that makes pictures, and returns how many it made.
+func (h *home) films(script string) (w *office.Office, made int) {
+	h.t.Helper()
+	s := &filmed{stream: stream{frames: frames(script), end: io.EOF}}
+	w = office.New(h.g, h.o)
+	err := w.Run(h.t.Context(), []office.Camera{{Name: "door", Ends: true, Open: func(_ context.Context, wanted func() bool) (office.Stream, error) {
+		s.wanted = wanted
+		return s, nil
+	}}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return w, s.made
+}
+
+// pictures returns how many a clip has, and takes it apart.
+func pictures(t *testing.T, clip []byte) (n int) {
+	t.Helper()
+	if !bytes.HasPrefix(clip, []byte("RIFF")) || int(binary.LittleEndian.Uint32(clip[4:])) != len(clip)-8 || string(clip[8:12]) != "AVI " {
+		t.Fatalf("no film of %d bytes", len(clip))
+	}
+	at := bytes.Index(clip, []byte("movi")) + 4
+	for string(clip[at:at+4]) == "00dc" {
+		size := int(binary.LittleEndian.Uint32(clip[at+4:]))
+		if c, err := jpeg.DecodeConfig(bytes.NewReader(clip[at+8 : at+8+size])); err != nil || c.Width != 32 || c.Height != 24 {
+			t.Fatalf("picture %d: %v", n, err)
+		}
+		n++
+		at += 8 + size + size%2
+	}
+	if string(clip[at:at+4]) != "idx1" || int(binary.LittleEndian.Uint32(clip[at+4:])) != 16*n {
+		t.Fatalf("%d pictures, and then %q", n, clip[at:at+4])
+	}
+	return n
+}
+
+// The first eight seconds of a sighting are kept as a film where that is wanted, and nowhere else.
+func TestClip(t *testing.T) {
+	dir := t.TempDir()
+	h := enterWithClips(t, dir, 0)
+	if w, made := h.films(n(60, "a") + n(60, "-")); made > 0 || w.Clip(1) != nil || w.Sightings()[0].Clip {
+		t.Errorf("%d pictures where no clips are wanted", made)
+	}
+	h.leave()
+	h = enterWithClips(t, dir, 1<<20)
+	w, made := h.films(n(20, "-") + n(100, "a") + n(60, "-") + n(10, "b") + n(60, "-"))
+	s := w.Sightings()
+	if len(s) < 2 || !s[0].Clip || !s[1].Clip || pictures(t, w.Clip(s[1].ID)) != 16 || pictures(t, w.Clip(s[0].ID)) > 5 {
+		t.Errorf("%+v", s)
+	}
+	if made > 25 {
+		t.Errorf("%d pictures were made for two clips", made)
+	}
+	if w.Clip(99) != nil {
+		t.Error("a clip of nobody")
+	}
+	id := s[1].ID
+	h.leave()
+	h = enterWithClips(t, dir, 1<<20)
+	if w = office.New(h.g, h.o); pictures(t, w.Clip(id)) != 16 {
+		t.Error("after a restart the clip has gone")
+	}
+	// A run that keeps none removes those of earlier runs.
+	h.leave()
+	enterWithClips(t, dir, 0)
+	if _, err := os.Stat(filepath.Join(dir, "past", "clips")); !os.IsNotExist(err) {
+		t.Errorf("clips are still there: %v", err)
+	}
+}
+
+// Who is forgotten is in no clip any more, also not in that of somebody who stood beside them. Without strangers no clip
+// is kept that shows one.
+func TestClipForgotten(t *testing.T) {
+	dir := t.TempDir()
+	h := enterWithClips(t, dir, 1<<20)
+	w, _ := h.films(n(30, "a") + n(60, "-") + n(30, "ab") + n(60, "-") + n(30, "a") + n(60, "-"))
+	clips := func() (all string) {
+		for _, s := range w.Sightings() {
+			if w.Clip(s.ID) != nil {
+				all += s.Name + " "
+			}
+		}
+		return all
+	}
+	if got := clips(); strings.Count(got, "alice") != 3 || strings.Count(got, "bob") != 1 {
+		t.Fatalf("clips of %s", got)
+	}
+	nothing(t, w.Forget("bob"))
+	if got := clips(); got != "alice alice " {
+		t.Errorf("after bob was forgotten there are clips of %s", got)
+	}
+	nothing(t, w.Forget("alice"))
+	files, err := filepath.Glob(filepath.Join(dir, "past", "clips", "*"))
+	for _, path := range files {
+		if data, err := os.ReadFile(path); err != nil || bytes.Contains(data, []byte("\xff\xd8\xff")) {
+			t.Errorf("%s has a picture, or %v", path, err)
+		}
+	}
+	if err != nil || clips() != "" {
+		t.Errorf("after all were forgotten there are clips of %s", clips())
+	}
+
+	h = enterWithClips(t, t.TempDir(), 1<<20)
+	nothing(t, office.New(h.g, h.o).KeepUnknown(false))
+	w, _ = h.films(n(30, "as") + n(60, "-") + n(30, "a") + n(60, "-") + n(30, "s") + n(60, "-"))
+	if got := clips(); got != "alice " {
+		t.Errorf("without strangers there are clips of %s", got)
+	}
+}
