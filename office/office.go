@@ -125,6 +125,7 @@ type Office struct {
 	pictures   map[string]uint64 // numbers of pictures by their vectors
 	picturesOf [2]uint64         // the state of the journal in which that was so
 
+	sites  []Site           // that were told of
 	poor   int              // sightings that were too short or too poor to say who it was
 	recent []presence.Event // where there is no logbook, the newest last
 	broken error            // why it cannot go on
