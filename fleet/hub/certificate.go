@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/safefile"
+)
+
+// ErrPin is returned where a server shows another certificate than the token named.
+var ErrPin = errors.New("the server shows another certificate than the token names: it is not the server of this fleet, " +
+	"or its folder was made anew; ask for a new token: faceauth fleet invite")
+
+// certificate returns the certificate of the server in a file, which is made where there is none. Devices know it by its
+// hash alone: names and dates in it decide nothing, so a wrong clock locks nobody out.
+func certificate(path string) (tls.Certificate, error) {
+	b, err := safefile.ReadBytes(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if b, err = makeCertificate(); err == nil {
+			err = safefile.Write(path, b)
+		}
+	}
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("the certificate of the server: %w", err)
+	}
+	c, err := tls.X509KeyPair(b, b)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("%s holds no certificate with its key (%w); put back a copy of it, or remove it: devices then have to join anew", path, err)
+	}
+	return c, nil
+}
+
+func makeCertificate() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, err
+	}
+	from := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "faceauth fleet"}, DNSNames: []string{"faceauth-fleet"},
+		NotBefore: from, NotAfter: from.AddDate(200, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: cert}) // into memory: it cannot fail
+	pem.Encode(&b, &pem.Block{Type: "PRIVATE KEY", Bytes: private})
+	return b.Bytes(), nil
+}
+
+// pinOf returns by what devices know a certificate.
+func pinOf(c tls.Certificate) []byte {
+	sum := sha256.Sum256(c.Certificate[0])
+	return sum[:]
+}
+
+// pinned returns how a device checks the server. With a pin the certificate must be that one and no other is asked for;
+// without, an authority of the system must have signed it.
+func pinned(pin []byte) *tls.Config {
+	if len(pin) == 0 {
+		return &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		// Names, dates and authorities are not asked for. VerifyConnection is called in every handshake, also of a session
+		// that is resumed.
+		InsecureSkipVerify: true,
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if len(s.PeerCertificates) == 0 {
+				return ErrPin
+			}
+			if sum := sha256.Sum256(s.PeerCertificates[0].Raw); !bytes.Equal(sum[:], pin) {
+				return ErrPin
+			}
+			return nil
+		},
+	}
+}
