@@ -7,10 +7,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
@@ -18,8 +20,6 @@ import (
 
 // Errors of [Conn.Follow].
 var (
-	// ErrTrimmed is returned where entries that this device has not read are in a snapshot and no longer in the log.
-	ErrTrimmed = errors.New("the log begins after what this device has read; it starts from a snapshot")
 	// ErrRewound is returned where the log ends before what this device has read.
 	ErrRewound = errors.New("the server has an older log than this device has read: it was put back from a backup, or its folder was " +
 		"made anew; entries are missing there, so this device does not go on with it: put back the newest copy, or begin a new fleet")
@@ -28,6 +28,8 @@ var (
 	// errLost ends a following that has missed an entry; the next one finds it.
 	errLost = errors.New("an entry was lost on the way; it is read again")
 )
+
+var _ fleet.Log = (*Conn)(nil)
 
 // Settings say to which fleet a connection is made, and as whom.
 type Settings struct {
@@ -41,7 +43,7 @@ type Settings struct {
 	Changed func(error)
 }
 
-// Conn is a connection of a device to the server of its fleet, which is made anew whenever it ends. It is a fleet.Log.
+// Conn is a connection of a device to the server of its fleet, which is made anew whenever it ends. It is a [fleet.Log].
 // All methods can be called at once. Get one from [Connect], and close it.
 type Conn struct {
 	names subjects
@@ -104,8 +106,11 @@ func (c *Conn) options() []nats.Option {
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.down(err) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.down(err) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrPermissionViolation) {
-				c.note(err)
+			switch {
+			case errors.Is(err, nats.ErrAuthorization):
+				c.down(err)
+			case errors.Is(err, nats.ErrPermissionViolation):
+				c.changed(fmt.Errorf("the server does not allow it: %w", err))
 			}
 		}),
 	}
@@ -141,7 +146,11 @@ func (c *Conn) down(err error) {
 		err = fmt.Errorf("%w: %v", ErrOffline, err)
 	}
 	c.mu.Lock()
-	news := c.last == nil || errors.Is(c.last, ErrOffline) && c.last.Error() != err.Error()
+	if errors.Is(c.last, ErrRefused) && errors.Is(err, ErrOffline) {
+		c.mu.Unlock()
+		return // the server ends the connection of whom it refuses
+	}
+	news := c.last == nil || c.last.Error() != err.Error()
 	if c.last == nil {
 		close(c.lost)
 		c.lost = make(chan struct{})
@@ -152,9 +161,6 @@ func (c *Conn) down(err error) {
 		c.changed(err)
 	}
 }
-
-// note keeps why the server has refused something, which it says beside the answer that does not come.
-func (c *Conn) note(err error) { c.changed(plain(err)) }
 
 // ready returns a context that ends with the connection, or why there is none.
 func (c *Conn) ready(ctx context.Context) (context.Context, context.CancelFunc, error) {
@@ -272,7 +278,7 @@ const reportEvery = 5 * time.Second
 
 // Follow gives each entry after a sequence to take, in the order of the log, and waits for more. It ends with ctx, with
 // the error of take, or when the connection ends; following again after the last sequence goes on. A sequence that is
-// left out was of a person who is forgotten. The error wraps [ErrOffline], [ErrTrimmed], [ErrRewound] or [ErrNoLog].
+// left out was of a person who is forgotten. The error wraps [ErrOffline], [fleet.ErrTrimmed], [ErrRewound] or [ErrNoLog].
 func (c *Conn) Follow(ctx context.Context, after uint64, take func(seq uint64, data []byte) error) error {
 	outer := ctx
 	ctx, cancel, err := c.ready(ctx)
@@ -308,8 +314,9 @@ func (c *Conn) Follow(ctx context.Context, after uint64, take func(seq uint64, d
 		return ended(err)
 	case info.State.LastSeq < after:
 		return ErrRewound
-	case trimmed(info, after):
-		return ErrTrimmed
+	}
+	if err := c.reaches(ctx, info, after); err != nil {
+		return ended(err)
 	}
 	entries, err := consumer.Messages(jetstream.PullMaxMessages(pull), jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(3*heartbeat))
 	if err != nil {
@@ -339,8 +346,8 @@ func (c *Conn) Follow(ctx context.Context, after uint64, take func(seq uint64, d
 			if info, err = stream.Info(ctx); err != nil {
 				return ended(err)
 			}
-			if trimmed(info, after) {
-				return ErrTrimmed
+			if err := c.reaches(ctx, info, after); err != nil {
+				return ended(err)
 			}
 		}
 		if err := take(at.Sequence.Stream, m.Data()); err != nil {
@@ -351,9 +358,45 @@ func (c *Conn) Follow(ctx context.Context, after uint64, take func(seq uint64, d
 	}
 }
 
-// trimmed reports whether entries after a sequence are no longer there because a snapshot holds them.
-func trimmed(info *jetstream.StreamInfo, after uint64) bool {
-	return info.State.FirstSeq > after+1
+// reaches returns nil where the log holds all entries after a sequence but those of people who are forgotten. Where the
+// log begins later it may have been trimmed; then a snapshot of a later place is there.
+func (c *Conn) reaches(ctx context.Context, info *jetstream.StreamInfo, after uint64) error {
+	if info.State.FirstSeq <= after+1 {
+		return nil
+	}
+	bucket, err := c.js.ObjectStore(ctx, c.names.bucket())
+	if err != nil {
+		return err
+	}
+	object, err := bucket.GetInfo(ctx, snapshotName)
+	switch {
+	case errors.Is(err, jetstream.ErrObjectNotFound):
+		return nil // nothing was ever trimmed
+	case err != nil:
+		return err
+	}
+	seq, err := strconv.ParseUint(object.Metadata[snapshotSeq], 10, 64)
+	if err != nil {
+		return ErrSnapshot
+	}
+	if seq > after {
+		return fleet.ErrTrimmed
+	}
+	return nil
+}
+
+// Last returns the sequence of the last entry that was ever stored, or 0.
+func (c *Conn) Last(ctx context.Context) (uint64, error) {
+	ctx, cancel, err := c.ready(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer cancel()
+	stream, err := c.js.Stream(ctx, c.names.stream())
+	if err != nil {
+		return 0, c.noLog(cause(ctx, err))
+	}
+	return stream.CachedInfo().State.LastSeq, nil
 }
 
 // noLog returns an error about a stream that is not there as a sentence.
@@ -384,7 +427,7 @@ func (c *Conn) report(ctx context.Context) {
 }
 
 // AskKeys asks a device for keys of people, or any device where of is empty, and returns its answer. The error wraps
-// [ErrNobody] where none answers.
+// [fleet.ErrNoAnswer] where none answers.
 func (c *Conn) AskKeys(ctx context.Context, of string, request []byte) ([]byte, error) {
 	if of != "" && !nkeys.IsValidPublicUserKey(of) {
 		return nil, fmt.Errorf("%q is no id of a device", of)
@@ -396,7 +439,7 @@ func (c *Conn) AskKeys(ctx context.Context, of string, request []byte) ([]byte, 
 	defer cancel()
 	answer, err := c.nc.RequestWithContext(ctx, c.names.keys(of), request)
 	if errors.Is(err, nats.ErrNoResponders) {
-		return nil, ErrNobody
+		return nil, fmt.Errorf("%w: it comes when a device that has the key is connected", fleet.ErrNoAnswer)
 	}
 	if err != nil {
 		return nil, cause(ctx, err)
@@ -407,12 +450,18 @@ func (c *Conn) AskKeys(ctx context.Context, of string, request []byte) ([]byte, 
 // waiting is how many questions for keys may wait; more of them are dropped, and asked again.
 const waiting = 256
 
-// ServeKeys answers questions for keys until ctx ends, also over ends of the connection. Answer is called for one
-// question at a time; nil is no answer.
+// ServeKeys answers questions for keys until ctx or the connection ends. Answer is called for one question at a time; nil
+// is no answer.
 func (c *Conn) ServeKeys(ctx context.Context, id string, answer func(request []byte) []byte) error {
 	if id != c.id {
 		return fmt.Errorf("%q is not the id of this device", id)
 	}
+	outer := ctx
+	ctx, cancel, err := c.ready(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
 	questions := make(chan *nats.Msg, waiting)
 	own, err := c.nc.ChanSubscribe(c.names.keys(id), questions)
 	if err != nil {
@@ -431,7 +480,10 @@ func (c *Conn) ServeKeys(ctx context.Context, id string, answer func(request []b
 				m.Respond(reply) // where it does not arrive, the other device asks again
 			}
 		case <-ctx.Done():
-			return ctx.Err()
+			if outer.Err() != nil {
+				return outer.Err()
+			}
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nats.go"
 )
@@ -23,14 +24,12 @@ var (
 	// ErrOffline is returned while there is no connection. The device works on without it.
 	ErrOffline = errors.New("there is no connection to the server of the fleet")
 	// ErrRefused is returned where the server does not know the key that connects, or knows that it was revoked.
-	ErrRefused = errors.New("the server of the fleet refuses this device: it was revoked or never admitted; " +
-		"if that is a mistake, remove its folder and join again with a new token: faceauth fleet join")
+	ErrRefused = fmt.Errorf("%w: it was revoked or never admitted; if that is a mistake, remove its folder and join again with "+
+		"a new token: faceauth fleet join", fleet.ErrRefused)
 	// ErrTooLarge is returned for a message that the server does not take.
 	ErrTooLarge = errors.New("the entry is larger than the server of the fleet takes")
 	// ErrFull is returned where the server has no room left.
 	ErrFull = errors.New("the server of the fleet has no room left; give it more by faceauth fleet serve --disk, or free some on its disk")
-	// ErrNobody is returned where no device that is connected answers for keys.
-	ErrNobody = errors.New("no device of the fleet that is connected has this key; it comes when one is")
 	// ErrPerson is returned for an id of a person that cannot be part of a subject.
 	ErrPerson = errors.New("unusable id of a person")
 )

@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+	"golang.org/x/time/rate"
 )
 
 // Limits say how much a server takes. A zero value is the default.
@@ -39,6 +40,10 @@ func (l Limits) defaults() Limits {
 
 // logShare is the part of the disk that the log may take; the rest is for two snapshots and what is being replaced.
 const logShare = 0.6
+
+// handshakesPerSecond bounds the work that somebody without a key can make. A thousand devices that come back at once are
+// in again within a few seconds.
+const handshakesPerSecond = 500
 
 // embedded is a NATS server in this process: TLS, JetStream on disk, one account, keys instead of passwords.
 type embedded struct {
@@ -93,14 +98,19 @@ func startEmbedded(folder, address string, names subjects, limits Limits, log *s
 	}
 	e.gate = newGate(names, public)
 	limits = limits.defaults()
+	handshakes := rate.NewLimiter(handshakesPerSecond, 2*handshakesPerSecond)
+	secure := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}
+	secure.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		if !handshakes.Allow() {
+			return nil, errors.New("too many connections begin at once")
+		}
+		return nil, nil
+	}
 	o := &server.Options{
 		ServerName: "faceauth", Host: host, Port: port, DontListen: true, NoSigs: true, NoLog: true,
 		AlwaysEnableNonce: true, CustomClientAuthentication: e.gate,
-		TLSConfig:  &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13},
-		TLSTimeout: 10, AuthTimeout: 12,
-		// Handshakes a second, so that a thousand devices that come back at once do not stop the fleet.
-		TLSRateLimit: 500,
-		MaxConn:      limits.Devices, MaxSubs: 200, MaxPayload: int32(limits.Message), MaxControlLine: 4096, MaxPending: 16 << 20,
+		TLSConfig: secure, TLSTimeout: 10, AuthTimeout: 12,
+		MaxConn: limits.Devices, MaxSubs: 200, MaxPayload: int32(limits.Message), MaxControlLine: 4096, MaxPending: 16 << 20,
 		PingInterval: 30 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second,
 		JetStream: true, StoreDir: filepath.Join(folder, "jetstream"), DisableJetStreamBanner: true,
 		JetStreamMaxStore: limits.Disk, JetStreamMaxMemory: 256 << 20,
@@ -180,11 +190,13 @@ type natsLog struct {
 
 var _ server.Logger = (*natsLog)(nil)
 
-func (l *natsLog) Noticef(format string, v ...any) { l.log.Debug("nats", "said", fmt.Sprintf(format, v...)) }
-func (l *natsLog) Debugf(string, ...any)           {}
-func (l *natsLog) Tracef(string, ...any)           {}
-func (l *natsLog) Warnf(format string, v ...any)   { l.trouble(fmt.Sprintf(format, v...)) }
-func (l *natsLog) Errorf(format string, v ...any)  { l.trouble(fmt.Sprintf(format, v...)) }
+func (l *natsLog) Noticef(format string, v ...any) {
+	l.log.Debug("nats", "said", fmt.Sprintf(format, v...))
+}
+func (l *natsLog) Debugf(string, ...any)          {}
+func (l *natsLog) Tracef(string, ...any)          {}
+func (l *natsLog) Warnf(format string, v ...any)  { l.trouble(fmt.Sprintf(format, v...)) }
+func (l *natsLog) Errorf(format string, v ...any) { l.trouble(fmt.Sprintf(format, v...)) }
 
 // Fatalf is called where the server ends itself.
 func (l *natsLog) Fatalf(format string, v ...any) {

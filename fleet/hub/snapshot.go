@@ -14,13 +14,13 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 )
 
 // Errors of [Conn.Snapshot].
 var (
-	ErrNoSnapshot = errors.New("the fleet has no snapshot yet; the log holds everything")
 	// ErrSnapshot is returned for a snapshot that is damaged, or that the fleet's admin key has not signed.
 	ErrSnapshot = errors.New("the snapshot on the server is damaged, or not of this fleet; restart faceauth fleet serve, which makes a new one")
 	// ErrReadOnly is returned where a device is asked to store a snapshot: only the service of the fleet does.
@@ -40,15 +40,15 @@ const (
 )
 
 // signedSnapshot returns what the admin key signs.
-func signedSnapshot(fleet string, seq uint64, data []byte) []byte {
+func signedSnapshot(id string, seq uint64, data []byte) []byte {
 	sum := sha256.Sum256(data)
-	text := append([]byte("faceauth fleet snapshot 1\n"+fleet+"\n"), binary.BigEndian.AppendUint64(nil, seq)...)
+	text := append([]byte("faceauth fleet snapshot 1\n"+id+"\n"), binary.BigEndian.AppendUint64(nil, seq)...)
 	return append(text, sum[:]...)
 }
 
 // putSnapshot replaces the snapshot. Seq is the last entry that it holds.
-func putSnapshot(ctx context.Context, bucket jetstream.ObjectStore, admin nkeys.KeyPair, fleet string, seq uint64, data []byte) error {
-	sig, err := admin.Sign(signedSnapshot(fleet, seq, data))
+func putSnapshot(ctx context.Context, bucket jetstream.ObjectStore, admin nkeys.KeyPair, id string, seq uint64, data []byte) error {
+	sig, err := admin.Sign(signedSnapshot(id, seq, data))
 	if err != nil {
 		return err
 	}
@@ -59,10 +59,10 @@ func putSnapshot(ctx context.Context, bucket jetstream.ObjectStore, admin nkeys.
 }
 
 // getSnapshot returns the newest snapshot, checked.
-func getSnapshot(ctx context.Context, bucket jetstream.ObjectStore, fleet string) (seq uint64, data []byte, err error) {
+func getSnapshot(ctx context.Context, bucket jetstream.ObjectStore, id string) (seq uint64, data []byte, err error) {
 	object, err := bucket.Get(ctx, snapshotName)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return 0, nil, ErrNoSnapshot
+		return 0, nil, fleet.ErrNoSnapshot
 	}
 	if err != nil {
 		return 0, nil, cause(ctx, err)
@@ -82,20 +82,28 @@ func getSnapshot(ctx context.Context, bucket jetstream.ObjectStore, fleet string
 	case err != nil:
 		return 0, nil, cause(ctx, err)
 	}
-	seq, err = strconv.ParseUint(info.Metadata[snapshotSeq], 10, 64)
-	sig, err2 := base64.RawURLEncoding.DecodeString(info.Metadata[snapshotSig])
-	key, err3 := nkeys.FromPublicKey(fleet)
-	if errors.Join(err, err2, err3) != nil || key.Verify(signedSnapshot(fleet, seq, data), sig) != nil {
-		return 0, nil, ErrSnapshot
+	if seq, err = checkSnapshot(info, id, data); err != nil {
+		return 0, nil, err
 	}
 	return seq, data, nil
+}
+
+// checkSnapshot returns the place of a snapshot where the admin key has signed it.
+func checkSnapshot(info *jetstream.ObjectInfo, id string, data []byte) (uint64, error) {
+	seq, err := strconv.ParseUint(info.Metadata[snapshotSeq], 10, 64)
+	sig, err2 := base64.RawURLEncoding.DecodeString(info.Metadata[snapshotSig])
+	key, err3 := nkeys.FromPublicKey(id)
+	if errors.Join(err, err2, err3) != nil || key.Verify(signedSnapshot(id, seq, data), sig) != nil {
+		return 0, ErrSnapshot
+	}
+	return seq, nil
 }
 
 // snapshotTries is how often a snapshot is read again that was replaced meanwhile.
 const snapshotTries = 3
 
 // Snapshot returns the newest snapshot and the sequence of the last entry that it holds. Its bytes are those that the
-// service signed. The error wraps [ErrNoSnapshot], [ErrSnapshot] or [ErrOffline].
+// service signed. The error wraps [fleet.ErrNoSnapshot], [ErrSnapshot] or [ErrOffline].
 func (c *Conn) Snapshot(ctx context.Context) (seq uint64, data io.ReadCloser, err error) {
 	ctx, cancel, err := c.ready(ctx)
 	if err != nil {
@@ -109,7 +117,7 @@ func (c *Conn) Snapshot(ctx context.Context) (seq uint64, data io.ReadCloser, er
 	}
 	bucket, err := c.js.ObjectStore(ctx, c.names.bucket())
 	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
-		return 0, nil, ErrNoSnapshot
+		return 0, nil, fleet.ErrNoSnapshot
 	}
 	if err != nil {
 		return 0, nil, cause(ctx, err)

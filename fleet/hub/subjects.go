@@ -44,7 +44,7 @@ func inbox(id string) string { return "_INBOX_" + id }
 
 // person returns the token of a subject that stands for a person.
 func person(p string) (string, error) {
-	if p == "" {
+	if p == "" || p == "-" {
 		return "-", nil
 	}
 	if len(p) > 64 || strings.Trim(p, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "" {
