@@ -192,8 +192,8 @@ func (s *service) invite(c command, now time.Time) (Token, error) {
 	if err := s.tokens.add(invitation{Key: public, Made: now, Expires: t.Expires, Scope: scope}); err != nil {
 		return t, err
 	}
-	if s.embedded != nil {
-		s.embedded.gate.invite(s.tokens.bearers())
+	if s.server != nil {
+		s.server.Invite(s.tokens.bearers())
 	}
 	return t, nil
 }
@@ -201,8 +201,8 @@ func (s *service) invite(c command, now time.Time) (Token, error) {
 // devices returns all devices, members first.
 func (s *service) devices() []Device {
 	open := make(map[string]time.Time)
-	if s.embedded != nil {
-		open = s.embedded.gate.connections()
+	if s.server != nil {
+		open = s.server.Connections()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,10 +216,10 @@ func (s *service) devices() []Device {
 			d.Behind = s.ledger.Seq()
 		}
 		_, d.Connected = open[m.ID]
-		if s.embedded == nil { // a cluster does not say; a device does, every minute
+		if s.server == nil { // a cluster does not say; a device does, every minute
 			d.Connected = said && now.Sub(p.Seen) < 2*time.Minute
 		}
-		if d.Connected && s.embedded != nil {
+		if d.Connected && s.server != nil {
 			d.Seen = now
 		}
 		d.InStep = d.Connected && d.Behind == 0 && said

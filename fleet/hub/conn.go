@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -41,7 +42,15 @@ type Settings struct {
 	Creds string
 	// Changed is told by a goroutine of the connection when it ends, and with nil when it is there again. May be nil.
 	Changed func(error)
+
+	dial func(network, address string) (net.Conn, error) // for tests
 }
+
+// dialer is a way to the server.
+type dialer func(network, address string) (net.Conn, error)
+
+// Dial implements [nats.CustomDialer].
+func (d dialer) Dial(network, address string) (net.Conn, error) { return d(network, address) }
 
 // Conn is a connection of a device to the server of its fleet, which is made anew whenever it ends. It is a [fleet.Log].
 // All methods can be called at once. Get one from [Connect], and close it.
@@ -81,6 +90,9 @@ func Connect(s Settings) (*Conn, error) {
 	options := append(c.options(), login, nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort())
 	if tls := pinned(s.Pin); len(s.Pin) > 0 {
 		options = append(options, nats.Secure(tls))
+	}
+	if s.dial != nil {
+		options = append(options, nats.SetCustomDialer(dialer(s.dial)))
 	}
 	if c.nc, err = nats.Connect(s.URL, options...); err != nil {
 		return nil, plain(err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hub
+package hub_test
 
 import (
 	"bytes"
@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/fleet/hub"
 	"github.com/nats-io/nats.go"
 )
 
 // Entries of several devices come to all of them in one order, each once.
 func TestLog(t *testing.T) {
-	h := newHouse(t, Limits{})
-	var conns []*Conn
+	h := newHouse(t, hub.Limits{})
+	var conns []*hub.Conn
 	var readers []*reader
 	for range 4 {
 		c := h.device(t)
@@ -49,11 +50,11 @@ func TestLog(t *testing.T) {
 
 // A device whose connection is cut goes on where it was, and appends again without doubling.
 func TestPartition(t *testing.T) {
-	h := newHouse(t, Limits{})
-	p := newProxy(t, h.address())
+	h := newHouse(t, hub.Limits{})
+	p := newProxy(t, h.Address())
 	key, id := deviceKey(t)
 	h.devices = []string{id}
-	h.gate.admit(h.devices)
+	h.Admit(h.devices)
 	far, near := h.connect(t, p.url(), key), h.device(t)
 	isUp(t, far)
 	isUp(t, near)
@@ -71,7 +72,7 @@ func TestPartition(t *testing.T) {
 				if err == nil {
 					break
 				}
-				if !errors.Is(err, ErrOffline) && !strings.Contains(err.Error(), "deadline") {
+				if !errors.Is(err, hub.ErrOffline) && !strings.Contains(err.Error(), "deadline") {
 					t.Fatalf("round %d: %v", round, err)
 				}
 				p.set(false)
@@ -91,30 +92,31 @@ func TestPartition(t *testing.T) {
 // What a device may not do, the server refuses: it purges, deletes and changes nothing, follows nobody's consumer, and
 // reads nobody's inbox.
 func TestDeviceMayNot(t *testing.T) {
-	h := newHouse(t, Limits{})
+	h := newHouse(t, hub.Limits{})
 	c, other := h.device(t), h.device(t)
 	isUp(t, c)
 	isUp(t, other)
 	if err := c.Append(within(t, 5*time.Second), "", "a", []byte("a")); err != nil {
 		t.Fatal(err)
 	}
-	stream, bucket := h.names.stream(), "OBJ_"+h.names.bucket()
+	stream, bucket := h.names.Stream, "OBJ_"+h.names.Bucket
+	nc := h.raw(t)
 	for _, subject := range []string{
 		"$JS.API.STREAM.PURGE." + stream, "$JS.API.STREAM.DELETE." + stream, "$JS.API.STREAM.UPDATE." + stream,
 		"$JS.API.STREAM.MSG.DELETE." + stream, "$JS.API.STREAM.CREATE.other", "$JS.API.STREAM.NAMES", "$JS.API.CONSUMER.NAMES." + stream,
-		"$JS.API.STREAM.PURGE." + bucket, "$JS.API.STREAM.DELETE." + bucket, "$O." + h.names.bucket() + ".M.x", "$O." + h.names.bucket() + ".C.x",
+		"$JS.API.STREAM.PURGE." + bucket, "$JS.API.STREAM.DELETE." + bucket, "$O." + h.names.Bucket + ".M.x", "$O." + h.names.Bucket + ".C.x",
 		"$JS.API.CONSUMER.DELETE." + stream + "." + other.ID(), "$JS.API.CONSUMER.MSG.NEXT." + stream + "." + other.ID(),
 		"$JS.API.CONSUMER.CREATE." + stream, "$JS.API.CONSUMER.DURABLE.CREATE." + stream + ".x", "$SYS.REQ.SERVER.PING",
-		h.names.admin(), h.names.join(), h.names.at(other.ID()), inbox(other.ID()) + ".x", "anything",
+		h.names.Admin, h.names.Join, hub.PlaceOf(h.fleet, other.ID()), hub.Inbox(other.ID()) + ".x", "anything",
 	} {
 		refused := make(chan error, 1)
-		c.nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			select {
 			case refused <- err:
 			default:
 			}
 		})
-		if err := c.nc.Publish(subject, []byte("{}")); err != nil {
+		if err := nc.Publish(subject, []byte("{}")); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -126,15 +128,15 @@ func TestDeviceMayNot(t *testing.T) {
 			t.Errorf("%s was let through", subject)
 		}
 	}
-	for _, subject := range []string{">", h.names.log("*"), inbox(other.ID()) + ".>", h.names.keys(other.ID()), h.names.at("*"), h.names.admin(), "_INBOX.>"} {
+	for _, subject := range []string{">", h.names.AnyLog, hub.Inbox(other.ID()) + ".>", hub.KeysOf(h.fleet, other.ID()), h.names.AnyPlace, h.names.Admin, "_INBOX.>"} {
 		refused := make(chan error, 1)
-		c.nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			select {
 			case refused <- err:
 			default:
 			}
 		})
-		if _, err := c.nc.SubscribeSync(subject); err != nil {
+		if _, err := nc.SubscribeSync(subject); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -150,73 +152,73 @@ func TestDeviceMayNot(t *testing.T) {
 
 // A revoked device is cut off at once and stays out; so does a key that nobody admitted, and one without its seed.
 func TestRefused(t *testing.T) {
-	h := newHouse(t, Limits{})
+	h := newHouse(t, hub.Limits{})
 	c, other := h.device(t), h.device(t)
 	isUp(t, c)
 	isUp(t, other)
 	begun := time.Now()
-	h.gate.admit([]string{other.ID()})
+	h.Admit([]string{other.ID()})
 	eventually(t, "being cut off", func() bool { return c.Err() != nil })
 	if d := time.Since(begun); d > time.Second {
 		t.Errorf("cut off after %v", d)
 	}
 	eventually(t, "being refused", func() bool { return errors.Is(c.Err(), fleet.ErrRefused) })
-	if err := c.Append(t.Context(), "", "a", nil); !errors.Is(err, ErrRefused) {
+	if err := c.Append(t.Context(), "", "a", nil); !errors.Is(err, hub.ErrRefused) {
 		t.Errorf("append: %v", err)
 	}
-	if err := c.Wait(t.Context()); !errors.Is(err, ErrRefused) {
+	if err := c.Wait(t.Context()); !errors.Is(err, hub.ErrRefused) {
 		t.Errorf("wait: %v", err)
 	}
 	stranger, _ := deviceKey(t)
-	if err := h.connect(t, h.url(), stranger).Wait(within(t, 10*time.Second)); !errors.Is(err, ErrRefused) {
+	if err := h.connect(t, h.url(), stranger).Wait(within(t, 10*time.Second)); !errors.Is(err, hub.ErrRefused) {
 		t.Errorf("a stranger: %v", err)
 	}
 	// One that gives the name of another device, and signs with its own key.
-	_, err := dial(within(t, 10*time.Second), h.url(), nats.Nkey(other.ID(), stranger.Sign), nats.Secure(pinned(h.pin)))
-	if !errors.Is(err, ErrRefused) {
+	_, err := hub.Dial(within(t, 10*time.Second), h.url(), nats.Nkey(other.ID(), stranger.Sign), nats.Secure(hub.Pinned(h.Pin())))
+	if !errors.Is(err, hub.ErrRefused) {
 		t.Errorf("another's name: %v", err)
 	}
-	if _, err := dial(within(t, 10*time.Second), h.url(), nats.Secure(pinned(h.pin))); !errors.Is(err, ErrRefused) {
+	if _, err := hub.Dial(within(t, 10*time.Second), h.url(), nats.Secure(hub.Pinned(h.Pin()))); !errors.Is(err, hub.ErrRefused) {
 		t.Errorf("without a key: %v", err)
 	}
 	// Admitted again it comes back by itself.
-	h.gate.admit([]string{other.ID(), c.ID()})
+	h.Admit([]string{other.ID(), c.ID()})
 	eventually(t, "coming back", func() bool { return c.Err() == nil })
 }
 
 func TestWrongServer(t *testing.T) {
-	h, impostor := newHouse(t, Limits{}), newHouse(t, Limits{})
+	h, impostor := newHouse(t, hub.Limits{}), newHouse(t, hub.Limits{})
 	key, _ := deviceKey(t)
-	if err := h.connect(t, impostor.url(), key).Wait(within(t, 10*time.Second)); !errors.Is(err, ErrPin) {
+	if err := h.connect(t, impostor.url(), key).Wait(within(t, 10*time.Second)); !errors.Is(err, hub.ErrPin) {
 		t.Errorf("another certificate: %v", err)
 	}
 	// Without TLS nobody comes in, nor with an older one.
-	_, err := dial(within(t, 10*time.Second), strings.Replace(h.url(), "tls://", "nats://", 1), nats.Nkey("", nil))
+	_, err := hub.Dial(within(t, 10*time.Second), strings.Replace(h.url(), "tls://", "nats://", 1), nats.Nkey("", nil))
 	if err == nil {
 		t.Error("let in without TLS")
 	}
-	old := pinned(h.pin)
+	old := hub.Pinned(h.Pin())
 	old.MinVersion, old.MaxVersion = 0x0302, 0x0303
-	if _, err := dial(within(t, 10*time.Second), h.url(), nats.Secure(old)); err == nil {
+	if _, err := hub.Dial(within(t, 10*time.Second), h.url(), nats.Secure(old)); err == nil {
 		t.Error("let in with TLS 1.2")
 	}
 }
 
 func TestTooLarge(t *testing.T) {
-	h := newHouse(t, Limits{Message: 10000})
+	h := newHouse(t, hub.Limits{Message: 10000})
 	c := h.device(t)
 	isUp(t, c)
-	if err := c.Append(within(t, 5*time.Second), "", "a", make([]byte, 20000)); !errors.Is(err, ErrTooLarge) {
+	if err := c.Append(within(t, 5*time.Second), "", "a", make([]byte, 20000)); !errors.Is(err, hub.ErrTooLarge) {
 		t.Errorf("twice as large: %v", err)
 	}
-	if err := c.Append(within(t, 5*time.Second), "", "a", make([]byte, 9990)); !errors.Is(err, ErrTooLarge) {
+	if err := c.Append(within(t, 5*time.Second), "", "a", make([]byte, 9990)); !errors.Is(err, hub.ErrTooLarge) {
 		t.Errorf("too large with its headers: %v", err)
 	}
 	if err := c.Append(within(t, 5*time.Second), "", "a", make([]byte, 9000)); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []string{"a b", "a.b", "*", ">", strings.Repeat("a", 65), "é"} {
-		if err := c.Append(t.Context(), bad, "b", nil); !errors.Is(err, ErrPerson) {
+		if err := c.Append(t.Context(), bad, "b", nil); !errors.Is(err, hub.ErrPerson) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -229,13 +231,13 @@ func TestTooLarge(t *testing.T) {
 
 // A log that is full refuses what comes and keeps what it has.
 func TestFull(t *testing.T) {
-	h := newHouse(t, Limits{Disk: 1 << 20})
+	h := newHouse(t, hub.Limits{Disk: 1 << 20})
 	c := h.device(t)
 	isUp(t, c)
 	stored := 0
 	for n := range 200 {
 		err := c.Append(within(t, 5*time.Second), "", fmt.Sprint(n), make([]byte, 10000))
-		if errors.Is(err, ErrFull) {
+		if errors.Is(err, hub.ErrFull) {
 			break
 		}
 		if err != nil {
@@ -251,7 +253,7 @@ func TestFull(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	h := newHouse(t, Limits{})
+	h := newHouse(t, hub.Limits{})
 	a, b := h.device(t), h.device(t)
 	isUp(t, a)
 	isUp(t, b)
@@ -284,10 +286,10 @@ func TestKeys(t *testing.T) {
 	if _, err := b.AskKeys(t.Context(), "nobody", nil); err == nil {
 		t.Error("asking nobody")
 	}
-	h.gate.admit([]string{b.ID()}) // a is revoked
+	h.Admit([]string{b.ID()}) // a is revoked
 	select {
 	case err := <-done:
-		if !errors.Is(err, ErrOffline) {
+		if !errors.Is(err, hub.ErrOffline) {
 			t.Errorf("serving ended with %v", err)
 		}
 	case <-time.After(10 * time.Second):

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hub
+package hub_test
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/fleet/hub"
+	"github.com/faceauth/faceauth/fleet/hub/embedded"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 )
 
 // house is an embedded server with a log, and without the service.
 type house struct {
-	*embedded
-	names  subjects
+	hub.Server
+	fleet  string
+	names  hub.Names
 	folder string
 	js     jetstream.JetStream
 	bucket jetstream.ObjectStore
@@ -56,21 +58,27 @@ func deviceKey(t testing.TB) (nkeys.KeyPair, string) {
 	return k, id
 }
 
-func newHouse(t testing.TB, limits Limits) *house {
+func newHouse(t testing.TB, limits hub.Limits) *house {
 	t.Helper()
 	admin, id := fleetKey(t)
-	return openHouse(t, t.TempDir(), "127.0.0.1:0", subjects{id}, admin, limits)
+	return openHouse(t, t.TempDir(), "127.0.0.1:0", id, admin, limits)
 }
 
-func openHouse(t testing.TB, folder, address string, names subjects, admin nkeys.KeyPair, limits Limits) *house {
+func openHouse(t testing.TB, folder, address, fleet string, admin nkeys.KeyPair, limits hub.Limits) *house {
 	t.Helper()
-	e, err := startEmbedded(folder, address, names, limits, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	e, err := embedded.Start(hub.ServerOptions{
+		Folder: folder, Listen: address, Fleet: fleet, Limits: hub.LimitsOf(limits), Log: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(e.close)
-	h := &house{embedded: e, names: names, folder: folder, admin: admin}
-	nc, err := e.connect(t.Context())
+	t.Cleanup(e.Close)
+	h := &house{Server: e, fleet: fleet, names: hub.NamesOf(fleet), folder: folder, admin: admin}
+	public, err := e.Key().PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := hub.Dial(t.Context(), "", nats.InProcessServer(e), nats.Nkey(public, e.Key().Sign))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,34 +86,50 @@ func openHouse(t testing.TB, folder, address string, names subjects, admin nkeys
 	if h.js, err = jetstream.New(nc); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = openStream(t.Context(), h.js, names, limits, 1); err != nil {
+	if _, err = hub.OpenStream(t.Context(), h.js, fleet, limits, 1); err != nil {
 		t.Fatal(err)
 	}
-	if h.bucket, err = openBucket(t.Context(), h.js, names, limits, 1); err != nil {
+	if h.bucket, err = hub.OpenBucket(t.Context(), h.js, fleet, limits, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.listen(); err != nil {
+	if err := e.Listen(); err != nil {
 		t.Fatal(err)
 	}
 	return h
 }
 
-func (h *house) url() string { return "tls://" + h.address() }
+func (h *house) url() string { return "tls://" + h.Address() }
 
 // device returns the connection of a device that is admitted.
-func (h *house) device(t testing.TB) *Conn {
+func (h *house) device(t testing.TB) *hub.Conn {
 	t.Helper()
 	key, id := deviceKey(t)
 	h.mu.Lock()
 	h.devices = append(h.devices, id)
-	h.gate.admit(h.devices)
+	h.Admit(h.devices)
 	h.mu.Unlock()
 	return h.connect(t, h.url(), key)
 }
 
-func (h *house) connect(t testing.TB, url string, key nkeys.KeyPair) *Conn {
+// raw returns a connection of a device that is admitted, without what [hub.Conn] makes of it.
+func (h *house) raw(t testing.TB) *nats.Conn {
 	t.Helper()
-	c, err := Connect(Settings{URL: url, Fleet: h.names.fleet, Pin: h.pin, Key: key})
+	key, id := deviceKey(t)
+	h.mu.Lock()
+	h.devices = append(h.devices, id)
+	h.Admit(h.devices)
+	h.mu.Unlock()
+	nc, err := hub.Dial(within(t, 10*time.Second), h.url(), nats.Nkey(id, key.Sign), nats.Secure(hub.Pinned(h.Pin())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func (h *house) connect(t testing.TB, url string, key nkeys.KeyPair) *hub.Conn {
+	t.Helper()
+	c, err := hub.Connect(hub.Settings{URL: url, Fleet: h.fleet, Pin: h.Pin(), Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +137,7 @@ func (h *house) connect(t testing.TB, url string, key nkeys.KeyPair) *Conn {
 	return c
 }
 
-func isUp(t testing.TB, c *Conn) {
+func isUp(t testing.TB, c *hub.Conn) {
 	t.Helper()
 	if err := c.Wait(within(t, 20*time.Second)); err != nil {
 		t.Fatal(err)
@@ -144,7 +168,7 @@ type reader struct {
 	errs []error
 }
 
-func follow(t testing.TB, c *Conn) *reader {
+func follow(t testing.TB, c *hub.Conn) *reader {
 	r := &reader{}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -267,5 +291,3 @@ func (p *proxy) set(cut bool) {
 }
 
 func (p *proxy) url() string { return "tls://" + p.l.Addr().String() }
-
-var _ = filepath.Join

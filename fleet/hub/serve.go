@@ -34,7 +34,9 @@ var ErrFleet = errors.New("the admin key is of another fleet than the folder of 
 type Options struct {
 	Folder   string // of the server: its certificate, the log, the tokens
 	AdminKey string // file of the key that signs admissions; made where there is none. Default: admin.nk in Folder
-	Listen   string // address of the embedded server. Default ":4222"
+	// Start starts the NATS server of this fleet: embedded.Start. It is not called where there is a Cluster.
+	Start  func(ServerOptions) (Server, error)
+	Listen string // its address. Default ":4222"
 	// URL is how devices reach the server, such as tls://office.local:4222. Default: an address of this machine.
 	URL string
 	// Cluster is the URL of a NATS cluster with JetStream that is used in place of the embedded server, and Creds the file
@@ -66,15 +68,15 @@ const (
 // service is what signs admissions and keeps the log of a fleet small.
 type service struct {
 	Options
-	admin    nkeys.KeyPair
-	names    subjects
-	embedded *embedded // nil in a cluster
-	conn     *Conn
-	stream   jetstream.Stream
-	bucket   jetstream.ObjectStore
-	tokens   *invitations
-	url      string
-	pin      []byte
+	admin  nkeys.KeyPair
+	names  subjects
+	server Server // nil in a cluster
+	conn   *Conn
+	stream jetstream.Stream
+	bucket jetstream.ObjectStore
+	tokens *invitations
+	url    string
+	pin    []byte
 
 	saying sync.Mutex  // one entry of the admin key at a time
 	unsaid *unsaid     // one of which it is not known whether it is stored
@@ -138,11 +140,15 @@ func Serve(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if o.Cluster == "" {
-		if s.embedded, err = startEmbedded(o.Folder, o.Listen, s.names, o.Limits, o.Log); err != nil {
+		if o.Start == nil {
+			return errors.New("there is neither a server to start nor a cluster; give the URL of one by --nats")
+		}
+		s.server, err = o.Start(ServerOptions{Folder: o.Folder, Listen: o.Listen, Fleet: s.names.fleet, Limits: o.Limits.defaults(), Log: o.Log})
+		if err != nil {
 			return err
 		}
-		defer s.embedded.close()
-		s.pin = s.embedded.pin
+		defer s.server.Close()
+		s.pin = s.server.Pin()
 	}
 	if err := s.connect(ctx); err != nil {
 		return err
@@ -164,13 +170,13 @@ func (s *service) connect(ctx context.Context) error {
 	})
 	var options []nats.Option
 	address := s.Cluster
-	if s.embedded != nil {
-		public, err := s.embedded.key.PublicKey()
+	if s.server != nil {
+		public, err := s.server.Key().PublicKey()
 		if err != nil {
 			return err
 		}
 		id = public
-		options = append(options, nats.InProcessServer(s.embedded.server), nats.Nkey(id, s.embedded.key.Sign))
+		options = append(options, nats.InProcessServer(s.server), nats.Nkey(id, s.server.Key().Sign))
 		address = ""
 	} else {
 		k, err := nkeys.CreateUser()
@@ -272,11 +278,11 @@ func (s *service) run(ctx context.Context, cancel context.CancelCauseFunc) error
 	}
 	s.url = cmp.Or(s.URL, s.Cluster)
 	local := s.Cluster
-	if s.embedded != nil {
-		if err := s.embedded.listen(); err != nil {
+	if s.server != nil {
+		if err := s.server.Listen(); err != nil {
 			return err
 		}
-		here := s.embedded.address()
+		here := s.server.Address()
 		local = "tls://" + localAddress(here)
 		s.url = cmp.Or(s.URL, "tls://"+outerAddress(here))
 	}
@@ -303,15 +309,10 @@ func (s *service) run(ctx context.Context, cancel context.CancelCauseFunc) error
 
 // ended is closed when the embedded server ends by itself.
 func (s *service) ended() <-chan struct{} {
-	if s.embedded == nil {
+	if s.server == nil {
 		return nil
 	}
-	done := make(chan struct{})
-	go func() { // it ends with the server, which Serve shuts down
-		s.embedded.server.WaitForShutdown()
-		close(done)
-	}()
-	return done
+	return s.server.Ended()
 }
 
 // follow applies the log until ctx ends.
@@ -351,7 +352,7 @@ func (s *service) take(seq uint64, data []byte) error {
 		s.mu.Unlock()
 		return err
 	}
-	if o.Entry.Device == s.names.fleet && (o.Accepted || s.spoken[o.Entry.N] == nil) {
+	if o.Entry.Device == s.names.fleet && s.spoken[o.Entry.N] == nil && o.Entry.Verify(s.names.fleet) == nil {
 		s.spoken[o.Entry.N] = data
 	}
 	for _, id := range o.Forgotten {
@@ -378,15 +379,15 @@ func (s *service) members() []ledger.Member {
 
 // refresh has the embedded server let in the members, and nobody else.
 func (s *service) refresh() {
-	if s.embedded == nil {
+	if s.server == nil {
 		return
 	}
 	var ids []string
 	for _, m := range s.members() {
 		ids = append(ids, m.ID)
 	}
-	s.embedded.gate.admit(ids)
-	s.embedded.gate.invite(s.tokens.bearers())
+	s.server.Admit(ids)
+	s.server.Invite(s.tokens.bearers())
 }
 
 // sayTime is how long an entry of the admin key may take.
@@ -461,8 +462,8 @@ func (s *service) keep(ctx context.Context) {
 		}
 		if tick%60 == 59 {
 			s.writePlaces()
-			if s.embedded != nil {
-				s.embedded.gate.invite(s.tokens.bearers())
+			if s.server != nil {
+				s.server.Invite(s.tokens.bearers())
 			}
 		}
 	}

@@ -3,13 +3,8 @@
 package hub
 
 import (
-	"encoding/base64"
 	"fmt"
 	"strings"
-	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nkeys"
 )
 
 // subjects are the names of one fleet at a server. An administrator of a cluster finds them in docs/fleet.md.
@@ -53,44 +48,39 @@ func person(p string) (string, error) {
 	return p, nil
 }
 
-// devicePermissions are what a device may do: publish entries, follow the log by one consumer that has its name, ask for
-// keys and answer, read snapshots, and say how far it is. It may not purge, delete or change anything.
-func (s subjects) devicePermissions(id string) *server.Permissions {
+// Rights are the subjects that somebody may use at a NATS server. An administrator of a cluster gives devices theirs.
+type Rights struct {
+	Publish, Subscribe []string
+	// Answers allows one answer, within a minute, to each question that comes.
+	Answers bool
+}
+
+// DeviceRights returns what a device of a fleet may do: publish entries, follow the log by one consumer that has its
+// name, ask for keys and answer, read snapshots, and say how far it is. It may not purge, delete or change anything.
+func DeviceRights(fleet, id string) Rights {
+	s := subjects{fleet}
 	api, objects := "$JS.API.", "OBJ_"+s.bucket()
-	return &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: []string{
+	return Rights{
+		Publish: []string{
 			s.log("*"), s.keys(""), s.keys("*"), s.at(id),
 			api + "STREAM.INFO." + s.stream(),
 			api + "CONSUMER.CREATE." + s.stream() + "." + id,
-			api + "CONSUMER.INFO." + s.stream() + "." + id,
 			api + "CONSUMER.MSG.NEXT." + s.stream() + "." + id,
 			api + "CONSUMER.DELETE." + s.stream() + "." + id,
 			api + "STREAM.INFO." + objects, api + "STREAM.MSG.GET." + objects, api + "DIRECT.GET." + objects + ".>",
 			api + "CONSUMER.CREATE." + objects + ".>", api + "CONSUMER.DELETE." + objects + ".*", "$JS.FC." + objects + ".>",
-		}},
-		Subscribe: &server.SubjectPermission{Allow: []string{inbox(id) + ".>", s.keys("") + " " + keysGroup, s.keys(id)}},
+		},
+		Subscribe: []string{inbox(id) + ".>", s.keys("") + " " + keysGroup, s.keys(id)},
 		// The answer to a question for keys goes to the inbox of the device that asks.
-		Response: &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute},
+		Answers: true,
 	}
 }
 
-// bearerPermissions are what somebody with a token may do.
-func (s subjects) bearerPermissions(id string) *server.Permissions {
-	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: []string{s.join()}},
-		Subscribe: &server.SubjectPermission{Allow: []string{inbox(id) + ".>"}},
-	}
+// BearerRights returns what somebody with a token may do: ask to join. The id is the public key of the token.
+func BearerRights(fleet, id string) Rights {
+	s := subjects{fleet}
+	return Rights{Publish: []string{s.join()}, Subscribe: []string{inbox(id) + ".>"}}
 }
 
 // keysGroup is the queue group of devices that answer for keys, so that one of them is asked.
 const keysGroup = "keys"
-
-// verify reports whether the key with this name has signed the nonce of a connection.
-func verify(id string, nonce []byte, signature string) bool {
-	sig, err := base64.RawURLEncoding.DecodeString(signature)
-	if err != nil {
-		return false
-	}
-	key, err := nkeys.FromPublicKey(id)
-	return err == nil && key.Verify(nonce, sig) == nil
-}

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hub
+package embedded
 
 import (
+	"encoding/base64"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/fleet/hub"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
 )
 
 // gate says who may connect to the embedded server, and as what. Nobody has a password: each key signs the nonce of its
 // connection.
 type gate struct {
-	names subjects
+	fleet string
 	// kick ends a connection by its number, and alive says whether it is there.
 	kick  func(uint64)
 	alive func(uint64) bool
@@ -44,9 +47,9 @@ const (
 
 var _ server.Authentication = (*gate)(nil)
 
-func newGate(names subjects, service string) *gate {
+func newGate(fleet, service string) *gate {
 	return &gate{
-		names: names, service: service, devices: make(map[string]*admitted), bearers: make(map[string]time.Time),
+		fleet: fleet, service: service, devices: make(map[string]*admitted), bearers: make(map[string]time.Time),
 		open: make(map[string][]connected),
 	}
 }
@@ -63,7 +66,7 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 	user, most := &server.User{Username: id}, 0
 	now := time.Now()
 	switch d, device := g.devices[id]; {
-	case id == g.service || id == g.names.fleet:
+	case id == g.service || id == g.fleet:
 		// The admin key may do everything: it lies with the one who runs the fleet.
 	case device:
 		user.Permissions, most = d.permissions, connectionsPerDevice
@@ -72,7 +75,7 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 		if !bearer || now.After(until) {
 			return false
 		}
-		user.Permissions, most = g.names.bearerPermissions(id), connectionsPerToken
+		user.Permissions, most = permissions(hub.BearerRights(g.fleet, id)), connectionsPerToken
 		user.ConnectionDeadline = now.Add(joinTime)
 	}
 	if !verify(id, c.GetNonce(), o.Sig) {
@@ -96,7 +99,7 @@ func (g *gate) admit(ids []string) {
 	g.mu.Lock()
 	for _, id := range ids {
 		if now[id] = g.devices[id]; now[id] == nil {
-			now[id] = &admitted{g.names.devicePermissions(id)}
+			now[id] = &admitted{permissions(hub.DeviceRights(g.fleet, id))}
 		}
 	}
 	var gone []string
@@ -156,4 +159,23 @@ func (g *gate) connections() map[string]time.Time {
 		}
 	}
 	return all
+}
+
+// permissions returns rights as the server has them.
+func permissions(r hub.Rights) *server.Permissions {
+	p := &server.Permissions{Publish: &server.SubjectPermission{Allow: r.Publish}, Subscribe: &server.SubjectPermission{Allow: r.Subscribe}}
+	if r.Answers {
+		p.Response = &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute}
+	}
+	return p
+}
+
+// verify reports whether the key with this name has signed the nonce of a connection.
+func verify(id string, nonce []byte, signature string) bool {
+	sig, err := base64.RawURLEncoding.DecodeString(signature)
+	if err != nil {
+		return false
+	}
+	key, err := nkeys.FromPublicKey(id)
+	return err == nil && key.Verify(nonce, sig) == nil
 }
