@@ -87,6 +87,13 @@ type Centroid struct {
 	Multiplicity float64
 }
 
+// Forgetting is the content of [Forget]: the others that are forgotten, as a rule those that were merged with the person.
+// It names them all, and nobody follows from merges: a device that comes late finds neither the entries of the forgotten
+// nor their merges in the log.
+type Forgetting struct {
+	Also []ID `cbor:"1,keyasint,omitempty"`
+}
+
 // Withdrawal is the content of [Withdraw]: all lessons that the device has given up to here do not count, and with Mute
 // none that it gives later, until a withdrawal without Mute.
 type Withdrawal struct {
@@ -200,6 +207,10 @@ func encodeContent(k Kind, content any) []byte {
 		}
 	case Ref:
 		if k == Undo {
+			return marshal(c)
+		}
+	case Forgetting:
+		if k == Forget {
 			return marshal(c)
 		}
 	case Withdrawal:
@@ -318,6 +329,15 @@ func decodeContent(k Kind, data []byte) (any, error) {
 			return nil, err
 		}
 		return c, user(c.Device)
+	case Forget:
+		var c Forgetting
+		if err := read(&c); err != nil {
+			return nil, err
+		}
+		if len(c.Also) > maxScope || slices.ContainsFunc(c.Also, ID.IsZero) {
+			return nil, fmt.Errorf("%w: %s of %d people, or of nobody", ErrContent, k, len(c.Also)+1)
+		}
+		return c, nil
 	case Withdraw:
 		var c Withdrawal
 		if err := read(&c); err != nil {
@@ -389,8 +409,8 @@ func (e *Entry) Open(fleet string, key Key) (any, error) {
 	return decodeContent(e.Kind, plain)
 }
 
-// Content returns the content of an entry that is not sealed: [Ref], [Withdrawal], [Admission] or [Revocation]. The
-// error wraps [ErrContent].
+// Content returns the content of an entry that is not sealed: [Ref], [Forgetting], [Withdrawal], [Admission] or
+// [Revocation]. The error wraps [ErrContent].
 func (e *Entry) Content() (any, error) {
 	if e.Kind.Sealed() {
 		return nil, fmt.Errorf("%w: %s is sealed", ErrContent, e)

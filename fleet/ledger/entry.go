@@ -94,8 +94,8 @@ const (
 // The kinds without secrets.
 const (
 	Merge    Kind = 32 // Other is the same person as Person, and has Person's name
-	Undo     Kind = 33 // an entry does not count: [Ref]
-	Forget   Kind = 34 // Person, and everybody merged with that person, is forgotten for ever
+	Undo     Kind = 33 // an entry about Person does not count: [Ref]
+	Forget   Kind = 34 // Person, and those of [Forgetting], are forgotten for ever
 	Withdraw Kind = 35 // the lessons of a device do not count: [Withdrawal]
 	Admit    Kind = 64 // a device may take part: [Admission]. By the fleet's admin key
 	Revoke   Kind = 65 // a device may take part no longer: [Revocation]. By the fleet's admin key
@@ -303,13 +303,13 @@ func (e *Entry) check() error {
 	if _, known := kinds[e.Kind]; !known {
 		return fmt.Errorf("%w: %s is unknown", ErrFormat, e.Kind)
 	}
-	about := e.Kind.Sealed() || e.Kind == Merge || e.Kind == Forget
+	about := e.Kind.Sealed() || e.Kind == Merge || e.Kind == Undo || e.Kind == Forget
 	switch {
 	case e.N == 0:
 		return wrong("no counter")
 	case about && e.Person.IsZero():
 		return wrong("no person")
-	case !about && !e.Person.IsZero() && e.Kind != Undo:
+	case !about && !e.Person.IsZero():
 		return wrong("a person")
 	case (e.Kind == Merge) == e.Other.IsZero():
 		return wrong("another person, or none where there must be one")
@@ -319,7 +319,7 @@ func (e *Entry) check() error {
 		return wrong("parts")
 	case e.Kind.Sealed() == (e.Key == KeyID{}):
 		return wrong("a key, or none where there must be one")
-	case (e.Kind == Merge || e.Kind == Forget) && len(e.Body) != 0:
+	case e.Kind == Merge && len(e.Body) != 0:
 		return wrong("a content")
 	case e.Kind.Sealed() && len(e.Body) < sealedOverhead:
 		return wrong("a content that is cut off")
