@@ -5,6 +5,9 @@ package hub
 import (
 	"context"
 	"net"
+	"path/filepath"
+	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -43,3 +46,21 @@ func LimitsOf(l Limits) Limits { return l.defaults() }
 
 // Dialer gives a connection another way to the server.
 func (s *Settings) Dialer(dial func(network, address string) (net.Conn, error)) { s.dial = dial }
+
+// AgeInvitations has the tokens of a server that does not run be older than they are.
+func AgeInvitations(t testing.TB, folder string, by time.Duration) {
+	t.Helper()
+	v, err := openInvitations(filepath.Join(folder, "invitations"))
+	if err == nil {
+		err = v.change(time.Now(), func(all map[string]invitation) error {
+			for k, i := range all {
+				i.Made, i.Expires = i.Made.Add(-by), i.Expires.Add(-by)
+				all[k] = i
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
