@@ -35,6 +35,7 @@ var (
 type Outcome struct {
 	Entry     Entry // as far as it could be read
 	Accepted  bool
+	Counted   bool   // it was its author's turn: the entry has used its counter, whether or not it was accepted
 	Reason    error  // where it was not accepted: a sentence that wraps one of the errors above
 	Gap       uint64 // how many entries of its author before it never came
 	Forgotten []ID   // whose keys are to be destroyed now
@@ -141,18 +142,26 @@ func (l *Ledger) clone() *Ledger {
 
 // With returns what the fleet will know once entries of one device are in the log: l as it is, and these entries after
 // it. They are not verified, and count where the device is not a member yet. Entries that cannot be read are left out.
-func (l *Ledger) With(own [][]byte) *Ledger {
+func (l *Ledger) With(own ...[]byte) *Ledger {
 	c := l.clone()
 	for _, data := range own {
-		if e, err := Parse(data); err == nil {
-			if _, known := c.members[e.Device]; !known {
-				c.members[e.Device] = member{id: e.Device, name: e.Device, scope: Scope{All: true}}
-			}
-			c.seq++
-			c.take(c.seq, e, data)
-		}
+		c.Say(data)
 	}
 	return c
+}
+
+// Say has an entry hold that is not in the log yet, as With does. It is for a ledger that With returned: what the log
+// gives does not go with it any more.
+func (l *Ledger) Say(data []byte) {
+	e, err := Parse(data)
+	if err != nil {
+		return
+	}
+	if _, known := l.members[e.Device]; !known {
+		l.members[e.Device] = member{id: e.Device, name: e.Device, scope: Scope{All: true}}
+	}
+	l.seq++
+	l.take(l.seq, e, data)
 }
 
 // Apply takes in the entry at a place in the log. Places go up, and need not follow each other. An entry that does not
@@ -239,7 +248,7 @@ func (l *Ledger) take(seq uint64, e Entry, data []byte) Outcome {
 		o.Reason = ErrRepeated
 		return o
 	}
-	o.Gap = e.N - c.last - 1
+	o.Counted, o.Gap = true, e.N-c.last-1
 	l.counters[e.Device] = counter{last: e.N, gaps: c.gaps + o.Gap}
 	o.Forgotten, o.Reason = l.fold(seq, e, data)
 	o.Accepted = o.Reason == nil
@@ -594,6 +603,28 @@ func (l *Ledger) hasChildren(id ID) bool {
 		}
 	}
 	return false
+}
+
+// Group returns the numbers that stand for the same person as id, first the one under which the person is known.
+func (l *Ledger) Group(id ID) []ID { return l.group(id) }
+
+// Undoable returns whom an entry is about, or an error that wraps [ErrNoEntry] or [ErrNoEffect] where it cannot be
+// undone.
+func (l *Ledger) Undoable(what Ref) (ID, error) {
+	if _, undone := l.undone[what]; undone {
+		return ID{}, fmt.Errorf("entry %d of %s: %w", what.N, what.Device, ErrNoEffect)
+	}
+	for id, p := range l.people {
+		if slices.ContainsFunc(p.records, func(r record) bool { return r.ref == what }) {
+			return id, nil
+		}
+	}
+	for _, m := range l.merges {
+		if m.ref == what {
+			return m.to, nil
+		}
+	}
+	return ID{}, fmt.Errorf("entry %d of %s: %w", what.N, what.Device, ErrNoEntry)
 }
 
 // Known reports whether there is a person of that number.

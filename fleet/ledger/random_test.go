@@ -233,7 +233,7 @@ func keyOf(t *testing.T, data []byte) ledger.KeyID {
 func (w *world) op(i int) {
 	d := w.devices[i]
 	pending := w.outbox[i]
-	view := d.own.With(pending)
+	view := d.own.With(pending...)
 	people := view.People(d.ring)
 	rng := w.rng
 	say := func(e ledger.Entry, content any) {
@@ -249,7 +249,7 @@ func (w *world) op(i int) {
 	if len(people) == 0 || rng.IntN(8) == 0 {
 		id := ledger.NewID()
 		say(ledger.Entry{Kind: ledger.Name, Person: id}, ledger.Naming{Name: []string{"alice", "bob", "alice (2)"}[rng.IntN(3)]})
-		view = d.own.With(w.outbox[i])
+		view = d.own.With(w.outbox[i]...)
 		say(ledger.Entry{Kind: ledger.Label, Person: id}, faces(rng, 1+rng.IntN(3)))
 		return
 	}
