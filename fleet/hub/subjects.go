@@ -62,7 +62,7 @@ func DeviceRights(fleet, id string) Rights {
 	api, objects := "$JS.API.", "OBJ_"+s.bucket()
 	return Rights{
 		Publish: []string{
-			s.log("*"), s.keys(""), s.keys("*"), s.at(id),
+			s.log("*"), s.keys(""), s.keys("*"), s.at(id), s.room(id),
 			api + "STREAM.INFO." + s.stream(),
 			api + "CONSUMER.CREATE." + s.stream() + "." + id,
 			api + "CONSUMER.MSG.NEXT." + s.stream() + "." + id,
@@ -70,7 +70,7 @@ func DeviceRights(fleet, id string) Rights {
 			api + "STREAM.INFO." + objects, api + "STREAM.MSG.GET." + objects, api + "DIRECT.GET." + objects + ".>",
 			api + "CONSUMER.CREATE." + objects + ".>", api + "CONSUMER.DELETE." + objects + ".*", "$JS.FC." + objects + ".>",
 		},
-		Subscribe: []string{inbox(id) + ".>", s.keys("") + " " + keysGroup, s.keys(id)},
+		Subscribe: []string{inbox(id) + ".>", s.keys("") + " " + keysGroup, s.keys(id), s.room("*")},
 		// The answer to a question for keys goes to the inbox of the device that asks.
 		Answers: true,
 	}
