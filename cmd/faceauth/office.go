@@ -41,6 +41,7 @@ type room struct {
 	keepDays     int
 	keepSize     int
 	stay         bool
+	memberFlags
 	outputFlags
 }
 
@@ -92,6 +93,7 @@ func (r *room) flags(c *cobra.Command) {
 	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that mistakes can be corrected")
 	f.IntVar(&r.keepSize, "keep-mb", 256, "megabytes that these sightings take at most; the oldest go first")
 	f.BoolVar(&r.stay, "stay", false, "go on showing the page when the recordings have ended")
+	r.memberFlags.flags(c, false)
 	r.outputFlags.flags(c)
 }
 
@@ -207,6 +209,14 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 		if err := w.KeepUnknown(false); err != nil {
 			return fail(badUsage, err)
 		}
+	}
+	part, err := r.memberFlags.join(c)
+	if err != nil {
+		return err
+	}
+	if part != nil {
+		defer func() { err = errors.Join(err, part.close()) }()
+		defer part.attend(ctx, c, w, cancel)()
 	}
 	end, err := r.open(ctx, c, w, opt.Book, r.state, cancel)
 	if err != nil {
