@@ -69,9 +69,10 @@ type Device struct {
 	last      uint64 // counter of the last entry that this device has written
 
 	connected bool
-	end       uint64 // last entry of the log, as far as it is known
-	put       uint64 // place of the latest snapshot that is known
-	missing   int    // keys that are asked for
+	moved     time.Time // when the log last gave something
+	end       uint64    // last entry of the log, as far as it is known
+	put       uint64    // place of the latest snapshot that is known
+	missing   int       // keys that are asked for
 	trouble   string
 	inStep    bool
 	since     time.Time
@@ -510,7 +511,7 @@ func (d *Device) take(seq uint64, data []byte) error {
 	if errors.Is(o.Reason, ledger.ErrOld) {
 		return nil
 	}
-	d.end = max(d.end, seq)
+	d.end, d.moved = max(d.end, seq), time.Now()
 	d.view, d.names = nil, nil
 	if o.Reason != nil && !errors.Is(o.Reason, ledger.ErrRepeated) {
 		d.s.Tell(o.Reason.Error())
@@ -534,7 +535,16 @@ func (d *Device) take(seq uint64, data []byte) error {
 	}
 	if o.Accepted {
 		e := o.Entry
-		if _, have := d.ring.Key(e.Person, e.Key); e.Kind.Sealed() && !have || e.Kind == ledger.Admit || e.Kind == ledger.Merge {
+		m, _ := d.base.Device(d.id)
+		switch {
+		case e.Kind == ledger.Admit, e.Kind == ledger.Merge && !m.Scope.All: // it may read more people now
+			if c, err := e.Content(); e.Kind == ledger.Merge || err == nil && c.(ledger.Admission).Device == d.id {
+				d.missing = len(d.base.Wants(d.id, d.ring))
+			}
+		case e.Kind.Sealed():
+			d.missing += len(d.base.WantsOf(d.id, e.Person, d.ring))
+		}
+		if d.missing > 0 {
 			signal(d.ask)
 		}
 		signal(d.changed)
