@@ -474,12 +474,16 @@ func (d *Device) Teach(person ledger.ID, lesson ledger.Lesson) error {
 	if err != nil {
 		return err
 	}
-	all := []statement{{ledger.Entry{Kind: ledger.Lessons, Person: id}, ledger.Lesson{Space: lesson.Space, Radius: lesson.Radius}}}
+	all := []statement{{ledger.Entry{Kind: ledger.Lessons, Person: id}, ledger.Lesson{Space: lesson.Space}}}
 	if c := lesson.Centroids; len(c) > 0 {
 		all = nil
 		for i, p := range portions(len(c), 4*len(c[0].Vector)) {
-			part := lesson
-			part.Centroids = c[p[0]:p[1]]
+			part := ledger.Lesson{Space: lesson.Space, Centroids: c[p[0]:p[1]]}
+			for _, link := range lesson.Links { // with the part that has the later one
+				if later := max(link[0], link[1]); p[0] <= later && later < p[1] {
+					part.Links = append(part.Links, link)
+				}
+			}
 			all = append(all, statement{ledger.Entry{Kind: ledger.Lessons, Person: id, Part: uint64(i)}, part})
 		}
 	}
