@@ -466,13 +466,20 @@ func (d *Device) Forget(person ledger.ID) (ledger.Ref, error) {
 	return ref, d.saveRing()
 }
 
-// Teach gives the others what this device learned of a person, in place of what it gave before.
+// Teach gives the others what this device learned of a person, in place of what it gave before. Nothing is said where it
+// gave the same before.
 func (d *Device) Teach(person ledger.ID, lesson ledger.Lesson) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id, err := d.may(person)
 	if err != nil {
 		return err
+	}
+	if p, ok := d.now().Person(id, d.ring); ok {
+		i := slices.IndexFunc(p.Lessons, func(x ledger.PersonLesson) bool { return x.Device == d.id && x.Of == id })
+		if i < 0 && len(lesson.Centroids) == 0 || i >= 0 && p.Lessons[i].Lesson.Equal(lesson) {
+			return nil
+		}
 	}
 	all := []statement{{ledger.Entry{Kind: ledger.Lessons, Person: id}, ledger.Lesson{Space: lesson.Space}}}
 	if c := lesson.Centroids; len(c) > 0 {

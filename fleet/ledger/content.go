@@ -85,6 +85,17 @@ type Lesson struct {
 	Links [][2]int
 }
 
+// Equal reports whether two lessons are the same, with their links in whatever order.
+func (x Lesson) Equal(o Lesson) bool {
+	a, b := slices.Clone(x.Links), slices.Clone(o.Links)
+	for _, links := range [][][2]int{a, b} {
+		slices.SortFunc(links, func(p, q [2]int) int { return slices.Compare(p[:], q[:]) })
+	}
+	return x.Space == o.Space && slices.Equal(a, b) && slices.EqualFunc(x.Centroids, o.Centroids, func(p, q Centroid) bool {
+		return p.Multiplicity == q.Multiplicity && p.Radius == q.Radius && slices.Equal(p.Vector, q.Vector)
+	})
+}
+
 // Centroid is a learned vector.
 type Centroid struct {
 	Vector       []float32
