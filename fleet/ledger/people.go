@@ -19,7 +19,9 @@ type Person struct {
 	Shown    string       // the same, made different from those of others: "alice (2)"
 	Faces    []PersonFace // the labelled ones, the oldest first
 	Denied   []PersonFace // faces that are not the person's, the oldest first, at most [MaxDenied]
-	Gone     []FaceID     // faces that were labelled once and are not now
+	Gone     []FaceID     // faces that were labelled or taken back once, and are not labelled now
+	Allowed  []FaceID     // faces that were denied once and are not now
+	Names    []string     // all that were ever given
 	Lessons  []PersonLesson
 	Enrolled time.Time // when the last face was labelled, by its device's clock
 	Sealed   int       // entries that no key of the ring opens
@@ -40,6 +42,7 @@ type PersonFace struct {
 // PersonLesson is what a device learned of a person.
 type PersonLesson struct {
 	Device string
+	Of     ID // the number under which the device knew the person
 	Lesson
 }
 
@@ -190,7 +193,6 @@ func (l *Ledger) person(ids []ID, ring *Ring) Person {
 		}
 	}
 	slices.SortFunc(all, func(a, b said) int { return cmp.Compare(a.seq, b.seq) })
-	var gone []FaceID
 	for _, r := range all {
 		content, err := l.open(r.id, r.record, ring)
 		if err == errNoKey {
@@ -207,7 +209,6 @@ func (l *Ledger) person(ids []ID, ring *Ring) Person {
 				p.Denied = slices.DeleteFunc(p.Denied, is)
 				if r.kind == Deny {
 					p.Faces, p.Denied = slices.DeleteFunc(p.Faces, is), append(p.Denied, face)
-					gone = append(gone, face.ID)
 				} else if !slices.ContainsFunc(p.Faces, is) {
 					p.Faces = append(p.Faces, face)
 				}
@@ -218,40 +219,66 @@ func (l *Ledger) person(ids []ID, ring *Ring) Person {
 			}
 		case Refs:
 			p.Faces = slices.DeleteFunc(p.Faces, func(f PersonFace) bool { return slices.Contains(c.Faces, f.ID) })
-			gone = append(gone, c.Faces...)
 		case Lesson:
 			i := slices.IndexFunc(p.Lessons, func(x PersonLesson) bool {
-				return r.part > 0 && x.Device == r.ref.Device && x.Space == c.Space
+				return r.part > 0 && x.Device == r.ref.Device && x.Of == r.id && x.Space == c.Space
 			})
 			if i < 0 {
-				p.Lessons = append(p.Lessons, PersonLesson{r.ref.Device, c})
+				p.Lessons = append(p.Lessons, PersonLesson{r.ref.Device, r.id, c})
 				continue
 			}
 			x := &p.Lessons[i]
-			x.Centroids, x.Radius = append(x.Centroids, c.Centroids...), max(x.Radius, c.Radius)
+			x.Centroids, x.Links = append(x.Centroids, c.Centroids...), append(x.Links, c.Links...)
 		}
+	}
+	for i := range p.Lessons { // some of its parts may not be there yet
+		x := &p.Lessons[i]
+		x.Links = slices.DeleteFunc(x.Links, func(link [2]int) bool { return link[1] >= len(x.Centroids) })
 	}
 	if n := len(p.Denied); n > MaxDenied {
 		p.Denied = slices.Clone(p.Denied[n-MaxDenied:])
 	}
-	// What was undone was labelled once, too.
+	p.Gone, p.Allowed, p.Names = l.once(ids, ring)
+	is := func(faces []PersonFace) func(FaceID) bool {
+		return func(id FaceID) bool { return slices.ContainsFunc(faces, func(f PersonFace) bool { return f.ID == id }) }
+	}
+	p.Gone, p.Allowed = slices.DeleteFunc(p.Gone, is(p.Faces)), slices.DeleteFunc(p.Allowed, is(p.Denied))
+	return p
+}
+
+// once returns what was ever said of the person who has these numbers, undone or not.
+func (l *Ledger) once(ids []ID, ring *Ring) (labelled, denied []FaceID, names []string) {
 	for _, id := range ids {
 		for _, r := range l.people[id].records {
-			if _, undone := l.undone[r.ref]; !undone || r.kind != Label && r.kind != Confirm {
+			if r.kind == Lessons {
 				continue
 			}
-			if c, err := l.open(id, r, ring); err == nil {
-				for _, f := range c.(Faces).Faces {
-					gone = append(gone, NewFaceID(c.(Faces).Space, f.Vector))
+			content, err := l.open(id, r, ring)
+			if err != nil {
+				continue
+			}
+			switch c := content.(type) {
+			case Naming:
+				names = append(names, c.Name)
+			case Refs:
+				labelled = append(labelled, c.Faces...)
+			case Faces:
+				for _, f := range c.Faces {
+					face := NewFaceID(c.Space, f.Vector)
+					labelled = append(labelled, face)
+					if r.kind == Deny {
+						denied = append(denied, face)
+					}
 				}
 			}
 		}
 	}
-	slices.SortFunc(gone, func(a, b FaceID) int { return slices.Compare(a[:], b[:]) })
-	p.Gone = slices.DeleteFunc(slices.Compact(gone), func(id FaceID) bool {
-		return slices.ContainsFunc(p.Faces, func(f PersonFace) bool { return f.ID == id })
-	})
-	return p
+	for _, all := range []*[]FaceID{&labelled, &denied} {
+		slices.SortFunc(*all, func(a, b FaceID) int { return slices.Compare(a[:], b[:]) })
+		*all = slices.Compact(*all)
+	}
+	slices.Sort(names)
+	return labelled, denied, slices.Compact(names)
 }
 
 // says reports whether anything counts of what was said of these numbers.
@@ -363,9 +390,10 @@ func (l *Ledger) ContentHash(ring *Ring) (sum [32]byte) {
 				add(f.ID[:], f.Taken.UnixMilli(), f.Quality, f.By.Device, f.By.N, f.Confirmed)
 			}
 		}
-		for _, id := range p.Gone {
+		for _, id := range append(p.Gone, p.Allowed...) {
 			add(id[:])
 		}
+		add(p.Names)
 		for _, x := range p.Lessons {
 			add(x.Device, encodeContent(Lessons, x.Lesson))
 		}
