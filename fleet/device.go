@@ -69,9 +69,10 @@ type Device struct {
 	last      uint64 // counter of the last entry that this device has written
 
 	connected bool
-	end       uint64 // last entry of the log, as far as it is known
-	put       uint64 // place of the latest snapshot that is known
-	missing   int    // keys that are asked for
+	moved     time.Time // when the log last gave something
+	end       uint64    // last entry of the log, as far as it is known
+	put       uint64    // place of the latest snapshot that is known
+	missing   int       // keys that are asked for
 	trouble   string
 	inStep    bool
 	since     time.Time
@@ -473,12 +474,16 @@ func (d *Device) Teach(person ledger.ID, lesson ledger.Lesson) error {
 	if err != nil {
 		return err
 	}
-	all := []statement{{ledger.Entry{Kind: ledger.Lessons, Person: id}, ledger.Lesson{Space: lesson.Space, Radius: lesson.Radius}}}
+	all := []statement{{ledger.Entry{Kind: ledger.Lessons, Person: id}, ledger.Lesson{Space: lesson.Space}}}
 	if c := lesson.Centroids; len(c) > 0 {
 		all = nil
 		for i, p := range portions(len(c), 4*len(c[0].Vector)) {
-			part := lesson
-			part.Centroids = c[p[0]:p[1]]
+			part := ledger.Lesson{Space: lesson.Space, Centroids: c[p[0]:p[1]]}
+			for _, link := range lesson.Links { // with the part that has the later one
+				if later := max(link[0], link[1]); p[0] <= later && later < p[1] {
+					part.Links = append(part.Links, link)
+				}
+			}
 			all = append(all, statement{ledger.Entry{Kind: ledger.Lessons, Person: id, Part: uint64(i)}, part})
 		}
 	}
@@ -510,7 +515,7 @@ func (d *Device) take(seq uint64, data []byte) error {
 	if errors.Is(o.Reason, ledger.ErrOld) {
 		return nil
 	}
-	d.end = max(d.end, seq)
+	d.end, d.moved = max(d.end, seq), time.Now()
 	d.view, d.names = nil, nil
 	if o.Reason != nil && !errors.Is(o.Reason, ledger.ErrRepeated) {
 		d.s.Tell(o.Reason.Error())
@@ -534,7 +539,16 @@ func (d *Device) take(seq uint64, data []byte) error {
 	}
 	if o.Accepted {
 		e := o.Entry
-		if _, have := d.ring.Key(e.Person, e.Key); e.Kind.Sealed() && !have || e.Kind == ledger.Admit || e.Kind == ledger.Merge {
+		m, _ := d.base.Device(d.id)
+		switch {
+		case e.Kind == ledger.Admit, e.Kind == ledger.Merge && !m.Scope.All: // it may read more people now
+			if c, err := e.Content(); e.Kind == ledger.Merge || err == nil && c.(ledger.Admission).Device == d.id {
+				d.missing = len(d.base.Wants(d.id, d.ring))
+			}
+		case e.Kind.Sealed():
+			d.missing += len(d.base.WantsOf(d.id, e.Person, d.ring))
+		}
+		if d.missing > 0 {
 			signal(d.ask)
 		}
 		signal(d.changed)

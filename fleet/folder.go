@@ -200,7 +200,7 @@ func (d *Device) open() (err error) {
 			d.ringStale = true
 		}
 	}
-	d.since = d.s.Now()
+	d.since, d.missing = d.s.Now(), len(d.base.Wants(d.id, d.ring))
 	return d.saveRing()
 }
 

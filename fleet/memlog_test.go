@@ -78,6 +78,13 @@ func (l *memLog) trim() {
 	l.all = slices.DeleteFunc(l.all, func(e logEntry) bool { return e.seq <= l.trimmed })
 }
 
+// last returns the number of the last entry.
+func (l *memLog) last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seq
+}
+
 // calm ends all faults.
 func (l *memLog) calm() {
 	l.mu.Lock()

@@ -23,6 +23,7 @@ var ErrRewound = errors.New("the fleet's log was put back to an earlier state")
 // The pauses between tries, and how long a device that was asked for keys may take.
 const (
 	longestRetry = 30 * time.Second
+	caughtUp     = 5 * time.Millisecond // between looks whether all was read
 	firstAsk     = 100 * time.Millisecond
 	longestAsk   = 30 * time.Second
 	answerTime   = 3 * time.Second
@@ -70,7 +71,8 @@ func (d *Device) session(ctx context.Context, log Log) error {
 	for i := range d.pending {
 		d.pending[i].stored = false // a server that died may have lost it
 	}
-	seq := d.base.Seq()
+	seq, end := d.base.Seq(), d.end
+	d.moved = time.Now()
 	d.step()
 	d.mu.Unlock()
 	signal(d.wake)
@@ -83,7 +85,7 @@ func (d *Device) session(ctx context.Context, log Log) error {
 		}
 		return ended(ctx, err)
 	})
-	g.Go(func() error { return d.publish(ctx, log) })
+	g.Go(func() error { return d.publish(ctx, log, end) })
 	g.Go(func() error { return ended(ctx, log.ServeKeys(ctx, d.id, d.answer)) })
 	g.Go(func() error { return d.collect(ctx, log) })
 	g.Go(func() error { return d.watch(ctx, log) })
@@ -105,13 +107,16 @@ func ended(ctx context.Context, err error) error {
 func (d *Device) look(ctx context.Context, log Log) error {
 	ctx, cancel := context.WithTimeout(ctx, d.s.Patience)
 	defer cancel()
+	d.mu.Lock()
+	seq := d.base.Seq() // before the log is asked, which grows meanwhile
+	d.mu.Unlock()
 	end, err := log.Last(ctx)
 	if err != nil {
 		return fmt.Errorf("looking at the fleet's log: %w", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if seq := d.base.Seq(); end < seq {
+	if end < seq {
 		return fmt.Errorf("%w: it has %d entries, and this device has seen %d; move %s and %s away in %s, and it is read anew",
 			ErrRewound, end, seq, ledgerFile, tailFile, d.folder)
 	}
@@ -185,12 +190,31 @@ func (d *Device) adopt(l *ledger.Ledger) error {
 		return err
 	}
 	seen := l.Last(d.id)
+	d.missing = len(l.Wants(d.id, d.ring))
+	signal(d.ask)
 	signal(d.changed)
 	return d.confirm(func(w waiting) bool { return w.e.N <= seen && (w.stored || l.Holds(w.data)) })
 }
 
-// publish puts what waits into the log, one after the other.
-func (d *Device) publish(ctx context.Context, log Log) error {
+// publish puts what waits into the log, one after the other. It begins when all has been read that the log had before:
+// there may be entries of this device in it that its folder, an old copy, does not know, and their counters are used.
+func (d *Device) publish(ctx context.Context, log Log, end uint64) error {
+	for seq := uint64(0); ; {
+		d.mu.Lock()
+		now := d.base.Seq()
+		d.mu.Unlock()
+		if now >= end {
+			break
+		}
+		if now > seq {
+			seq = now
+		} else if d.idle(now) {
+			break // the last ones are not there any more
+		}
+		if !backoff.Wait(ctx, caughtUp) {
+			return nil
+		}
+	}
 	for {
 		w, ok := d.nextToPublish()
 		if !ok {
@@ -205,6 +229,13 @@ func (d *Device) publish(ctx context.Context, log Log) error {
 			return err
 		}
 	}
+}
+
+// idle reports whether nothing of the log has come for as long as it may take.
+func (d *Device) idle(now uint64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.base.Seq() == now && time.Since(d.moved) > d.s.Patience
 }
 
 func (d *Device) nextToPublish() (waiting, bool) {

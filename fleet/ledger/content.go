@@ -23,6 +23,8 @@ const (
 	maxSpace = 200     // bytes of the name of a feature space
 	maxName  = 400     // bytes of a name
 	maxScope = 20_000  // people of an admission
+
+	maxCentroids = 1 << 24 // that a link can name
 )
 
 // FaceID is the number of a face: a hash of its space and vector. The same face has the same number on all devices.
@@ -77,14 +79,17 @@ type Refs struct {
 // Lesson is the content of [Lessons]: what a device learned of a person, as a quantized graph.
 type Lesson struct {
 	Space     string
-	Radius    float64 // no learned face is further from its centroid
 	Centroids []Centroid
+	// Links are pairs of places in Centroids that follow each other on a track. In an entry that is one of several parts
+	// they count through all parts.
+	Links [][2]int
 }
 
-// Centroid is a learned vector and how many faces it stands for.
+// Centroid is a learned vector.
 type Centroid struct {
 	Vector       []float32
-	Multiplicity float64
+	Multiplicity float64 // how many faces it stands for, as they age
+	Radius       float64 // none of these is further from it, in the distance of the space
 }
 
 // Forgetting is the content of [Forget]: the others that are forgotten, as a rule those that were merged with the person.
@@ -140,12 +145,13 @@ type wireCentroid struct {
 	_            struct{} `cbor:",toarray"`
 	Vector       []byte
 	Multiplicity float64
+	Radius       float64
 }
 
 type wireLesson struct {
 	Space     string         `cbor:"1,keyasint"`
-	Radius    float64        `cbor:"2,keyasint"`
-	Centroids []wireCentroid `cbor:"3,keyasint"`
+	Centroids []wireCentroid `cbor:"2,keyasint"`
+	Links     [][2]int       `cbor:"3,keyasint,omitempty"`
 }
 
 func bytes32(x []float32) []byte {
@@ -199,9 +205,9 @@ func encodeContent(k Kind, content any) []byte {
 		}
 	case Lesson:
 		if k == Lessons {
-			w := wireLesson{Space: c.Space, Radius: c.Radius}
+			w := wireLesson{Space: c.Space, Links: c.Links}
 			for _, x := range c.Centroids {
-				w.Centroids = append(w.Centroids, wireCentroid{Vector: bytes32(x.Vector), Multiplicity: x.Multiplicity})
+				w.Centroids = append(w.Centroids, wireCentroid{Vector: bytes32(x.Vector), Multiplicity: x.Multiplicity, Radius: x.Radius})
 			}
 			return marshal(w)
 		}
@@ -308,19 +314,21 @@ func decodeContent(k Kind, data []byte) (any, error) {
 		if err := checkSpace(w.Space); err != nil {
 			return nil, err
 		}
-		if !finite(w.Radius) || w.Radius < 0 {
-			return nil, fmt.Errorf("%w: a radius of %v", ErrContent, w.Radius)
+		for _, link := range w.Links {
+			if link[0] < 0 || link[0] >= link[1] || link[1] > maxCentroids {
+				return nil, fmt.Errorf("%w: a link from centroid %d to %d", ErrContent, link[0], link[1])
+			}
 		}
-		c := Lesson{Space: w.Space, Radius: w.Radius}
+		c := Lesson{Space: w.Space, Links: w.Links}
 		for _, x := range w.Centroids {
 			v, err := floats32(x.Vector)
 			if err != nil {
 				return nil, err
 			}
-			if len(x.Vector) != len(w.Centroids[0].Vector) || !finite(x.Multiplicity) || x.Multiplicity <= 0 {
-				return nil, fmt.Errorf("%w: a centroid does not go with the others, or stands for %v faces", ErrContent, x.Multiplicity)
+			if len(x.Vector) != len(w.Centroids[0].Vector) || !finite(x.Multiplicity) || x.Multiplicity <= 0 || !finite(x.Radius) || x.Radius < 0 {
+				return nil, fmt.Errorf("%w: a centroid does not go with the others, or stands for %v faces within %v", ErrContent, x.Multiplicity, x.Radius)
 			}
-			c.Centroids = append(c.Centroids, Centroid{v, x.Multiplicity})
+			c.Centroids = append(c.Centroids, Centroid{v, x.Multiplicity, x.Radius})
 		}
 		return c, nil
 	case Undo:

@@ -228,8 +228,12 @@ func (l *Ledger) person(ids []ID, ring *Ring) Person {
 				continue
 			}
 			x := &p.Lessons[i]
-			x.Centroids, x.Radius = append(x.Centroids, c.Centroids...), max(x.Radius, c.Radius)
+			x.Centroids, x.Links = append(x.Centroids, c.Centroids...), append(x.Links, c.Links...)
 		}
+	}
+	for i := range p.Lessons { // some of its parts may not be there yet
+		x := &p.Lessons[i]
+		x.Links = slices.DeleteFunc(x.Links, func(link [2]int) bool { return link[1] >= len(x.Centroids) })
 	}
 	if n := len(p.Denied); n > MaxDenied {
 		p.Denied = slices.Clone(p.Denied[n-MaxDenied:])

@@ -269,7 +269,7 @@ func (w *world) op(i int) {
 	case 6:
 		say(ledger.Entry{Kind: ledger.Confirm, Person: id}, faces(rng, 1))
 	case 7:
-		c := ledger.Lesson{Space: space, Radius: 1, Centroids: []ledger.Centroid{{Vector: []float32{rng.Float32()}, Multiplicity: 3}}}
+		c := ledger.Lesson{Space: space, Centroids: []ledger.Centroid{{Vector: []float32{rng.Float32()}, Multiplicity: 3, Radius: .1}}}
 		say(ledger.Entry{Kind: ledger.Lessons, Person: id, Part: uint64(rng.IntN(2))}, c)
 	case 8:
 		if other := people[rng.IntN(len(people))]; other.ID != id {
