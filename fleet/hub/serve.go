@@ -47,7 +47,7 @@ type Options struct {
 	Replicas       int // of the log, in a cluster. Default 1
 	Limits         Limits
 	// SnapshotEvery is after how many entries of the log there is a new snapshot, and Keep how many entries before it stay
-	// in the log for devices that were away for a while. Defaults 5,000.
+	// in the log for devices that were away for a while. Defaults 4,000.
 	SnapshotEvery, Keep uint64
 	Log                 *slog.Logger
 	// Ready is told once, when devices can connect. May be nil.
@@ -61,10 +61,10 @@ type Ready struct {
 	Devices int // that are members
 }
 
-// Defaults of [Options].
+// Defaults of [Options]. A snapshot comes before devices would make one themselves.
 const (
 	defaultListen   = ":4222"
-	defaultSnapshot = 5000
+	defaultSnapshot = 4000
 )
 
 // service is what signs admissions and keeps the log of a fleet small.
