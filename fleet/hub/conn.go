@@ -22,8 +22,7 @@ import (
 // Errors of [Conn.Follow].
 var (
 	// ErrRewound is returned where the log ends before what this device has read.
-	ErrRewound = errors.New("the server has an older log than this device has read: it was put back from a backup, or its folder was " +
-		"made anew; entries are missing there, so this device does not go on with it: put back the newest copy, or begin a new fleet")
+	ErrRewound = fmt.Errorf("%w: the server was put back from a backup, or its folder was made anew", fleet.ErrRewound)
 	// ErrNoLog is returned where the server has no log of this fleet.
 	ErrNoLog = errors.New("the server has no log of this fleet; is it the right server, and was faceauth fleet serve started there?")
 	// errLost ends a following that has missed an entry; the next one finds it.

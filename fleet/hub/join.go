@@ -135,7 +135,10 @@ func Join(ctx context.Context, folder string, t Token, j Joining) (*Member, erro
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	key, err := fleet.Identity(folder)
+	if _, err := fleet.Identity(folder); err != nil {
+		return nil, err
+	}
+	key, err := fleet.Identity(folder) // as it is on the disk: that key is admitted, and no other
 	if err != nil {
 		return nil, err
 	}

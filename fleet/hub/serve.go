@@ -25,6 +25,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
+	"golang.org/x/sys/unix"
+	"golang.org/x/time/rate"
 )
 
 // ErrFleet is returned where the folder of a server and its admin key are of different fleets.
@@ -45,7 +47,7 @@ type Options struct {
 	Replicas       int // of the log, in a cluster. Default 1
 	Limits         Limits
 	// SnapshotEvery is after how many entries of the log there is a new snapshot, and Keep how many entries before it stay
-	// in the log for devices that were away for a while. Defaults 5,000.
+	// in the log for devices that were away for a while. Defaults 4,000.
 	SnapshotEvery, Keep uint64
 	Log                 *slog.Logger
 	// Ready is told once, when devices can connect. May be nil.
@@ -59,10 +61,10 @@ type Ready struct {
 	Devices int // that are members
 }
 
-// Defaults of [Options].
+// Defaults of [Options]. A snapshot comes before devices would make one themselves.
 const (
 	defaultListen   = ":4222"
-	defaultSnapshot = 5000
+	defaultSnapshot = 4000
 )
 
 // service is what signs admissions and keeps the log of a fleet small.
@@ -78,9 +80,11 @@ type service struct {
 	url    string
 	pin    []byte
 
-	saying sync.Mutex  // one entry of the admin key at a time
-	unsaid *unsaid     // one of which it is not known whether it is stored
-	nonces *nonceCache // of commands that were carried out
+	saying sync.Mutex     // one entry of the admin key at a time
+	unsaid *unsaid        // one of which it is not known whether it is stored
+	nonces *nonceCache    // of commands that were carried out
+	passed rate.Sometimes // a device that says garbage does not fill the journal
+	tight  bool           // the disk is nearly full, and the log takes nothing
 
 	mu       sync.Mutex
 	ledger   *ledger.Ledger
@@ -127,7 +131,7 @@ func Serve(ctx context.Context, o Options) error {
 		return err
 	}
 	s := &service{
-		Options: o, spoken: make(map[uint64][]byte), applied: make(chan struct{}), places: make(map[string]Place), nonces: newNonceCache(),
+		Options: o, passed: rate.Sometimes{First: 5, Interval: 10 * time.Second}, spoken: make(map[uint64][]byte), applied: make(chan struct{}), places: make(map[string]Place), nonces: newNonceCache(),
 	}
 	var err error
 	if s.admin, s.names.fleet, err = adminKey(o.AdminKey, o.Folder); err != nil {
@@ -301,7 +305,8 @@ func (s *service) run(ctx context.Context, cancel context.CancelCauseFunc) error
 	select {
 	case <-ctx.Done():
 	case <-s.ended():
-		cancel(errors.New("the embedded NATS server has ended; its last words are above"))
+		cancel(errors.New("the NATS server cannot write its files any more, or has ended; see what it said; is the disk full? " +
+			"free some room and start it again: what it has stored is there"))
 	}
 	s.writePlaces()
 	return context.Cause(ctx)
@@ -362,7 +367,7 @@ func (s *service) take(seq uint64, data []byte) error {
 	s.applied = make(chan struct{})
 	s.mu.Unlock()
 	if !o.Accepted {
-		s.Log.Warn("an entry does not count", "reason", o.Reason)
+		s.passed.Do(func() { s.Log.Warn("an entry does not count", "reason", o.Reason) })
 	}
 	if k := o.Entry.Kind; o.Accepted && (k == ledger.Admit || k == ledger.Revoke) {
 		s.refresh()
@@ -457,6 +462,9 @@ const keepEvery = time.Second
 // keep purges what was said of people who are forgotten, makes snapshots, and trims the log.
 func (s *service) keep(ctx context.Context) {
 	for tick := 0; backoff.Wait(ctx, keepEvery); tick++ {
+		if err := s.room(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Warn("the room on the disk is not looked after; it is tried again", "error", err)
+		}
 		if err := s.tidy(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Warn("the log is not tidied; it is tried again", "error", err)
 		}
@@ -467,6 +475,42 @@ func (s *service) keep(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// reserve is how much room is left on the disk of the server, so that what is stored can be kept, purged and trimmed. On a
+// small disk it is an eighth.
+const reserve = 64 << 20
+
+// room has the log take nothing while the disk is nearly full: a NATS server that cannot write stops altogether.
+func (s *service) room(ctx context.Context) error {
+	if s.server == nil {
+		return nil // the cluster's disks are its administrator's
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(s.Folder, &disk); err != nil {
+		return err
+	}
+	free, least := disk.Bavail*uint64(disk.Bsize), min(reserve, disk.Blocks*uint64(disk.Bsize)/8)
+	tight := free < least || s.tight && free < least*3/2
+	if tight == s.tight {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	config := s.stream.CachedInfo().Config
+	config.MaxBytes = logBytes(s.Limits.defaults())
+	if tight {
+		config.MaxBytes = 1
+	}
+	if _, err := s.conn.js.UpdateStream(ctx, config); err != nil {
+		return storage(err)
+	}
+	if s.tight = tight; tight {
+		s.Log.Error("the disk is nearly full: the log takes no entry until there is room", "folder", s.Folder, "free_mb", free>>20)
+	} else {
+		s.Log.Info("there is room again: the log takes entries", "free_mb", free>>20)
+	}
+	return nil
 }
 
 // tidyTime is how long a purge or a snapshot may take.

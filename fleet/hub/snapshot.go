@@ -24,7 +24,7 @@ var (
 	// ErrSnapshot is returned for a snapshot that is damaged, or that the fleet's admin key has not signed.
 	ErrSnapshot = errors.New("the snapshot on the server is damaged, or not of this fleet; restart faceauth fleet serve, which makes a new one")
 	// ErrReadOnly is returned where a device is asked to store a snapshot: only the service of the fleet does.
-	ErrReadOnly = errors.New("snapshots are made by the server of the fleet")
+	ErrReadOnly = fmt.Errorf("snapshots are made by the server of the fleet: %w", errors.ErrUnsupported)
 )
 
 // snapshotName is the object that holds the newest snapshot. It is replaced whole.

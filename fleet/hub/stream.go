@@ -15,6 +15,9 @@ import (
 // stored twice, and counts once.
 const Window = 10 * time.Minute
 
+// logBytes is how many bytes the log may take.
+func logBytes(l Limits) int64 { return int64(float64(l.Disk) * logShare) }
+
 // openStream returns the log of a fleet, which is made where there is none. Disk is how many bytes it may take.
 func openStream(ctx context.Context, js jetstream.JetStream, names subjects, limits Limits, replicas int) (jetstream.Stream, error) {
 	limits = limits.defaults()
@@ -22,7 +25,7 @@ func openStream(ctx context.Context, js jetstream.JetStream, names subjects, lim
 		Name: names.stream(), Description: "the log of a faceauth fleet", Subjects: []string{names.log("*")},
 		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: replicas,
 		// A full log refuses new entries; it never drops old ones.
-		Discard: jetstream.DiscardNew, MaxBytes: int64(float64(limits.Disk) * logShare), MaxMsgSize: int32(limits.Message), MaxAge: 0,
+		Discard: jetstream.DiscardNew, MaxBytes: logBytes(limits), MaxMsgSize: int32(limits.Message), MaxAge: 0,
 		MaxConsumers: limits.Devices, Duplicates: Window, DenyDelete: true, AllowRollup: false, AllowDirect: false,
 	}
 	stream, err := js.Stream(ctx, config.Name)
@@ -32,7 +35,7 @@ func openStream(ctx context.Context, js jetstream.JetStream, names subjects, lim
 		was := stream.CachedInfo().Config
 		if was.MaxBytes != config.MaxBytes || was.MaxMsgSize != config.MaxMsgSize {
 			config = was
-			config.MaxBytes, config.MaxMsgSize = int64(float64(limits.Disk)*logShare), int32(limits.Message)
+			config.MaxBytes, config.MaxMsgSize = logBytes(limits), int32(limits.Message)
 			stream, err = js.UpdateStream(ctx, config)
 		}
 	}
@@ -49,7 +52,7 @@ func openBucket(ctx context.Context, js jetstream.JetStream, names subjects, lim
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		bucket, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
 			Bucket: names.bucket(), Description: "snapshots of a faceauth fleet", Storage: jetstream.FileStorage, Replicas: replicas,
-			MaxBytes: limits.Disk - int64(float64(limits.Disk)*logShare),
+			MaxBytes: limits.Disk - logBytes(limits),
 		})
 	}
 	if err != nil {

@@ -40,7 +40,7 @@ type connected struct {
 const (
 	// connectionsPerDevice is for a device whose old connection is not known to be dead yet.
 	connectionsPerDevice = 4
-	connectionsPerToken  = 2
+	connectionsPerToken  = 4
 	// joinTime is how long a bearer of a token may stay connected.
 	joinTime = time.Minute
 )
@@ -85,6 +85,9 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 	// A new connection takes the place of the oldest: a device that comes back from a dead network is never locked out by
 	// connections of its own that the server still believes in.
 	for most > 0 && len(open) >= most {
+		if g.devices[id] == nil {
+			return false
+		}
 		go g.kick(open[0].number)
 		open = open[1:]
 	}

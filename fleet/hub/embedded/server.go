@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,7 @@ type Server struct {
 	lock   *os.File
 	key    nkeys.KeyPair // of the service
 	ended  chan struct{}
+	end    sync.Once
 	failed atomic.Pointer[string]
 }
 
@@ -116,7 +118,7 @@ func start(so hub.ServerOptions) (_ *Server, err error) {
 	}
 	e.gate.kick = func(n uint64) { e.server.DisconnectClientByID(n) } // one that has gone is what is wanted
 	e.gate.alive = func(n uint64) bool { return e.server.GetClient(n) != nil }
-	e.server.SetLoggerV2(&natsLog{so.Log, &e.failed}, false, false, false)
+	e.server.SetLoggerV2(&natsLog{so.Log, &e.failed, e.over}, false, false, false)
 	e.server.Start()
 	if !e.server.ReadyForConnections(30 * time.Second) {
 		err = errors.New("the NATS server does not start")
@@ -131,7 +133,7 @@ func start(so hub.ServerOptions) (_ *Server, err error) {
 	}
 	go func() { // it ends with the server
 		e.server.WaitForShutdown()
-		close(e.ended)
+		e.over()
 	}()
 	return e, nil
 }
@@ -154,7 +156,9 @@ func (e *Server) Invite(tokens map[string]time.Time) { e.gate.invite(tokens) }
 // Connections returns the devices that are connected, and since when.
 func (e *Server) Connections() map[string]time.Time { return e.gate.connections() }
 
-// Ended is closed when the server has ended.
+func (e *Server) over() { e.end.Do(func() { close(e.ended) }) }
+
+// Ended is closed when the server has ended, or can store nothing any more.
 func (e *Server) Ended() <-chan struct{} { return e.ended }
 
 // Listen lets devices in.
@@ -196,6 +200,7 @@ func splitAddress(address string) (host string, port int, err error) {
 type natsLog struct {
 	log    *slog.Logger
 	failed *atomic.Pointer[string]
+	over   func()
 }
 
 var _ server.Logger = (*natsLog)(nil)
@@ -222,4 +227,9 @@ func (l *natsLog) trouble(text string) {
 		return
 	}
 	l.log.Warn("nats", "said", text)
+	// After such an error JetStream writes nothing until the server is started again.
+	if strings.Contains(text, "ritical write error") || strings.Contains(text, "will be DISABLED") {
+		l.failed.Store(&text)
+		l.over()
+	}
 }
