@@ -151,17 +151,8 @@ func (q *saying) holds(s *visit) {
 // done ends a statement: it is written, then what it changed, and then that this is written, too. What cannot be written
 // holds until the program ends.
 func (w *Office) done(q *saying) error {
-	after := w.labels()
-	for _, id := range slices.Sorted(maps.Keys(after)) {
-		if _, there := q.before[id]; !there {
-			q.Added = append(q.Added, after[id])
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(q.before)) {
-		if _, there := after[id]; !there {
-			q.Removed = append(q.Removed, q.before[id])
-		}
-	}
+	d := difference(q.before, w.labels())
+	q.Added, q.Removed = d.Added, d.Removed
 	for _, g := range q.Groups {
 		for _, f := range g.Album.Faces {
 			q.statement.Faces = append(q.statement.Faces, f.ID)
@@ -187,7 +178,23 @@ func (w *Office) done(q *saying) error {
 	if err != nil {
 		err = unsaved(err)
 	}
+	w.said(q.statement, q.proof)
 	return errors.Join(err, w.complete(id, q.statement, q.heads))
+}
+
+// difference returns the labels that were added, and those that were removed.
+func difference(before, after map[int64]label) (p proof) {
+	for _, id := range slices.Sorted(maps.Keys(after)) {
+		if _, there := before[id]; !there {
+			p.Added = append(p.Added, after[id])
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		if _, there := after[id]; !there {
+			p.Removed = append(p.Removed, before[id])
+		}
+	}
+	return p
 }
 
 // complete writes what a statement changed, and that this is written.

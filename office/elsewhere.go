@@ -79,10 +79,44 @@ type Exchanged struct {
 	Changed   bool     // anything at all; the gallery is then saved
 	Renamed   []Rename // in the order in which it was done
 	Forgotten []string // names that are to be removed from all that is kept of the past
+	// Saved is called when the gallery was saved. May be nil.
+	Saved func() error
 }
 
 // Rename is another name for a person, or, where somebody has that name, two people who are one.
 type Rename struct{ From, To string }
+
+// Said is what somebody changed of the people whom an office knows, so that other devices can be told.
+type Said struct {
+	Renamed        *Rename // another name for a person; two people who became one are labels that were added and removed
+	Forgotten      string  // somebody who was forgotten
+	Added, Removed []Label
+}
+
+// Label is a labelled face, or one that is known not to be a person's.
+type Label struct {
+	Name     string
+	Negative bool
+	Vector   []float32
+}
+
+func labelled(all []label) (some []Label) {
+	for _, x := range all {
+		some = append(some, Label{x.Name, x.Negative, x.Vector})
+	}
+	return some
+}
+
+// said tells of a statement.
+func (w *Office) said(s statement, p proof) {
+	x := Said{Added: labelled(p.Added), Removed: labelled(p.Removed)}
+	if s.Kind == Renamed && s.Pure {
+		x.Renamed = &Rename{s.Was, s.Name}
+	}
+	if x.Renamed != nil || len(x.Added) > 0 || len(x.Removed) > 0 {
+		w.o.Said(x)
+	}
+}
 
 // Exchange has do change the people from outside, by what other devices know. No camera is judged while it runs.
 // Sightings, presence and events then follow: people are renamed, those whom the gallery knows no longer leave, and of
@@ -113,7 +147,13 @@ func (w *Office) Exchange(do func(*gallery.Gallery) (Exchanged, error)) error {
 			w.rejudge(s, v)
 		}
 	})
-	return errors.Join(err, w.save())
+	if e := w.save(); e != nil {
+		return errors.Join(err, e)
+	}
+	if x.Saved != nil {
+		err = errors.Join(err, x.Saved())
+	}
+	return err
 }
 
 // follow gives a person another name in all that is known of them, but for the gallery.

@@ -60,6 +60,7 @@ type Options struct {
 	Frame  func(camera string, at time.Time, seen []Seen) // told who is in view, with each frame
 	Room   func(Room)                                     // told when there is no room to learn any more, or there is again
 	Disk   func(Disk)                                     // told when the disk cannot be written, or can again
+	Said   func(Said)                                     // told what somebody changed of the people, when that is in the journal
 }
 
 func (o Options) defaults(space face.Space) Options {
@@ -94,6 +95,9 @@ func (o Options) defaults(space face.Space) Options {
 	}
 	if o.Disk == nil {
 		o.Disk = func(Disk) {}
+	}
+	if o.Said == nil {
+		o.Said = func(Said) {}
 	}
 	if o.Save == nil {
 		o.Save = func() error { return nil }

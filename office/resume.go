@@ -81,5 +81,6 @@ func (w *Office) resume(id uint64, s statement, p proof) error {
 		}
 		heads[sighting] = v.stay
 	}
+	w.said(s, p)
 	return w.complete(id, s, heads)
 }

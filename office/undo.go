@@ -47,9 +47,12 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 		name = s.Name
 	}
 	if s.Kind == Renamed && s.Pure {
+		w.o.Said(Said{Renamed: &Rename{s.Name, s.Was}})
 		return w.renameBack(id, s)
 	}
+	before := w.labels()
 	err := w.relabelBack(id, s, p)
+	w.said(statement{}, difference(before, w.labels()))
 	switch s.Kind {
 	case Merged:
 		for _, g := range p.Groups {

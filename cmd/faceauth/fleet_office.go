@@ -29,8 +29,8 @@ const (
 	lookEvery  = time.Second      // how often what was said on the page is looked for
 )
 
-// site is another office.
-type site struct {
+// neighbour is another office.
+type neighbour struct {
 	room  fleet.Room
 	heard time.Time // by the clock of this machine
 }
@@ -38,7 +38,7 @@ type site struct {
 // sites are the other offices of a fleet, by the number of their device.
 type sites struct {
 	mu  sync.Mutex
-	all map[string]site
+	all map[string]neighbour
 }
 
 // take keeps the word of another office, unless it is older than the last one: it may have been sent again.
@@ -48,7 +48,7 @@ func (s *sites) take(r fleet.Room, now time.Time) {
 	if last, known := s.all[r.Device.ID]; known && !r.At.After(last.room.At) && now.Sub(last.heard) < silentFrom {
 		return
 	}
-	s.all[r.Device.ID] = site{r, now}
+	s.all[r.Device.ID] = neighbour{r, now}
 }
 
 // offices returns the sites as an office shows them.
@@ -76,7 +76,7 @@ func (s *sites) offices(now time.Time) (all []office.Site) {
 // attend has an office take part in a fleet until ctx ends: people both ways, and who is where.
 func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office, failed func(error)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	others := &sites{all: make(map[string]site)}
+	others := &sites{all: make(map[string]neighbour)}
 	var work sync.WaitGroup
 	work.Go(func() { m.share(ctx, c, w, failed) })
 	work.Go(func() { m.hear(ctx, others) })
@@ -96,14 +96,32 @@ func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office,
 	}
 }
 
+// said tells the fleet what somebody said on the page. The office's lock is held.
+func (m *member) said(x office.Said) error {
+	var c fleet.Change
+	if x.Renamed != nil {
+		c.Renamed = []fleet.Renaming{fleet.Renaming(*x.Renamed)}
+	}
+	if x.Forgotten != "" {
+		c.Forgotten = []string{x.Forgotten}
+	}
+	for _, l := range x.Added {
+		c.Added = append(c.Added, fleet.Label(l))
+	}
+	for _, l := range x.Removed {
+		c.Removed = append(c.Removed, fleet.Label(l))
+	}
+	return m.say(c)
+}
+
 // share brings the people of an office and of the fleet in line, whenever either may have changed.
 func (m *member) share(ctx context.Context, c *cobra.Command, w *office.Office, failed func(error)) {
 	for {
 		err := w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
 			r, err := m.exchange(c, g)
-			x := office.Exchanged{Changed: r.Changed, Forgotten: r.Forgotten}
-			for _, n := range r.Renamed {
-				x.Renamed = append(x.Renamed, office.Rename{From: n.From, To: n.To})
+			x := office.Exchanged{Changed: r.Changed, Forgotten: r.forgotten, Saved: r.Done}
+			for _, n := range r.renamed {
+				x.Renamed = append(x.Renamed, office.Rename(n))
 			}
 			return x, err
 		})

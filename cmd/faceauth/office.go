@@ -204,18 +204,26 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 			return nil
 		})
 	}
-	w := office.New(g, opt)
-	if r.noUnknown {
-		if err := w.KeepUnknown(false); err != nil {
-			return fail(badUsage, err)
-		}
-	}
 	part, err := r.memberFlags.join(c)
 	if err != nil {
 		return err
 	}
 	if part != nil {
 		defer func() { err = errors.Join(err, part.close()) }()
+		part.space = g.Space().ID
+		opt.Said = func(x office.Said) {
+			if err := part.said(x); err != nil {
+				printer.print(func() error { warn(c, "fleet: "+err.Error()); return nil })
+			}
+		}
+	}
+	w := office.New(g, opt)
+	if r.noUnknown {
+		if err := w.KeepUnknown(false); err != nil {
+			return fail(badUsage, err)
+		}
+	}
+	if part != nil {
 		defer part.attend(ctx, c, w, cancel)()
 	}
 	end, err := r.open(ctx, c, w, opt.Book, r.state, cancel)
