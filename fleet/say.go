@@ -57,7 +57,7 @@ func Difference(before, after map[int64]Label, renamed ...Renaming) (c Change) {
 }
 
 // Say tells the fleet what was done to the people of a gallery. People are those of its names whom the fleet knows, as
-// [Reconciled] gave them; others are left to [Device.Reconcile]. What is not so in the fleet any more is passed over.
+// [Reconciled] gave them; others are enrolled. What is not so in the fleet any more is passed over.
 func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err error) {
 	people = maps.Clone(people)
 	find := func(name string) (ledger.ID, bool) {
@@ -99,9 +99,13 @@ func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err e
 		}
 		note(d.undeny(id, face))
 	}
+	made := make(map[string][]ledger.Face)
 	for _, x := range c.Added {
 		id, known := find(x.Name)
 		if !known {
+			if !x.Negative {
+				made[x.Name] = append(made[x.Name], ledger.Face{Vector: x.Vector})
+			}
 			continue
 		}
 		say := d.Label
@@ -109,6 +113,11 @@ func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err e
 			say = d.Deny
 		}
 		_, e := say(id, space, []ledger.Face{{Vector: x.Vector}})
+		note(e)
+	}
+	// Reconcile would find them, too, but for faces that somebody else had once: it takes those for an old copy.
+	for _, name := range slices.Sorted(maps.Keys(made)) {
+		_, e := d.Enroll(name, space, made[name])
 		note(e)
 	}
 	if err != nil {

@@ -120,18 +120,22 @@ func (w *Office) said(s statement, p proof) {
 
 // Exchange has do change the people from outside, by what other devices know. No camera is judged while it runs.
 // Sightings, presence and events then follow: people are renamed, those whom the gallery knows no longer leave, and of
-// those who were forgotten nothing is kept. It is not in the journal, and is undone where it was said. The error is that
-// of do, or one of saving.
+// those who were forgotten nothing is kept. Other names are in the journal; all else is undone where it was said. The
+// error is that of do, or one of saving.
 func (w *Office) Exchange(do func(*gallery.Gallery) (Exchanged, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.gallery.Learner().Names()
+	had := make(map[string]bool)
+	for _, name := range before {
+		had[name] = true
+	}
 	x, err := do(w.gallery)
 	if !x.Changed {
 		return err
 	}
 	for _, r := range x.Renamed {
-		err = errors.Join(err, w.follow(r))
+		err = errors.Join(err, w.follow(r, !had[r.To]))
 	}
 	for _, name := range x.Forgotten {
 		err = errors.Join(err, w.forget(statement{Kind: Forgot, Name: name}))
@@ -156,15 +160,10 @@ func (w *Office) Exchange(do func(*gallery.Gallery) (Exchanged, error)) error {
 	return err
 }
 
-// follow gives a person another name in all that is known of them, but for the gallery.
-func (w *Office) follow(r Rename) error {
-	w.room.Rename(r.From, r.To)
-	heads := w.all(func(s *visit, v *view) bool { return w.called(s, v, r.From, r.To) })
-	names := make(map[uint64]string)
-	for _, e := range w.events() {
-		if e.Name == r.From {
-			names[e.ID] = r.To
-		}
-	}
-	return errors.Join(w.rewrite(heads), w.retitle(names))
+// follow gives a person another name in all that is known of them, but for the gallery, which has it already. It is in
+// the journal, as what was said before of the old name is meant of the new one. Pure says that nobody had the new name.
+func (w *Office) follow(r Rename, pure bool) error {
+	q := w.say(statement{Kind: Renamed, Name: r.To, Was: r.From, Pure: pure, Foreign: true})
+	w.renamed(q)
+	return w.done(q)
 }

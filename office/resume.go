@@ -81,6 +81,8 @@ func (w *Office) resume(id uint64, s statement, p proof) error {
 		}
 		heads[sighting] = v.stay
 	}
-	w.said(s, p)
+	if !s.Foreign {
+		w.said(s, p)
+	}
 	return w.complete(id, s, heads)
 }

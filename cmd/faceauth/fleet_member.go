@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
@@ -62,8 +63,11 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 	if err != nil {
 		return nil, memberFailure(err)
 	}
+	var mu sync.Mutex
 	last := ""
 	d, err := fleet.Open(folder, fleet.Settings{Tell: func(s string) {
+		mu.Lock()
+		defer mu.Unlock()
 		if s != last { // it tries again and again
 			warn(c, "fleet: "+s)
 		}
