@@ -3,6 +3,7 @@
 package fleet_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -273,6 +274,28 @@ func TestForgottenForEver(t *testing.T) {
 	}
 	three.close()
 	one.close()
+}
+
+// A device that comes when the forgotten are purged from the log comes to the same state.
+func TestPurged(t *testing.T) {
+	log := newMemLog()
+	a := newAdmin(t, log)
+	one := a.join(everybody).run()
+	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, faceAt(1, 2)))
+	bob := must[ledger.ID](t)(one.d.Enroll("bob", space, faceAt(3, 4)))
+	must[ledger.Ref](t)(one.d.Merge(bob, alice))
+	must[ledger.ID](t)(one.d.Enroll("carol", space, faceAt(5, 6)))
+	must[ledger.Ref](t)(one.d.Forget(bob))
+	allInStep(t, log, one)
+	log.purge(alice.String(), log.last())
+	log.purge(bob.String(), log.last())
+	two := a.join(everybody).run()
+	allInStep(t, log, one, two)
+	_, h1 := one.d.Hash()
+	_, h2 := two.d.Hash()
+	if h1 != h2 || two.names() != "carol 1-0" {
+		t.Errorf("it knows %s, and the hashes are %x and %x", two.names(), h1[:4], h2[:4])
+	}
 }
 
 // answer answers a request for keys with what lies in the folder of a device that does not run.
@@ -628,19 +651,28 @@ func TestKilled(t *testing.T) {
 	for range tries {
 		c := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 		c.Env = append(os.Environ(), "FLEET_TEST_KILLED="+n.folder)
-		var out bytes.Buffer
-		c.Stdout = &out
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(50*time.Millisecond + time.Duration(rng.IntN(100))*time.Millisecond)
-		c.Process.Kill()
-		c.Wait()
-		for line := range strings.Lines(out.String()) {
-			if id, ok := strings.CutPrefix(line, "said "); ok && strings.HasSuffix(line, "\n") {
+		lines := bufio.NewReader(out)
+		for begun := false; ; {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				break // a line that is not whole was not said
+			}
+			if id, ok := strings.CutPrefix(line, "said "); ok {
 				said = append(said, strings.TrimSpace(id))
 			}
+			if !begun {
+				begun = true
+				time.AfterFunc(time.Duration(rng.IntN(100))*time.Millisecond, func() { c.Process.Kill() })
+			}
 		}
+		c.Wait()
 	}
 	if len(said) < tries {
 		t.Fatalf("only %d people were enrolled", len(said))
