@@ -32,9 +32,12 @@ type FaceID [16]byte
 
 // NewFaceID returns the number of a face.
 func NewFaceID(space string, vector []float32) (id FaceID) {
-	h := sha256.New()
-	h.Write(marshal([]any{"faceauth fleet face", space, bytes32(vector)}))
-	copy(id[:], h.Sum(nil))
+	b := make([]byte, 0, 64+len(space)+4*len(vector))
+	b = append(b, "faceauth fleet face\x00"...)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(space)))
+	b = appendBytes32(append(b, space...), vector)
+	sum := sha256.Sum256(b)
+	copy(id[:], sum[:])
 	return id
 }
 
@@ -165,8 +168,9 @@ type wireLesson struct {
 	Links     [][2]int       `cbor:"3,keyasint,omitempty"`
 }
 
-func bytes32(x []float32) []byte {
-	b := make([]byte, 0, 4*len(x))
+func bytes32(x []float32) []byte { return appendBytes32(make([]byte, 0, 4*len(x)), x) }
+
+func appendBytes32(b []byte, x []float32) []byte {
 	for _, v := range x {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
