@@ -22,7 +22,8 @@ import (
 type Settings struct {
 	Now           func() time.Time // default time.Now; it decides nothing
 	SnapshotEvery uint64           // entries of the log between snapshots. Default 5,000
-	Tell          func(string)     // is given a line about what happens, without secrets. Default: none
+	// Tell is given a line about what happens, without secrets. It must not call the device. Default: none.
+	Tell func(string)
 	// Patience is how long the log may take for one call. Default 10 s.
 	Patience time.Duration
 	// Look is how often the log is asked how long it is. Default 10 s.
@@ -69,10 +70,10 @@ type Device struct {
 	last      uint64 // counter of the last entry that this device has written
 
 	connected bool
-	moved     time.Time // when the log last gave something
-	end       uint64    // last entry of the log, as far as it is known
-	put       uint64    // place of the latest snapshot that is known
-	missing   int       // keys that are asked for
+	moved     time.Time         // when the log last gave something
+	end       uint64            // last entry of the log, as far as it is known
+	put       uint64            // place of the latest snapshot that is known
+	lacking   map[ledger.ID]int // how many keys of people are missing
 	trouble   string
 	inStep    bool
 	since     time.Time
@@ -124,7 +125,10 @@ func (d *Device) State() State {
 	d.step()
 	s := State{
 		Connected: d.connected, InStep: d.inStep, Since: d.since, Seq: d.base.Seq(), Waiting: len(d.pending),
-		Keys: d.missing, Trouble: d.trouble,
+		Trouble: d.trouble,
+	}
+	for _, n := range d.lacking {
+		s.Keys += n
 	}
 	if d.end > s.Seq {
 		s.Behind = d.end - s.Seq
@@ -290,7 +294,7 @@ func (d *Device) say(all ...statement) (ledger.Ref, error) {
 	if err := d.saveRing(); err != nil {
 		return ledger.Ref{}, err
 	}
-	if err := d.outbox.Append(b); err != nil {
+	if err := d.keepOutbox(b); err != nil {
 		return ledger.Ref{}, fmt.Errorf("keeping what was said: %w", err)
 	}
 	if len(d.pending) == 0 {
@@ -304,6 +308,26 @@ func (d *Device) say(all ...statement) (ledger.Ref, error) {
 	}
 	signal(d.wake)
 	return made[len(made)-1].e.Ref(), nil
+}
+
+// mostLine is how many bytes of entries a line of the outbox has, at most, where there are several.
+const mostLine = 8 << 20
+
+// keepOutbox writes entries that are said together into one line, so that a program that is killed has said all or none.
+// Very many faces are several lines.
+func (d *Device) keepOutbox(b batch) error {
+	for len(b.Entries) > 0 {
+		n, size := 1, len(b.Entries[0])
+		for n < len(b.Entries) && size+len(b.Entries[n]) <= mostLine {
+			size += len(b.Entries[n])
+			n++
+		}
+		if err := d.outbox.Append(batch{Entries: b.Entries[:n]}); err != nil {
+			return err
+		}
+		b.Entries = b.Entries[n:]
+	}
+	return nil
 }
 
 // mostOf is how many bytes of vectors one entry has, at most.
@@ -546,21 +570,48 @@ func (d *Device) take(seq uint64, data []byte) error {
 	}
 	if o.Accepted {
 		e := o.Entry
-		m, _ := d.base.Device(d.id)
-		switch {
-		case e.Kind == ledger.Admit, e.Kind == ledger.Merge && !m.Scope.All: // it may read more people now
-			if c, err := e.Content(); e.Kind == ledger.Merge || err == nil && c.(ledger.Admission).Device == d.id {
-				d.missing = len(d.base.Wants(d.id, d.ring))
-			}
-		case e.Kind.Sealed():
-			d.missing += len(d.base.WantsOf(d.id, e.Person, d.ring))
+		if e.Kind.Sealed() {
+			d.lacks(e.Person)
+		} else if d.mayReadMore(e) {
+			d.lackAll()
 		}
-		if d.missing > 0 {
+		if len(d.lacking) > 0 {
 			signal(d.ask)
 		}
 		signal(d.changed)
 	}
 	return nil
+}
+
+// lacks notes how many keys of a person are missing.
+func (d *Device) lacks(id ledger.ID) {
+	if n := len(d.base.WantsOf(d.id, id, d.ring)); n > 0 {
+		d.lacking[id] = n
+	} else {
+		delete(d.lacking, id)
+	}
+}
+
+// lackAll looks anew which keys are missing.
+func (d *Device) lackAll() {
+	d.lacking = make(map[ledger.ID]int)
+	for _, w := range d.base.Wants(d.id, d.ring) {
+		d.lacking[w.Person]++
+	}
+}
+
+// mayReadMore reports whether this device may read more people after an entry: its own admission, or where it is limited
+// to some people a merge.
+func (d *Device) mayReadMore(e ledger.Entry) bool {
+	switch e.Kind {
+	case ledger.Admit:
+		c, err := e.Content()
+		return err == nil && c.(ledger.Admission).Device == d.id
+	case ledger.Merge:
+		m, _ := d.base.Device(d.id)
+		return !m.Scope.All
+	}
+	return false
 }
 
 // record keeps an entry of the log on disk.

@@ -526,6 +526,36 @@ func TestFolders(t *testing.T) {
 	}
 }
 
+// What cannot be kept on disk is not said, and later it can be.
+func TestDiskTrouble(t *testing.T) {
+	a := newAdmin(t, newMemLog())
+	n := a.join(everybody)
+	away := n.folder + ".away"
+	if err := os.Rename(n.folder, away); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.d.Enroll("alice", space, faceAt(1, 2)); err == nil || n.names() != "" {
+		t.Errorf("without a folder it says %q: %v", n.names(), err)
+	}
+	if err := os.Rename(away, n.folder); err != nil {
+		t.Fatal(err)
+	}
+	bob := must[ledger.ID](t)(n.d.Enroll("bob", space, faceAt(3, 4)))
+	// More than a line of the outbox holds.
+	many := make([]ledger.Face, 0, 300)
+	for i := range cap(many) {
+		many = append(many, ledger.Face{Vector: slices.Repeat([]float32{float32(i)}, 9216)})
+	}
+	must[ledger.Ref](t)(n.d.Label(bob, "pixels", many))
+	n.d.Crash()
+	n.open(fast)
+	n.run()
+	allInStep(t, a.log, n)
+	if got := n.names(); got != "bob 301-0" {
+		t.Errorf("it knows %q", got)
+	}
+}
+
 // Whatever fails, and whenever, all devices come to the same, and nothing that was said is lost.
 func TestChaos(t *testing.T) {
 	seeds := 6
