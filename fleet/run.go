@@ -31,8 +31,8 @@ const (
 )
 
 // Run takes part in the fleet through a log until ctx ends, when it returns nil, or until that cannot go on: the error
-// then wraps [ledger.ErrFuture], [ErrRefused], [ErrRewound] or [ErrDamaged]. Where the log fails it tries again. It is called
-// once at a time.
+// then wraps [ledger.ErrFuture], [ErrRefused], [ErrRewound] or [ErrDamaged]. Where the log fails it tries again. It is
+// called once at a time.
 func (d *Device) Run(ctx context.Context, log Log) error {
 	pause := backoff.Pause{First: d.s.Retry, Longest: longestRetry}
 	for ctx.Err() == nil {

@@ -83,8 +83,8 @@ type Refs struct {
 type Lesson struct {
 	Space     string
 	Centroids []Centroid
-	// Links are pairs of places in Centroids that follow each other on a track. In an entry that is one of several parts
-	// they count through all parts.
+	// Links are pairs of places in Centroids that follow each other on a track. In an entry that is one of several
+	// parts they count through all parts.
 	Links [][2]int
 }
 
@@ -106,9 +106,9 @@ type Centroid struct {
 	Radius       float64 // none of these is further from it, in the distance of the space
 }
 
-// Forgetting is the content of [Forget]: the others that are forgotten, as a rule those that were merged with the person.
-// It names them all, and nobody follows from merges: a device that comes late finds neither the entries of the forgotten
-// nor their merges in the log.
+// Forgetting is the content of [Forget]: the others that are forgotten, as a rule those that were merged with the
+// person. It names them all, and nobody follows from merges: a device that comes late finds neither the entries of the
+// forgotten nor their merges in the log.
 type Forgetting struct {
 	Also []ID `cbor:"1,keyasint,omitempty"`
 }
@@ -122,8 +122,9 @@ type Withdrawal struct {
 
 // Scope says about which people a device may read and write.
 type Scope struct {
-	All    bool `cbor:"1,keyasint,omitempty" json:"all,omitempty"`
-	People []ID `cbor:"2,keyasint,omitempty" json:"people,omitempty"` // where not all; a device may always have those that it enrolled first
+	All bool `cbor:"1,keyasint,omitempty" json:"all,omitempty"`
+	// People are those where not all. A device may always have those that it enrolled first.
+	People []ID `cbor:"2,keyasint,omitempty" json:"people,omitempty"`
 }
 
 // Admission is the content of [Admit].
@@ -222,7 +223,8 @@ func encodeContent(k Kind, content any) []byte {
 		if k == Lessons {
 			w := wireLesson{Space: c.Space, Links: c.Links}
 			for _, x := range c.Centroids {
-				w.Centroids = append(w.Centroids, wireCentroid{Vector: bytes32(x.Vector), Multiplicity: x.Multiplicity, Radius: x.Radius})
+				y := wireCentroid{Vector: bytes32(x.Vector), Multiplicity: x.Multiplicity, Radius: x.Radius}
+				w.Centroids = append(w.Centroids, y)
 			}
 			return marshal(w)
 		}
@@ -340,8 +342,11 @@ func decodeContent(k Kind, data []byte) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if len(x.Vector) != len(w.Centroids[0].Vector) || !finite(x.Multiplicity) || x.Multiplicity <= 0 || !finite(x.Radius) || x.Radius < 0 {
-				return nil, fmt.Errorf("%w: a centroid does not go with the others, or stands for %v faces within %v", ErrContent, x.Multiplicity, x.Radius)
+			if len(x.Vector) != len(w.Centroids[0].Vector) {
+				return nil, fmt.Errorf("%w: a centroid does not go with the others", ErrContent)
+			}
+			if !finite(x.Multiplicity) || x.Multiplicity <= 0 || !finite(x.Radius) || x.Radius < 0 {
+				return nil, fmt.Errorf("%w: a centroid stands for %v faces within %v", ErrContent, x.Multiplicity, x.Radius)
 			}
 			c.Centroids = append(c.Centroids, Centroid{v, x.Multiplicity, x.Radius})
 		}

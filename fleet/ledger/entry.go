@@ -277,7 +277,8 @@ func Parse(data []byte) (Entry, error) {
 	}
 	e = Entry{Version: v.Version, Device: v.Device, Sig: v.Sig, payload: v.Payload}
 	if v.Version > Version {
-		return e, fmt.Errorf("%w: an entry of %s has version %d, and this program reads %d", ErrFuture, v.Device, v.Version, Version)
+		return e, fmt.Errorf("%w: an entry of %s has version %d, and this program reads %d",
+			ErrFuture, v.Device, v.Version, Version)
 	}
 	if err := e.decodePayload(); err != nil {
 		return e, err

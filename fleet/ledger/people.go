@@ -442,7 +442,8 @@ func (l *Ledger) WantsOf(device string, id ID, ring *Ring) []Want {
 func (l *Ledger) wants(all []Want, device string, id ID, p person, ring *Ring) []Want {
 	begin := len(all)
 	for _, r := range p.records {
-		if _, have := ring.Key(id, r.key); have || slices.ContainsFunc(all[begin:], func(w Want) bool { return w.Key == r.key }) {
+		_, have := ring.Key(id, r.key)
+		if have || slices.ContainsFunc(all[begin:], func(w Want) bool { return w.Key == r.key }) {
 			continue
 		}
 		all = append(all, Want{id, r.key, r.ref.Device})
