@@ -3,6 +3,7 @@
 package fleet_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -275,6 +276,28 @@ func TestForgottenForEver(t *testing.T) {
 	one.close()
 }
 
+// A device that comes when the forgotten are purged from the log comes to the same state.
+func TestPurged(t *testing.T) {
+	log := newMemLog()
+	a := newAdmin(t, log)
+	one := a.join(everybody).run()
+	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, faceAt(1, 2)))
+	bob := must[ledger.ID](t)(one.d.Enroll("bob", space, faceAt(3, 4)))
+	must[ledger.Ref](t)(one.d.Merge(bob, alice))
+	must[ledger.ID](t)(one.d.Enroll("carol", space, faceAt(5, 6)))
+	must[ledger.Ref](t)(one.d.Forget(bob))
+	allInStep(t, log, one)
+	log.purge(alice.String(), log.last())
+	log.purge(bob.String(), log.last())
+	two := a.join(everybody).run()
+	allInStep(t, log, one, two)
+	_, h1 := one.d.Hash()
+	_, h2 := two.d.Hash()
+	if h1 != h2 || two.names() != "carol 1-0" {
+		t.Errorf("it knows %s, and the hashes are %x and %x", two.names(), h1[:4], h2[:4])
+	}
+}
+
 // answer answers a request for keys with what lies in the folder of a device that does not run.
 func (n *node) answer(t testing.TB, fleetID string, q []byte) []byte {
 	key := must[nkeys.KeyPair](t)(fleet.Identity(n.folder))
@@ -503,6 +526,36 @@ func TestFolders(t *testing.T) {
 	}
 }
 
+// What cannot be kept on disk is not said, and later it can be.
+func TestDiskTrouble(t *testing.T) {
+	a := newAdmin(t, newMemLog())
+	n := a.join(everybody)
+	away := n.folder + ".away"
+	if err := os.Rename(n.folder, away); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.d.Enroll("alice", space, faceAt(1, 2)); err == nil || n.names() != "" {
+		t.Errorf("without a folder it says %q: %v", n.names(), err)
+	}
+	if err := os.Rename(away, n.folder); err != nil {
+		t.Fatal(err)
+	}
+	bob := must[ledger.ID](t)(n.d.Enroll("bob", space, faceAt(3, 4)))
+	// More than a line of the outbox holds.
+	many := make([]ledger.Face, 0, 300)
+	for i := range cap(many) {
+		many = append(many, ledger.Face{Vector: slices.Repeat([]float32{float32(i)}, 9216)})
+	}
+	must[ledger.Ref](t)(n.d.Label(bob, "pixels", many))
+	n.d.Crash()
+	n.open(fast)
+	n.run()
+	allInStep(t, a.log, n)
+	if got := n.names(); got != "bob 301-0" {
+		t.Errorf("it knows %q", got)
+	}
+}
+
 // Whatever fails, and whenever, all devices come to the same, and nothing that was said is lost.
 func TestChaos(t *testing.T) {
 	seeds := 6
@@ -628,19 +681,28 @@ func TestKilled(t *testing.T) {
 	for range tries {
 		c := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 		c.Env = append(os.Environ(), "FLEET_TEST_KILLED="+n.folder)
-		var out bytes.Buffer
-		c.Stdout = &out
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(50*time.Millisecond + time.Duration(rng.IntN(100))*time.Millisecond)
-		c.Process.Kill()
-		c.Wait()
-		for line := range strings.Lines(out.String()) {
-			if id, ok := strings.CutPrefix(line, "said "); ok && strings.HasSuffix(line, "\n") {
+		lines := bufio.NewReader(out)
+		for begun := false; ; {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				break // a line that is not whole was not said
+			}
+			if id, ok := strings.CutPrefix(line, "said "); ok {
 				said = append(said, strings.TrimSpace(id))
 			}
+			if !begun {
+				begun = true
+				time.AfterFunc(time.Duration(rng.IntN(100))*time.Millisecond, func() { c.Process.Kill() })
+			}
 		}
+		c.Wait()
 	}
 	if len(said) < tries {
 		t.Fatalf("only %d people were enrolled", len(said))

@@ -192,8 +192,8 @@ func TestOtherSpace(t *testing.T) {
 	}
 }
 
-// Whatever ends a program between Reconcile, Save and Done, nothing is taken back that was not, and a gallery of the past
-// takes nothing back.
+// Whatever ends a program between Reconcile, Save and Done, nothing is taken back that was not, and a gallery of the
+// past takes nothing back.
 func TestReconcileInterrupted(t *testing.T) {
 	p := newPair(t)
 	one, two := p.nodes[0.0], p.nodes[1.0]
