@@ -87,8 +87,9 @@ func Connect(s Settings) (*Conn, error) {
 	}
 	c := newConn(subjects{s.Fleet}, id, s.Changed)
 	options := append(c.options(), login, nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort())
-	if tls := pinned(s.Pin); len(s.Pin) > 0 {
-		options = append(options, nats.Secure(tls))
+	if len(s.Pin) > 0 {
+		// The addresses that a server thinks it has may lead nowhere from here; the one that was given does not.
+		options = append(options, nats.Secure(pinned(s.Pin)), nats.IgnoreDiscoveredServers())
 	}
 	if s.dial != nil {
 		options = append(options, nats.SetCustomDialer(dialer(s.dial)))

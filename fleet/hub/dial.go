@@ -71,7 +71,7 @@ func plain(err error) error {
 		return nil
 	case errors.Is(err, ErrPin), strings.Contains(err.Error(), "another certificate than the token"):
 		return ErrPin
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthRevoked):
 		return ErrRefused
 	case errors.Is(err, nats.ErrMaxPayload):
 		return ErrTooLarge
@@ -84,7 +84,7 @@ func plain(err error) error {
 	case errors.Is(err, nats.ErrSecureConnWanted), errors.Is(err, nats.ErrSecureConnRequired):
 		return fmt.Errorf("%w: one side wants TLS and the other has none; does the URL begin with tls://?", ErrOffline)
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionReconnecting),
-		errors.Is(err, nats.ErrStaleConnection), errors.Is(err, io.EOF):
+		errors.Is(err, nats.ErrStaleConnection), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, io.EOF):
 		return ErrOffline
 	}
 	return err

@@ -80,11 +80,12 @@ type service struct {
 	url    string
 	pin    []byte
 
-	saying sync.Mutex     // one entry of the admin key at a time
-	unsaid *unsaid        // one of which it is not known whether it is stored
-	nonces *nonceCache    // of commands that were carried out
-	passed rate.Sometimes // a device that says garbage does not fill the journal
-	tight  bool           // the disk is nearly full, and the log takes nothing
+	saying sync.Mutex               // one entry of the admin key at a time
+	unsaid *unsaid                  // one of which it is not known whether it is stored
+	nonces *nonceCache              // of commands that were carried out
+	flows  map[string]*rate.Limiter // how much each device says; of the goroutine that follows
+	passed rate.Sometimes           // a device that says garbage does not fill the journal
+	tight  bool                     // the disk is nearly full, and the log takes nothing
 
 	mu       sync.Mutex
 	ledger   *ledger.Ledger
@@ -131,7 +132,7 @@ func Serve(ctx context.Context, o Options) error {
 		return err
 	}
 	s := &service{
-		Options: o, passed: rate.Sometimes{First: 5, Interval: 10 * time.Second}, spoken: make(map[uint64][]byte), applied: make(chan struct{}), places: make(map[string]Place), nonces: newNonceCache(),
+		Options: o, flows: make(map[string]*rate.Limiter), passed: rate.Sometimes{First: 5, Interval: 10 * time.Second}, spoken: make(map[uint64][]byte), applied: make(chan struct{}), places: make(map[string]Place), nonces: newNonceCache(),
 	}
 	var err error
 	if s.admin, s.names.fleet, err = adminKey(o.AdminKey, o.Folder); err != nil {
@@ -366,6 +367,9 @@ func (s *service) take(seq uint64, data []byte) error {
 	close(s.applied)
 	s.applied = make(chan struct{})
 	s.mu.Unlock()
+	if o.Accepted { // what is not may be said by others in the name of a device
+		s.flow(o.Entry.Device, len(data))
+	}
 	if !o.Accepted {
 		s.passed.Do(func() { s.Log.Warn("an entry does not count", "reason", o.Reason) })
 	}
@@ -373,6 +377,29 @@ func (s *service) take(seq uint64, data []byte) error {
 		s.refresh()
 	}
 	return nil
+}
+
+// flowPause is how long a device that says too much is not listened to.
+const flowPause = time.Minute
+
+// flowSeconds is how long it takes until a device that has said all it may may say as much again.
+const flowSeconds = 128
+
+// flow has a device not be listened to for a while that says more than a device does.
+func (s *service) flow(device string, bytes int) {
+	if s.server == nil || device == "" || device == s.names.fleet {
+		return
+	}
+	f := s.flows[device]
+	if f == nil {
+		burst := s.Limits.defaults().Burst
+		f = rate.NewLimiter(rate.Limit(burst/flowSeconds), burst)
+		s.flows[device] = f
+	}
+	if !f.AllowN(time.Now(), bytes) {
+		s.Log.Warn("a device says too much and is not listened to for a while; revoke it if something is wrong with it", "id", device, "for", flowPause)
+		s.server.Pause(device, time.Now().Add(flowPause))
+	}
 }
 
 // members returns the devices that may take part.
@@ -519,10 +546,20 @@ const tidyTime = 5 * time.Minute
 func (s *service) tidy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tidyTime)
 	defer cancel()
+	info, err := s.stream.Info(ctx)
+	if err != nil {
+		return storage(err)
+	}
 	s.mu.Lock()
 	purges := slices.Clone(s.purges)
-	seq, due := s.ledger.Seq(), s.ledger.Seq() >= s.snapshot+s.SnapshotEvery
+	seq := s.ledger.Seq()
 	s.mu.Unlock()
+	// A log that is half full is trimmed to its end: garbage and long lessons leave it before it takes nothing more.
+	crowded := int64(info.State.Bytes) > logBytes(s.Limits.defaults())/2 && seq > s.snapshot
+	due, keep := seq >= s.snapshot+s.SnapshotEvery || crowded, s.Keep
+	if crowded {
+		keep = 0
+	}
 	for _, p := range purges {
 		// The entry that forgets stays: it is the last one before the place that is given.
 		err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.names.log(p.person.String())), jetstream.WithPurgeSequence(p.before))
@@ -540,7 +577,7 @@ func (s *service) tidy(ctx context.Context) error {
 	var b bytes.Buffer
 	s.mu.Lock()
 	seq = s.ledger.Seq()
-	err := s.ledger.Snapshot(&b, s.admin)
+	err = s.ledger.Snapshot(&b, s.admin)
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -550,10 +587,10 @@ func (s *service) tidy(ctx context.Context) error {
 	}
 	s.snapshot = seq
 	s.Log.Debug("snapshot", "seq", seq, "bytes", b.Len())
-	if seq <= s.Keep {
+	if seq <= keep {
 		return nil
 	}
-	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(seq-s.Keep+1)); err != nil {
+	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(seq-keep+1)); err != nil {
 		return fmt.Errorf("trimming the log: %w", storage(err))
 	}
 	return nil

@@ -609,3 +609,65 @@ func stored(t testing.TB, s *served) map[string]uint64 {
 	}
 	return all
 }
+
+// Of a device that says far more than a device does, nothing is taken for a while; it may read, and others go on.
+func TestTooMuch(t *testing.T) {
+	s := serve(t, hub.Options{Limits: hub.Limits{Burst: 200_000}})
+	a := admin(t, s.folder)
+	_, quiet := joined(t, a, "quiet")
+	isUp(t, quiet)
+	folder := filepath.Join(t.TempDir(), "loud")
+	m, err := hub.Join(within(t, 20*time.Second), folder, invite(t, a), hub.Joining{Name: "loud"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loud, key, id, secret := open(t, m), deviceSeed(t, folder), ledger.NewID(), ledger.NewKey()
+	isUp(t, loud)
+	stopped := 0
+	for n := uint64(1); n < 200 && stopped == 0; n++ {
+		e := ledger.Entry{N: n, Time: time.Now(), Device: m.ID, Kind: ledger.Label, Person: id}
+		e.Seal(s.Fleet, secret, ledger.Faces{Space: "test", Faces: []ledger.Face{{Vector: make([]float32, 4000)}}})
+		data := signedEntry(t, s.Fleet, key, e)
+		if err := loud.Append(within(t, 2*time.Second), id.String(), e.MessageID(), data); err != nil {
+			stopped = int(n)
+			t.Log(n, err)
+		}
+	}
+	if stopped < 10 || stopped > 30 {
+		t.Errorf("stopped at entry %d of 16 kB, with 200 kB allowed", stopped)
+	}
+	eventually(t, "its coming back to read", func() bool { return loud.Err() == nil })
+	if err := loud.Append(within(t, time.Second), "", "more", []byte("more")); err == nil {
+		t.Error("it is listened to")
+	}
+	if _, err := loud.Last(within(t, 5*time.Second)); err != nil {
+		t.Errorf("it cannot read: %v", err)
+	}
+	if err := quiet.Append(within(t, 5*time.Second), "", "x", []byte("x")); err != nil {
+		t.Errorf("the other one: %v", err)
+	}
+}
+
+// A log that garbage has half filled is trimmed, and goes on taking entries.
+func TestCrowded(t *testing.T) {
+	s := serve(t, hub.Options{Limits: hub.Limits{Disk: 16 << 20}})
+	_, c := joined(t, admin(t, s.folder), "door")
+	isUp(t, c)
+	for n := range 120 { // 24 MB where 9.6 fit
+		for {
+			err := c.Append(within(t, 10*time.Second), "", fmt.Sprint(n), make([]byte, 200_000))
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, hub.ErrFull) {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	seq, body, err := c.Snapshot(within(t, 10*time.Second))
+	if err != nil || seq < 20 {
+		t.Fatalf("snapshot of %d, %v", seq, err)
+	}
+	body.Close()
+}

@@ -22,6 +22,8 @@ type Server interface {
 	Admit(devices []string)
 	// Invite lets bearers of tokens in with their [BearerRights], each until a moment.
 	Invite(tokens map[string]time.Time)
+	// Pause takes no entries of a device until a moment, and lets it read.
+	Pause(device string, until time.Time)
 	// Connections returns the devices that are connected, and since when.
 	Connections() map[string]time.Time
 	// Listen opens the socket: until then only this process is let in. Address is the address then.
@@ -45,12 +47,14 @@ type ServerOptions struct {
 type Limits struct {
 	Devices int   // connections at once. Default 10,000
 	Message int   // bytes of the largest message. Default 1 MiB
+	Burst   int   // bytes that one device may say at once; a 128th of it each second afterwards. Default 256 MiB
 	Disk    int64 // bytes of the log and the snapshots on disk. Default 4 GiB
 }
 
 func (l Limits) defaults() Limits {
 	l.Devices = cmp.Or(l.Devices, 10000)
 	l.Message = cmp.Or(l.Message, 1<<20)
+	l.Burst = cmp.Or(l.Burst, 256<<20)
 	l.Disk = cmp.Or(l.Disk, 4<<30)
 	return l
 }

@@ -76,6 +76,9 @@ func DeviceRights(fleet, id string) Rights {
 	}
 }
 
+// LogSubjects returns the subjects of the entries of a fleet.
+func LogSubjects(fleet string) string { return subjects{fleet}.log("*") }
+
 // BearerRights returns what somebody with a token may do: ask to join. The id is the public key of the token.
 func BearerRights(fleet, id string) Rights {
 	s := subjects{fleet}

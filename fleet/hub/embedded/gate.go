@@ -29,7 +29,10 @@ type gate struct {
 	open    map[string][]connected // by key
 }
 
-type admitted struct{ permissions *server.Permissions }
+type admitted struct {
+	permissions *server.Permissions
+	paused      time.Time // until when no entry of it is taken
+}
 
 type connected struct {
 	number uint64
@@ -70,6 +73,11 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 		// The admin key may do everything: it lies with the one who runs the fleet.
 	case device:
 		user.Permissions, most = d.permissions, connectionsPerDevice
+		if now.Before(d.paused) {
+			user.Permissions = permissions(hub.DeviceRights(g.fleet, id))
+			user.Permissions.Publish.Deny = []string{hub.LogSubjects(g.fleet)}
+			user.ConnectionDeadline = d.paused // it connects again, and may
+		}
 	default:
 		until, bearer := g.bearers[id]
 		if !bearer || now.After(until) {
@@ -102,7 +110,7 @@ func (g *gate) admit(ids []string) {
 	g.mu.Lock()
 	for _, id := range ids {
 		if now[id] = g.devices[id]; now[id] == nil {
-			now[id] = &admitted{permissions(hub.DeviceRights(g.fleet, id))}
+			now[id] = &admitted{permissions: permissions(hub.DeviceRights(g.fleet, id))}
 		}
 	}
 	var gone []string
@@ -113,6 +121,20 @@ func (g *gate) admit(ids []string) {
 	}
 	g.devices = now
 	numbers := g.drop(gone)
+	g.mu.Unlock()
+	for _, n := range numbers {
+		g.kick(n)
+	}
+}
+
+// pause takes no entries of a device until a moment: it connects again, and may only read.
+func (g *gate) pause(id string, until time.Time) {
+	g.mu.Lock()
+	var numbers []uint64
+	if d := g.devices[id]; d != nil {
+		d.paused = until
+		numbers = g.drop([]string{id})
+	}
 	g.mu.Unlock()
 	for _, n := range numbers {
 		g.kick(n)

@@ -153,6 +153,9 @@ func (e *Server) Admit(devices []string) { e.gate.admit(devices) }
 // Invite lets bearers of tokens ask to join, each until a moment.
 func (e *Server) Invite(tokens map[string]time.Time) { e.gate.invite(tokens) }
 
+// Pause takes no entries of a device until a moment, and lets it read.
+func (e *Server) Pause(device string, until time.Time) { e.gate.pause(device, until) }
+
 // Connections returns the devices that are connected, and since when.
 func (e *Server) Connections() map[string]time.Time { return e.gate.connections() }
 
