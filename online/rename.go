@@ -30,6 +30,7 @@ func (l *Learner) Rename(from, to string) error {
 			l.index[l.classes[c]] = c
 		}
 	}
+	l.renameLessons(from, to)
 	return nil
 }
 
