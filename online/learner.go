@@ -38,7 +38,10 @@ type Learner struct {
 	measured int              // labelled faces for which these are
 	repaired int              // centroids whose weights a damaged snapshot had wrong
 	given    map[string]given // lessons, by their source
-	shared   *shared          // made of these; nil where it has to be made again
+	aided    []aided          // faces learned with their help
+	shared   *shared          // made of both; nil where it has to be made again
+
+	lastAided int64 // number of the last aided face
 }
 
 // A class is what the graph knows as one: the faces of a person, or the faces that were rejected as that person's.
@@ -262,8 +265,15 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 		}
 	}
 	for i := range shown {
-		shown[i].Learned, shown[i].NoRoom, shown[i].Stored = verdicts[i].Learned, verdicts[i].NoRoom, verdicts[i].Stored
+		alike := l.alike(faces[:i], verdicts, faces[i])
+		own := verdicts[i]
 		verdicts[i] = shown[i]
+		verdicts[i].Learned, verdicts[i].NoRoom, verdicts[i].Stored = own.Learned, own.NoRoom, own.Stored
+		if !alike {
+			if err := l.aid(faces[i], &verdicts[i]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, v := range verdicts {
 		l.count(v)
@@ -295,7 +305,12 @@ func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
 	if v.NoRoom {
 		l.counts.PassedOver++
 	}
-	return l.after(seen, v), nil
+	before := v
+	v, err = l.after(o, seen, v)
+	if v.Learned && !before.Learned {
+		l.counts.Learned++
+	}
+	return v, err
 }
 
 // before judges a face by what others have given, too, where they have given anything or the face is not to be learned,
@@ -308,13 +323,14 @@ func (l *Learner) before(o Observation) (seen Verdict, learns bool, err error) {
 	return seen, learns, err
 }
 
-// after returns the verdict on a face that was learned, or not, by what l has learned itself.
-func (l *Learner) after(seen, own Verdict) Verdict {
+// after returns the verdict on a face that was learned, or not, by what l has learned itself, and learns it with the
+// help of others if it was not.
+func (l *Learner) after(o Observation, seen, own Verdict) (Verdict, error) {
 	if !l.helped() {
-		return own
+		return own, nil
 	}
 	seen.Learned, seen.NoRoom, seen.Stored = own.Learned, own.NoRoom, own.Stored
-	return seen
+	return seen, l.aid(o, &seen)
 }
 
 // alike reports whether a face would be joined to one of those before it in the frame which has been learned.
@@ -343,7 +359,10 @@ func (l *Learner) step(o Observation, n int, observation int64) (Verdict, error)
 		return seen, err
 	}
 	v, err := l.learn(o, n, observation, nil)
-	return l.after(seen, v), err
+	if err != nil {
+		return v, err
+	}
+	return l.after(o, seen, v)
 }
 
 // look judges a face by what l has learned itself, and changes nothing.
@@ -451,6 +470,9 @@ func (l *Learner) forget(class int) {
 // The error wraps [ErrJournal] when the journal does not reach back so far; l has then not changed.
 func (l *Learner) Undo(since int64) (faces int, err error) {
 	n, err := l.graph.Undo(since)
+	if err == nil {
+		l.unaid()
+	}
 	return int(n), err
 }
 

@@ -59,9 +59,10 @@ type given struct {
 type shared struct {
 	union  *quantized.Union
 	merged quantized.Merged
-	from   [][]part // of each centroid that was kept
-	clock  float64  // half-lives that had passed when the centroids were weighed
-	err    error    // why there is no union
+	from   [][]part      // of each centroid that was kept
+	aided  map[int64]int // where the aided faces of these numbers are
+	clock  float64       // half-lives that had passed when the centroids were weighed
+	err    error         // why there is no union
 }
 
 // part is what a centroid has of a source.
@@ -134,8 +135,7 @@ func (l *Learner) TakeLessons(source string, lessons []Lesson) error {
 	}
 	if len(lessons) == 0 {
 		if _, there := l.given[source]; there {
-			delete(l.given, source)
-			l.shared = nil
+			return l.WithdrawLessons(source)
 		}
 		return nil
 	}
@@ -169,6 +169,7 @@ func (l *Learner) WithdrawLessons(source string) error {
 	}
 	delete(l.given, source)
 	l.shared = nil
+	l.unaid()
 	return nil
 }
 
@@ -198,7 +199,7 @@ func (l *Learner) Sources() (all []Source) {
 // Taken says what the lessons of all sources came to within K.
 type Taken struct {
 	Centroids int     `json:"centroids"` // that were given
-	Kept      int     `json:"kept"`      // that l judges by; at most K
+	Kept      int     `json:"kept"`      // that l judges by, with the faces learned with their help; at most K
 	Left      int     `json:"left"`      // that there was no room for
 	R         float64 `json:"r"`         // no centroid was merged into one as far away; see [quantized.Config.Merge]
 	Radius    float64 `json:"radius"`    // no face lies further from the centroid that stands for it
@@ -210,7 +211,7 @@ func (l *Learner) Taken() Taken {
 	if s == nil {
 		return Taken{}
 	}
-	t := Taken{Centroids: len(s.merged.To), Kept: len(s.merged.Kept), Left: s.merged.Left, R: s.merged.R}
+	t := Taken{Centroids: len(s.merged.To) - len(l.aided), Kept: len(s.merged.Kept), Left: s.merged.Left, R: s.merged.R}
 	for _, k := range s.merged.Kept {
 		t.Radius = max(t.Radius, k.Radius)
 	}
@@ -249,7 +250,26 @@ func (l *Learner) share() *shared {
 			}
 		}
 	}
+	at := make(map[int64]int)
+	for _, a := range l.aided {
+		summary := quantized.Summary{Point: a.vector, Multiplicity: 1, Group: l.class(a.name, false)}
+		for _, id := range a.links {
+			if id > 0 {
+				summary.Follows = append(summary.Follows, id)
+			} else if other, there := at[id]; there {
+				summary.Links = append(summary.Links, other)
+			}
+		}
+		at[a.id] = len(all)
+		all, parts = append(all, summary), append(parts, part{1, a.clock})
+	}
 	s.merged = l.graph.Config().Merge(all)
+	s.aided = make(map[int64]int)
+	for id, i := range at {
+		if to := s.merged.To[i]; to >= 0 {
+			s.aided[id] = to
+		}
+	}
 	s.from = make([][]part, len(s.merged.Kept))
 	for i, to := range s.merged.To {
 		if to >= 0 {
@@ -275,13 +295,24 @@ func (s *shared) weigh(clock float64) {
 	}
 }
 
+// look tries a face on all that l judges by.
+func (s *shared) look(l *Learner, o Observation) (quantized.Trial, error) {
+	var others []int
+	for _, id := range o.Follows {
+		if i, there := s.aided[id]; there {
+			others = append(others, i)
+		}
+	}
+	return s.union.Look(o.Vector, l.Radii().sight(), o.Follows, others)
+}
+
 // see judges a face by what l has learned and by what others have given, and changes nothing.
 func (l *Learner) see(o Observation) (Verdict, claim, error) {
 	s := l.share()
 	if s == nil || s.err != nil {
 		return l.look(o)
 	}
-	t, err := s.union.Look(o.Vector, l.Radii().sight(), o.Follows...)
+	t, err := s.look(l, o)
 	if errors.Is(err, ErrFull) { // there have come so many enrolled faces since: Warnings says so
 		s.err = err
 		return l.look(o)
@@ -303,6 +334,9 @@ func (l *Learner) forgetLessons(name string) {
 			delete(l.given, source)
 		}
 	}
+	if l.unaidOf(name); !l.helped() {
+		l.unaid()
+	}
 	l.shared = nil // what it holds goes, and classes have other numbers now
 }
 
@@ -317,6 +351,11 @@ func (l *Learner) renameLessons(from, to string) {
 		}
 		g.lessons = tidy(g.lessons)
 		l.given[source] = g
+	}
+	for i := range l.aided {
+		if l.aided[i].name == from {
+			l.aided[i].name = to
+		}
 	}
 	l.shared = nil
 }

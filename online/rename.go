@@ -53,6 +53,7 @@ func (l *Learner) Retract(ids ...int64) (faces int) {
 		}
 		return !ok
 	})
+	l.unaid()
 	faces = int(l.graph.UnlearnThrough(ids...))
 	stored := l.graph.Learned()
 	for _, id := range ids {

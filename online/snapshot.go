@@ -50,6 +50,8 @@ type snapshot struct {
 	Window   int64            `cbor:"window"`
 	Spent    []int            `cbor:"spent"`
 	Given    []snapshotSource `cbor:"given,omitempty"`
+	Aided    []snapshotAided  `cbor:"aided,omitempty"`
+	LastAid  int64            `cbor:"last_aided,omitempty"`
 }
 
 type snapshotVertex struct {
@@ -145,6 +147,12 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 		}
 		s.Version, s.Given = version, append(s.Given, kept)
 	}
+	if s.Version == version {
+		s.LastAid = l.lastAided
+	}
+	for _, a := range l.aided {
+		s.Aided = append(s.Aided, snapshotAided{ID: a.id, Name: a.name, Point: encode(a.vector), Clock: a.clock, Links: a.links})
+	}
 	return encoding.Marshal(s)
 }
 
@@ -195,7 +203,7 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 func read(data []byte, version int) (s snapshot, repaired int, err error) {
 	if version >= unassisted {
 		err = decoding.Unmarshal(data, &s)
-		if given := len(s.Given) > 0; err == nil && given != (version > unassisted) {
+		if given := len(s.Given) > 0; err == nil && (given != (version > unassisted) || !given && (len(s.Aided) > 0 || s.LastAid != 0)) {
 			err = fmt.Errorf("it is of version %d, and has lessons of %d sources", version, len(s.Given))
 		}
 		return s, 0, err
@@ -297,5 +305,8 @@ func (s *snapshot) learner() (*Learner, error) {
 	if l.graph, err = quantized.Restore(s.Settings.graph(s.Space), state); err != nil {
 		return nil, err
 	}
-	return l, l.restoreLessons(s.Given)
+	if err := l.restoreLessons(s.Given); err != nil {
+		return nil, err
+	}
+	return l, l.restoreAided(s.Aided, s.LastAid)
 }

@@ -18,6 +18,7 @@ type Summary struct {
 	Radius       float64 // none of them is further from Point
 	Group        int     // only summaries of one group are merged
 	Links        []int   // earlier summaries that it follows, or that follow it
+	Follows      []int64 // IDs of vertices of a [Union]'s graph that it follows
 }
 
 // Merged is what [Config.Merge] makes of summaries.
@@ -144,6 +145,9 @@ func (m *merger) merge(r float64) Merged {
 		k.Radius = max(k.Radius, s.Radius+far)
 	}
 	for i, s := range m.all {
+		if to := out.To[i]; to >= 0 {
+			out.Kept[to].Follows = append(out.Kept[to].Follows, s.Follows...)
+		}
 		for _, j := range s.Links {
 			a, b := out.To[i], out.To[j]
 			if a < 0 || b < 0 || a == b {

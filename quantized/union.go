@@ -18,12 +18,19 @@ type Union struct {
 	guests []Summary
 	all    *Graph  // first the guests, then the vertices of own
 	ids    []int64 // of the latter
+	// followers are the guests that follow a vertex of own, by its ID.
+	followers map[int64][]int
 }
 
 // Union returns the union of g with centroids of other graphs. Their points must not change. The error wraps [ErrFull]
 // where there are too many edges. It panics on a point of another dimension.
 func (g *Graph) Union(guests []Summary) (*Union, error) {
-	u := &Union{own: g, guests: guests}
+	u := &Union{own: g, guests: guests, followers: make(map[int64][]int)}
+	for i, s := range guests {
+		for _, id := range s.Follows {
+			u.followers[id] = append(u.followers[id], i)
+		}
+	}
 	return u, u.follow()
 }
 
@@ -35,9 +42,9 @@ func (u *Union) Weigh(i int, multiplicity float64) {
 	u.guests[i].Multiplicity = max(multiplicity, lightest)
 }
 
-// Look tries a point as [Graph.Look] does. Follows are IDs of vertices of the graph. The error wraps [ErrPoint], or
-// [ErrFull] as that of [Graph.Union] does.
-func (u *Union) Look(x []float32, s Sight, follows ...int64) (Trial, error) {
+// Look tries a point as [Graph.Look] does. Follows are IDs of vertices of the graph, and places of others. The error
+// wraps [ErrPoint], or [ErrFull] as that of [Graph.Union] does.
+func (u *Union) Look(x []float32, s Sight, follows []int64, others []int) (Trial, error) {
 	if err := u.follow(); err != nil {
 		return Trial{}, err
 	}
@@ -45,7 +52,7 @@ func (u *Union) Look(x []float32, s Sight, follows ...int64) (Trial, error) {
 	for q := range linked {
 		linked[q] += len(u.guests)
 	}
-	return u.all.look(x, s, linked)
+	return u.all.look(x, s, append(linked, others...))
 }
 
 // follow brings u up to date with its graph. Vertices never move, and their numbers only grow, so that what has changed
@@ -131,7 +138,11 @@ func (u *Union) replace() error {
 		var near []edge
 		for j := range n {
 			d := all.measure(all.probe, own.squares[i], j)
-			if w := all.c.weight(d, all.reach); w > 0 {
+			w := all.c.weight(d, all.reach)
+			if w == 0 && d > all.reach && slices.Contains(u.followers[own.origin[i].ID], j) {
+				w = all.c.LinkWeight(d)
+			}
+			if w > 0 {
 				near = append(near, edge{j, w, d})
 			}
 		}
