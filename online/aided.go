@@ -40,8 +40,11 @@ func (l *Learner) aid(o Observation, v *Verdict) error {
 		return nil
 	}
 	l.lastAided--
-	a := aided{id: l.lastAided, name: o.As, vector: make([]float32, len(o.Vector)), clock: l.graph.Clock()}
-	copy(a.vector, o.Vector) // slices.Clone would have every face that is judged allocated on the heap
+	// No part of o itself is kept, so that a face which is judged need not be allocated on the heap.
+	a := aided{
+		id: l.lastAided, name: l.classes[l.class(o.As, false)].name, vector: make([]float32, len(o.Vector)), clock: l.graph.Clock(),
+	}
+	copy(a.vector, o.Vector)
 	for _, id := range o.Follows {
 		_, own := l.graph.Find(id)
 		_, other := s.aided[id]
