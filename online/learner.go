@@ -38,6 +38,7 @@ type Learner struct {
 	measured int              // labelled faces for which these are
 	repaired int              // centroids whose weights a damaged snapshot had wrong
 	given    map[string]given // lessons, by their source
+	taken    int              // centroids of these
 	aided    []aided          // faces learned with their help
 	shared   *shared          // made of both; nil where it has to be made again
 
@@ -510,11 +511,10 @@ func (l *Learner) Warnings() []string {
 		w = append(w, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned (%d passed over so far); "+
 			"use a larger k, or take back learned faces", l.settings.K, l.counts.PassedOver))
 	}
-	switch t := l.Taken(); {
-	case t.Centroids > 0 && t.Kept == 0:
-		w = append(w, fmt.Sprintf("the %d centroids of others are not used: with the faces that are enrolled here they would have "+
-			"too many edges; use a shorter reach, or withdraw some sources", t.Centroids))
-	case t.Left > 0:
+	if t := l.Taken(); l.shared != nil && l.shared.err != nil {
+		w = append(w, fmt.Sprintf("the %d centroids of others are not used: %v; withdraw some sources, or use a shorter reach",
+			t.Centroids, l.shared.err))
+	} else if t.Left > 0 {
 		w = append(w, fmt.Sprintf("k = %d is too small for what others have given: %d of %d centroids are left out; use a larger k",
 			l.settings.K, t.Left, t.Centroids))
 	}

@@ -26,8 +26,8 @@ const (
 	mostTaken        = 1 << 26 // coordinates that are taken of all sources: 256 MiB
 	mostLinks        = 16      // earlier centroids that one follows
 	mostMultiplicity = 1 << 30
-	leastGiven       = 0x1p-10  // a centroid that has faded to less than that is not given
-	leastTaken       = 0x1p-100 // nor taken, if it counts less than that
+	leastGiven       = 0x1p-10 // a centroid that has faded to less than that is not given
+	leastTaken       = 0x1p-20 // nor taken if it counts less than that, nor used once it has faded to less
 	mostRadius       = 1e30
 )
 
@@ -62,13 +62,18 @@ type shared struct {
 	from   [][]part      // of each centroid that was kept
 	aided  map[int64]int // where the aided faces of these numbers are
 	clock  float64       // half-lives that had passed when the centroids were weighed
-	err    error         // why there is no union
+	until  float64       // half-lives after which one of them has faded
+	faded  int           // centroids that have
+	err    error         // why there is no union, or none that can be used
 }
 
 // part is what a centroid has of a source.
 type part struct {
 	multiplicity, clock float64
 }
+
+// until returns the half-lives after which it has faded.
+func (p part) until() float64 { return p.clock + math.Log2(p.multiplicity) - math.Log2(leastTaken) }
 
 // Lessons returns what l has learned itself, by name: of each person the centroids to which faces accepted as that
 // person have gone, and no others. What was taken from others is not among it ([Learner.TakeLessons]), nor what was
@@ -140,12 +145,7 @@ func (l *Learner) TakeLessons(source string, lessons []Lesson) error {
 		return nil
 	}
 	g := given{lessons: tidy(lessons), clock: l.graph.Clock()}
-	taken := g.centroids()
-	for name, g := range l.given {
-		if name != source {
-			taken += g.centroids()
-		}
-	}
+	taken := l.taken + g.centroids() - l.given[source].centroids()
 	if _, there := l.given[source]; !there && len(l.given) >= MaxSources {
 		return wrong(fmt.Errorf("%w: there are lessons of %d sources; withdraw some", ErrFull, len(l.given)))
 	}
@@ -156,9 +156,17 @@ func (l *Learner) TakeLessons(source string, lessons []Lesson) error {
 	if l.given == nil {
 		l.given = make(map[string]given)
 	}
-	l.given[source] = g
-	l.shared = nil
+	l.put(source, g)
 	return nil
+}
+
+// put sets what a source gave.
+func (l *Learner) put(source string, g given) {
+	l.taken += g.centroids() - l.given[source].centroids()
+	if l.given[source] = g; len(g.lessons) == 0 {
+		delete(l.given, source)
+	}
+	l.shared = nil
 }
 
 // WithdrawLessons takes back what a source gave: l goes on as if it had never given anything. The error wraps
@@ -167,8 +175,7 @@ func (l *Learner) WithdrawLessons(source string) error {
 	if _, there := l.given[source]; !there {
 		return fmt.Errorf("%w: there are no lessons of %s", ErrUnknown, source)
 	}
-	delete(l.given, source)
-	l.shared = nil
+	l.put(source, given{})
 	l.unaid()
 	return nil
 }
@@ -201,6 +208,7 @@ type Taken struct {
 	Centroids int     `json:"centroids"` // that were given
 	Kept      int     `json:"kept"`      // that l judges by, with the faces learned with their help; at most K
 	Left      int     `json:"left"`      // that there was no room for
+	Faded     int     `json:"faded"`     // that have faded
 	R         float64 `json:"r"`         // no centroid was merged into one as far away; see [quantized.Config.Merge]
 	Radius    float64 `json:"radius"`    // no face lies further from the centroid that stands for it
 }
@@ -211,12 +219,12 @@ func (l *Learner) Taken() Taken {
 	if s == nil {
 		return Taken{}
 	}
-	t := Taken{Centroids: len(s.merged.To) - len(l.aided), Kept: len(s.merged.Kept), Left: s.merged.Left, R: s.merged.R}
+	t := Taken{Centroids: l.taken, Faded: s.faded, Kept: len(s.merged.Kept), Left: s.merged.Left, R: s.merged.R}
 	for _, k := range s.merged.Kept {
 		t.Radius = max(t.Radius, k.Radius)
 	}
 	if s.err != nil {
-		t.Kept, t.Left = 0, t.Centroids
+		t.Kept, t.Left = 0, len(s.merged.To)
 	}
 	return t
 }
@@ -226,27 +234,40 @@ func (l *Learner) share() *shared {
 	if len(l.given) == 0 {
 		return nil
 	}
-	if s := l.shared; s != nil {
-		if clock := l.graph.Clock(); s.union != nil && s.clock != clock {
+	clock := l.graph.Clock()
+	if s := l.shared; s != nil && clock <= s.until {
+		if s.union != nil && s.clock != clock {
 			s.weigh(clock)
 		}
 		return s
 	}
-	s := &shared{}
+	s := &shared{until: math.Inf(1)}
 	l.shared = s
 	var all []quantized.Summary
 	var parts []part
+	add := func(c quantized.Summary, born float64) (place int) {
+		p := part{c.Multiplicity, born}
+		if until := p.until(); until < clock {
+			s.faded++
+			return -1
+		} else {
+			s.until = min(s.until, until)
+		}
+		all, parts = append(all, c), append(parts, p)
+		return len(all) - 1
+	}
 	for _, source := range slices.Sorted(maps.Keys(l.given)) {
 		g := l.given[source]
 		for _, lesson := range g.lessons {
-			first, group := len(all), l.class(lesson.Name, false)
-			for _, c := range lesson.Centroids {
-				all = append(all, quantized.Summary{Point: c.Vector, Multiplicity: c.Multiplicity, Radius: c.Radius, Group: group})
-				parts = append(parts, part{c.Multiplicity, g.clock})
+			group := l.class(lesson.Name, false)
+			at := make([]int, len(lesson.Centroids))
+			for i, c := range lesson.Centroids {
+				at[i] = add(quantized.Summary{Point: c.Vector, Multiplicity: c.Multiplicity, Radius: c.Radius, Group: group}, g.clock)
 			}
 			for _, link := range lesson.Links {
-				late := &all[first+link[1]]
-				late.Links = append(late.Links, first+link[0])
+				if early, late := at[link[0]], at[link[1]]; early >= 0 && late >= 0 {
+					all[late].Links = append(all[late].Links, early)
+				}
 			}
 		}
 	}
@@ -260,8 +281,9 @@ func (l *Learner) share() *shared {
 				summary.Links = append(summary.Links, other)
 			}
 		}
-		at[a.id] = len(all)
-		all, parts = append(all, summary), append(parts, part{1, a.clock})
+		if place := add(summary, a.clock); place >= 0 {
+			at[a.id] = place
+		}
 	}
 	s.merged = l.graph.Config().Merge(all)
 	s.aided = make(map[int64]int)
@@ -278,7 +300,7 @@ func (l *Learner) share() *shared {
 	}
 	s.union, s.err = l.graph.Union(slices.Clone(s.merged.Kept))
 	if s.err == nil {
-		s.weigh(l.graph.Clock())
+		s.weigh(clock)
 	}
 	return s
 }
@@ -313,14 +335,17 @@ func (l *Learner) see(o Observation) (Verdict, claim, error) {
 		return l.look(o)
 	}
 	t, err := s.look(l, o)
-	if errors.Is(err, ErrFull) { // there have come so many enrolled faces since: Warnings says so
+	v, c := Verdict{}, claim{}
+	if err == nil {
+		v, c, err = l.judge(t)
+	}
+	// There have come so many enrolled faces since, or others gave weights that nothing can be solved with: what they gave
+	// must not keep l from judging by what it knows itself. Warnings says so.
+	if errors.Is(err, ErrFull) || errors.Is(err, quantized.ErrUnsolved) {
 		s.err = err
 		return l.look(o)
 	}
-	if err != nil {
-		return Verdict{}, claim{}, err
-	}
-	return l.judge(t)
+	return v, c, err
 }
 
 // helped reports whether others have given anything.
@@ -330,9 +355,7 @@ func (l *Learner) helped() bool { return len(l.given) > 0 }
 func (l *Learner) forgetLessons(name string) {
 	for source, g := range l.given {
 		g.lessons = slices.DeleteFunc(slices.Clone(g.lessons), func(s Lesson) bool { return s.Name == name })
-		if l.given[source] = g; len(g.lessons) == 0 {
-			delete(l.given, source)
-		}
+		l.put(source, g)
 	}
 	if l.unaidOf(name); !l.helped() {
 		l.unaid()
@@ -436,7 +459,7 @@ func (s Lesson) check(space face.Space) error {
 			return fmt.Errorf("%w: centroid %d of %s: %w", ErrLesson, i+1, s.Name, err)
 		}
 		if !(c.Multiplicity >= leastTaken && c.Multiplicity <= mostMultiplicity) {
-			return wrong("has a centroid of multiplicity %g; it must be above 0 and at most 2^30", c.Multiplicity)
+			return wrong("has a centroid of multiplicity %g; it must lie between 2^-20 and 2^30", c.Multiplicity)
 		}
 		if !(c.Radius >= 0 && c.Radius <= mostRadius) {
 			return wrong("has a centroid of radius %g; it must be a number that is not negative", c.Radius)

@@ -57,7 +57,7 @@ func (l *Learner) restoreLessons(all []snapshotSource) error {
 		return fmt.Errorf("it has lessons of %d sources", len(all))
 	}
 	l.given = make(map[string]given)
-	last, taken := "", 0
+	last := ""
 	for _, s := range all {
 		if s.Name <= last || len(s.Lessons) == 0 {
 			return fmt.Errorf("the lessons of source %.100q are empty or not in order", s.Name)
@@ -81,10 +81,9 @@ func (l *Learner) restoreLessons(all []snapshotSource) error {
 			return err
 		}
 		g := given{lessons: lessons, clock: s.Clock}
-		if taken += g.centroids(); taken > mostTaken/l.space.Dim {
+		if l.put(s.Name, g); l.taken > mostTaken/l.space.Dim {
 			return fmt.Errorf("lessons of all sources have more than %d centroids", mostTaken/l.space.Dim)
 		}
-		l.given[s.Name] = g
 	}
 	return nil
 }
