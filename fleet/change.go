@@ -61,7 +61,7 @@ func Difference(before, after map[int64]Label, renamed ...Renaming) (c Change) {
 func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err error) {
 	people = maps.Clone(people)
 	find := func(name string) (ledger.ID, bool) {
-		if id, known := people[name]; known {
+		if id, known := people[name]; known && !d.Forgotten(id) {
 			return id, true
 		}
 		p, err := d.Find(name)

@@ -74,6 +74,8 @@ type Device struct {
 	inStep    bool
 	since     time.Time
 
+	taken taken
+
 	wake, ask, snap, changed chan struct{}
 }
 

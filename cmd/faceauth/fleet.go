@@ -38,7 +38,7 @@ func newFleet() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(fleetServers()...)
-	c.AddCommand(newFleetJoin(), newFleetFollow())
+	c.AddCommand(newFleetJoin(), newFleetFollow(), newFleetWithdraw())
 	return c
 }
 

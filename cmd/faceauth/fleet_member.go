@@ -137,6 +137,9 @@ type exchanged struct {
 func (m *member) exchange(c *cobra.Command, g *gallery.Gallery) (x exchanged, err error) {
 	before := m.people
 	x.Reconciled, err = m.device.Reconcile(g, fleet.Reconciling{Publish: true})
+	if err == nil {
+		x.TakeLessons(g)
+	}
 	m.tellRefused(c, x.Refused)
 	if err != nil {
 		return x, err
@@ -221,7 +224,10 @@ func (m *member) leave(c *cobra.Command) {
 // align brings a gallery in line with the fleet, and saves it where it has changed.
 func (m *member) align(c *cobra.Command, g *gallery.Gallery, path string) error {
 	x, err := m.exchange(c, g)
-	if err != nil || !x.Changed {
+	if err != nil {
+		return err
+	}
+	if _, err := m.device.TeachLessons(g, m.people); err != nil || !x.Changed {
 		return err
 	}
 	if err := g.Save(path); err != nil {

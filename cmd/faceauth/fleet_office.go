@@ -27,6 +27,7 @@ const (
 	silentFrom = 10 * time.Second // without a word from it nobody knows who is at a site
 	leftFrom   = 24 * time.Hour   // after which a silent site is shown no longer
 	lookEvery  = time.Second      // how often what was said on the page is looked for
+	teachEvery = time.Minute      // how often the others are given what was learned here
 )
 
 // neighbour is another office.
@@ -73,12 +74,13 @@ func (s *sites) offices(now time.Time) (all []office.Site) {
 	return all
 }
 
-// attend has an office take part in a fleet until ctx ends: people both ways, and who is where.
-func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office, failed func(error)) (end func()) {
+// attend has an office take part in a fleet until ctx ends: people both ways, and who is where. With teach what it learns
+// is given to the others.
+func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office, teach bool, failed func(error)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	others := &sites{all: make(map[string]neighbour)}
 	var work sync.WaitGroup
-	work.Go(func() { m.share(ctx, c, w, failed) })
+	work.Go(func() { m.share(ctx, c, w, teach, failed) })
 	work.Go(func() { m.hear(ctx, others) })
 	work.Go(func() { m.tell(ctx, w, others) })
 	work.Go(func() {
@@ -115,13 +117,18 @@ func (m *member) said(x office.Said) error {
 }
 
 // share brings the people of an office and of the fleet in line, whenever either may have changed.
-func (m *member) share(ctx context.Context, c *cobra.Command, w *office.Office, failed func(error)) {
+func (m *member) share(ctx context.Context, c *cobra.Command, w *office.Office, teach bool, failed func(error)) {
+	var taught time.Time
 	for {
 		err := w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
 			r, err := m.exchange(c, g)
 			x := office.Exchanged{Changed: r.Changed, Forgotten: r.forgotten, Saved: r.Done}
 			for _, n := range r.renamed {
 				x.Renamed = append(x.Renamed, office.Rename(n))
+			}
+			if now := time.Now(); err == nil && teach && now.Sub(taught) >= teachEvery {
+				taught = now
+				_, err = m.device.TeachLessons(g, m.people)
 			}
 			return x, err
 		})

@@ -87,7 +87,7 @@ func newBranch(t *testing.T, token hub.Token, name string) *branch {
 		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	leave := m.attend(ctx, c, b.w, func(err error) { t.Error(err) })
+	leave := m.attend(ctx, c, b.w, true, func(err error) { t.Error(err) })
 	done := make(chan error, 1)
 	go func() {
 		done <- b.w.Run(ctx, []office.Camera{{Name: "door", Open: func(context.Context, func() bool) (office.Stream, error) {

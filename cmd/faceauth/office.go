@@ -224,7 +224,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 		}
 	}
 	if part != nil {
-		defer part.attend(ctx, c, w, cancel)()
+		defer part.attend(ctx, c, w, r.keep, cancel)()
 	}
 	end, err := r.open(ctx, c, w, opt.Book, r.state, cancel)
 	if err != nil {
