@@ -22,7 +22,7 @@ func used(t testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// A device that knows 2,000 people comes back to 1,000 changes, of which 500 are new people whose keys it has to ask for.
+// A device that knows 2,000 people comes back to 1,000 changes with 250 new people whose keys it has to ask for.
 func BenchmarkCatchUp(b *testing.B) {
 	log := newMemLog()
 	a := newAdmin(b, log)
