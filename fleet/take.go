@@ -24,7 +24,11 @@ func (d *Device) take(seq uint64, data []byte) error {
 		return nil
 	}
 	d.end, d.moved = max(d.end, seq), time.Now()
-	d.view, d.names = nil, nil
+	// Where the log gives back what was said first, all holds as it did: only the places are others.
+	next := o.Accepted && len(d.pending) > 0 && bytes.Equal(d.pending[0].data, data)
+	if !next {
+		d.view, d.names = nil, nil
+	}
 	if o.Reason != nil && !errors.Is(o.Reason, ledger.ErrRepeated) {
 		d.s.Tell(o.Reason.Error())
 	}
@@ -122,7 +126,12 @@ func (d *Device) complain(err error) {
 func (d *Device) confirm(came func(w waiting) bool) error {
 	seen := d.base.Last(d.id)
 	d.last = max(d.last, seen)
-	d.pending = slices.DeleteFunc(slices.Clone(d.pending), came)
+	for len(d.pending) > 0 && came(d.pending[0]) {
+		d.pending = d.pending[1:]
+	}
+	if len(d.pending) > 0 && d.pending[0].e.N <= seen {
+		d.pending = slices.DeleteFunc(slices.Clone(d.pending), came)
+	}
 	if len(d.pending) > 0 && d.pending[0].e.N <= seen {
 		return d.rewrite()
 	}
