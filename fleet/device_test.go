@@ -3,6 +3,7 @@
 package fleet_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -156,7 +157,7 @@ func (n *node) names() string {
 	return strings.Join(all, ", ")
 }
 
-func face(values ...float32) []ledger.Face { return []ledger.Face{{Vector: values}} }
+func faceAt(values ...float32) []ledger.Face { return []ledger.Face{{Vector: values}} }
 
 func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
@@ -173,8 +174,8 @@ func TestSaidAnywhere(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
 	one, two := a.join(everybody), a.join(everybody)
-	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, face(1, 2)))
-	must[ledger.Ref](t)(one.d.Label(alice, space, face(3, 4)))
+	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, faceAt(1, 2)))
+	must[ledger.Ref](t)(one.d.Label(alice, space, faceAt(3, 4)))
 	if got := one.names(); got != "alice 2-0" {
 		t.Fatalf("without a network it knows %q", got)
 	}
@@ -182,10 +183,10 @@ func TestSaidAnywhere(t *testing.T) {
 	two.run()
 	until(t, "the other device knows her", func() bool { return two.names() == "alice 2-0" })
 	p := must[ledger.Person](t)(two.d.Find("alice"))
-	must[ledger.Ref](t)(two.d.Deny(p.ID, space, face(1, 2)))
+	must[ledger.Ref](t)(two.d.Deny(p.ID, space, faceAt(1, 2)))
 	must[ledger.Ref](t)(two.d.Rename(p.ID, "alicia"))
 	until(t, "the correction is back", func() bool { return one.names() == "alicia 1-1" })
-	bob := must[ledger.ID](t)(one.d.Enroll("alicia", space, face(5, 6)))
+	bob := must[ledger.ID](t)(one.d.Enroll("alicia", space, faceAt(5, 6)))
 	if got := one.names(); got != "alicia 1-1, alicia (2) 1-0" {
 		t.Errorf("of two of one name it says %q", got)
 	}
@@ -195,7 +196,7 @@ func TestSaidAnywhere(t *testing.T) {
 	until(t, "they are two again", func() bool { return one.names() == "alicia 1-1, alicia (2) 1-0" })
 	must[ledger.Ref](t)(two.d.Forget(alice))
 	until(t, "she is forgotten", func() bool { return one.names() == "alicia 1-0" })
-	if _, err := one.d.Label(alice, space, face(1, 1)); !errors.Is(err, ledger.ErrForgotten) {
+	if _, err := one.d.Label(alice, space, faceAt(1, 1)); !errors.Is(err, ledger.ErrForgotten) {
 		t.Errorf("a label of somebody who is forgotten: %v", err)
 	}
 	until(t, "both are in step", func() bool { return one.inStep() && two.inStep() })
@@ -220,8 +221,8 @@ func TestForgottenForEver(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
 	one, two := a.join(everybody).run(), a.join(everybody).run()
-	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, face(1, 2)))
-	must[ledger.ID](t)(one.d.Enroll("bob", space, face(3, 4)))
+	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, faceAt(1, 2)))
+	must[ledger.ID](t)(one.d.Enroll("bob", space, faceAt(3, 4)))
 	until(t, "both know both", func() bool { return two.names() == "alice 1-0, bob 1-0" && one.inStep() && two.inStep() })
 	log.mu.Lock()
 	old := slices.Clone(log.all)
@@ -275,6 +276,28 @@ func TestForgottenForEver(t *testing.T) {
 	one.close()
 }
 
+// A device that comes when the forgotten are purged from the log comes to the same state.
+func TestPurged(t *testing.T) {
+	log := newMemLog()
+	a := newAdmin(t, log)
+	one := a.join(everybody).run()
+	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, faceAt(1, 2)))
+	bob := must[ledger.ID](t)(one.d.Enroll("bob", space, faceAt(3, 4)))
+	must[ledger.Ref](t)(one.d.Merge(bob, alice))
+	must[ledger.ID](t)(one.d.Enroll("carol", space, faceAt(5, 6)))
+	must[ledger.Ref](t)(one.d.Forget(bob))
+	allInStep(t, log, one)
+	log.purge(alice.String(), log.last())
+	log.purge(bob.String(), log.last())
+	two := a.join(everybody).run()
+	allInStep(t, log, one, two)
+	_, h1 := one.d.Hash()
+	_, h2 := two.d.Hash()
+	if h1 != h2 || two.names() != "carol 1-0" {
+		t.Errorf("it knows %s, and the hashes are %x and %x", two.names(), h1[:4], h2[:4])
+	}
+}
+
 // answer answers a request for keys with what lies in the folder of a device that does not run.
 func (n *node) answer(t testing.TB, fleetID string, q []byte) []byte {
 	key := must[nkeys.KeyPair](t)(fleet.Identity(n.folder))
@@ -294,7 +317,7 @@ func TestRevoked(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
 	one, two, bad := a.join(everybody).run(), a.join(everybody).run(), a.join(everybody).run()
-	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, face(1, 2)))
+	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, faceAt(1, 2)))
 	until(t, "all know her", func() bool { return bad.names() == "alice 1-0" && two.names() == "alice 1-0" })
 	a.say(ledger.Revoke, ledger.Revocation{Device: bad.d.ID()})
 	until(t, "all know of it", func() bool {
@@ -302,10 +325,10 @@ func TestRevoked(t *testing.T) {
 		n, _, _ := bad.d.Member(bad.d.ID())
 		return m.Revoked && n.Revoked
 	})
-	if _, err := bad.d.Label(alice, space, face(9, 9)); !errors.Is(err, ledger.ErrRevoked) {
+	if _, err := bad.d.Label(alice, space, faceAt(9, 9)); !errors.Is(err, ledger.ErrRevoked) {
 		t.Errorf("a revoked device says something: %v", err)
 	}
-	must[ledger.Ref](t)(one.d.Label(alice, space, face(3, 4)))
+	must[ledger.Ref](t)(one.d.Label(alice, space, faceAt(3, 4)))
 	until(t, "the other has the new face", func() bool { return two.names() == "alice 2-0" })
 	until(t, "the revoked one has read the entry", func() bool { return bad.d.State().Seq == one.d.State().Seq })
 	time.Sleep(300 * time.Millisecond) // it asks, and nobody answers
@@ -319,19 +342,19 @@ func TestLimitedDevice(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
 	one := a.join(everybody).run()
-	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, face(1, 2)))
-	bob := must[ledger.ID](t)(one.d.Enroll("bob", space, face(3, 4)))
+	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, faceAt(1, 2)))
+	bob := must[ledger.ID](t)(one.d.Enroll("bob", space, faceAt(3, 4)))
 	tablet := a.join(ledger.Scope{People: []ledger.ID{alice}}).run()
 	until(t, "the tablet knows alice", func() bool { return strings.Contains(tablet.names(), "alice 1-0") })
 	until(t, "it is in step", func() bool { return tablet.d.State().InStep })
 	if got := tablet.names(); got != "alice 1-0,  0-0" {
 		t.Errorf("it knows %q", got)
 	}
-	if _, err := tablet.d.Label(bob, space, face(5, 6)); !errors.Is(err, ledger.ErrScope) {
+	if _, err := tablet.d.Label(bob, space, faceAt(5, 6)); !errors.Is(err, ledger.ErrScope) {
 		t.Errorf("it says something of somebody else: %v", err)
 	}
-	must[ledger.Ref](t)(tablet.d.Label(alice, space, face(7, 8)))
-	carol := must[ledger.ID](t)(tablet.d.Enroll("carol", space, face(9, 9)))
+	must[ledger.Ref](t)(tablet.d.Label(alice, space, faceAt(7, 8)))
+	carol := must[ledger.ID](t)(tablet.d.Enroll("carol", space, faceAt(9, 9)))
 	until(t, "what it says holds", func() bool { return one.names() == "alice 2-0, bob 1-0, carol 1-0" })
 	must[ledger.Ref](t)(one.d.Merge(carol, bob))
 	until(t, "it reads whom its own was merged with", func() bool { return tablet.names() == "alice 2-0, bob 2-0" })
@@ -349,7 +372,7 @@ func TestFutureAndGarbage(t *testing.T) {
 		if key != stranger {
 			two.halt()
 		}
-		must[ledger.ID](t)(one.d.Enroll("alice", space, face(1, 2)))
+		must[ledger.ID](t)(one.d.Enroll("alice", space, faceAt(1, 2)))
 		until(t, "it is in the log", one.inStep)
 		e := ledger.Entry{Version: ledger.Version + 1, N: 1, Kind: ledger.Name, Time: time.Now()}
 		if err := e.Sign(a.fleet, key); err != nil {
@@ -365,7 +388,7 @@ func TestFutureAndGarbage(t *testing.T) {
 	if want := log.last() - 1; seq != want {
 		t.Errorf("it stopped at %d, and not at %d", seq, want)
 	}
-	must[ledger.ID](t)(one.d.Enroll("bob", space, face(3, 4)))
+	must[ledger.ID](t)(one.d.Enroll("bob", space, faceAt(3, 4)))
 	if got := one.names(); got != "alice 1-0, alice (2) 1-0, bob 1-0" {
 		t.Errorf("after it stopped it knows %q", got)
 	}
@@ -385,7 +408,7 @@ func TestSnapshots(t *testing.T) {
 	two.close()
 	one.run()
 	for i := range 30 {
-		must[ledger.ID](t)(one.d.Enroll(fmt.Sprint("p", i), space, face(float32(i), 1)))
+		must[ledger.ID](t)(one.d.Enroll(fmt.Sprint("p", i), space, faceAt(float32(i), 1)))
 	}
 	until(t, "there is a snapshot", func() bool {
 		log.mu.Lock()
@@ -421,7 +444,7 @@ func TestOldFolder(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
 	one, two := a.join(everybody).run(), a.join(everybody).run()
-	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, face(1, 2)))
+	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, faceAt(1, 2)))
 	until(t, "all is said", one.inStep)
 	one.close()
 	old := filepath.Join(t.TempDir(), "old")
@@ -430,14 +453,14 @@ func TestOldFolder(t *testing.T) {
 	}
 	one.open(fast)
 	one.run()
-	must[ledger.Ref](t)(one.d.Label(alice, space, face(3, 4)))
+	must[ledger.Ref](t)(one.d.Label(alice, space, faceAt(3, 4)))
 	must[ledger.Ref](t)(one.d.Rename(alice, "alicia"))
 	until(t, "all is said", func() bool { return one.inStep() && two.names() == "alicia 2-0" })
 	one.close()
 	one.folder = old
 	one.open(fast)
-	denied := must[ledger.Ref](t)(one.d.Deny(alice, space, face(1, 2)))
-	must[ledger.Ref](t)(one.d.Label(alice, space, face(5, 6)))
+	denied := must[ledger.Ref](t)(one.d.Deny(alice, space, faceAt(1, 2)))
+	must[ledger.Ref](t)(one.d.Label(alice, space, faceAt(5, 6)))
 	must[ledger.Ref](t)(one.d.Undo(denied))
 	one.run()
 	until(t, "what was said by the old copy holds", func() bool { return one.names() == "alicia 3-0" && two.names() == "alicia 3-0" && one.inStep() })
@@ -463,14 +486,14 @@ func TestFolders(t *testing.T) {
 	if _, err := fleet.Open(folder, fast); !errors.Is(err, fleet.ErrBusy) {
 		t.Errorf("a folder that is in use: %v", err)
 	}
-	must[ledger.ID](t)(d.Enroll("alice", space, face(1, 2)))
-	if _, err := d.Enroll(" ", space, face(1)); err == nil {
+	must[ledger.ID](t)(d.Enroll("alice", space, faceAt(1, 2)))
+	if _, err := d.Enroll(" ", space, faceAt(1)); err == nil {
 		t.Error("a name that is none was taken")
 	}
 	if _, err := d.Enroll("bob", space, nil); err == nil {
 		t.Error("somebody without faces was taken")
 	}
-	if _, err := d.Label(ledger.NewID(), space, face(1)); !errors.Is(err, fleet.ErrUnknown) {
+	if _, err := d.Label(ledger.NewID(), space, faceAt(1)); !errors.Is(err, fleet.ErrUnknown) {
 		t.Errorf("a label of nobody: %v", err)
 	}
 	if err := d.Close(); err != nil {
@@ -500,6 +523,36 @@ func TestFolders(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// What cannot be kept on disk is not said, and later it can be.
+func TestDiskTrouble(t *testing.T) {
+	a := newAdmin(t, newMemLog())
+	n := a.join(everybody)
+	away := n.folder + ".away"
+	if err := os.Rename(n.folder, away); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.d.Enroll("alice", space, faceAt(1, 2)); err == nil || n.names() != "" {
+		t.Errorf("without a folder it says %q: %v", n.names(), err)
+	}
+	if err := os.Rename(away, n.folder); err != nil {
+		t.Fatal(err)
+	}
+	bob := must[ledger.ID](t)(n.d.Enroll("bob", space, faceAt(3, 4)))
+	// More than a line of the outbox holds.
+	many := make([]ledger.Face, 0, 300)
+	for i := range cap(many) {
+		many = append(many, ledger.Face{Vector: slices.Repeat([]float32{float32(i)}, 9216)})
+	}
+	must[ledger.Ref](t)(n.d.Label(bob, "pixels", many))
+	n.d.Crash()
+	n.open(fast)
+	n.run()
+	allInStep(t, a.log, n)
+	if got := n.names(); got != "bob 301-0" {
+		t.Errorf("it knows %q", got)
 	}
 }
 
@@ -546,13 +599,13 @@ func testChaos(t *testing.T, seed uint64) {
 		switch k := rng.IntN(12); {
 		case k < 2:
 			next++
-			id := must[ledger.ID](t)(n.d.Enroll(fmt.Sprint("p", next), space, face(next, 0)))
+			id := must[ledger.ID](t)(n.d.Enroll(fmt.Sprint("p", next), space, faceAt(next, 0)))
 			want[id] = map[ledger.FaceID]bool{ledger.NewFaceID(space, []float32{next, 0}): true}
 			ids = append(ids, id)
 		case k < 7 && len(ids) > 0:
 			id := ids[rng.IntN(len(ids))]
 			next++
-			_, err := n.d.Label(id, space, face(next, 1))
+			_, err := n.d.Label(id, space, faceAt(next, 1))
 			switch {
 			case errors.Is(err, fleet.ErrUnknown), errors.Is(err, ledger.ErrForgotten): // it has not come here yet
 			case err != nil:
@@ -612,7 +665,7 @@ func TestKilled(t *testing.T) {
 	if folder := os.Getenv("FLEET_TEST_KILLED"); folder != "" {
 		d := must[*fleet.Device](t)(fleet.Open(folder, fast))
 		for i := 0; ; i++ {
-			id := must[ledger.ID](t)(d.Enroll(fmt.Sprint("p", i), space, face(float32(i), 1)))
+			id := must[ledger.ID](t)(d.Enroll(fmt.Sprint("p", i), space, faceAt(float32(i), 1)))
 			fmt.Println("said", id)
 		}
 	}
@@ -628,19 +681,28 @@ func TestKilled(t *testing.T) {
 	for range tries {
 		c := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 		c.Env = append(os.Environ(), "FLEET_TEST_KILLED="+n.folder)
-		var out bytes.Buffer
-		c.Stdout = &out
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(50*time.Millisecond + time.Duration(rng.IntN(100))*time.Millisecond)
-		c.Process.Kill()
-		c.Wait()
-		for line := range strings.Lines(out.String()) {
-			if id, ok := strings.CutPrefix(line, "said "); ok && strings.HasSuffix(line, "\n") {
+		lines := bufio.NewReader(out)
+		for begun := false; ; {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				break // a line that is not whole was not said
+			}
+			if id, ok := strings.CutPrefix(line, "said "); ok {
 				said = append(said, strings.TrimSpace(id))
 			}
+			if !begun {
+				begun = true
+				time.AfterFunc(time.Duration(rng.IntN(100))*time.Millisecond, func() { c.Process.Kill() })
+			}
 		}
+		c.Wait()
 	}
 	if len(said) < tries {
 		t.Fatalf("only %d people were enrolled", len(said))

@@ -200,7 +200,8 @@ func (d *Device) open() (err error) {
 			d.ringStale = true
 		}
 	}
-	d.since, d.missing = d.s.Now(), len(d.base.Wants(d.id, d.ring))
+	d.since = d.s.Now()
+	d.lackAll()
 	return d.saveRing()
 }
 

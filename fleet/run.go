@@ -31,8 +31,8 @@ const (
 )
 
 // Run takes part in the fleet through a log until ctx ends, when it returns nil, or until that cannot go on: the error
-// then wraps [ledger.ErrFuture], [ErrRefused], [ErrRewound] or [ErrDamaged]. Where the log fails it tries again. It is called
-// once at a time.
+// then wraps [ledger.ErrFuture], [ErrRefused], [ErrRewound] or [ErrDamaged]. Where the log fails it tries again. It is
+// called once at a time.
 func (d *Device) Run(ctx context.Context, log Log) error {
 	pause := backoff.Pause{First: d.s.Retry, Longest: longestRetry}
 	for ctx.Err() == nil {
@@ -190,7 +190,7 @@ func (d *Device) adopt(l *ledger.Ledger) error {
 		return err
 	}
 	seen := l.Last(d.id)
-	d.missing = len(l.Wants(d.id, d.ring))
+	d.lackAll()
 	signal(d.ask)
 	signal(d.changed)
 	return d.confirm(func(w waiting) bool { return w.e.N <= seen && (w.stored || l.Holds(w.data)) })
@@ -321,8 +321,11 @@ func (d *Device) collect(ctx context.Context, log Log) error {
 func (d *Device) wants() []ledger.Want {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := d.base.Wants(d.id, d.ring)
-	d.missing = len(all)
+	var all []ledger.Want
+	for id := range d.lacking {
+		d.lacks(id)
+		all = append(all, d.base.WantsOf(d.id, id, d.ring)...)
+	}
 	return all
 }
 

@@ -43,7 +43,9 @@ func fleetServer(t *testing.T, args ...string) (out *spoken, stop func() int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	out, words := &spoken{}, &spoken{}
 	done := make(chan int, 1)
-	go func() { done <- run(ctx, append([]string{"fleet", "serve", "--listen", "127.0.0.1:0"}, args...), out, words) }()
+	go func() {
+		done <- run(ctx, append([]string{"fleet", "serve", "--listen", "127.0.0.1:0"}, args...), out, words)
+	}()
 	var once sync.Once
 	code := 0
 	stop = func() int {

@@ -32,9 +32,12 @@ type FaceID [16]byte
 
 // NewFaceID returns the number of a face.
 func NewFaceID(space string, vector []float32) (id FaceID) {
-	h := sha256.New()
-	h.Write(marshal([]any{"faceauth fleet face", space, bytes32(vector)}))
-	copy(id[:], h.Sum(nil))
+	b := make([]byte, 0, 64+len(space)+4*len(vector))
+	b = append(b, "faceauth fleet face\x00"...)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(space)))
+	b = appendBytes32(append(b, space...), vector)
+	sum := sha256.Sum256(b)
+	copy(id[:], sum[:])
 	return id
 }
 
@@ -80,9 +83,20 @@ type Refs struct {
 type Lesson struct {
 	Space     string
 	Centroids []Centroid
-	// Links are pairs of places in Centroids that follow each other on a track. In an entry that is one of several parts
-	// they count through all parts.
+	// Links are pairs of places in Centroids that follow each other on a track. In an entry that is one of several
+	// parts they count through all parts.
 	Links [][2]int
+}
+
+// Equal reports whether two lessons are the same, with their links in whatever order.
+func (x Lesson) Equal(o Lesson) bool {
+	a, b := slices.Clone(x.Links), slices.Clone(o.Links)
+	for _, links := range [][][2]int{a, b} {
+		slices.SortFunc(links, func(p, q [2]int) int { return slices.Compare(p[:], q[:]) })
+	}
+	return x.Space == o.Space && slices.Equal(a, b) && slices.EqualFunc(x.Centroids, o.Centroids, func(p, q Centroid) bool {
+		return p.Multiplicity == q.Multiplicity && p.Radius == q.Radius && slices.Equal(p.Vector, q.Vector)
+	})
 }
 
 // Centroid is a learned vector.
@@ -92,9 +106,9 @@ type Centroid struct {
 	Radius       float64 // none of these is further from it, in the distance of the space
 }
 
-// Forgetting is the content of [Forget]: the others that are forgotten, as a rule those that were merged with the person.
-// It names them all, and nobody follows from merges: a device that comes late finds neither the entries of the forgotten
-// nor their merges in the log.
+// Forgetting is the content of [Forget]: the others that are forgotten, as a rule those that were merged with the
+// person. It names them all, and nobody follows from merges: a device that comes late finds neither the entries of the
+// forgotten nor their merges in the log.
 type Forgetting struct {
 	Also []ID `cbor:"1,keyasint,omitempty"`
 }
@@ -108,8 +122,9 @@ type Withdrawal struct {
 
 // Scope says about which people a device may read and write.
 type Scope struct {
-	All    bool `cbor:"1,keyasint,omitempty" json:"all,omitempty"`
-	People []ID `cbor:"2,keyasint,omitempty" json:"people,omitempty"` // where not all; a device may always have those that it enrolled first
+	All bool `cbor:"1,keyasint,omitempty" json:"all,omitempty"`
+	// People are those where not all. A device may always have those that it enrolled first.
+	People []ID `cbor:"2,keyasint,omitempty" json:"people,omitempty"`
 }
 
 // Admission is the content of [Admit].
@@ -154,8 +169,9 @@ type wireLesson struct {
 	Links     [][2]int       `cbor:"3,keyasint,omitempty"`
 }
 
-func bytes32(x []float32) []byte {
-	b := make([]byte, 0, 4*len(x))
+func bytes32(x []float32) []byte { return appendBytes32(make([]byte, 0, 4*len(x)), x) }
+
+func appendBytes32(b []byte, x []float32) []byte {
 	for _, v := range x {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
@@ -207,7 +223,8 @@ func encodeContent(k Kind, content any) []byte {
 		if k == Lessons {
 			w := wireLesson{Space: c.Space, Links: c.Links}
 			for _, x := range c.Centroids {
-				w.Centroids = append(w.Centroids, wireCentroid{Vector: bytes32(x.Vector), Multiplicity: x.Multiplicity, Radius: x.Radius})
+				y := wireCentroid{Vector: bytes32(x.Vector), Multiplicity: x.Multiplicity, Radius: x.Radius}
+				w.Centroids = append(w.Centroids, y)
 			}
 			return marshal(w)
 		}
@@ -325,8 +342,11 @@ func decodeContent(k Kind, data []byte) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if len(x.Vector) != len(w.Centroids[0].Vector) || !finite(x.Multiplicity) || x.Multiplicity <= 0 || !finite(x.Radius) || x.Radius < 0 {
-				return nil, fmt.Errorf("%w: a centroid does not go with the others, or stands for %v faces within %v", ErrContent, x.Multiplicity, x.Radius)
+			if len(x.Vector) != len(w.Centroids[0].Vector) {
+				return nil, fmt.Errorf("%w: a centroid does not go with the others", ErrContent)
+			}
+			if !finite(x.Multiplicity) || x.Multiplicity <= 0 || !finite(x.Radius) || x.Radius < 0 {
+				return nil, fmt.Errorf("%w: a centroid stands for %v faces within %v", ErrContent, x.Multiplicity, x.Radius)
 			}
 			c.Centroids = append(c.Centroids, Centroid{v, x.Multiplicity, x.Radius})
 		}

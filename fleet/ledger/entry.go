@@ -277,17 +277,13 @@ func Parse(data []byte) (Entry, error) {
 	}
 	e = Entry{Version: v.Version, Device: v.Device, Sig: v.Sig, payload: v.Payload}
 	if v.Version > Version {
-		return e, fmt.Errorf("%w: an entry of %s has version %d, and this program reads %d", ErrFuture, v.Device, v.Version, Version)
+		return e, fmt.Errorf("%w: an entry of %s has version %d, and this program reads %d",
+			ErrFuture, v.Device, v.Version, Version)
 	}
-	var p payload
-	if err := decoding.Unmarshal(v.Payload, &p); err != nil {
-		return e, fmt.Errorf("%w: %w", ErrFormat, err)
+	if err := e.decodePayload(); err != nil {
+		return e, err
 	}
-	e.N, e.Time, e.Kind, e.Part, e.Body = p.N, time.UnixMilli(p.Time).UTC(), p.Kind, p.Part, p.Body
-	copy(e.Person[:], p.Person)
-	copy(e.Other[:], p.Other)
-	copy(e.Key[:], p.Key)
-	// What was too long or too short above gives other bytes.
+	// What was too long or too short gives other bytes.
 	if !bytes.Equal(e.encodePayload(e.Body), v.Payload) {
 		return e, fmt.Errorf("%w: it is not encoded in the one way that is allowed", ErrFormat)
 	}
@@ -295,6 +291,28 @@ func Parse(data []byte) (Entry, error) {
 		return e, err
 	}
 	return e, nil
+}
+
+func (e *Entry) decodePayload() error {
+	var p payload
+	if err := decoding.Unmarshal(e.payload, &p); err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	e.N, e.Time, e.Kind, e.Part, e.Body = p.N, time.UnixMilli(p.Time).UTC(), p.Kind, p.Part, p.Body
+	copy(e.Person[:], p.Person)
+	copy(e.Other[:], p.Other)
+	copy(e.Key[:], p.Key)
+	return nil
+}
+
+// parseAgain reads an entry that Parse has read before.
+func parseAgain(data []byte) (Entry, error) {
+	var v envelope
+	if err := decoding.Unmarshal(data, &v); err != nil {
+		return Entry{}, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	e := Entry{Version: v.Version, Device: v.Device, Sig: v.Sig, payload: v.Payload}
+	return e, e.decodePayload()
 }
 
 // check returns an error where the fields of e do not go with its kind.

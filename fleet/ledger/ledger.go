@@ -406,8 +406,8 @@ func (l *Ledger) foldUndo(seq uint64, e Entry, what Ref, data []byte) error {
 func (l *Ledger) foldForget(seq uint64, e Entry, c Forgetting, data []byte) (forgotten []ID, err error) {
 	all := append([]ID{e.Person}, c.Also...)
 	for _, id := range all {
-		// Nothing of an unknown person may be left in the log of somebody who comes late: the author could write about them
-		// when it was said, or else nothing of them would have been purged.
+		// Nothing of an unknown person may be left in the log of somebody who comes late: the author could write about
+		// them when it was said, or else nothing of them would have been purged.
 		if err := l.writes(e.Device, id); err != nil {
 			return nil, err
 		}
@@ -506,8 +506,10 @@ func (l *Ledger) Holds(data []byte) bool {
 		return false
 	}
 	same := func(r record) bool { return r.ref == e.Ref() && bytes.Equal(r.data, data) }
-	if slices.ContainsFunc(l.people[e.Person].records, same) || slices.ContainsFunc(l.rules, same) || slices.ContainsFunc(l.forgets, same) {
-		return true
+	for _, records := range [][]record{l.people[e.Person].records, l.rules, l.forgets} {
+		if slices.ContainsFunc(records, same) {
+			return true
+		}
 	}
 	for _, m := range l.merges {
 		if same(m.record) {
@@ -566,8 +568,8 @@ func (l *Ledger) MayWrite(device string, id ID) bool {
 	return l.admits(device) == nil && !l.gone[id] && l.writes(device, id) == nil
 }
 
-// MayRead reports whether a device is a member that may have the keys of a person: one that may write about this person,
-// or about somebody who was merged with them.
+// MayRead reports whether a device is a member that may have the keys of a person: one that may write about this
+// person, or about somebody who was merged with them.
 func (l *Ledger) MayRead(device string, id ID) bool {
 	p, known := l.people[id]
 	if !known || device == l.fleet || l.admits(device) != nil {

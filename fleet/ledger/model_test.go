@@ -194,7 +194,8 @@ func (m *model) counts(e ledger.Entry, content any) bool {
 	return true
 }
 
-// roots returns under which number each person is known, and from which place on what is said of a number is said of it.
+// roots returns under which number each person is known, and from which place on what is said of a number is said of
+// it.
 func (m *model) roots() (root map[ledger.ID]ledger.ID, since map[ledger.ID]uint64) {
 	root, since = make(map[ledger.ID]ledger.ID), make(map[ledger.ID]uint64)
 	for _, s := range m.all {

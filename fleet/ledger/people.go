@@ -19,7 +19,9 @@ type Person struct {
 	Shown    string       // the same, made different from those of others: "alice (2)"
 	Faces    []PersonFace // the labelled ones, the oldest first
 	Denied   []PersonFace // faces that are not the person's, the oldest first, at most [MaxDenied]
-	Gone     []FaceID     // faces that were labelled once and are not now
+	Gone     []FaceID     // faces that were labelled or taken back once, and are not labelled now
+	Allowed  []FaceID     // faces that were denied once and are not now
+	Names    []string     // all that were ever given
 	Lessons  []PersonLesson
 	Enrolled time.Time // when the last face was labelled, by its device's clock
 	Sealed   int       // entries that no key of the ring opens
@@ -40,6 +42,7 @@ type PersonFace struct {
 // PersonLesson is what a device learned of a person.
 type PersonLesson struct {
 	Device string
+	Of     ID // the number under which the device knew the person
 	Lesson
 }
 
@@ -119,7 +122,7 @@ func (l *Ledger) name(ids []ID, ring *Ring) (n name) {
 			if r.seq < best.seq {
 				continue
 			}
-			if c, err := l.open(id, r, ring); err == nil {
+			if _, c, err := l.open(id, r, ring); err == nil {
 				*best = name{c.(Naming).Name, r.seq}
 			}
 		}
@@ -130,17 +133,17 @@ func (l *Ledger) name(ids []ID, ring *Ring) (n name) {
 	return early
 }
 
-// open returns the content of a record of a person.
-func (l *Ledger) open(id ID, r record, ring *Ring) (any, error) {
+// open returns a record of a person with its content.
+func (l *Ledger) open(id ID, r record, ring *Ring) (e Entry, content any, err error) {
 	key, ok := ring.Key(id, r.key)
 	if !ok {
-		return nil, errNoKey
+		return e, nil, errNoKey
 	}
-	e, err := Parse(r.data)
-	if err != nil {
-		return nil, err
+	if e, err = parseAgain(r.data); err != nil {
+		return e, nil, err
 	}
-	return e.Open(l.fleet, key)
+	content, err = e.Open(l.fleet, key)
+	return e, content, err
 }
 
 var errNoKey = fmt.Errorf("%w: there is no key for it", ErrUnsealed)
@@ -174,61 +177,76 @@ func (l *Ledger) names(groups map[ID][]ID, ring *Ring) map[ID]string {
 	return shown
 }
 
+// An opened record is what was said of a person.
+type opened struct {
+	record
+	of      ID // the number that it was said of
+	at      time.Time
+	content any
+	faces   []FaceID // of its content
+	undone  bool
+}
+
+// opened returns what was said of the person who has these numbers, in the order of the log, as far as keys open it and
+// it can be read, which is the same on all devices that have the keys. Sealed is how many entries want a key.
+func (l *Ledger) opened(ids []ID, ring *Ring) (all []opened, sealed int) {
+	for _, id := range ids {
+		for _, r := range l.people[id].records {
+			_, undone := l.undone[r.ref]
+			e, content, err := l.open(id, r, ring)
+			if err == errNoKey && !undone {
+				sealed++
+			}
+			if err != nil {
+				continue
+			}
+			o := opened{record: r, of: id, at: e.Time, content: content, undone: undone}
+			switch c := content.(type) {
+			case Faces:
+				for _, f := range c.Faces {
+					o.faces = append(o.faces, NewFaceID(c.Space, f.Vector))
+				}
+			case Refs:
+				o.faces = c.Faces
+			}
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b opened) int { return cmp.Compare(a.seq, b.seq) })
+	return all, sealed
+}
+
 // person folds what is known of the person who has these numbers.
 func (l *Ledger) person(ids []ID, ring *Ring) Person {
 	p := Person{ID: ids[0], IDs: ids, Name: l.name(ids, ring).name}
-	type said struct {
-		record
-		id ID
-	}
-	var all []said
-	for _, id := range ids {
-		for _, r := range l.people[id].records {
-			if _, undone := l.undone[r.ref]; !undone {
-				all = append(all, said{r, id})
+	all, sealed := l.opened(ids, ring)
+	p.Sealed = sealed
+	for _, o := range all {
+		// What was ever said, undone or not.
+		switch c := o.content.(type) {
+		case Naming:
+			p.Names = append(p.Names, c.Name)
+		case Faces, Refs:
+			p.Gone = append(p.Gone, o.faces...)
+			if o.kind == Deny {
+				p.Allowed = append(p.Allowed, o.faces...)
 			}
 		}
-	}
-	slices.SortFunc(all, func(a, b said) int { return cmp.Compare(a.seq, b.seq) })
-	var gone []FaceID
-	for _, r := range all {
-		content, err := l.open(r.id, r.record, ring)
-		if err == errNoKey {
-			p.Sealed++
+		if o.undone {
+			continue
 		}
-		if err != nil {
-			continue // the same on all devices that have the key
-		}
-		switch c := content.(type) {
+		switch c := o.content.(type) {
 		case Faces:
-			for _, f := range c.Faces {
-				face := PersonFace{ID: NewFaceID(c.Space, f.Vector), Space: c.Space, Face: f, By: r.ref, Confirmed: r.kind == Confirm}
-				is := func(f PersonFace) bool { return f.ID == face.ID }
-				p.Denied = slices.DeleteFunc(p.Denied, is)
-				if r.kind == Deny {
-					p.Faces, p.Denied = slices.DeleteFunc(p.Faces, is), append(p.Denied, face)
-					gone = append(gone, face.ID)
-				} else if !slices.ContainsFunc(p.Faces, is) {
-					p.Faces = append(p.Faces, face)
-				}
+			for i, f := range c.Faces {
+				p.take(PersonFace{ID: o.faces[i], Space: c.Space, Face: f, By: o.ref, Confirmed: o.kind == Confirm}, o.kind == Deny)
 			}
-			if r.kind != Deny {
-				e, _ := Parse(r.data) // it was read a moment ago
-				p.Enrolled = e.Time
+			if o.kind != Deny {
+				p.Enrolled = o.at
 			}
 		case Refs:
-			p.Faces = slices.DeleteFunc(p.Faces, func(f PersonFace) bool { return slices.Contains(c.Faces, f.ID) })
-			gone = append(gone, c.Faces...)
+			p.Faces = slices.DeleteFunc(p.Faces, func(f PersonFace) bool { return slices.Contains(o.faces, f.ID) })
 		case Lesson:
-			i := slices.IndexFunc(p.Lessons, func(x PersonLesson) bool {
-				return r.part > 0 && x.Device == r.ref.Device && x.Space == c.Space
-			})
-			if i < 0 {
-				p.Lessons = append(p.Lessons, PersonLesson{r.ref.Device, c})
-				continue
-			}
-			x := &p.Lessons[i]
-			x.Centroids, x.Links = append(x.Centroids, c.Centroids...), append(x.Links, c.Links...)
+			p.learn(o, c)
 		}
 	}
 	for i := range p.Lessons { // some of its parts may not be there yet
@@ -238,24 +256,45 @@ func (l *Ledger) person(ids []ID, ring *Ring) Person {
 	if n := len(p.Denied); n > MaxDenied {
 		p.Denied = slices.Clone(p.Denied[n-MaxDenied:])
 	}
-	// What was undone was labelled once, too.
-	for _, id := range ids {
-		for _, r := range l.people[id].records {
-			if _, undone := l.undone[r.ref]; !undone || r.kind != Label && r.kind != Confirm {
-				continue
-			}
-			if c, err := l.open(id, r, ring); err == nil {
-				for _, f := range c.(Faces).Faces {
-					gone = append(gone, NewFaceID(c.(Faces).Space, f.Vector))
-				}
-			}
-		}
-	}
-	slices.SortFunc(gone, func(a, b FaceID) int { return slices.Compare(a[:], b[:]) })
-	p.Gone = slices.DeleteFunc(slices.Compact(gone), func(id FaceID) bool {
-		return slices.ContainsFunc(p.Faces, func(f PersonFace) bool { return f.ID == id })
-	})
+	p.Gone, p.Allowed = but(p.Gone, p.Faces), but(p.Allowed, p.Denied)
+	slices.Sort(p.Names)
+	p.Names = slices.Compact(p.Names)
 	return p
+}
+
+// take has a face be labelled, or denied.
+func (p *Person) take(f PersonFace, denied bool) {
+	is := func(o PersonFace) bool { return o.ID == f.ID }
+	p.Denied = slices.DeleteFunc(p.Denied, is)
+	if denied {
+		p.Faces, p.Denied = slices.DeleteFunc(p.Faces, is), append(p.Denied, f)
+	} else if !slices.ContainsFunc(p.Faces, is) {
+		p.Faces = append(p.Faces, f)
+	}
+}
+
+// learn takes in a lesson, or another part of one.
+func (p *Person) learn(o opened, c Lesson) {
+	i := slices.IndexFunc(p.Lessons, func(x PersonLesson) bool {
+		return o.part > 0 && x.Device == o.ref.Device && x.Of == o.of && x.Space == c.Space
+	})
+	if i < 0 {
+		p.Lessons = append(p.Lessons, PersonLesson{o.ref.Device, o.of, c})
+		return
+	}
+	x := &p.Lessons[i]
+	x.Centroids, x.Links = append(x.Centroids, c.Centroids...), append(x.Links, c.Links...)
+}
+
+// but returns the numbers that are those of no face of some, sorted, each once.
+func but(ids []FaceID, faces []PersonFace) []FaceID {
+	some := make(map[FaceID]bool, len(faces))
+	for _, f := range faces {
+		some[f.ID] = true
+	}
+	ids = slices.DeleteFunc(ids, func(id FaceID) bool { return some[id] })
+	slices.SortFunc(ids, func(a, b FaceID) int { return slices.Compare(a[:], b[:]) })
+	return slices.Compact(ids)
 }
 
 // says reports whether anything counts of what was said of these numbers.
@@ -367,9 +406,10 @@ func (l *Ledger) ContentHash(ring *Ring) (sum [32]byte) {
 				add(f.ID[:], f.Taken.UnixMilli(), f.Quality, f.By.Device, f.By.N, f.Confirmed)
 			}
 		}
-		for _, id := range p.Gone {
+		for _, id := range append(p.Gone, p.Allowed...) {
 			add(id[:])
 		}
+		add(p.Names)
 		for _, x := range p.Lessons {
 			add(x.Device, encodeContent(Lessons, x.Lesson))
 		}
@@ -402,7 +442,8 @@ func (l *Ledger) WantsOf(device string, id ID, ring *Ring) []Want {
 func (l *Ledger) wants(all []Want, device string, id ID, p person, ring *Ring) []Want {
 	begin := len(all)
 	for _, r := range p.records {
-		if _, have := ring.Key(id, r.key); have || slices.ContainsFunc(all[begin:], func(w Want) bool { return w.Key == r.key }) {
+		_, have := ring.Key(id, r.key)
+		if have || slices.ContainsFunc(all[begin:], func(w Want) bool { return w.Key == r.key }) {
 			continue
 		}
 		all = append(all, Want{id, r.key, r.ref.Device})

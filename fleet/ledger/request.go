@@ -68,7 +68,8 @@ func openMessage(what, fleet string, data []byte) (m message, err error) {
 		return m, fmt.Errorf("%w: it has version %d, and this program knows %d", ErrKeyRequest, m.Version, Version)
 	}
 	raw, err := nkeys.Decode(nkeys.PrefixByteUser, []byte(m.Device))
-	if err != nil || len(raw) != ed25519.PublicKeySize || !ed25519.Verify(raw, signed(what, fleet, m.Version, m.Device, m.Payload), m.Sig) {
+	text := signed(what, fleet, m.Version, m.Device, m.Payload)
+	if err != nil || len(raw) != ed25519.PublicKeySize || !ed25519.Verify(raw, text, m.Sig) {
 		return m, fmt.Errorf("%w: %w", ErrKeyRequest, ErrSignature)
 	}
 	return m, nil
@@ -124,7 +125,8 @@ func (l *Ledger) AnswerKeys(request []byte, ring *Ring, key nkeys.KeyPair) ([]by
 	}
 	var to [32]byte
 	if copy(to[:], p.Box); len(p.Box) != len(to) || len(p.Wants) > MaxWants {
-		return nil, fmt.Errorf("%w: %s asks for %d keys, for a box of %d bytes", ErrKeyRequest, m.Device, len(p.Wants), len(p.Box))
+		return nil, fmt.Errorf("%w: %s asks for %d keys, for a box of %d bytes",
+			ErrKeyRequest, m.Device, len(p.Wants), len(p.Box))
 	}
 	var keys answerKeys
 	for _, b := range p.Wants {

@@ -6,6 +6,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,6 +25,9 @@ type Key [32]byte
 
 // KeyID names a key and says nothing about it: a hash of the person and the key. A key of another number is not taken.
 type KeyID [16]byte
+
+// String returns 32 hexadecimal digits.
+func (id KeyID) String() string { return hex.EncodeToString(id[:]) }
 
 // NewKey returns a random key.
 func NewKey() (k Key) {
