@@ -90,7 +90,7 @@ func newIdentity(folder, path string) (nkeys.KeyPair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a key for this device: %w", err)
 	}
-	defer clear(seed)
+	// The slice is the key's own: clearing it would end the key.
 	if err := safefile.Write(path, seed); err != nil {
 		return nil, fmt.Errorf("keeping the key of this device: %w", err)
 	}

@@ -225,3 +225,25 @@ func BenchmarkCatchUp(b *testing.B) {
 }
 
 var errRead = fmt.Errorf("all is read")
+
+// BenchmarkSnapshot measures how long a new device takes to fetch a snapshot of 10,000 people with an enrolment each.
+func BenchmarkSnapshot(b *testing.B) {
+	h := newHouse(b, hub.Limits{})
+	data := make([]byte, 10000*len(enrolment))
+	begun := time.Now()
+	if err := hub.PutSnapshot(within(b, time.Minute), h.bucket, h.admin, h.fleet, 7, data); err != nil {
+		b.Fatal(err)
+	}
+	put := time.Since(begun).Seconds()
+	c := h.device(b)
+	isUp(b, c)
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		_, body, err := c.Snapshot(within(b, time.Minute))
+		if err != nil {
+			b.Fatal(err)
+		}
+		body.Close()
+	}
+	b.ReportMetric(put, "s/put")
+}

@@ -83,7 +83,7 @@ func plain(err error) error {
 		return fmt.Errorf("%w: it does not answer; does faceauth fleet serve run there, and does a firewall let its port through?", ErrOffline)
 	case errors.Is(err, nats.ErrSecureConnWanted), errors.Is(err, nats.ErrSecureConnRequired):
 		return fmt.Errorf("%w: one side wants TLS and the other has none; does the URL begin with tls://?", ErrOffline)
-	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionReconnecting),
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrReconnectBufExceeded),
 		errors.Is(err, nats.ErrStaleConnection), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, io.EOF):
 		return ErrOffline
 	}

@@ -318,6 +318,22 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
+// A snapshot that is larger than what the server sends before it asks whether it arrives.
+func TestLargeSnapshot(t *testing.T) {
+	h := newHouse(t, hub.Limits{})
+	data := make([]byte, 40<<20)
+	if err := hub.PutSnapshot(within(t, 30*time.Second), h.bucket, h.admin, h.fleet, 7, data); err != nil {
+		t.Fatal(err)
+	}
+	c := h.device(t)
+	isUp(t, c)
+	seq, body, err := c.Snapshot(within(t, 30*time.Second))
+	if err != nil || seq != 7 {
+		t.Fatalf("snapshot of %d, %v", seq, err)
+	}
+	body.Close()
+}
+
 // A snapshot with a flipped bit, or that somebody else signed, is refused.
 func TestBadSnapshot(t *testing.T) {
 	h := newHouse(t, hub.Limits{})

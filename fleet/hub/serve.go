@@ -84,6 +84,7 @@ type service struct {
 	unsaid *unsaid                  // one of which it is not known whether it is stored
 	nonces *nonceCache              // of commands that were carried out
 	flows  map[string]*rate.Limiter // how much each device says; of the goroutine that follows
+	paused map[string]time.Time     // until when nothing of a device is taken; of the same goroutine
 	passed rate.Sometimes           // a device that says garbage does not fill the journal
 	tight  bool                     // the disk is nearly full, and the log takes nothing
 
@@ -132,7 +133,7 @@ func Serve(ctx context.Context, o Options) error {
 		return err
 	}
 	s := &service{
-		Options: o, flows: make(map[string]*rate.Limiter), passed: rate.Sometimes{First: 5, Interval: 10 * time.Second}, spoken: make(map[uint64][]byte), applied: make(chan struct{}), places: make(map[string]Place), nonces: newNonceCache(),
+		Options: o, flows: make(map[string]*rate.Limiter), paused: make(map[string]time.Time), passed: rate.Sometimes{First: 5, Interval: 10 * time.Second}, spoken: make(map[uint64][]byte), applied: make(chan struct{}), places: make(map[string]Place), nonces: newNonceCache(),
 	}
 	var err error
 	if s.admin, s.names.fleet, err = adminKey(o.AdminKey, o.Folder); err != nil {
@@ -396,9 +397,11 @@ func (s *service) flow(device string, bytes int) {
 		f = rate.NewLimiter(rate.Limit(burst/flowSeconds), burst)
 		s.flows[device] = f
 	}
-	if !f.AllowN(time.Now(), bytes) {
+	now := time.Now()
+	if !f.AllowN(now, bytes) && now.After(s.paused[device]) { // a few entries are on their way when it is stopped
+		s.paused[device] = now.Add(flowPause)
 		s.Log.Warn("a device says too much and is not listened to for a while; revoke it if something is wrong with it", "id", device, "for", flowPause)
-		s.server.Pause(device, time.Now().Add(flowPause))
+		s.server.Pause(device, s.paused[device])
 	}
 }
 

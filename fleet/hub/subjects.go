@@ -69,6 +69,7 @@ func DeviceRights(fleet, id string) Rights {
 			api + "CONSUMER.DELETE." + s.stream() + "." + id,
 			api + "STREAM.INFO." + objects, api + "STREAM.MSG.GET." + objects, api + "DIRECT.GET." + objects + ".>",
 			api + "CONSUMER.CREATE." + objects + ".>", api + "CONSUMER.DELETE." + objects + ".*", "$JS.FC." + objects + ".>",
+			"$JS.FC.*.*." + objects + ".>", // of newer servers, with domain and account
 		},
 		Subscribe: []string{inbox(id) + ".>", s.keys("") + " " + keysGroup, s.keys(id), s.room("*")},
 		// The answer to a question for keys goes to the inbox of the device that asks.

@@ -106,7 +106,8 @@ func start(so hub.ServerOptions) (_ *Server, err error) {
 		ServerName: "faceauth", Host: host, Port: port, DontListen: true, NoSigs: true, NoLog: true,
 		AlwaysEnableNonce: true, CustomClientAuthentication: e.gate,
 		TLSConfig: secure, TLSTimeout: 10, AuthTimeout: 12,
-		MaxConn: limits.Devices, MaxSubs: 200, MaxPayload: int32(limits.Message), MaxControlLine: 4096, MaxPending: 16 << 20,
+		MaxConn: limits.Devices, MaxSubs: 200, MaxPayload: int32(limits.Message), MaxControlLine: 4096,
+		MaxPending:   64 << 20, // above the 32 MiB that JetStream sends before it waits
 		PingInterval: 30 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second,
 		JetStream: true, StoreDir: filepath.Join(folder, "jetstream"), DisableJetStreamBanner: true,
 		JetStreamMaxStore: limits.Disk, JetStreamMaxMemory: 256 << 20,
