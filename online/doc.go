@@ -122,8 +122,8 @@
 //
 // # Snapshots
 //
-// [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the format, 5, or 6 with lessons;
-// the space, the settings, the names of the classes and which of them are of rejected faces, the counters, the time
+// [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the format, which is
+// 5, or 6 with lessons; the space, the settings, the names of the classes and which of them are of rejected faces, the counters, the time
 // that faces carry; R, the bound of the distance from a centroid, whether there is no room, and the length up to which
 // edges are listed; for each vertex an array of its coordinates as little-endian float32, its multiplicity, the number
 // of faces it stands for, its class or -1, its sources, its origin (ID, observation, Unix time, via, hops, faces of its

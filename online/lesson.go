@@ -31,14 +31,14 @@ const (
 	mostRadius       = 1e30
 )
 
-// Lesson is what a learner has learned of a person by itself, for learners elsewhere: the centroids of the faces that it
-// accepted as that person, and as nobody else. It holds no labelled face.
+// Lesson is what a learner has learned of a person by itself, for learners elsewhere: the centroids of the faces that
+// it accepted as that person, and as nobody else. It holds no labelled face.
 type Lesson struct {
 	Space     string // ID of the feature space
 	Name      string
 	Centroids []Centroid
-	// Links are pairs of centroids, the smaller place first, of which one follows the other on a track beyond the length of
-	// an edge ([Observation].Follows). They ascend.
+	// Links are pairs of centroids, the smaller place first, of which one follows the other on a track, further than an
+	// edge is long ([Observation].Follows). They ascend.
 	Links [][2]int
 }
 
@@ -262,7 +262,8 @@ func (l *Learner) share() *shared {
 			group := l.class(lesson.Name, false)
 			at := make([]int, len(lesson.Centroids))
 			for i, c := range lesson.Centroids {
-				at[i] = add(quantized.Summary{Point: c.Vector, Multiplicity: c.Multiplicity, Radius: c.Radius, Group: group}, g.clock)
+				given := quantized.Summary{Point: c.Vector, Multiplicity: c.Multiplicity, Radius: c.Radius, Group: group}
+				at[i] = add(given, g.clock)
 			}
 			for _, link := range lesson.Links {
 				if early, late := at[link[0]], at[link[1]]; early >= 0 && late >= 0 {
@@ -469,7 +470,8 @@ func (s Lesson) check(space face.Space) error {
 		return wrong("joins %d pairs of %d centroids; it may be %d a centroid", len(s.Links), len(s.Centroids), mostLinks)
 	}
 	for i, link := range s.Links {
-		if link[0] < 0 || link[0] >= link[1] || link[1] >= len(s.Centroids) || i > 0 && compareLinks(s.Links[i-1], link) >= 0 {
+		unsorted := i > 0 && compareLinks(s.Links[i-1], link) >= 0
+		if link[0] < 0 || link[0] >= link[1] || link[1] >= len(s.Centroids) || unsorted {
 			return wrong("joins centroids %d and %d, which are not there or not in order", link[0], link[1])
 		}
 	}

@@ -99,7 +99,7 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t trial.Options) err
 	if o.json {
 		return json.NewEncoder(c.OutOrStdout()).Encode(r)
 	}
-	return printOffice(c.OutOrStdout(), r)
+	return printOffice(c.OutOrStdout(), r, t.Devices)
 }
 
 // subjects returns the recordings of all people in dir.
@@ -121,7 +121,7 @@ func (o *options) subjects(c *cobra.Command, v *vision, dir string) (all []trial
 	return all, o.streamError(c, err)
 }
 
-func printOffice(w io.Writer, r trial.Report) error {
+func printOffice(w io.Writer, r trial.Report, devices int) error {
 	fmt.Fprintf(w, "days: %d, of %s; %s, %d of them with several faces\n\n", r.Days, count(r.People, "person"), count(r.Frames, "frame"), r.Crowded)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\tprecision\trecall\tright\tof\tother name\tstrangers named\tof\t")
@@ -141,6 +141,10 @@ func printOffice(w io.Writer, r trial.Report) error {
 		fmt.Fprintf(w, "\nexchanges: %d; at the end of the days all devices gave %d centroids in %d bytes, and judged by %d of others\n", r.Exchanges, r.Given, r.Bytes, r.Kept)
 	}
 	k := r.Comings
+	if devices > 1 { // each tells of those whom it sees
+		_, err := fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n", r.Switches, r.Parts, r.Visits)
+		return err
+	}
 	fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n", r.Switches, r.Parts, r.Visits)
 	fmt.Fprintf(w, "stays of known people: %d; with an arrival %d, and a departure in time %d\n", k.Stays, k.Told, k.LeftTold)
 	fmt.Fprintf(w, "arrivals that were none: %d; repeated: %d; departures too early: %d\n", k.Wrong, k.Repeated, k.Early)

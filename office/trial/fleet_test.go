@@ -29,7 +29,7 @@ func turning(people, frames int) []trial.Recording {
 // fleetOf runs days with four cameras on so many devices.
 func fleetOf(t *testing.T, devices int, o trial.Options) trial.Report {
 	t.Helper()
-	o.Strangers, o.Cameras, o.Visits, o.Devices, o.Seed, o.Days = 1, 4, 6, devices, 3, 2
+	o.Strangers, o.Cameras, o.Visits, o.Devices, o.Seed, o.Days = 1, 4, 6, devices, 3, 1
 	r, err := trial.Run(t.Context(), space, turning(4, 304), o)
 	if err != nil {
 		t.Fatal(err)
