@@ -72,7 +72,7 @@ test: setup-test models
 
 # Packages that build without cgo: a program that judges and learns needs no OpenCV.
 PURE = ./face ./eye ./graph ./maxmargin ./anomaly ./quantized ./online ./sighting ./gallery ./distil ./models ./evaluate ./evaluate/report \
-	./calibrate ./replay ./office/... $(shell go list ./tablet/... | grep -v boottest)
+	./calibrate ./replay ./office/... ./fleet/... $(shell go list ./tablet/... | grep -v boottest)
 
 # What -short leaves out in the second and third run was in the first.
 test-all: setup-test models

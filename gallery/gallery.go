@@ -4,7 +4,9 @@
 // from them, in one file.
 //
 // [Open] reads a gallery or says why it cannot, [New] begins an empty one, [Gallery.Enroll] adds a
-// person, and [Gallery.Save] writes the file. The learner in it, [Gallery.Learner], judges.
+// person, and [Gallery.Save] writes the file. The learner in it, [Gallery.Learner], judges. What other
+// devices have learned of the people ([online.Learner.TakeLessons]) is saved with it, and is not among
+// what [Gallery.Unconfirmed] asks about and [Gallery.Export] gives.
 //
 // # File format
 //

@@ -24,6 +24,7 @@ var (
 	ErrNoCorrection = errors.New("this was not said, or too long ago")
 	ErrUndone       = errors.New("this was undone before")
 	ErrFinal        = errors.New("what was forgotten cannot be brought back")
+	ErrElsewhere    = errors.New("this was said at another office; undo it there")
 	ErrLater        = errors.New("somebody else has that name now; rename them first")
 )
 
@@ -75,6 +76,7 @@ type statement struct {
 	Events  map[uint64]string `json:"events,omitempty"`  // names that events had before
 	Stays   map[uint64]turned `json:"stays,omitempty"`   // what is held of sightings
 	Pure    bool              `json:"pure,omitempty"`    // of a rename: nobody had the new name
+	Foreign bool              `json:"foreign,omitempty"` // it was said at another office
 
 	UndoneAt uint64 `json:"undone_at,omitempty"` // turn in which it was undone
 	// Settled says that the gallery and the strangers were written after it. A program that is killed leaves at most one
@@ -151,17 +153,8 @@ func (q *saying) holds(s *visit) {
 // done ends a statement: it is written, then what it changed, and then that this is written, too. What cannot be written
 // holds until the program ends.
 func (w *Office) done(q *saying) error {
-	after := w.labels()
-	for _, id := range slices.Sorted(maps.Keys(after)) {
-		if _, there := q.before[id]; !there {
-			q.Added = append(q.Added, after[id])
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(q.before)) {
-		if _, there := after[id]; !there {
-			q.Removed = append(q.Removed, q.before[id])
-		}
-	}
+	d := difference(q.before, w.labels())
+	q.Added, q.Removed = d.Added, d.Removed
 	for _, g := range q.Groups {
 		for _, f := range g.Album.Faces {
 			q.statement.Faces = append(q.statement.Faces, f.ID)
@@ -187,7 +180,25 @@ func (w *Office) done(q *saying) error {
 	if err != nil {
 		err = unsaved(err)
 	}
+	if !q.Foreign {
+		w.said(q.statement, q.proof)
+	}
 	return errors.Join(err, w.complete(id, q.statement, q.heads))
+}
+
+// difference returns the labels that were added, and those that were removed.
+func difference(before, after map[int64]label) (p proof) {
+	for _, id := range slices.Sorted(maps.Keys(after)) {
+		if _, there := before[id]; !there {
+			p.Added = append(p.Added, after[id])
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		if _, there := after[id]; !there {
+			p.Removed = append(p.Removed, before[id])
+		}
+	}
+	return p
 }
 
 // complete writes what a statement changed, and that this is written.
@@ -265,7 +276,7 @@ func (w *Office) statement(id uint64) (s statement, p proof, err error) {
 func (s statement) correction(id uint64, at time.Time) Correction {
 	return Correction{
 		ID: id, At: at, Kind: s.Kind, Name: s.Name, Was: s.Was, Group: s.Group, Sighting: s.Sighting, Face: s.Face,
-		Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && s.Kind != Forgot && s.Kind != ForgotGroup,
+		Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && s.Kind != Forgot && s.Kind != ForgotGroup && (!s.Foreign || s.Pure),
 	}
 }
 

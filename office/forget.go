@@ -32,6 +32,9 @@ func (w *Office) forget(s statement) error {
 // forgotten does what [Office.Forget] and [Office.ForgetGroup] say. What has gone already has gone.
 func (w *Office) forgotten(id uint64, s statement) (err error) {
 	name := s.Name
+	if s.Kind == Forgot {
+		w.o.Said(Said{Forgotten: name})
+	}
 	groups := []uint64{s.Group}
 	if s.Kind == Forgot {
 		groups = nil

@@ -29,7 +29,9 @@ type Now struct {
 	Disk     Disk                 `json:"disk"`
 	// Poor counts the sightings of this run that were too short or whose pictures were too poor to say whether it was
 	// somebody known.
-	Poor int `json:"poor"`
+	Poor  int     `json:"poor"`
+	Sites []Site  `json:"sites"` // other offices, where there are some
+	Twice []Twice `json:"twice"` // people who are in two places at once
 	// Unkept says why something of the past could not be written, and "" where all could.
 	Unkept string `json:"unkept,omitempty"`
 }
@@ -77,6 +79,7 @@ func (w *Office) Now() Now {
 		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(), LastSeen: w.room.LastSeen(),
 		Known: append([]gallery.Person{}, w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow(), Disk: w.disk, Poor: w.poor,
 	}
+	n.Sites, n.Twice = append([]Site{}, w.sites...), w.twice(n.People)
 	if w.unkept != nil {
 		n.Unkept = w.unkept.Error()
 	}

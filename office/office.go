@@ -60,6 +60,7 @@ type Options struct {
 	Frame  func(camera string, at time.Time, seen []Seen) // told who is in view, with each frame
 	Room   func(Room)                                     // told when there is no room to learn any more, or there is again
 	Disk   func(Disk)                                     // told when the disk cannot be written, or can again
+	Said   func(Said)                                     // told what somebody changed of the people, when that is in the journal
 }
 
 func (o Options) defaults(space face.Space) Options {
@@ -95,6 +96,9 @@ func (o Options) defaults(space face.Space) Options {
 	if o.Disk == nil {
 		o.Disk = func(Disk) {}
 	}
+	if o.Said == nil {
+		o.Said = func(Said) {}
+	}
 	if o.Save == nil {
 		o.Save = func() error { return nil }
 	}
@@ -127,6 +131,7 @@ type Office struct {
 	pictures   map[string]uint64 // numbers of pictures by their vectors
 	picturesOf [2]uint64         // the state of the journal in which that was so
 
+	sites  []Site           // that were told of
 	poor   int              // sightings that were too short or too poor to say who it was
 	recent []presence.Event // where there is no logbook, the newest last
 	broken error            // why it cannot go on

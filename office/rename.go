@@ -34,19 +34,24 @@ func (w *Office) Rename(from, to string) error {
 	} else if err := w.join(q, from, to); err != nil {
 		return err
 	}
-	w.room.Rename(from, to)
+	w.renamed(q)
+	return w.done(q)
+}
+
+// renamed gives the person of a statement the other name in sightings, presence and events.
+func (w *Office) renamed(q *saying) {
+	w.room.Rename(q.Was, q.Name)
 	q.heads = w.all(func(s *visit, v *view) bool {
-		if s.Known == from || slices.Contains(s.Denied, from) {
+		if s.Known == q.Was || slices.Contains(s.Denied, q.Was) {
 			q.holds(s)
 		}
-		return w.called(s, v, from, to)
+		return w.called(s, v, q.Was, q.Name)
 	})
 	for _, e := range w.events() {
-		if e.Name == from {
+		if e.Name == q.Was {
 			q.renames(e)
 		}
 	}
-	return w.done(q)
 }
 
 // join labels the faces of a person with another name. On error the learner is as it was.

@@ -15,7 +15,7 @@ import (
 // Undo takes back what the correction of a number said: labelled faces with what was learned through them, names of past
 // sightings and events, groups of unknown faces. What was learned before a correction took it away does not come back.
 //
-// The error wraps [ErrNoCorrection], [ErrUndone], [ErrFinal] or [ErrLater]; nothing has changed then, but for an error
+// The error wraps [ErrNoCorrection], [ErrUndone], [ErrFinal], [ErrElsewhere] or [ErrLater]; nothing has changed then, but for an error
 // of saving.
 func (w *Office) Undo(id uint64) error {
 	w.mu.Lock()
@@ -28,6 +28,8 @@ func (w *Office) Undo(id uint64) error {
 		return fmt.Errorf("%w: %d", ErrUndone, id)
 	case s.Kind == Forgot || s.Kind == ForgotGroup:
 		return ErrFinal
+	case s.Foreign && !s.Pure:
+		return ErrElsewhere
 	case s.Kind == Renamed && s.Pure && w.gallery.Learner().Knows(s.Was):
 		return fmt.Errorf("%w: %s", ErrLater, s.Was)
 	}
@@ -47,9 +49,12 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 		name = s.Name
 	}
 	if s.Kind == Renamed && s.Pure {
+		w.o.Said(Said{Renamed: &Rename{s.Name, s.Was}})
 		return w.renameBack(id, s)
 	}
+	before := w.labels()
 	err := w.relabelBack(id, s, p)
+	w.said(statement{}, difference(before, w.labels()))
 	switch s.Kind {
 	case Merged:
 		for _, g := range p.Groups {

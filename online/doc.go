@@ -67,6 +67,40 @@
 // [Learner.Stored] lists what a learner keeps, and how surely it is a person's. [Compact] makes a learner of recordings
 // offline, all faces at once, and [Learner.Adopt] takes in a face that stands for many.
 //
+// # Lessons
+//
+// [Learner.Lessons] is what a learner has learned itself: for each person centroids, their multiplicities, and the
+// radius within which the faces of each lie. [Learner.TakeLessons] takes in those of another one, a source, in place of
+// what that gave before, and [Learner.WithdrawLessons] takes them back. The people have to be enrolled here.
+//
+// What all sources gave is merged within K, which bounds it apart from what l learned itself: at most K centroids of
+// its own, and at most K of others. Faces are judged by both together: the harmonic solution is that on the union of
+// the two graphs ([quantized.Union]). The names of lessons decide which centroids are merged and which are forgotten. They
+// name no face: a centroid is a vertex without a label, and whose it is follows from the ways by which labelled faces are
+// reached here. Faces of bob under the name of alice look like bob. No lesson is a label, no face is anchored to one, and
+// nothing that only lessons speak for is ever confirmed (package sighting).
+//
+// Nothing of what l learns itself hangs on lessons: it judges a face that may be learned a second time, without them, and
+// goes by that. A face that it does not reach so is learned with the help of others only where the caller says who it is
+// ([Observation].As), and the verdict by all that is known says the same. Such a face, [Learner.Aided], is kept apart, as
+// one of at most K, and its number is negative. So:
+//
+//   - With all sources withdrawn, l is to the last bit what it would be if it had been shown the same and never been
+//     given anything, but for [Counts], which say what verdicts were. Callers have to have done the same: whom a program
+//     takes to be confirmed, and so what it shows, can hang on verdicts.
+//   - With one source withdrawn, all verdicts are those of the others, as if it had never given anything. All aided
+//     faces go with any source: nobody knows which of them came through which.
+//   - The order in which sources give makes no difference, nor what they gave before: the newest lessons count, sorted.
+//   - Lessons gives nothing that came from others, and no aided face: nothing echoes.
+//
+// Forget removes the lessons of a person, and Rename renames them. Undo, Unlearn, Retract and Remove take back all
+// aided faces, and leave lessons: those are what others have learned. With Settings.HalfLife, lessons fade from the
+// moment when they were taken as what was learned here does, and are not used any more below 2^-20 of a face. MaxHops and
+// LearnCap switch aided faces off. Lessons can be taken while Settings.Freeze is on.
+//
+// [Learner.Taken] says what was kept of lessons, and the radius within which the faces of each centroid lie (R₁ + R₂,
+// package quantized). Merging waits for the first face that is judged, or for that call.
+//
 // # Taking back
 //
 //	                       takes away                                            leaves
@@ -80,6 +114,7 @@
 //	Reject                 nothing; the face is known not to be the person's     labels; faces learned before
 //	Forget                 a person: labels, rejected faces, every centroid to   faces of others; what came through the person
 //	                       which a face accepted as theirs has gone              as somebody else's
+//	WithdrawLessons        what a source gave; aided faces                       all that l learned itself
 //	Configure, Freeze      nothing; Freeze stops learning                        all
 //
 // Where a centroid goes, all that was merged into it goes with it. Undo and Unlearn know the last Settings.Journal
@@ -87,8 +122,8 @@
 //
 // # Snapshots
 //
-// [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the format, now 5;
-// the space, the settings, the names of the classes and which of them are of rejected faces, the counters, the time
+// [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the format, which is
+// 5, or 6 with lessons; the space, the settings, the names of the classes and which of them are of rejected faces, the counters, the time
 // that faces carry; R, the bound of the distance from a centroid, whether there is no room, and the length up to which
 // edges are listed; for each vertex an array of its coordinates as little-endian float32, its multiplicity, the number
 // of faces it stands for, its class or -1, its sources, its origin (ID, observation, Unix time, via, hops, faces of its
@@ -96,7 +131,9 @@
 // follow each other; the last ID; the journal, an array for each entry (observation, Unix time, ID of the vertex, ID
 // that it had as a vertex, via, faces, half-lives); the latest observation and time that fell out of it; the
 // observation to which multiplicities are aged and the half-lives that have passed; and what was spent in the window of
-// Settings.LearnCap. A learner restored from it goes on with the same bytes.
+// Settings.LearnCap. With lessons, also an array for each source (name, half-lives that had passed, and for each person
+// the name, the centroids and the links), one for each aided face (number, name, coordinates, half-lives, the stored faces
+// that it follows), and the number of the last of these. A learner restored from it goes on with the same bytes.
 //
 // [Learner.UnmarshalBinary] trusts nothing that it reads, but that all edges are listed: a file that hides some makes a
 // learner that knows less. It reads versions 3 and 4, too, and repairs weights that version 4 could damage

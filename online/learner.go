@@ -33,10 +33,16 @@ type Learner struct {
 	graph    *quantized.Graph
 	counts   Counts
 	budget   budget
-	time     int64 // seconds since 1970 that learned faces carry; 0 for unknown
-	radii    Radii // zero where they are not known
-	measured int   // labelled faces for which these are
-	repaired int   // centroids whose weights a damaged snapshot had wrong
+	time     int64            // seconds since 1970 that learned faces carry; 0 for unknown
+	radii    Radii            // zero where they are not known
+	measured int              // labelled faces for which these are
+	repaired int              // centroids whose weights a damaged snapshot had wrong
+	given    map[string]given // lessons, by their source
+	taken    int              // centroids of these
+	aided    []aided          // faces learned with their help
+	shared   *shared          // made of both; nil where it has to be made again
+
+	lastAided int64 // number of the last aided face
 }
 
 // A class is what the graph knows as one: the faces of a person, or the faces that were rejected as that person's.
@@ -88,7 +94,7 @@ func (l *Learner) Configure(s Settings) error {
 	if l.settings.LearnWindow != s.LearnWindow {
 		l.budget = budget{} // the numbers of windows mean others now
 	}
-	l.settings, l.radii = s, Radii{}
+	l.settings, l.radii, l.shared = s, Radii{}, nil
 	return nil
 }
 
@@ -233,14 +239,23 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	}
 	// Judge each by itself against the graph as it is, settle the claims, then learn the winners.
 	claims := make([]claim, len(faces))
+	var shown []Verdict // by what others have given, too, of which nothing is learned
 	for i, f := range faces {
 		v, c, err := l.look(f)
 		if err != nil {
 			return nil, err
 		}
 		verdicts[i], claims[i] = v, c
+		if l.helped() {
+			v, _, err := l.see(f)
+			if err != nil {
+				return nil, err
+			}
+			shown = append(shown, v)
+		}
 	}
 	worse := oneEach(verdicts)
+	oneEach(shown)
 	for i, f := range faces {
 		if v := &verdicts[i]; !f.Hold && !worse[i] && !l.alike(faces[:i], verdicts, f) && v.Reason != Outlier && !l.settings.Freeze {
 			learned, err := l.learn(f, 1, l.counts.Observed+int64(i)+1, &claims[i].class)
@@ -248,6 +263,17 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 				return nil, err
 			}
 			v.Learned, v.NoRoom, v.Stored = learned.Learned, learned.NoRoom, learned.Stored
+		}
+	}
+	for i := range shown {
+		alike := l.alike(faces[:i], verdicts, faces[i])
+		own := verdicts[i]
+		verdicts[i] = shown[i]
+		verdicts[i].Learned, verdicts[i].NoRoom, verdicts[i].Stored = own.Learned, own.NoRoom, own.Stored
+		if !alike {
+			if err := l.aid(faces[i], &verdicts[i]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, v := range verdicts {
@@ -266,9 +292,9 @@ func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
 	if observation < 1 || observation > l.counts.Observed {
 		return Verdict{}, fmt.Errorf("%w: observation %d of %d", ErrSettings, observation, l.counts.Observed)
 	}
-	if o.Hold || l.settings.Freeze {
-		v, _, err := l.look(o)
-		return v, err
+	seen, learns, err := l.before(o)
+	if err != nil || !learns {
+		return seen, err
 	}
 	v, err := l.keep(o, 1, observation, l.counts.Observed, nil)
 	if err != nil {
@@ -280,7 +306,32 @@ func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
 	if v.NoRoom {
 		l.counts.PassedOver++
 	}
-	return v, nil
+	before := v
+	v, err = l.after(o, seen, v)
+	if v.Learned && !before.Learned {
+		l.counts.Learned++
+	}
+	return v, err
+}
+
+// before judges a face by what others have given, too, where they have given anything or the face is not to be learned,
+// and reports whether it may be learned.
+func (l *Learner) before(o Observation) (seen Verdict, learns bool, err error) {
+	learns = !o.Hold && !l.settings.Freeze
+	if !learns || l.helped() {
+		seen, _, err = l.see(o)
+	}
+	return seen, learns, err
+}
+
+// after returns the verdict on a face that was learned, or not, by what l has learned itself, and learns it with the
+// help of others if it was not.
+func (l *Learner) after(o Observation, seen, own Verdict) (Verdict, error) {
+	if !l.helped() {
+		return own, nil
+	}
+	seen.Learned, seen.NoRoom, seen.Stored = own.Learned, own.NoRoom, own.Stored
+	return seen, l.aid(o, &seen)
 }
 
 // alike reports whether a face would be joined to one of those before it in the frame which has been learned.
@@ -298,20 +349,24 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	v, _, err := l.look(Observation{Vector: x})
+	v, _, err := l.see(Observation{Vector: x})
 	return v, err
 }
 
 // step judges a face and learns from it, as that observation and as one that stands for n.
 func (l *Learner) step(o Observation, n int, observation int64) (Verdict, error) {
-	if o.Hold || l.settings.Freeze {
-		v, _, err := l.look(o)
+	seen, learns, err := l.before(o)
+	if err != nil || !learns {
+		return seen, err
+	}
+	v, err := l.learn(o, n, observation, nil)
+	if err != nil {
 		return v, err
 	}
-	return l.learn(o, n, observation, nil)
+	return l.after(o, seen, v)
 }
 
-// look judges a face, and changes nothing.
+// look judges a face by what l has learned itself, and changes nothing.
 func (l *Learner) look(o Observation) (Verdict, claim, error) {
 	t, err := l.graph.Look(o.Vector, l.Radii().sight(), o.Follows...)
 	if err != nil {
@@ -394,7 +449,8 @@ func (l *Learner) Forget(name string) error {
 
 func (l *Learner) forget(class int) {
 	l.graph.Forget(class)
-	delete(l.index, l.classes[class])
+	gone := l.classes[class]
+	delete(l.index, gone)
 	l.radii = Radii{}
 	l.classes = slices.Delete(l.classes, class, class+1)
 	for c := class; c < len(l.classes); c++ {
@@ -402,6 +458,9 @@ func (l *Learner) forget(class int) {
 	}
 	if class < len(l.budget.used) {
 		l.budget.used = slices.Delete(l.budget.used, class, class+1)
+	}
+	if l.shared = nil; !gone.negative {
+		l.forgetLessons(gone.name)
 	}
 }
 
@@ -412,6 +471,9 @@ func (l *Learner) forget(class int) {
 // The error wraps [ErrJournal] when the journal does not reach back so far; l has then not changed.
 func (l *Learner) Undo(since int64) (faces int, err error) {
 	n, err := l.graph.Undo(since)
+	if err == nil {
+		l.unaid()
+	}
 	return int(n), err
 }
 
@@ -448,6 +510,13 @@ func (l *Learner) Warnings() []string {
 	if l.Full() {
 		w = append(w, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned (%d passed over so far); "+
 			"use a larger k, or take back learned faces", l.settings.K, l.counts.PassedOver))
+	}
+	if t := l.Taken(); l.shared != nil && l.shared.err != nil {
+		w = append(w, fmt.Sprintf("the %d centroids of others are not used: %v; withdraw some sources, or use a shorter reach",
+			t.Centroids, l.shared.err))
+	} else if t.Left > 0 {
+		w = append(w, fmt.Sprintf("k = %d is too small for what others have given: %d of %d centroids are left out; use a larger k",
+			l.settings.K, t.Left, t.Centroids))
 	}
 	if l.repaired > 0 {
 		s := "s"

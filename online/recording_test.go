@@ -161,3 +161,52 @@ func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 		}
 	}
 }
+
+// The bound of the radius holds on recordings, the faces in the order of the film and in reverse.
+func TestLessonRadiusOnRecordings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the recordings take a while")
+	}
+	space, read := reader(t)
+	var sources []*online.Learner
+	var learned [][]float32
+	id := read("faces/vidtimit_rot", "p0")
+	for part := range 3 {
+		l, err := online.New(space, online.Settings{K: 12})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 4 {
+			if err := l.Label(id.Faces[i].Vector, "alice"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range id.Faces {
+			at := i
+			if part == 1 {
+				at = len(id.Faces) - 1 - i
+			}
+			x := id.Faces[at].Vector
+			if x == nil || part == 2 && i%2 == 0 {
+				continue
+			}
+			v, err := l.Observe(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Learned {
+				learned = append(learned, x)
+			}
+		}
+		sources = append(sources, l)
+	}
+	l, err := online.New(space, online.Settings{K: 15})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Label(id.Faces[0].Vector, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	radius := covered(t, l, sources, learned)
+	t.Logf("%d faces learned, %+v; no face is further from its centroid than %g", len(learned), l.Taken(), radius)
+}

@@ -163,6 +163,7 @@ func (l *Learner) Unlabel(id int64) (Label, error) {
 // another one took in longer ago than the journal reaches stay in its multiplicity, and what was accepted through a
 // centroid stays where that has faded or been removed in another way before.
 func (l *Learner) Unlearn(ranges [][2]int64) (faces int) {
+	l.unaid()
 	return int(l.graph.Unlearn(func(observation int64) bool {
 		return slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= observation && observation <= r[1] })
 	}))

@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/quantized"
@@ -19,10 +21,12 @@ var (
 	ErrDamaged = errors.New("damaged snapshot")
 )
 
-// version of the snapshot format that MarshalBinary writes, and the oldest that UnmarshalBinary reads.
+// version of the snapshot format that MarshalBinary writes, that which it writes without lessons, and the oldest that
+// UnmarshalBinary reads.
 const (
-	version = 5
-	oldest  = 3
+	version    = 6
+	unassisted = 5
+	oldest     = 3
 )
 
 type snapshot struct {
@@ -45,6 +49,9 @@ type snapshot struct {
 	Clock    float64          `cbor:"clock"`
 	Window   int64            `cbor:"window"`
 	Spent    []int            `cbor:"spent"`
+	Given    []snapshotSource `cbor:"given,omitempty"`
+	Aided    []snapshotAided  `cbor:"aided,omitempty"`
+	LastAid  int64            `cbor:"last_aided,omitempty"`
 }
 
 type snapshotVertex struct {
@@ -57,6 +64,13 @@ type snapshotVertex struct {
 	Origin       snapshotOrigin
 	Neighbours   []int
 	Links        []int
+}
+
+type snapshotSource struct {
+	_       struct{} `cbor:",toarray"`
+	Name    string
+	Clock   float64
+	Lessons []snapshotLesson
 }
 
 type snapshotMoment struct {
@@ -99,7 +113,7 @@ func init() {
 func (l *Learner) MarshalBinary() ([]byte, error) {
 	state := l.graph.State()
 	s := snapshot{
-		Version: version, Space: l.space, Settings: l.settings, Counts: l.counts, Time: l.time,
+		Version: unassisted, Space: l.space, Settings: l.settings, Counts: l.counts, Time: l.time,
 		Names: make([]string, len(l.classes)), Negative: make([]bool, len(l.classes)),
 		R: state.R, Spread: state.Spread, Full: state.Full, Reach: state.Reach,
 		Vertices: make([]snapshotVertex, len(state.Vertices)),
@@ -125,6 +139,20 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 			Neighbours: v.Neighbours, Links: v.Links,
 		}
 	}
+	for _, source := range slices.Sorted(maps.Keys(l.given)) {
+		g := l.given[source]
+		kept := snapshotSource{Name: source, Clock: g.clock}
+		for _, lesson := range g.lessons {
+			kept.Lessons = append(kept.Lessons, lesson.snapshot())
+		}
+		s.Version, s.Given = version, append(s.Given, kept)
+	}
+	if s.Version == version {
+		s.LastAid = l.lastAided
+	}
+	for _, a := range l.aided {
+		s.Aided = append(s.Aided, snapshotAided{ID: a.id, Name: a.name, Point: encode(a.vector), Clock: a.clock, Links: a.links})
+	}
 	return encoding.Marshal(s)
 }
 
@@ -135,6 +163,15 @@ func encode(x []float32) []byte {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
 	return b
+}
+
+// decode returns the values that encode has made bytes of.
+func decode(b []byte) []float32 {
+	x := make([]float32, len(b)/4)
+	for q := range x {
+		x[q] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*q:]))
+	}
+	return x
 }
 
 // UnmarshalBinary makes l the learner of which data is a snapshot. It reads no more than data holds: no number in it
@@ -164,8 +201,11 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 
 // read decodes a snapshot of a version, and says how many centroids of an older one had to be repaired.
 func read(data []byte, version int) (s snapshot, repaired int, err error) {
-	if version >= 5 {
+	if version >= unassisted {
 		err = decoding.Unmarshal(data, &s)
+		if given := len(s.Given) > 0; err == nil && (given != (version > unassisted) || !given && (len(s.Aided) > 0 || s.LastAid != 0)) {
+			err = fmt.Errorf("it is of version %d, and has lessons of %d sources", version, len(s.Given))
+		}
 		return s, 0, err
 	}
 	var old snapshot4
@@ -246,10 +286,7 @@ func (s *snapshot) learner() (*Learner, error) {
 		if dim < 1 || len(v.Point) != 4*dim {
 			return nil, fmt.Errorf("vertex %d has %d bytes, want %d", i, len(v.Point), 4*dim)
 		}
-		point := make([]float32, dim)
-		for q := range point {
-			point[q] = math.Float32frombits(binary.LittleEndian.Uint32(v.Point[4*q:]))
-		}
+		point := decode(v.Point)
 		if err := s.Space.Check(point); err != nil {
 			return nil, fmt.Errorf("vertex %d: %w", i, err)
 		}
@@ -265,6 +302,11 @@ func (s *snapshot) learner() (*Learner, error) {
 		}
 	}
 	var err error
-	l.graph, err = quantized.Restore(s.Settings.graph(s.Space), state)
-	return l, err
+	if l.graph, err = quantized.Restore(s.Settings.graph(s.Space), state); err != nil {
+		return nil, err
+	}
+	if err := l.restoreLessons(s.Given); err != nil {
+		return nil, err
+	}
+	return l, l.restoreAided(s.Aided, s.LastAid)
 }

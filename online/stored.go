@@ -78,6 +78,7 @@ func (l *Learner) Remove(id int64) (faces int, err error) {
 		_, err := l.Unlabel(id)
 		return 0, err
 	}
+	l.unaid()
 	return int(l.graph.UnlearnVertex(i)), nil // others may be of the same observation in old snapshots
 }
 

@@ -50,7 +50,7 @@ type snapshotOrigin4 struct {
 // could leave a vertex with a larger weight than it had points: such weights are repaired, and counted.
 func (old snapshot4) upgrade() (s snapshot, repaired int, err error) {
 	s = snapshot{
-		Version: version, Space: old.Space, Settings: old.Settings.defaults(old.Space), Names: old.Names, Negative: old.Not,
+		Version: unassisted, Space: old.Space, Settings: old.Settings.defaults(old.Space), Names: old.Names, Negative: old.Not,
 		Counts: old.Counts, R: old.R, LastID: old.LastID, Lost: old.Lost, Aged: old.Aged, Window: old.Window, Spent: old.Spent,
 	}
 	if old.Version == 3 {

@@ -99,7 +99,7 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 	case v.Confidence < l.settings.Accept:
 		v.Reason = Unsure
 	default:
-		v.Label, v.Distance = v.Best, l.graph.Nearest(best.class)
+		v.Label, v.Distance = v.Best, t.Anchor(best.class)
 		v.Anchored = v.Distance <= l.Radii().Anchor
 	}
 	return v, best, nil

@@ -41,6 +41,20 @@
 // which the caller knows that one follows the other it may be [Config].Link long; such an edge ends with either vertex,
 // also where that is merged into another one. No point is merged along it.
 //
+// # Summaries of other graphs
+//
+// [Config.Merge] takes the centroids of other graphs, with their multiplicities, within K, and [Graph.Union] judges points
+// by a graph and by these together. The graph itself neither changes nor learns by it.
+//
+// How far a point lies from the centroid that stands for it, in three steps. In the graph that saw it, R grows to m·R at a
+// repartition, and a point moves by less than the R of that moment: by less than R + R/m + R/m² + … = R·m/(m-1) in all,
+// or by less than the sum of all R ([Graph.Bound]), which is what counts once R was cut short. Call that R₁. The centroid is
+// then merged once, at R₂, into one of its group that is closer than R₂. By the triangle inequality the point lies within
+// R₁ + R₂ of that, whatever the order in which points, and summaries, came. A summary of K₁ centroids that is merged
+// again would add another R each time; but what was merged is not given on, so that there are two terms and no more. R₂
+// is at most 2m times what the best K centres could reach ([Config.Merge] has the proof), and never beyond the edge
+// radius: no centroid stands for one that it has no edge to.
+//
 // # The solution
 //
 // All that a decision needs is the solution at the point at hand. With the symmetric matrix A of the compact graph, and

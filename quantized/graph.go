@@ -94,6 +94,9 @@ func (g *Graph) R() float64 { return g.r }
 // R·m/(m-1) unless R was cut short at the edge radius.
 func (g *Graph) Bound() float64 { return g.spread }
 
+// Clock returns the half-lives that have passed so far; see [Graph.Age].
+func (g *Graph) Clock() float64 { return g.clock }
+
 // Mass returns the sum of the multiplicities of learned vertices: the number of points learned, where nothing ages.
 func (g *Graph) Mass() float64 { return g.sumLearned(g.v) }
 

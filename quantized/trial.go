@@ -34,6 +34,11 @@ type Sight struct{ Labelled, Learned float64 }
 //
 // The error wraps [ErrPoint]. It panics when x has another dimension.
 func (g *Graph) Look(x []float32, s Sight, follows ...int64) (Trial, error) {
+	return g.look(x, s, g.standIns(follows))
+}
+
+// look is Look with the vertices that x follows.
+func (g *Graph) look(x []float32, s Sight, follows []int) (Trial, error) {
 	square, err := g.take(x)
 	if err != nil {
 		return Trial{}, err
@@ -55,13 +60,12 @@ func (g *Graph) try(square float64, near []edge) Trial {
 func (g *Graph) ordinary(e edge) bool { return e.d <= g.reach }
 
 // links returns the edges beyond the edge radius from the point at hand to the vertices that it follows.
-func (g *Graph) links(square float64, follows []int64) (links []edge) {
+func (g *Graph) links(square float64, follows []int) (links []edge) {
 	if g.c.Link <= g.reach {
 		return nil
 	}
-	for _, id := range follows {
-		i := g.standIn(id)
-		if i < 0 || slices.ContainsFunc(links, func(e edge) bool { return e.to == i }) {
+	for _, i := range follows {
+		if slices.ContainsFunc(links, func(e edge) bool { return e.to == i }) {
 			continue
 		}
 		if d := g.measure(g.probe, square, i); d > g.reach && d <= g.c.Link {
@@ -69,6 +73,16 @@ func (g *Graph) links(square float64, follows []int64) (links []edge) {
 		}
 	}
 	return links
+}
+
+// standIns returns the vertices of these IDs, or those that stand in for them, without what is gone.
+func (g *Graph) standIns(ids []int64) (vertices []int) {
+	for _, id := range ids {
+		if i := g.standIn(id); i >= 0 {
+			vertices = append(vertices, i)
+		}
+	}
+	return vertices
 }
 
 // standIn returns the vertex of that ID, or the one that it was merged into as far back as the journal reaches, or -1.
@@ -102,7 +116,7 @@ func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
 	if err != nil {
 		return Candidate{}, err
 	}
-	near := merge(g.near(g.probe, square), g.links(square, follows))
+	near := merge(g.near(g.probe, square), g.links(square, g.standIns(follows)))
 	if len(near) > 0 && g.learned > g.c.K && !g.full {
 		p, ok := g.plan(g.c.K)
 		if !ok {
@@ -186,6 +200,13 @@ func (t Trial) Nearest(class int) float64 {
 		}
 	}
 	return d
+}
+
+// Anchor returns the distance from the point to the nearest labelled vertex of a class, whether there is an edge or not;
+// +Inf where the class has none.
+func (t Trial) Anchor(class int) float64 {
+	t.mustBeOn()
+	return t.g.Nearest(class)
 }
 
 // Nearest returns the distance from the point that was tried last to the nearest labelled vertex of a class, whether

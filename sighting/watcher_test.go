@@ -3,6 +3,7 @@
 package sighting_test
 
 import (
+	"image"
 	"testing"
 	"time"
 
@@ -104,5 +105,48 @@ func TestDeny(t *testing.T) {
 	if s := see(t, w, 4*frame, .1, .1, .1, .1); s.Belief.Name != "" || s.Verdict.Learned ||
 		s.Trust == sighting.Confirmed {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A face that only the lessons of others speak for has a name that is learned, and is never confirmed, however long it
+// is in view. Near an enrolled face the sighting is confirmed, and the others are learned then with their help.
+func TestLessonsAreLearned(t *testing.T) {
+	space := plane
+	space.Sigma, space.Gamma, space.Reach = .2, 1e-3, .6
+	l, err := online.New(space, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Label([]float32{0, 0}, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	s := online.Lesson{Space: plane.ID, Name: "alice"}
+	for i := range 10 {
+		s.Centroids = append(s.Centroids, online.Centroid{Vector: []float32{0, .25 * float32(i+1)}, Multiplicity: 1000})
+	}
+	if err := l.TakeLessons("door", []online.Lesson{s}); err != nil {
+		t.Fatal(err)
+	}
+	w := sighting.NewWatcher(l, sighting.Settings{Far: 9, Lost: 9}, sighting.Rules{})
+	see := func(i int, y float32) sighting.Seen {
+		t.Helper()
+		shot := face.Sample{Space: plane.ID, Box: image.Rect(0, 0, 90, 90), Vector: []float32{0, y}}
+		all, err := w.See(time.Duration(i)*40*time.Millisecond, []face.Sample{shot}, func(int) bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all[0]
+	}
+	for i := range 100 {
+		if v := see(i, 2.2+.02*float32(i%10)); v.Trust == sighting.Confirmed || v.Verdict.Anchored || v.Belief.Trust == sighting.Confirmed || i > 5 && (v.Belief.Name != "alice" || v.Trust != sighting.Learned) {
+			t.Fatalf("face %d: %+v", i, v)
+		}
+	}
+	if l.Aided() != 0 || len(l.Lessons()) != 0 || len(l.Labels()) != 1 {
+		t.Fatalf("%d aided, %d lessons, %d labels", l.Aided(), len(l.Lessons()), len(l.Labels()))
+	}
+	see(100, .1)
+	if v := see(101, .12); v.Trust != sighting.Confirmed {
+		t.Errorf("near the enrolled face: %+v", v)
 	}
 }

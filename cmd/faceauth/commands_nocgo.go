@@ -13,7 +13,9 @@ import (
 
 // commands returns those that see nothing themselves. Built without cgo this program is faceauth-daemon, which links no
 // video decoder.
-func commands() []*cobra.Command { return []*cobra.Command{newDaemon(), newTablet(), newPeople()} }
+func commands() []*cobra.Command {
+	return []*cobra.Command{newDaemon(), newTablet(), newPeople(), newFleet()}
+}
 
 // eyeCommand starts an eye: the program faceauth beside this one.
 func eyeCommand() []string {
@@ -26,3 +28,6 @@ func eyeCommand() []string {
 
 // trials returns the commands of tablet that measure: none without a decoder.
 func trials() []*cobra.Command { return nil }
+
+// fleetServers returns the commands of the machine that runs the server of a fleet: none, as logins need no server.
+func fleetServers() []*cobra.Command { return nil }

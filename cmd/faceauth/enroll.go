@@ -41,6 +41,7 @@ func newEnroll() *cobra.Command {
 	o.visionFlags(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
+	o.member.flags(c, false)
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
 	c.Flags().IntVar(&want.faces, "frames", 4, "faces to label")
 	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all of them and warn; without it, label none")
@@ -55,7 +56,7 @@ type wanted struct {
 	fewer bool // one is enough
 }
 
-func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how gallery.Enrolment) error {
+func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how gallery.Enrolment) (err error) {
 	if err := online.CheckName(name); err != nil {
 		return fail(badUsage, fmt.Errorf("%w; give one with --name", err))
 	}
@@ -66,7 +67,18 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 	if err != nil {
 		return err
 	}
+	part, err := o.member.join(c)
+	if err != nil {
+		return err
+	}
+	if part != nil {
+		defer func() { err = errors.Join(err, part.close()) }()
+		part.arrive(c)
+	}
 	g, err := o.readGallery(path)
+	if err == nil && part != nil {
+		err = part.align(c, g, path)
+	}
 	var space *face.Space
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -120,6 +132,12 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 		if g.Space().ID != space.ID {
 			return fail(badGallery, fmt.Errorf("%w: another program began it with %s", gallery.ErrSpace, g.Space().ID))
 		}
+	}
+	if part != nil {
+		if err := part.keep(c, g, path); err != nil {
+			return fail(badGallery, err)
+		}
+		part.leave(c)
 	}
 	if resembles != "" {
 		warn(c, fmt.Sprintf("these faces look like %s, who is enrolled already; one person under two names is recognised as either, or neither", resembles))

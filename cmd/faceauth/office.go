@@ -42,6 +42,7 @@ type room struct {
 	keepSize     int
 	clipSize     int
 	stay         bool
+	memberFlags
 	outputFlags
 }
 
@@ -94,6 +95,7 @@ func (r *room) flags(c *cobra.Command) {
 	f.IntVar(&r.clipSize, "clips-mb", 0, "megabytes of clips, films of the first eight seconds of sightings, that are kept in --state; 0 for none")
 	f.IntVar(&r.keepSize, "keep-mb", 256, "megabytes that these sightings take at most; the oldest go first")
 	f.BoolVar(&r.stay, "stay", false, "go on showing the page when the recordings have ended")
+	r.memberFlags.flags(c, false)
 	r.outputFlags.flags(c)
 }
 
@@ -208,11 +210,27 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 			return nil
 		})
 	}
+	part, err := r.memberFlags.join(c)
+	if err != nil {
+		return err
+	}
+	if part != nil {
+		defer func() { err = errors.Join(err, part.close()) }()
+		part.space = g.Space().ID
+		opt.Said = func(x office.Said) {
+			if err := part.said(x); err != nil {
+				printer.print(func() error { warn(c, "fleet: "+err.Error()); return nil })
+			}
+		}
+	}
 	w := office.New(g, opt)
 	if r.noUnknown {
 		if err := w.KeepUnknown(false); err != nil {
 			return fail(badUsage, err)
 		}
+	}
+	if part != nil {
+		defer part.attend(ctx, c, w, r.keep, cancel)()
 	}
 	end, err := r.open(ctx, c, w, opt.Book, r.state, cancel)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/faceauth/faceauth/calibrate"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
@@ -26,6 +27,8 @@ type options struct {
 	timeout                      time.Duration
 	everyFrame                   bool
 	json                         bool
+	member                       memberFlags
+	numbers                      map[string]ledger.ID // of people of the gallery whom the fleet knows
 
 	k                   positive[int]
 	sigma, gamma, reach positive[float64]

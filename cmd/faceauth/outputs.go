@@ -133,7 +133,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 // house returns what an office says to a broker.
 func house(w *office.Office) sink.House {
 	now := w.Now()
-	h := sink.House{There: now.People, LastSeen: now.LastSeen, Unknown: now.Unknown, Face: w.LastFace}
+	h := sink.House{There: now.People, LastSeen: now.LastSeen, Unknown: now.Unknown, Elsewhere: elsewhere(now), Face: w.LastFace}
 	for _, p := range now.Known {
 		h.Known = append(h.Known, p.Name)
 	}

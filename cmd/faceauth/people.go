@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
@@ -23,12 +25,19 @@ func newPeople() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if o.member.fleet || o.member.state != "" {
+			if err := o.amend(c, func(*gallery.Gallery) error { return nil }); err != nil {
+				return err
+			}
+		}
 		g, err := o.readGallery(path)
 		type row struct {
 			gallery.Person
 			Drift online.Drift `json:"drift"`
 			// Unconfirmed is how many learned faces are far from all enrolled ones.
 			Unconfirmed int `json:"unconfirmed"`
+			// Number is that of the person in the fleet.
+			Number *ledger.ID `json:"number,omitempty"`
 		}
 		people := []row{}
 		observed := int64(0)
@@ -47,7 +56,11 @@ func newPeople() *cobra.Command {
 				if err != nil {
 					return fail(badGallery, err)
 				}
-				people = append(people, row{p, d, len(far)})
+				next := row{Person: p, Drift: d, Unconfirmed: len(far)}
+				if id, known := o.numbers[p.Name]; known {
+					next.Number = &id
+				}
+				people = append(people, next)
 			}
 			observed = g.Learner().Counts().Observed
 		}
@@ -64,8 +77,12 @@ func newPeople() *cobra.Command {
 			if p.Drift.Alarm {
 				alarm = ", steadily: is it still the same person?"
 			}
-			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f\tmoved %.2f%s\n",
-				p.Name, count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned, p.Drift.Distance, alarm)
+			number := ""
+			if p.Number != nil {
+				number = "\t" + p.Number.String()
+			}
+			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f\tmoved %.2f%s%s\n",
+				p.Name, count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned, p.Drift.Distance, alarm, number)
 		}
 		if err := t.Flush(); err != nil || observed == 0 {
 			return err
@@ -86,6 +103,7 @@ func newPeople() *cobra.Command {
 		RunE:  list,
 	}
 	c.PersistentFlags().StringVar(&o.gallery, "gallery", "", "file of the people (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
+	o.member.flags(c, true)
 	c.PersistentFlags().BoolVar(&o.json, "json", false, "print JSON for programs")
 	remove := &cobra.Command{
 		Use:   "remove NAME",
@@ -165,11 +183,26 @@ func newPeople() *cobra.Command {
 // meanwhile.
 const tries = 20
 
-// amend changes the gallery and saves it.
-func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) error) error {
+// amend changes the gallery and saves it. Where this device takes part in a fleet, the gallery is brought in line with
+// that before, and the fleet is told of the change.
+func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) error) (err error) {
+	part, err := o.member.join(c)
+	if err != nil {
+		return err
+	}
+	if part != nil {
+		part.arrive(c)
+		defer func() {
+			if err == nil {
+				part.leave(c)
+			}
+			o.numbers = part.people
+			err = errors.Join(err, part.close())
+		}()
+	}
 	for try := 1; ; try++ {
 		g, path, err := o.ownGallery(c, false, false)
-		if errors.Is(err, errNoGallery) && c.Name() == "import" { // it begins one
+		if errors.Is(err, errNoGallery) && (c.Name() == "import" || part != nil) { // it begins one
 			d, describe := o.embedding()
 			if describe != nil {
 				return describe
@@ -179,6 +212,12 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) error) e
 		if err != nil {
 			return err
 		}
+		if part != nil {
+			if err := part.align(c, g, path); err != nil {
+				return fail(badGallery, err)
+			}
+		}
+		before, names := fleet.Labels(g), g.Learner().Names()
 		err = change(g)
 		switch {
 		case errors.Is(err, gallery.ErrArchive):
@@ -188,7 +227,11 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) error) e
 		case err != nil:
 			return fail(badGallery, err)
 		}
-		if err = g.Save(path); !errors.Is(err, gallery.ErrChanged) || try == tries {
+		err = g.Save(path)
+		if err == nil && part != nil {
+			err = part.changed(c, g, path, before, names)
+		}
+		if !errors.Is(err, gallery.ErrChanged) || try == tries {
 			return fail(badGallery, err)
 		}
 	}

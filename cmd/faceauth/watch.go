@@ -14,6 +14,7 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
@@ -27,10 +28,16 @@ func newWatch() *cobra.Command {
 		Short: "say who is in front of a camera, live: a line when a verdict changes",
 		Long: "Watch judges every face until the source ends or Ctrl-C, and prints a line when the verdict on a\n" +
 			"face in view changes. The recogniser learns as it goes; learned faces are forgotten at the end\n" +
-			"unless --learn is given.",
+			"unless --learn is given.\n\n" +
+			"With --fleet it begins with the people whom the fleet knows then. faceauth office follows the fleet all the time.",
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if o.member.fleet || o.member.state != "" {
+				if err := o.amend(c, func(*gallery.Gallery) error { return nil }); err != nil {
+					return err
+				}
+			}
 			g, path, v, err := o.recogniser(c, keep, freeze)
 			if err != nil {
 				return err
@@ -74,6 +81,7 @@ func newWatch() *cobra.Command {
 	o.visionFlags(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
+	o.member.flags(c, false)
 	c.Flags().BoolVar(&show, "show", false, "show the picture in a window")
 	c.Flags().BoolVar(&keep, "learn", false, "keep learned faces in the gallery")
 	c.Flags().BoolVar(&freeze, "freeze", false, "judge, but learn nothing")

@@ -24,6 +24,9 @@ type Learner struct {
 	Counts   online.Counts
 	Time     int64
 	lessons  []lesson
+	Given    map[string]Given // what others gave, by source
+	Aided    []Aided          // what was learned with the help of it
+	lastID   int64
 }
 
 // Class is the faces of a person, or those that were rejected as theirs.
@@ -141,6 +144,9 @@ func (l *Learner) Forget(name string) {
 }
 
 func (l *Learner) forget(class int) {
+	if c := l.People[class]; !c.Negative {
+		l.forgetLessons(c.Name)
+	}
 	l.Graph.Forget(class)
 	l.People = slices.Delete(l.People, class, class+1)
 }
@@ -175,6 +181,7 @@ func (l *Learner) Unlabel(id int64) (gone online.Label, ok bool) {
 
 // Unlearn takes back what was learned in ranges of observations.
 func (l *Learner) Unlearn(ranges [][2]int64) int {
+	l.unaid()
 	return int(l.Graph.Unlearn(func(observation int64) bool {
 		return slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= observation && observation <= r[1] })
 	}))
@@ -186,6 +193,7 @@ func (l *Learner) Retract(ids ...int64) int {
 		v := l.Find(id)
 		return v == nil || v.Class < 0
 	})
+	l.unaid()
 	n := int(l.Graph.UnlearnPoints(func(p *Point) bool { return slices.Contains(ids, p.Via) }))
 	before := l.Graph.Learned()
 	for _, id := range ids {
@@ -201,6 +209,7 @@ func (l *Learner) Rename(from, to string) {
 			c.Name = to
 		}
 	}
+	l.renameLessons(from, to)
 }
 
 // Remove takes back a stored face, and reports whether there is one of that number.
@@ -213,12 +222,16 @@ func (l *Learner) Remove(id int64) (faces int, ok bool) {
 		l.Unlabel(id)
 		return 0, true
 	}
+	l.unaid()
 	return int(l.Graph.UnlearnPoints(func(p *Point) bool { return p == v.Points[0] })), true
 }
 
 // Undo takes back what came after an observation, and reports false where the journal does not reach so far.
 func (l *Learner) Undo(since int64) (faces int, ok bool) {
 	n, ok := l.Graph.Undo(since)
+	if ok {
+		l.unaid()
+	}
 	return int(n), ok
 }
 
@@ -242,11 +255,11 @@ func (l *Learner) learn(o online.Observation, n int, observation int64, must *cl
 
 // Recall learns from a face that was observed before.
 func (l *Learner) Recall(o online.Observation, observation int64) online.Verdict {
+	seen, _ := l.judge(l.see(o))
 	if o.Hold || l.Settings.Freeze {
-		v, _ := l.judge(l.look(o))
-		return v
+		return seen
 	}
-	v := l.keep(o, 1, observation, l.Counts.Observed, nil)
+	v := l.after(o, seen, l.keep(o, 1, observation, l.Counts.Observed, nil))
 	if v.Learned {
 		l.Counts.Learned++
 	}
@@ -319,10 +332,9 @@ func (l *Learner) count(v online.Verdict) {
 func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	verdicts := make([]online.Verdict, len(faces))
 	if len(faces) == 1 {
-		if faces[0].Hold || l.Settings.Freeze {
-			verdicts[0], _ = l.judge(l.look(faces[0]))
-		} else {
-			verdicts[0] = l.learn(faces[0], 1, l.Counts.Observed+1, nil)
+		verdicts[0], _ = l.judge(l.see(faces[0]))
+		if !faces[0].Hold && !l.Settings.Freeze {
+			verdicts[0] = l.after(faces[0], verdicts[0], l.learn(faces[0], 1, l.Counts.Observed+1, nil))
 		}
 		l.count(verdicts[0])
 		return verdicts
@@ -331,6 +343,44 @@ func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	for i, f := range faces {
 		verdicts[i], claims[i] = l.judge(l.look(f))
 	}
+	shown, shownClaims := make([]online.Verdict, len(faces)), make([]claim, len(faces))
+	for i, f := range faces {
+		shown[i], shownClaims[i] = l.judge(l.see(f))
+	}
+	worse := l.oneEach(faces, verdicts, claims)
+	l.oneEach(faces, shown, shownClaims)
+	alike := func(i int) bool {
+		for j := range i {
+			if verdicts[j].Learned && !l.Graph.less(l.Graph.Config.EdgeRadius(), l.Graph.Distance(faces[i].Vector, faces[j].Vector)) {
+				return true
+			}
+		}
+		return false
+	}
+	for i, f := range faces {
+		if v := &verdicts[i]; !f.Hold && !l.Settings.Freeze && !worse[i] && !alike(i) && v.Reason != online.Outlier {
+			again := l.learn(f, 1, l.Counts.Observed+int64(i)+1, &claims[i])
+			v.Learned, v.NoRoom, v.Stored = again.Learned, again.NoRoom, again.Stored
+		}
+	}
+	for i, f := range faces {
+		if len(l.Given) == 0 {
+			break
+		}
+		near := alike(i)
+		shown[i].Learned, shown[i].NoRoom, shown[i].Stored = verdicts[i].Learned, verdicts[i].NoRoom, verdicts[i].Stored
+		if verdicts[i] = shown[i]; !near {
+			verdicts[i] = l.aid(f, verdicts[i])
+		}
+	}
+	for _, v := range verdicts {
+		l.count(v)
+	}
+	return verdicts
+}
+
+// oneEach takes the name from all but the best of the faces that are claimed by one person, and returns which these are.
+func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict, claims []claim) []bool {
 	worse := make([]bool, len(faces))
 	for i, c := range claims {
 		if c.class == nil || c.class.Negative {
@@ -352,25 +402,7 @@ func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 			verdicts[i].Label, verdicts[i].Reason = "", online.BetterFace
 		}
 	}
-	alike := func(i int) bool {
-		for j := range i {
-			if verdicts[j].Learned &&
-				!l.Graph.less(l.Graph.Config.EdgeRadius(), l.Graph.Distance(faces[i].Vector, faces[j].Vector)) {
-				return true
-			}
-		}
-		return false
-	}
-	for i, f := range faces {
-		if v := &verdicts[i]; !f.Hold && !l.Settings.Freeze && !worse[i] && !alike(i) && v.Reason != online.Outlier {
-			again := l.learn(f, 1, l.Counts.Observed+int64(i)+1, &claims[i])
-			v.Learned, v.NoRoom, v.Stored = again.Learned, again.NoRoom, again.Stored
-		}
-	}
-	for _, v := range verdicts {
-		l.count(v)
-	}
-	return verdicts
+	return worse
 }
 
 // Observe judges a face and learns from it.
@@ -383,7 +415,8 @@ func (l *Learner) Adopt(x []float32, n int) online.Verdict {
 	if l.Settings.Freeze {
 		return l.Judge(x)
 	}
-	v := l.learn(online.Observation{Vector: x}, n, l.Counts.Observed+1, nil)
+	seen := l.Judge(x)
+	v := l.after(online.Observation{Vector: x}, seen, l.learn(online.Observation{Vector: x}, n, l.Counts.Observed+1, nil))
 	if v.Learned {
 		l.Counts.Observed += int64(n)
 		l.Counts.Learned += int64(n)

@@ -10,13 +10,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
 
+	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // description returns the description that a page serves. In its answers no field may be that it does not name.
@@ -46,6 +50,8 @@ func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
 func TestOpenAPI(t *testing.T) {
 	scene := newScene(t, page.Options{})
 	p := scene.page
+	far := presence.Person{Name: "Ann Archer", Since: time.Now(), Last: time.Now(), Camera: "shelf", Trust: sighting.Confirmed}
+	scene.office.Elsewhere([]office.Site{{Name: "lab", At: time.Now(), People: []presence.Person{far}}, {Name: "shop", At: time.Now(), Silent: true}})
 	doc, router := description(t, p)
 	var described []string
 	for path, item := range doc.Paths.Map() {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/office/presence"
@@ -18,6 +19,8 @@ type House struct {
 	LastSeen map[string]time.Time // when those were seen last who are not there, by name
 	Unknown  int                  // how many more people are there, whom nobody has named
 	Cameras  []Camera
+	// Elsewhere is at which other sites people are, by name. It is nil where there are no others.
+	Elsewhere map[string][]string
 	// Face returns the last picture of a person's face, a JPEG, or nil. It is asked where [Broker].Faces is set.
 	Face func(name string) []byte
 }
@@ -82,6 +85,10 @@ func (m *MQTT) messages(h House) []message {
 			details = append(details, message{topic: topic + "/face", payload: string(jpeg), keep: jpeg == nil})
 		}
 		states = append(states, message{topic: topic + "/state", payload: state(there[name])})
+		if h.Elsewhere != nil {
+			entity("sensor", id+"_place", map[string]any{"name": name + " place", "state_topic": topic + "/place"})
+			states = append(states, message{topic: topic + "/place", payload: place(there[name], h.Elsewhere[name])})
+		}
 	}
 	for _, c := range h.Cameras {
 		id := "camera_" + ID(c.Name)
@@ -123,6 +130,18 @@ func state(p *presence.Person) string {
 		return none
 	}
 	return onOff(p != nil)
+}
+
+// place returns where somebody is: at a camera of this office, at other sites, or at several places at once.
+func place(p *presence.Person, sites []string) string {
+	var places []string
+	if p != nil {
+		places = append(places, p.Camera)
+	}
+	if places = append(places, sites...); len(places) == 0 {
+		return "away"
+	}
+	return strings.Join(places, ", ")
 }
 
 func attributes(p *presence.Person) string {

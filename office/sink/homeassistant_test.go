@@ -248,6 +248,17 @@ func TestHomeAssistant(t *testing.T) {
 		t.Errorf("it was said %d times when alice was seen last", n)
 	}
 
+	// Where people are who may be at other sites.
+	h.change(func(h *sink.House) { h.Elsewhere = map[string][]string{"bob": {"lab"}, odd: {"lab", "shop"}} })
+	m.Update()
+	expect(person("alice", "place"), "away")
+	expect(person("bob", "place"), "lab")
+	expect(person(odd, "place"), "yard, lab, shop")
+	places := "homeassistant/sensor/faceauth_3fa2/" + sink.ID("bob") + "_place/config"
+	if err := r.check(places, l.Get(places)); err != nil {
+		t.Error(err)
+	}
+
 	// Somebody unknown is an event, and not a state.
 	if err := m.Send(t.Context(), presence.Event{ID: 5, Kind: presence.Unknown, Camera: "door", Group: 3, At: noon}); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // counter compares what an office says of a day with what is true.
@@ -18,8 +19,14 @@ type counter struct {
 	d      day
 	known  map[string]bool
 	cams   map[string]int
-	tracks map[uint64]*tracked
-	events []presence.Event
+	tracks map[sightingOf]*tracked
+	events []presence.Event // of a trial with one device
+}
+
+// sightingOf is a sighting of a device.
+type sightingOf struct {
+	device int
+	id     uint64
 }
 
 // tracked is what is true and what was said of a sighting.
@@ -31,15 +38,15 @@ type tracked struct {
 }
 
 func newCounter(r *Report, d day, known map[string]bool) *counter {
-	c := &counter{r: r, d: d, known: known, cams: make(map[string]int), tracks: make(map[uint64]*tracked)}
+	c := &counter{r: r, d: d, known: known, cams: make(map[string]int), tracks: make(map[sightingOf]*tracked)}
 	for i := range d.frames {
 		c.cams[cameraName(i)] = i
 	}
 	return c
 }
 
-// frame takes in what an office makes of a frame.
-func (c *counter) frame(camera string, at time.Time, seen []office.Seen) {
+// frame takes in what the office of a device makes of a frame.
+func (c *counter) frame(device int, camera string, at time.Time, seen []office.Seen) {
 	i, cam := int(at.Sub(noon)/frameTime), c.cams[camera]
 	c.r.Frames++
 	if len(seen) > 1 {
@@ -48,10 +55,16 @@ func (c *counter) frame(camera string, at time.Time, seen []office.Seen) {
 	for _, s := range seen {
 		truth := c.d.truth[cam][place{i, s.Box}]
 		c.r.Faces.add(truth, s.Name, c.known[truth])
-		t := c.tracks[s.Sighting]
+		confirmed := ""
+		if s.Trust == sighting.Confirmed {
+			confirmed = s.Name
+		}
+		c.r.Confirmed.add(truth, confirmed, c.known[truth])
+		of := sightingOf{device, s.Sighting}
+		t := c.tracks[of]
 		if t == nil {
 			t = &tracked{people: make(map[string]int), names: make(map[string]int)}
-			c.tracks[s.Sighting] = t
+			c.tracks[of] = t
 		}
 		t.unnamed = append(t.unnamed, truth)
 		if s.Name != "" {
@@ -116,7 +129,10 @@ func (c *counter) stays(away time.Duration) (all []*stay) {
 // end counts what can be counted when the day is over.
 func (c *counter) end(o Options) {
 	r := c.r
-	for _, id := range slices.Sorted(maps.Keys(c.tracks)) {
+	ids := slices.SortedFunc(maps.Keys(c.tracks), func(a, b sightingOf) int {
+		return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(a.id, b.id))
+	})
+	for _, id := range ids {
 		t := c.tracks[id]
 		c.later(t, "")
 		truth, name := most(t.people), ""
@@ -127,6 +143,9 @@ func (c *counter) end(o Options) {
 	}
 	r.Visits += len(c.d.visits)
 	r.Parts += len(c.tracks) - len(c.d.visits)
+	if o.Devices > 1 { // each tells of those whom it sees
+		return
+	}
 	stays := c.stays(o.Away)
 	at := func(person string, when time.Time, slack time.Duration) *stay {
 		for _, s := range stays {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/evaluate"
@@ -49,6 +50,16 @@ type Options struct {
 	Spare  bool
 	Usable func(face.Quality) bool
 	Day    func() // told when a day is over
+
+	// Devices share the cameras of a day, each in an office of its own. The same people are enrolled on all of them, with
+	// the same faces. Comings are counted of one device only. Default 1
+	Devices int
+	// Share is how often devices give each other what they have learned. Default: never.
+	Share time.Duration
+	// Poison is what another device, which has no camera, gives all of them as the day begins. Default: nothing.
+	Poison Poison
+	// Withdraw is when devices take that back. Default: never.
+	Withdraw time.Duration
 }
 
 // judged returns how many faces word of somebody unknown takes.
@@ -60,6 +71,7 @@ func (o Options) defaults() Options {
 	o.Visits = cmp.Or(o.Visits, 4)
 	o.Away = cmp.Or(o.Away, 10*time.Second)
 	o.Days = cmp.Or(o.Days, 30)
+	o.Devices = cmp.Or(o.Devices, 1)
 	if o.Usable == nil {
 		o.Usable = func(face.Quality) bool { return true }
 	}
@@ -121,18 +133,27 @@ type Comings struct {
 
 // Report is what a trial came to.
 type Report struct {
-	People   int     `json:"people"`
-	Days     int     `json:"days"`
-	Frames   int     `json:"frames"`   // of all cameras
-	Crowded  int     `json:"crowded"`  // of these, with several faces
-	Held     int     `json:"held"`     // faces that were held, and not looked at
-	Faces    Names   `json:"faces"`    // by what was said of each when it was seen
-	Later    Names   `json:"later"`    // a sighting that becomes known names its earlier faces, too
-	Tracks   Names   `json:"tracks"`   // sightings, each by the name that it had for longest, if it had any
-	Switches int     `json:"switches"` // times that a sighting went over to somebody else
-	Parts    int     `json:"parts"`    // sightings beyond one for each visit
-	Visits   int     `json:"visits"`
-	Comings  Comings `json:"comings"`
+	People  int   `json:"people"`
+	Days    int   `json:"days"`
+	Frames  int   `json:"frames"`  // of all cameras
+	Crowded int   `json:"crowded"` // of these, with several faces
+	Held    int   `json:"held"`    // faces that were held, and not looked at
+	Faces   Names `json:"faces"`   // by what was said of each when it was seen
+	// Confirmed counts names that are confirmed alone.
+	Confirmed Names `json:"confirmed"`
+	// Exchanges is how often devices gave each other what they had learned; Given the centroids of all that one device
+	// gave at the end of a day, Bytes what they take, and Kept those that a device judged by then: all of them summed over
+	// devices and days.
+	Exchanges int     `json:"exchanges"`
+	Given     int     `json:"given"`
+	Kept      int     `json:"kept"`
+	Bytes     int     `json:"bytes"`
+	Later     Names   `json:"later"`    // a sighting that becomes known names its earlier faces, too
+	Tracks    Names   `json:"tracks"`   // sightings, each by the name that it had for longest, if it had any
+	Switches  int     `json:"switches"` // times that a sighting went over to somebody else
+	Parts     int     `json:"parts"`    // sightings beyond one for each visit
+	Visits    int     `json:"visits"`
+	Comings   Comings `json:"comings"`
 }
 
 // subject is a person with what is shown of them.
@@ -162,6 +183,7 @@ func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Rep
 		o.Day()
 	}
 	r.Faces.rates()
+	r.Confirmed.rates()
 	r.Later.rates()
 	r.Tracks.rates()
 	return r, nil
@@ -236,53 +258,77 @@ func largest(f face.Frame) (best face.Sample) {
 	return best
 }
 
-// day has an office watch one day, and counts.
+// day has the offices of all devices watch one day, and counts.
 func (r *Report) day(ctx context.Context, space face.Space, rnd *rand.Rand, people []subject, strangers []int, o Options) error {
-	g, err := gallery.New(space, o.Learner)
-	if err != nil {
-		return err
-	}
 	known := make(map[string]bool)
 	for i, p := range people {
-		if slices.Contains(strangers, i) {
-			continue
-		}
-		known[p.name] = true
-		if _, err := g.Enroll(p.name, p.enroll, noon, gallery.Enrolment{Force: true}); err != nil {
+		known[p.name] = !slices.Contains(strangers, i)
+	}
+	fleet := &fleet{o: o, r: r}
+	for range o.Devices {
+		g, err := gallery.New(space, o.Learner)
+		if err != nil {
 			return err
 		}
+		for _, p := range people {
+			if !known[p.name] {
+				continue
+			}
+			if _, err := g.Enroll(p.name, p.enroll, noon, gallery.Enrolment{Force: true}); err != nil {
+				return err
+			}
+		}
+		fleet.devices = append(fleet.devices, g)
+	}
+	if err := fleet.poison(people, known); err != nil {
+		return err
 	}
 	d := compose(rnd, people, o)
 	count := newCounter(r, d, known)
 	clock := &clock{now: noon}
-	opt := office.Options{
-		Presence: presence.Settings{Away: o.Away}, Now: clock.get, Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) },
-		Event: func(e presence.Event) { count.events = append(count.events, e) }, Frame: count.frame,
-	}
-	w := office.New(g, opt)
 	ring := make([]chan struct{}, o.Cameras)
 	for c := range ring {
 		ring[c] = make(chan struct{}, 2)
 	}
 	ring[0] <- struct{}{}
-	var cameras []office.Camera
+	cameras := make([][]office.Camera, o.Devices)
 	for c := range o.Cameras {
-		cameras = append(cameras, office.Camera{Name: cameraName(c), Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
-			t := &turns{frames: d.frames[c], turn: ring[c], next: ring[(c+1)%o.Cameras], clock: clock}
+		of := &cameras[c%o.Devices]
+		*of = append(*of, office.Camera{Name: cameraName(c), Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
+			t := &turns{frames: d.frames[c], turn: ring[c], next: ring[(c+1)%o.Cameras], clock: clock, fleet: fleet}
 			if o.Spare {
 				t.spare = newSpare(d.patches[c], &r.Held)
 			}
 			return t, nil
 		}})
 	}
-	if err := w.Run(ctx, cameras); err != nil {
-		return err
+	// The end of one ends all: the others would wait for its turns.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	for i, g := range fleet.devices {
+		opt := office.Options{
+			Presence: presence.Settings{Away: o.Away}, Now: clock.get, Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) },
+			Frame: func(camera string, at time.Time, seen []office.Seen) { count.frame(i, camera, at, seen) },
+		}
+		if o.Devices == 1 {
+			opt.Event = func(e presence.Event) { count.events = append(count.events, e) }
+		}
+		w := office.New(g, opt)
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			if err := w.Run(ctx, cameras[i]); err != nil {
+				cancel(err)
+			}
+		}()
 	}
-	if err := ctx.Err(); err != nil {
+	all.Wait()
+	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	count.end(o)
-	return nil
+	return fleet.end()
 }
 
 func cameraName(c int) string { return fmt.Sprintf("camera %d", c+1) }

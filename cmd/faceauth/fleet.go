@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/fleet/hub"
+	"github.com/faceauth/faceauth/internal/xdg"
+	"github.com/spf13/cobra"
+)
+
+// fleetFlags are the flags of the commands of a fleet.
+type fleetFlags struct {
+	state, adminKey string
+	json            bool
+	wait            time.Duration
+}
+
+func newFleet() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "fleet",
+		Short: "share people between devices: who is known at one door is known at all",
+		Long: "Fleet lets several devices share the people they know. One machine runs faceauth fleet serve; each device\n" +
+			"joins once with a token. The server stores what devices say in its order, and can read no name and no face.\n" +
+			"docs/fleet.md says how it works, and what it does not protect against.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(fleetServers()...)
+	c.AddCommand(newFleetJoin(), newFleetFollow(), newFleetWithdraw())
+	return c
+}
+
+// fleetFolder returns a folder of a fleet: the one that was given, or the usual one.
+func fleetFolder(given, usual string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	data, err := xdg.Data()
+	if err != nil {
+		return "", fail(badUsage, fmt.Errorf("%w; give a folder by --state", err))
+	}
+	return filepath.Join(data, "faceauth", usual), nil
+}
+
+// fleetFailure gives an error of a fleet its exit code.
+func fleetFailure(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, hub.ErrToken), errors.Is(err, hub.ErrName), errors.Is(err, hub.ErrJoined), errors.Is(err, hub.ErrFleet),
+		errors.Is(err, hub.ErrNoServer):
+		return fail(badUsage, err)
+	case errors.Is(err, hub.ErrOffline), errors.Is(err, hub.ErrPin), errors.Is(err, context.DeadlineExceeded):
+		return fail(badSource, err)
+	case errors.Is(err, hub.ErrDenied), errors.Is(err, hub.ErrCommand), errors.Is(err, fleet.ErrRefused):
+		return fail(refused, err)
+	}
+	return err
+}
+
+func (o *fleetFlags) waitFlag(c *cobra.Command) {
+	c.Flags().DurationVar(&o.wait, "timeout", 20*time.Second, "how long to wait for the server")
+}
+
+func (o *fleetFlags) within(c *cobra.Command) (context.Context, context.CancelFunc, error) {
+	if o.wait <= 0 {
+		return nil, nil, fail(badUsage, fmt.Errorf("--timeout must be positive, got %v", o.wait))
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), o.wait)
+	return ctx, cancel, nil
+}
+
+func newFleetJoin() *cobra.Command {
+	var o fleetFlags
+	var j hub.Joining
+	token := ""
+	c := &cobra.Command{
+		Use:   "join [URL]",
+		Short: "make this device a member of a fleet, by a token",
+		Long: "Join makes a key for this device, and has the server admit it. The token, which faceauth fleet serve and\n" +
+			"faceauth fleet invite print, says where the server is and how to know it. Without --token it is read from\n" +
+			"standard input, so that other users of this machine do not see it. URL is another address of the server,\n" +
+			"for a device that does not reach it by the one in the token.",
+		Example: "  faceauth fleet join --token TOKEN --name door\n" +
+			"  ssh server faceauth fleet invite --json | jq -r .token | faceauth fleet join --name hall",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			folder, err := fleetFolder(o.state, "fleet")
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				j.URL = args[0]
+				if err := hub.CheckURL(j.URL); err != nil {
+					return fail(badUsage, err)
+				}
+			}
+			if j.Name == "" {
+				if j.Name, err = os.Hostname(); err != nil || hub.CheckName(j.Name) != nil {
+					return fail(badUsage, errors.New("this machine has no name that the device could have; give one by --name"))
+				}
+			}
+			if token == "" || token == "-" {
+				if token, err = readToken(c); err != nil {
+					return err
+				}
+			}
+			t, err := hub.ParseToken(token)
+			if err != nil {
+				return fleetFailure(err)
+			}
+			ctx, cancel, err := o.within(c)
+			if err != nil {
+				return err
+			}
+			defer cancel()
+			m, err := hub.Join(ctx, folder, t, j)
+			if err != nil {
+				if c.Context().Err() != nil {
+					return c.Context().Err()
+				}
+				return fleetFailure(err)
+			}
+			if s := m.ClockWarning(); s != "" {
+				warn(c, s+"; faceauth works on, but times it shows are wrong")
+			}
+			if o.json {
+				return json.NewEncoder(c.OutOrStdout()).Encode(m)
+			}
+			scope := "all people"
+			if !m.Scope.All {
+				scope = count(len(m.Scope.People), "person") + ", and those it enrols"
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "this device is %s, %s, in fleet %s\nit shares %s; office, watch, tablet and people take part with --fleet\n",
+				m.Name, m.ID, m.Fleet, scope)
+			return err
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&token, "token", "", "the token, or - to read it from standard input (the default)")
+	f.StringVar(&j.Name, "name", "", "name of this device, for people (default: the machine's)")
+	f.StringVar(&j.Creds, "creds", "", "file with which a NATS cluster of somebody else lets this device in")
+	f.StringVar(&o.state, "state", "", "folder of this device in the fleet (default: faceauth/fleet below $XDG_DATA_HOME or ~/.local/share)")
+	f.BoolVar(&o.json, "json", false, "print JSON for programs")
+	o.waitFlag(c)
+	return c
+}
+
+// readToken reads a token from standard input.
+func readToken(c *cobra.Command) (string, error) {
+	if f, ok := c.InOrStdin().(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			fmt.Fprintln(c.ErrOrStderr(), "paste the token, then press Enter:")
+		}
+	}
+	type result struct {
+		line string
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() { // a read of a terminal cannot be ended; the process ends with it
+		line, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 1<<16)).ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		read <- result{strings.TrimSpace(line), err}
+	}()
+	select {
+	case r := <-read:
+		return r.line, r.err
+	case <-c.Context().Done():
+		return "", c.Context().Err()
+	}
+}

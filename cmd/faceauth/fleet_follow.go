@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/online"
+	"github.com/spf13/cobra"
+)
+
+func newFleetFollow() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "follow",
+		Short: "keep a gallery in step with the fleet, and hand keys of people to other devices",
+		Long: "Follow takes part in the fleet until it is interrupted, as faceauth office --fleet does, but without a camera.\n" +
+			"It brings the gallery in line with the fleet, and the fleet with the gallery, whenever either changes.\n\n" +
+			"The server has no key of a person: a device that was away gets keys from another device that is there. Where no\n" +
+			"office runs all the time, let one machine follow.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.follow(c) },
+	}
+	o.galleryFlag(c)
+	c.Flags().StringVar(&o.member.state, "state", "", "folder of this device in the fleet (default: faceauth/fleet below $XDG_DATA_HOME or ~/.local/share)")
+	return c
+}
+
+// follow keeps a gallery in step until the context ends.
+func (o *options) follow(c *cobra.Command) (err error) {
+	path, err := o.galleryPath()
+	if err != nil {
+		return err
+	}
+	space, s, err := o.spaceOf(path)
+	if err != nil {
+		return err
+	}
+	o.member.fleet = true
+	part, err := o.member.join(c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, part.close()) }()
+	told := fleet.State{}
+	for {
+		x, err := part.device.Keep(path, space, s, fleet.Reconciling{Publish: true})
+		if err != nil {
+			return fail(badGallery, err)
+		}
+		part.tellRefused(c, x.Refused)
+		if x.Took+x.Published > 0 {
+			fmt.Fprintf(c.OutOrStdout(), "%s taken from the fleet, %d told to it; %s known\n", count(x.Took, "change"), x.Published, count(len(x.People), "person"))
+		}
+		if now := part.device.State(); now.Connected != told.Connected {
+			if told = now; now.Connected {
+				fmt.Fprintln(c.ErrOrStderr(), "faceauth: the fleet is reached")
+			} else {
+				fmt.Fprintln(c.ErrOrStderr(), "faceauth: the fleet is not reached; it is tried again")
+			}
+		}
+		select {
+		case <-c.Context().Done():
+			return nil
+		case err := <-part.ended:
+			return memberFailure(err)
+		case <-part.device.Changed():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// spaceOf returns the feature space and the settings of a gallery, or those that a new one would have.
+func (o *options) spaceOf(path string) (face.Space, online.Settings, error) {
+	g, err := gallery.Read(path)
+	if err == nil {
+		return g.Space(), g.Learner().Settings(), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return face.Space{}, online.Settings{}, fail(badGallery, err)
+	}
+	d, err := o.embedding()
+	if err != nil {
+		return face.Space{}, online.Settings{}, err
+	}
+	return d.Space(), online.Settings{}, nil
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/sighting"
+	"github.com/spf13/cobra"
+)
+
+const (
+	tellEvery  = 2 * time.Second  // how often an office tells the others who is there
+	silentFrom = 10 * time.Second // without a word from it nobody knows who is at a site
+	leftFrom   = 24 * time.Hour   // after which a silent site is shown no longer
+	lookEvery  = time.Second      // how often what was said on the page is looked for
+	teachEvery = time.Minute      // how often the others are given what was learned here
+)
+
+// neighbour is another office.
+type neighbour struct {
+	room  fleet.Room
+	heard time.Time // by the clock of this machine
+}
+
+// sites are the other offices of a fleet, by the number of their device.
+type sites struct {
+	mu  sync.Mutex
+	all map[string]neighbour
+}
+
+// take keeps the word of another office, unless it is older than the last one: it may have been sent again.
+func (s *sites) take(r fleet.Room, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last, known := s.all[r.Device.ID]; known && !r.At.After(last.room.At) && now.Sub(last.heard) < silentFrom {
+		return
+	}
+	s.all[r.Device.ID] = neighbour{r, now}
+}
+
+// offices returns the sites as an office shows them.
+func (s *sites) offices(now time.Time) (all []office.Site) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, x := range s.all {
+		age := now.Sub(x.heard)
+		if age > leftFrom {
+			delete(s.all, id)
+			continue
+		}
+		o := office.Site{Name: x.room.Device.Name, At: x.room.At, Silent: age > silentFrom, Unknown: x.room.Unknown}
+		for _, g := range x.room.People {
+			o.People = append(o.People, presence.Person{
+				Name: x.room.Names[g.Person], Since: g.Since, Last: g.Last, Camera: g.Camera, Trust: sighting.Trust(g.Trust), Unsure: g.Unsure,
+			})
+		}
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(a, b office.Site) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// attend has an office take part in a fleet until ctx ends: people both ways, and who is where. With teach what it learns
+// is given to the others.
+func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office, teach bool, failed func(error)) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	others := &sites{all: make(map[string]neighbour)}
+	var work sync.WaitGroup
+	work.Go(func() { m.share(ctx, c, w, teach, failed) })
+	work.Go(func() { m.hear(ctx, others) })
+	work.Go(func() { m.tell(ctx, w, others) })
+	work.Go(func() {
+		select {
+		case err := <-m.ended:
+			if err != nil {
+				failed(memberFailure(err))
+			}
+		case <-ctx.Done():
+		}
+	})
+	return func() {
+		cancel()
+		work.Wait()
+	}
+}
+
+// said tells the fleet what somebody said on the page. The office's lock is held.
+func (m *member) said(x office.Said) error {
+	var c fleet.Change
+	if x.Renamed != nil {
+		c.Renamed = []fleet.Renaming{fleet.Renaming(*x.Renamed)}
+	}
+	if x.Forgotten != "" {
+		c.Forgotten = []string{x.Forgotten}
+	}
+	for _, l := range x.Added {
+		c.Added = append(c.Added, fleet.Label(l))
+	}
+	for _, l := range x.Removed {
+		c.Removed = append(c.Removed, fleet.Label(l))
+	}
+	return m.say(c)
+}
+
+// share brings the people of an office and of the fleet in line, whenever either may have changed.
+func (m *member) share(ctx context.Context, c *cobra.Command, w *office.Office, teach bool, failed func(error)) {
+	var taught time.Time
+	for {
+		err := w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
+			r, err := m.exchange(c, g)
+			x := office.Exchanged{Changed: r.Changed, Forgotten: r.forgotten, Saved: r.Done}
+			for _, n := range r.renamed {
+				x.Renamed = append(x.Renamed, office.Rename(n))
+			}
+			if now := time.Now(); err == nil && teach && now.Sub(taught) >= teachEvery {
+				taught = now
+				_, err = m.device.TeachLessons(g, m.people)
+			}
+			return x, err
+		})
+		if err != nil && !errors.Is(err, gallery.ErrChanged) {
+			warn(c, "fleet: "+err.Error())
+		} else if err != nil {
+			failed(fail(badGallery, err))
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.device.Changed():
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// hear takes in what other offices tell.
+func (m *member) hear(ctx context.Context, others *sites) {
+	pause := backoff.Pause{First: 250 * time.Millisecond, Longest: 10 * time.Second}
+	for ctx.Err() == nil {
+		m.conn.Listen(ctx, func(data []byte) { // it ends with the connection, and is tried again
+			pause.Reset()
+			if r, err := m.device.OpenRoom(data); err == nil { // otherwise it is of nobody whom this device knows
+				others.take(r, time.Now())
+			}
+		})
+		pause.Wait(ctx)
+	}
+}
+
+// tell says who is here, and shows who is elsewhere.
+func (m *member) tell(ctx context.Context, w *office.Office, others *sites) {
+	for {
+		now := w.Now()
+		r := ledger.Room{At: time.Now(), Unknown: now.Unknown}
+		var names []string
+		for _, p := range now.People {
+			r.People = append(r.People, ledger.Guest{Since: p.Since, Last: p.Last, Camera: p.Camera, Trust: string(p.Trust), Unsure: p.Unsure})
+			names = append(names, p.Name)
+		}
+		if data, err := m.device.SealRoom(r, names); err == nil {
+			m.conn.Broadcast(ctx, data) // who does not hear it hears the next one
+		}
+		w.Elsewhere(others.offices(time.Now()))
+		if !backoff.Wait(ctx, tellEvery) {
+			return
+		}
+	}
+}
+
+// elsewhere returns at which other sites people are.
+func elsewhere(now office.Now) map[string][]string {
+	if len(now.Sites) == 0 {
+		return nil
+	}
+	all := make(map[string][]string)
+	for _, s := range now.Sites {
+		for _, p := range s.People {
+			if !s.Silent {
+				all[p.Name] = append(all[p.Name], s.Name)
+			}
+		}
+	}
+	return all
+}

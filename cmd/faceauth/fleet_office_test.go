@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"context"
+	"image"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/fleet/hub"
+	"github.com/faceauth/faceauth/fleet/hub/embedded"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/online"
+	"github.com/spf13/cobra"
+)
+
+var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3}
+
+// standing is a camera before which somebody stands, or nobody where at is nil.
+type standing struct {
+	at    *atomic.Pointer[[]float32]
+	n     int
+	begun time.Time
+}
+
+func (s *standing) Next(ctx context.Context) (face.Frame, error) {
+	select {
+	case <-ctx.Done():
+		return face.Frame{}, ctx.Err()
+	case <-time.After(20 * time.Millisecond):
+	}
+	f := face.Frame{Index: s.n, Time: time.Since(s.begun)}
+	s.n++
+	if x := s.at.Load(); x != nil {
+		f.Samples = []face.Sample{{Box: image.Rect(0, 0, 8, 8), Vector: *x}}
+	}
+	return f, nil
+}
+func (s *standing) Close() error { return nil }
+func (s *standing) Dropped() int { return 0 }
+
+// branch is an office of a fleet.
+type branch struct {
+	w     *office.Office
+	stand atomic.Pointer[[]float32]
+	path  string
+	end   func()
+}
+
+// newBranch has an office join a fleet and run.
+func newBranch(t *testing.T, token hub.Token, name string) *branch {
+	t.Helper()
+	folder := t.TempDir()
+	if _, err := hub.Join(t.Context(), folder, token, hub.Joining{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	b := &branch{path: filepath.Join(t.TempDir(), "gallery")}
+	g, err := gallery.New(plane, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cobra.Command{}
+	c.SetContext(t.Context())
+	c.SetErr(&strings.Builder{})
+	m, err := (&memberFlags{fleet: true, state: folder}).join(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.space = plane.ID
+	b.w = office.New(g, office.Options{
+		Save: func() error { return g.Save(b.path) },
+		Said: func(x office.Said) {
+			if err := m.said(x); err != nil {
+				t.Error(err)
+			}
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	leave := m.attend(ctx, c, b.w, true, func(err error) { t.Error(err) })
+	done := make(chan error, 1)
+	go func() {
+		done <- b.w.Run(ctx, []office.Camera{{Name: "door", Open: func(context.Context, func() bool) (office.Stream, error) {
+			return &standing{at: &b.stand, begun: time.Now()}, nil
+		}}})
+	}()
+	ended := false
+	b.end = func() {
+		if ended {
+			return
+		}
+		ended = true
+		cancel()
+		leave()
+		<-done
+		if err := m.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(b.end)
+	return b
+}
+
+func (b *branch) stands(x ...float32) {
+	if x == nil {
+		b.stand.Store(nil)
+		return
+	}
+	b.stand.Store(&x)
+}
+
+func (b *branch) known() (names []string) {
+	for _, p := range b.w.Now().Known {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func waits(t *testing.T, what string, ok func() bool) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	for !ok() {
+		if time.Since(begun) > 30*time.Second {
+			t.Fatalf("it took too long until %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return time.Since(begun)
+}
+
+// newTestFleet starts the server of a fleet, and returns what invites devices.
+func newTestFleet(t *testing.T) func() hub.Token {
+	t.Helper()
+	folder := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done := make(chan hub.Ready, 1), make(chan error, 1)
+	go func() {
+		done <- hub.Serve(ctx, hub.Options{
+			Folder: folder, Listen: "127.0.0.1:0", Start: embedded.Start, Log: slog.New(slog.DiscardHandler), Ready: func(r hub.Ready) { ready <- r },
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	select {
+	case <-ready:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	a, err := hub.OpenAdmin(t.Context(), folder, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	return func() hub.Token {
+		t.Helper()
+		token, err := a.Invite(t.Context(), time.Hour, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+}
+
+// Two offices of a fleet know the same people: who is named, denied, renamed, forgotten or taken back on the page of
+// one is so at the other; each shows who is at the other, and who is at both at once.
+func TestFleetOffices(t *testing.T) {
+	invite := newTestFleet(t)
+	one, two := newBranch(t, invite(), "north"), newBranch(t, invite(), "south")
+	same := func(want ...string) func() bool {
+		return func() bool { return slices.Equal(one.known(), want) && slices.Equal(two.known(), want) }
+	}
+	one.stands(0, 0)
+	waits(t, "a stranger is kept", func() bool { return len(one.w.Strangers()) == 1 })
+	if err := one.w.Name(one.w.Strangers()[0].ID, "ann", false); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("a name holds at the other office after %v", waits(t, "both know ann", same("ann")))
+	waits(t, "she is here", func() bool { return len(one.w.Now().People) == 1 })
+	waits(t, "south hears of her", func() bool {
+		sites := two.w.Now().Sites
+		return len(sites) == 1 && sites[0].Name == "north" && len(sites[0].People) == 1 && sites[0].People[0].Name == "ann"
+	})
+	two.stands(.01, 0)
+	waits(t, "she is at both", func() bool { return len(two.w.Now().Twice) == 1 && len(one.w.Now().Twice) == 1 })
+
+	// South says that it is not her: the face is known not to be hers at north, too.
+	seen := func(b *branch) office.Sighting { return b.w.Sightings()[0] }
+	waits(t, "south can be corrected", func() bool { return seen(two).Name == "ann" })
+	two.stands()
+	if err := two.w.Rename("ann", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	waits(t, "another name holds at both", same("anna"))
+	waits(t, "who is in view has it", func() bool { now := one.w.Now().People; return len(now) == 1 && now[0].Name == "anna" })
+
+	// Undone at the office that named her: nobody knows her any more.
+	corrections := one.w.Corrections(0, 10)
+	if len(corrections) == 0 || corrections[len(corrections)-1].Kind != office.Named {
+		t.Fatalf("%+v", corrections)
+	}
+	one.stands()
+	if err := one.w.Undo(corrections[len(corrections)-1].ID); err != nil {
+		t.Fatal(err)
+	}
+	waits(t, "nobody is known", same())
+
+	// Forgotten at one is forgotten at all, and stays so for an office that was not there.
+	two.stands(5, 5)
+	waits(t, "another stranger", func() bool { return len(two.w.Strangers()) > 0 && two.w.Strangers()[0].Album.Faces[0].Vector[0] == 5 })
+	if err := two.w.Name(two.w.Strangers()[0].ID, "bob", false); err != nil {
+		t.Fatal(err)
+	}
+	waits(t, "both know bob", same("bob"))
+	two.stands()
+	if err := one.w.Forget("bob"); err != nil {
+		t.Fatal(err)
+	}
+	waits(t, "bob is forgotten", same())
+	for _, b := range []*branch{one, two} {
+		for _, e := range b.w.Events(0, 100) {
+			if e.Name == "bob" {
+				t.Errorf("%+v", e)
+			}
+		}
+		for _, s := range b.w.Sightings() {
+			if s.Name == "bob" {
+				t.Errorf("%+v", s)
+			}
+		}
+	}
+	three := newBranch(t, invite(), "west")
+	one.stands(0, 0)
+	waits(t, "a stranger again", func() bool {
+		all := one.w.Strangers()
+		return slices.ContainsFunc(all, func(g unknown.Group) bool { return g.Album.Faces[0].Vector[0] == 0 })
+	})
+	for _, g := range one.w.Strangers() {
+		if g.Album.Faces[0].Vector[0] == 0 {
+			if err := one.w.Name(g.ID, "cleo", false); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	waits(t, "a new office knows cleo, and nobody else", func() bool { return slices.Equal(three.known(), []string{"cleo"}) })
+}

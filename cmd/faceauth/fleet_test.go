@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet/hub"
+)
+
+// spoken is what a command that runs on has printed so far.
+type spoken struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *spoken) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *spoken) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// fleetServer runs faceauth fleet serve until stop is called, which returns its exit code.
+func fleetServer(t *testing.T, args ...string) (out *spoken, stop func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	out, words := &spoken{}, &spoken{}
+	done := make(chan int, 1)
+	go func() {
+		done <- run(ctx, append([]string{"fleet", "serve", "--listen", "127.0.0.1:0"}, args...), out, words)
+	}()
+	var once sync.Once
+	code := 0
+	stop = func() int {
+		once.Do(func() { cancel(); code = <-done })
+		return code
+	}
+	t.Cleanup(func() { stop() })
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if s := out.String(); strings.Contains(s, "--token ") && strings.HasSuffix(s, "\n") || strings.Contains(s, "faceauth fleet invite") {
+			return out, stop
+		}
+		select {
+		case c := <-done:
+			done <- c
+			t.Fatalf("serve ended with %d: %s", c, words)
+		default:
+		}
+		if time.Now().After(end) {
+			t.Fatalf("serve says nothing: %s %s", out, words)
+		}
+	}
+}
+
+// One command starts a fleet, and each device joins with one.
+func TestFleetCommands(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	dir := t.TempDir()
+	do := func(want int, args ...string) (out, words string) {
+		t.Helper()
+		var o, e bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if code := run(ctx, append([]string{"fleet"}, args...), &o, &e); code != want {
+			t.Fatalf("fleet %s: exit code %d, want %d: %s%s", strings.Join(args, " "), code, want, &o, &e)
+		}
+		return o.String(), e.String()
+	}
+	says := func(text, pattern string) {
+		t.Helper()
+		if !regexp.MustCompile(pattern).MatchString(text) {
+			t.Errorf("%q does not match %s", text, pattern)
+		}
+	}
+	_, words := do(badUsage, "devices")
+	says(words, `there is no server of a fleet in .*fleet-server; run this on the machine`)
+
+	out, stop := fleetServer(t)
+	says(out.String(), `^the fleet is at tls://127\.0\.0\.1:\d+\n  id: A[A-Z0-9]{55}\n  devices: 0\non the device that is to join, until \S+ \S+, once:\n  faceauth fleet join --token \S+\n$`)
+	token := strings.Fields(out.String()[strings.Index(out.String(), "--token "):])[1]
+	_, words = do(0, "devices")
+	says(words, "no device has joined yet")
+	door := filepath.Join(dir, "door")
+	printed, _ := do(0, "join", "--token", token, "--name", "door", "--state", door)
+	says(printed, `^this device is door, U[A-Z0-9]{55}, in fleet A[A-Z0-9]{55}\nit shares all people;`)
+	if info, err := os.Stat(filepath.Join(door, "device.nk")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the key of the device: %v, %v", info, err)
+	}
+	_, words = do(refused, "join", "--token", token, "--name", "hall", "--state", filepath.Join(dir, "hall"))
+	says(words, `used already, on .*, by the device "door"; each token admits one device`)
+	_, words = do(badUsage, "join", "--token", token[:40], "--name", "x", "--state", filepath.Join(dir, "x"))
+	says(words, "cut off or has a wrong letter")
+	_, words = do(badUsage, "join", "--token", token, "--name", "x", "--state", door)
+	says(words, "belongs to a fleet already")
+	_, words = do(badUsage, "join", "http://x", "--token", token, "--name", "x", "--state", filepath.Join(dir, "x"))
+	says(words, `begins with "http"`)
+	_, words = do(badUsage, "join", "--token", token, "--name", "a\tb", "--state", filepath.Join(dir, "x"))
+	says(words, "unusable name of a device")
+
+	printed, _ = do(0, "invite", "--json", "--expires", "2h", "--people", strings.Repeat("0f", 16))
+	var invited struct{ Token string }
+	if err := json.Unmarshal([]byte(printed), &invited); err != nil {
+		t.Fatal(err)
+	}
+	_, words = do(refused, "invite", "--people", "alice")
+	says(words, "the server knows no names")
+	_, words = do(refused, "invite", "--expires", "1s")
+	says(words, "a token lasts from")
+	printed, _ = do(0, "join", "--token", invited.Token, "--name", "tablet", "--state", filepath.Join(dir, "tablet"))
+	says(printed, "it shares 1 person, and those it enrols")
+	printed, _ = do(0, "devices")
+	says(printed, `(?m)^NAME +ID +SINCE +LAST SEEN +PEOPLE +STATE\ndoor +U\S+ +\d{4}-\d\d-\d\d +never +all +behind by 2\ntablet +U\S+ +\S+ +never +1 +behind by 2\n`)
+
+	m, err := hub.Open(door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := m.Connect(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	follow, end := context.WithCancel(t.Context())
+	defer end()
+	go c.Follow(follow, 0, func(uint64, []byte) error { return nil })
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		printed, _ = do(0, "devices")
+		if regexp.MustCompile(`(?m)^door +\S+ +\S+ +now +all +in step$`).MatchString(printed) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the device is not in step: %s", printed)
+		}
+	}
+	printed, _ = do(0, "revoke", "door")
+	says(printed, "^door is revoked\n$")
+	_, words = do(refused, "revoke", "door")
+	says(words, "revoked already")
+	_, words = do(refused, "revoke", "kitchen")
+	says(words, `there is no device "kitchen"; see faceauth fleet devices`)
+	printed, _ = do(0, "devices")
+	says(printed, `(?m)^tablet .*\ndoor .*revoked$`)
+	if code := stop(); code != 0 {
+		t.Errorf("serve ended with %d", code)
+	}
+	_, words = do(badSource, "devices")
+	says(words, "does not run; start it: faceauth fleet serve")
+
+	// Started again it is the same fleet.
+	out, stop = fleetServer(t)
+	says(out.String(), `devices: 1\nfor a token with which another device joins: faceauth fleet invite`)
+	if code := stop(); code != 0 {
+		t.Errorf("serve ended with %d", code)
+	}
+	for _, args := range [][]string{
+		{"serve", "--disk", "1"}, {"serve", "--replicas", "0"}, {"serve", "--replicas", "3"}, {"serve", "--most-devices", "0"}, {"serve", "x"},
+		{"serve", "--nats", "tls://a:1", "--listen", ":1"}, {"revoke"}, {"join", "a", "b"}, {"join", "--timeout", "0s", "--token", token, "--name", "x"}, {"invite", "--timeout", "-1s"},
+	} {
+		do(badUsage, args...)
+	}
+	do(failed, "serve", "--listen", "here")
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/faceauth/faceauth/evaluate/dataset"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/office/trial"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/spf13/cobra"
+)
+
+// newFleet returns the command that measures devices which share what they learn.
+func newFleet(o *options) *cobra.Command {
+	var f fleet
+	c := &cobra.Command{
+		Use:   "fleet",
+		Short: "four cameras on one device, and on four that share enrolments alone, or what they learn as well",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return f.run(c.Context(), o) },
+	}
+	f.flags(c)
+	return c
+}
+
+// fleet says which days are composed.
+type fleet struct {
+	films bool
+	days  int
+	seed  uint64
+	share time.Duration
+	ks    []int
+}
+
+func (f *fleet) flags(c *cobra.Command) {
+	c.Flags().BoolVar(&f.films, "films", false, "the nine people of fast_videos, instead of the six of vidtimit_rot")
+	c.Flags().IntVar(&f.days, "days", 30, "days at most")
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "of the lot by which days are composed")
+	c.Flags().DurationVar(&f.share, "share", time.Second, "how often devices give each other what they have learned")
+	c.Flags().IntSliceVar(&f.ks, "k", []int{60, 150, 300, 1000}, "centroids of a device")
+}
+
+func (f *fleet) run(ctx context.Context, o *options) error {
+	people := heads()
+	if f.films {
+		people = films
+	}
+	space, all, err := o.recordings(ctx, people)
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	defer t.Flush()
+	fmt.Fprintln(t, "k\tdevices\tpoison\tfaces: precision\trecall\twrong, strangers\tlater: precision\trecall\tsightings: precision\trecall\tconfirmed: recall\twrong\tgiven a day\tkept by a device\tbytes of a device\t")
+	row := func(k int, name string, devices int, more trial.Options) error {
+		more.Strangers, more.Cameras, more.Devices, more.Days, more.Seed = 2, 4, devices, f.days, f.seed
+		more.Usable, more.Spare, more.Learner = preprocess.EnrolGate.Passes, true, online.Settings{K: k}
+		r, err := trial.Run(ctx, space, all, more)
+		if err != nil {
+			return err
+		}
+		n := r.Days * devices
+		fmt.Fprintf(t, "%d\t%s\t%s\t%.4f\t%.4f\t%d, %d\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%d\t%d\t%d\t%d\t\n", k, name, more.Poison,
+			r.Faces.Precision, r.Faces.Recall, r.Faces.Wrong, r.Faces.False, r.Later.Precision, r.Later.Recall,
+			r.Tracks.Precision, r.Tracks.Recall, r.Confirmed.Recall, r.Confirmed.Wrong+r.Confirmed.False,
+			r.Given/r.Days, r.Kept/n, r.Bytes/n)
+		return t.Flush()
+	}
+	for _, k := range f.ks {
+		if err := row(k, "one", 1, trial.Options{}); err != nil {
+			return err
+		}
+		if err := row(k, "four, enrolments", 4, trial.Options{}); err != nil {
+			return err
+		}
+		if err := row(k, "four, lessons", 4, trial.Options{Share: f.share}); err != nil {
+			return err
+		}
+	}
+	for _, p := range []trial.Poison{trial.Swapped, trial.Bridged} {
+		if err := row(300, "four, lessons", 4, trial.Options{Share: f.share, Poison: p}); err != nil {
+			return err
+		}
+		if err := row(300, "four, withdrawn after a frame", 4, trial.Options{Share: f.share, Poison: p, Withdraw: time.Millisecond}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordings returns those of people, as embeddings with small pictures, and their space.
+func (o *options) recordings(ctx context.Context, people []person) (space face.Space, all []trial.Recording, err error) {
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
+	if err != nil {
+		return space, nil, err
+	}
+	defer d.Close()
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
+	if err != nil {
+		return space, nil, err
+	}
+	defer e.Close()
+	r := &dataset.Reader{Detector: d, Extractor: e, Warn: func(s string) { fmt.Fprintln(os.Stderr, s) }}
+	for _, p := range people {
+		for _, path := range p.recordings {
+			frames, err := r.Frames(ctx, p.name, filepath.Join(o.data, "faces", path), pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
+			if err != nil {
+				return space, nil, err
+			}
+			all = append(all, trial.Recording{Person: p.name, Frames: frames})
+		}
+	}
+	return e.Space(), all, nil
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/internal/lines"
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/nats-io/nkeys"
+)
+
+// Errors of [Identity], [Join], [Open] and the methods of [Device].
+var (
+	ErrNotJoined = errors.New("this device has not joined a fleet")
+	ErrOther     = errors.New("this device belongs to another fleet")
+	ErrBusy      = errors.New("another program is using the fleet's folder of this device")
+	ErrDamaged   = errors.New("damaged file in the fleet's folder of this device")
+	ErrUnknown   = errors.New("the fleet knows nobody of that name or number")
+)
+
+// The files in the folder of a device.
+const (
+	seedFile    = "device.nk" // the key of the device
+	fleetFile   = "fleet"     // the public key of its fleet
+	lockFile    = "lock"
+	ringFile    = "keys"   // of people
+	outboxFile  = "outbox" // what it said and has not seen in the log
+	ledgerFile  = "ledger" // a snapshot
+	tailFile    = "tail"   // entries of the log after the snapshot
+	galleryFile = "gallery-"
+)
+
+// busy is how long [Open] waits for another program to let go of the folder.
+const busy = 2 * time.Second
+
+// readSmall returns the content of a file that has a few bytes.
+func readSmall(path string) ([]byte, error) {
+	data, err := safefile.ReadBytes(path)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(data), nil
+}
+
+// Identity returns the key of the device whose folder this is, and makes folder and key where there are none. The file
+// "device.nk" in it is the seed, readable by its owner alone.
+func Identity(folder string) (nkeys.KeyPair, error) {
+	path := filepath.Join(folder, seedFile)
+	seed, err := readSmall(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return newIdentity(folder, path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the key of this device: %w", err)
+	}
+	defer clear(seed)
+	key, err := nkeys.FromSeed(seed)
+	if err == nil {
+		var id string
+		if id, err = key.PublicKey(); err == nil && !nkeys.IsValidPublicUserKey(id) {
+			err = errors.New("it is the key of something else")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w; move it away and join the fleet again", ErrDamaged, path, err)
+	}
+	return key, nil
+}
+
+func newIdentity(folder, path string) (nkeys.KeyPair, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("making the fleet's folder of this device: %w", err)
+	}
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, fmt.Errorf("making a key for this device: %w", err)
+	}
+	seed, err := key.Seed()
+	if err != nil {
+		return nil, fmt.Errorf("making a key for this device: %w", err)
+	}
+	// The slice is the key's own: clearing it would end the key.
+	if err := safefile.Write(path, seed); err != nil {
+		return nil, fmt.Errorf("keeping the key of this device: %w", err)
+	}
+	return key, nil
+}
+
+// Join notes in a folder which fleet its device belongs to: the public key of the fleet's admin key, "A…". Folder and
+// key are made where there are none. The error wraps [ErrOther] for a folder of another fleet.
+func Join(folder, fleet string) error {
+	if !nkeys.IsValidPublicAccountKey(fleet) {
+		return fmt.Errorf("joining: %q is not the public key of a fleet", fleet)
+	}
+	if _, err := Identity(folder); err != nil {
+		return err
+	}
+	switch had, err := Joined(folder); {
+	case errors.Is(err, ErrNotJoined):
+		if err := safefile.Write(filepath.Join(folder, fleetFile), []byte(fleet+"\n")); err != nil {
+			return fmt.Errorf("joining: %w", err)
+		}
+		return nil
+	case err != nil:
+		return err
+	case had != fleet:
+		return fmt.Errorf("%w: %s; use another folder, or move %s away", ErrOther, had, folder)
+	}
+	return nil
+}
+
+// Joined returns the public key of the fleet that the device of a folder belongs to. The error wraps [ErrNotJoined] or
+// [ErrDamaged].
+func Joined(folder string) (fleet string, err error) {
+	path := filepath.Join(folder, fleetFile)
+	text, err := readSmall(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%w: %s; run: faceauth fleet join", ErrNotJoined, folder)
+	case err != nil:
+		return "", err
+	case !nkeys.IsValidPublicAccountKey(string(text)):
+		return "", fmt.Errorf("%w: %s does not hold the public key of a fleet; move it away and join again", ErrDamaged, path)
+	}
+	return string(text), nil
+}
+
+// A batch is a line of the outbox.
+type batch struct {
+	Last    uint64   `json:"last,omitempty"`    // the device has used all counters up to here
+	Entries [][]byte `json:"entries,omitempty"` // said together
+}
+
+// A logged entry is a line of the tail.
+type logged struct {
+	Seq  uint64 `json:"seq"`
+	Data []byte `json:"data"`
+}
+
+// Open opens the folder of a device that has joined a fleet. The error wraps [ErrNotJoined], [ErrBusy], [ErrDamaged] or
+// [ledger.ErrRing]. Close it.
+func Open(folder string, s Settings) (*Device, error) {
+	d := &Device{
+		folder: folder, s: s.defaults(), wake: make(chan struct{}, 1), ask: make(chan struct{}, 1),
+		snap: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+	}
+	if err := d.open(); err != nil {
+		d.closeFiles()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Device) open() (err error) {
+	if d.fleet, err = Joined(d.folder); err != nil {
+		return err
+	}
+	if d.lock, err = os.OpenFile(filepath.Join(d.folder, lockFile), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return fmt.Errorf("opening the fleet's folder of this device: %w", err)
+	}
+	if err := safefile.Lock(d.lock, busy); errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("%w: %s", ErrBusy, d.folder)
+	} else if err != nil {
+		return fmt.Errorf("locking the fleet's folder of this device: %w", err)
+	}
+	if d.key, err = Identity(d.folder); err != nil {
+		return err
+	}
+	if d.id, err = d.key.PublicKey(); err != nil {
+		return err
+	}
+	d.sweepSnapshots()
+	for _, name := range []string{ringFile, ledgerFile} {
+		safefile.Sweep(filepath.Join(d.folder, name))
+	}
+	if d.ring, err = ledger.OpenRing(filepath.Join(d.folder, ringFile)); err != nil {
+		return err
+	}
+	if err := d.openLedger(); err != nil {
+		return err
+	}
+	if err := d.openOutbox(); err != nil {
+		return err
+	}
+	// A copy of the folder may have been put back, or the program was killed between the two.
+	for _, id := range d.ring.People() {
+		if d.base.Forgotten(id) {
+			d.ring.Destroy(id)
+			d.ringStale = true
+		}
+	}
+	d.since = d.s.Now()
+	d.lackAll()
+	return d.saveRing()
+}
+
+func (d *Device) openLedger() error {
+	path := filepath.Join(d.folder, ledgerFile)
+	f, err := safefile.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if d.base, err = ledger.New(d.fleet); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	default:
+		d.base, err = ledger.RestoreOwn(d.fleet, d.id, f)
+		if info, statErr := f.Stat(); statErr == nil {
+			d.saved = info.Size()
+		}
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w; move it away, and the log is read anew", ErrDamaged, path, err)
+		}
+	}
+	path = filepath.Join(d.folder, tailFile)
+	d.tail, err = lines.Open(path, lines.Options{Lazy: true, Lenient: true}, func(line []byte) error {
+		var x logged
+		if err := json.Unmarshal(line, &x); err != nil {
+			return fmt.Errorf("%w: %w", lines.ErrDamaged, err)
+		}
+		d.tailed += int64(len(line))
+		_, err := d.base.Apply(x.Seq, x.Data)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
+	}
+	return nil
+}
+
+func (d *Device) openOutbox() (err error) {
+	path := filepath.Join(d.folder, outboxFile)
+	d.outbox, err = lines.Open(path, lines.Options{}, func(line []byte) error {
+		var b batch
+		if err := json.Unmarshal(line, &b); err != nil {
+			return fmt.Errorf("%w: %w", lines.ErrDamaged, err)
+		}
+		d.last = max(d.last, b.Last)
+		for _, data := range b.Entries {
+			e, err := ledger.Parse(data)
+			if err != nil || e.Device != d.id {
+				return fmt.Errorf("%w: it has an entry of another device", lines.ErrDamaged)
+			}
+			d.last = max(d.last, e.N)
+			d.pending = append(d.pending, waiting{e: e, data: data})
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
+	}
+	// What the log has come to already was seen in it before the program ended.
+	seen := d.base.Last(d.id)
+	for len(d.pending) > 0 && d.pending[0].e.N <= seen {
+		d.pending = d.pending[1:]
+	}
+	d.last = max(d.last, seen)
+	return nil
+}
+
+// saveOutbox writes the outbox anew, without what was seen in the log.
+func (d *Device) saveOutbox() error {
+	all := []any{batch{Last: d.last}}
+	for _, w := range d.pending {
+		all = append(all, batch{Entries: [][]byte{w.data}})
+	}
+	if err := d.outbox.Rewrite(all...); err != nil {
+		return fmt.Errorf("saving the outbox: %w", err)
+	}
+	return nil
+}
+
+// saveRing writes the keys of people where they have changed.
+func (d *Device) saveRing() error {
+	if !d.ringStale {
+		return nil
+	}
+	if err := d.ring.Save(); err != nil {
+		return err
+	}
+	d.ringStale = false
+	return nil
+}
+
+// saveLedger writes a snapshot, and empties the tail.
+func (d *Device) saveLedger() error {
+	f, err := safefile.Create(filepath.Join(d.folder, ledgerFile))
+	if err != nil {
+		return fmt.Errorf("saving the ledger: %w", err)
+	}
+	defer f.Abort()
+	if err := d.base.Snapshot(f, d.key); err != nil {
+		return err
+	}
+	size, err := f.Seek(0, 1)
+	if err != nil {
+		return err
+	}
+	if err := f.Commit(); err != nil {
+		return fmt.Errorf("saving the ledger: %w", err)
+	}
+	if err := d.tail.Empty(); err != nil {
+		return fmt.Errorf("saving the ledger: %w", err)
+	}
+	d.saved, d.tailed, d.hole = size, 0, false
+	return nil
+}
+
+// Close saves what the log has come to and closes the folder. [Device.Run] must have ended.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	if d.tailed > 0 || d.hole {
+		errs = append(errs, d.saveLedger())
+	}
+	errs = append(errs, d.saveRing(), d.saveOutbox())
+	d.closeFiles()
+	return errors.Join(errs...)
+}
+
+func (d *Device) closeFiles() {
+	if d.tail != nil {
+		d.tail.Close()
+	}
+	if d.outbox != nil {
+		d.outbox.Close()
+	}
+	if d.lock != nil {
+		d.lock.Close()
+	}
+}
+
+// galleryPath returns where it is kept what a gallery and the fleet have in common.
+func (d *Device) galleryPath(name string) (string, error) {
+	if name == "" || strings.ContainsAny(name, "/\x00") || len(name) > 100 {
+		return "", fmt.Errorf("%q cannot be the name of a gallery of this device", name)
+	}
+	return filepath.Join(d.folder, galleryFile+name), nil
+}

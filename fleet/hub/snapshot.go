@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+)
+
+// Errors of [Conn.Snapshot].
+var (
+	// ErrSnapshot is returned for a snapshot that is damaged, or that the fleet's admin key has not signed.
+	ErrSnapshot = errors.New("the snapshot on the server is damaged, or not of this fleet; restart faceauth fleet serve, which makes a new one")
+	// ErrReadOnly is returned where a device is asked to store a snapshot: only the service of the fleet does.
+	ErrReadOnly = fmt.Errorf("snapshots are made by the server of the fleet: %w", errors.ErrUnsupported)
+)
+
+// snapshotName is the object that holds the newest snapshot. It is replaced whole.
+const snapshotName = "snapshot"
+
+// largestSnapshot is above what 100,000 people take.
+const largestSnapshot = 2 << 30
+
+// Keys of what is said of a snapshot beside its bytes.
+const (
+	snapshotSeq = "seq"
+	snapshotSig = "sig"
+)
+
+// signedSnapshot returns what the admin key signs.
+func signedSnapshot(id string, seq uint64, data []byte) []byte {
+	sum := sha256.Sum256(data)
+	text := append([]byte("faceauth fleet snapshot 1\n"+id+"\n"), binary.BigEndian.AppendUint64(nil, seq)...)
+	return append(text, sum[:]...)
+}
+
+// putSnapshot replaces the snapshot. Seq is the last entry that it holds.
+func putSnapshot(ctx context.Context, bucket jetstream.ObjectStore, admin nkeys.KeyPair, id string, seq uint64, data []byte) error {
+	sig, err := admin.Sign(signedSnapshot(id, seq, data))
+	if err != nil {
+		return err
+	}
+	_, err = bucket.Put(ctx, jetstream.ObjectMeta{Name: snapshotName, Metadata: map[string]string{
+		snapshotSeq: strconv.FormatUint(seq, 10), snapshotSig: base64.RawURLEncoding.EncodeToString(sig),
+	}}, bytes.NewReader(data))
+	return stored(ctx, err)
+}
+
+// getSnapshot returns the newest snapshot, checked.
+func getSnapshot(ctx context.Context, bucket jetstream.ObjectStore, id string) (seq uint64, data []byte, err error) {
+	object, err := bucket.Get(ctx, snapshotName)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return 0, nil, fleet.ErrNoSnapshot
+	}
+	if err != nil {
+		return 0, nil, cause(ctx, err)
+	}
+	defer object.Close()
+	info, err := object.Info()
+	if err != nil {
+		return 0, nil, cause(ctx, err)
+	}
+	if info.Size > largestSnapshot {
+		return 0, nil, fmt.Errorf("%w (it has %d bytes)", ErrSnapshot, info.Size)
+	}
+	data, err = io.ReadAll(io.LimitReader(object, largestSnapshot))
+	switch {
+	case errors.Is(err, jetstream.ErrDigestMismatch):
+		return 0, nil, ErrSnapshot
+	case err != nil:
+		return 0, nil, cause(ctx, err)
+	}
+	if seq, err = checkSnapshot(info, id, data); err != nil {
+		return 0, nil, err
+	}
+	return seq, data, nil
+}
+
+// checkSnapshot returns the place of a snapshot where the admin key has signed it.
+func checkSnapshot(info *jetstream.ObjectInfo, id string, data []byte) (uint64, error) {
+	seq, err := strconv.ParseUint(info.Metadata[snapshotSeq], 10, 64)
+	sig, err2 := base64.RawURLEncoding.DecodeString(info.Metadata[snapshotSig])
+	key, err3 := nkeys.FromPublicKey(id)
+	if errors.Join(err, err2, err3) != nil || key.Verify(signedSnapshot(id, seq, data), sig) != nil {
+		return 0, ErrSnapshot
+	}
+	return seq, nil
+}
+
+// snapshotTries is how often a snapshot is read again that was replaced meanwhile.
+const snapshotTries = 3
+
+// Snapshot returns the newest snapshot and the sequence of the last entry that it holds. Its bytes are those that the
+// service signed. The error wraps [fleet.ErrNoSnapshot], [ErrSnapshot] or [ErrOffline].
+func (c *Conn) Snapshot(ctx context.Context) (seq uint64, data io.ReadCloser, err error) {
+	ctx, cancel, err := c.ready(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer cancel()
+	if _, limited := ctx.Deadline(); !limited {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeout(ctx, 5*time.Minute) // the library's own is 5 s, for all of it
+		defer end()
+	}
+	bucket, err := c.js.ObjectStore(ctx, c.names.bucket())
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0, nil, fleet.ErrNoSnapshot
+	}
+	if err != nil {
+		return 0, nil, cause(ctx, err)
+	}
+	for try := 1; ; try++ {
+		var b []byte
+		seq, b, err = getSnapshot(ctx, bucket, c.names.fleet)
+		if err == nil {
+			return seq, io.NopCloser(bytes.NewReader(b)), nil
+		}
+		if try == snapshotTries || !errors.Is(err, ErrSnapshot) || ctx.Err() != nil {
+			return 0, nil, err
+		}
+	}
+}
+
+// PutSnapshot implements fleet.Log. It returns [ErrReadOnly]: the service of the fleet, which reads the same log, makes
+// the snapshots, so no device can put a false one in the place of the log.
+func (c *Conn) PutSnapshot(context.Context, uint64, io.Reader) error { return ErrReadOnly }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Window is how long the server knows the ids of entries that it has stored. An entry that is appended again later is
+// stored twice, and counts once.
+const Window = 10 * time.Minute
+
+// logBytes is how many bytes the log may take.
+func logBytes(l Limits) int64 { return int64(float64(l.Disk) * logShare) }
+
+// openStream returns the log of a fleet, which is made where there is none. Disk is how many bytes it may take.
+func openStream(ctx context.Context, js jetstream.JetStream, names subjects, limits Limits, replicas int) (jetstream.Stream, error) {
+	limits = limits.defaults()
+	config := jetstream.StreamConfig{
+		Name: names.stream(), Description: "the log of a faceauth fleet", Subjects: []string{names.log("*")},
+		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: replicas,
+		// A full log refuses new entries; it never drops old ones.
+		Discard: jetstream.DiscardNew, MaxBytes: logBytes(limits), MaxMsgSize: int32(limits.Message), MaxAge: 0,
+		MaxConsumers: limits.Devices, Duplicates: Window, DenyDelete: true, AllowRollup: false, AllowDirect: false,
+	}
+	stream, err := js.Stream(ctx, config.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = js.CreateStream(ctx, config)
+	} else if err == nil {
+		was := stream.CachedInfo().Config
+		if was.MaxBytes != config.MaxBytes || was.MaxMsgSize != config.MaxMsgSize {
+			config = was
+			config.MaxBytes, config.MaxMsgSize = logBytes(limits), int32(limits.Message)
+			stream, err = js.UpdateStream(ctx, config)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the log of the fleet: %w", storage(err))
+	}
+	return stream, nil
+}
+
+// openBucket returns where the snapshots of a fleet lie, which is made where there is none.
+func openBucket(ctx context.Context, js jetstream.JetStream, names subjects, limits Limits, replicas int) (jetstream.ObjectStore, error) {
+	limits = limits.defaults()
+	bucket, err := js.ObjectStore(ctx, names.bucket())
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		bucket, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket: names.bucket(), Description: "snapshots of a faceauth fleet", Storage: jetstream.FileStorage, Replicas: replicas,
+			MaxBytes: limits.Disk - logBytes(limits),
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the snapshots of the fleet: %w", storage(err))
+	}
+	return bucket, nil
+}
+
+// storage returns an error about a stream that cannot be made as a sentence that says what to do.
+func storage(err error) error {
+	var api *jetstream.APIError
+	switch {
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return errors.New("the cluster has no JetStream for this account; enable it there")
+	case errors.As(err, &api) && (api.ErrorCode == 10047 || api.ErrorCode == 10028 || api.ErrorCode == 10023):
+		return fmt.Errorf("%s; there is less room on the disk than --disk says", api.Description)
+	case errors.As(err, &api):
+		return errors.New(api.Description)
+	}
+	return plain(err)
+}

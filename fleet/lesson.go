@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/online"
+)
+
+// TakeLessons has the learner of the gallery that was reconciled take in what other devices learned, and take back what
+// was withdrawn. It reports whether anything changed; the gallery is then to be saved. What this learner has no room for,
+// or what cannot be used, is among the sentences of [Reconciled].Refused.
+func (r *Reconciled) TakeLessons(g *gallery.Gallery) (changed bool) {
+	l := g.Learner()
+	for _, source := range l.Sources() {
+		if len(r.Lessons[source.Name]) == 0 && l.WithdrawLessons(source.Name) == nil {
+			r.d.took(g, source.Name, nil)
+			changed = true
+		}
+	}
+	for source, taught := range r.Lessons {
+		var all []online.Lesson
+		for _, t := range taught {
+			if l.Knows(t.Name) {
+				all = append(all, onlineLesson(t))
+			}
+		}
+		if r.d.hasTaken(g, source, all) {
+			continue
+		}
+		if err := l.TakeLessons(source, all); err != nil {
+			r.Refused = append(r.Refused, err.Error())
+			continue
+		}
+		r.d.took(g, source, all)
+		changed = true
+	}
+	r.Changed = r.Changed || changed
+	return changed
+}
+
+func onlineLesson(t Taught) online.Lesson {
+	x := online.Lesson{Space: t.Lesson.Space, Name: t.Name, Links: slices.Clone(t.Lesson.Links)}
+	for _, c := range t.Lesson.Centroids {
+		x.Centroids = append(x.Centroids, online.Centroid(c))
+	}
+	return x
+}
+
+func equalLessons(a, b []online.Lesson) bool {
+	return slices.EqualFunc(a, b, func(x, y online.Lesson) bool {
+		return x.Space == y.Space && x.Name == y.Name && slices.Equal(x.Links, y.Links) &&
+			slices.EqualFunc(x.Centroids, y.Centroids, func(p, q online.Centroid) bool {
+				return p.Multiplicity == q.Multiplicity && p.Radius == q.Radius && slices.Equal(p.Vector, q.Vector)
+			})
+	})
+}
+
+// taken is what the learners of galleries took in while this program runs.
+type taken struct {
+	learner *online.Learner
+	lessons map[string][]online.Lesson // by source
+}
+
+// hasTaken reports whether the learner of a gallery has taken in exactly this.
+func (d *Device) hasTaken(g *gallery.Gallery, source string, all []online.Lesson) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before, there := d.taken.lessons[source]
+	return there && d.taken.learner == g.Learner() && equalLessons(before, all)
+}
+
+func (d *Device) took(g *gallery.Gallery, source string, all []online.Lesson) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.taken.learner != g.Learner() {
+		d.taken = taken{g.Learner(), make(map[string][]online.Lesson)}
+	}
+	if d.taken.lessons[source] = all; all == nil {
+		delete(d.taken.lessons, source)
+	}
+}
+
+// TeachLessons gives the other devices what the learner of a gallery has learned itself of the people of that gallery
+// whom the fleet knows, where that is not what they have. It returns how many people's lessons were given. The error is
+// that of [Device.Teach].
+func (d *Device) TeachLessons(g *gallery.Gallery, people map[string]ledger.ID) (taught int, err error) {
+	own := make(map[string]online.Lesson)
+	for _, x := range g.Learner().Lessons() {
+		own[x.Name] = x
+	}
+	for name, id := range people {
+		p, e := d.Find(id.String())
+		if e != nil {
+			continue // forgotten meanwhile
+		}
+		x := ledger.Lesson{Space: g.Space().ID, Links: own[name].Links}
+		for _, c := range own[name].Centroids {
+			x.Centroids = append(x.Centroids, ledger.Centroid(c))
+		}
+		at := slices.IndexFunc(p.Lessons, func(l ledger.PersonLesson) bool { return l.Device == d.id && l.Space == x.Space })
+		if at < 0 && len(x.Centroids) == 0 || at >= 0 && p.Lessons[at].Lesson.Equal(x) {
+			continue
+		}
+		if e := d.Teach(p.ID, x); e != nil {
+			if !errors.Is(e, ledger.ErrForgotten) && !errors.Is(e, ledger.ErrScope) {
+				err = errors.Join(err, fmt.Errorf("teaching what was learned of %s: %w", name, e))
+			}
+			continue
+		}
+		taught++
+	}
+	return taught, err
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet"
+)
+
+// memLog is a log in memory that many devices share, and that fails in many ways.
+type memLog struct {
+	mu       sync.Mutex
+	all      []logEntry
+	seq      uint64
+	ids      map[string]bool
+	grown    chan struct{} // closed and made anew with each entry
+	servers  map[string]func([]byte) []byte
+	snapshot []byte
+	snapSeq  uint64
+	trimmed  uint64
+	asked    int
+	faults   *rand.Rand // nil for none
+}
+
+type logEntry struct {
+	seq     uint64
+	subject string
+	data    []byte
+}
+
+func newMemLog() *memLog {
+	return &memLog{ids: make(map[string]bool), grown: make(chan struct{}), servers: make(map[string]func([]byte) []byte)}
+}
+
+var errFault = errors.New("the test's log has failed")
+
+// fault reports whether something fails that fails once in n times.
+func (l *memLog) fault(n int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.faults != nil && l.faults.IntN(n) == 0
+}
+
+// add adds an entry that anybody sends.
+func (l *memLog) add(subject, id string, data []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if id != "" && l.ids[id] {
+		return
+	}
+	l.ids[id] = true
+	l.seq++
+	l.all = append(l.all, logEntry{l.seq, subject, bytes.Clone(data)})
+	close(l.grown)
+	l.grown = make(chan struct{})
+}
+
+// purge removes what is said about a person below a place.
+func (l *memLog) purge(subject string, below uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = slices.DeleteFunc(l.all, func(e logEntry) bool { return e.subject == subject && e.seq < below })
+}
+
+// trim removes what a snapshot has.
+func (l *memLog) trim() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trimmed = l.snapSeq
+	l.all = slices.DeleteFunc(l.all, func(e logEntry) bool { return e.seq <= l.trimmed })
+}
+
+// last returns the number of the last entry.
+func (l *memLog) last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seq
+}
+
+// calm ends all faults.
+func (l *memLog) calm() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faults = nil
+}
+
+// conn is the way of one device to the log.
+type conn struct {
+	*memLog
+	mu   sync.Mutex
+	away bool
+	cut  chan struct{} // closed when the connection is lost
+}
+
+func (l *memLog) conn() *conn { return &conn{memLog: l, cut: make(chan struct{})} }
+
+// part cuts the connection, and keeps it cut or lets it be made anew.
+func (c *conn) part(away bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.away = away
+	close(c.cut)
+	c.cut = make(chan struct{})
+}
+
+func (c *conn) lost() (<-chan struct{}, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cut, c.away
+}
+
+func (c *conn) Append(ctx context.Context, person, id string, data []byte) error {
+	cut, away := c.lost()
+	if away || c.fault(12) {
+		return errFault
+	}
+	if c.fault(12) {
+		select {
+		case <-cut:
+			return errFault
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if c.fault(12) {
+		id = "" // the log has forgotten that it was given this
+	}
+	c.add(person, id, data)
+	if c.fault(12) {
+		return errFault // it is stored, and its author does not hear of it
+	}
+	return nil
+}
+
+func (c *conn) Follow(ctx context.Context, after uint64, take func(uint64, []byte) error) error {
+	cut, away := c.lost()
+	if away {
+		return errFault
+	}
+	c.memLog.mu.Lock()
+	trimmed := after < c.trimmed && c.snapSeq > after
+	c.memLog.mu.Unlock()
+	if trimmed {
+		return fleet.ErrTrimmed
+	}
+	for {
+		c.memLog.mu.Lock()
+		i, _ := slices.BinarySearchFunc(c.all, after+1, func(e logEntry, seq uint64) int { return int(e.seq) - int(seq) })
+		next := slices.Clone(c.all[i:])
+		grown := c.grown
+		c.memLog.mu.Unlock()
+		for _, e := range next {
+			select {
+			case <-cut:
+				return errFault
+			default:
+			}
+			if c.fault(60) {
+				return errFault
+			}
+			if err := take(e.seq, e.data); err != nil {
+				return err
+			}
+			if c.fault(6) { // again
+				if err := take(e.seq, e.data); err != nil {
+					return err
+				}
+			}
+			after = e.seq
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-cut:
+			return errFault
+		case <-grown:
+		}
+	}
+}
+
+func (c *conn) Last(context.Context) (uint64, error) {
+	if _, away := c.lost(); away {
+		return 0, errFault
+	}
+	c.memLog.mu.Lock()
+	defer c.memLog.mu.Unlock()
+	return c.seq, nil
+}
+
+func (c *conn) AskKeys(ctx context.Context, of string, request []byte) ([]byte, error) {
+	if _, away := c.lost(); away || c.fault(4) {
+		return nil, errFault
+	}
+	c.memLog.mu.Lock()
+	answer := c.servers[of]
+	if of == "" {
+		for _, f := range c.servers { // any
+			answer = f
+			break
+		}
+	}
+	c.asked++
+	c.memLog.mu.Unlock()
+	if answer == nil {
+		return nil, fleet.ErrNoAnswer
+	}
+	data := answer(request)
+	if data == nil {
+		return nil, fleet.ErrNoAnswer
+	}
+	if c.fault(8) && len(data) > 0 {
+		data[len(data)/2] ^= 1
+	}
+	return data, nil
+}
+
+func (c *conn) ServeKeys(ctx context.Context, id string, answer func([]byte) []byte) error {
+	cut, away := c.lost()
+	if away {
+		return errFault
+	}
+	c.memLog.mu.Lock()
+	c.servers[id] = answer
+	c.memLog.mu.Unlock()
+	defer func() {
+		c.memLog.mu.Lock()
+		delete(c.servers, id)
+		c.memLog.mu.Unlock()
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-cut:
+		return errFault
+	}
+}
+
+func (c *conn) PutSnapshot(ctx context.Context, seq uint64, data io.Reader) error {
+	b, err := io.ReadAll(data)
+	if err != nil {
+		return err
+	}
+	c.memLog.mu.Lock()
+	defer c.memLog.mu.Unlock()
+	if seq > c.snapSeq {
+		c.snapshot, c.snapSeq = b, seq
+	}
+	return nil
+}
+
+func (c *conn) Snapshot(context.Context) (uint64, io.ReadCloser, error) {
+	if _, away := c.lost(); away {
+		return 0, nil, errFault
+	}
+	c.memLog.mu.Lock()
+	defer c.memLog.mu.Unlock()
+	if c.snapshot == nil {
+		return 0, nil, fleet.ErrNoSnapshot
+	}
+	return c.snapSeq, io.NopCloser(bytes.NewReader(c.snapshot)), nil
+}
+
+var _ fleet.Log = (*conn)(nil)

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/faceauth/faceauth/fleet/ledger"
+)
+
+// say says something of a person of the fleet.
+func (x *reconciling) say(id ledger.ID, kind ledger.Kind, contents ...any) (n int, err error) {
+	if id, err = x.d.may(id); err != nil {
+		return 0, err
+	}
+	var all []statement
+	for _, c := range contents {
+		all = append(all, statement{ledger.Entry{Kind: kind, Person: id}, c})
+	}
+	if _, err := x.d.say(all...); err != nil {
+		return 0, err
+	}
+	x.Published += len(all)
+	return len(all), nil
+}
+
+// vectors returns labelled faces of the gallery that are none of some.
+func (x *reconciling) vectors(
+	labels map[ledger.FaceID]int64, but ...[]ledger.FaceID,
+) (all []ledger.Face, ids []ledger.FaceID) {
+	for id := range labels {
+		if !slices.ContainsFunc(but, func(some []ledger.FaceID) bool { return slices.Contains(some, id) }) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b ledger.FaceID) int { return int(labels[a] - labels[b]) }) // as they were labelled
+	for _, id := range ids {
+		all = append(all, ledger.Face{Vector: slices.Clone(x.g.Learner().Vector(labels[id]))})
+	}
+	return all, ids
+}
+
+func faceIDs(faces []ledger.PersonFace) (ids []ledger.FaceID) {
+	for _, f := range faces {
+		ids = append(ids, f.ID)
+	}
+	return ids
+}
+
+// publishFaces says what the gallery's program labelled and denied of somebody whom the fleet knows.
+func (x *reconciling) publishFaces(id ledger.ID, p *ledger.Person, have *shelved, h sharedPerson) error {
+	if !x.how.Publish || have == nil {
+		return nil
+	}
+	for _, kind := range []ledger.Kind{ledger.Label, ledger.Deny} {
+		// What the fleet has taken back may come from an old gallery: it is said again by the methods of Device only.
+		labels, known, shared, against := have.faces, &p.Faces, h.Faces, p.Gone
+		if kind == ledger.Deny {
+			labels, known, shared, against = have.denied, &p.Denied, h.Denied, slices.Clone(p.Allowed)
+			for _, f := range p.Faces {
+				if !slices.Contains(h.Faces, f.ID) { // labelled in the fleet since
+					against = append(against, f.ID)
+				}
+			}
+		}
+		faces, ids := x.vectors(labels, faceIDs(*known), shared, against)
+		if len(faces) == 0 {
+			continue
+		}
+		all, err := x.d.faces(kind, id, x.space.ID, faces)
+		if err != nil {
+			return err
+		}
+		var contents []any
+		for _, s := range all {
+			contents = append(contents, s.content)
+		}
+		if _, err := x.say(id, kind, contents...); err != nil {
+			if errors.Is(err, ledger.ErrScope) || errors.Is(err, ledger.ErrRevoked) {
+				x.refuse("%d new faces of %s stay in this gallery: %v", len(faces), p.Shown, err)
+				continue
+			}
+			return err
+		}
+		said := func(f ledger.PersonFace) bool { return slices.Contains(ids, f.ID) }
+		if kind == ledger.Deny {
+			p.Faces = slices.DeleteFunc(p.Faces, said)
+		} else {
+			p.Denied = slices.DeleteFunc(p.Denied, said)
+		}
+		for i, f := range faces {
+			*known = append(*known, ledger.PersonFace{ID: ids[i], Space: x.space.ID, Face: f})
+		}
+	}
+	return nil
+}
+
+// publish has the fleet know whom only the gallery knows.
+func (x *reconciling) publish() error {
+	gone := make(map[ledger.FaceID]bool)
+	for _, p := range x.all {
+		for _, id := range p.Gone {
+			gone[id] = true
+		}
+	}
+	for _, name := range x.g.Learner().Names() {
+		if _, owned := x.owners[name]; owned || x.people[name] == nil {
+			continue
+		}
+		have := x.people[name]
+		faces, ids := x.vectors(have.faces)
+		if len(faces) == 0 {
+			continue
+		}
+		if !slices.ContainsFunc(ids, func(id ledger.FaceID) bool { return !gone[id] }) {
+			x.refuse("%s stays in this gallery: all of these faces were taken back in the fleet; enrol %s again with others",
+				name, name)
+			continue
+		}
+		id := ledger.NewID()
+		all := []statement{{ledger.Entry{Kind: ledger.Name, Person: id}, ledger.Naming{Name: name}}}
+		more, err := x.d.faces(ledger.Label, id, x.space.ID, faces)
+		if err != nil {
+			return err
+		}
+		all = append(all, more...)
+		shared := sharedPerson{Name: name, Faces: ids}
+		if denied, not := x.vectors(have.denied); len(denied) > 0 {
+			more, err := x.d.faces(ledger.Deny, id, x.space.ID, denied)
+			if err != nil {
+				return err
+			}
+			all, shared.Denied = append(all, more...), not
+		}
+		if _, err := x.d.say(all...); err != nil {
+			if errors.Is(err, ledger.ErrRevoked) {
+				x.refuse("%s stays in this gallery: %v", name, err)
+				continue
+			}
+			return err
+		}
+		x.Published += len(all)
+		x.own(id, name)
+		x.People[name], x.next.People[id] = id, shared
+	}
+	return nil
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/online"
+)
+
+var plane = face.Space{ID: space, Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, GenuineRadius: .5, ImpostorRadius: .5}
+
+func newGallery(t testing.TB) *gallery.Gallery {
+	t.Helper()
+	return must[*gallery.Gallery](t)(gallery.New(plane, online.Settings{}))
+}
+
+func enroll(t testing.TB, g *gallery.Gallery, name string, faces ...[]float32) {
+	t.Helper()
+	how := gallery.Enrolment{Add: g.Learner().Knows(name), Force: true}
+	if _, err := g.Enroll(name, faces, time.Unix(1e9, 0), how); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shelfOf describes the labels of a gallery.
+func shelfOf(g *gallery.Gallery) string {
+	var all []string
+	for _, l := range g.Learner().Labels() {
+		not := ""
+		if l.Negative {
+			not = "not "
+		}
+		all = append(all, fmt.Sprintf("%s%s%.1f", not, l.Name, g.Learner().Vector(l.ID)))
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// reconcile reconciles a gallery as its program does that saves it.
+func (n *node) reconcile(g *gallery.Gallery, publish bool) fleet.Reconciled {
+	n.t.Helper()
+	r := must[fleet.Reconciled](n.t)(n.d.Reconcile(g, fleet.Reconciling{Publish: publish}))
+	if err := r.Done(); err != nil {
+		n.t.Fatal(err)
+	}
+	return r
+}
+
+// pair is two devices with a gallery each.
+type pair struct {
+	t     *testing.T
+	log   *memLog
+	nodes [2]*node
+	g     [2]*gallery.Gallery
+}
+
+func newPair(t *testing.T) *pair {
+	log := newMemLog()
+	a := newAdmin(t, log)
+	p := &pair{t: t, log: log}
+	for i := range p.nodes {
+		p.nodes[i] = a.join(everybody).run()
+		p.g[i] = newGallery(t)
+	}
+	return p
+}
+
+// settle reconciles both until nothing changes any more.
+func (p *pair) settle() {
+	p.t.Helper()
+	for range 6 {
+		quiet := true
+		for i, n := range p.nodes {
+			r := n.reconcile(p.g[i], true)
+			quiet = quiet && !r.Changed && r.Published == 0
+			allInStep(p.t, p.log, p.nodes[:]...)
+		}
+		if quiet {
+			return
+		}
+	}
+	p.t.Fatal("the galleries go on changing")
+}
+
+func (p *pair) both(want string) {
+	p.t.Helper()
+	p.settle()
+	for i, g := range p.g {
+		if got := shelfOf(g); got != want {
+			p.t.Errorf("gallery %d has\n%s\nand not\n%s", i, got, want)
+		}
+	}
+}
+
+// What is done in one gallery, or said to a device, comes to hold in the other gallery.
+func TestReconcile(t *testing.T) {
+	p := newPair(t)
+	one, two := p.nodes[0.0], p.nodes[1.0]
+	enroll(t, p.g[0.0], "alice", []float32{1, 0}, []float32{1, .1})
+	p.both("alice[1.0 0.0] alice[1.0 0.1]")
+	enroll(t, p.g[1.0], "alice", []float32{1, .2})
+	if err := p.g[0.0].Learner().Reject([]float32{0, 1}, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	p.both("alice[1.0 0.0] alice[1.0 0.1] alice[1.0 0.2] not alice[0.0 1.0]")
+	if err := p.g[1.0].Rename("alice", "alicia"); err != nil {
+		t.Fatal(err)
+	}
+	p.both("alicia[1.0 0.0] alicia[1.0 0.1] alicia[1.0 0.2] not alicia[0.0 1.0]")
+	alice := must[ledger.Person](t)(one.d.Find("alicia")).ID
+	must[ledger.Ref](t)(two.d.Retract(alice, ledger.NewFaceID(space, []float32{1, .1})))
+	p.both("alicia[1.0 0.0] alicia[1.0 0.2] not alicia[0.0 1.0]")
+	denied := must[ledger.Ref](t)(one.d.Deny(alice, space, faceAt(1, .2)))
+	p.both("alicia[1.0 0.0] not alicia[0.0 1.0] not alicia[1.0 0.2]")
+	must[ledger.Ref](t)(two.d.Undo(denied))
+	p.both("alicia[1.0 0.0] alicia[1.0 0.2] not alicia[0.0 1.0]")
+	must[ledger.ID](t)(two.d.Enroll("bob", space, faceAt(3, 3)))
+	enroll(t, p.g[0.0], "bob", []float32{9, 9}) // another bob, enrolled at the same time
+	p.settle()
+	if got := shelfOf(p.g[0.0]); got != shelfOf(p.g[1.0]) || !strings.Contains(got, "bob (2)[") {
+		t.Errorf("two of one name: %s", got)
+	}
+	bob, other := must[ledger.Person](t)(one.d.Find("bob")).ID, must[ledger.Person](t)(one.d.Find("bob (2)")).ID
+	merged := must[ledger.Ref](t)(one.d.Merge(other, bob))
+	p.both("alicia[1.0 0.0] alicia[1.0 0.2] bob[3.0 3.0] bob[9.0 9.0] not alicia[0.0 1.0]")
+	must[ledger.Ref](t)(two.d.Undo(merged))
+	p.settle()
+	if got := shelfOf(p.g[0.0]); got != shelfOf(p.g[1.0]) || !strings.Contains(got, "bob (2)[") {
+		t.Errorf("a merge that was undone: %s", got)
+	}
+	// They change their names with each other.
+	must[ledger.Ref](t)(one.d.Rename(bob, "alicia"))
+	must[ledger.Ref](t)(one.d.Rename(alice, "bob"))
+	p.settle()
+	if got := shelfOf(p.g[0.0]); got != shelfOf(p.g[1.0]) || !strings.Contains(got, "alicia[3.0 3.0]") && !strings.Contains(got, "alicia[9.0 9.0]") {
+		t.Errorf("names that were exchanged: %s", got)
+	}
+	for _, id := range []ledger.ID{bob, other, alice} {
+		must[ledger.Ref](t)(one.d.Forget(id))
+	}
+	p.both("")
+}
+
+// People whom a gallery had before stay in it alone until it is asked to publish them.
+func TestPublishOnRequest(t *testing.T) {
+	p := newPair(t)
+	one, two := p.nodes[0.0], p.nodes[1.0]
+	enroll(t, p.g[0.0], "alice", []float32{1, 0})
+	enroll(t, p.g[0.0], "carol", []float32{-4, 0})
+	must[ledger.ID](t)(two.d.Enroll("alice", space, faceAt(1, .1))) // looks like her
+	must[ledger.ID](t)(two.d.Enroll("carol", space, faceAt(4, 0)))  // does not
+	allInStep(t, p.log, one, two)
+	r := one.reconcile(p.g[0.0], false)
+	if got := shelfOf(p.g[0.0]); got != "alice[1.0 0.0] alice[1.0 0.1] carol (2)[4.0 0.0] carol[-4.0 0.0]" || r.Published != 0 {
+		t.Errorf("the gallery has %s", got)
+	}
+	if r := one.reconcile(p.g[0.0], false); r.Changed {
+		t.Error("it changes again")
+	}
+	if got := two.names(); got != "alice 1-0, carol 1-0" {
+		t.Errorf("the fleet knows %s", got)
+	}
+	p.both("alice[1.0 0.0] alice[1.0 0.1] carol (2)[-4.0 0.0] carol[4.0 0.0]")
+}
+
+// Faces of another feature space are refused with a sentence, and all others are taken.
+func TestOtherSpace(t *testing.T) {
+	p := newPair(t)
+	alice := must[ledger.ID](t)(p.nodes[0.0].d.Enroll("alice", "another", faceAt(1, 0)))
+	must[ledger.Ref](t)(p.nodes[0.0].d.Label(alice, space, faceAt(2, 0)))
+	must[ledger.ID](t)(p.nodes[0.0].d.Enroll("bob", "another", faceAt(1, 0)))
+	r := p.nodes[0.0].reconcile(p.g[0.0], true)
+	if got := shelfOf(p.g[0.0]); got != "alice[2.0 0.0]" {
+		t.Errorf("the gallery has %s", got)
+	}
+	if len(r.Refused) != 2 || !strings.Contains(r.Refused[0.0], "alice: 1 of 2 labelled faces are not taken") {
+		t.Errorf("it says %q", r.Refused)
+	}
+}
+
+// Whatever ends a program between Reconcile, Save and Done, nothing is taken back that was not, and a gallery of the
+// past takes nothing back.
+func TestReconcileInterrupted(t *testing.T) {
+	p := newPair(t)
+	one, two := p.nodes[0.0], p.nodes[1.0]
+	path := filepath.Join(t.TempDir(), "gallery")
+	keep := func() {
+		t.Helper()
+		must[fleet.Reconciled](t)(one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{Publish: true}))
+	}
+	saved := func() string { return shelfOf(must[*gallery.Gallery](t)(gallery.Open(path, plane))) }
+	alice := must[ledger.ID](t)(two.d.Enroll("alice", space, faceAt(1, 0)))
+	bob := must[ledger.ID](t)(two.d.Enroll("bob", space, faceAt(3, 0)))
+	allInStep(t, p.log, one, two)
+	keep()
+	old := must[[]byte](t)(os.ReadFile(path))
+	if got := saved(); got != "alice[1.0 0.0] bob[3.0 0.0]" {
+		t.Fatalf("it has %s", got)
+	}
+	must[ledger.Ref](t)(two.d.Label(alice, space, faceAt(1, .1)))
+	must[ledger.Ref](t)(two.d.Rename(alice, "alicia"))
+	must[ledger.Ref](t)(two.d.Forget(bob))
+	allInStep(t, p.log, one, two)
+	for _, save := range []bool{false, true} { // killed before it is saved, and after
+		g := must[*gallery.Gallery](t)(gallery.Open(path, plane))
+		r := must[fleet.Reconciled](t)(one.d.Reconcile(g, fleet.Reconciling{Publish: true}))
+		if r.Published != 0 || !r.Changed {
+			t.Errorf("it published %d changes", r.Published)
+		}
+		if save {
+			if err := g.Save(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	must[ledger.Ref](t)(two.d.Rename(alice, "ali"))
+	must[ledger.Ref](t)(two.d.Retract(alice, ledger.NewFaceID(space, []float32{1, .1})))
+	allInStep(t, p.log, one, two)
+	keep()
+	if got := saved(); got != "ali[1.0 0.0]" {
+		t.Errorf("it has %s", got)
+	}
+	if err := os.WriteFile(path, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keep()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	keep()
+	if got := saved(); got != "ali[1.0 0.0]" || two.names() != "ali 1-0" {
+		t.Errorf("it has %s, and the fleet %s", got, two.names())
+	}
+	if err := os.WriteFile(filepath.Join(one.folder, "gallery-gallery"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{}); !errors.Is(err, fleet.ErrDamaged) {
+		t.Errorf("a damaged file: %v", err)
+	}
+}
+
+// A gallery that another program saves at the same time loses nothing.
+func TestKeepWhileOthersSave(t *testing.T) {
+	p := newPair(t)
+	one := p.nodes[0.0]
+	path := filepath.Join(t.TempDir(), "gallery")
+	must[fleet.Reconciled](t)(one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{}))
+	if err := newGallery(t).Save(path); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range 10 {
+			for {
+				g, err := gallery.Open(path, plane)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				enroll(t, g, fmt.Sprint("local", i), []float32{float32(i), 5})
+				if err := g.Save(path); err == nil {
+					break
+				} else if !errors.Is(err, gallery.ErrChanged) {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	})
+	for i := range 10 {
+		must[ledger.ID](t)(one.d.Enroll(fmt.Sprint("fleet", i), space, faceAt(float32(i), -5)))
+		if _, err := one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{Publish: true}); err != nil && !errors.Is(err, gallery.ErrChanged) {
+			t.Fatal(err)
+		}
+	}
+	wg.Wait()
+	must[fleet.Reconciled](t)(one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{Publish: true}))
+	g := must[*gallery.Gallery](t)(gallery.Open(path, plane))
+	if n, m := len(g.People()), len(one.d.People()); n != 20 || m != 20 {
+		t.Errorf("the gallery has %d people and the fleet %d; 20 were enrolled", n, m)
+	}
+}
+
+// Whatever is done in two galleries, and said to two devices, they come to the same as the fleet.
+func TestReconcileRandom(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 4))
+			p := newPair(t)
+			for step := range 80 {
+				i := rng.IntN(2)
+				n, g := p.nodes[i], p.g[i]
+				names, people := g.Learner().Names(), n.d.People()
+				where := []float32{float32(rng.IntN(8)), float32(step)}
+				some := func() string { return names[rng.IntN(len(names))] }
+				switch k := rng.IntN(10); {
+				case k < 2 || len(names) == 0:
+					enroll(t, g, fmt.Sprint("p", rng.IntN(30)), where)
+				case k == 2:
+					enroll(t, g, some(), where)
+				case k == 3:
+					if err := g.Learner().Reject(where, some()); err != nil {
+						t.Fatal(err)
+					}
+				case k == 4:
+					g.Rename(some(), fmt.Sprint("q", rng.IntN(30))) // taken names are refused
+				case k == 5 && len(people) > 0:
+					n.d.Forget(people[rng.IntN(len(people))].ID)
+				case k == 6 && len(people) > 1:
+					n.d.Merge(people[rng.IntN(len(people))].ID, people[rng.IntN(len(people))].ID)
+				case k == 7 && len(people) > 0:
+					if q := people[rng.IntN(len(people))]; len(q.Faces) > 1 {
+						n.d.Retract(q.ID, q.Faces[0.0].ID)
+					}
+				default:
+					n.reconcile(g, true)
+				}
+			}
+			p.settle()
+			var want []string
+			for _, q := range p.nodes[0.0].d.People() {
+				for _, f := range q.Faces {
+					want = append(want, fmt.Sprintf("%s%.1f", q.Shown, f.Vector))
+				}
+				for _, f := range q.Denied {
+					if len(q.Faces) > 0 {
+						want = append(want, fmt.Sprintf("not %s%.1f", q.Shown, f.Vector))
+					}
+				}
+			}
+			slices.Sort(want)
+			for i, g := range p.g {
+				if got := shelfOf(g); got != strings.Join(want, " ") {
+					t.Errorf("gallery %d has\n%s\nand the fleet\n%s", i, got, strings.Join(want, " "))
+				}
+			}
+		})
+	}
+}

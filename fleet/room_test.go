@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet_test
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet/ledger"
+)
+
+// Who is at a device is read by those who may know these people, and by nobody else; a server cannot change it.
+func TestRoom(t *testing.T) {
+	log := newMemLog()
+	a := newAdmin(t, log)
+	one, two := a.join(everybody).run(), a.join(everybody).run()
+	ann, err := one.d.Enroll("ann", space, []ledger.Face{{Vector: []float32{1, 0}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bob, err := one.d.Enroll("bob", space, []ledger.Face{{Vector: []float32{0, 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := a.join(ledger.Scope{People: []ledger.ID{bob}}).run()
+	for _, n := range []*node{one, two, limited} {
+		until(t, "all are in step", func() bool { return n.inStep() && len(n.d.People()) >= 1 })
+	}
+	until(t, "two knows both", func() bool {
+		return len(two.d.People()) == 2 && two.d.People()[0].Name != "" && two.d.People()[1].Name != ""
+	})
+	at := time.Date(2026, 11, 22, 9, 0, 0, 5, time.UTC)
+	room := ledger.Room{At: at, Unknown: 2, People: []ledger.Guest{
+		{Since: at.Add(-time.Hour), Last: at, Camera: "door", Trust: "confirmed"},
+		{Since: at.Add(-time.Minute), Last: at, Camera: "hall", Trust: "learned", Unsure: true},
+		{Since: at, Last: at, Camera: "hall"},
+	}}
+	data, err := one.d.SealRoom(room, []string{"ann", "bob", "somebody whom the fleet does not know"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"ann", "bob", "door", "hall", "confirmed"} {
+		if bytes.Contains(data, []byte(secret)) {
+			t.Errorf("%q can be read on the way", secret)
+		}
+	}
+	got, err := two.d.OpenRoom(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := room
+	want.People = room.People[:2:2]
+	want.People[0].Person, want.People[1].Person = ann, bob
+	if got.Device.ID != one.d.ID() || !reflect.DeepEqual(got.Room, want) || got.Names[ann] != "ann" || got.Names[bob] != "bob" {
+		t.Errorf("%+v", got)
+	}
+	got, err = limited.d.OpenRoom(data)
+	if err != nil || len(got.People) != 1 || got.People[0].Person != bob {
+		t.Errorf("a device that may know bob alone reads %+v, %v", got.People, err)
+	}
+	for i := range data {
+		bad := bytes.Clone(data)
+		bad[i] ^= 1 << (i % 8)
+		if _, err := two.d.OpenRoom(bad); !errors.Is(err, ledger.ErrRoom) {
+			t.Fatalf("byte %d of %d: %v", i, len(data), err)
+		}
+	}
+	for _, bad := range [][]byte{nil, []byte("x"), data[:len(data)/2], make([]byte, 1<<20)} {
+		if _, err := two.d.OpenRoom(bad); !errors.Is(err, ledger.ErrRoom) {
+			t.Errorf("%d bytes: %v", len(bad), err)
+		}
+	}
+	a.say(ledger.Revoke, ledger.Revocation{Device: one.d.ID()})
+	until(t, "one is revoked", func() bool { m, _, _ := two.d.Member(one.d.ID()); return m.Revoked })
+	if _, err := two.d.OpenRoom(data); !errors.Is(err, ledger.ErrRoom) {
+		t.Errorf("of a device that was revoked: %v", err)
+	}
+}

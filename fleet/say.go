@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/online"
+)
+
+// A statement is an entry that is to be said, and its content.
+type statement struct {
+	e       ledger.Entry
+	content any
+}
+
+// may returns the number under which the device writes about a person: of those that stand for the person, one that
+// it may write about.
+func (d *Device) may(id ledger.ID) (ledger.ID, error) {
+	view := d.now()
+	if view.Forgotten(id) {
+		return id, fmt.Errorf("%w: %s", ledger.ErrForgotten, id)
+	}
+	if !view.Known(id) {
+		return id, fmt.Errorf("%w: %s", ErrUnknown, id)
+	}
+	if m, known := view.Device(d.id); !known || !m.Revoked && m.Scope.All {
+		return id, nil
+	} else if m.Revoked {
+		return id, ledger.ErrRevoked
+	}
+	for _, other := range view.Group(id) {
+		if view.MayWrite(d.id, other) {
+			return other, nil
+		}
+	}
+	return id, fmt.Errorf("%w: %s", ledger.ErrScope, id)
+}
+
+// say writes entries, all or none, and has them hold. It returns the name of the last one.
+func (d *Device) say(all ...statement) (ledger.Ref, error) {
+	view := d.now()
+	if m, known := view.Device(d.id); known && m.Revoked {
+		return ledger.Ref{}, ledger.ErrRevoked
+	}
+	keys := make(map[ledger.ID]ledger.Key) // that are made now
+	var b batch
+	var made []waiting
+	n := d.last
+	for _, s := range all {
+		e := s.e
+		n++
+		e.Device, e.N, e.Time = d.id, n, d.s.Now()
+		if e.Kind.Sealed() {
+			key, ok := view.WriteKey(e.Person, d.ring)
+			if !ok {
+				if key, ok = keys[e.Person]; !ok {
+					key = ledger.NewKey()
+					keys[e.Person] = key
+				}
+			}
+			e.Seal(d.fleet, key, s.content)
+		} else if s.content != nil {
+			e.Put(s.content)
+		}
+		if err := e.Sign(d.fleet, d.key); err != nil {
+			return ledger.Ref{}, err
+		}
+		data := e.Encode()
+		b.Entries = append(b.Entries, data)
+		made = append(made, waiting{e: e, data: data})
+	}
+	// A key that nothing is sealed with does no harm; an entry without its key would be lost.
+	for id, key := range keys {
+		d.ring.Add(id, key)
+		d.ringStale = true
+	}
+	if err := d.saveRing(); err != nil {
+		return ledger.Ref{}, err
+	}
+	if err := d.keepOutbox(b); err != nil {
+		return ledger.Ref{}, fmt.Errorf("keeping what was said: %w", err)
+	}
+	if len(d.pending) == 0 {
+		d.view = d.base.With()
+	}
+	d.pending, d.last, d.names = append(d.pending, made...), n, nil
+	if d.view != nil {
+		for _, w := range made {
+			d.view.Say(w.data)
+		}
+	}
+	signal(d.wake)
+	return made[len(made)-1].e.Ref(), nil
+}
+
+// mostLine is how many bytes of entries a line of the outbox has, at most, where there are several.
+const mostLine = 8 << 20
+
+// keepOutbox writes entries that are said together into one line, so that a program that is killed has said all or
+// none. Very many faces are several lines.
+func (d *Device) keepOutbox(b batch) error {
+	for len(b.Entries) > 0 {
+		n, size := 1, len(b.Entries[0])
+		for n < len(b.Entries) && size+len(b.Entries[n]) <= mostLine {
+			size += len(b.Entries[n])
+			n++
+		}
+		if err := d.outbox.Append(batch{Entries: b.Entries[:n]}); err != nil {
+			return err
+		}
+		b.Entries = b.Entries[n:]
+	}
+	return nil
+}
+
+// mostOf is how many bytes of vectors one entry has, at most.
+const mostOf = ledger.MaxEntry - 100_000
+
+// portions cuts n things of that many bytes each into runs that an entry can hold.
+func portions(n, bytes int) (all [][2]int) {
+	each := max(1, mostOf/max(bytes+32, 1))
+	for from := 0; from < n; from += each {
+		all = append(all, [2]int{from, min(n, from+each)})
+	}
+	return all
+}
+
+func (d *Device) faces(kind ledger.Kind, id ledger.ID, space string, faces []ledger.Face) (all []statement, err error) {
+	if len(faces) == 0 {
+		return nil, fmt.Errorf("%s: there are no faces", kind)
+	}
+	for _, f := range faces {
+		if len(f.Vector) == 0 || len(f.Vector) != len(faces[0].Vector) {
+			return nil, fmt.Errorf("%s: a face has %d values", kind, len(f.Vector))
+		}
+	}
+	for _, p := range portions(len(faces), 4*len(faces[0].Vector)) {
+		all = append(all, statement{ledger.Entry{Kind: kind, Person: id}, ledger.Faces{Space: space, Faces: faces[p[0]:p[1]]}})
+	}
+	return all, nil
+}
+
+// Enroll makes a person with these faces. The error is that of [online.CheckName], or of the disk.
+func (d *Device) Enroll(name, space string, faces []ledger.Face) (ledger.ID, error) {
+	if err := online.CheckName(name); err != nil {
+		return ledger.ID{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := ledger.NewID()
+	all := []statement{{ledger.Entry{Kind: ledger.Name, Person: id}, ledger.Naming{Name: name}}}
+	more, err := d.faces(ledger.Label, id, space, faces)
+	if err != nil {
+		return id, err
+	}
+	_, err = d.say(append(all, more...)...)
+	return id, err
+}
+
+func (d *Device) sayFaces(kind ledger.Kind, person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id, err := d.may(person)
+	if err != nil {
+		return ledger.Ref{}, err
+	}
+	all, err := d.faces(kind, id, space, faces)
+	if err != nil {
+		return ledger.Ref{}, err
+	}
+	return d.say(all...)
+}
+
+// Label says that faces are a person's. The errors of this and the next methods wrap [ErrUnknown],
+// [ledger.ErrForgotten], [ledger.ErrScope] or [ledger.ErrRevoked], or are those of the disk; nothing was said then.
+func (d *Device) Label(person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
+	return d.sayFaces(ledger.Label, person, space, faces)
+}
+
+// Confirm says that it is still this person: learned faces become labelled ones.
+func (d *Device) Confirm(person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
+	return d.sayFaces(ledger.Confirm, person, space, faces)
+}
+
+// Deny says that faces are not a person's.
+func (d *Device) Deny(person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
+	return d.sayFaces(ledger.Deny, person, space, faces)
+}
+
+// sayOf says something of a person.
+func (d *Device) sayOf(kind ledger.Kind, person ledger.ID, content any) (ledger.Ref, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id, err := d.may(person)
+	if err != nil {
+		return ledger.Ref{}, err
+	}
+	return d.say(statement{ledger.Entry{Kind: kind, Person: id}, content})
+}
+
+// Retract takes labelled faces of a person back.
+func (d *Device) Retract(person ledger.ID, faces ...ledger.FaceID) (ledger.Ref, error) {
+	return d.sayOf(ledger.Retract, person, ledger.Refs{Faces: faces})
+}
+
+// Rename gives a person another name. The error may also be that of [online.CheckName].
+func (d *Device) Rename(person ledger.ID, name string) (ledger.Ref, error) {
+	if err := online.CheckName(name); err != nil {
+		return ledger.Ref{}, err
+	}
+	return d.sayOf(ledger.Name, person, ledger.Naming{Name: name})
+}
+
+// Merge says that other is the same person as into, and has the name of into. The error may also wrap
+// [ledger.ErrNoEffect].
+func (d *Device) Merge(other, into ledger.ID) (ledger.Ref, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	from, err := d.may(other)
+	if err != nil {
+		return ledger.Ref{}, err
+	}
+	to, err := d.may(into)
+	if err != nil {
+		return ledger.Ref{}, err
+	}
+	if slices.Contains(d.now().Group(from), to) {
+		return ledger.Ref{}, fmt.Errorf("%w: both are one person", ledger.ErrNoEffect)
+	}
+	return d.say(statement{ledger.Entry{Kind: ledger.Merge, Person: to, Other: from}, nil})
+}
+
+// Undo takes back an entry about a person: not a forgetting, an undoing or a withdrawal. The error may also wrap
+// [ledger.ErrNoEntry] or [ledger.ErrNoEffect].
+func (d *Device) Undo(what ledger.Ref) (ledger.Ref, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id, err := d.now().Undoable(what)
+	if err != nil {
+		return ledger.Ref{}, err
+	}
+	if !d.now().MayWrite(d.id, id) {
+		if _, err := d.may(id); err != nil { // a device that is not a member yet may
+			return ledger.Ref{}, err
+		}
+	}
+	return d.say(statement{ledger.Entry{Kind: ledger.Undo, Person: id}, what})
+}
+
+// Forget forgets a person for ever, everywhere, with everybody who was merged with them, and destroys the keys.
+func (d *Device) Forget(person ledger.ID) (ledger.Ref, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id, err := d.may(person)
+	if err != nil {
+		return ledger.Ref{}, err
+	}
+	group := d.now().Group(id)
+	also := slices.DeleteFunc(slices.Clone(group), func(other ledger.ID) bool { return other == id })
+	for _, other := range also {
+		if m, known := d.now().Device(d.id); known && !m.Scope.All && !d.now().MayWrite(d.id, other) {
+			return ledger.Ref{}, fmt.Errorf("%w: %s, with whom this person was merged", ledger.ErrScope, other)
+		}
+	}
+	ref, err := d.say(statement{ledger.Entry{Kind: ledger.Forget, Person: id}, ledger.Forgetting{Also: also}})
+	if err != nil {
+		return ref, err
+	}
+	for _, other := range group {
+		d.ring.Destroy(other)
+	}
+	d.ringStale = true
+	return ref, d.saveRing()
+}
+
+// Teach gives the others what this device learned of a person, in place of what it gave before. Nothing is said where
+// it gave the same before.
+func (d *Device) Teach(person ledger.ID, lesson ledger.Lesson) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id, err := d.may(person)
+	if err != nil {
+		return err
+	}
+	if p, ok := d.now().Person(id, d.ring); ok {
+		i := slices.IndexFunc(p.Lessons, func(x ledger.PersonLesson) bool { return x.Device == d.id && x.Of == id })
+		if i < 0 && len(lesson.Centroids) == 0 || i >= 0 && p.Lessons[i].Lesson.Equal(lesson) {
+			return nil
+		}
+	}
+	all := []statement{{ledger.Entry{Kind: ledger.Lessons, Person: id}, ledger.Lesson{Space: lesson.Space}}}
+	if c := lesson.Centroids; len(c) > 0 {
+		all = nil
+		for i, p := range portions(len(c), 4*len(c[0].Vector)) {
+			part := ledger.Lesson{Space: lesson.Space, Centroids: c[p[0]:p[1]]}
+			for _, link := range lesson.Links { // with the part that has the later one
+				if later := max(link[0], link[1]); p[0] <= later && later < p[1] {
+					part.Links = append(part.Links, link)
+				}
+			}
+			all = append(all, statement{ledger.Entry{Kind: ledger.Lessons, Person: id, Part: uint64(i)}, part})
+		}
+	}
+	_, err = d.say(all...)
+	return err
+}
+
+// Withdraw takes back all that a device taught; with mute also what it teaches later, until a withdrawal without mute.
+func (d *Device) Withdraw(device string, mute bool) (ledger.Ref, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, known := d.now().Device(device); !known {
+		return ledger.Ref{}, fmt.Errorf("withdrawing lessons: %w: %s", ledger.ErrNobody, device)
+	}
+	if m, known := d.now().Device(d.id); known && !m.Scope.All && device != d.id {
+		return ledger.Ref{}, fmt.Errorf("withdrawing lessons: this device is limited to some people: %w", ledger.ErrScope)
+	}
+	return d.say(statement{ledger.Entry{Kind: ledger.Withdraw}, ledger.Withdrawal{Device: device, Mute: mute}})
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet/ledger"
+)
+
+// take applies an entry of the log.
+func (d *Device) take(seq uint64, data []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o, err := d.base.Apply(seq, data)
+	if err != nil {
+		return err
+	}
+	if errors.Is(o.Reason, ledger.ErrOld) {
+		return nil
+	}
+	d.end, d.moved = max(d.end, seq), time.Now()
+	// Where the log gives back what was said first, all holds as it did: only the places are others.
+	next := o.Accepted && len(d.pending) > 0 && bytes.Equal(d.pending[0].data, data)
+	if !next {
+		d.view, d.names = nil, nil
+	}
+	if o.Reason != nil && !errors.Is(o.Reason, ledger.ErrRepeated) {
+		d.s.Tell(o.Reason.Error())
+	}
+	d.record(seq, data)
+	for _, id := range o.Forgotten {
+		if d.ring.Destroy(id) {
+			d.ringStale = true
+		}
+	}
+	if err := d.saveRing(); err != nil {
+		d.complain(err) // it is tried again with the next entry
+	}
+	if o.Entry.Device == d.id {
+		if err := d.confirm(func(w waiting) bool { return o.Counted && bytes.Equal(w.data, data) }); err != nil {
+			return err
+		}
+		if o.Accepted && seq >= d.put+d.s.SnapshotEvery {
+			signal(d.snap)
+		}
+	}
+	if o.Accepted {
+		e := o.Entry
+		if e.Kind.Sealed() {
+			d.lacks(e.Person)
+		} else if d.mayReadMore(e) {
+			d.lackAll()
+		}
+		if len(d.lacking) > 0 {
+			signal(d.ask)
+		}
+		signal(d.changed)
+	}
+	return nil
+}
+
+// lacks notes how many keys of a person are missing.
+func (d *Device) lacks(id ledger.ID) {
+	if n := len(d.base.WantsOf(d.id, id, d.ring)); n > 0 {
+		d.lacking[id] = n
+	} else {
+		delete(d.lacking, id)
+	}
+}
+
+// lackAll looks anew which keys are missing.
+func (d *Device) lackAll() {
+	d.lacking = make(map[ledger.ID]int)
+	for _, w := range d.base.Wants(d.id, d.ring) {
+		d.lacking[w.Person]++
+	}
+}
+
+// mayReadMore reports whether this device may read more people after an entry: its own admission, or where it is
+// limited to some people a merge.
+func (d *Device) mayReadMore(e ledger.Entry) bool {
+	switch e.Kind {
+	case ledger.Admit:
+		c, err := e.Content()
+		return err == nil && c.(ledger.Admission).Device == d.id
+	case ledger.Merge:
+		m, _ := d.base.Device(d.id)
+		return !m.Scope.All
+	}
+	return false
+}
+
+// record keeps an entry of the log on disk.
+func (d *Device) record(seq uint64, data []byte) {
+	if !d.hole {
+		if err := d.tail.Append(logged{seq, data}); err != nil {
+			d.hole = true // what came later must not be taken in without it
+			d.complain(fmt.Errorf("keeping an entry of the log: %w", err))
+		}
+	}
+	d.tailed += int64(len(data))
+	if d.tailed > max(leastTail, d.saved/2) {
+		if err := d.saveLedger(); err != nil {
+			d.tailed = 0 // it is tried again after as much
+			d.hole = true
+			d.complain(err)
+		}
+	}
+}
+
+// leastTail is how many bytes the tail has, at least, before a snapshot takes its place.
+const leastTail = 16 << 20
+
+func (d *Device) complain(err error) {
+	d.trouble = err.Error()
+	d.s.Tell(d.trouble)
+}
+
+// confirm takes out of the outbox what the log has come to. Where it has come to other entries of this device with the
+// same counters, which happens after an old copy of its folder was put back, those that wait are written anew.
+func (d *Device) confirm(came func(w waiting) bool) error {
+	seen := d.base.Last(d.id)
+	d.last = max(d.last, seen)
+	for len(d.pending) > 0 && came(d.pending[0]) {
+		d.pending = d.pending[1:]
+	}
+	if len(d.pending) > 0 && d.pending[0].e.N <= seen {
+		d.pending = slices.DeleteFunc(slices.Clone(d.pending), came)
+	}
+	if len(d.pending) > 0 && d.pending[0].e.N <= seen {
+		return d.rewrite()
+	}
+	if n := d.outbox.Lines(); len(d.pending) == 0 && n > 64 || n > 2*len(d.pending)+1024 {
+		if err := d.saveOutbox(); err != nil {
+			d.complain(err)
+		}
+	}
+	d.step()
+	return nil
+}
+
+// rewrite gives new counters to all that waits.
+func (d *Device) rewrite() error {
+	d.s.Tell("the log has other entries of this device than its folder: what waits is said anew")
+	old := d.pending
+	renamed := make(map[ledger.Ref]ledger.Ref)
+	var all []statement
+	var from []ledger.Ref
+	for _, w := range old {
+		s := statement{e: ledger.Entry{Kind: w.e.Kind, Person: w.e.Person, Other: w.e.Other, Part: w.e.Part}}
+		var err error
+		switch {
+		case w.e.Kind.Sealed():
+			key, ok := d.ring.Key(w.e.Person, w.e.Key)
+			if !ok {
+				continue // the person was forgotten since
+			}
+			s.content, err = w.e.Open(d.fleet, key)
+		case w.e.Kind != ledger.Merge:
+			s.content, err = w.e.Content()
+		}
+		if err != nil {
+			return fmt.Errorf("%w: an entry of the outbox: %w", ErrDamaged, err)
+		}
+		all, from = append(all, s), append(from, w.e.Ref())
+	}
+	for i := range all {
+		renamed[from[i]] = ledger.Ref{Device: d.id, N: d.last + uint64(i) + 1}
+		if what, ok := all[i].content.(ledger.Ref); ok {
+			if to, ok := renamed[what]; ok {
+				all[i].content = to
+			}
+		}
+	}
+	d.pending, d.view, d.names = nil, nil, nil
+	if len(all) > 0 {
+		_, err := d.say(all...)
+		if err != nil {
+			d.pending = old
+		}
+		if errors.Is(err, ledger.ErrRevoked) {
+			return nil // it waits until this device is admitted again
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return d.saveOutbox()
+}

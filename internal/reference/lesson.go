@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reference
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
+)
+
+// Given is what a source gave.
+type Given struct {
+	Lessons []online.Lesson
+	Clock   float64
+}
+
+// Aided is a face that was learned with the help of others.
+type Aided struct {
+	ID    int64
+	Name  string
+	X     []float32
+	Clock float64
+	Links []int64
+}
+
+// TakeLessons takes in the lessons of a source, at most one for each person.
+func (l *Learner) TakeLessons(source string, lessons []online.Lesson) {
+	if l.Given == nil {
+		l.Given = make(map[string]Given)
+	}
+	sorted := slices.Clone(lessons)
+	slices.SortStableFunc(sorted, func(a, b online.Lesson) int { return cmp.Compare(a.Name, b.Name) })
+	l.Given[source] = Given{sorted, l.Graph.Clock}
+}
+
+// WithdrawLessons takes back those of a source, and reports whether there were any.
+func (l *Learner) WithdrawLessons(source string) bool {
+	if _, there := l.Given[source]; !there {
+		return false
+	}
+	delete(l.Given, source)
+	l.unaid()
+	return true
+}
+
+func (l *Learner) unaid() {
+	if l.Aided = nil; len(l.Given) == 0 {
+		l.lastID = 0
+	}
+}
+
+func (l *Learner) forgetLessons(name string) {
+	for source, g := range l.Given {
+		g.Lessons = slices.DeleteFunc(slices.Clone(g.Lessons), func(s online.Lesson) bool { return s.Name == name })
+		if l.Given[source] = g; len(g.Lessons) == 0 {
+			delete(l.Given, source)
+		}
+	}
+	l.Aided = slices.DeleteFunc(slices.Clone(l.Aided), func(a Aided) bool { return a.Name == name })
+	if len(l.Given) == 0 {
+		l.unaid()
+	}
+}
+
+func (l *Learner) renameLessons(from, to string) {
+	for source, g := range l.Given {
+		lessons := slices.Clone(g.Lessons)
+		for i := range lessons {
+			if lessons[i].Name == from {
+				lessons[i].Name = to
+			}
+		}
+		slices.SortStableFunc(lessons, func(a, b online.Lesson) int { return cmp.Compare(a.Name, b.Name) })
+		l.Given[source] = Given{lessons, g.Clock}
+	}
+	for i := range l.Aided {
+		if l.Aided[i].Name == from {
+			l.Aided[i].Name = to
+		}
+	}
+}
+
+// guest is a centroid that others gave, or a face that was learned with their help.
+type guest struct {
+	vertex       *Vertex
+	multiplicity float64 // as it was given
+	weight       float64 // now
+	name         string
+	links        []int   // others before it
+	follows      []int64 // vertices of the learner's own
+	home         int     // the one that stands for it, or -1
+}
+
+// guests returns all of them, merged, by the documentation of [quantized.Config.Merge], and where aided faces are.
+func (l *Learner) guests() (all []*guest, place map[int64]int) {
+	g := l.Graph
+	for _, source := range slices.Sorted(maps.Keys(l.Given)) {
+		given := l.Given[source]
+		for _, s := range given.Lessons {
+			at := map[int]int{}
+			for i, c := range s.Centroids {
+				if given.Clock+math.Log2(c.Multiplicity)+20 < g.Clock { // it has faded
+					continue
+				}
+				at[i] = len(all)
+				all = append(all, &guest{
+					vertex: &Vertex{X: c.Vector, Class: -1, Linked: map[*Vertex]bool{}}, multiplicity: c.Multiplicity,
+					weight: c.Multiplicity * math.Exp2(given.Clock-g.Clock), name: s.Name,
+				})
+			}
+			for _, link := range s.Links {
+				early, a := at[link[0]]
+				if late, b := at[link[1]]; a && b {
+					all[late].links = append(all[late].links, early)
+				}
+			}
+		}
+	}
+	place = make(map[int64]int)
+	for _, a := range l.Aided {
+		if a.Clock+20 < g.Clock {
+			continue
+		}
+		q := &guest{
+			vertex: &Vertex{X: a.X, Class: -1, Linked: map[*Vertex]bool{}}, multiplicity: 1,
+			weight: math.Exp2(a.Clock - g.Clock), name: a.Name,
+		}
+		for _, id := range a.Links {
+			if other, there := place[id]; there {
+				q.links = append(q.links, other)
+			} else if id > 0 {
+				q.follows = append(q.follows, id)
+			}
+		}
+		place[a.ID] = len(all)
+		all = append(all, q)
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all[b].multiplicity, all[a].multiplicity) })
+	reach, m := g.Config.EdgeRadius(), g.Config.Multiplier
+	radii := []float64{0}
+	for j := int(math.Log(1000) / math.Log(m)); j >= 0; j-- {
+		radii = append(radii, reach/math.Pow(m, float64(j)))
+	}
+	closer := func(i, j int, r float64) bool {
+		d := g.Distance(all[i].vertex.X, all[j].vertex.X)
+		return all[i].name == all[j].name && (d == 0 || g.less(d, r))
+	}
+	var kept []int
+	r := 0.
+	for _, r = range radii {
+		kept = nil
+		for _, i := range order {
+			if !slices.ContainsFunc(kept, func(j int) bool { return closer(i, j, r) }) {
+				kept = append(kept, i)
+			}
+		}
+		if len(kept) <= g.Config.K {
+			break
+		}
+	}
+	kept = kept[:min(len(kept), g.Config.K)]
+	for i, q := range all {
+		q.home = -1
+		for _, j := range kept {
+			if i == j || closer(i, j, r) && (q.home < 0 ||
+				g.less(g.Distance(q.vertex.X, all[j].vertex.X), g.Distance(q.vertex.X, all[q.home].vertex.X))) {
+				q.home = j
+			}
+			if i == j {
+				break
+			}
+		}
+		if slices.Contains(kept, i) {
+			q.home = i
+		}
+	}
+	return all, place
+}
+
+// union returns the graph with all that others gave, and the vertices at which aided faces are.
+func (l *Learner) union() (*Graph, map[int64]*Vertex) {
+	all, place := l.guests()
+	u := *l.Graph
+	u.Vertices = nil
+	for i, q := range all {
+		if q.home == i {
+			u.Vertices = append(u.Vertices, q.vertex)
+		}
+	}
+	u.Vertices = append(u.Vertices, l.Graph.Vertices...)
+	for _, q := range all {
+		if q.home < 0 {
+			continue
+		}
+		at := all[q.home].vertex
+		at.Weight += q.weight
+		for _, j := range q.links {
+			if all[j].home >= 0 && all[j].home != q.home {
+				at.Linked[all[all[j].home].vertex] = true
+			}
+		}
+		for _, id := range q.follows {
+			if v := l.Find(id); v != nil {
+				at.Linked[v] = true
+			}
+		}
+	}
+	where := make(map[int64]*Vertex)
+	for id, i := range place {
+		if h := all[i].home; h >= 0 {
+			where[id] = all[h].vertex
+		}
+	}
+	return &u, where
+}
+
+// see tries a face by all that is known, also from others.
+func (l *Learner) see(o online.Observation) Trial {
+	if len(l.Given) == 0 {
+		return l.look(o)
+	}
+	u, where := l.union()
+	t := Trial{X: o.Vector, Edges: u.edges(o.Vector, u.Vertices, o.Follows)}
+	for _, id := range o.Follows {
+		if v := where[id]; v != nil && t.Edges[v] == 0 {
+			if w := u.link(o.Vector, v.X); w > 0 {
+				t.Edges[v] = w
+			}
+		}
+	}
+	if len(t.Edges) == 0 {
+		r := l.radii()
+		t.Edges = u.sight(o.Vector, quantized.Sight{Labelled: r.Enrolled, Learned: r.Learned})
+		t.Far = len(t.Edges) > 0
+	}
+	t = u.try(t)
+	l.Graph.Delicate = l.Graph.Delicate || u.Delicate
+	return t
+}
+
+// after returns the verdict by all that is known on a face which was learned, or not, by what the learner knows itself.
+func (l *Learner) after(o online.Observation, seen, own online.Verdict) online.Verdict {
+	if len(l.Given) == 0 {
+		return own
+	}
+	seen.Learned, seen.NoRoom, seen.Stored = own.Learned, own.NoRoom, own.Stored
+	return l.aid(o, seen)
+}
+
+// aid learns a face with the help of others.
+func (l *Learner) aid(o online.Observation, v online.Verdict) online.Verdict {
+	s := l.Settings
+	if o.Hold || s.Freeze || o.As == "" || v.Learned || v.Label != o.As || s.MaxHops > 0 || s.LearnCap > 0 || len(l.Aided) >= s.K {
+		return v
+	}
+	if s.Learn > 0 && l.Graph.below(v.Confidence, s.Learn) {
+		return v
+	}
+	t := l.see(o)
+	if r := l.radii(); t.Outlier || !l.near(t, r.Learn, r.Learn) {
+		return v
+	}
+	for u := range t.Edges {
+		if l.Graph.less(l.Graph.Distance(o.Vector, u.X), .3*l.Graph.Config.EdgeRadius()) {
+			return v
+		}
+	}
+	_, where := l.union()
+	l.lastID--
+	a := Aided{ID: l.lastID, Name: o.As, X: slices.Clone(o.Vector), Clock: l.Graph.Clock}
+	for _, id := range o.Follows {
+		if (l.Find(id) != nil || where[id] != nil) && !slices.Contains(a.Links, id) {
+			a.Links = append(a.Links, id)
+		}
+	}
+	l.Aided = append(l.Aided, a)
+	v.Learned, v.NoRoom, v.Stored = true, false, a.ID
+	return v
+}
+
+// Lessons returns what was learned by itself of each person, without radii.
+func (l *Learner) Lessons() (all []online.Lesson) {
+	g := l.Graph
+	for _, name := range slices.Sorted(slices.Values(l.Names())) {
+		class := l.class(name, false)
+		s := online.Lesson{Space: l.Space.ID, Name: name}
+		var own []*Vertex
+		for _, v := range g.Vertices {
+			if v.Class >= 0 || len(v.Source) != 1 || !v.Source[class] || g.less(v.Weight, 0x1p-10) {
+				continue
+			}
+			own = append(own, v)
+			s.Centroids = append(s.Centroids, online.Centroid{Vector: v.X, Multiplicity: v.Weight})
+		}
+		for i, v := range own {
+			for j, u := range own[i+1:] {
+				if (v.Linked[u] || u.Linked[v]) && g.weight(v.X, u.X) == 0 && g.link(v.X, u.X) > 0 {
+					s.Links = append(s.Links, [2]int{i, i + 1 + j})
+				}
+			}
+		}
+		if len(own) > 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}

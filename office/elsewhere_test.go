@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+// What others change of the people holds for sightings, presence and events here, too.
+func TestExchange(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{})
+	exchange := func(do func(g *gallery.Gallery) office.Exchanged) func(*office.Office) {
+		return func(w *office.Office) {
+			t.Helper()
+			nothing(t, w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) { return do(g), nil }))
+		}
+	}
+	w := h.plays([]string{n(30, "ab") + n(40, "ab") + n(40, "ab") + n(40, "abs")}, map[int]func(*office.Office){
+		30: exchange(func(g *gallery.Gallery) office.Exchanged {
+			nothing(t, g.Rename("alice", "ann"))
+			return office.Exchanged{Changed: true, Renamed: []office.Rename{{From: "alice", To: "ann"}}}
+		}),
+		70: exchange(func(g *gallery.Gallery) office.Exchanged {
+			nothing(t, g.Remove("bob"))
+			return office.Exchanged{Changed: true, Forgotten: []string{"bob"}}
+		}),
+		110: exchange(func(g *gallery.Gallery) office.Exchanged {
+			_, err := g.Enroll("sue", [][]float32{looks['s']}, noon, gallery.Enrolment{})
+			nothing(t, err)
+			return office.Exchanged{Changed: true}
+		}),
+	})
+	var names []string
+	for _, s := range w.Sightings() {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"", "ann", "sue"}) {
+		t.Errorf("sightings of %q", names)
+	}
+	for _, e := range w.Events(0, 100) {
+		if e.Name == "bob" || e.Name == "alice" {
+			t.Errorf("%+v", e)
+		}
+	}
+	if w.LastFace("bob") != nil {
+		t.Error("a forgotten person has a picture")
+	}
+	g, err := gallery.Open(h.dir+"/gallery", space)
+	nothing(t, err)
+	if !slices.Equal(g.Learner().Names(), []string{"ann", "sue"}) {
+		t.Errorf("saved are %q", g.Learner().Names())
+	}
+	broken := errors.New("broken")
+	if err := w.Exchange(func(*gallery.Gallery) (office.Exchanged, error) { return office.Exchanged{}, broken }); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
+
+// Somebody who is no longer known without being forgotten leaves.
+func TestExchangeLeave(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{})
+	w := h.plays([]string{n(30, "a") + n(10, "a")}, map[int]func(*office.Office){
+		30: func(w *office.Office) {
+			if len(w.Now().People) != 1 {
+				t.Errorf("%+v", w.Now().People)
+			}
+			nothing(t, w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
+				return office.Exchanged{Changed: true}, g.Remove("alice")
+			}))
+			if len(w.Now().People) != 0 {
+				t.Errorf("%+v", w.Now().People)
+			}
+		},
+	})
+	var kinds []presence.Kind
+	for _, e := range w.Events(0, 100) {
+		kinds = append(kinds, e.Kind)
+	}
+	if !slices.Equal(kinds, []presence.Kind{presence.Left, presence.Arrived}) {
+		t.Errorf("%q", kinds)
+	}
+}
+
+// Who is seen here and at another site at once is a contradiction; who has just gone there is none.
+func TestElsewhere(t *testing.T) {
+	at := noon.Add(48 * time.Hour) // the clock of the other site is wrong
+	ann := presence.Person{Name: "alice", Since: at, Last: at, Camera: "lab", Trust: sighting.Confirmed}
+	play(t, people(t), office.Options{}, n(40, "a"), map[int]func(*office.Office){
+		30: func(w *office.Office) {
+			for _, c := range []struct {
+				what  string
+				sites []office.Site
+				twice []office.Twice
+			}{
+				{"nothing", nil, []office.Twice{}},
+				{"there, too", []office.Site{{Name: "lab", At: at, People: []presence.Person{ann}}}, []office.Twice{{Name: "alice", Places: []string{"", "lab"}}}},
+				{"was there", []office.Site{{Name: "lab", At: at.Add(5 * time.Second), People: []presence.Person{ann}}}, []office.Twice{}},
+				{"silent", []office.Site{{Name: "lab", At: at, Silent: true, People: []presence.Person{ann}}}, []office.Twice{}},
+				{"somebody else", []office.Site{{Name: "lab", At: at, People: []presence.Person{{Name: "bob", Last: at, Trust: sighting.Confirmed}}}}, []office.Twice{}},
+				{"not confirmed", []office.Site{{Name: "lab", At: at, People: []presence.Person{{Name: "alice", Last: at, Trust: sighting.Learned}}}}, []office.Twice{}},
+			} {
+				w.Elsewhere(c.sites)
+				if now := w.Now(); !reflect.DeepEqual(now.Twice, c.twice) || len(now.Sites) != len(c.sites) {
+					t.Errorf("%s: %+v, %+v", c.what, now.Twice, now.Sites)
+				}
+			}
+		},
+	})
+}

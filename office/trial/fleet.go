@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/online"
+)
+
+// Poison is what a device gives whose lessons are wrong.
+type Poison string
+
+// Poisons.
+const (
+	Clean Poison = ""
+	// Swapped gives, under the name of each person who is enrolled, the faces of somebody else: of a stranger where there
+	// are any.
+	Swapped Poison = "swapped"
+	// Bridged gives these, and faces that nobody has: a way from the enrolled faces of the person to those of the other
+	// one, in steps that are edges.
+	Bridged Poison = "bridged"
+)
+
+// fleet is the devices of a day.
+type fleet struct {
+	o         Options
+	r         *Report
+	devices   []*gallery.Gallery
+	next      time.Duration // exchange
+	withdrawn bool
+}
+
+const poisoner = "poisoned device"
+
+// exchange has all devices give each other what they have learned, if it is time. It is called between frames.
+func (f *fleet) exchange(at time.Duration) error {
+	if f.o.Withdraw > 0 && at >= f.o.Withdraw && f.o.Poison != Clean && !f.withdrawn {
+		f.withdrawn = true
+		for _, g := range f.devices {
+			if err := g.Learner().WithdrawLessons(poisoner); err != nil {
+				return err
+			}
+		}
+	}
+	if f.o.Share <= 0 || at < f.next {
+		return nil
+	}
+	f.next = at + f.o.Share
+	f.r.Exchanges++
+	for i, g := range f.devices {
+		lessons, _, err := carry(g.Learner().Lessons())
+		if err != nil {
+			return err
+		}
+		for j, other := range f.devices {
+			if i == j {
+				continue
+			}
+			if err := other.Learner().TakeLessons(fmt.Sprint("device ", i+1), lessons); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// end counts what there is when a day is over.
+func (f *fleet) end() error {
+	if f.o.Share <= 0 {
+		return nil
+	}
+	for _, g := range f.devices {
+		lessons, bytes, err := carry(g.Learner().Lessons())
+		if err != nil {
+			return err
+		}
+		f.r.Bytes += bytes
+		for _, s := range lessons {
+			f.r.Given += len(s.Centroids)
+		}
+		f.r.Kept += g.Learner().Taken().Kept
+	}
+	return nil
+}
+
+// carry brings lessons from one device to another, and returns how many bytes they are on the way.
+func carry(lessons []online.Lesson) (there []online.Lesson, bytes int, err error) {
+	for _, s := range lessons {
+		data, err := s.MarshalBinary()
+		if err != nil {
+			return nil, 0, err
+		}
+		var back online.Lesson
+		if err := back.UnmarshalBinary(data); err != nil {
+			return nil, 0, err
+		}
+		bytes += len(data)
+		there = append(there, back)
+	}
+	return there, bytes, nil
+}
+
+// poison has all devices take the lessons of one that is wrong.
+func (f *fleet) poison(people []subject, known map[string]bool) error {
+	if f.o.Poison == Clean {
+		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(people), func(p subject) bool { return known[p.name] })
+	if len(others) == 0 {
+		others = people
+	}
+	for _, g := range f.devices {
+		var lessons []online.Lesson
+		for i, p := range people {
+			if !known[p.name] {
+				continue
+			}
+			other := others[i%len(others)]
+			if other.name == p.name {
+				other = others[(i+1)%len(others)]
+			}
+			s := online.Lesson{Space: g.Space().ID, Name: p.name}
+			add := func(x []float32, n float64) {
+				if len(s.Centroids) < online.MaxCentroids/len(people) {
+					s.Centroids = append(s.Centroids, online.Centroid{Vector: x, Multiplicity: n})
+				}
+			}
+			var faces [][]float32
+			for _, visit := range other.visits {
+				for _, x := range visit {
+					if x.Vector != nil && x.Reason == "" {
+						faces = append(faces, x.Vector)
+					}
+				}
+			}
+			if f.o.Poison == Bridged {
+				step := g.Learner().Graph().Config().EdgeRadius() / 3
+				for _, x := range p.enroll {
+					for q := 0; q < len(faces); q += max(1, len(faces)/8) {
+						for _, y := range way(x, faces[q], g.Space().Scale, step, g.Space().Project) {
+							add(y, 100)
+						}
+					}
+				}
+			}
+			for q := 0; q < len(faces); q += max(1, len(faces)/40) {
+				add(faces[q], 10)
+			}
+			lessons = append(lessons, s)
+		}
+		if err := g.Learner().TakeLessons(poisoner, lessons); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// way returns points between two faces, about a step apart.
+func way(a, b []float32, scale, step float64, project func([]float32) bool) (points [][]float32) {
+	n := int(math.Ceil(graph.Distance(a, b, scale) / step))
+	for i := range max(n-1, 0) {
+		t := float32(i+1) / float32(n)
+		x := make([]float32, len(a))
+		for q := range x {
+			x[q] = (1-t)*a[q] + t*b[q]
+		}
+		if project(x) {
+			points = append(points, x)
+		}
+	}
+	return points
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package online
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// aided is a face that was learned with the help of what others gave: what l learned itself does not reach it. It is
+// kept apart, and never given to others.
+type aided struct {
+	id     int64 // negative, and never used again
+	name   string
+	vector []float32
+	clock  float64 // half-lives that had passed
+	links  []int64 // stored faces that it follows: learned ones, and earlier ones of these
+}
+
+// apart is how far from every other vertex an aided face is, in shares of the length of an edge. What is nearer would
+// tell little.
+const apart = .3
+
+// aid learns a face with the help of others, if it may. It does where the caller knows who it is, as on a confirmed
+// sighting, and all that l judges by says the same. It is not bounded by MaxHops and LearnCap, and so it is not done where
+// these are set.
+func (l *Learner) aid(o Observation, v *Verdict) error {
+	s := l.share()
+	if s == nil || s.err != nil || o.Hold || o.As == "" || v.Learned || v.Label != o.As || v.Confidence < l.settings.Learn ||
+		l.settings.Freeze || l.settings.MaxHops > 0 || l.settings.LearnCap > 0 || len(l.aided) >= l.settings.K {
+		return nil
+	}
+	t, err := s.look(l, o)
+	if err != nil {
+		return err
+	}
+	labelled, learned, _ := t.Closest()
+	if t.Outlier() || !l.Radii().teaches(t) || min(labelled, learned) < apart*l.graph.Config().EdgeRadius() {
+		return nil
+	}
+	l.lastAided--
+	// No part of o itself is kept, so that a face which is judged need not be allocated on the heap.
+	a := aided{
+		id: l.lastAided, name: l.classes[l.class(o.As, false)].name, vector: make([]float32, len(o.Vector)), clock: l.graph.Clock(),
+	}
+	copy(a.vector, o.Vector)
+	for _, id := range o.Follows {
+		_, own := l.graph.Find(id)
+		_, other := s.aided[id]
+		if (own || other) && len(a.links) < mostLinks && !slices.Contains(a.links, id) {
+			a.links = append(a.links, id)
+		}
+	}
+	l.aided = append(l.aided, a)
+	l.shared = nil
+	v.Learned, v.NoRoom, v.Stored = true, false, a.id
+	return nil
+}
+
+// Aided returns how many faces l has learned with the help of others.
+func (l *Learner) Aided() int { return len(l.aided) }
+
+// unaid takes back all faces that were learned with the help of others.
+func (l *Learner) unaid() {
+	if len(l.aided) > 0 {
+		l.aided, l.shared = nil, nil
+	}
+	if !l.helped() { // as if there had never been any
+		l.lastAided = 0
+	}
+}
+
+// unaidOf takes back those of a person.
+func (l *Learner) unaidOf(name string) {
+	l.aided = slices.DeleteFunc(slices.Clone(l.aided), func(a aided) bool { return a.name == name })
+	l.shared = nil
+}
+
+// snapshotAided is a face in a snapshot.
+type snapshotAided struct {
+	_     struct{} `cbor:",toarray"`
+	ID    int64
+	Name  string
+	Point []byte
+	Clock float64
+	Links []int64
+}
+
+func (l *Learner) restoreAided(all []snapshotAided, last int64) error {
+	if last > 0 || last < -maxAided || len(all) > l.settings.K {
+		return fmt.Errorf("%d faces were learned with the help of others, the last one with the number %d", len(all), last)
+	}
+	l.lastAided = last
+	before := int64(0)
+	for _, a := range all {
+		bad := a.ID >= before || a.ID < last || !(a.Clock >= 0 && a.Clock <= l.graph.Clock()) || len(a.Links) > mostLinks ||
+			!l.Knows(a.Name) || len(a.Point) != 4*l.space.Dim || math.IsNaN(a.Clock)
+		for _, id := range a.Links {
+			bad = bad || id == 0 || id <= a.ID
+		}
+		if bad {
+			return fmt.Errorf("face %d, which was learned with the help of others, is impossible", a.ID)
+		}
+		before = a.ID
+		x := decode(a.Point)
+		if err := l.space.Check(x); err != nil {
+			return err
+		}
+		l.aided = append(l.aided, aided{a.ID, a.Name, x, a.Clock, a.Links})
+	}
+	if len(all) > 0 && len(l.given) == 0 {
+		return fmt.Errorf("%d faces were learned with the help of others, who gave nothing", len(all))
+	}
+	return nil
+}
+
+// maxAided bounds the numbers of aided faces.
+const maxAided = 1 << 60
