@@ -102,3 +102,19 @@ if [ -n "$need" ]; then
 	fi
 	rm -f "$log"
 fi
+
+# The clients of fprintd ask faceauth in the tests. They are unpacked for them and not installed: the packages would
+# change how people log in to this machine.
+if [ "$what" = test ] && command -v apt-get >/dev/null 2>&1 && command -v dpkg >/dev/null 2>&1; then
+	dir=${FACEAUTH_FPRINTD:-${XDG_CACHE_HOME:-$HOME/.cache}/faceauth/fprintd}
+	if [ ! -x "$dir/usr/bin/fprintd-verify" ]; then
+		say "unpacking the clients of fprintd into $dir"
+		debs=$(mktemp -d)
+		if (cd "$debs" && apt-get -q -o Acquire::http::Timeout=20 download fprintd libpam-fprintd) >/dev/null 2>&1; then
+			for deb in "$debs"/*.deb; do dpkg -x "$deb" "$dir"; done
+		else
+			say 'the packages fprintd and libpam-fprintd could not be fetched: the tests with them skip'
+		fi
+		rm -rf "$debs"
+	fi
+fi

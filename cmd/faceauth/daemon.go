@@ -39,6 +39,7 @@ type login struct {
 	minLiveness    float64
 	livenessFile   string
 	idle           time.Duration
+	fprintd        bool
 }
 
 // policyFlags adds the flags that say what a login takes.
@@ -109,6 +110,7 @@ func newDaemon() *cobra.Command {
 	c.Flags().StringVar(&o.device, "source", "0", "camera, as for the other commands; a recording is played as a camera would give it")
 	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that look into the camera (default: a child of the daemon)")
 	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute, "end when nobody has asked for anything for so long; 0 for never")
+	c.Flags().BoolVar(&o.fprintd, "fprintd", false, "answer by the names of fprintd, too, for GDM and KDE, which ask for a finger; not with --challenge, for which they have no words")
 	o.policyFlags(c)
 	o.storeFlags(c)
 	o.learnerFlags(c)
@@ -128,6 +130,9 @@ func newDaemon() *cobra.Command {
 const credential = "faceauth-key"
 
 func (o *login) serve(c *cobra.Command) error {
+	if o.fprintd && o.challenge != "" {
+		return fail(badUsage, errors.New("with --fprintd nobody can be told to turn the head or to blink; leave out --challenge or --fprintd"))
+	}
 	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && a.Key == slog.TimeKey {
 			return slog.Attr{} // the journal has its own
@@ -176,7 +181,7 @@ func (o *login) serve(c *cobra.Command) error {
 	defer asks.Close()
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle}, func() {
+	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle, Fprint: o.fprintd}, func() {
 		resident, _ := bus.Resident() // 0 where the system does not say
 		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge, "min_liveness", opt.Policy.MinLiveness)
 		go watchdog(ctx, asks, log)

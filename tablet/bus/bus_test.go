@@ -131,8 +131,15 @@ func newHouse(t *testing.T, o tablet.Options) *house {
 
 func newHouseWith(t *testing.T, o tablet.Options, served bus.Options) *house {
 	t.Helper()
-	logind := `<policy user="root"><allow own="org.freedesktop.login1"/></policy>`
-	h := &house{address: fixture.StartBus(t, logind).Address, log: new(fixture.Log)}
+	return newHouseOn(t, fixture.StartBus(t, logindRules), o, served)
+}
+
+// logindRules let root stand in for logind on a bus.
+const logindRules = `<policy user="root"><allow own="org.freedesktop.login1"/></policy>`
+
+func newHouseOn(t *testing.T, b fixture.Bus, o tablet.Options, served bus.Options) *house {
+	t.Helper()
+	h := &house{address: b.Address, log: new(fixture.Log)}
 	h.polkit = &authority{allow: make(map[string]bool), conn: dial(t, h.address, 0)}
 	if err := h.polkit.conn.Export(h.polkit, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority"); err != nil {
 		t.Fatal(err)
