@@ -29,6 +29,7 @@ if [ "$what" = test ]; then
 	{ [ -f /usr/share/dbus-1/system.conf ] && command -v dbus-daemon >/dev/null 2>&1; } || want dbus
 	command -v pamtester >/dev/null 2>&1 || want pamtester
 	[ -x /usr/lib/polkit-1/polkitd ] || want polkitd
+	command -v swtpm >/dev/null 2>&1 || want swtpm
 	command -v systemd-analyze >/dev/null 2>&1 || want systemd
 	ls /usr/lib/*/security/pam_systemd.so >/dev/null 2>&1 || want libpam-systemd
 	{ command -v mosquitto >/dev/null 2>&1 || [ -x /usr/sbin/mosquitto ]; } || want mosquitto
