@@ -693,7 +693,7 @@ func TestCameraAndSignals(t *testing.T) {
 
 // Without polkit, or while it hangs, only root gets leave, and nobody waits long.
 func TestNoPolkit(t *testing.T) {
-	h := newHouse(t, tablet.Options{})
+	h := newHouseWith(t, tablet.Options{}, bus.Options{Patience: 500 * time.Millisecond})
 	h.enrol(t, "nobody", stage.Alice)
 	h.polkit.set(nobody, "verify", true)
 	h.polkit.mu.Lock()
@@ -843,6 +843,7 @@ func TestStop(t *testing.T) {
 	if err := h.stop(); err != nil {
 		t.Error(err)
 	}
+	h.conn.Close() // as when the process ends; else the client waits for the answer to its release
 	if w := <-word; w != "verify-error" {
 		t.Errorf("%q", w)
 	}

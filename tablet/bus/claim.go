@@ -253,21 +253,21 @@ func (s *Service) signal(c *claim, path dbus.ObjectPath, member string, body ...
 
 // watch has the bus say when a client is gone, and reports whether it is still there.
 func (s *Service) watch(sender string) bool {
-	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	return s.asks.AddMatchSignalContext(ctx, ownerChanged(sender)...) == nil && s.there(sender)
 }
 
 // there reports whether a client is still on the bus.
 func (s *Service) there(sender string) (there bool) {
-	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	err := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.NameHasOwner", 0, sender).Store(&there)
 	return err == nil && there
 }
 
 func (s *Service) unwatch(sender string) {
-	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	if err := s.asks.RemoveMatchSignalContext(ctx, ownerChanged(sender)...); err != nil && s.ctx.Err() == nil {
 		s.o.Log.Warn("the bus does not answer", "error", err)

@@ -41,7 +41,7 @@ func (x seated) here() bool { return !x.remote && x.active && x.seat != "" }
 // greeter, nobody but root. It refuses where that is not a person at the device, or cannot be told. The rules are those
 // of faceauth's PAM module.
 func (s *Service) here(by caller, user string) (asker uint32, failed *dbus.Error) {
-	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	asker, err := s.asker(ctx, by, user)
 	if err != nil {

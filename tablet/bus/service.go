@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,8 @@ var ErrBus = errors.New("the system bus is gone")
 type Options struct {
 	Log  *slog.Logger  // audit: who asked for what, and what came of it; never a score or a face. Default none
 	Idle time.Duration // after which Serve returns where nobody asks for anything. Default never
+	// Patience is how long the bus and polkit may take to answer. Default 3 s.
+	Patience time.Duration
 	// Fprint offers fprintd's interface, too, to programs that know no other one: see [FprintName].
 	Fprint bool
 }
@@ -63,6 +66,7 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	o.Patience = cmp.Or(o.Patience, busPatience)
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{conn: conn, asks: asks, a: a, o: o, ctx: ctx, waiting: make(map[uint32]int), starting: make(map[string]*claim)}
 	s.desk = newDesk(s)
@@ -155,7 +159,7 @@ func (s *Service) name(method, name string, flags dbus.Flags, more ...any) *dbus
 // requestName asks for a name, and returns calls that came before the bus had answered.
 func (s *Service) requestName(messages <-chan *dbus.Message, wanted string) (early []*dbus.Message, err error) {
 	asked := s.name("RequestName", wanted, 0, uint32(dbus.NameFlagDoNotQueue)).Serial()
-	timer := time.NewTimer(busPatience)
+	timer := time.NewTimer(s.o.Patience)
 	defer timer.Stop()
 	for {
 		select {
