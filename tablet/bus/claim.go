@@ -16,24 +16,29 @@ const idleClaim = 30 * time.Second
 
 // claim is the right of one client to use the device for one user.
 type claim struct {
-	by     caller
-	named  string // the interface by which it was made
-	user   string
-	asker  uint32 // who wants to be that user; root at a greeter
-	rank   int
-	at     time.Time
-	taken  atomic.Bool     // somebody else took it, or the device goes to sleep
-	ctx    context.Context // of what is started
-	cancel context.CancelFunc
-	idle   *time.Timer
-	end    sync.Once
+	by      caller
+	named   string // the interface by which it was made
+	user    string
+	asker   uint32 // who wants to be that user; root at a greeter
+	rank    int
+	at      time.Time
+	granted bool            // the client was answered
+	taken   atomic.Bool     // somebody else took it, or the device goes to sleep
+	ctx     context.Context // of what is started
+	cancel  context.CancelFunc
+	idle    *time.Timer
+	end     sync.Once
 
 	// Guarded by the service's mutex.
 	running chan struct{}      // closed when what was started has ended; nil where nothing was
 	stop    context.CancelFunc // of what was started
 	word    string             // the last that was sent
-	held    []*dbus.Message    // signals that wait until the client was answered; see fprintSignals
-	holds   bool               // signals wait
+
+	// Of a claim by fprintd's names: signals wait until the client was answered (see fprintSignals). The service's mutex
+	// is not for them: while the bus is busy, sending takes long.
+	order sync.Mutex
+	holds bool
+	held  []*dbus.Message
 }
 
 // Ranks of claims.
@@ -120,7 +125,11 @@ const startPatience = time.Second
 // over reports whether nothing is looked for under a claim, nor will be at once. The service's mutex is held.
 func (c *claim) over() bool {
 	if c.running == nil {
-		return time.Since(c.at) > startPatience
+		patience := startPatience
+		if !c.granted { // the bus is being asked about the client
+			patience += 2 * busPatience
+		}
+		return time.Since(c.at) > patience
 	}
 	select {
 	case <-c.running:
@@ -242,11 +251,13 @@ func (s *Service) signal(c *claim, path dbus.ObjectPath, member string, body ...
 		},
 		Body: body,
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.holds {
-		c.held = append(c.held, m)
-		return
+	if c.named == FprintDevice {
+		c.order.Lock()
+		defer c.order.Unlock()
+		if c.holds {
+			c.held = append(c.held, m)
+			return
+		}
 	}
 	s.conn.Send(m, nil)
 }

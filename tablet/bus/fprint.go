@@ -193,18 +193,23 @@ func (s *Service) fprintStart(by caller, finger string) *dbus.Error {
 	s.mu.Lock()
 	started := c.running != nil
 	if !started {
-		c.holds, s.starting[by.sender] = true, c
+		s.starting[by.sender] = c
 	}
 	s.mu.Unlock()
 	if started {
 		return fprintFailure("AlreadyInUse", "something was started already; stop it first")
 	}
+	c.order.Lock()
+	c.holds = true
+	c.order.Unlock()
 	s.signal(c, FprintPath, "VerifyFingerSelected", "any")
 	if failed := s.verifyStart(by, FprintDevice); failed != nil {
 		s.mu.Lock()
 		delete(s.starting, by.sender)
-		c.holds, c.held = false, nil
 		s.mu.Unlock()
+		c.order.Lock()
+		c.holds, c.held = false, nil
+		c.order.Unlock()
 		return asFprint(failed)
 	}
 	return nil
@@ -213,12 +218,14 @@ func (s *Service) fprintStart(by caller, finger string) *dbus.Error {
 // fprintSignals sends the signals that waited for the answer of a start. The claim may be over already.
 func (s *Service) fprintSignals(by caller) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	c := s.starting[by.sender]
+	delete(s.starting, by.sender)
+	s.mu.Unlock()
 	if c == nil {
 		return
 	}
-	delete(s.starting, by.sender)
+	c.order.Lock()
+	defer c.order.Unlock()
 	for _, m := range c.held {
 		s.conn.Send(m, nil)
 	}

@@ -267,6 +267,10 @@ func (s *Service) claimFor(by caller, name string, asker uint32, named string) *
 		s.drop(c)
 		return failure(permissionDenied, "the caller is gone")
 	}
+	// The client's time begins with the answer: a busy bus is not the client's fault.
+	s.mu.Lock()
+	c.granted, c.at = true, time.Now()
+	s.mu.Unlock()
 	return nil
 }
 
