@@ -117,7 +117,10 @@ deb:
 install-files:
 	install -d $(DESTDIR)$(datadir)/dbus-1/system.d $(DESTDIR)$(datadir)/dbus-1/system-services \
 		$(DESTDIR)$(datadir)/dbus-1/interfaces $(DESTDIR)$(datadir)/polkit-1/actions $(DESTDIR)$(datadir)/pam-configs \
-		$(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d $(DESTDIR)$(sysconfdir)/apparmor.d
+		$(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d $(DESTDIR)$(sysconfdir)/apparmor.d \
+		$(DESTDIR)$(datadir)/faceauth/fprintd
+	install -m 644 tablet/install/fprintd/faceauth-fprintd.conf tablet/install/fprintd/net.reactivated.Fprint.service \
+		$(DESTDIR)$(datadir)/faceauth/fprintd/
 	install -m 644 tablet/install/faceauth.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf
 	install -m 644 tablet/install/faceauth.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf
 	install -m 644 tablet/install/org.faceauth.conf $(DESTDIR)$(datadir)/dbus-1/system.d/

@@ -24,6 +24,7 @@ type child struct {
 	ended   chan struct{}
 	state   *os.ProcessState // after ended
 	killed  atomic.Bool      // by us
+	relay   *relay           // that makes its connections
 }
 
 // kept are the beginnings of the names of variables that a child is given. Others may be secrets.
@@ -53,9 +54,17 @@ func spawn(c Config) (net.Conn, *child, error) {
 	}
 	ours, theirs := os.NewFile(uintptr(pair[0]), "eye"), os.NewFile(uintptr(pair[1]), "program")
 	defer theirs.Close()
+	pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		ours.Close()
+		return nil, nil, err
+	}
+	line, theirLine := os.NewFile(uintptr(pair[0]), "line"), os.NewFile(uintptr(pair[1]), "line")
+	defer theirLine.Close()
 	conn, err := net.FileConn(ours)
 	ours.Close()
 	if err != nil {
+		line.Close()
 		return nil, nil, err
 	}
 	command := c.Command
@@ -63,7 +72,7 @@ func spawn(c Config) (net.Conn, *child, error) {
 		command = []string{"/proc/self/exe", os.Args[0], "eye"}
 	}
 	cmd := &exec.Cmd{
-		Path: command[0], Args: command[1:], Env: environment(), ExtraFiles: []*os.File{theirs}, Stderr: c.Stderr,
+		Path: command[0], Args: command[1:], Env: append(environment(), LineVariable+"=4"), ExtraFiles: []*os.File{theirs, theirLine}, Stderr: c.Stderr,
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, WaitDelay: time.Second,
 	}
 	ch := &child{ended: make(chan struct{})}
@@ -84,8 +93,10 @@ func spawn(c Config) (net.Conn, *child, error) {
 	}()
 	if err := <-started; err != nil {
 		conn.Close()
+		line.Close()
 		return nil, nil, err
 	}
+	ch.relay = newRelay(line)
 	return conn, ch, nil
 }
 
@@ -107,6 +118,7 @@ func (c *child) end() {
 	case <-c.ended:
 	case <-time.After(2 * time.Second):
 	}
+	c.relay.close()
 }
 
 // fate says how a child ended that was not killed by us, or "".
@@ -131,6 +143,13 @@ func (c *child) fate() string {
 		return fmt.Sprintf("exit code %d", w.ExitStatus())
 	}
 	return ""
+}
+
+// lead says where the connections of the child lead from now on: to the host of a source that is a URL.
+func (c *child) lead(name string, within time.Duration) {
+	if c != nil {
+		c.relay.lead(name, within)
+	}
 }
 
 // dial connects to a socket at which the system manager starts eyes. What listens there must be this user's or root's.

@@ -347,6 +347,7 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 	if o.Faces <= 0 || o.Faces > MostFaces {
 		o.Faces = MostFaces
 	}
+	e.child.lead(name, o.Timeout)
 	if err := e.await(ctx); err != nil {
 		return nil, err
 	}

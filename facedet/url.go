@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -31,16 +32,49 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 		}
 		return nil, fmt.Errorf("opening source: not a valid URL: %w", err)
 	}
-	s, err := openCapture(ctx, o, true, func() (grabber, error) { return cv.OpenVideo(name, o.Timeout) })
+	host, served := u.Host, u.Hostname()
+	if o.Address != "" {
+		if u.Host = o.Address; strings.Contains(o.Address, ":") {
+			u.Host = "[" + o.Address + "]"
+		}
+		if _, port, ok := strings.Cut(host, ":"); ok {
+			u.Host += ":" + port
+		}
+		name = u.String()
+	}
+	s, err := openCapture(ctx, o, true, func() (grabber, error) {
+		if o.Address != "" && strings.HasPrefix(strings.ToLower(scheme), "http") {
+			defer named(host, served)()
+		}
+		return cv.OpenVideo(name, o.Timeout)
+	})
 	if err == nil {
 		return s, nil
 	}
 	if ctx.Err() == nil {
-		if why := diagnose(ctx, u, min(o.Timeout, 5*time.Second)); why != nil {
+		if why := diagnose(ctx, u, host, min(o.Timeout, 5*time.Second)); why != nil {
 			err = why
 		}
 	}
 	return nil, fmt.Errorf("opening source %s: %w", shown, err)
+}
+
+// captureOptions is the variable in which OpenCV finds options for FFmpeg.
+const captureOptions = "OPENCV_FFMPEG_CAPTURE_OPTIONS"
+
+// named has FFmpeg tell a server the name of its host, where the URL has its number. Call done when it is open.
+func named(host, served string) (done func()) {
+	before, was := os.LookupEnv(captureOptions)
+	options := "headers;Host: " + host + "|verifyhost;" + served
+	if was && before != "" {
+		options = before + "|" + options
+	}
+	os.Setenv(captureOptions, options)
+	return func() {
+		if os.Unsetenv(captureOptions); was {
+			os.Setenv(captureOptions, before)
+		}
+	}
 }
 
 // Shown returns how a source is named in messages, reports and logs. Of a URL that is its scheme, its host and its path:
@@ -70,7 +104,7 @@ var ErrServer = face.ErrServer
 
 // diagnose finds out why a URL gives no video, as OpenCV does not say. It returns nil where nothing is wrong that can
 // be seen from here.
-func diagnose(ctx context.Context, u *url.URL, timeout time.Duration) error {
+func diagnose(ctx context.Context, u *url.URL, host string, timeout time.Duration) error {
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	if u.Scheme = strings.ToLower(u.Scheme); strings.HasPrefix(u.Scheme, "rtsp") {
@@ -88,6 +122,7 @@ func diagnose(ctx context.Context, u *url.URL, timeout time.Duration) error {
 	if err != nil {
 		return nil
 	}
+	request.Host = host
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}}
 	answer, err := client.Do(request)
 	if err != nil {

@@ -29,6 +29,7 @@ if [ "$what" = test ]; then
 	{ [ -f /usr/share/dbus-1/system.conf ] && command -v dbus-daemon >/dev/null 2>&1; } || want dbus
 	command -v pamtester >/dev/null 2>&1 || want pamtester
 	[ -x /usr/lib/polkit-1/polkitd ] || want polkitd
+	command -v swtpm >/dev/null 2>&1 || want swtpm
 	command -v systemd-analyze >/dev/null 2>&1 || want systemd
 	ls /usr/lib/*/security/pam_systemd.so >/dev/null 2>&1 || want libpam-systemd
 	{ command -v mosquitto >/dev/null 2>&1 || [ -x /usr/sbin/mosquitto ]; } || want mosquitto
@@ -102,4 +103,20 @@ if [ -n "$need" ]; then
 		stop "apt-get could not install:$need ($why; all it said is in $log)"
 	fi
 	rm -f "$log"
+fi
+
+# The clients of fprintd ask faceauth in the tests. They are unpacked for them and not installed: the packages would
+# change how people log in to this machine.
+if [ "$what" = test ] && command -v apt-get >/dev/null 2>&1 && command -v dpkg >/dev/null 2>&1; then
+	dir=${FACEAUTH_FPRINTD:-${XDG_CACHE_HOME:-$HOME/.cache}/faceauth/fprintd}
+	if [ ! -x "$dir/usr/bin/fprintd-verify" ]; then
+		say "unpacking the clients of fprintd into $dir"
+		debs=$(mktemp -d)
+		if (cd "$debs" && apt-get -q -o Acquire::http::Timeout=20 download fprintd libpam-fprintd) >/dev/null 2>&1; then
+			for deb in "$debs"/*.deb; do dpkg -x "$deb" "$dir"; done
+		else
+			say 'the packages fprintd and libpam-fprintd could not be fetched: the tests with them skip'
+		fi
+		rm -rf "$debs"
+	fi
 fi

@@ -21,6 +21,7 @@ import (
 	"github.com/faceauth/faceauth/tablet/bus"
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/faceauth/faceauth/tablet/tpm"
 	"github.com/godbus/dbus/v5"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -39,6 +40,8 @@ type login struct {
 	minLiveness    float64
 	livenessFile   string
 	idle           time.Duration
+	fprintd        bool
+	tpm            string
 }
 
 // policyFlags adds the flags that say what a login takes.
@@ -109,6 +112,8 @@ func newDaemon() *cobra.Command {
 	c.Flags().StringVar(&o.device, "source", "0", "camera, as for the other commands; a recording is played as a camera would give it")
 	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that look into the camera (default: a child of the daemon)")
 	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute, "end when nobody has asked for anything for so long; 0 for never")
+	c.Flags().StringVar(&o.tpm, "tpm", tpmWhereThereIsOne, "TPM that counts changes of the store, so that one that was put back from a copy is told: a device, the socket of an emulator, none, or auto for "+tpm.Device+" where it can be used")
+	c.Flags().BoolVar(&o.fprintd, "fprintd", false, "answer by the names of fprintd, too, for GDM and KDE, which ask for a finger; not with --challenge, for which they have no words")
 	o.policyFlags(c)
 	o.storeFlags(c)
 	o.learnerFlags(c)
@@ -128,6 +133,9 @@ func newDaemon() *cobra.Command {
 const credential = "faceauth-key"
 
 func (o *login) serve(c *cobra.Command) error {
+	if o.fprintd && o.challenge != "" {
+		return fail(badUsage, errors.New("with --fprintd nobody can be told to turn the head or to blink; leave out --challenge or --fprintd"))
+	}
 	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && a.Key == slog.TimeKey {
 			return slog.Attr{} // the journal has its own
@@ -154,7 +162,14 @@ func (o *login) serve(c *cobra.Command) error {
 	eyes := newEyes(o.eyeConfig(space), o.device, log)
 	defer eyes.Close()
 	eyes.renew()
-	store, err := o.openStore(space)
+	grower, err := o.grower(log)
+	if err != nil {
+		return fail(badGallery, err)
+	}
+	if grower != nil {
+		defer grower.Close()
+	}
+	store, err := o.openGrowing(space, grower, log)
 	if err != nil {
 		return fail(badGallery, err)
 	}
@@ -176,7 +191,7 @@ func (o *login) serve(c *cobra.Command) error {
 	defer asks.Close()
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle}, func() {
+	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle, Fprint: o.fprintd}, func() {
 		resident, _ := bus.Resident() // 0 where the system does not say
 		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge, "min_liveness", opt.Policy.MinLiveness)
 		go watchdog(ctx, asks, log)
@@ -205,15 +220,58 @@ func sourceName(s string) string {
 	return s
 }
 
-func (o *login) openStore(space face.Space) (*profile.Store, error) {
+// Values of --tpm that are no file.
+const (
+	tpmWhereThereIsOne = "auto"
+	tpmNone            = "none"
+)
+
+// grower returns the counter of the TPM that is to be used, or nil.
+func (o *login) grower(log *slog.Logger) (*tpm.Counter, error) {
+	switch o.tpm {
+	case tpmNone, "":
+		return nil, nil
+	case tpmWhereThereIsOne:
+		c, err := tpm.Open(tpm.Device)
+		if err != nil {
+			if !errors.Is(err, os.ErrNotExist) {
+				log.Warn("there is a TPM that cannot be used; a store that is put back with its counters is not noticed", "error", err)
+			}
+			return nil, nil
+		}
+		return c, nil
+	}
+	c, err := tpm.Open(o.tpm)
+	if err != nil {
+		return nil, fmt.Errorf("opening the TPM: %w; name another one with --tpm, or none", err)
+	}
+	return c, nil
+}
+
+// openGrowing opens the store, with the counter of a TPM if it is not nil. A TPM that was found by itself, and that the
+// store never used, may be of no use: its owner has an authorisation value, for instance.
+func (o *login) openGrowing(space face.Space, c *tpm.Counter, log *slog.Logger) (*profile.Store, error) {
+	if c == nil {
+		return o.openStore(space)
+	}
+	store, err := o.openStore(space, profile.Growing(c))
+	if errors.Is(err, profile.ErrGrower) && o.tpm == tpmWhereThereIsOne {
+		log.Warn("there is a TPM that cannot be used; a store that is put back with its counters is not noticed", "error", err)
+		return o.openStore(space)
+	}
+	return store, err
+}
+
+func (o *login) openStore(space face.Space, more ...profile.Option) (*profile.Store, error) {
+	more = append(o.apart(), more...)
 	key, ok, err := profile.Credential(credential)
 	switch {
 	case err != nil:
 		return nil, err
 	case ok:
-		return profile.Open(o.store, key, space, o.apart()...)
+		return profile.Open(o.store, key, space, more...)
 	}
-	return profile.OpenFile(o.store, o.keyFile, space, o.apart()...)
+	return profile.OpenFile(o.store, o.keyFile, space, more...)
 }
 
 // apart returns where the counters are.

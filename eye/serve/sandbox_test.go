@@ -7,16 +7,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"golang.org/x/sys/unix"
 )
 
@@ -43,8 +47,9 @@ type scene struct {
 	Roots             []string
 	Inside, Outside   string // a file among the roots, and one that is not
 	Folder            string // that is not among the roots
-	Camera, Elsewhere string // addresses at which somebody listens
+	Camera, Elsewhere string // addresses at which somebody listens, and says which it is
 	Parent            int
+	Relayed           bool // the program makes the connections
 }
 
 func (s scene) online() bool { return strings.Contains(strings.Join(s.Roots, " "), "://") }
@@ -77,6 +82,52 @@ var tries = []struct {
 	{"change rights", never, func(s scene) error { return os.Chmod(s.Inside, 0o777) }},
 	{"run a program", never, func(scene) error { return exec.Command("/bin/true").Run() }},
 	{"become a program", never, func(scene) error { return syscall.Exec("/bin/true", []string{"true"}, nil) }},
+	{"make a process, which could outlive the eye", never, func(scene) error {
+		pid, _, e := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+		switch {
+		case e != 0:
+			return e
+		case pid == 0:
+			for {
+				syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
+			}
+		}
+		return nil
+	}},
+	{"have memory that is written and run", never, func(scene) error {
+		_, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON)
+		return err
+	}},
+	{"make memory that was written run", never, func(scene) error {
+		m, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		if err != nil {
+			return err
+		}
+		return unix.Mprotect(m, unix.PROT_READ|unix.PROT_EXEC)
+	}},
+	{"type into the terminal", never, func(scene) error {
+		c := byte('x')
+		err := call(unix.SYS_IOCTL, 2, unix.TIOCSTI|1<<40, uintptr(unsafe.Pointer(&c)))
+		if err == syscall.ENOTTY { // the kernel was asked, and there was no terminal
+			return nil
+		}
+		return err
+	}},
+	{"ask a driver for something else than a picture", never, func(scene) error {
+		err := call(unix.SYS_IOCTL, 2, 0x5716, 0) // of type W
+		if err == syscall.ENOTTY {
+			return nil
+		}
+		return err
+	}},
+	{"make a file without a name", never, func(scene) error { _, err := unix.MemfdCreate("x", 0); return err }},
+	{"be called on the network", never, func(scene) error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	}},
 	{"run a program from memory", never, func(scene) error {
 		fd, err := unix.MemfdCreate("x", 0)
 		if err != nil {
@@ -85,8 +136,39 @@ var tries = []struct {
 		path, _ := unix.BytePtrFromString("")
 		return call(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(path)), unix.AT_EMPTY_PATH)
 	}},
-	{"use the network where it is the camera's", scene.online, func(s scene) error { return dial("tcp", s.Camera) }},
-	{"use the network elsewhere", never, func(s scene) error { return dial("tcp", s.Elsewhere) }},
+	{"use the network where it is the camera's", scene.online, func(s scene) error { return reach(s.Camera, "camera") }},
+	{"use the network elsewhere", never, func(s scene) error { return reach(s.Elsewhere, "elsewhere") }},
+	// Landlock bounds ports, and not machines.
+	{"use another machine by the port of the camera", func(s scene) bool { return s.online() && !s.Relayed }, func(s scene) error {
+		_, port, _ := net.SplitHostPort(s.Camera)
+		return reach(net.JoinHostPort("127.0.0.2", port), "elsewhere")
+	}},
+	{"use another machine without a call of connect", never, func(s scene) error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		_, port, _ := net.SplitHostPort(s.Elsewhere)
+		n, _ := strconv.Atoi(port)
+		return unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: n, Addr: [4]byte{127, 0, 0, 1}})
+	}},
+	{"send a datagram", func(s scene) bool { return s.online() && !s.Relayed }, func(s scene) error {
+		_, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+		return err
+	}},
+	{"use another kind of stream", never, func(scene) error {
+		_, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 262) // IPPROTO_MPTCP, of which Landlock knows nothing
+		return err
+	}},
+	{"answer its own calls of connect", never, func(scene) error {
+		for fd := range 64 {
+			var s [80]byte
+			if err := call(unix.SYS_IOCTL, uintptr(fd), 0xc0502100, uintptr(unsafe.Pointer(&s))); err == nil {
+				return nil
+			}
+		}
+		return os.ErrPermission
+	}},
 	{"listen on the network", never, func(scene) error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err }},
 	{"use a Unix socket", never, func(scene) error {
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -151,6 +233,21 @@ func dial(network, address string) error {
 	return err
 }
 
+// reach returns nil where it reaches the listener of that name.
+func reach(address, name string) error {
+	c, err := net.DialTimeout("tcp", address, 5*time.Second)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(5 * time.Second))
+	b, err := io.ReadAll(c)
+	if string(b) != name {
+		return fmt.Errorf("%q answers, %w", b, errors.Join(err, os.ErrPermission))
+	}
+	return nil
+}
+
 // limit returns nil where a limit can be got rid of.
 func limit(what int, most uint64) error {
 	var l unix.Rlimit
@@ -175,37 +272,53 @@ func tryAll(text string) {
 	if err := confine(1 << 30); err != nil {
 		panic(err)
 	}
-	report, err := sandbox(s.Roots)
+	line, err := strconv.Atoi(os.Getenv(eye.LineVariable))
+	if err != nil {
+		line = -1
+	}
+	report, err := sandbox(s.Roots, line)
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("sandbox %d %t\n", report.Landlock, report.Seccomp)
+	fmt.Fprintf(os.Stderr, "sandbox %d %t\n", report.Landlock, report.Seccomp)
 	for _, x := range tries {
 		// Each thread is in it, and not only the one that closed it.
 		done := make(chan error)
 		go func() { done <- x.try(s) }()
 		err := <-done
-		fmt.Printf("%t %s: %v\n", (err == nil) == x.allowed(s), x.name, err)
+		fmt.Fprintf(os.Stderr, "%t %s: %v\n", (err == nil) == x.allowed(s), x.name, err)
 	}
 }
 
 // What the sandbox forbids is refused to who tries it from inside.
 func TestSandbox(t *testing.T) {
-	listen := func() (net.Listener, string) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	listen := func(address, name string) string {
+		l, err := net.Listen("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { l.Close() })
-		return l, l.Addr().String()
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				io.WriteString(c, name)
+				c.Close()
+			}
+		}()
+		return l.Addr().String()
 	}
-	_, camera := listen()
-	_, elsewhere := listen()
+	camera, elsewhere := listen("127.0.0.1:0", "camera"), listen("127.0.0.1:0", "elsewhere")
+	_, port, _ := net.SplitHostPort(camera)
+	listen("127.0.0.2:"+port, "elsewhere")
 	for name, roots := range map[string]func(file, folder string) []string{
 		"a recording":       func(file, _ string) []string { return []string{file} },
 		"a folder":          func(_, folder string) []string { return []string{folder} },
 		"a camera":          func(file, _ string) []string { return []string{"0", file} },
 		"a network camera":  func(file, _ string) []string { return []string{"http://" + camera + "/stream", file} },
+		relayedScene:        func(file, _ string) []string { return []string{"http://" + camera + "/stream", file} },
 		"a link to a film":  func(file, _ string) []string { os.Symlink(file, file+".link"); return []string{file + ".link"} },
 		"a folder of links": func(file, folder string) []string { d := t.TempDir(); os.Symlink(file, d+"/1.jpg"); return []string{d} },
 	} {
@@ -220,15 +333,20 @@ func TestSandbox(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s.Roots = roots(s.Inside, folder)
+			s.Roots, s.Relayed = roots(s.Inside, folder), name == relayedScene
+			if s.Relayed && !relays() {
+				t.Skip("this kernel cannot have a program connect for another one; Linux 5.9 or later can")
+			}
 			text, err := json.Marshal(s)
 			if err != nil {
 				t.Fatal(err)
 			}
 			c := exec.Command("/proc/self/exe")
 			c.Env = append(os.Environ(), inside+"="+string(text))
-			out, err := c.CombinedOutput()
-			if err != nil {
+			var out []byte
+			if s.Relayed {
+				out = tryRelayed(t, string(text), s.Roots[0])
+			} else if out, err = c.CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
@@ -245,6 +363,28 @@ func TestSandbox(t *testing.T) {
 			}
 		})
 	}
+}
+
+// relayedScene is that of a camera on the network to which the program connects.
+const relayedScene = "a network camera, the program connects"
+
+// tryRelayed has a child of this program, which makes its connections, try all, and returns what it said.
+func tryRelayed(t *testing.T, text, url string) []byte {
+	t.Helper()
+	t.Setenv(inside, text)
+	said := new(fixture.Log)
+	c := config(t)
+	c.Stderr = said
+	e, err := eye.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Open(t.Context(), url, eye.Options{Gate: eye.Learn}); !errors.Is(err, eye.ErrEnded) {
+		t.Errorf("it says %v", err)
+	}
+	e.Close()
+	return []byte(said.String())
 }
 
 // An eye is started by a program.

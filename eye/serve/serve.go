@@ -20,9 +20,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/user"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
@@ -56,10 +58,14 @@ func Main(ctx context.Context, file int, of string) error {
 		return fmt.Errorf("an eye is started by a program, which is not here: %w", err)
 	}
 	defer conn.Close()
+	line, err := strconv.Atoi(os.Getenv(eye.LineVariable))
+	if err != nil || of != "" {
+		line = -1 // the system started it, and looks at no URL
+	}
 	if uid, err := eye.Peer(conn); err != nil || uid != asks {
 		return fmt.Errorf("user %d asks for an eye, which looks for user %d alone: %w", uid, asks, errors.Join(err, os.ErrPermission))
 	}
-	return serve(ctx, conn)
+	return serve(ctx, conn, line)
 }
 
 // server is an eye.
@@ -68,8 +74,10 @@ type server struct {
 	detector  facedet.Detector
 	extractor preprocess.Extractor
 	liveness  *preprocess.Liveness
+	line      int // the number of the file by which the program makes connections, or -1
 	sandboxed bool
 	report    eye.Report
+	addresses map[string]string // of the hosts of URLs
 
 	source   facedet.Source
 	pipeline *pipeline.Pipeline
@@ -81,7 +89,7 @@ type server struct {
 	broken   error // of the connection
 }
 
-func serve(ctx context.Context, conn net.Conn) error {
+func serve(ctx context.Context, conn net.Conn, line int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	requests := make(chan eye.Request)
@@ -102,7 +110,7 @@ func serve(ctx context.Context, conn net.Conn) error {
 			}
 		}
 	}()
-	s := &server{conn: conn}
+	s := &server{conn: conn, line: line}
 	defer s.close()
 	for {
 		select {
@@ -287,13 +295,19 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		return fmt.Errorf("%d faces of a frame", q.Faces)
 	}
 	if !s.sandboxed {
-		report, err := sandbox(q.Roots)
+		if s.line >= 0 && relays() {
+			var err error
+			if s.addresses, err = addresses(ctx, q.Roots, q.Name); err != nil {
+				return err // the sandbox stays open, so that the name can be looked up again
+			}
+		}
+		report, err := sandbox(q.Roots, s.line)
 		if err != nil {
 			return fmt.Errorf("the sandbox of the eye cannot be closed: %w", err)
 		}
 		s.sandboxed, s.report.Landlock, s.report.Seccomp = true, report.Landlock, report.Seccomp
 	}
-	src, err := facedet.Open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Damaged: func(_ string, err error) {
+	src, err := facedet.Open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name], Damaged: func(_ string, err error) {
 		s.say(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
 	}})
 	if err != nil {
@@ -325,6 +339,35 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	}
 	s.pipeline = pipeline.New(src, s.detector, s.extractor, o)
 	return s.say(eye.Message{Kind: eye.Opened, Report: s.report, Count: src.Count()})
+}
+
+// addresses returns numeric addresses of the hosts of URLs: once the sandbox is closed nobody is there to be asked. The
+// program looks up the name again for each connection. The error is about the URL that is to be opened.
+func addresses(ctx context.Context, roots []string, open string) (map[string]string, error) {
+	all := make(map[string]string)
+	for _, name := range roots {
+		if !strings.Contains(name, "://") {
+			continue
+		}
+		u, err := url.Parse(name)
+		if err != nil || u.Hostname() == "" || net.ParseIP(u.Hostname()) != nil {
+			continue // what is wrong with a URL is said when it is opened
+		}
+		within, cancel := context.WithTimeout(ctx, 5*time.Second)
+		found, err := net.DefaultResolver.LookupHost(within, u.Hostname())
+		cancel()
+		switch {
+		case err == nil && len(found) > 0:
+			all[name] = found[0]
+		case name == open:
+			var failed *net.DNSError
+			if errors.As(err, &failed) {
+				err = errors.New(failed.Err)
+			}
+			return nil, fmt.Errorf("opening source %s: the name %s cannot be found: %w", facedet.Shown(name), u.Hostname(), err)
+		}
+	}
+	return all, nil
 }
 
 // Frames that are sent together.

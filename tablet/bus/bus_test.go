@@ -131,8 +131,15 @@ func newHouse(t *testing.T, o tablet.Options) *house {
 
 func newHouseWith(t *testing.T, o tablet.Options, served bus.Options) *house {
 	t.Helper()
-	logind := `<policy user="root"><allow own="org.freedesktop.login1"/></policy>`
-	h := &house{address: fixture.StartBus(t, logind).Address, log: new(fixture.Log)}
+	return newHouseOn(t, fixture.StartBus(t, logindRules), o, served)
+}
+
+// logindRules let root stand in for logind on a bus.
+const logindRules = `<policy user="root"><allow own="org.freedesktop.login1"/></policy>`
+
+func newHouseOn(t *testing.T, b fixture.Bus, o tablet.Options, served bus.Options) *house {
+	t.Helper()
+	h := &house{address: b.Address, log: new(fixture.Log)}
 	h.polkit = &authority{allow: make(map[string]bool), conn: dial(t, h.address, 0)}
 	if err := h.polkit.conn.Export(h.polkit, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority"); err != nil {
 		t.Fatal(err)
@@ -686,7 +693,7 @@ func TestCameraAndSignals(t *testing.T) {
 
 // Without polkit, or while it hangs, only root gets leave, and nobody waits long.
 func TestNoPolkit(t *testing.T) {
-	h := newHouse(t, tablet.Options{})
+	h := newHouseWith(t, tablet.Options{}, bus.Options{Patience: 500 * time.Millisecond})
 	h.enrol(t, "nobody", stage.Alice)
 	h.polkit.set(nobody, "verify", true)
 	h.polkit.mu.Lock()
@@ -836,6 +843,7 @@ func TestStop(t *testing.T) {
 	if err := h.stop(); err != nil {
 		t.Error(err)
 	}
+	h.conn.Close() // as when the process ends; else the client waits for the answer to its release
 	if w := <-word; w != "verify-error" {
 		t.Errorf("%q", w)
 	}

@@ -37,7 +37,7 @@ func (c caller) root() bool { return c.uid == 0 }
 
 // caller asks the bus who has sent a request.
 func (s *Service) caller(sender string) (caller, *dbus.Error) {
-	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	c := caller{sender: sender}
 	err := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixUser", 0, c.sender).Store(&c.uid)
@@ -98,7 +98,7 @@ func (s *Service) may(c caller, ask bool, actions ...string) *dbus.Error {
 
 // polkit asks polkit whether a caller may do something. What is no clear yes is a no.
 func (s *Service) polkit(c caller, action string, ask bool) bool {
-	patience, flags := busPatience, uint32(0)
+	patience, flags := s.o.Patience, uint32(0)
 	if ask {
 		patience, flags = personPatience, 1
 	}

@@ -16,21 +16,29 @@ const idleClaim = 30 * time.Second
 
 // claim is the right of one client to use the device for one user.
 type claim struct {
-	by     caller
-	user   string
-	asker  uint32 // who wants to be that user; root at a greeter
-	rank   int
-	at     time.Time
-	taken  atomic.Bool     // somebody else took it, or the device goes to sleep
-	ctx    context.Context // of what is started
-	cancel context.CancelFunc
-	idle   *time.Timer
-	end    sync.Once
+	by      caller
+	named   string // the interface by which it was made
+	user    string
+	asker   uint32 // who wants to be that user; root at a greeter
+	rank    int
+	at      time.Time
+	granted bool            // the client was answered
+	taken   atomic.Bool     // somebody else took it, or the device goes to sleep
+	ctx     context.Context // of what is started
+	cancel  context.CancelFunc
+	idle    *time.Timer
+	end     sync.Once
 
 	// Guarded by the service's mutex.
 	running chan struct{}      // closed when what was started has ended; nil where nothing was
 	stop    context.CancelFunc // of what was started
 	word    string             // the last that was sent
+
+	// Of a claim by fprintd's names: signals wait until the client was answered (see fprintSignals). The service's mutex
+	// is not for them: while the bus is busy, sending takes long.
+	order sync.Mutex
+	holds bool
+	held  []*dbus.Message
 }
 
 // Ranks of claims.
@@ -61,11 +69,11 @@ func (c *claim) foreign() uint32 {
 	return c.asker
 }
 
-// claimed returns the claim of a client. The error is for one that has none.
-func (s *Service) claimed(by caller) (*claim, *dbus.Error) {
+// claimed returns the claim that a client has made by an interface. The error is for one that has none.
+func (s *Service) claimed(by caller, named string) (*claim, *dbus.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.claim == nil || s.claim.by.sender != by.sender {
+	if s.claim == nil || s.claim.by.sender != by.sender || s.claim.named != named {
 		return nil, failure(claimDevice, "this program has no claim, or has it no more; claim the device first")
 	}
 	return s.claim, nil
@@ -117,7 +125,11 @@ const startPatience = time.Second
 // over reports whether nothing is looked for under a claim, nor will be at once. The service's mutex is held.
 func (c *claim) over() bool {
 	if c.running == nil {
-		return time.Since(c.at) > startPatience
+		patience := startPatience
+		if !c.granted { // the bus is being asked about the client
+			patience += 2 * busPatience
+		}
+		return time.Since(c.at) > patience
 	}
 	select {
 	case <-c.running:
@@ -126,6 +138,9 @@ func (c *claim) over() bool {
 		return false
 	}
 }
+
+// looking reports whether something that was started goes on. The service's mutex is held.
+func (c *claim) looking() bool { return c.running != nil && !c.over() }
 
 // interrupt drops a claim for no reason of its client's, which is told so.
 func (s *Service) interrupt(c *claim) {
@@ -205,6 +220,13 @@ func (s *Service) halt(c *claim) {
 // send sends a signal to the client that has the claim, and to nobody else. A word that was sent last is not sent
 // again.
 func (s *Service) send(c *claim, member, word string, done bool) {
+	path := Path
+	if c.named == FprintDevice {
+		path = FprintPath
+		if word = fprintWord(word, done); word == "" {
+			return
+		}
+	}
 	s.mu.Lock()
 	again := c.word == word
 	c.word = word
@@ -212,38 +234,51 @@ func (s *Service) send(c *claim, member, word string, done bool) {
 	if again && !done {
 		return
 	}
-	body := []any{word, done}
-	s.conn.Send(&dbus.Message{
+	s.signal(c, path, member, word, done)
+}
+
+// signal sends a signal to the client that has the claim.
+func (s *Service) signal(c *claim, path dbus.ObjectPath, member string, body ...any) {
+	m := &dbus.Message{
 		Type:  dbus.TypeSignal,
 		Flags: dbus.FlagNoReplyExpected,
 		Headers: map[dbus.HeaderField]dbus.Variant{
-			dbus.FieldPath:        dbus.MakeVariant(Path),
-			dbus.FieldInterface:   dbus.MakeVariant(Interface),
+			dbus.FieldPath:        dbus.MakeVariant(path),
+			dbus.FieldInterface:   dbus.MakeVariant(c.named),
 			dbus.FieldMember:      dbus.MakeVariant(member),
 			dbus.FieldDestination: dbus.MakeVariant(c.by.sender),
 			dbus.FieldSignature:   dbus.MakeVariant(dbus.SignatureOf(body...)),
 		},
 		Body: body,
-	}, nil)
+	}
+	if c.named == FprintDevice {
+		c.order.Lock()
+		defer c.order.Unlock()
+		if c.holds {
+			c.held = append(c.held, m)
+			return
+		}
+	}
+	s.conn.Send(m, nil)
 }
 
 // watch has the bus say when a client is gone, and reports whether it is still there.
 func (s *Service) watch(sender string) bool {
-	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	return s.asks.AddMatchSignalContext(ctx, ownerChanged(sender)...) == nil && s.there(sender)
 }
 
 // there reports whether a client is still on the bus.
 func (s *Service) there(sender string) (there bool) {
-	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	err := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.NameHasOwner", 0, sender).Store(&there)
 	return err == nil && there
 }
 
 func (s *Service) unwatch(sender string) {
-	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	if err := s.asks.RemoveMatchSignalContext(ctx, ownerChanged(sender)...); err != nil && s.ctx.Err() == nil {
 		s.o.Log.Warn("the bus does not answer", "error", err)

@@ -5,7 +5,7 @@ package bus
 // Signatures returns the arguments of the methods that there are, as the description has them.
 func Signatures() map[string]string {
 	all := make(map[string]string)
-	for name, m := range methods[Interface] {
+	for name, m := range methods {
 		all[name] = ""
 		for _, x := range []struct{ direction, types string }{{"in", m.in}, {"out", m.out}} {
 			if x.types == "a{sv}" || x.types == "as" {

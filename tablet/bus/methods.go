@@ -14,6 +14,7 @@ import (
 type method struct {
 	in, out string // signatures
 	call    func(s *Service, by caller, args []any) ([]any, *dbus.Error)
+	after   func(s *Service, by caller) // the answer was sent, where it was no error
 }
 
 const propertiesInterface = "org.freedesktop.DBus.Properties"
@@ -31,68 +32,96 @@ func one[T any](f func(s *Service, by caller, args []any) (T, *dbus.Error)) func
 	}
 }
 
-// methods are those of the interfaces of the object. Arguments are of the types that in says when they are called.
-var methods = map[string]map[string]method{
-	Interface: {
-		"Claim": {"s", "", nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.claimFor(by, args[0].(string), by.uid) })},
-		"ClaimFor": {"su", "", nothing(func(s *Service, by caller, args []any) *dbus.Error {
-			return s.claimAs(by, args[0].(string), args[1].(uint32))
-		})},
-		"Release":     {"", "", nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.release(by) })},
-		"VerifyStart": {"", "", nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.verifyStart(by) })},
-		"VerifyStop":  {"", "", nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.stop(by) })},
-		"EnrollStart": {"", "", nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by) })},
-		"EnrollStop":  {"", "", nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.stop(by) })},
-		"Status": {"s", "a{sv}", one(func(s *Service, by caller, args []any) (map[string]dbus.Variant, *dbus.Error) {
-			return s.status(by, args[0].(string))
-		})},
-		"Undo": {"sx", "u", one(func(s *Service, by caller, args []any) (uint32, *dbus.Error) {
-			return s.undo(by, args[0].(string), time.Unix(args[1].(int64), 0))
-		})},
-		"Freeze": {"sb", "", nothing(func(s *Service, by caller, args []any) *dbus.Error {
-			return s.freeze(by, args[0].(string), args[1].(bool))
-		})},
-		"Forget": {"s", "", nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.forget(by, args[0].(string)) })},
-		"Users":  {"", "as", one(func(s *Service, by caller, _ []any) ([]string, *dbus.Error) { return s.users(by) })},
-		"PasswordUsed": {"s", "", nothing(func(s *Service, by caller, args []any) *dbus.Error {
-			return s.passwordUsed(by, args[0].(string), by.uid)
-		})},
-		"PasswordUsedFor": {"su", "", nothing(func(s *Service, by caller, args []any) *dbus.Error {
-			return s.passwordUsed(by, args[0].(string), args[1].(uint32))
-		})},
-		"Health": {"", "a{sv}", one(func(s *Service, by caller, _ []any) (map[string]dbus.Variant, *dbus.Error) { return s.health(by) })},
-	},
-	"org.freedesktop.DBus.Introspectable": {
-		"Introspect": {"", "s", one(func(*Service, caller, []any) (string, *dbus.Error) {
-			return string(introspect.Introspectable(XML)), nil
-		})},
-	},
-	"org.freedesktop.DBus.Peer": {
-		"Ping": {"", "", nothing(func(*Service, caller, []any) *dbus.Error { return nil })},
-	},
-	propertiesInterface: {
-		"Get": {"ss", "v", one(func(_ *Service, _ caller, args []any) (dbus.Variant, *dbus.Error) {
-			v, ok := properties(args[0].(string))[args[1].(string)]
-			if !ok {
-				return v, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty", []any{"there is no such property"})
-			}
-			return v, nil
-		})},
-		"GetAll": {"s", "a{sv}", one(func(_ *Service, _ caller, args []any) (map[string]dbus.Variant, *dbus.Error) {
-			return properties(args[0].(string)), nil
-		})},
-		"Set": {"ssv", "", nothing(func(*Service, caller, []any) *dbus.Error {
-			return dbus.NewError("org.freedesktop.DBus.Error.PropertyReadOnly", []any{"no property can be written"})
-		})},
-	},
+// object is what a path names: its interfaces, and the one of them that is meant where a call names none.
+type object struct {
+	named      string
+	interfaces map[string]map[string]method
 }
 
-// properties are those of an interface.
-func properties(of string) map[string]dbus.Variant {
-	if of != Interface {
-		return map[string]dbus.Variant{}
+// newObject returns an object with an interface of its own, and the interfaces that every object has.
+func newObject(named, xml string, methods map[string]method, properties func(*Service) map[string]dbus.Variant) object {
+	of := func(s *Service, name string) map[string]dbus.Variant {
+		if name != named {
+			return map[string]dbus.Variant{}
+		}
+		return properties(s)
 	}
+	return object{named, map[string]map[string]method{
+		named: methods,
+		"org.freedesktop.DBus.Introspectable": {
+			"Introspect": {in: "", out: "s", call: one(func(*Service, caller, []any) (string, *dbus.Error) {
+				return string(introspect.Introspectable(xml)), nil
+			})},
+		},
+		"org.freedesktop.DBus.Peer": {
+			"Ping": {in: "", out: "", call: nothing(func(*Service, caller, []any) *dbus.Error { return nil })},
+		},
+		propertiesInterface: {
+			"Get": {in: "ss", out: "v", call: one(func(s *Service, _ caller, args []any) (dbus.Variant, *dbus.Error) {
+				v, ok := of(s, args[0].(string))[args[1].(string)]
+				if !ok {
+					return v, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty", []any{"there is no such property"})
+				}
+				return v, nil
+			})},
+			"GetAll": {in: "s", out: "a{sv}", call: one(func(s *Service, _ caller, args []any) (map[string]dbus.Variant, *dbus.Error) {
+				return of(s, args[0].(string)), nil
+			})},
+			"Set": {in: "ssv", out: "", call: nothing(func(*Service, caller, []any) *dbus.Error {
+				return dbus.NewError("org.freedesktop.DBus.Error.PropertyReadOnly", []any{"no property can be written"})
+			})},
+		},
+	}}
+}
+
+// device is the object of [Interface].
+var device = newObject(Interface, XML, methods, func(*Service) map[string]dbus.Variant {
 	return map[string]dbus.Variant{"EnrollStages": dbus.MakeVariant(uint32(enrolment.Stages))}
+})
+
+// methods are those of [Interface]. Arguments are of the types that in says when they are called.
+var methods = map[string]method{
+	"Claim": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		return s.claimFor(by, args[0].(string), by.uid, Interface)
+	})},
+	"ClaimFor": {in: "su", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		return s.claimAs(by, args[0].(string), args[1].(uint32))
+	})},
+	"Release":     {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.release(by, Interface) })},
+	"VerifyStart": {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.verifyStart(by, Interface) })},
+	"VerifyStop":  {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.stop(by, Interface) })},
+	"EnrollStart": {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by) })},
+	"EnrollStop":  {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.stop(by, Interface) })},
+	"Status": {in: "s", out: "a{sv}", call: one(func(s *Service, by caller, args []any) (map[string]dbus.Variant, *dbus.Error) {
+		return s.status(by, args[0].(string))
+	})},
+	"Undo": {in: "sx", out: "u", call: one(func(s *Service, by caller, args []any) (uint32, *dbus.Error) {
+		return s.undo(by, args[0].(string), time.Unix(args[1].(int64), 0))
+	})},
+	"Freeze": {in: "sb", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		return s.freeze(by, args[0].(string), args[1].(bool))
+	})},
+	"Forget": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.forget(by, args[0].(string)) })},
+	"Users":  {in: "", out: "as", call: one(func(s *Service, by caller, _ []any) ([]string, *dbus.Error) { return s.users(by) })},
+	"PasswordUsed": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		return s.passwordUsed(by, args[0].(string), by.uid)
+	})},
+	"PasswordUsedFor": {in: "su", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		return s.passwordUsed(by, args[0].(string), args[1].(uint32))
+	})},
+	"Health": {in: "", out: "a{sv}", call: one(func(s *Service, by caller, _ []any) (map[string]dbus.Variant, *dbus.Error) { return s.health(by) })},
+}
+
+// object returns what a path names.
+func (s *Service) object(path dbus.ObjectPath) (object, bool) {
+	if path == Path {
+		return device, true
+	}
+	if s.o.Fprint {
+		o, ok := fprintObjects[path]
+		return o, ok
+	}
+	return object{}, false
 }
 
 // answer answers a call.
@@ -101,14 +130,15 @@ func (s *Service) answer(by caller, m *dbus.Message) {
 	named, _ := m.Headers[dbus.FieldInterface].Value().(string)
 	member, _ := m.Headers[dbus.FieldMember].Value().(string)
 	signature, _ := m.Headers[dbus.FieldSignature].Value().(dbus.Signature)
-	if named == "" {
-		named = Interface
-	}
-	if path != Path {
+	object, ok := s.object(path)
+	if !ok {
 		s.fail(m, dbus.NewError("org.freedesktop.DBus.Error.UnknownObject", []any{"the object is " + string(Path)}))
 		return
 	}
-	of, ok := methods[named]
+	if named == "" {
+		named = object.named
+	}
+	of, ok := object.interfaces[named]
 	if !ok {
 		s.fail(m, dbus.NewError("org.freedesktop.DBus.Error.UnknownInterface", []any{"the object has no interface of that name"}))
 		return
@@ -128,6 +158,9 @@ func (s *Service) answer(by caller, m *dbus.Message) {
 		return
 	}
 	s.reply(m, dbus.TypeMethodReply, "", results)
+	if f.after != nil {
+		f.after(s, by)
+	}
 }
 
 // fail answers a call with an error.

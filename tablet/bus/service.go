@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,10 @@ var ErrBus = errors.New("the system bus is gone")
 type Options struct {
 	Log  *slog.Logger  // audit: who asked for what, and what came of it; never a score or a face. Default none
 	Idle time.Duration // after which Serve returns where nobody asks for anything. Default never
+	// Patience is how long the bus and polkit may take to answer. Default 3 s.
+	Patience time.Duration
+	// Fprint offers fprintd's interface, too, to programs that know no other one: see [FprintName].
+	Fprint bool
 }
 
 // Service answers the calls of [Interface].
@@ -46,10 +51,11 @@ type Service struct {
 	running  sync.WaitGroup
 	sessions atomic.Uint64
 
-	mu      sync.Mutex
-	claim   *claim         // the one there is, or nil
-	waiting map[uint32]int // requests of a user that wait for polkit
-	asleep  bool           // the device is about to sleep
+	mu       sync.Mutex
+	claim    *claim            // the one there is, or nil
+	waiting  map[uint32]int    // requests of a user that wait for polkit
+	starting map[string]*claim // whose signals wait until their client was answered
+	asleep   bool              // the device is about to sleep
 }
 
 // Serve answers calls until ctx ends, or nobody has asked for anything for a while, and then ends what was started and
@@ -60,8 +66,9 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	o.Patience = cmp.Or(o.Patience, busPatience)
 	ctx, cancel := context.WithCancel(ctx)
-	s := &Service{conn: conn, asks: asks, a: a, o: o, ctx: ctx, waiting: make(map[uint32]int)}
+	s := &Service{conn: conn, asks: asks, a: a, o: o, ctx: ctx, waiting: make(map[uint32]int), starting: make(map[string]*claim)}
 	s.desk = newDesk(s)
 	defer s.running.Wait()
 	defer cancel()
@@ -78,9 +85,19 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 	messages := make(chan *dbus.Message, messagesRead)
 	conn.Eavesdrop(messages)
 	defer conn.Eavesdrop(nil) // a connection that is closed while it hands on messages panics
-	early, err := s.requestName(messages)
+	early, err := s.requestName(messages, Name)
 	if err != nil {
 		return err
+	}
+	if o.Fprint {
+		more, err := s.requestName(messages, FprintName)
+		early = append(early, more...)
+		switch {
+		case errors.Is(err, ErrRunning):
+			s.o.Log.Warn("another program has the name " + FprintName + ", perhaps the service of a fingerprint reader; faceauth is asked by its own name alone")
+		case err != nil:
+			return err
+		}
 	}
 	s.running.Add(1)
 	go func() {
@@ -127,9 +144,9 @@ func (s *Service) until(ctx context.Context) error {
 	}
 }
 
-// name sends the bus a call about the name.
-func (s *Service) name(method string, flags dbus.Flags, more ...any) *dbus.Message {
-	body := append([]any{Name}, more...)
+// name sends the bus a call about a name.
+func (s *Service) name(method, name string, flags dbus.Flags, more ...any) *dbus.Message {
+	body := append([]any{name}, more...)
 	m := &dbus.Message{Type: dbus.TypeMethodCall, Flags: flags, Body: body, Headers: map[dbus.HeaderField]dbus.Variant{
 		dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath("/org/freedesktop/DBus")), dbus.FieldInterface: dbus.MakeVariant("org.freedesktop.DBus"),
 		dbus.FieldMember: dbus.MakeVariant(method), dbus.FieldDestination: dbus.MakeVariant("org.freedesktop.DBus"),
@@ -139,15 +156,15 @@ func (s *Service) name(method string, flags dbus.Flags, more ...any) *dbus.Messa
 	return m
 }
 
-// requestName asks for the name, and returns calls that came before the bus had said that it is granted.
-func (s *Service) requestName(messages <-chan *dbus.Message) (early []*dbus.Message, err error) {
-	asked := s.name("RequestName", 0, uint32(dbus.NameFlagDoNotQueue)).Serial()
-	timer := time.NewTimer(busPatience)
+// requestName asks for a name, and returns calls that came before the bus had answered.
+func (s *Service) requestName(messages <-chan *dbus.Message, wanted string) (early []*dbus.Message, err error) {
+	asked := s.name("RequestName", wanted, 0, uint32(dbus.NameFlagDoNotQueue)).Serial()
+	timer := time.NewTimer(s.o.Patience)
 	defer timer.Stop()
 	for {
 		select {
 		case <-timer.C:
-			return nil, fmt.Errorf("asking the bus for the name %s: it does not answer", Name)
+			return nil, fmt.Errorf("asking the bus for the name %s: it does not answer", wanted)
 		case <-s.ctx.Done():
 			return nil, s.ctx.Err()
 		case m, ok := <-messages:
@@ -163,10 +180,10 @@ func (s *Service) requestName(messages <-chan *dbus.Message) (early []*dbus.Mess
 			}
 			if m.Type == dbus.TypeError {
 				name, _ := m.Headers[dbus.FieldErrorName].Value().(string)
-				return nil, fmt.Errorf("asking the bus for the name %s: %w; is the policy file installed?", Name, dbus.Error{Name: name, Body: m.Body})
+				return nil, fmt.Errorf("asking the bus for the name %s: %w; is the policy file installed?", wanted, dbus.Error{Name: name, Body: m.Body})
 			}
 			if len(m.Body) != 1 || m.Body[0] != uint32(dbus.RequestNameReplyPrimaryOwner) {
-				return nil, ErrRunning
+				return early, ErrRunning
 			}
 			return early, nil
 		}
@@ -175,7 +192,10 @@ func (s *Service) requestName(messages <-chan *dbus.Message) (early []*dbus.Mess
 
 // leave gives the name back, and answers what was sent to it before.
 func (s *Service) leave() {
-	s.name("ReleaseName", dbus.FlagNoReplyExpected)
+	s.name("ReleaseName", Name, dbus.FlagNoReplyExpected)
+	if s.o.Fprint {
+		s.name("ReleaseName", FprintName, dbus.FlagNoReplyExpected)
+	}
 	for range 20 {
 		time.Sleep(50 * time.Millisecond)
 		if s.desk.idle(time.Now()) >= 50*time.Millisecond && s.held() == nil {
@@ -211,11 +231,11 @@ func (s *Service) claimAs(by caller, name string, asker uint32) *dbus.Error {
 	if failed := s.root(by); failed != nil {
 		return failed
 	}
-	return s.claimFor(by, name, asker)
+	return s.claimFor(by, name, asker, Interface)
 }
 
-// claimFor claims the device for a user. Asker is who wants to be that user.
-func (s *Service) claimFor(by caller, name string, asker uint32) *dbus.Error {
+// claimFor claims the device for a user, by one of the interfaces. Asker is who wants to be that user.
+func (s *Service) claimFor(by caller, name string, asker uint32, named string) *dbus.Error {
 	user, self, failed := by.subject(name)
 	if failed != nil {
 		return failed
@@ -223,7 +243,7 @@ func (s *Service) claimFor(by caller, name string, asker uint32) *dbus.Error {
 	if err := online.CheckName(user); err != nil {
 		return s.told(err)
 	}
-	if _, failed := s.claimed(by); failed == nil {
+	if held := s.held(); held != nil && held.by.sender == by.sender {
 		return failure(alreadyInUse, "this program has claimed the device already; release it first")
 	}
 	if self {
@@ -234,7 +254,7 @@ func (s *Service) claimFor(by caller, name string, asker uint32) *dbus.Error {
 	if failed != nil {
 		return failed
 	}
-	c := &claim{by: by, user: user, asker: asker, at: time.Now()}
+	c := &claim{by: by, named: named, user: user, asker: asker, at: time.Now()}
 	c.rank = c.rankOf()
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	c.idle = time.AfterFunc(idleClaim, func() { s.drop(c) })
@@ -247,19 +267,23 @@ func (s *Service) claimFor(by caller, name string, asker uint32) *dbus.Error {
 		s.drop(c)
 		return failure(permissionDenied, "the caller is gone")
 	}
+	// The client's time begins with the answer: a busy bus is not the client's fault.
+	s.mu.Lock()
+	c.granted, c.at = true, time.Now()
+	s.mu.Unlock()
 	return nil
 }
 
-func (s *Service) release(by caller) *dbus.Error {
-	c, failed := s.claimed(by)
+func (s *Service) release(by caller, named string) *dbus.Error {
+	c, failed := s.claimed(by, named)
 	if failed == nil {
 		s.drop(c)
 	}
 	return failed
 }
 
-func (s *Service) verifyStart(by caller) *dbus.Error {
-	c, failed := s.claimed(by)
+func (s *Service) verifyStart(by caller, named string) *dbus.Error {
+	c, failed := s.claimed(by, named)
 	if failed != nil {
 		return failed
 	}
@@ -287,8 +311,8 @@ func (s *Service) verifyStart(by caller) *dbus.Error {
 	})
 }
 
-func (s *Service) stop(by caller) *dbus.Error {
-	c, failed := s.claimed(by)
+func (s *Service) stop(by caller, named string) *dbus.Error {
+	c, failed := s.claimed(by, named)
 	if failed == nil {
 		s.halt(c)
 	}
@@ -296,7 +320,7 @@ func (s *Service) stop(by caller) *dbus.Error {
 }
 
 func (s *Service) enrollStart(by caller) *dbus.Error {
-	c, failed := s.claimed(by)
+	c, failed := s.claimed(by, Interface)
 	if failed != nil {
 		return failed
 	}

@@ -13,7 +13,7 @@ const loginManager = "org.freedesktop.login1.Manager"
 
 // watchSleep has logind say when the device goes to sleep. A device without logind sleeps unwatched.
 func (s *Service) watchSleep() {
-	ctx, cancel := context.WithTimeout(s.ctx, busPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	err := s.asks.AddMatchSignalContext(ctx, dbus.WithMatchSender("org.freedesktop.login1"), dbus.WithMatchInterface(loginManager),
 		dbus.WithMatchMember("PrepareForSleep"))

@@ -3,6 +3,7 @@
 package profile
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/tablet/tpm"
 	"github.com/fxamacker/cbor/v2"
 	"go.etcd.io/bbolt"
 )
@@ -21,6 +23,30 @@ type Option func(*Store)
 // Counters has the store keep its counters in a file at path, which is best in another folder than the store: one that
 // is not in the same copies. Default: beside the store, with ".seen" after its name.
 func Counters(path string) Option { return func(s *Store) { s.apart = path } }
+
+// Grower is a counter that only grows, outside of all files, as a TPM has one (package tpm). Make makes it, in place of one
+// that there is, and reports whether there was one. What it answers is authenticated by a secret.
+type Grower interface {
+	Make(secret []byte) (n uint64, was bool, err error)
+	Value(secret []byte) (uint64, error)
+	Increment(secret []byte) error
+}
+
+// Growing has the store count with g each change of its counters. Who puts back the store, the counters and the key from
+// one copy is noticed then: the password of everybody is due.
+func Growing(g Grower) Option { return func(s *Store) { s.grower = g } }
+
+// ErrGrower is wrapped by the error of [Open] where the [Grower] of a store that never had one cannot be used.
+var ErrGrower = errors.New("it cannot be used")
+
+// witness is what the file of the counters knows of a [Grower].
+type witness struct {
+	N      uint64 `cbor:"n"`
+	Secret []byte `cbor:"secret"`
+}
+
+// witnessKey is where the witness is among the users, none of whom has this name.
+const witnessKey = ""
 
 // counters are how often each user's profile was written, in a file apart. A profile of another number is of a store
 // that was put back from a copy, and a user of whom there is none was forgotten.
@@ -38,7 +64,14 @@ func (s *Store) readCounters() error {
 	if err == nil {
 		var plain []byte
 		if plain, err = s.unseal(sealed, apart, ""); err == nil {
-			if err = cbor.Unmarshal(plain, &s.counters); err == nil && s.counters != nil {
+			if err = s.parseCounters(plain); err == nil && s.counters != nil {
+				changed, err := s.testify()
+				if err == nil && changed {
+					err = s.writeCounters()
+				}
+				if err != nil {
+					return err
+				}
 				return s.counted()
 			}
 		}
@@ -47,7 +80,7 @@ func (s *Store) readCounters() error {
 		return err
 	}
 	had := false
-	s.counters = make(counters)
+	s.counters, s.witness = make(counters), nil
 	err = guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
 			had = tx.Bucket(storeBucket).Get(countedKey) != nil
@@ -66,14 +99,105 @@ func (s *Store) readCounters() error {
 		return err
 	}
 	if had { // the file is gone, or was altered
-		for user := range s.counters {
-			s.counters[user]++
-		}
+		s.distrust()
+	}
+	if _, err := s.testify(); err != nil {
+		return err
 	}
 	if err := s.writeCounters(); err != nil {
 		return err
 	}
 	return s.counted()
+}
+
+// distrust takes all profiles for those of a copy.
+func (s *Store) distrust() {
+	for user := range s.counters {
+		s.counters[user]++
+	}
+}
+
+// parseCounters takes in what the file holds.
+func (s *Store) parseCounters(plain []byte) error {
+	var all map[string]cbor.RawMessage
+	if err := cbor.Unmarshal(plain, &all); err != nil || all == nil {
+		return err
+	}
+	s.counters, s.witness = make(counters), nil
+	for user, b := range all {
+		if user == witnessKey {
+			s.witness = new(witness)
+			if err := cbor.Unmarshal(b, s.witness); err != nil {
+				return err
+			}
+			continue
+		}
+		var n uint64
+		if err := cbor.Unmarshal(b, &n); err != nil {
+			return err
+		}
+		s.counters[user] = n
+	}
+	return nil
+}
+
+// testify asks the grower whether the counters are those that were written last, and has one made where there is none.
+// Changed reports that the counters must be written.
+func (s *Store) testify() (changed bool, err error) {
+	if s.grower == nil {
+		return false, nil
+	}
+	if s.witness != nil {
+		n, err := s.grower.Value(s.witness.Secret)
+		switch {
+		case err == nil && n == s.witness.N:
+			return false, nil
+		case err == nil && n+1 == s.witness.N: // the last change was written, and not counted any more
+			return false, s.grower.Increment(s.witness.Secret)
+		case err == nil:
+			s.witness.N = n
+			s.distrust()
+			return true, nil
+		case !errors.Is(err, tpm.ErrMissing) && !errors.Is(err, tpm.ErrForeign):
+			return false, fmt.Errorf("reading the counter that only grows: %w", err)
+		}
+	}
+	secret := make([]byte, 32)
+	rand.Read(secret)
+	n, was, err := s.grower.Make(secret)
+	if err != nil {
+		if s.witness == nil {
+			err = fmt.Errorf("%w: %w", ErrGrower, err)
+		}
+		return false, fmt.Errorf("making a counter that only grows: %w", err)
+	}
+	if was || s.witness != nil { // a copy may be of the time before
+		s.distrust()
+	}
+	s.witness = &witness{n, secret}
+	return true, nil
+}
+
+// change writes the counters, and has the grower count. Where that fails nothing can be written any more: two files
+// would have the same number.
+func (s *Store) change() error {
+	if s.grower == nil {
+		return s.writeCounters()
+	}
+	if s.uncertain != nil {
+		return s.uncertain
+	}
+	s.witness.N++
+	err := s.writeCounters()
+	if err != nil {
+		s.witness.N--
+		return err
+	}
+	if err := s.grower.Increment(s.witness.Secret); err != nil {
+		s.uncertain = fmt.Errorf("counting with the counter that only grows: %w; start the daemon again", err)
+		return s.uncertain
+	}
+	return nil
 }
 
 // counted notes in the store that it has counters.
@@ -91,7 +215,14 @@ func (s *Store) counted() error {
 
 // writeCounters puts the counters on disk.
 func (s *Store) writeCounters() error {
-	plain, err := cbor.Marshal(s.counters)
+	all := make(map[string]any, len(s.counters)+1)
+	for user, n := range s.counters {
+		all[user] = n
+	}
+	if s.witness != nil {
+		all[witnessKey] = s.witness
+	}
+	plain, err := cbor.Marshal(all)
 	if err != nil {
 		return err
 	}
@@ -107,7 +238,7 @@ func (s *Store) writeCounters() error {
 // count gives the next number to a user's profile, which is on disk before the profile is.
 func (s *Store) count(user string) (uint64, error) {
 	s.counters[user]++
-	if err := s.writeCounters(); err != nil {
+	if err := s.change(); err != nil {
 		s.counters[user]--
 		return 0, err
 	}
@@ -121,7 +252,7 @@ func (s *Store) uncount(user string) error {
 		return nil
 	}
 	delete(s.counters, user)
-	err := s.writeCounters()
+	err := s.change()
 	if err != nil {
 		s.counters[user] = n
 	}

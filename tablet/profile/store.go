@@ -22,7 +22,7 @@
 //
 // # Caveats
 //
-// Who puts back the store, its counters and the key from the same copy is not noticed. Where the counters alone are
+// Who puts back the store, its counters and the key from the same copy is noticed only by a [Grower]. Where the counters alone are
 // missing, every profile is taken for one of a copy.
 //
 // Whoever has the key and the file has the faces. Whoever may write the file, which is its owner alone, can make it
@@ -100,6 +100,10 @@ type Store struct {
 	key      Key
 	db       *bbolt.DB
 	counters counters
+
+	grower    Grower   // nil for none
+	witness   *witness // nil where no grower ever counted
+	uncertain error    // with which nothing is written any more
 }
 
 // Open opens the store at path for profiles of a feature space, and makes one where there is none.

@@ -18,7 +18,7 @@ func TestEyesUser(t *testing.T) {
 		`+eyes+`echo eye $(id -nu $(grep ^Uid: /proc/$p/status | cut -f2)) $(grep ^Seccomp: /proc/$p/status) $(grep ^NoNewPrivs: /proc/$p/status); done
 		grep -c 'libopencv\|libav' /proc/$daemon/maps; id -Gn faceauth; id -Gn faceauth-eye; ls -l /run/faceauth-eye`)
 	t.Log(out)
-	for _, want := range []string{" faceauth Groups:", "eye faceauth-eye Seccomp: 2 NoNewPrivs: 1", "\n0\nfaceauth\nfaceauth-eye video\n", "srw-------", " faceauth root "} {
+	for _, want := range []string{" faceauth Groups:", "eye faceauth-eye Seccomp: 2 NoNewPrivs: 1", "\n0\nfaceauth tss\nfaceauth-eye video\n", "srw-------", " faceauth root "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in %s", want, out)
 		}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+)
+
+// The real daemon counts with a TPM: the store, the counters and the key, put back from one copy, make the password due.
+func TestDaemonTPM(t *testing.T) {
+	if testing.Short() {
+		t.Skip("recordings play at their own pace")
+	}
+	user := fixture.Recordings(t, "faces/vidtimit_rot/p2")
+	e := fixture.StartTPM(t)
+	d := newDevice(t, "--tpm", e.Path)
+	d.start()
+	d.enrol(user)
+	if !d.login("login", "secret\n") {
+		t.Fatal("the password")
+	}
+	d.until(func() bool { return strings.Contains(d.status(), `"refusal":""`) })
+	d.stop(os.Interrupt)
+	state, kept := filepath.Join(d.dir, "state"), filepath.Join(d.dir, "kept")
+	if err := os.CopyFS(kept, os.DirFS(state)); err != nil {
+		t.Fatal(err)
+	}
+	d.start()
+	if s := d.status(); !strings.Contains(s, `"refusal":""`) {
+		t.Errorf("started again: %s", s)
+	}
+	if !d.login("login", "secret\n") { // something changes
+		t.Fatal("the password")
+	}
+	d.said(1, "password used")
+	d.stop(os.Interrupt)
+	if err := os.RemoveAll(state); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(state, os.DirFS(kept)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(state, "key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.start()
+	if s := d.status(); strings.Contains(s, `"refusal":""`) {
+		t.Errorf("put back: %s", s)
+	}
+	d.stop(os.Interrupt)
+	// Without the TPM it does not start, and says what helps.
+	e.Stop()
+	if out, code := d.command("", "faceauth", "daemon", "--tpm", e.Path, "--store", filepath.Join(state, "profiles"), "--key-file", filepath.Join(state, "key"),
+		"--models", fixture.Models(t)); code != 5 {
+		t.Errorf("without the TPM: %d, %s", code, out)
+	}
+}

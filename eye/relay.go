@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package eye
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// LineVariable is the variable of a child's environment that names the file by which it hands its calls of connect to
+// the program: the child sends the descriptor of a seccomp listener there. See [Address].
+const LineVariable = "FACEAUTH_EYE_LINE"
+
+// Address returns the host and the port that a URL of a camera means. An eye that looks at that URL gets connections to
+// there and to nowhere else: whatever address it wants to connect to, the program makes the connection, and hands it
+// over. The program does not read the address, so that there is nothing to lie about.
+func Address(name string) (string, error) {
+	u, err := url.Parse(name)
+	if err != nil {
+		return "", err
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443", "rtsp": "554", "rtsps": "322"}[strings.ToLower(u.Scheme)]
+	}
+	if port == "" || u.Hostname() == "" {
+		return "", errors.New("a URL of a camera has a host")
+	}
+	return net.JoinHostPort(u.Hostname(), port), nil
+}
+
+// target is where the connections of an eye lead.
+type target struct {
+	address string
+	within  time.Duration
+}
+
+// Connections of one eye that are being made at a time, and those that it may ask for in a minute. A camera takes two
+// or three.
+const (
+	relaysAtOnce    = 4
+	relaysPerMinute = 60
+)
+
+// relay makes the connections of a child.
+type relay struct {
+	line   *os.File
+	target atomic.Pointer[target]
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	begun  []time.Time
+}
+
+func newRelay(line *os.File) *relay {
+	r := &relay{line: line}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.done.Add(1)
+	go func() {
+		defer r.done.Done()
+		r.serve()
+	}()
+	return r
+}
+
+// close ends it. The methods of nil do nothing.
+func (r *relay) close() {
+	if r != nil {
+		r.cancel()
+		r.line.SetDeadline(time.Unix(1, 0))
+		r.done.Wait()
+		r.line.Close()
+	}
+}
+
+// lead says where connections lead from now on.
+func (r *relay) lead(name string, within time.Duration) {
+	if r == nil {
+		return
+	}
+	r.target.Store(nil)
+	if address, err := Address(name); err == nil && strings.Contains(name, "://") {
+		r.target.Store(&target{address, within})
+	}
+}
+
+// serve answers what the listener tells, which the child sends when it closes its sandbox.
+func (r *relay) serve() {
+	listener, err := r.listener()
+	if err != nil {
+		return // it has ended, or has none to send
+	}
+	defer unix.Close(listener)
+	slots := make(chan struct{}, relaysAtOnce)
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	for r.ctx.Err() == nil {
+		fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, 1000) // the end of the child wakes it
+		switch {
+		case errors.Is(err, unix.EINTR) || err == nil && n == 0:
+			continue
+		case err != nil || fds[0].Revents&unix.POLLIN == 0:
+			return // the child has ended
+		}
+		var q notification
+		if err := notifyIoctl(listener, notifyReceive, unsafe.Pointer(&q)); err != nil {
+			if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ENOENT) { // who asked has gone meanwhile
+				continue
+			}
+			return
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			respond(listener, q.id, unix.EAGAIN)
+			continue
+		}
+		if !r.may(time.Now()) {
+			<-slots
+			respond(listener, q.id, unix.ECONNREFUSED)
+			continue
+		}
+		asked.Add(1)
+		go func() {
+			defer asked.Done()
+			defer func() { <-slots }()
+			respond(listener, q.id, r.connect(listener, q))
+		}()
+	}
+}
+
+// may counts a connection, where one may be made.
+func (r *relay) may(now time.Time) bool {
+	for len(r.begun) > 0 && now.Sub(r.begun[0]) > time.Minute {
+		r.begun = r.begun[1:]
+	}
+	if len(r.begun) >= relaysPerMinute {
+		return false
+	}
+	r.begun = append(r.begun, now)
+	return true
+}
+
+// listener receives the descriptor of the listener.
+func (r *relay) listener() (int, error) {
+	raw, err := r.line.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var fds []int
+	var failed error
+	err = raw.Read(func(fd uintptr) bool {
+		b, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+		n, oobn, _, _, err := unix.Recvmsg(int(fd), b, oob, unix.MSG_CMSG_CLOEXEC)
+		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+			return false
+		}
+		if failed = err; err == nil && n == 1 {
+			messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+			if err == nil && len(messages) == 1 {
+				fds, _ = unix.ParseUnixRights(&messages[0])
+			}
+		}
+		return true
+	})
+	if err == nil {
+		err = failed
+	}
+	if err == nil && len(fds) != 1 {
+		err = fmt.Errorf("%d descriptors came", len(fds))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return fds[0], nil
+}
+
+// connect makes the connection that a call of connect gets, whatever address it named, in place of the socket with which
+// it was called.
+func (r *relay) connect(listener int, q notification) unix.Errno {
+	to := r.target.Load()
+	if to == nil {
+		return unix.ECONNREFUSED
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, to.within)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", to.address)
+	var number syscall.Errno
+	switch {
+	case errors.As(err, &number):
+		return number
+	case err != nil:
+		return unix.EHOSTUNREACH
+	}
+	defer conn.Close()
+	file, err := conn.(*net.TCPConn).File()
+	if err != nil {
+		return unix.ENOBUFS
+	}
+	defer file.Close()
+	// FFmpeg and Go have made their sockets so, and the flag is of the connection. Fd takes it away.
+	fd := file.Fd()
+	if err := unix.SetNonblock(int(fd), true); err != nil {
+		return unix.ENOBUFS
+	}
+	add := addition{id: q.id, flags: addAtNumber, source: uint32(fd), number: uint32(q.arguments[0]), mode: unix.O_CLOEXEC}
+	if err := notifyIoctl(listener, notifyAdd, unsafe.Pointer(&add)); err != nil {
+		return unix.ENOBUFS
+	}
+	return 0
+}
+
+// Requests of a seccomp listener, and what goes with them: seccomp_unotify(2).
+const (
+	notifyReceive = 0xc0502100
+	notifySend    = 0xc0182101
+	notifyAdd     = 0x40182103
+	addAtNumber   = 1
+)
+
+type notification struct {
+	id          uint64
+	pid, flags  uint32
+	number      int32
+	arch        uint32
+	instruction uint64
+	arguments   [6]uint64
+}
+
+type response struct {
+	id    uint64
+	value int64
+	err   int32
+	flags uint32
+}
+
+type addition struct {
+	id           uint64
+	flags        uint32
+	source       uint32
+	number, mode uint32
+}
+
+func notifyIoctl(fd int, request uintptr, p unsafe.Pointer) error {
+	if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(p)); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// respond answers a call. A caller that has gone needs no answer.
+func respond(listener int, id uint64, e unix.Errno) {
+	a := response{id: id, err: -int32(e)}
+	notifyIoctl(listener, notifySend, unsafe.Pointer(&a))
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+
+	"github.com/faceauth/faceauth/tablet/enrolment"
+	"github.com/godbus/dbus/v5"
+)
+
+// fprintd's names on the bus. GDM, KDE and pam_fprintd know no others: with [Options].Fprint the service answers by them,
+// too. What they are told is less than by [Interface], which has words for a face. They ask for a finger: a user who is
+// enrolled has one, [FprintFinger], and it is the face.
+//
+// Logins by these names are those of [Interface], with its leave, its quotas, its limits and its deadline. Enrolment and
+// removal are refused, with a sentence that names the command. Programs of root that ask by these names do not say
+// where the person is, as faceauth's own PAM module does: the service asks logind and systemd, and refuses who is not at
+// the device.
+const (
+	FprintName    = "net.reactivated.Fprint"
+	FprintManager = "net.reactivated.Fprint.Manager"
+	FprintDevice  = "net.reactivated.Fprint.Device"
+	FprintPath    = dbus.ObjectPath("/net/reactivated/Fprint/Device/0")
+	FprintFinger  = "right-index-finger"
+
+	fprintManagerPath = dbus.ObjectPath("/net/reactivated/Fprint/Manager")
+)
+
+// What the interfaces are described with.
+var (
+	//go:embed net.reactivated.Fprint.Manager.xml
+	fprintManagerXML string
+	//go:embed net.reactivated.Fprint.Device.xml
+	fprintDeviceXML string
+)
+
+// fprintErrors are the names of fprintd's errors, by those of this service.
+var fprintErrors = map[string]string{
+	permissionDenied: "PermissionDenied", alreadyInUse: "AlreadyInUse", claimDevice: "ClaimDevice", noProfile: "NoEnrolledPrints",
+	tooSoon: "PermissionDenied", passwordNeeded: "PermissionDenied", invalidUser: "NoEnrolledPrints", tooManyRequests: "AlreadyInUse",
+	internal: "Internal",
+}
+
+// fprintFailure returns one of fprintd's errors.
+func fprintFailure(name, message string) *dbus.Error {
+	return dbus.NewError(FprintName+".Error."+name, []any{message})
+}
+
+// asFprint returns an error of this service as fprintd would name it. The words stay.
+func asFprint(e *dbus.Error) *dbus.Error {
+	if e == nil {
+		return nil
+	}
+	name, own := strings.CutPrefix(e.Name, errorPrefix)
+	message, ok := "", len(e.Body) > 0
+	if ok {
+		message, ok = e.Body[0].(string)
+	}
+	if !own || !ok {
+		return e
+	}
+	return fprintFailure(fprintErrors[name], message)
+}
+
+// fprintWord returns the word of fprintd for one of ours, or "" where it has none. That nobody was seen is neither a match
+// nor a failure of the person: clients that are told of an error go on to the password, where they would ask again and
+// again after a failure.
+func fprintWord(word string, done bool) string {
+	switch word {
+	case "verify-match", "verify-no-match":
+		return word
+	case "verify-taken-for-picture":
+		return "verify-no-match"
+	case "verify-looking", "verify-look-straight":
+		return ""
+	}
+	if done {
+		return "verify-unknown-error"
+	}
+	return "verify-retry-scan"
+}
+
+// fprintObjects are the objects that fprintd has.
+var fprintObjects = map[dbus.ObjectPath]object{
+	fprintManagerPath: newObject(FprintManager, fprintManagerXML, map[string]method{
+		"GetDevices": {in: "", out: "ao", call: one(func(*Service, caller, []any) ([]dbus.ObjectPath, *dbus.Error) {
+			return []dbus.ObjectPath{FprintPath}, nil
+		})},
+		"GetDefaultDevice": {in: "", out: "o", call: one(func(*Service, caller, []any) (dbus.ObjectPath, *dbus.Error) { return FprintPath, nil })},
+	}, func(*Service) map[string]dbus.Variant { return nil }),
+	FprintPath: newObject(FprintDevice, fprintDeviceXML, fprintMethods, (*Service).fprintProperties),
+}
+
+// fprintMethods are those of the device.
+var fprintMethods = map[string]method{
+	"ListEnrolledFingers": {in: "s", out: "as", call: one(func(s *Service, by caller, args []any) ([]string, *dbus.Error) {
+		return s.fprintList(by, args[0].(string))
+	})},
+	"Claim":       {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.fprintClaim(by, args[0].(string)) })},
+	"Release":     {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.fprintRelease(by) })},
+	"VerifyStart": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.fprintStart(by, args[0].(string)) }), after: (*Service).fprintSignals},
+	"VerifyStop":  {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.fprintStop(by) })},
+
+	"EnrollStart":            {in: "s", out: "", call: fprintElsewhere("a face is enrolled with hints for which a fingerprint reader has no words; run: faceauth tablet enroll")},
+	"EnrollStop":             {in: "", out: "", call: nothing(func(*Service, caller, []any) *dbus.Error { return fprintNothing() })},
+	"DeleteEnrolledFingers":  {in: "s", out: "", call: fprintElsewhere(forgetElsewhere)},
+	"DeleteEnrolledFingers2": {in: "", out: "", call: fprintElsewhere(forgetElsewhere)},
+	"DeleteEnrolledFinger":   {in: "s", out: "", call: fprintElsewhere(forgetElsewhere)},
+}
+
+const forgetElsewhere = "a face is not removed as a finger is; run: faceauth tablet forget"
+
+// fprintElsewhere refuses what is done in another way.
+func fprintElsewhere(message string) func(*Service, caller, []any) ([]any, *dbus.Error) {
+	return nothing(func(*Service, caller, []any) *dbus.Error { return fprintFailure("PermissionDenied", message) })
+}
+
+func fprintNothing() *dbus.Error {
+	return fprintFailure("NoActionInProgress", "nothing was started, so nothing is stopped")
+}
+
+// fprintProperties are those of the device.
+func (s *Service) fprintProperties() map[string]dbus.Variant {
+	s.mu.Lock()
+	looking := s.claim != nil && s.claim.named == FprintDevice && s.claim.looking()
+	s.mu.Unlock()
+	return map[string]dbus.Variant{
+		"name": dbus.MakeVariant("camera (faceauth)"), "num-enroll-stages": dbus.MakeVariant(int32(enrolment.Stages)),
+		"scan-type": dbus.MakeVariant("press"), "finger-needed": dbus.MakeVariant(looking), "finger-present": dbus.MakeVariant(false),
+	}
+}
+
+// fprintList returns the finger of a user who is enrolled.
+func (s *Service) fprintList(by caller, name string) ([]string, *dbus.Error) {
+	user, failed := s.about(by, name)
+	if failed != nil {
+		return nil, asFprint(failed)
+	}
+	if _, err := s.a.Status(user); err != nil {
+		return nil, asFprint(s.told(err))
+	}
+	return []string{FprintFinger}, nil
+}
+
+// fprintClaim claims the device for a user. Who wants to be that user is not said: for a program of root, logind and
+// systemd know where it runs, and for whom.
+func (s *Service) fprintClaim(by caller, name string) *dbus.Error {
+	asker := by.uid
+	if by.root() {
+		user, _, failed := by.subject(name)
+		if failed != nil {
+			return asFprint(failed)
+		}
+		if asker, failed = s.here(by, user); failed != nil {
+			return asFprint(failed)
+		}
+	}
+	return asFprint(s.claimFor(by, name, asker, FprintDevice))
+}
+
+// fprintClaimed returns the claim of a client. The errors are those that fprintd has.
+func (s *Service) fprintClaimed(by caller) (*claim, *dbus.Error) {
+	c, failed := s.claimed(by, FprintDevice)
+	if failed == nil {
+		return c, nil
+	}
+	if s.held() != nil {
+		return nil, fprintFailure("AlreadyInUse", "another program has claimed the device; try again in a few seconds")
+	}
+	return nil, asFprint(failed)
+}
+
+func (s *Service) fprintRelease(by caller) *dbus.Error {
+	c, failed := s.fprintClaimed(by)
+	if failed == nil {
+		s.drop(c)
+	}
+	return failed
+}
+
+// fprintStart looks for the user of the claim. Clients take signals that come before the answer for faults: they wait.
+func (s *Service) fprintStart(by caller, finger string) *dbus.Error {
+	c, failed := s.fprintClaimed(by)
+	if failed != nil {
+		return failed
+	}
+	if !slices.Contains([]string{"", "any", FprintFinger}, finger) {
+		return fprintFailure("InvalidFingername", "the face is "+FprintFinger+", or any")
+	}
+	s.mu.Lock()
+	started := c.running != nil
+	if !started {
+		s.starting[by.sender] = c
+	}
+	s.mu.Unlock()
+	if started {
+		return fprintFailure("AlreadyInUse", "something was started already; stop it first")
+	}
+	c.order.Lock()
+	c.holds = true
+	c.order.Unlock()
+	s.signal(c, FprintPath, "VerifyFingerSelected", "any")
+	if failed := s.verifyStart(by, FprintDevice); failed != nil {
+		s.mu.Lock()
+		delete(s.starting, by.sender)
+		s.mu.Unlock()
+		c.order.Lock()
+		c.holds, c.held = false, nil
+		c.order.Unlock()
+		return asFprint(failed)
+	}
+	return nil
+}
+
+// fprintSignals sends the signals that waited for the answer of a start. The claim may be over already.
+func (s *Service) fprintSignals(by caller) {
+	s.mu.Lock()
+	c := s.starting[by.sender]
+	delete(s.starting, by.sender)
+	s.mu.Unlock()
+	if c == nil {
+		return
+	}
+	c.order.Lock()
+	defer c.order.Unlock()
+	for _, m := range c.held {
+		s.conn.Send(m, nil)
+	}
+	c.holds, c.held = false, nil
+}
+
+// fprintStop ends what was started. As in fprintd it has to be called, also after the last signal.
+func (s *Service) fprintStop(by caller) *dbus.Error {
+	c, failed := s.fprintClaimed(by)
+	if failed != nil {
+		return failed
+	}
+	s.mu.Lock()
+	started := c.running != nil
+	s.mu.Unlock()
+	if !started {
+		return fprintNothing()
+	}
+	s.halt(c)
+	s.mu.Lock()
+	c.running, c.stop = nil, nil
+	s.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus_test
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/faceauth/faceauth/tablet/internal/stage"
+	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/godbus/dbus/v5"
+	"github.com/godbus/dbus/v5/introspect"
+)
+
+// fprintRules lets root stand in for logind and systemd, and have fprintd's names, on a bus of a test.
+const fprintRules = `<policy user="root"><allow own="net.reactivated.Fprint"/><allow own="org.freedesktop.systemd1"/></policy>
+	<policy context="default"><allow send_destination="net.reactivated.Fprint"/><allow send_destination="org.freedesktop.login1"/><allow send_destination="org.freedesktop.systemd1"/></policy>`
+
+// manager stands in for logind and systemd: all processes are where it says.
+type manager struct {
+	conn *dbus.Conn
+
+	mu       sync.Mutex
+	sessions []seatedSession // of which the first is that of all processes, where there is no unit
+	unit     string          // in which all processes are
+	owner    uint32          // of the unit, where it is a user's manager
+}
+
+// seatedSession is one of logind's.
+type seatedSession struct {
+	uid            uint32
+	class          string
+	remote, active bool
+	seat           string
+}
+
+// atSeat is the session of somebody at the device.
+func atSeat(uid uint32) seatedSession { return seatedSession{uid, "user", false, true, "seat0"} }
+
+const (
+	sessionsBelow = "/org/freedesktop/login1/session/"
+	unitPath      = dbus.ObjectPath("/org/freedesktop/systemd1/unit/it")
+	userPath      = dbus.ObjectPath("/org/freedesktop/login1/user/it")
+)
+
+// place says where all processes are from now on.
+func (m *manager) place(unit string, owner uint32, sessions ...seatedSession) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unit, m.owner, m.sessions = unit, owner, sessions
+	for i := range sessions {
+		if err := m.conn.Export(ofSession{m, i}, dbus.ObjectPath(fmt.Sprint(sessionsBelow, i)), "org.freedesktop.DBus.Properties"); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// GetSessionByPID is logind's.
+func (m *manager) GetSessionByPID(uint32) (dbus.ObjectPath, *dbus.Error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.unit != "" || len(m.sessions) == 0 {
+		return "/", dbus.NewError("org.freedesktop.login1.NoSessionForPID", []any{"no session"})
+	}
+	return sessionsBelow + "0", nil
+}
+
+// GetUserByPID is logind's.
+func (m *manager) GetUserByPID(uint32) (dbus.ObjectPath, *dbus.Error) { return userPath, nil }
+
+// GetUnitByPID is systemd's.
+func (m *manager) GetUnitByPID(uint32) (dbus.ObjectPath, *dbus.Error) { return unitPath, nil }
+
+// listed is a session in a list of logind's.
+type listed struct {
+	ID   string
+	UID  uint32
+	User string
+	Seat string
+	Path dbus.ObjectPath
+}
+
+// ListSessions is logind's.
+func (m *manager) ListSessions() (all []listed, _ *dbus.Error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all = []listed{}
+	for i, x := range m.sessions {
+		all = append(all, listed{fmt.Sprint(i), x.uid, "somebody", x.seat, dbus.ObjectPath(fmt.Sprint(sessionsBelow, i))})
+	}
+	return all, nil
+}
+
+// Get gives the properties of the unit and of the user.
+func (m *manager) Get(_, name string) (dbus.Variant, *dbus.Error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if name == "UID" {
+		return dbus.MakeVariant(m.owner), nil
+	}
+	return dbus.MakeVariant(m.unit), nil
+}
+
+// ofSession gives the properties of a session.
+type ofSession struct {
+	m *manager
+	i int
+}
+
+// GetAll gives all of them.
+func (o ofSession) GetAll(string) (map[string]dbus.Variant, *dbus.Error) {
+	o.m.mu.Lock()
+	defer o.m.mu.Unlock()
+	x := o.m.sessions[o.i]
+	type user struct {
+		UID  uint32
+		Path dbus.ObjectPath
+	}
+	type seat struct {
+		Name string
+		Path dbus.ObjectPath
+	}
+	return map[string]dbus.Variant{
+		"Remote": dbus.MakeVariant(x.remote), "Active": dbus.MakeVariant(x.active), "Class": dbus.MakeVariant(x.class),
+		"User": dbus.MakeVariant(user{x.uid, "/"}), "Seat": dbus.MakeVariant(seat{x.seat, "/"}),
+	}, nil
+}
+
+// fprintHouse is a house whose service has fprintd's names, and where logind and systemd say that all is at the device.
+type fprintHouse struct {
+	*house
+	manager *manager
+}
+
+func newFprintHouse(t *testing.T, o tablet.Options) *fprintHouse {
+	t.Helper()
+	h := &fprintHouse{house: newHouseOn(t, fixture.StartBus(t, logindRules, fprintRules), o, bus.Options{Fprint: true})}
+	h.manager = &manager{conn: dial(t, h.address, 0)}
+	for _, e := range []struct {
+		path  dbus.ObjectPath
+		named string
+	}{
+		{"/org/freedesktop/login1", "org.freedesktop.login1.Manager"}, {"/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"},
+		{unitPath, "org.freedesktop.DBus.Properties"}, {userPath, "org.freedesktop.DBus.Properties"},
+	} {
+		if err := h.manager.conn.Export(h.manager, e.path, e.named); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"org.freedesktop.login1", "org.freedesktop.systemd1"} {
+		if r, err := h.manager.conn.RequestName(name, dbus.NameFlagDoNotQueue); err != nil || r != dbus.RequestNameReplyPrimaryOwner {
+			t.Fatal(r, err)
+		}
+	}
+	h.manager.place("", 0, atSeat(nobody))
+	return h
+}
+
+// run runs a program of fprintd as a user, and returns what it printed, and its exit code.
+func (h *fprintHouse) run(t *testing.T, uid int, name string, args ...string) (out string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	args = append([]string{"--reuid", fmt.Sprint(uid), "--regid", fmt.Sprint(uid), "--clear-groups", name}, args...)
+	if uid == 0 {
+		args = args[5:]
+	} else {
+		args = append([]string{"setpriv"}, args...)
+	}
+	c := exec.CommandContext(ctx, args[0], args[1:]...)
+	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+h.address, "LC_ALL=C")
+	b, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		t.Fatalf("%q hangs: %s", args, b)
+	case errors.As(err, &exit):
+		return string(b), exit.ExitCode()
+	case err != nil:
+		t.Fatal(err)
+	}
+	return string(b), 0
+}
+
+// programs returns the folder of fprintd's clients, which other users can read.
+func programs(t *testing.T) string {
+	t.Helper()
+	from := fixture.Fprintd(t)
+	dir := t.TempDir()
+	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+		os.Chmod(d, 0o755)
+	}
+	for _, name := range []string{"verify", "list", "enroll", "delete"} {
+		b, err := os.ReadFile(filepath.Join(from, "usr", "bin", "fprintd-"+name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "fprintd-"+name), b, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// fprintd's own programs, unchanged, as a user and as root.
+func TestFprintPrograms(t *testing.T) {
+	dir := programs(t)
+	h := newFprintHouse(t, tablet.Options{Policy: session.Policy{Delay: time.Millisecond}})
+	h.enrol(t, "nobody", stage.Alice)
+	for _, c := range []struct {
+		name    string
+		uid     int
+		leave   bool
+		show    stage.Show
+		command string
+		code    int
+		says    []string
+	}{
+		{"list", nobody, false, stage.Show{}, "fprintd-list nobody", 0, []string{"found 1 devices", "right-index-finger"}},
+		{"list one without a profile", 0, false, stage.Show{}, "fprintd-list games", 0, []string{"User games has no fingers enrolled"}},
+		{"list another", games, false, stage.Show{}, "fprintd-list nobody", 1, []string{"polkit does not allow"}},
+		{"match", nobody, true, stage.Show{Frames: stage.Seen(stage.Alice, 9)}, "fprintd-verify", 0, []string{"verify-match (done)"}},
+		{"match by root", 0, true, stage.Show{Frames: stage.Seen(stage.Alice, 9)}, "fprintd-verify nobody", 0, []string{"verify-match (done)"}},
+		{"match by name", nobody, true, stage.Show{Frames: stage.Seen(stage.Alice, 9)}, "fprintd-verify -f right-index-finger", 0, []string{"verify-match (done)"}},
+		{"another finger", nobody, true, stage.Show{}, "fprintd-verify -f left-thumb", 1, []string{"left-thumb"}},
+		{"no leave", nobody, false, stage.Show{}, "fprintd-verify", 1, []string{"polkit does not allow org.faceauth.verify"}},
+		{"somebody else asks", games, true, stage.Show{}, "fprintd-verify nobody", 1, []string{"polkit does not allow org.faceauth.other-user"}},
+		{"nobody seen", nobody, true, stage.Show{}, "fprintd-verify", 1, []string{"verify-unknown-error (done)"}},
+		{"no profile", games, true, stage.Show{}, "fprintd-verify", 1, []string{"there is no profile of that user"}},
+		{"enrol", nobody, true, stage.Show{}, "fprintd-enroll", 1, []string{"faceauth tablet enroll"}},
+		{"delete", nobody, true, stage.Show{}, "fprintd-delete nobody", 1, []string{"faceauth tablet forget"}},
+		{"no match", nobody, true, stage.Show{Frames: stage.Seen(stage.Bob, 9)}, "fprintd-verify", 1, []string{"verify-no-match (done)"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, uid := range []int{nobody, games} {
+				h.polkit.set(uid, "verify", c.leave)
+			}
+			h.camera.Play(c.show)
+			words := strings.Fields(c.command)
+			out, code := h.run(t, c.uid, filepath.Join(dir, words[0]), words[1:]...)
+			if code != c.code {
+				t.Errorf("exit code %d, want %d: %s", code, c.code, out)
+			}
+			for _, s := range c.says {
+				if !strings.Contains(out, s) {
+					t.Errorf("%q is not in %s", s, out)
+				}
+			}
+		})
+	}
+	if _, err := h.a.Status("nobody"); err != nil {
+		t.Errorf("the profile: %v", err)
+	}
+}
+
+// pam returns the name of a PAM service that asks pam_fprintd alone, with options.
+func pam(t *testing.T, options string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(fixture.Fprintd(t), "lib", "*", "security", "pam_fprintd.so"))
+	if more, _ := filepath.Glob(filepath.Join(fixture.Fprintd(t), "usr", "lib", "*", "security", "pam_fprintd.so")); len(more) > 0 {
+		found = append(found, more...)
+	}
+	if err != nil || len(found) == 0 {
+		t.Fatal("there is no pam_fprintd.so")
+	}
+	if _, err := exec.LookPath("pamtester"); err != nil {
+		fixture.Missing(t, "%v; sh scripts/setup.sh test installs it", err)
+	}
+	service := fmt.Sprintf("faceauth-test-%d-fprintd", os.Getpid())
+	if err := os.WriteFile("/etc/pam.d/"+service, []byte("auth required "+found[0]+" "+options+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove("/etc/pam.d/" + service) })
+	return service
+}
+
+// fprintd's own PAM module, unchanged. It is what GDM and KDE ask.
+func TestFprintModule(t *testing.T) {
+	service := pam(t, "timeout=10 max-tries=3")
+	h := newFprintHouse(t, tablet.Options{})
+	h.enrol(t, "nobody", stage.Alice)
+	login := func() (string, bool) {
+		out, code := h.run(t, 0, "pamtester", service, "nobody", "authenticate")
+		return out, code == 0
+	}
+	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
+	for range 20 { // a signal that came before its answer would be taken for a fault
+		if out, in := login(); !in || !strings.Contains(out, "Place your finger on the fingerprint reader") {
+			t.Fatalf("the user: %s\n%s", out, h.log)
+		}
+	}
+	h.camera.Play(stage.Show{})
+	begun := time.Now()
+	if out, in := login(); in || strings.Contains(out, "Failed to match") || time.Since(begun) > 5*time.Second {
+		t.Errorf("nobody is seen: %s after %v", out, time.Since(begun))
+	}
+	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Bob, 9)})
+	if out, in := login(); in || strings.Count(out, "Failed to match") != 1 { // the second try would come too soon
+		t.Errorf("somebody else: %s", out)
+	}
+	if st, err := h.a.Status("nobody"); err != nil || st.Wait == 0 {
+		t.Errorf("the failure was not counted: %+v, %v", st, err)
+	}
+	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
+	if out, in := login(); in {
+		t.Errorf("the user, too soon after a failure: %s", out)
+	}
+	root := h.client(t, 0)
+	if err := root.PasswordUsed(t.Context(), "nobody"); err != nil {
+		t.Fatal(err)
+	}
+	if out, in := login(); !in {
+		t.Errorf("after the password: %s", out)
+	}
+	// A service that goes is noticed at once.
+	h.camera.Play(stage.Show{Pace: time.Millisecond})
+	done := make(chan time.Duration, 1)
+	go func() {
+		begun := time.Now()
+		login()
+		done <- time.Since(begun)
+	}()
+	for now := 0; now == 0; now, _ = h.camera.Uses() {
+		time.Sleep(time.Millisecond)
+	}
+	h.conn.Close()
+	if took := <-done; took > 5*time.Second {
+		t.Errorf("the module waited %v for a service that had gone", took)
+	}
+	h.stop()
+}
+
+// A program of root is believed only where logind and systemd say that it runs for somebody at the device.
+func TestFprintHere(t *testing.T) {
+	const games32, nobody32 = uint32(games), uint32(nobody)
+	greeter := seatedSession{120, "greeter", false, true, "seat0"}
+	far := func(x seatedSession) seatedSession { x.remote, x.seat = true, ""; return x }
+	away := func(x seatedSession) seatedSession { x.active = false; return x }
+	for _, c := range []struct {
+		name     string
+		unit     string
+		owner    uint32
+		sessions []seatedSession
+		asker    int // -1 for nobody
+	}{
+		{"a session at the device", "", 0, []seatedSession{atSeat(nobody32)}, nobody},
+		{"somebody else's session at the device", "", 0, []seatedSession{atSeat(games32)}, games},
+		{"a greeter's session", "", 0, []seatedSession{greeter}, 0},
+		{"a session from elsewhere", "", 0, []seatedSession{far(atSeat(nobody32))}, -1},
+		{"a session that is not used now", "", 0, []seatedSession{away(atSeat(nobody32))}, -1},
+		{"a session without a seat", "", 0, []seatedSession{{nobody32, "user", false, true, ""}}, -1},
+		{"cron", "", 0, []seatedSession{{nobody32, "background", false, true, ""}}, -1},
+		{"a display manager with its greeter", "gdm.service", 0, []seatedSession{greeter}, 0},
+		{"a display manager that unlocks", "gdm.service", 0, []seatedSession{atSeat(nobody32)}, 0},
+		{"a display manager, somebody else is there", "gdm.service", 0, []seatedSession{atSeat(games32)}, -1},
+		{"a display manager with a far greeter", "gdm.service", 0, []seatedSession{far(greeter)}, -1},
+		{"a display manager with a near and a far greeter", "gdm.service", 0, []seatedSession{greeter, far(greeter)}, -1},
+		{"a display manager, and the user is elsewhere, too", "sddm.service", 0, []seatedSession{greeter, far(atSeat(nobody32))}, -1},
+		{"a display manager without anybody", "gdm.service", 0, nil, -1},
+		{"login on a console", "getty@tty2.service", 0, nil, 0},
+		{"login on a serial line", "serial-getty@ttyS0.service", 0, nil, -1},
+		{"a service of a user at the device", "user@65534.service", nobody32, []seatedSession{atSeat(nobody32)}, nobody},
+		{"a service of a user who is elsewhere, too", "user@65534.service", nobody32, []seatedSession{atSeat(nobody32), far(atSeat(nobody32))}, -1},
+		{"a service of a user, somebody else is there", "user@65534.service", nobody32, []seatedSession{atSeat(games32)}, -1},
+		{"a service of the system", "vpn.service", 0, []seatedSession{atSeat(nobody32)}, -1},
+		{"ssh", "ssh.service", 0, []seatedSession{atSeat(nobody32)}, -1},
+		{"a service that is named much the same", "not-gdm.service", 0, []seatedSession{greeter}, -1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newFprintHouse(t, tablet.Options{Policy: session.Policy{Delay: time.Hour, MaxDelay: time.Hour}})
+			h.enrol(t, "nobody", stage.Alice)
+			h.manager.place(c.unit, c.owner, c.sessions...)
+			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Bob, 9)})
+			f := h.finger(t, 0)
+			err := f.call("Claim", "nobody")
+			if denied := errorName(err) == "net.reactivated.Fprint.Error.PermissionDenied"; denied != (c.asker < 0) || err != nil && !denied {
+				t.Fatalf("claiming: %v", err)
+			}
+			if c.asker < 0 {
+				return
+			}
+			if word := f.verify(t); word != "verify-no-match" {
+				t.Fatal(word)
+			}
+			// The failure counts against who asked.
+			st, err := h.a.Status("nobody")
+			if err != nil || (st.Wait > 0) != (c.asker != games) {
+				t.Errorf("the user must wait %v, %v", st.Wait, err)
+			}
+		})
+	}
+}
+
+// finger is a client that knows fprintd's names.
+type finger struct {
+	conn    *dbus.Conn
+	o       dbus.BusObject
+	signals chan *dbus.Signal
+}
+
+func (h *fprintHouse) finger(t *testing.T, uid int) finger {
+	t.Helper()
+	conn := dial(t, h.address, uid)
+	f := finger{conn, conn.Object(bus.FprintName, bus.FprintPath), make(chan *dbus.Signal, 64)}
+	conn.Signal(f.signals)
+	return f
+}
+
+func (f finger) call(method string, args ...any) error {
+	return f.o.Call(bus.FprintDevice+"."+method, 0, args...).Err
+}
+
+// verify starts, and returns the last word.
+func (f finger) verify(t *testing.T) string {
+	t.Helper()
+	if err := f.call("VerifyStart", "any"); err != nil {
+		return err.Error()
+	}
+	selected := false
+	for {
+		select {
+		case sig := <-f.signals:
+			switch {
+			case sig.Name == bus.FprintDevice+".VerifyFingerSelected":
+				selected = true
+			case sig.Name == bus.FprintDevice+".VerifyStatus" && sig.Body[1] == true:
+				if !selected {
+					t.Error("no finger was selected")
+				}
+				return sig.Body[0].(string)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("no last word comes")
+		}
+	}
+}
+
+func errorName(err error) string {
+	var failed dbus.Error
+	if errors.As(err, &failed) {
+		return failed.Name
+	}
+	return fmt.Sprint(err)
+}
+
+// What fprintd refuses is refused, by the same names.
+func TestFprintErrors(t *testing.T) {
+	h := newFprintHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h.enrol(t, "nobody", stage.Alice)
+	h.polkit.set(nobody, "verify", true)
+	h.camera.Play(stage.Show{Pace: time.Millisecond})
+	f, other := h.finger(t, nobody), h.finger(t, nobody)
+	want := func(f finger, name, method string, args ...any) {
+		t.Helper()
+		got := strings.TrimPrefix(errorName(f.call(method, args...)), "net.reactivated.Fprint.Error.")
+		if got != name {
+			t.Errorf("%s %v: %s, want %s", method, args, got, name)
+		}
+	}
+	const fine = "<nil>"
+	for _, method := range []string{"Release", "VerifyStop"} {
+		want(f, "ClaimDevice", method)
+	}
+	want(f, "ClaimDevice", "VerifyStart", "any")
+	want(f, fine, "Claim", "")
+	want(f, "AlreadyInUse", "Claim", "")
+	want(f, "NoActionInProgress", "VerifyStop")
+	want(f, "NoActionInProgress", "EnrollStop")
+	want(f, "InvalidFingername", "VerifyStart", "left-thumb")
+	want(f, fine, "VerifyStart", "any")
+	want(f, "AlreadyInUse", "VerifyStart", "any")
+	want(other, "AlreadyInUse", "VerifyStart", "any")
+	want(other, "AlreadyInUse", "VerifyStop")
+	want(f, fine, "VerifyStop")
+	want(f, "NoActionInProgress", "VerifyStop")
+	want(f, "PermissionDenied", "EnrollStart", "right-thumb")
+	want(f, "PermissionDenied", "DeleteEnrolledFingers2")
+	want(f, "PermissionDenied", "DeleteEnrolledFinger", "right-index-finger")
+	want(f, "PermissionDenied", "DeleteEnrolledFingers", "nobody")
+	want(f, fine, "Release")
+	want(f, "ClaimDevice", "Release")
+	// A claim by one interface is none by the other.
+	want(f, fine, "Claim", "nobody")
+	own := f.conn.Object(bus.Name, bus.Path)
+	for _, method := range []string{"Release", "VerifyStart", "VerifyStop", "EnrollStart"} {
+		if err := own.Call(bus.Interface+"."+method, 0).Err; errorName(err) != "org.faceauth.Error.ClaimDevice" {
+			t.Errorf("%s by the other interface: %v", method, err)
+		}
+	}
+	if err := own.Call(bus.Interface+".Claim", 0, "").Err; errorName(err) != "org.faceauth.Error.AlreadyInUse" {
+		t.Errorf("a second claim by the other interface: %v", err)
+	}
+	want(f, fine, "Release")
+}
+
+// Calls by fprintd's names have the quotas of all calls.
+func TestFprintFlood(t *testing.T) {
+	h := newFprintHouse(t, tablet.Options{})
+	h.enrol(t, "nobody", stage.Alice)
+	f := h.finger(t, games)
+	refused := 0
+	for range 300 {
+		err := f.o.Call("org.freedesktop.DBus.Properties.GetAll", 0, bus.FprintDevice).Err
+		if errorName(err) == "org.faceauth.Error.TooManyRequests" {
+			refused++
+		} else if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		if refused > 0 {
+			return
+		}
+	}
+	t.Error("300 calls at once were all answered")
+}
+
+// The interface is described as fprintd describes it.
+func TestFprintDescription(t *testing.T) {
+	h := newFprintHouse(t, tablet.Options{})
+	conn := dial(t, h.address, games)
+	for path, named := range map[dbus.ObjectPath]string{bus.FprintPath: bus.FprintDevice, "/net/reactivated/Fprint/Manager": bus.FprintManager} {
+		node, err := introspect.Call(conn.Object(bus.FprintName, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(filepath.Join(fixture.Fprintd(t), "usr/share/dbus-1/interfaces", named+".xml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		var theirs introspect.Node
+		d := xml.NewDecoder(file)
+		d.Strict = false // its words are made of entities
+		if err := d.Decode(&theirs); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := summary(node.Interfaces[0]), summary(theirs.Interfaces[0]); !slices.Equal(got, want) {
+			t.Errorf("%s has\n%q, and fprintd's\n%q", named, got, want)
+		}
+	}
+	var all map[string]dbus.Variant
+	if err := conn.Object(bus.FprintName, bus.FprintPath).Call("org.freedesktop.DBus.Properties.GetAll", 0, bus.FprintDevice).Store(&all); err != nil || len(all) != 5 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if all["scan-type"].Value() != "press" || all["num-enroll-stages"].Value() != int32(4) || all["finger-needed"].Value() != false {
+		t.Errorf("properties %v", all)
+	}
+}
+
+// summary is what an interface has, in order.
+func summary(i introspect.Interface) (all []string) {
+	args := func(list []introspect.Arg) (s string) {
+		for _, a := range list {
+			s += " " + strings.TrimPrefix(a.Direction, "out") + a.Type
+		}
+		return s
+	}
+	for _, m := range i.Methods {
+		all = append(all, m.Name+args(m.Args))
+	}
+	for _, x := range i.Signals {
+		all = append(all, x.Name+args(x.Args))
+	}
+	for _, p := range i.Properties {
+		all = append(all, p.Name+" "+p.Type)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Off by default; and a service that has the names already, as of a real reader, keeps them.
+func TestFprintOff(t *testing.T) {
+	h := newHouseOn(t, fixture.StartBus(t, logindRules, fprintRules), tablet.Options{}, bus.Options{})
+	conn := dial(t, h.address, 0)
+	if err := conn.Object(bus.FprintName, bus.FprintPath).Call(bus.FprintDevice+".Claim", 0, "").Err; errorName(err) != "org.freedesktop.DBus.Error.ServiceUnknown" {
+		t.Error(err)
+	}
+	// Nor by the service's own name.
+	if err := conn.Object(bus.Name, bus.FprintPath).Call(bus.FprintDevice+".Claim", 0, "").Err; err == nil {
+		t.Error("claimed")
+	}
+	// A reader's own service keeps its name, and logins go on by ours.
+	b := fixture.StartBus(t, logindRules, fprintRules)
+	reader := dial(t, b.Address, 0)
+	if r, err := reader.RequestName(bus.FprintName, dbus.NameFlagDoNotQueue); err != nil || r != dbus.RequestNameReplyPrimaryOwner {
+		t.Fatal(r, err)
+	}
+	h = newHouseOn(t, b, tablet.Options{}, bus.Options{Fprint: true})
+	if !strings.Contains(h.log.String(), "another program has the name net.reactivated.Fprint") {
+		t.Errorf("the log says %s", h.log)
+	}
+	h.enrol(t, "nobody", stage.Alice)
+}
