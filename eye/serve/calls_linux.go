@@ -25,8 +25,8 @@ const (
 )
 
 // needed are the system calls that an eye may make whatever it looks at. They were taken down with strace while it
-// decoded videos of five kinds, pictures, and streams by HTTP and RTSP, with OpenCV 4.6 and 4.10; beside them stand those
-// that Go's runtime and other versions of glibc use for the same. Names that a machine does not have are passed over.
+// decoded a video, pictures, and streams by HTTP and RTSP, with OpenCV 4.6; beside them stand those that Go's runtime and
+// other versions of glibc use for the same. Names that a machine does not have are passed over.
 var needed = []string{
 	// Files. Landlock says which, and the limit of written files that nothing is written. The rest of /proc is shut.
 	"read", "readv", "pread64", "write", "writev", "close", "lseek", "open", "openat", "getdents64", "getcwd",
