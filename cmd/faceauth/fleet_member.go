@@ -30,6 +30,7 @@ type member struct {
 	people map[string]ledger.ID // of the gallery, whom the fleet knows
 
 	refused map[string]bool // sentences that were said
+	spoken  chan struct{}   // has a value when something was said on the page
 }
 
 // memberFlags say whether a command takes part in a fleet, and as whom.
@@ -82,7 +83,7 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 		return nil, memberFailure(err)
 	}
 	ctx, stop := context.WithCancel(c.Context())
-	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), refused: make(map[string]bool)}
+	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), refused: make(map[string]bool), spoken: make(chan struct{}, 1)}
 	go func() {
 		defer close(m.ended)
 		m.ended <- d.Run(ctx, conn)

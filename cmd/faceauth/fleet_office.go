@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -26,7 +25,7 @@ const (
 	tellEvery  = 2 * time.Second  // how often an office tells the others who is there
 	silentFrom = 10 * time.Second // without a word from it nobody knows who is at a site
 	leftFrom   = 24 * time.Hour   // after which a silent site is shown no longer
-	lookEvery  = time.Second      // how often what was said on the page is looked for
+	lookEvery  = time.Minute      // how often an office and the fleet are compared at the least
 	teachEvery = time.Minute      // how often the others are given what was learned here
 )
 
@@ -80,7 +79,7 @@ func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office,
 	ctx, cancel := context.WithCancel(ctx)
 	others := &sites{all: make(map[string]neighbour)}
 	var work sync.WaitGroup
-	work.Go(func() { m.share(ctx, c, w, teach, failed) })
+	work.Go(func() { m.share(ctx, c, w, teach) })
 	work.Go(func() { m.hear(ctx, others) })
 	work.Go(func() { m.tell(ctx, w, others) })
 	work.Go(func() {
@@ -113,35 +112,50 @@ func (m *member) said(x office.Said) error {
 	for _, l := range x.Removed {
 		c.Removed = append(c.Removed, fleet.Label(l))
 	}
+	defer func() {
+		select {
+		case m.spoken <- struct{}{}:
+		default:
+		}
+	}()
 	return m.say(c)
 }
 
-// share brings the people of an office and of the fleet in line, whenever either may have changed.
-func (m *member) share(ctx context.Context, c *cobra.Command, w *office.Office, teach bool, failed func(error)) {
+// share brings the people of an office and of the fleet in line, when either has changed.
+func (m *member) share(ctx context.Context, c *cobra.Command, w *office.Office, teach bool) {
 	var taught time.Time
+	last := ""
 	for {
+		begun := time.Now()
 		err := w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
 			r, err := m.exchange(c, g)
 			x := office.Exchanged{Changed: r.Changed, Forgotten: r.forgotten, Saved: r.Done}
 			for _, n := range r.renamed {
 				x.Renamed = append(x.Renamed, office.Rename(n))
 			}
-			if now := time.Now(); err == nil && teach && now.Sub(taught) >= teachEvery {
-				taught = now
+			if err == nil && teach && begun.Sub(taught) >= teachEvery {
+				taught = begun
 				_, err = m.device.TeachLessons(g, m.people)
 			}
 			return x, err
 		})
-		if err != nil && !errors.Is(err, gallery.ErrChanged) {
+		// What cannot be done now, as the disk is full or another program has changed the gallery, is tried again.
+		if err != nil && err.Error() != last {
 			warn(c, "fleet: "+err.Error())
-		} else if err != nil {
-			failed(fail(badGallery, err))
+		}
+		last = ""
+		if err != nil {
+			last = err.Error()
+		}
+		// With thousands of people it takes a while, in which the cameras wait.
+		if !backoff.Wait(ctx, 4*time.Since(begun)) {
 			return
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-m.device.Changed():
+		case <-m.spoken:
 		case <-time.After(lookEvery):
 		}
 	}

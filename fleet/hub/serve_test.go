@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 		serveChild(text)
 		return
 	}
+	if text := os.Getenv(deviceOptions); text != "" {
+		talk(text)
+	}
 	os.Exit(m.Run())
 }
 
