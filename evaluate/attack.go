@@ -377,7 +377,7 @@ func (s *stage) show(f Face, of part) (claim string, score float64, err error) {
 
 // Unguarded returns the settings without any bound on what is accepted and learned but that of the kernel.
 func Unguarded(s online.Settings) online.Settings {
-	s.Reach = online.Off
+	s.Reach = 1e6 // and not online.Off: self-training takes it for its radius
 	s.Accept, s.Learn, s.MaxHops, s.LearnCap = 0, 0, 0, 0
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,12 +18,19 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
+// schemes are those of URLs that can be opened.
+var schemes = []string{"http", "https", "rtsp", "rtsps"}
+
+// IsURL reports whether a name is a URL of a scheme that [Open] takes.
+func IsURL(name string) bool {
+	scheme, _, found := strings.Cut(name, "://")
+	return found && slices.Contains(schemes, strings.ToLower(scheme))
+}
+
 func openURL(ctx context.Context, name, scheme string, o Options) (Source, error) {
 	u, err := url.Parse(name)
 	shown := Shown(name)
-	switch strings.ToLower(scheme) {
-	case "http", "https", "rtsp", "rtsps":
-	default:
+	if !slices.Contains(schemes, strings.ToLower(scheme)) {
 		return nil, fmt.Errorf("opening source %s: %w; use http, https, rtsp or rtsps", shown, ErrScheme)
 	}
 	if err != nil {

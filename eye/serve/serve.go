@@ -346,7 +346,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 func addresses(ctx context.Context, roots []string, open string) (map[string]string, error) {
 	all := make(map[string]string)
 	for _, name := range roots {
-		if !strings.Contains(name, "://") {
+		if !facedet.IsURL(name) {
 			continue
 		}
 		u, err := url.Parse(name)

@@ -26,7 +26,7 @@ export function drawSighting(s) {
       make("button", {type: "button", onclick: () => correct(s.id, s.name, "")}, "It is somebody else"),
       naming("Who is it, if not " + s.name + "?", make("button", {className: "main"}, "It is them"), (name) => correct(s.id, s.name, name))));
   }
-  if (s.clip) text.append(make("p", {className: "small"}, make("a", {href: "clip/" + s.id}, "Film of the first seconds")));
+  if (s.clip) text.append(make("p", {}, make("a", {className: "small tall", href: "clip/" + s.id}, "Film of the first seconds")));
   return make("li", {}, face(s.face, s.name || "Somebody unknown"), text);
 }
 
