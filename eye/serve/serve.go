@@ -24,7 +24,6 @@ import (
 	"os"
 	"os/user"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
