@@ -196,6 +196,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 		return r, fmt.Errorf("writing report: %w", err)
 	}
 	safefile.Sweep(r.Report)
+	safefile.Sweep(r.Events)
 	run, earlier, err := o.unfinishedIn(source, v, g, path, how)
 	if err != nil {
 		return r, err
