@@ -3,6 +3,8 @@
 package fleet_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,4 +160,74 @@ func TestSay(t *testing.T) {
 	holds("forgotten", "anna", -1, -1)
 	say(fleet.Change{Added: []fleet.Label{{Name: "ann", Vector: []float32{0, 0}}, {Name: "ann", Vector: []float32{1, 0}}}})
 	holds("enrolled again with the same faces", "ann", 2, 0)
+}
+
+// Who was forgotten or renamed while a gallery was away is named when it comes back, until that is done.
+func TestReconciledNames(t *testing.T) {
+	log := newMemLog()
+	a := newAdmin(t, log)
+	one, two := a.join(everybody).run(), a.join(everybody).run()
+	for i, name := range []string{"ann", "bob", "cleo"} {
+		if _, err := one.d.Enroll(name, plane.ID, []ledger.Face{{Vector: []float32{float32(3 * i), 0}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := newGallery(t)
+	reconcile := func() fleet.Reconciled {
+		t.Helper()
+		r, err := two.d.Reconcile(g, fleet.Reconciling{Publish: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	until(t, "two knows them", func() bool {
+		r := reconcile()
+		if err := r.Done(); err != nil {
+			t.Fatal(err)
+		}
+		return len(g.People()) == 3
+	})
+	if r := reconcile(); r.Changed || len(r.Renamed)+len(r.Forgotten) > 0 {
+		t.Errorf("nothing has happened: %+v", r)
+	}
+	id := make(map[string]ledger.ID)
+	for _, p := range one.d.People() {
+		id[p.Shown] = p.ID
+	}
+	if _, err := one.d.Forget(id["ann"]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.d.Rename(id["bob"], "rob"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.d.Merge(id["cleo"], id["bob"]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.d.Enroll("ann", plane.ID, []ledger.Face{{Vector: []float32{9, 0}}}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "two has all of it", func() bool {
+		_, err := two.d.Find(id["cleo"].String())
+		p, _ := two.d.Find("ann")
+		return err == nil && len(two.d.People()) == 2 && p.ID != id["ann"] && len(p.Faces) == 1
+	})
+	r := reconcile()
+	slices.SortFunc(r.Renamed, func(a, b fleet.Renaming) int { return strings.Compare(a.From, b.From) })
+	if !slices.Equal(r.Forgotten, []string{"ann"}) || !slices.Equal(r.Renamed, []fleet.Renaming{{From: "bob", To: "rob"}, {From: "cleo", To: "rob"}}) {
+		t.Errorf("forgotten %q, renamed %v", r.Forgotten, r.Renamed)
+	}
+	if again := reconcile(); !again.Changed || !slices.Equal(again.Forgotten, []string{"ann"}) {
+		t.Errorf("before it was done: %+v", again)
+	}
+	r = reconcile()
+	if err := r.Done(); err != nil {
+		t.Fatal(err)
+	}
+	if r := reconcile(); r.Changed || len(r.Forgotten) > 0 {
+		t.Errorf("after it was done: %+v", r)
+	}
+	if len(g.People()) != 2 {
+		t.Errorf("%+v", g.People())
+	}
 }

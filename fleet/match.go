@@ -25,8 +25,10 @@ func (x *reconciling) match() error {
 		h := x.had.People[id]
 		if x.d.now().Forgotten(id) {
 			x.next.Forgotten = append(x.next.Forgotten, h.Faces...)
+			x.Forgotten = append(x.Forgotten, h.Name)
 		}
 		name, renamed := x.find(h)
+		x.begun[id] = name
 		if name == "" {
 			continue
 		}

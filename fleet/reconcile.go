@@ -27,10 +27,15 @@ type Reconciling struct {
 
 // Reconciled says what [Device.Reconcile] did.
 type Reconciled struct {
-	Changed   bool                 // the gallery has changed, and is to be saved
-	Took      int                  // changes of the gallery that came from the fleet
-	Published int                  // changes of the gallery that were said to the fleet
-	Refused   []string             // sentences about what could not be taken
+	Changed   bool     // the gallery has changed, and is to be saved
+	Took      int      // changes of the gallery that came from the fleet
+	Published int      // changes of the gallery that were said to the fleet
+	Refused   []string // sentences about what could not be taken
+	// Renamed are the people of the gallery who have another name now, as the fleet has it, or are one with another.
+	Renamed []Renaming
+	// Forgotten are the people who were forgotten in the fleet, by the names that they had in the gallery, until Done is
+	// called. Somebody else may have such a name now.
+	Forgotten []string
 	People    map[string]ledger.ID // people of the gallery that the fleet knows
 	// Lessons are what other devices learned of people of the gallery, by device.
 	Lessons map[string][]Taught
@@ -145,6 +150,7 @@ type reconciling struct {
 	had    common
 	all    []ledger.Person
 	at     map[ledger.ID]string // names in the gallery now of people of the fleet
+	begun  map[ledger.ID]string // the same, of those who were shared, before anything was changed
 	owners map[string]ledger.ID // the same the other way
 }
 
@@ -180,12 +186,12 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 	}
 	x := &reconciling{
 		Reconciled: &r, shelf: newShelf(g), d: d, how: how, had: had,
-		at: make(map[ledger.ID]string), owners: make(map[string]ledger.ID),
+		at: make(map[ledger.ID]string), owners: make(map[string]ledger.ID), begun: make(map[ledger.ID]string),
 	}
 	if err := x.run(); err != nil {
 		return r, fmt.Errorf("reconciling a gallery with the fleet: %w", err)
 	}
-	r.Changed = r.Took > 0
+	r.Changed = r.Took > 0 || len(r.Forgotten) > 0
 	if !r.Changed {
 		return r, r.next.write(path)
 	}
@@ -224,6 +230,11 @@ func (x *reconciling) run() error {
 			continue
 		}
 		x.People[name] = p.ID
+		for _, id := range p.IDs {
+			if was := x.begun[id]; was != "" && was != name {
+				x.Renamed = append(x.Renamed, Renaming{was, name})
+			}
+		}
 		for _, lesson := range p.Lessons {
 			if lesson.Device != x.d.id && lesson.Space == x.space.ID {
 				x.Lessons[lesson.Device] = append(x.Lessons[lesson.Device], Taught{name, lesson.Lesson})

@@ -76,9 +76,11 @@ const seenNow = 2 * time.Second
 
 // Exchanged says what was changed of the people of an office from outside.
 type Exchanged struct {
-	Changed   bool     // anything at all; the gallery is then saved
-	Renamed   []Rename // in the order in which it was done
-	Forgotten []string // names that are to be removed from all that is kept of the past
+	Changed bool     // anything at all; the gallery is then saved
+	Renamed []Rename // in the order in which it was done
+	// Forgotten are names that are to be removed from all that is kept of the past. The gallery stays as do left it: it may
+	// know somebody else by one of them.
+	Forgotten []string
 	// Saved is called when the gallery was saved. May be nil.
 	Saved func() error
 }
@@ -138,7 +140,7 @@ func (w *Office) Exchange(do func(*gallery.Gallery) (Exchanged, error)) error {
 		err = errors.Join(err, w.follow(r, !had[r.To]))
 	}
 	for _, name := range x.Forgotten {
-		err = errors.Join(err, w.forget(statement{Kind: Forgot, Name: name}))
+		err = errors.Join(err, w.forget(statement{Kind: Forgot, Name: name, Foreign: true}))
 	}
 	for _, name := range before {
 		if !w.gallery.Learner().Knows(name) {

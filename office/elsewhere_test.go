@@ -60,6 +60,20 @@ func TestExchange(t *testing.T) {
 	if !slices.Equal(g.Learner().Names(), []string{"ann", "sue"}) {
 		t.Errorf("saved are %q", g.Learner().Names())
 	}
+	// Somebody else has the name of one who was forgotten elsewhere.
+	var said []office.Said
+	o := office.Options{Said: func(x office.Said) { said = append(said, x) }}
+	w = office.New(people(t), o)
+	nothing(t, w.Exchange(func(*gallery.Gallery) (office.Exchanged, error) {
+		return office.Exchanged{Changed: true, Forgotten: []string{"bob"}}, nil
+	}))
+	if len(w.Now().Known) != 2 || len(said) != 0 {
+		t.Errorf("%+v are known, and it said %+v", w.Now().Known, said)
+	}
+	nothing(t, w.Forget("bob"))
+	if len(w.Now().Known) != 1 || len(said) != 1 || said[0].Forgotten != "bob" {
+		t.Errorf("%+v are known, and it said %+v", w.Now().Known, said)
+	}
 	broken := errors.New("broken")
 	if err := w.Exchange(func(*gallery.Gallery) (office.Exchanged, error) { return office.Exchanged{}, broken }); !errors.Is(err, broken) {
 		t.Error(err)

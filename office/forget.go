@@ -32,12 +32,12 @@ func (w *Office) forget(s statement) error {
 // forgotten does what [Office.Forget] and [Office.ForgetGroup] say. What has gone already has gone.
 func (w *Office) forgotten(id uint64, s statement) (err error) {
 	name := s.Name
-	if s.Kind == Forgot {
+	var groups []uint64
+	switch {
+	case s.Kind == ForgotGroup:
+		groups = []uint64{s.Group}
+	case !s.Foreign: // otherwise the gallery has forgotten them already, and may know somebody else by that name
 		w.o.Said(Said{Forgotten: name})
-	}
-	groups := []uint64{s.Group}
-	if s.Kind == Forgot {
-		groups = nil
 		for _, g := range w.unknown.All() {
 			if w.seems(g.Album.Faces) == name {
 				groups = append(groups, g.ID)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +28,7 @@ type member struct {
 	space  string               // of the gallery
 	people map[string]ledger.ID // of the gallery, whom the fleet knows
 
+	forgot  map[string]bool // names whom this program has forgotten since the last exchange
 	refused map[string]bool // sentences that were said
 	spoken  chan struct{}   // has a value when something was said on the page
 }
@@ -83,7 +83,7 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 		return nil, memberFailure(err)
 	}
 	ctx, stop := context.WithCancel(c.Context())
-	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), refused: make(map[string]bool), spoken: make(chan struct{}, 1)}
+	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), refused: make(map[string]bool), forgot: make(map[string]bool), spoken: make(chan struct{}, 1)}
 	go func() {
 		defer close(m.ended)
 		m.ended <- d.Run(ctx, conn)
@@ -127,44 +127,17 @@ func (m *member) close() error {
 	return errors.Join(memberFailure(err), m.device.Close())
 }
 
-// exchanged is what an exchange did to a gallery.
-type exchanged struct {
-	fleet.Reconciled
-	renamed   []fleet.Renaming
-	forgotten []string
-}
-
 // exchange brings a gallery in line with the fleet, both ways. Save the gallery where it has changed, and call Done.
-func (m *member) exchange(c *cobra.Command, g *gallery.Gallery) (x exchanged, err error) {
-	before := m.people
-	x.Reconciled, err = m.device.Reconcile(g, fleet.Reconciling{Publish: true})
-	if err == nil {
-		x.TakeLessons(g)
+func (m *member) exchange(c *cobra.Command, g *gallery.Gallery) (r fleet.Reconciled, err error) {
+	if r, err = m.device.Reconcile(g, fleet.Reconciling{Publish: true}); err == nil {
+		r.TakeLessons(g)
+		m.space, m.people = g.Space().ID, r.People
+		// Whom this program has forgotten itself it has forgotten whole, and the name may be somebody else's by now.
+		r.Forgotten = slices.DeleteFunc(r.Forgotten, func(name string) bool { return m.forgot[name] })
+		clear(m.forgot)
 	}
-	m.tellRefused(c, x.Refused)
-	if err != nil {
-		return x, err
-	}
-	m.space, m.people = g.Space().ID, x.People
-	names := make(map[ledger.ID]string)
-	for name, id := range x.People {
-		names[id] = name
-	}
-	for was, id := range before {
-		if m.device.Forgotten(id) {
-			x.forgotten = append(x.forgotten, was)
-			continue
-		}
-		if p, err := m.device.Find(id.String()); err == nil { // where it was merged, the other one
-			id = p.ID
-		}
-		if now := names[id]; now != "" && now != was {
-			x.renamed = append(x.renamed, fleet.Renaming{From: was, To: now})
-		}
-	}
-	slices.SortFunc(x.renamed, func(a, b fleet.Renaming) int { return strings.Compare(a.From, b.From) })
-	slices.Sort(x.forgotten)
-	return x, nil
+	m.tellRefused(c, r.Refused)
+	return r, err
 }
 
 // tellRefused says what could not be taken, each once.
@@ -190,6 +163,7 @@ func (m *member) say(c fleet.Change) error {
 	}
 	for _, name := range c.Forgotten {
 		delete(m.people, name)
+		m.forgot[name] = true
 	}
 	return nil
 }

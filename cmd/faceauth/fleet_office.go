@@ -129,8 +129,8 @@ func (m *member) share(ctx context.Context, c *cobra.Command, w *office.Office, 
 		begun := time.Now()
 		err := w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
 			r, err := m.exchange(c, g)
-			x := office.Exchanged{Changed: r.Changed, Forgotten: r.forgotten, Saved: r.Done}
-			for _, n := range r.renamed {
+			x := office.Exchanged{Changed: r.Changed, Forgotten: r.Forgotten, Saved: r.Done}
+			for _, n := range r.Renamed {
 				x.Renamed = append(x.Renamed, office.Rename(n))
 			}
 			if err == nil && teach && begun.Sub(taught) >= teachEvery {
