@@ -202,7 +202,12 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 				t.Errorf("%s: %+v", round, s)
 			}
 		}
-		if all := w.Strangers(); len(all) == 0 || undo && !slices.ContainsFunc(all, func(g unknown.Group) bool { return g.ID == group }) || undo && len(all) != 1 {
+		// Another camera may have seen the stranger between the denial and its undoing, and then made a group of its own.
+		most := 1
+		if cameras > 1 && !later {
+			most = cameras
+		}
+		if all := w.Strangers(); len(all) == 0 || undo && !slices.ContainsFunc(all, func(g unknown.Group) bool { return g.ID == group }) || undo && len(all) > most {
 			t.Errorf("%s: %d strangers", round, len(all))
 		}
 		h.leave()
