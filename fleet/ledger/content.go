@@ -3,7 +3,6 @@
 package ledger
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -408,10 +407,7 @@ func (e *Entry) Seal(fleet string, key Key, content any) {
 		panic("ledger: the content of " + e.Kind.String() + " is not sealed")
 	}
 	e.Key = key.ID(e.Person)
-	plain := encodeContent(e.Kind, content)
-	nonce := make([]byte, chacha20poly1305.NonceSizeX, sealedOverhead+len(plain))
-	rand.Read(nonce)
-	e.Body = key.cipher().Seal(nonce, nonce, plain, e.bound(fleet))
+	e.Body = key.seal(encodeContent(e.Kind, content), e.bound(fleet))
 }
 
 // Put puts a content into an entry of a kind that is not sealed. It panics for a content that is not of its kind.
@@ -428,8 +424,7 @@ func (e *Entry) Open(fleet string, key Key) (any, error) {
 	if !e.Kind.Sealed() || key.ID(e.Person) != e.Key || len(e.Body) < sealedOverhead {
 		return nil, fmt.Errorf("%w: %s", ErrUnsealed, e)
 	}
-	nonce, sealed := e.Body[:chacha20poly1305.NonceSizeX], e.Body[chacha20poly1305.NonceSizeX:]
-	plain, err := key.cipher().Open(nil, nonce, sealed, e.bound(fleet))
+	plain, err := key.open(e.Body, e.bound(fleet))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrUnsealed, e)
 	}

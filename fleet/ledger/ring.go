@@ -59,6 +59,18 @@ func (k Key) cipher() cipher.AEAD {
 	return aead
 }
 
+// seal returns a nonce and the sealed text, which opens with the same bound alone.
+func (k Key) seal(plain, bound []byte) []byte {
+	nonce := make([]byte, chacha20poly1305.NonceSizeX, sealedOverhead+len(plain))
+	rand.Read(nonce)
+	return k.cipher().Seal(nonce, nonce, plain, bound)
+}
+
+// open returns what was sealed. Sealed has [sealedOverhead] bytes at least.
+func (k Key) open(sealed, bound []byte) ([]byte, error) {
+	return k.cipher().Open(nil, sealed[:chacha20poly1305.NonceSizeX], sealed[chacha20poly1305.NonceSizeX:], bound)
+}
+
 // Ring holds the keys of people that a device has. It is not safe for concurrent use.
 type Ring struct {
 	path string

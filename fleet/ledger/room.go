@@ -3,14 +3,12 @@
 package ledger
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nkeys"
-	"golang.org/x/crypto/chacha20poly1305"
 )
 
 // ErrRoom is wrapped by the errors of [Ledger.OpenRoom].
@@ -81,10 +79,8 @@ func (l *Ledger) SealRoom(r Room, ring *Ring, key nkeys.KeyPair) ([]byte, error)
 			continue
 		}
 		id := k.ID(g.Person)
-		nonce := make([]byte, chacha20poly1305.NonceSizeX)
-		rand.Read(nonce)
 		plain := marshal(guestPayload{g.Since.UnixNano(), g.Last.UnixNano(), g.Camera, g.Trust, g.Unsure})
-		sealed := k.cipher().Seal(nonce, nonce, plain, l.boundGuest(device, p.At, g.Person))
+		sealed := k.seal(plain, l.boundGuest(device, p.At, g.Person))
 		p.People = append(p.People, sealedGuest{Person: g.Person[:], Key: id[:], Sealed: sealed})
 	}
 	return signMessage("room", l.fleet, key, marshal(p))
@@ -122,8 +118,7 @@ func (l *Ledger) OpenRoom(data []byte, ring *Ring) (device string, r Room, err e
 		if !ok {
 			continue
 		}
-		nonce, sealed := s.Sealed[:chacha20poly1305.NonceSizeX], s.Sealed[chacha20poly1305.NonceSizeX:]
-		plain, err := k.cipher().Open(nil, nonce, sealed, l.boundGuest(m.Device, p.At, g.Person))
+		plain, err := k.open(s.Sealed, l.boundGuest(m.Device, p.At, g.Person))
 		if err == nil {
 			var c guestPayload
 			err = decoding.Unmarshal(plain, &c)
