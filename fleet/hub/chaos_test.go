@@ -106,23 +106,9 @@ type talker struct {
 
 func startTalker(t testing.TB, c talkerConfig, hear func(line string)) *talker {
 	t.Helper()
-	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &talker{cmd: exec.Command(os.Args[0]), done: make(chan struct{})}
-	x.cmd.Env = append(os.Environ(), deviceOptions+"="+string(text))
-	x.cmd.Stderr = os.Stderr
-	if x.in, err = x.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := x.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := x.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	x := &talker{done: make(chan struct{})}
+	var out io.Reader
+	x.cmd, x.in, out = startProcess(t, deviceOptions, c, os.Stderr)
 	go func() {
 		defer close(x.done)
 		for lines := bufio.NewReader(out); ; {

@@ -34,20 +34,18 @@ type house struct {
 
 func fleetKey(t testing.TB) (nkeys.KeyPair, string) {
 	t.Helper()
-	k, err := nkeys.CreateAccount()
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := k.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k, id
+	return newKey(t, nkeys.CreateAccount)
 }
 
 func deviceKey(t testing.TB) (nkeys.KeyPair, string) {
 	t.Helper()
-	k, err := nkeys.CreateUser()
+	return newKey(t, nkeys.CreateUser)
+}
+
+// newKey makes a key, and returns it with its public one.
+func newKey(t testing.TB, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
+	t.Helper()
+	k, err := create()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,29 +83,37 @@ type child struct {
 func startChild(t testing.TB, config childConfig) *child {
 	t.Helper()
 	c := &child{config: config, said: &bytes.Buffer{}}
-	text, err := json.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.cmd = exec.Command(os.Args[0])
-	c.cmd.Env = append(os.Environ(), childOptions+"="+string(text))
-	c.cmd.Stderr = c.said
-	if c.in, err = c.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	var out io.Reader
+	c.cmd, c.in, out = startProcess(t, childOptions, config, c.said)
 	t.Cleanup(c.kill)
 	if err := json.NewDecoder(out).Decode(&c.Ready); err != nil {
 		c.kill()
 		t.Fatalf("the server does not start: %v: %s", err, c.said)
 	}
 	return c
+}
+
+// startProcess starts this test program again, with a configuration in an environment variable that TestMain looks at.
+// It ends when its standard input does.
+func startProcess(t testing.TB, variable string, config any, stderr io.Writer) (cmd *exec.Cmd, in io.Closer, out io.Reader) {
+	t.Helper()
+	text, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), variable+"="+string(text))
+	cmd.Stderr = stderr
+	if in, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err = cmd.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, in, out
 }
 
 // kill is kill -9.
