@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -49,15 +50,24 @@ func (o *options) follow(c *cobra.Command) (err error) {
 	}
 	defer func() { err = errors.Join(err, part.close()) }()
 	told := fleet.State{}
+	var kept os.FileInfo
+	news := true
 	for {
-		x, err := part.device.Keep(path, space, s, fleet.Reconciling{Publish: true})
-		if err != nil {
-			return fail(badGallery, err)
+		// The gallery is read only where it may be out of step: it may hold thousands of people.
+		if now, err := os.Stat(path); news || err != nil || !untouched(now, kept) {
+			x, err := part.device.Keep(path, space, s, fleet.Reconciling{Publish: true})
+			if err != nil {
+				return fail(badGallery, err)
+			}
+			part.tellRefused(c, x.Refused)
+			if x.Took+x.Published > 0 {
+				fmt.Fprintf(c.OutOrStdout(), "%s taken from the fleet, %d told to it; %s known\n", count(x.Took, "change"), x.Published, count(len(x.People), "person"))
+			}
+			if kept = now; x.Changed { // it was written by this
+				kept = nil
+			}
 		}
-		part.tellRefused(c, x.Refused)
-		if x.Took+x.Published > 0 {
-			fmt.Fprintf(c.OutOrStdout(), "%s taken from the fleet, %d told to it; %s known\n", count(x.Took, "change"), x.Published, count(len(x.People), "person"))
-		}
+		news = false
 		if now := part.device.State(); now.Connected != told.Connected {
 			if told = now; now.Connected {
 				fmt.Fprintln(c.ErrOrStderr(), "faceauth: the fleet is reached")
@@ -71,9 +81,15 @@ func (o *options) follow(c *cobra.Command) (err error) {
 		case err := <-part.ended:
 			return memberFailure(err)
 		case <-part.device.Changed():
+			news = true
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// untouched reports whether a file is as it was.
+func untouched(now, before os.FileInfo) bool {
+	return before != nil && os.SameFile(now, before) && now.Size() == before.Size() && now.ModTime().Equal(before.ModTime())
 }
 
 // spaceOf returns the feature space and the settings of a gallery, or those that a new one would have.
