@@ -43,16 +43,7 @@ type Renaming struct{ From, To string }
 // Difference returns what was added to labels and what was removed. Renamed are the names that changed in between.
 func Difference(before, after map[int64]Label, renamed ...Renaming) (c Change) {
 	c.Renamed = renamed
-	for _, id := range slices.Sorted(maps.Keys(after)) {
-		if _, there := before[id]; !there {
-			c.Added = append(c.Added, after[id])
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(before)) {
-		if _, there := after[id]; !there {
-			c.Removed = append(c.Removed, before[id])
-		}
-	}
+	c.Added, c.Removed = gallery.Difference(before, after)
 	return c
 }
 

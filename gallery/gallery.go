@@ -29,6 +29,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -206,6 +207,20 @@ func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
 		}
 	}
 	return n, nil
+}
+
+// Difference returns which labels, given by their numbers, there are after a change and were not before, and the other
+// way round, each in the order of the numbers.
+func Difference[L any](before, after map[int64]L) (added, removed []L) {
+	without := func(some, others map[int64]L) (all []L) {
+		for _, id := range slices.Sorted(maps.Keys(some)) {
+			if _, there := others[id]; !there {
+				all = append(all, some[id])
+			}
+		}
+		return all
+	}
+	return without(after, before), without(before, after)
 }
 
 // Attempt calls do, and puts the gallery back as it was where that fails. The error is that of do.

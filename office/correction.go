@@ -8,11 +8,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/sighting"
@@ -153,8 +153,7 @@ func (q *saying) holds(s *visit) {
 // done ends a statement: it is written, then what it changed, and then that this is written, too. What cannot be written
 // holds until the program ends.
 func (w *Office) done(q *saying) error {
-	d := difference(q.before, w.labels())
-	q.Added, q.Removed = d.Added, d.Removed
+	q.Added, q.Removed = gallery.Difference(q.before, w.labels())
 	for _, g := range q.Groups {
 		for _, f := range g.Album.Faces {
 			q.statement.Faces = append(q.statement.Faces, f.ID)
@@ -184,21 +183,6 @@ func (w *Office) done(q *saying) error {
 		w.said(q.statement, q.proof)
 	}
 	return errors.Join(err, w.complete(id, q.statement, q.heads))
-}
-
-// difference returns the labels that were added, and those that were removed.
-func difference(before, after map[int64]label) (p proof) {
-	for _, id := range slices.Sorted(maps.Keys(after)) {
-		if _, there := before[id]; !there {
-			p.Added = append(p.Added, after[id])
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(before)) {
-		if _, there := after[id]; !there {
-			p.Removed = append(p.Removed, before[id])
-		}
-	}
-	return p
 }
 
 // complete writes what a statement changed, and that this is written.

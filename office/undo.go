@@ -54,7 +54,8 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	}
 	before := w.labels()
 	err := w.relabelBack(id, s, p)
-	w.said(statement{}, difference(before, w.labels()))
+	added, removed := gallery.Difference(before, w.labels())
+	w.said(statement{}, proof{Added: added, Removed: removed})
 	switch s.Kind {
 	case Merged:
 		for _, g := range p.Groups {
