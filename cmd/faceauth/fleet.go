@@ -18,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/fleet/hub"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // fleetFlags are the flags of the commands of a fleet.
@@ -52,6 +53,11 @@ func fleetFolder(given, usual string) (string, error) {
 		return "", fail(badUsage, fmt.Errorf("%w; give a folder by --state", err))
 	}
 	return filepath.Join(data, "faceauth", usual), nil
+}
+
+// deviceFolderFlag adds the flag that says which folder this device has in the fleet.
+func deviceFolderFlag(f *pflag.FlagSet, folder *string, name string) {
+	f.StringVar(folder, name, "", "folder of this device in the fleet (default: faceauth/fleet below $XDG_DATA_HOME or ~/.local/share)")
 }
 
 // fleetFailure gives an error of a fleet its exit code.
@@ -152,7 +158,7 @@ func newFleetJoin() *cobra.Command {
 	f.StringVar(&token, "token", "", "the token, or - to read it from standard input (the default)")
 	f.StringVar(&j.Name, "name", "", "name of this device, for people (default: the machine's)")
 	f.StringVar(&j.Creds, "creds", "", "file with which a NATS cluster of somebody else lets this device in")
-	f.StringVar(&o.state, "state", "", "folder of this device in the fleet (default: faceauth/fleet below $XDG_DATA_HOME or ~/.local/share)")
+	deviceFolderFlag(f, &o.state, "state")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
 	o.waitFlag(c)
 	return c

@@ -29,7 +29,7 @@ func newFleetFollow() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return o.follow(c) },
 	}
 	o.galleryFlag(c)
-	c.Flags().StringVar(&o.member.state, "state", "", "folder of this device in the fleet (default: faceauth/fleet below $XDG_DATA_HOME or ~/.local/share)")
+	deviceFolderFlag(c.Flags(), &o.member.state, "state")
 	return c
 }
 

@@ -45,7 +45,7 @@ func (f *memberFlags) flags(c *cobra.Command, persistent bool) {
 		set = c.PersistentFlags()
 	}
 	set.BoolVar(&f.fleet, "fleet", false, "share people with the fleet that this device has joined (faceauth fleet join)")
-	set.StringVar(&f.state, "fleet-state", "", "folder of this device in the fleet (default: faceauth/fleet below $XDG_DATA_HOME or ~/.local/share)")
+	deviceFolderFlag(set, &f.state, "fleet-state")
 }
 
 // join begins to take part, or returns nil where that is not wanted.

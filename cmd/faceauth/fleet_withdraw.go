@@ -45,7 +45,7 @@ func newFleetWithdraw() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&m.state, "state", "", "folder of this device in the fleet (default: faceauth/fleet below $XDG_DATA_HOME or ~/.local/share)")
+	deviceFolderFlag(c.Flags(), &m.state, "state")
 	c.Flags().BoolVar(&mute, "mute", false, "do not listen to it from now on either")
 	return c
 }
