@@ -36,7 +36,7 @@ func newPeople() *cobra.Command {
 			Drift online.Drift `json:"drift"`
 			// Unconfirmed is how many learned faces are far from all enrolled ones.
 			Unconfirmed int `json:"unconfirmed"`
-			// Number is that of the person in the fleet.
+			// Number is the number that the person has in the fleet.
 			Number *ledger.ID `json:"number,omitempty"`
 		}
 		people := []row{}

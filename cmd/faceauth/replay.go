@@ -49,7 +49,7 @@ func newReplay() *cobra.Command {
 				if err != nil && len(args) > 1 {
 					return fail(badSource, err)
 				}
-				if err == nil { // of one name, the error is that of opening it
+				if err == nil { // where a single name cannot be found, opening it gives the error
 					sources = found
 				}
 			}
