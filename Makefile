@@ -173,11 +173,16 @@ uninstall:
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(bindir)/%)
 	rm -rf $(DESTDIR)$(datadir)/faceauth
 
+PORTABLE := ./graph ./quantized ./online ./face ./gallery ./sighting ./calibrate ./distil ./anomaly ./maxmargin ./fleet ./fleet/ledger
+
 lint:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	go vet -tags matprofile ./internal/cv
 	go tool staticcheck ./...
+	@# The parts that need no OpenCV are for other systems, too.
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build $(PORTABLE)
+	GOOS=js GOARCH=wasm CGO_ENABLED=0 go build $(PORTABLE)
 
 bench: models
 	go test -run '^$$' -bench . -benchmem ./online ./pipeline

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/faceauth/faceauth/fleet/ledger"
@@ -169,7 +168,7 @@ func (d *Device) open() (err error) {
 	if d.lock, err = os.OpenFile(filepath.Join(d.folder, lockFile), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return fmt.Errorf("opening the fleet's folder of this device: %w", err)
 	}
-	if err := safefile.Lock(d.lock, busy); errors.Is(err, syscall.EWOULDBLOCK) {
+	if err := safefile.Lock(d.lock, busy); errors.Is(err, safefile.ErrLocked) {
 		return fmt.Errorf("%w: %s", ErrBusy, d.folder)
 	} else if err != nil {
 		return fmt.Errorf("locking the fleet's folder of this device: %w", err)

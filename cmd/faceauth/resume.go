@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
@@ -53,7 +52,7 @@ func (o *options) unfinishedIn(source string, v *vision, g *gallery.Gallery, gal
 	if u.log, err = os.OpenFile(u.events, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return nil, nil, fmt.Errorf("writing report: %w", err)
 	}
-	if err := safefile.Lock(u.log, 0); errors.Is(err, syscall.EWOULDBLOCK) {
+	if err := safefile.Lock(u.log, 0); errors.Is(err, safefile.ErrLocked) {
 		u.log.Close()
 		return nil, nil, fmt.Errorf("writing report: another program writes into %s: %w", how.out, err)
 	}

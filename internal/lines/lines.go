@@ -18,7 +18,6 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/safefile"
@@ -88,7 +87,7 @@ func (f *File) open(take func([]byte) error) (err error) {
 // lock keeps other programs from opening the file.
 func lock(f *os.File) error {
 	err := safefile.Lock(f, patience)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	if errors.Is(err, safefile.ErrLocked) {
 		return ErrBusy
 	}
 	return err

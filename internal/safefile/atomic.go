@@ -75,11 +75,20 @@ func (f *File) commit() error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	// It is closed, and so unlocked, only when Sweep cannot take it for left behind any more.
+	// Where the system renames open files, the file is closed, and so unlocked, only when Sweep cannot take it for left
+	// behind any more. Elsewhere Sweep may come in between; Rename then fails, and the old file stays.
+	if !renamesOpen {
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
 	if err := Rename(f.Name(), f.path); err != nil {
 		return err
 	}
 	f.done = true
+	if !renamesOpen {
+		return nil
+	}
 	return f.Close()
 }
 

@@ -5,19 +5,21 @@ package safefile
 import (
 	"errors"
 	"os"
-	"syscall"
 	"time"
 )
+
+// ErrLocked is returned for a file that another program has locked.
+var ErrLocked = errors.New("another program has locked the file")
 
 // lockPause is how long it takes until a lock that another program holds is tried again.
 const lockPause = 50 * time.Millisecond
 
 // Lock locks an open file until it is closed. Where another program holds it for longer than patience, the error is
-// [syscall.EWOULDBLOCK]; others are the system's.
+// [ErrLocked]; others are the system's.
 func Lock(f *os.File, patience time.Duration) error {
 	for end := time.Now().Add(patience); ; time.Sleep(lockPause) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(end) {
+		err := tryLock(f)
+		if !errors.Is(err, ErrLocked) || time.Now().After(end) {
 			return err
 		}
 	}

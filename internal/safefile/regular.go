@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 )
 
 // ErrNotRegular is returned for a folder, a pipe, a socket or a device.
@@ -15,7 +14,7 @@ var ErrNotRegular = errors.New("not a regular file")
 // Open opens a regular file for reading. It never waits: opening a pipe in the ordinary way waits for a program that
 // writes into it, which may be never. The error wraps [ErrNotRegular] or is one of package fs.
 func Open(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return nil, err
 	}

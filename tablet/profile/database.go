@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/safefile"
@@ -34,7 +33,7 @@ func sound(f *os.File) error {
 // lock keeps other programs from opening the file.
 func lock(f *os.File) error {
 	err := safefile.Lock(f, patience)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	if errors.Is(err, safefile.ErrLocked) {
 		return ErrBusy
 	}
 	return err
