@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"image"
 	"io"
+	"math"
 	"net"
 	"os"
 	"slices"
@@ -44,6 +45,10 @@ var (
 	ErrSilent = errors.New("the eye, the process that decodes, gives no answer")
 	ErrClosed = errors.New("the eye is closed")
 )
+
+// ErrSettings is wrapped by the errors of [Start] and [Eye.Open] about a [Config] or [Options] that cannot be used. They
+// say which field, and its value. They cost the eye nothing.
+var ErrSettings = errors.New("unusable setting")
 
 // Broken reports whether err means that the eye is of no more use, through its own fault: a crash, a hang or a lie. The
 // source may be tried again, with another eye.
@@ -85,10 +90,25 @@ func (c Config) defaults() Config {
 	if c.Memory == 0 {
 		c.Memory = 3 << 30
 	}
-	if c.Slack <= 0 {
+	if c.Slack == 0 {
 		c.Slack = 20 * time.Second
 	}
 	return c
+}
+
+// check returns nil for options that can be used, or an error that wraps [ErrSettings].
+func (o Options) check() error {
+	switch {
+	case o.Timeout < 0:
+		return fmt.Errorf("%w: the timeout is %v, but must not be negative", ErrSettings, o.Timeout)
+	case o.Faces < 0:
+		return fmt.Errorf("%w: the number of faces is %d, but must not be negative", ErrSettings, o.Faces)
+	case o.Picture < 0:
+		return fmt.Errorf("%w: the side of a picture is %d, but must not be negative", ErrSettings, o.Picture)
+	case !(o.FPS >= 0) || math.IsInf(o.FPS, 1):
+		return fmt.Errorf("%w: FPS is %g, but must be finite and not negative", ErrSettings, o.FPS)
+	}
+	return nil
 }
 
 // Gate says what a face must pass: those of package preprocess.
@@ -104,7 +124,7 @@ const (
 // Options of a [Stream].
 type Options struct {
 	Gate    Gate
-	Faces   int     // of a frame, the largest first. Default [MostFaces]
+	Faces   int     // of a frame, the largest first. Default [MostFaces], which is also the most
 	Picture int     // longer side of a JPEG of each face in pixels; 0 for none
 	Pixels  bool    // the pixels of each frame, for [Stream.Pixels]
 	FPS     float64 // frames a second of a recording to look at; 0 for all
@@ -210,6 +230,9 @@ type Eye struct {
 
 // Start starts an eye, which opens its networks meanwhile: errors about them come from [Eye.Open]. Close it.
 func Start(ctx context.Context, c Config) (*Eye, error) {
+	if c.Slack < 0 {
+		return nil, fmt.Errorf("starting the eye: %w: the slack is %v, but must not be negative", ErrSettings, c.Slack)
+	}
 	e := &Eye{c: c.defaults(), closing: make(chan struct{})}
 	var err error
 	if c.Socket != "" {
@@ -341,10 +364,13 @@ func (e *Eye) Await(ctx context.Context) error {
 func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if o.Timeout <= 0 {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Timeout == 0 {
 		o.Timeout = 10 * time.Second
 	}
-	if o.Faces <= 0 || o.Faces > MostFaces {
+	if o.Faces == 0 || o.Faces > MostFaces {
 		o.Faces = MostFaces
 	}
 	e.child.lead(name, o.Timeout)

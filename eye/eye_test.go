@@ -209,6 +209,38 @@ func play(t *testing.T, how string, within time.Duration) (frames int, err error
 	}
 }
 
+// Options that cannot be used are refused, do not become the default, and cost the eye nothing.
+func TestOptions(t *testing.T) {
+	t.Setenv(acts, "failed")
+	c := eye.Config{Space: space, Command: []string{"/proc/self/exe", "eye"}, Slack: -time.Second}
+	if _, err := eye.Start(t.Context(), c); !errors.Is(err, eye.ErrSettings) {
+		t.Errorf("a negative slack: error %v", err)
+	}
+	c.Slack = 10 * time.Second
+	e, err := eye.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for want, o := range map[string]eye.Options{
+		"the timeout is -1s":          {Timeout: -time.Second},
+		"the number of faces is -1":   {Faces: -1},
+		"the side of a picture is -1": {Picture: -1},
+		"FPS is -1":                   {FPS: -1},
+		"FPS is NaN":                  {FPS: math.NaN()},
+		"FPS is +Inf":                 {FPS: math.Inf(1)},
+	} {
+		o.Gate = eye.Learn
+		_, err := e.Open(t.Context(), "film.avi", o)
+		if !errors.Is(err, eye.ErrSettings) || !strings.HasPrefix(err.Error(), "unusable setting: "+want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	if _, err := e.Open(t.Context(), "film.avi", eye.Options{Gate: eye.Learn, Faces: 8, Picture: 112}); err != nil {
+		t.Errorf("after options that were refused: %v", err)
+	}
+}
+
 // Whatever an eye does costs its source an error, in time, and nothing else.
 func TestCharacters(t *testing.T) {
 	for _, c := range []struct {

@@ -13,6 +13,7 @@ package facedet
 
 import (
 	"context"
+	"errors"
 	"image"
 	"time"
 
@@ -28,6 +29,9 @@ var (
 	ErrTimeout  = face.ErrTimeout
 	ErrScheme   = face.ErrScheme
 )
+
+// ErrSettings is wrapped by the errors of [Open] about [Options] that cannot be used. They say which one, and its value.
+var ErrSettings = errors.New("unusable setting")
 
 // Frame is one picture of a source.
 type Frame struct {

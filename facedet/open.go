@@ -16,7 +16,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// Options of [Open]. The zero value of each stands for its default.
+// Options of [Open]. The zero value of each stands for its default. A negative number is refused.
 type Options struct {
 	Timeout time.Duration    // to open the source, and for each frame. Default 10 s
 	FPS     float64          // frames a second of a folder of images. Default 25
@@ -31,10 +31,10 @@ type Options struct {
 }
 
 func (o Options) defaults() Options {
-	if o.Timeout <= 0 {
+	if o.Timeout == 0 {
 		o.Timeout = 10 * time.Second
 	}
-	if !(o.FPS > 0) {
+	if o.FPS == 0 {
 		o.FPS = 25
 	}
 	if o.Now == nil {
@@ -43,12 +43,30 @@ func (o Options) defaults() Options {
 	return o
 }
 
+// check returns nil for options that can be used, or an error that wraps [ErrSettings].
+func (o Options) check() error {
+	switch {
+	case o.Timeout < 0:
+		return fmt.Errorf("%w: the timeout is %v, but must not be negative", ErrSettings, o.Timeout)
+	case !(o.FPS >= 0) || o.FPS > maxFPS:
+		return fmt.Errorf("%w: FPS is %g, but must lie between 0, for the default, and %g", ErrSettings, o.FPS,
+			float64(maxFPS))
+	}
+	return nil
+}
+
+// maxFPS is a thousand times what a camera gives. A frame of a folder takes a microsecond then, and times still differ.
+const maxFPS = 1e6
+
 // Open opens a source by what a user would call it: the number of a camera ("0") or its device
 // ("/dev/video0"), a video, an image, a folder of images, which are taken in natural order, or an
 // http, https, rtsp or rtsps URL.
 //
 // OpenCV opens one video at a time: while a URL does not answer, others wait until its timeout.
 func Open(ctx context.Context, name string, o Options) (Source, error) {
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("opening source: %w", err)
+	}
 	o = o.defaults()
 	if scheme, _, ok := strings.Cut(name, "://"); ok {
 		return openURL(ctx, name, scheme, o)

@@ -145,6 +145,28 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// Strangers who were last seen at the same time are counted in one order, so that a report shows the same pictures of
+// them each time.
+func TestStrangersAtOnce(t *testing.T) {
+	shown := func() string {
+		r := replay.NewReport()
+		var f face.Frame
+		for i := range 40 {
+			x := sample(1+i, 70+float32(i))
+			x.JPEG = []byte(fmt.Sprint("picture ", i))
+			f.Samples = append(f.Samples, x)
+		}
+		run(t, learner(t, "a"), r, false, f)
+		return page(t, r, replay.Meta{Source: "crowd.avi", Declared: 1})
+	}
+	first := shown()
+	for range 20 {
+		if shown() != first {
+			t.Fatal("the same recording gave another page")
+		}
+	}
+}
+
 func TestFreeze(t *testing.T) {
 	l := learner(t, "a")
 	before, err := l.MarshalBinary()

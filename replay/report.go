@@ -134,7 +134,9 @@ func (r *Report) known(track int, name string) {
 
 // settle gives the faces of tracks that were last seen before a moment to nobody.
 func (r *Report) settle(before time.Duration) {
-	for track, w := range r.waiting {
+	// In order: which pictures are kept, and sums of many numbers, depend on it.
+	for _, track := range slices.Sorted(maps.Keys(r.waiting)) {
+		w := r.waiting[track]
 		if w.last >= before {
 			continue
 		}

@@ -119,7 +119,7 @@ func newImport(o *options) *cobra.Command {
 	}
 	c.Flags().StringVar(&s.passphrase, "passphrase-file", "", "file with the passphrase; asked for otherwise")
 	c.Flags().StringVar(&s.identity, "identity", "", "file with a private key of age (AGE-SECRET-KEY-1...), instead of a passphrase")
-	c.Flags().BoolVar(&add, "add", false, "add faces to people who are known")
+	c.Flags().BoolVar(&add, "add", false, "add faces to a person who is enrolled already")
 	return c
 }
 

@@ -34,7 +34,7 @@ type attackFlags struct {
 
 func (a *attackFlags) flags(c *cobra.Command) {
 	c.Flags().StringSliceVar(&a.kinds, "attack", nil, "attack the learner instead: bridge, blends of the user's face and the attacker's, each a sighting of its own; morph, the same blends on one track; swap, the attacker's faces in the place that the user has just left; drift, the attacker's faces, nearest first; replay, recordings whose names begin with "+dataset.AttackPrefix)
-	c.Flags().IntSliceVar(&a.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends of a bridge; each is tried, and the one with the fewest steps until the attacker gets in counts")
+	c.Flags().IntSliceVar(&a.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends of a bridge; each is tried")
 	c.Flags().Float64Var(&a.liveness, "liveness", .5, "in a replay, the least liveness with which a face is let through")
 }
 

@@ -39,9 +39,9 @@ func newCompact() *cobra.Command {
 	o.visionFlags(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
-	c.Flags().IntVar(&enroll, "enroll", enroll, "first usable faces of each person that are labelled")
+	c.Flags().IntVar(&enroll, "enroll", enroll, enrollHelp)
 	c.Flags().Var(&pull, "pull", "how strongly faces hold the centroids, against labels that push them apart")
-	c.Flags().BoolVar(&force, "force", false, "enrol even where the first faces do not look like one person")
+	c.Flags().BoolVar(&force, "force", false, "enrol even where the faces do not look like one person")
 	return c
 }
 

@@ -37,17 +37,17 @@ func newOfficeTrial() *cobra.Command {
 	o.spareFlag(c)
 	o.learnerFlags(c)
 	f := c.Flags()
-	f.IntVar(&t.Strangers, "strangers", 2, "people of a day whom nobody has named")
+	f.IntVar(&t.Strangers, "choose-strangers", 2, chooseHelp)
 	f.IntVar(&t.Cameras, "cameras", 2, "cameras among which people walk")
-	f.IntVar(&t.Enroll, "frames", 4, "faces labelled of each of the others")
+	f.IntVar(&t.Enroll, "enroll", 4, enrollHelp)
 	f.IntVar(&t.Visits, "visits", 4, "visits into which each recording is cut")
-	f.IntVar(&t.Days, "days", 30, "days at most; there is one for each choice of strangers")
+	f.IntVar(&t.Days, "days", 30, "days at most; each has another choice of strangers")
 	f.DurationVar(&t.Away, "away", 10*time.Second, "after which one who is not seen has left")
 	f.IntVar(&t.Devices, "devices", 1, "devices that share the cameras, each with an office of its own; the people of all are the same")
 	f.DurationVar(&t.Share, "share", 0, "how often devices give each other what they have learned; 0 is never")
 	f.StringVar((*string)(&t.Poison), "poison", "", "lessons of one more device, which are wrong: swapped (the faces of others) or bridged (and a way to them)")
 	f.DurationVar(&t.Withdraw, "withdraw", 0, "when these are taken back; 0 is never")
-	f.Uint64Var(&t.Seed, "seed", 0, "of the lot by which days are composed")
+	f.Uint64Var(&t.Seed, "seed", 0, "seed of everything random")
 	return c
 }
 
@@ -56,7 +56,7 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t trial.Options) err
 		flag  string
 		value int
 		least int
-	}{{"strangers", t.Strangers, 0}, {"cameras", t.Cameras, 1}, {"frames", t.Enroll, 1}, {"visits", t.Visits, 1}, {"days", t.Days, 1}, {"devices", t.Devices, 1}} {
+	}{{"choose-strangers", t.Strangers, 0}, {"cameras", t.Cameras, 1}, {"enroll", t.Enroll, 1}, {"visits", t.Visits, 1}, {"days", t.Days, 1}, {"devices", t.Devices, 1}} {
 		if n.value < n.least {
 			return fail(badUsage, fmt.Errorf("--%s %d is too small; use %d or more", n.flag, n.value, n.least))
 		}

@@ -19,7 +19,7 @@ import (
 func newDemo() *cobra.Command {
 	var o options
 	var out string
-	var video bool
+	var noVideo bool
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "try the program on real faces without a camera",
@@ -74,7 +74,7 @@ func newDemo() *cobra.Command {
 			var score demo.Score
 			o.everyFrame = true // the score counts the faces of each frame
 			r, err := o.play(c.Context(), c, v, g, path, script.Recording, player{
-				out: out, video: video,
+				out: out, video: !noVideo,
 				each: func(frame int, events []replay.Event) { script.Score(&score, frame, events) },
 			})
 			if err != nil {
@@ -93,6 +93,6 @@ func newDemo() *cobra.Command {
 	o.visionFlags(c)
 	o.learnerFlags(c)
 	c.Flags().StringVar(&out, "out", "faceauth-demo", "folder of the recordings and the report")
-	c.Flags().BoolVar(&video, "video", true, "write an annotated recording, too")
+	c.Flags().BoolVar(&noVideo, "no-video", false, "write no annotated recording")
 	return c
 }

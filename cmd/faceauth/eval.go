@@ -68,7 +68,8 @@ func newEval() *cobra.Command {
 			"the test begins (give --apart). A method without a threshold gets the best one, chosen on\n" +
 			"the test itself, that accepts no larger share of strangers than the learner.\n\n" +
 			"With --attack, every identity attacks every other one, and eval says how many get in, after how many\n" +
-			"steps, with all guards off and with the guards as set, and how often the users themselves are then refused.",
+			"steps, with all guards off and with the guards as set, and how often the users themselves are then refused.\n" +
+			"Of the bridges of --attack-steps, the one that lets the attacker in after the fewest steps counts.",
 		Example: "  faceauth eval recordings --strangers dave,erin\n  faceauth eval recordings --choose-strangers 2 --json\n  faceauth eval recordings --protocol authentication --methods nearest,mean,boost\n  faceauth eval recordings --protocol identification\n  faceauth eval recordings --attack bridge,drift --learn-from 0.9",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -91,15 +92,15 @@ func newEval() *cobra.Command {
 	o.learnerFlags(c)
 	c.Flags().StringVar(&e.Name, "protocol", "office", "who is enrolled: "+strings.Join(protocols, ", "))
 	c.Flags().StringSliceVar(&e.Users, "users", nil, "identities that are in turn the user, in authentication and adaptation (default: all)")
-	c.Flags().IntVar(&e.Enroll, "enroll", 4, "first usable faces of each known identity that are labelled; in identification 1 unless given")
+	c.Flags().IntVar(&e.Enroll, "enroll", 4, enrollHelp)
 	c.Flags().BoolVar(&e.Learn, "learn", false, "in identification, learn from the probes, in --order")
 	c.Flags().StringSliceVar(&e.Strangers, "strangers", nil, "identities that are never enrolled")
-	c.Flags().IntVar(&e.Choose, "choose-strangers", 0, "run every choice of that many strangers, and add up the attempts")
+	c.Flags().IntVar(&e.Choose, "choose-strangers", 0, chooseHelp)
 	c.Flags().IntVar(&e.Runs, "runs", 0, "draw that many of the choices at random; 0 for all")
 	c.Flags().StringSliceVar(&e.methods, "methods", []string{"learner", "nearest"}, "methods to measure beside the learner, of "+strings.Join(evaluate.Methods[1:], ", "))
 	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled (default: sequential; mixed in adaptation, shuffled in identification)")
 	c.Flags().Uint64Var(&e.Seed, "seed", 1, "seed of everything random")
-	c.Flags().IntVar(&e.Stride, "stride", 1, "use every Nth face of the stream")
+	c.Flags().IntVar(&e.Stride, "stride", 1, "use every Nth face")
 	c.Flags().Float64Var(&e.Apart, "apart", 0, "share of each person's faces, the last ones, that are only a test; 0 for one stream that is learned from and counted")
 	a.flags(c)
 	c.Flags().StringVar(&e.out, "out", "faceauth-eval", "folder of the report and the curves")

@@ -72,7 +72,7 @@ func newLiveness() *cobra.Command {
 	f := c.Flags()
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
-	f.DurationVar(&every, "every", time.Second, "time between the beginnings of presentations in a recording")
+	f.DurationVar(&every, "every", time.Second, "time between the beginnings of attempts in a recording")
 	for _, name := range []string{"challenge", "anchor"} { // which say nothing of liveness
 		f.MarkHidden(name)
 	}

@@ -87,7 +87,7 @@ func (r *room) flags(c *cobra.Command) {
 	f.DurationVar(&r.hold, "hold", 5*time.Minute, "how long a person counts as there after their last sight, while the camera that saw them is down")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as it can be read; times are as if it began now")
 	f.Float64Var(&r.fps, "fps", 0, "frames a second of a camera to look at, at most; 0 for as many as the machine can")
-	f.BoolVar(&r.keep, "learn", false, "keep what was learned in the gallery")
+	f.BoolVar(&r.keep, "learn", false, "keep learned faces in the gallery")
 	f.BoolVar(&r.freeze, "freeze", false, "judge, but learn nothing")
 	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and forget those that are kept")
 	f.DurationVar(&r.retention, "retention", 30*24*time.Hour, "after which a stranger who is not seen is forgotten")

@@ -18,6 +18,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Help of flags that several commands have, each with other values of its own.
+const (
+	enrollHelp = "first usable faces of each enrolled person that are labelled"
+	chooseHelp = "number of strangers; each choice of so many people is tried"
+)
+
 // options are the flags that several commands share.
 type options struct {
 	features, detector           string

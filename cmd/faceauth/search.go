@@ -60,7 +60,7 @@ func newSearch() *cobra.Command {
 	f.StringVar(&h.like, "like", "", "a picture with one face, to search for")
 	f.StringVar(&h.index, "index", "", "folder of the index (default: faceauth/search below $XDG_CACHE_HOME or ~/.cache)")
 	f.BoolVar(&h.noIndex, "no-index", false, "keep no index")
-	f.StringVar(&h.sheet, "sheet", "", "write a contact sheet of the faces that were found, an HTML page")
+	f.StringVar(&h.sheet, "sheet", "", "write a contact sheet, an HTML page")
 	jobsFlag(c, &h.jobs)
 	f.Float64Var(&h.fps, "fps", 5, "frames a second of a recording to look at; 0 for all")
 	return c

@@ -31,7 +31,7 @@ import (
 
 // trialFlags are the flags of a trial.
 type trialFlags struct {
-	enrol   string
+	noPoses bool
 	every   time.Duration
 	attacks []string
 	steps   []int
@@ -58,7 +58,7 @@ func newTrial() *cobra.Command {
 	f := c.Flags()
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
-	f.StringVar(&how.enrol, "enrol", "guided", "guided: four poses, as the daemon asks for; first: the first four usable faces")
+	f.BoolVar(&how.noPoses, "no-poses", false, "enrol the first four usable faces, in whatever pose, and not four poses as the daemon does")
 	f.DurationVar(&how.every, "every", time.Second, "time between the beginnings of attempts in a recording")
 	f.StringSliceVar(&how.attacks, "attack", nil, "bridge: blends of the user's face and the attacker's, one in each login; photo: a picture of the user, moved, tilted and bent")
 	f.IntSliceVar(&how.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends of a bridge; each is tried")
@@ -67,8 +67,6 @@ func newTrial() *cobra.Command {
 
 func (how trialFlags) check() error {
 	switch {
-	case how.enrol != "guided" && how.enrol != "first":
-		return fmt.Errorf("unknown enrolment %q; use guided or first", how.enrol)
 	case how.every < 40*time.Millisecond:
 		return fmt.Errorf("attempts every %v are too many; use 40ms or more", how.every)
 	}
@@ -107,7 +105,7 @@ func (o *login) trial(c *cobra.Command, dir string, how trialFlags) error {
 		return o.streamError(c, err)
 	}
 	t := trial.Options{
-		Tablet: opt, Every: how.every, First: how.enrol == "first", Steps: how.steps,
+		Tablet: opt, Every: how.every, First: how.noPoses, Steps: how.steps,
 		Gate: func(p tablet.Purpose) func(face.Quality) face.Reason { return gateOf(p).Check },
 	}
 	if slices.Contains(how.attacks, "bridge") {
@@ -118,7 +116,7 @@ func (o *login) trial(c *cobra.Command, dir string, how trialFlags) error {
 	r, err := trial.Run(c.Context(), v.space, all, t)
 	bar.end()
 	if errors.Is(err, trial.ErrNobody) {
-		return fail(noFace, fmt.Errorf("%w; --enrol first asks for no poses", err))
+		return fail(noFace, fmt.Errorf("%w; with --no-poses the first four usable faces are enrolled", err))
 	}
 	if err != nil {
 		return err

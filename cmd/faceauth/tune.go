@@ -57,7 +57,7 @@ func newTune() *cobra.Command {
 	o.visionFlags(c)
 	c.Flags().Float64Var(&t.FMR, "fmr", 1e-3, "target: the largest share of impostors' faces that may be accepted")
 	c.Flags().IntVar(&t.Folds, "folds", 5, "folds of people, at the most")
-	c.Flags().IntVar(&t.Protocol.Enroll, "enroll", 4, "first usable faces of each user that are labelled")
+	c.Flags().IntVar(&t.Protocol.Enroll, "enroll", 4, enrollHelp)
 	c.Flags().IntVar(&t.Protocol.Stride, "stride", 1, "use every Nth face")
 	c.Flags().StringVar(&out, "out", "", "file of the settings (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config)")
 	c.Flags().BoolVar(&force, "force", false, "write the settings even where the recordings do not support them, and exit with 0")
