@@ -184,24 +184,26 @@ func TestFleetCallers(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := h.fleet(t, c.uid)
-		for method, call := range map[string]func() error{
-			"Followed":  func() error { _, _, err := f.Followed(t.Context()); return err },
-			"Found":     func() error { return f.Found(t.Context(), "nobody", person, person) },
-			"Faces":     func() error { return f.Faces(t.Context(), "nobody", person, stage.Space.ID, nil) },
-			"Says":      func() error { return f.Says(t.Context(), "nobody", bus.Away, time.Now()) },
-			"Revoked":   func() error { return f.Revoked(t.Context()) },
-			"Forgotten": func() error { return f.Forgotten(t.Context(), "nobody", person) },
+		for _, x := range []struct {
+			method string
+			call   func() error
+		}{
+			{"Followed", func() error { _, _, err := f.Followed(t.Context()); return err }},
+			{"Found", func() error { return f.Found(t.Context(), "nobody", person, person) }},
+			{"Faces", func() error { return f.Faces(t.Context(), "nobody", person, stage.Space.ID, nil) }},
+			{"Says", func() error { return f.Says(t.Context(), "nobody", bus.Away, time.Now()) }},
+			{"Revoked", func() error { return f.Revoked(t.Context()) }},
+			{"Forgotten", func() error { return f.Forgotten(t.Context(), "nobody", person) }},
 		} {
-			if method == "Forgotten" && c.want == "" {
+			if x.method == "Forgotten" && c.want == "" {
 				continue // after it nobody is followed
 			}
-			err := call()
-			got := name(err)
+			got := name(x.call())
 			if strings.Contains(got, "Rejected send message") {
 				got = "bus"
 			}
 			if got != c.want {
-				t.Errorf("%s by %s: %q, want %q", method, c.name, got, c.want)
+				t.Errorf("%s by %s: %q, want %q", x.method, c.name, got, c.want)
 			}
 		}
 		if s, err := h.a.Status("nobody"); err != nil || s.Fleet.Revoked != (c.want == "") {
