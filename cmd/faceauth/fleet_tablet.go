@@ -51,7 +51,7 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, part.close()) }()
-	t := teller{c: c, daemon: daemon, device: part.device, told: make(map[string]telling)}
+	t := teller{c: c, daemon: daemon, device: part.device, told: make(map[string]heardOf)}
 	last := ""
 	for {
 		if m, known, _ := part.device.Member(part.device.ID()); known && m.Revoked {
@@ -85,8 +85,8 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 	}
 }
 
-// telling is what the daemon was told of an account.
-type telling struct {
+// heardOf is what the daemon was told of an account.
+type heardOf struct {
 	number    string
 	space     string
 	faces     []ledger.FaceID
@@ -105,7 +105,7 @@ type teller struct {
 	stale    bool   // it may say something else now
 	space    string
 	followed []tablet.Followed
-	told     map[string]telling // by user
+	told     map[string]heardOf // by user
 	arrived  bool               // the device was in step once since this program started
 	was      bool               // it is connected, when that was last looked at
 	since    time.Time          // that this holds
@@ -132,7 +132,7 @@ func (t *teller) round(ctx context.Context) error {
 			return err
 		}
 		if owner != "" && owner != t.owner { // it may have an earlier state of its profiles
-			t.told = make(map[string]telling)
+			t.told = make(map[string]heardOf)
 		}
 		if t.owner = owner; owner != "" || !t.asked {
 			if t.space, t.followed, err = t.daemon.Followed(ctx); err != nil {
@@ -192,7 +192,7 @@ func (t *teller) about(ctx context.Context, f tablet.Followed, people []ledger.P
 		if err := t.daemon.Forgotten(ctx, f.User, f.Number); err != nil {
 			return err
 		}
-		t.told[f.User] = telling{number: f.Number, forgotten: true}
+		t.told[f.User] = heardOf{number: f.Number, forgotten: true}
 		t.stale = true
 		return nil
 	}
@@ -201,7 +201,7 @@ func (t *teller) about(ctx context.Context, f tablet.Followed, people []ledger.P
 		if err := t.daemon.Faces(ctx, f.User, f.Number, t.space, faces); err != nil {
 			return err
 		}
-		was = telling{number: f.Number, space: t.space, faces: ids}
+		was = heardOf{number: f.Number, space: t.space, faces: ids}
 		t.told[f.User] = was
 		if t.owner == "" { // it was started for this
 			t.stale = true
@@ -214,7 +214,7 @@ func (t *teller) about(ctx context.Context, f tablet.Followed, people []ledger.P
 }
 
 // says tells the daemon how it stands with an account, where that is another word, and a daemon runs.
-func (t *teller) says(ctx context.Context, f tablet.Followed, was telling, word string) error {
+func (t *teller) says(ctx context.Context, f tablet.Followed, was heardOf, word string) error {
 	if was.word == word || t.owner == "" {
 		return nil
 	}

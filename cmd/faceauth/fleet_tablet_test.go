@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -83,7 +84,8 @@ func TestFleetTablet(t *testing.T) {
 		}
 		return invited.Token
 	}
-	_, stop := fleetServer(t)
+	said, stop := fleetServer(t)
+	listen := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(said.String())
 	do("fleet", "join", "--token", token(), "--name", "office", "--state", office)
 	do("enroll", enrolled, "--name", "alice", "--gallery", gallery, "--fleet", "--fleet-state", office)
 	var people []struct{ Number string }
@@ -157,7 +159,7 @@ func TestFleetTablet(t *testing.T) {
 	teller = d.process("fleet", "tablet", "--state", folder)
 	d.until(has(bus.Away, 4))
 	try("the face, off the network", "face", enter, true)
-	_, stop = fleetServer(t, "--listen", address(t, folder))
+	_, stop = fleetServer(t, "--listen", listen)
 	d.until(has(bus.InStep, 4))
 
 	// Forgotten while the daemon does not run: it hears of it when it does.
@@ -203,21 +205,6 @@ func TestFleetTablet(t *testing.T) {
 		t.Errorf("%d: %s", code, out)
 	}
 	stop()
-}
-
-// address returns where the server of a device's fleet listens.
-func address(t *testing.T, folder string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(folder, "server.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := strings.Index(string(b), "127.0.0.1:")
-	if at < 0 {
-		t.Fatalf("%s", b)
-	}
-	end := strings.IndexAny(string(b)[at:], `",`)
-	return string(b)[at : at+end]
 }
 
 // Which faces of a person a daemon is told.
@@ -283,4 +270,3 @@ func span32(from, to int) (all []float32) {
 	}
 	return all
 }
-
