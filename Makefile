@@ -134,6 +134,7 @@ install-files:
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth.service >$(DESTDIR)$(unitdir)/faceauth.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth-eye@.service >$(DESTDIR)$(unitdir)/faceauth-eye@.service
 	install -m 644 tablet/install/faceauth-eye.socket $(DESTDIR)$(unitdir)/
+	sed 's|@bindir@|$(bindir)|' tablet/install/faceauth-fleet.service >$(DESTDIR)$(unitdir)/faceauth-fleet.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/apparmor >$(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon
 
 install-programs:
@@ -165,6 +166,7 @@ uninstall:
 		$(DESTDIR)$(datadir)/polkit-1/actions/org.faceauth.policy $(DESTDIR)$(datadir)/pam-configs/faceauth \
 		$(DESTDIR)$(datadir)/pam-configs/faceauth-password $(DESTDIR)$(datadir)/dbus-1/system-services/org.faceauth.service \
 		$(DESTDIR)$(unitdir)/faceauth.service $(DESTDIR)$(unitdir)/faceauth-eye@.service $(DESTDIR)$(unitdir)/faceauth-eye.socket \
+		$(DESTDIR)$(unitdir)/faceauth-fleet.service \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf \
 		$(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf $(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon \
 		$(DESTDIR)$(datadir)/man/man1/faceauth.1 $(DESTDIR)$(datadir)/man/man1/faceauth-*.1 \

@@ -20,7 +20,8 @@ type account struct {
 	frozen   bool                      // somebody stopped learning
 	drifted  bool                      // the drift alarm did
 	enrolled time.Time
-	uid      *uint32 // of the user, where that is known
+	uid      *uint32    // of the user, where that is known
+	follow   *following // a person of a fleet, or nil
 }
 
 // kept is what a profile holds beside the learner.
@@ -30,6 +31,7 @@ type kept struct {
 	Frozen  bool              `cbor:"frozen"`
 	Drifted bool              `cbor:"drifted"`
 	UID     *uint32           `cbor:"uid,omitempty"`
+	Follow  *following        `cbor:"follow,omitempty"`
 }
 
 // mostOthers is how many askers are remembered of a user.
@@ -59,6 +61,15 @@ func (c *account) limitsOf(asker uint32, p session.Policy, now session.Moment) (
 	}
 }
 
+// ask is limitsOf, but that the password is due is no reason against a login that lets nobody in without it.
+func (c *account) ask(user string, asker uint32, p session.Policy, now session.Moment) (why session.Refusal, wait time.Duration) {
+	why, wait = c.limitsOf(asker, p, now)
+	if why == session.PasswordDue && asker == 0 && c.unproven(user) {
+		return c.limits.AskUnproven(p, now)
+	}
+	return why, wait
+}
+
 // changed changes the limits of an asker.
 func (c *account) changed(asker uint32, change func(*session.Limits)) {
 	if asker == 0 {
@@ -85,7 +96,7 @@ func (a *Authenticator) unseal(user string) (p profile.Profile, c *account, err 
 	if err := a.owns(user, k.UID); err != nil {
 		return p, nil, err
 	}
-	c = &account{frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled, uid: k.UID}
+	c = &account{frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled, uid: k.UID, follow: k.Follow}
 	if err := c.limits.UnmarshalBinary(k.Limits); err != nil {
 		return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
@@ -141,7 +152,7 @@ func (a *Authenticator) save(user string, c *account) error {
 
 // seal keeps a profile with what an account holds beside the learner.
 func (a *Authenticator) seal(user string, p profile.Profile, c *account) (err error) {
-	k := kept{Frozen: c.frozen, Drifted: c.drifted, UID: c.uid}
+	k := kept{Frozen: c.frozen, Drifted: c.drifted, UID: c.uid, Follow: c.follow}
 	if k.Limits, err = c.limits.MarshalBinary(); err != nil {
 		return err
 	}
@@ -196,6 +207,7 @@ type Status struct {
 	Drifted  bool            // nothing is learned, because the learned faces had moved too far from the enrolled faces
 	Refusal  session.Refusal // why a login may not begin now, or ""
 	Wait     time.Duration   // until it may
+	Fleet    *FleetStatus    // where the account follows a person of a fleet
 }
 
 // Status returns what may be told of a user's profile. The error wraps [profile.ErrUnknown] or [profile.ErrDamaged].
@@ -206,12 +218,14 @@ func (a *Authenticator) Status(user string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	d, err := c.learner.Drift(user)
-	if err != nil {
-		return Status{}, err
+	var d online.Drift
+	if c.learner.Knows(user) {
+		if d, err = c.learner.Drift(user); err != nil {
+			return Status{}, err
+		}
 	}
-	s := Status{Enrolled: c.enrolled, Labelled: c.learner.Counts().Labelled, Learned: d.Learned, Frozen: c.frozen, Drifted: c.drifted}
-	s.Refusal, s.Wait = c.limits.Ask(a.o.Policy, a.moment())
+	s := Status{Fleet: a.fleetStatus(user, c), Enrolled: c.enrolled, Labelled: c.learner.Counts().Labelled, Learned: d.Learned, Frozen: c.frozen, Drifted: c.drifted}
+	s.Refusal, s.Wait = c.ask(user, 0, a.o.Policy, a.moment())
 	return s, nil
 }
 
@@ -229,8 +243,11 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 			return nil
 		}
 		c.limits.Password(moment)
-		faces := a.waiting.take(user, now.Add(-a.o.Quarantine))
-		if len(faces) == 0 {
+		faces, unproven := a.waiting.take(user, now.Add(-a.o.Quarantine))
+		if unproven {
+			return a.prove(user, c, faces)
+		}
+		if len(faces) == 0 || !c.learner.Knows(user) {
 			return nil
 		}
 		// The password vouches for faces that are less like the enrolled ones than a match alone could.
@@ -270,7 +287,12 @@ func (a *Authenticator) Freeze(user string, on bool) error {
 func (a *Authenticator) Forget(user string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.forget(user)
+}
+
+func (a *Authenticator) forget(user string) error {
 	a.waiting.drop()
+	delete(a.news, user)
 	err := a.store.Delete(user)
 	a.o.Wipe()
 	return err

@@ -95,6 +95,9 @@ func (a *Authenticator) resembles(user string, faces [][]float32) (bool, error) 
 			a.o.Log.Warn("a profile cannot be read", "user", other, "error", err)
 			continue
 		}
+		if !c.learner.Knows(other) {
+			continue
+		}
 		alike := 0
 		for _, x := range faces {
 			verdict, err := c.learner.Judge(x)
@@ -114,27 +117,22 @@ func (a *Authenticator) resembles(user string, faces [][]float32) (bool, error) 
 
 // keep writes the profile of a user with these faces. What limits there were stay.
 func (a *Authenticator) keep(user string, faces [][]float32) error {
-	l, err := online.New(a.space, a.o.Learner)
+	c, err := a.empty(user)
 	if err != nil {
 		return err
 	}
 	for i, x := range faces {
-		if err := l.Label(x, user); err != nil {
+		if err := c.learner.Label(x, user); err != nil {
 			return fmt.Errorf("face %d: %w", i+1, err)
 		}
-	}
-	c := &account{learner: l, enrolled: a.o.Now().UTC()}
-	if a.o.UID != nil {
-		uid, err := a.o.UID(user)
-		if err != nil {
-			return fmt.Errorf("looking for the user: %w", err)
-		}
-		c.uid = &uid
 	}
 	before, err := a.load(user)
 	switch {
 	case err == nil:
 		c.limits, c.others = before.limits, before.others
+		if c.follow = before.follow; c.follow != nil {
+			c.follow.Seen = nil // these faces were replaced
+		}
 	case !errors.Is(err, profile.ErrUnknown):
 		a.o.Log.Warn("the profile that is replaced cannot be read", "user", user, "error", err)
 	}

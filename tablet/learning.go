@@ -47,25 +47,27 @@ type quarantine struct {
 	user  string
 	at    time.Time
 	faces [][]float32
+	// unproven faces are like those of a fleet, and nobody was let in by them.
+	unproven bool
 }
 
 // most is how many faces wait, at the most.
 const most = 64
 
 // put keeps faces in place of those that are there.
-func (q *quarantine) put(user string, at time.Time, faces [][]float32) {
+func (q *quarantine) put(user string, at time.Time, faces [][]float32, unproven bool) {
 	q.drop()
-	q.user, q.at, q.faces = user, at, faces[max(0, len(faces)-most):]
+	q.user, q.at, q.faces, q.unproven = user, at, faces[max(0, len(faces)-most):], unproven
 }
 
 // take returns the faces of a user that came after a moment, and keeps none.
-func (q *quarantine) take(user string, after time.Time) [][]float32 {
-	faces := q.faces
+func (q *quarantine) take(user string, after time.Time) (faces [][]float32, unproven bool) {
+	faces, unproven = q.faces, q.unproven
 	if q.user != user || q.at.Before(after) {
-		faces = nil
+		faces, unproven = nil, false
 	}
-	q.user, q.faces = "", nil
-	return faces
+	q.user, q.faces, q.unproven = "", nil, false
+	return faces, unproven
 }
 
 // drop overwrites the faces.
@@ -73,5 +75,5 @@ func (q *quarantine) drop() {
 	for _, x := range q.faces {
 		clear(x)
 	}
-	q.user, q.faces = "", nil
+	q.user, q.faces, q.unproven = "", nil, false
 }

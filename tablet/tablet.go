@@ -138,6 +138,7 @@ type Authenticator struct {
 
 	mu      sync.Mutex // guards the profiles between being read and written, and what follows
 	waiting quarantine
+	news    map[string]news // of a fleet, by user
 }
 
 // New returns an authenticator over a store, which stays the caller's. The error wraps [session.ErrPolicy],

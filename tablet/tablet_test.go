@@ -29,9 +29,11 @@ import (
 // desk is an authenticator with a made-up camera and clock.
 type desk struct {
 	*tablet.Authenticator
-	film stage.Camera
-	path string
-	key  profile.Key
+	film  stage.Camera
+	path  string
+	key   profile.Key
+	store *profile.Store
+	o     tablet.Options
 
 	mu    sync.Mutex
 	ahead time.Duration // of the true time
@@ -62,10 +64,6 @@ func bubble(f func(t *testing.T)) func(t *testing.T) {
 func newDesk(t *testing.T, o tablet.Options) *desk {
 	t.Helper()
 	d := &desk{path: filepath.Join(t.TempDir(), "profiles"), key: profile.NewKey()}
-	store, err := profile.Open(d.path, d.key, stage.Space)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if o.Policy.Deadline == 0 {
 		o.Policy.Deadline = 5 * time.Second
 	}
@@ -73,17 +71,28 @@ func newDesk(t *testing.T, o tablet.Options) *desk {
 		o.EnrolmentLimit = time.Minute
 	}
 	o.Now, o.Log = d.now, slog.New(slog.NewTextHandler(&d.log, nil))
-	if d.Authenticator, err = tablet.New(store, stage.Space, d.film.Open, o); err != nil {
-		t.Fatal(err)
-	}
+	d.o = o
+	d.open(t)
 	t.Cleanup(func() {
 		d.Close()
-		store.Close()
+		d.store.Close()
 		if now, most := d.film.Uses(); now != 0 || most > 1 {
 			t.Errorf("%d cameras left open, %d at once", now, most)
 		}
 	})
 	return d
+}
+
+// open opens the store.
+func (d *desk) open(t *testing.T) {
+	t.Helper()
+	var err error
+	if d.store, err = profile.Open(d.path, d.key, stage.Space); err != nil {
+		t.Fatal(err)
+	}
+	if d.Authenticator, err = tablet.New(d.store, stage.Space, d.film.Open, d.o); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (d *desk) enrol(t *testing.T, user string, who []float32) {

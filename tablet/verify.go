@@ -5,12 +5,14 @@ package tablet
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
+	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/faceauth/faceauth/tablet/session"
 )
 
@@ -25,7 +27,7 @@ import (
 // not begun. Whatever goes wrong later, ctx ending included, is a result that is [session.Failed].
 func (a *Authenticator) Verify(ctx context.Context, user string, asker uint32, report func(session.Result)) (session.Result, error) {
 	begun := a.o.Now()
-	c, err := a.admit(user, asker)
+	l, unproven, err := a.admit(user, asker)
 	if err != nil {
 		return session.Result{}, err
 	}
@@ -33,9 +35,12 @@ func (a *Authenticator) Verify(ctx context.Context, user string, asker uint32, r
 	if err != nil {
 		return session.Result{}, err
 	}
+	if unproven {
+		s.Unproven()
+	}
 	v := &verification{
-		a: a, user: user, asker: asker, session: s, begun: begun,
-		people: sighting.NewWatcher(c.learner, sighting.Settings{}, sighting.Rules{}),
+		a: a, user: user, asker: asker, session: s, begun: begun, unproven: unproven,
+		people: sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}),
 	}
 	last := s.Result()
 	tell := func() bool {
@@ -71,18 +76,25 @@ func (a *Authenticator) Verify(ctx context.Context, user string, asker uint32, r
 	return s.Result(), nil
 }
 
-// admit returns the account of a user who may try.
-func (a *Authenticator) admit(user string, asker uint32) (*account, error) {
+// admit returns what a user who may try is known by; unproven says that these are faces of a fleet.
+func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unproven bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c, err := a.load(user)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if why, wait := c.limitsOf(asker, a.o.Policy, a.moment()); why != "" {
-		return nil, &Refused{why, wait}
+	unproven = c.unproven(user)
+	if !unproven && !c.learner.Knows(user) {
+		return nil, false, fmt.Errorf("%w: it follows somebody of whom the fleet has told no face yet", profile.ErrUnknown)
 	}
-	return c, nil
+	if why, wait := c.ask(user, asker, a.o.Policy, a.moment()); why != "" {
+		return nil, false, &Refused{why, wait}
+	}
+	if l = c.learner; unproven {
+		l, err = a.stranger(user, c)
+	}
+	return l, unproven, err
 }
 
 // draw returns a side that nobody can foresee.
@@ -101,6 +113,8 @@ type verification struct {
 	session *session.Session
 	begun   time.Time
 	counted bool // the attempt is on disk
+	// The user is looked for by faces of a fleet.
+	unproven bool
 
 	track  int
 	faces  [][]float32 // of the user, on that track
@@ -192,6 +206,14 @@ func (v *verification) learn() {
 		return
 	}
 	now := v.a.o.Now()
+	if v.unproven {
+		if v.session.Result().Word == session.Unproven {
+			v.a.mu.Lock()
+			defer v.a.mu.Unlock()
+			v.a.waiting.put(v.user, now, v.faces, true)
+		}
+		return
+	}
 	matched := v.session.Result().Word == session.Match
 	if matched && median(v.worths) >= v.a.o.Learner.Learn {
 		if err := v.a.update(v.user, func(c *account) error { return v.a.learn(v.user, c, v.faces, now) }); err != nil {
@@ -201,7 +223,7 @@ func (v *verification) learn() {
 	}
 	v.a.mu.Lock()
 	defer v.a.mu.Unlock()
-	v.a.waiting.put(v.user, now, v.faces)
+	v.a.waiting.put(v.user, now, v.faces, false)
 }
 
 func median(x []float64) float64 {

@@ -39,7 +39,7 @@ func newFleet() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(fleetServers()...)
-	c.AddCommand(newFleetJoin(), newFleetFollow(), newFleetWithdraw())
+	c.AddCommand(newFleetJoin(), newFleetFollow(), newFleetTablet(), newFleetWithdraw())
 	return c
 }
 

@@ -19,7 +19,7 @@ func newTablet() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "tablet",
-		Short: "ask the daemon: enrol, verify, undo, freeze, forget",
+		Short: "ask the daemon: enrol, verify, undo, freeze, follow, forget",
 		Long: "Tablet talks to the daemon (faceauth daemon) about the logins of a user: you, or the user that --user\n" +
 			"names, which takes an administrator.",
 		Args: cobra.NoArgs,
@@ -84,8 +84,15 @@ func newTablet() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return say(c, s, "enrolled %s with %s, %s learned since\n%s\n%s\n",
-						s.Enrolled.Local().Format("2006-01-02 15:04"), count(int(s.Labelled), "face"), count(int(s.Learned), "face"), learning(s), may(s))
+					had := fmt.Sprintf("enrolled %s with %s, %s learned since\n%s\n",
+						s.Enrolled.Local().Format("2006-01-02 15:04"), count(int(s.Labelled), "face"), count(int(s.Learned), "face"), learning(s))
+					if s.Labelled == 0 {
+						had = "no face that this device has seen is enrolled\n"
+					}
+					if s.Fleet != nil {
+						had += following(*s.Fleet) + "\n"
+					}
+					return say(c, s, "%s%s\n", had, may(s))
 				})
 			},
 		},
@@ -108,6 +115,7 @@ func newTablet() *cobra.Command {
 			},
 		},
 		freeze(&user, ask, say),
+		follow(&user, ask, say),
 		&cobra.Command{
 			Use: "forget", Short: "remove a profile and every trace of it", Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
@@ -189,10 +197,93 @@ func learning(s bus.Status) string {
 // may says whether a login may begin.
 func may(s bus.Status) string {
 	switch {
+	case s.Labelled == 0 && (s.Fleet == nil || s.Fleet.Faces == 0):
+		return "a login by face may not begin: there is no face to look for"
+	case s.Labelled == 0 && s.Refusal == "":
+		return "log in once by face and password: look into the camera, and give the password within a minute; then the face alone will do"
 	case s.Refusal != "" && s.Wait > 0:
 		return fmt.Sprintf("a login by face may begin in %s: %s", count(int(s.Wait), "second"), s.Refusal)
 	case s.Refusal != "":
 		return fmt.Sprintf("log in with the password first: %s", s.Refusal)
 	}
 	return "a login by face may begin"
+}
+
+// heard is how long follow waits for word from the fleet's process.
+const heard = 10 * time.Second
+
+func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) error, say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
+	var person string
+	var off bool
+	c := &cobra.Command{
+		Use: "follow", Short: "have an account follow a person of a fleet; takes an administrator", Args: cobra.NoArgs,
+		Long: "Follow has the logins of a user rest on whom a fleet knows, where this device takes part in one\n" +
+			"(faceauth fleet tablet): log in once by face and password, and from then on the face alone will do. Who is\n" +
+			"forgotten in the fleet is forgotten here. With --off all that rests on the fleet goes.\n" +
+			"docs/tablet.md says what it rests on.",
+		Example: "  sudo faceauth tablet follow --user alice --person 0123456789abcdef0123456789abcdef\n" +
+			"  sudo faceauth tablet follow --user alice --off",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if off == (person != "") {
+				return fail(badUsage, errors.New("give --person NUMBER, which faceauth people --fleet shows on another device, or --off"))
+			}
+			return ask(c, func(client *bus.Client) error {
+				if err := client.Follow(c.Context(), *user, person); err != nil {
+					return err
+				}
+				if off {
+					return say(c, map[string]bool{"follows": false}, "this account follows nobody any more\n")
+				}
+				s, err := client.Status(c.Context(), *user)
+				for end := time.Now().Add(heard); err == nil && s.Fleet != nil && s.Fleet.Word == "" && time.Now().Before(end); s, err = client.Status(c.Context(), *user) {
+					select {
+					case <-c.Context().Done():
+						return c.Context().Err()
+					case <-time.After(200 * time.Millisecond):
+					}
+				}
+				if err != nil {
+					return err
+				}
+				if s.Fleet == nil {
+					return fail(refused, errors.New("the account follows nobody: another administrator has ended it meanwhile"))
+				}
+				return say(c, s.Fleet, "%s\n%s\n", following(*s.Fleet), may(s))
+			})
+		},
+	}
+	c.Flags().StringVar(&person, "person", "", "number of the person, or the name that the fleet shows; it is looked up once")
+	c.Flags().BoolVar(&off, "off", false, "follow nobody any more, and remove all that rests on the fleet")
+	return c
+}
+
+// following says how it stands with the person of a fleet whom an account follows.
+func following(f bus.Following) string {
+	who := f.Number
+	switch {
+	case who == "":
+		who = fmt.Sprintf("%q", f.Asked)
+	case f.Asked != f.Number:
+		who = fmt.Sprintf("%s (%q)", f.Number, f.Asked)
+	}
+	had := fmt.Sprintf("follows %s of the fleet: %s from there", who, count(int(f.Faces), "face"))
+	if f.Enrolled > 0 {
+		had += fmt.Sprintf(", on which %s seen here rest", count(int(f.Enrolled), "face"))
+	}
+	since := f.Since.Local().Format("2006-01-02 15:04")
+	switch {
+	case f.Revoked:
+		return had + "; the fleet does not let this device in any more: it was revoked"
+	case f.Word == bus.InStep:
+		return had + "; in step since " + since
+	case f.Word == bus.Away:
+		return had + "; the fleet is not reached since " + since + ", and what is here holds"
+	case f.Word == bus.Nobody:
+		return had + "; the fleet has nobody of that name or number: see faceauth people --fleet on another device"
+	case f.Word == bus.Keyless:
+		return had + "; this device has no key of the person yet: it must be invited with --people and that number, or for all people, and a device that has the key must be there"
+	case f.Word == bus.OtherSpace:
+		return had + "; the fleet's faces of this person are of another feature space, and cannot be used here"
+	}
+	return had + "; nothing was heard of the fleet since the daemon started: systemctl status faceauth-fleet"
 }

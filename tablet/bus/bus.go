@@ -11,7 +11,8 @@
 // The bus says who calls. Root may do everything. Everybody else may have themselves verified where polkit's action
 // org.faceauth.verify lets them, as it does for the active session; enrolling takes org.faceauth.enroll, and anything
 // about another user org.faceauth.other-user. What a user was learned from is theirs: its status, undo and forget need
-// no leave. Only root says that a password was used. Where polkit does not answer, nobody but root gets leave.
+// no leave. Which account follows whom of a fleet takes org.faceauth.enroll, too. Only [FleetUser] and root speak for a
+// fleet, by [FleetInterface]. Only root says that a password was used. Where polkit does not answer, nobody but root gets leave.
 package bus
 
 import (
@@ -44,6 +45,8 @@ const (
 	passwordNeeded   = "PasswordNeeded"
 	invalidUser      = "InvalidUser"
 	tooManyRequests  = "TooManyRequests"
+	notFollowed      = "NotFollowed"
+	fleetRefused     = "FleetRefused"
 	internal         = "Internal"
 )
 

@@ -319,7 +319,10 @@ func TestCallers(t *testing.T) {
 			return c.Call(ctx, "PasswordUsedFor", "nobody", uint32(0))
 		},
 		"ClaimFor": func(ctx context.Context, c *bus.Client) error { return c.Call(ctx, "ClaimFor", "nobody", uint32(0)) },
-		"Health":   func(ctx context.Context, c *bus.Client) error { _, err := c.Health(ctx); return err },
+		"Follow": func(ctx context.Context, c *bus.Client) error {
+			return c.Follow(ctx, "nobody", strings.Repeat("0a", 16))
+		},
+		"Health": func(ctx context.Context, c *bus.Client) error { _, err := c.Health(ctx); return err },
 		"Forget": func(ctx context.Context, c *bus.Client) error { // the last: nothing is left to ask about
 			return c.Forget(ctx, "nobody")
 		},
@@ -335,6 +338,7 @@ func TestCallers(t *testing.T) {
 		"PasswordUsed":       {ok, denied, denied, denied, denied},
 		"PasswordUsedFor":    {ok, denied, denied, denied, denied},
 		"ClaimFor":           {ok, denied, denied, denied, denied},
+		"Follow":             {ok, denied, ok, denied, ok},
 		"Health":             {ok, denied, denied, denied, denied},
 		"Forget":             {ok, ok, ok, denied, ok},
 	}
@@ -393,6 +397,14 @@ func introspectXML(h *house, t *testing.T) (introspect.Interface, error) {
 	return node.Interfaces[0], nil
 }
 
+// signature returns the arguments of a method that is described.
+func signature(m introspect.Method) (s string) {
+	for _, a := range m.Args {
+		s += a.Direction + a.Type + " "
+	}
+	return s
+}
+
 // The description names the methods that there are, with their arguments.
 func TestDescription(t *testing.T) {
 	h := newHouse(t, tablet.Options{})
@@ -402,10 +414,7 @@ func TestDescription(t *testing.T) {
 	}
 	there := bus.Signatures()
 	for _, m := range described.Methods {
-		got := ""
-		for _, a := range m.Args {
-			got += a.Direction + a.Type + " "
-		}
+		got := signature(m)
 		if want, ok := there[m.Name]; !ok || want != got {
 			t.Errorf("%s is described with %q, and has %q", m.Name, got, there[m.Name])
 		}

@@ -52,7 +52,12 @@ func (e *Error) Error() string { return e.Message }
 
 // call calls a method, and stores what it returns.
 func (c *Client) call(ctx context.Context, method string, args, results []any) error {
-	err := c.conn.Object(Name, Path).CallWithContext(ctx, Interface+"."+method, 0, args...).Store(results...)
+	return c.ask(ctx, Interface, method, args, results)
+}
+
+// ask is call for an interface.
+func (c *Client) ask(ctx context.Context, of, method string, args, results []any) error {
+	err := c.conn.Object(Name, Path).CallWithContext(ctx, of+"."+method, 0, args...).Store(results...)
 	var failed dbus.Error
 	switch {
 	case err == nil:
@@ -170,6 +175,8 @@ type Status struct {
 	Drifted  bool      `json:"drifted"`
 	Refusal  string    `json:"refusal"` // why no login may begin now, or ""
 	Wait     uint32    `json:"wait"`    // seconds until one may
+	// Fleet is about the person of a fleet whom the account follows; nil where it follows nobody.
+	Fleet *Following `json:"fleet,omitempty"`
 }
 
 // Status returns what may be told of a user's profile, the caller's where it is empty.
@@ -179,16 +186,19 @@ func (c *Client) Status(ctx context.Context, user string) (s Status, err error) 
 		return s, err
 	}
 	var enrolled int64
+	var fleet map[string]dbus.Variant
 	for key, to := range map[string]any{
 		"enrolled": &enrolled, "labelled": &s.Labelled, "learned": &s.Learned, "frozen": &s.Frozen, "drifted": &s.Drifted,
 		"refusal": &s.Refusal, "wait": &s.Wait,
+		"fleet": &fleet,
 	} {
 		if err := m[key].Store(to); err != nil {
 			return s, fmt.Errorf("the daemon's status has no usable %s: %w", key, err)
 		}
 	}
 	s.Enrolled = time.Unix(enrolled, 0).UTC()
-	return s, nil
+	s.Fleet, err = readFollowing(fleet)
+	return s, err
 }
 
 // Undo takes back the faces learned of a user after a time, and returns how many faces that are.
@@ -200,6 +210,11 @@ func (c *Client) Undo(ctx context.Context, user string, since time.Time) (faces 
 // Freeze stops learning for a user, or lets it go on.
 func (c *Client) Freeze(ctx context.Context, user string, on bool) error {
 	return c.call(ctx, "Freeze", []any{user, on}, nil)
+}
+
+// Follow has the account of a user follow a person of a fleet, by name or number, or nobody where person is empty.
+func (c *Client) Follow(ctx context.Context, user, person string) error {
+	return c.call(ctx, "Follow", []any{user, person}, nil)
 }
 
 // Forget removes the profile of a user.

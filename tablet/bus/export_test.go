@@ -3,7 +3,18 @@
 package bus
 
 // Signatures returns the arguments of the methods that there are, as the description has them.
-func Signatures() map[string]string {
+func Signatures() map[string]string { return signatures(methods) }
+
+// FleetSignatures is Signatures for [FleetInterface]. In, then out.
+func FleetSignatures() (all map[string][2]string) {
+	all = make(map[string][2]string)
+	for name, m := range fleetMethods {
+		all[name] = [2]string{m.in, m.out}
+	}
+	return all
+}
+
+func signatures(methods map[string]method) map[string]string {
 	all := make(map[string]string)
 	for name, m := range methods {
 		all[name] = ""

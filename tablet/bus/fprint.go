@@ -72,7 +72,7 @@ func fprintWord(word string, done bool) string {
 	switch word {
 	case "verify-match", "verify-no-match":
 		return word
-	case "verify-taken-for-picture":
+	case "verify-taken-for-picture", "verify-give-password":
 		return "verify-no-match"
 	case "verify-looking", "verify-look-straight":
 		return ""

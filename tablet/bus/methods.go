@@ -74,10 +74,16 @@ func newObject(named, xml string, methods map[string]method, properties func(*Se
 	}}
 }
 
-// device is the object of [Interface].
-var device = newObject(Interface, XML, methods, func(*Service) map[string]dbus.Variant {
-	return map[string]dbus.Variant{"EnrollStages": dbus.MakeVariant(uint32(enrolment.Stages))}
-})
+// device is the object of [Interface] and [FleetInterface].
+var device = newDevice()
+
+func newDevice() object {
+	o := newObject(Interface, XML, methods, func(*Service) map[string]dbus.Variant {
+		return map[string]dbus.Variant{"EnrollStages": dbus.MakeVariant(uint32(enrolment.Stages))}
+	})
+	o.interfaces[FleetInterface] = fleetMethods
+	return o
+}
 
 // methods are those of [Interface]. Arguments are of the types that in says when they are called.
 var methods = map[string]method{
@@ -102,7 +108,10 @@ var methods = map[string]method{
 		return s.freeze(by, args[0].(string), args[1].(bool))
 	})},
 	"Forget": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.forget(by, args[0].(string)) })},
-	"Users":  {in: "", out: "as", call: one(func(s *Service, by caller, _ []any) ([]string, *dbus.Error) { return s.users(by) })},
+	"Follow": {in: "ss", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		return s.follow(by, args[0].(string), args[1].(string))
+	})},
+	"Users": {in: "", out: "as", call: one(func(s *Service, by caller, _ []any) ([]string, *dbus.Error) { return s.users(by) })},
 	"PasswordUsed": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
 		return s.passwordUsed(by, args[0].(string), by.uid)
 	})},

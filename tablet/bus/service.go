@@ -37,6 +37,8 @@ type Options struct {
 	Patience time.Duration
 	// Fprint offers fprintd's interface, too, to programs that know no other one: see [FprintName].
 	Fprint bool
+	// FleetUser is the user who may speak for a fleet. Default: the constant of this name.
+	FleetUser string
 }
 
 // Service answers the calls of [Interface].
@@ -67,6 +69,7 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Patience = cmp.Or(o.Patience, busPatience)
+	o.FleetUser = cmp.Or(o.FleetUser, FleetUser)
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{conn: conn, asks: asks, a: a, o: o, ctx: ctx, waiting: make(map[uint32]int), starting: make(map[string]*claim)}
 	s.desk = newDesk(s)
@@ -394,6 +397,7 @@ func (s *Service) status(by caller, name string) (map[string]dbus.Variant, *dbus
 		"drifted":  dbus.MakeVariant(st.Drifted),
 		"refusal":  dbus.MakeVariant(string(st.Refusal)),
 		"wait":     dbus.MakeVariant(seconds(st.Wait)),
+		"fleet":    dbus.MakeVariant(followingOf(st.Fleet)),
 	}, nil
 }
 
@@ -430,10 +434,7 @@ func (s *Service) forget(by caller, name string) *dbus.Error {
 	if failed != nil {
 		return failed
 	}
-	// What looks for the user just now knows their faces.
-	if held := s.held(); held != nil && held.user == user {
-		s.interrupt(held)
-	}
+	s.interruptFor(user)
 	err := s.a.Forget(user)
 	if err == nil {
 		s.o.Log.Info("forget", "user", user, "uid", by.uid)

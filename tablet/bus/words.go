@@ -24,7 +24,8 @@ var (
 	}
 	verifyWords = map[session.Word]string{
 		session.Match: "match", session.NoMatch: "no-match", session.NotLive: "taken-for-picture", session.NoFace: "no-face", session.Poor: "poor-picture", session.Failed: "error",
-		session.Looking: "looking", session.TwoFaces: "two-faces", session.Straight: "look-straight",
+		session.Unproven: "give-password",
+		session.Looking:  "looking", session.TwoFaces: "two-faces", session.Straight: "look-straight",
 		session.TurnLeft: "turn-left", session.TurnRight: "turn-right", session.BlinkNow: "blink",
 		session.Lifeless: "not-live",
 	}

@@ -77,7 +77,7 @@ struct attempt {
 	bool sent;         /* the calls are on their way */
 	bool started;      /* the daemon has begun to look */
 	bool done;         /* nothing more will come */
-	bool match, other; /* the verdict: the user, or somebody else or a picture */
+	bool match, other; /* the verdict: the user; or somebody else, a picture, or the user with the password only */
 	const char *why;   /* word for what ended it, or NULL */
 };
 
@@ -146,7 +146,8 @@ static int on_signal(sd_bus_message *m, void *data, sd_bus_error *unused)
 	if (last) {
 		end(a, word + 7);
 		a->match = strcmp(word, "verify-match") == 0;
-		a->other = strcmp(word, "verify-no-match") == 0 || strcmp(word, "verify-taken-for-picture") == 0;
+		a->other = strcmp(word, "verify-no-match") == 0 || strcmp(word, "verify-taken-for-picture") == 0 ||
+			strcmp(word, "verify-give-password") == 0;
 	} else if (a->talk && (say = sentence(word, a->language)) != NULL) {
 		pam_info(a->pamh, "%s", say);
 	}

@@ -115,6 +115,13 @@ func (l Limits) Ask(p Policy, now Moment) (why Refusal, wait time.Duration) {
 	return "", 0
 }
 
+// AskUnproven is Ask for a session that lets nobody in ([Session.Unproven]): that the password is due is no reason
+// against it, as the password comes next anyway.
+func (l Limits) AskUnproven(p Policy, now Moment) (why Refusal, wait time.Duration) {
+	l.given, l.noted, l.age = true, now, 0
+	return l.Ask(p, now)
+}
+
 // note notes that something happens.
 func (l *Limits) note(now Moment) {
 	longest, _, back := now.since(l.noted)

@@ -86,6 +86,9 @@ const (
 	NotLive Word = "taken for a picture"  // the user was seen, and scored for a picture of a face
 	Poor    Word = "no usable picture"    // somebody was seen, but never well enough to be judged
 	Failed  Word = "something went wrong" // the camera, the models or the program itself
+	// Unproven is the end of a session that would be a match, if the faces it was measured by had been seen here. The
+	// password, given now, vouches for them.
+	Unproven Word = "like faces that were never seen here"
 )
 
 // Words that are not final: what the person in front of the camera can do.
@@ -133,6 +136,7 @@ type Session struct {
 	matched  bool    // enough frames matched
 	liveness float64 // the highest mean score when they did
 	short    bool    // for want of liveness alone nobody was let in
+	unproven bool    // no match lets anybody in
 }
 
 // judgement is what counts of a judged frame.
@@ -150,6 +154,10 @@ func New(p Policy, side Side, now time.Time) (*Session, error) {
 	}
 	return &Session{policy: p, end: now.Add(p.Deadline), last: now, result: Result{Word: Looking}, gesture: newGesture(p.Challenge, side)}, nil
 }
+
+// Unproven has the session let nobody in: where it would end with [Match], it ends with the word Unproven. Call it before
+// the first frame.
+func (s *Session) Unproven() { s.unproven = true }
 
 // Result returns how the session stands.
 func (s *Session) Result() Result { return s.result }
@@ -284,6 +292,9 @@ func (s *Session) say(w Word, why face.Reason) Result {
 }
 
 func (s *Session) finish(w Word, why face.Reason) Result {
+	if w == Match && s.unproven {
+		w = Unproven
+	}
 	s.result = Result{Word: w, Reason: why, Final: true}
 	return s.result
 }

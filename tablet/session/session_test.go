@@ -366,3 +366,61 @@ func ExampleSession() {
 	// looking
 	// match
 }
+
+// A session that lets nobody in goes as another, but where that would end with a match it asks for the password.
+func TestUnproven(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	ends := make(map[session.Word]int)
+	for range 2000 {
+		script := ""
+		for range 60 {
+			script += string("mmmMnNd.2!"[r.IntN(10-r.IntN(2))])
+		}
+		_, want := play(t, session.Policy{}, script)
+		s, err := session.New(session.Policy{}, session.Left, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Unproven()
+		now := noon
+		for i, c := range script {
+			now = now.Add(100 * time.Millisecond)
+			got := step(s, now, c)
+			if w := want[i]; got.Word != w && !(w == session.Match && got.Word == session.Unproven && got.Final) || got.Word == session.Match {
+				t.Fatalf("%q, frame %d: %q, another session %q", script, i, got.Word, w)
+			}
+		}
+		ends[s.Result().Word]++
+	}
+	if ends[session.Unproven] == 0 || ends[session.NoMatch] == 0 || ends[session.Failed] == 0 {
+		t.Errorf("they end with %v", ends)
+	}
+}
+
+// That the password is due is no reason against a session that asks for it. Failures are.
+func TestLimitsUnproven(t *testing.T) {
+	var l session.Limits
+	now := session.At(noon)
+	ask := func(want session.Refusal, wait time.Duration) {
+		t.Helper()
+		if why, w := l.AskUnproven(session.Policy{}, now); why != want || w != wait {
+			t.Errorf("%q, %v; want %q, %v", why, w, want, wait)
+		}
+	}
+	ask("", 0)
+	l.Failed(now)
+	ask(session.Wait, time.Second)
+	now.Wall = now.Wall.Add(time.Second)
+	ask("", 0)
+	for range 4 {
+		l.Failed(now)
+	}
+	now.Wall = now.Wall.Add(1000 * time.Hour)
+	ask(session.TooManyFailures, 0)
+	l.Password(now)
+	now.Wall = now.Wall.Add(1000 * time.Hour)
+	ask("", 0)
+	if why, _ := l.Ask(session.Policy{}, now); why != session.PasswordDue {
+		t.Errorf("asking changed it: %q", why)
+	}
+}

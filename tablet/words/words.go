@@ -77,6 +77,8 @@ var catalogue = map[string][languages]string{
 	// How a verification or an enrolment ends.
 	"match":    {"recognised", "erkannt", "reconnu"},
 	"no-match": {"not recognised; use your password", "nicht erkannt; bitte das Passwort eingeben", "non reconnu ; utilisez votre mot de passe"},
+	"give-password": {"recognised; give your password once, then your face alone will do", "erkannt; bitte einmal das Passwort eingeben, dann genügt das Gesicht",
+		"reconnu ; donnez une fois votre mot de passe, ensuite votre visage suffira"},
 	"taken-for-picture": {"your face was taken for a picture; make more light, look straight into the camera and try again, or use your password",
 		"das Gesicht wurde für ein Bild gehalten; bitte mehr Licht machen, gerade in die Kamera sehen und noch einmal versuchen, oder das Passwort eingeben",
 		"votre visage a été pris pour une image ; ajoutez de la lumière, regardez droit dans la caméra et réessayez, ou utilisez votre mot de passe"},
@@ -128,6 +130,8 @@ var catalogue = map[string][languages]string{
 	"PasswordNeeded":   {"log in with your password first; then your face counts again", "bitte zuerst mit dem Passwort anmelden; dann gilt das Gesicht wieder", "connectez-vous d'abord avec votre mot de passe ; ensuite votre visage comptera de nouveau"},
 	"InvalidUser":      {"no user of this system has that name; look at how it is written", "kein Benutzer dieses Systems heißt so; bitte die Schreibweise prüfen", "aucun utilisateur de ce système ne porte ce nom ; vérifiez l'orthographe"},
 	"TooManyRequests":  {"too many requests; wait a few seconds", "zu viele Anfragen; bitte ein paar Sekunden warten", "trop de demandes ; attendez quelques secondes"},
+	"NotFollowed":      {"this account follows nobody of a fleet", "dieses Konto folgt niemandem aus einer Flotte", "ce compte ne suit personne d'une flotte"},
+	"FleetRefused":     {"the daemon does not take that from the fleet", "das nimmt der Dienst aus der Flotte nicht an", "le service n'accepte pas cela de la flotte"},
 	"Internal":         {"something went wrong; use your password. The log says what: journalctl -u faceauth", "etwas ging schief; bitte das Passwort eingeben. Was, steht im Protokoll: journalctl -u faceauth", "quelque chose a échoué ; utilisez votre mot de passe. Le journal dit quoi : journalctl -u faceauth"},
 	"Wait":             {"too soon after a failure; wait %d s, or use your password", "zu bald nach einem Fehlversuch; bitte %d s warten, oder das Passwort eingeben", "trop tôt après un échec ; attendez %d s, ou utilisez votre mot de passe"},
 }

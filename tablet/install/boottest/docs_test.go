@@ -97,11 +97,12 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	help := s.run(t, "faceauth daemon --help; faceauth daemon rotate-key --help; faceauth tablet trial --help; faceauth tablet freeze --help")
+	help := s.run(t, "faceauth daemon --help; faceauth daemon rotate-key --help; faceauth tablet trial --help; faceauth tablet freeze --help; "+
+		"faceauth tablet follow --help; faceauth fleet invite --help; faceauth fleet join --help; faceauth people --help")
 	flags := regexp.MustCompile("--[a-z][a-z-]+").FindAllString(string(b), -1)
 	slices.Sort(flags)
 	for _, f := range slices.Compact(flags) {
-		if !strings.Contains(help, f) && !slices.Contains([]string{"--enable", "--disable", "--name", "--user"}, f) {
+		if !strings.Contains(help, f) && !slices.Contains([]string{"--enable", "--disable", "--name", "--user", "--now", "--create"}, f) {
 			t.Errorf("docs/tablet.md names %s, which is no option", f)
 		}
 	}

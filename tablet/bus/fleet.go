@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/profile"
+	"github.com/godbus/dbus/v5"
+)
+
+// FleetInterface is what the process that takes part in a fleet asks, at [Path].
+const FleetInterface = "org.faceauth.Fleet"
+
+// FleetUser is the user whom that process runs as.
+const FleetUser = "faceauth-fleet"
+
+// How it stands with a person whom an account follows: words of [Fleet.Says] and [Following.Word].
+const (
+	InStep     = "in-step"     // all that the fleet has of the person is here
+	Away       = "away"        // the fleet is not reached
+	Nobody     = "nobody"      // the fleet has nobody of that name or number
+	Keyless    = "no-key"      // this device cannot read yet what the fleet has of the person
+	OtherSpace = "other-space" // all faces of the person are of another feature space
+)
+
+// fleetWords are these words.
+var fleetWords = map[string]bool{InStep: true, Away: true, Nobody: true, Keyless: true, OtherSpace: true}
+
+// fleetMethods are those of [FleetInterface]; byFleet asks each who calls.
+var fleetMethods = map[string]method{
+	"Followed": {in: "", out: "sa(sss)", call: func(s *Service, by caller, _ []any) ([]any, *dbus.Error) {
+		if failed := s.byFleet(by); failed != nil {
+			return nil, failed
+		}
+		all, err := s.a.Followed()
+		if err != nil {
+			return nil, s.told(err)
+		}
+		return []any{s.a.Space(), all}, nil
+	}},
+	"Found": {in: "sss", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		if failed := s.byFleet(by); failed != nil {
+			return failed
+		}
+		err := s.a.FleetFound(args[0].(string), args[1].(string), args[2].(string))
+		if err == nil {
+			s.o.Log.Info("a person of the fleet was found", "user", args[0], "person", args[2])
+		}
+		return s.toldFleet(err)
+	})},
+	"Faces": {in: "sssa(xay)", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		if failed := s.byFleet(by); failed != nil {
+			return failed
+		}
+		return s.fleetFaces(args[0].(string), args[1].(string), args[2].(string), args[3])
+	})},
+	"Forgotten": {in: "ss", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		if failed := s.byFleet(by); failed != nil {
+			return failed
+		}
+		user := args[0].(string)
+		s.interruptFor(user)
+		err := s.a.FleetForgot(user, args[1].(string))
+		if err == nil {
+			s.o.Log.Info("forgotten in the fleet: the profile is removed", "user", user)
+		}
+		return s.toldFleet(err)
+	})},
+	"Revoked": {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error {
+		if failed := s.byFleet(by); failed != nil {
+			return failed
+		}
+		users, err := s.a.FleetRevoked()
+		for _, user := range users {
+			s.interruptFor(user)
+			s.o.Log.Warn("the fleet does not let this device in any more: what rests on its faces is removed", "user", user)
+		}
+		return s.toldFleet(err)
+	})},
+	"Says": {in: "ssx", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		if failed := s.byFleet(by); failed != nil {
+			return failed
+		}
+		if !fleetWords[args[1].(string)] {
+			return failure(fleetRefused, "there is no such word about a person of a fleet")
+		}
+		return s.toldFleet(s.a.FleetSays(args[0].(string), args[1].(string), time.Unix(args[2].(int64), 0)))
+	})},
+}
+
+// byFleet returns nil where the process of the fleet calls, or root.
+func (s *Service) byFleet(by caller) *dbus.Error {
+	if by.root() {
+		return nil
+	}
+	if uid, err := UID(s.o.FleetUser); err == nil && uid == by.uid {
+		return nil
+	}
+	s.o.Log.Warn("denied", "uid", by.uid, "action", "the fleet's")
+	return failure(permissionDenied, "only "+s.o.FleetUser+" and root may speak for the fleet")
+}
+
+// toldFleet returns an error in words for the process of the fleet, which knows the faces anyway.
+func (s *Service) toldFleet(err error) *dbus.Error {
+	switch {
+	case errors.Is(err, tablet.ErrFollow), errors.Is(err, profile.ErrUnknown):
+		return failure(notFollowed, "the account does not follow that person; it may have been changed meanwhile")
+	case errors.Is(err, tablet.ErrFaces), errors.Is(err, tablet.ErrPerson):
+		s.o.Log.Warn("the fleet's process was refused", "error", err)
+		return failure(fleetRefused, err.Error())
+	}
+	return s.told(err)
+}
+
+// interruptFor ends what looks for a user just now, and knows their faces.
+func (s *Service) interruptFor(user string) {
+	if held := s.held(); held != nil && held.user == user {
+		s.interrupt(held)
+	}
+}
+
+// fleetFaces takes all faces that the fleet has of a person.
+func (s *Service) fleetFaces(user, number, space string, packed any) *dbus.Error {
+	var sent []struct {
+		Taken  int64
+		Vector []byte
+	}
+	if err := dbus.Store([]any{packed}, &sent); err != nil {
+		return failure(fleetRefused, "the faces cannot be read")
+	}
+	if len(sent) > tablet.MostFaces { // before anything is made of them
+		return s.toldFleet(fmt.Errorf("%w: %d of one person, and at most %d are taken", tablet.ErrFaces, len(sent), tablet.MostFaces))
+	}
+	faces := make([]tablet.FleetFace, len(sent))
+	for i, f := range sent {
+		if len(f.Vector)%4 != 0 {
+			return s.toldFleet(fmt.Errorf("%w: face %d has %d bytes", tablet.ErrFaces, i+1, len(f.Vector)))
+		}
+		faces[i].Vector = make([]float32, len(f.Vector)/4)
+		for j := range faces[i].Vector {
+			faces[i].Vector[j] = math.Float32frombits(binary.LittleEndian.Uint32(f.Vector[4*j:]))
+		}
+		clear(f.Vector)
+		if f.Taken != 0 {
+			faces[i].Taken = time.Unix(f.Taken, 0)
+		}
+	}
+	changed, err := s.a.FleetFaces(user, number, space, faces)
+	if changed {
+		s.interruptFor(user) // it may look for them by a face that was taken back
+		s.o.Log.Info("faces of the fleet", "user", user, "faces", len(faces))
+	}
+	return s.toldFleet(err)
+}
+
+// follow has an account follow a person of a fleet, or nobody where that is empty.
+func (s *Service) follow(by caller, name, person string) *dbus.Error {
+	user, failed := s.about(by, name, enrollAction)
+	if failed != nil {
+		return failed
+	}
+	var err error
+	if person == "" {
+		s.interruptFor(user)
+		err = s.a.Unfollow(user)
+	} else {
+		if _, err := UID(user); err != nil {
+			return failure(invalidUser, "no user of this system has that name; look at how it is written")
+		}
+		s.interruptFor(user)
+		err = s.a.Follow(user, person)
+	}
+	switch {
+	case errors.Is(err, tablet.ErrFollow):
+		return failure(notFollowed, "this account follows nobody of a fleet")
+	case errors.Is(err, tablet.ErrPerson):
+		return failure(fleetRefused, "that can be neither the name nor the number of a person of a fleet; see faceauth people --fleet on another device")
+	case err != nil:
+		return s.told(err)
+	}
+	s.o.Log.Info("follow", "user", user, "uid", by.uid, "person", person)
+	s.conn.Send(&dbus.Message{
+		Type: dbus.TypeSignal, Flags: dbus.FlagNoReplyExpected,
+		Headers: map[dbus.HeaderField]dbus.Variant{
+			dbus.FieldPath: dbus.MakeVariant(Path), dbus.FieldInterface: dbus.MakeVariant(FleetInterface),
+			dbus.FieldMember: dbus.MakeVariant("Changed"),
+		},
+	}, nil)
+	return nil
+}
+
+// Following is how it stands with the person of a fleet whom an account follows.
+type Following struct {
+	Asked    string    `json:"asked"`    // name or number, as an administrator gave it
+	Number   string    `json:"number"`   // of the person, or "" until it is known
+	Faces    uint32    `json:"faces"`    // that the fleet has of the person
+	Enrolled uint32    `json:"enrolled"` // faces that this device has seen itself, and that rest on those
+	Revoked  bool      `json:"revoked"`  // the fleet does not let this device in any more
+	Word     string    `json:"word"`     // [InStep] or another; "" where nothing was heard since the daemon started
+	Since    time.Time `json:"since"`    // of the word
+}
+
+// followingOf returns what a status says of a fleet.
+func followingOf(f *tablet.FleetStatus) map[string]dbus.Variant {
+	if f == nil {
+		return map[string]dbus.Variant{}
+	}
+	since := int64(0)
+	if !f.Since.IsZero() {
+		since = f.Since.Unix()
+	}
+	return map[string]dbus.Variant{
+		"asked": dbus.MakeVariant(f.Asked), "number": dbus.MakeVariant(f.Number), "faces": dbus.MakeVariant(uint32(f.Faces)),
+		"enrolled": dbus.MakeVariant(uint32(f.Enrolled)), "revoked": dbus.MakeVariant(f.Revoked),
+		"word": dbus.MakeVariant(f.Word), "since": dbus.MakeVariant(since),
+	}
+}
+
+// readFollowing reads what followingOf made.
+func readFollowing(m map[string]dbus.Variant) (*Following, error) {
+	if len(m) == 0 {
+		return nil, nil
+	}
+	f, since := new(Following), int64(0)
+	for key, to := range map[string]any{
+		"asked": &f.Asked, "number": &f.Number, "faces": &f.Faces, "enrolled": &f.Enrolled, "revoked": &f.Revoked,
+		"word": &f.Word, "since": &since,
+	} {
+		if err := m[key].Store(to); err != nil {
+			return nil, fmt.Errorf("the daemon's status has no usable %s of the fleet: %w", key, err)
+		}
+	}
+	if since != 0 {
+		f.Since = time.Unix(since, 0).UTC()
+	}
+	return f, nil
+}
+
+// Fleet speaks to the daemon for a fleet. It is used by one goroutine at a time. Get one from [DialFleet] or [NewFleet],
+// and close it.
+type Fleet struct {
+	client *Client
+	// Daemon has a value when a daemon has started, ended, or was told to have an account follow somebody.
+	Daemon <-chan struct{}
+	ended  chan struct{}
+}
+
+// DialFleet connects to the system bus.
+func DialFleet(ctx context.Context) (*Fleet, error) {
+	client, err := Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return NewFleet(ctx, client.conn)
+}
+
+// NewFleet returns a Fleet on a connection, which it closes.
+func NewFleet(ctx context.Context, conn *dbus.Conn) (*Fleet, error) {
+	signals, changed := make(chan *dbus.Signal, 64), make(chan struct{}, 1)
+	f := &Fleet{client: &Client{conn: conn}, Daemon: changed, ended: make(chan struct{})}
+	conn.Signal(signals)
+	for _, match := range [][]dbus.MatchOption{
+		ownerChanged(Name),
+		{dbus.WithMatchSender(Name), dbus.WithMatchInterface(FleetInterface), dbus.WithMatchMember("Changed")},
+	} {
+		if err := conn.AddMatchSignalContext(ctx, match...); err != nil {
+			conn.Close()
+			return nil, fmt.Errorf("asking the bus: %w", err)
+		}
+	}
+	go func() { // it ends with the connection, which closes the channel
+		defer close(f.ended)
+		for range signals {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return f, nil
+}
+
+// Gone is closed when the connection to the bus is lost.
+func (f *Fleet) Gone() <-chan struct{} { return f.ended }
+
+// Close ends the connection.
+func (f *Fleet) Close() error { return f.client.Close() }
+
+// Owner returns the connection of the daemon that runs, or "". It starts none.
+func (f *Fleet) Owner(ctx context.Context) (owner string, err error) {
+	err = f.client.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0, Name).Store(&owner)
+	var failed dbus.Error
+	if errors.As(err, &failed) && failed.Name == "org.freedesktop.DBus.Error.NameHasNoOwner" {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("asking the bus: %w", err)
+	}
+	return owner, nil
+}
+
+// Followed returns the accounts that follow somebody, and the ID of the space that their faces are in.
+func (f *Fleet) Followed(ctx context.Context) (space string, all []tablet.Followed, err error) {
+	err = f.client.ask(ctx, FleetInterface, "Followed", nil, []any{&space, &all})
+	return space, all, err
+}
+
+// Found says which person the name stands for that an account was asked to follow.
+func (f *Fleet) Found(ctx context.Context, user, asked, number string) error {
+	return f.client.ask(ctx, FleetInterface, "Found", []any{user, asked, number}, nil)
+}
+
+// Faces tells all labelled faces that the fleet has of a person, in place of what was told before.
+func (f *Fleet) Faces(ctx context.Context, user, number, space string, faces []tablet.FleetFace) error {
+	type sent struct {
+		Taken  int64
+		Vector []byte
+	}
+	all := make([]sent, len(faces))
+	for i, x := range faces {
+		if !x.Taken.IsZero() {
+			all[i].Taken = x.Taken.Unix()
+		}
+		for _, v := range x.Vector {
+			all[i].Vector = binary.LittleEndian.AppendUint32(all[i].Vector, math.Float32bits(v))
+		}
+	}
+	return f.client.ask(ctx, FleetInterface, "Faces", []any{user, number, space, all}, nil)
+}
+
+// Forgotten says that a person was forgotten in the fleet.
+func (f *Fleet) Forgotten(ctx context.Context, user, number string) error {
+	return f.client.ask(ctx, FleetInterface, "Forgotten", []any{user, number}, nil)
+}
+
+// Revoked says that the fleet does not let this device in any more.
+func (f *Fleet) Revoked(ctx context.Context) error {
+	return f.client.ask(ctx, FleetInterface, "Revoked", nil, nil)
+}
+
+// Says says how it stands with the person whom an account follows, and since when.
+func (f *Fleet) Says(ctx context.Context, user, word string, since time.Time) error {
+	return f.client.ask(ctx, FleetInterface, "Says", []any{user, word, since.Unix()}, nil)
+}
+
+// NotFollowed reports whether an error of a [Fleet] or [Client] says that an account does not follow that person.
+func NotFollowed(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Name == errorPrefix+notFollowed
+}

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tablet
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/tablet/enrolment"
+	"github.com/faceauth/faceauth/tablet/profile"
+)
+
+// MostFaces is how many faces of a person of a fleet a profile takes.
+const MostFaces = 32
+
+// Errors of the methods about a fleet.
+var (
+	ErrFollow = errors.New("no account follows this person of the fleet")
+	ErrPerson = errors.New("this cannot be the name or the number of a person of a fleet")
+	ErrFaces  = errors.New("faces of a fleet that cannot be used")
+)
+
+// Followed is an account that follows a person of a fleet.
+type Followed struct {
+	User   string
+	Asked  string // name or number, as it was asked for
+	Number string // of the person: 32 hexadecimal digits; "" until it is known
+}
+
+// FleetFace is a labelled face of a person of a fleet.
+type FleetFace struct {
+	Vector []float32
+	Taken  time.Time // zero for unknown
+}
+
+// FleetStatus is what may be told of an account that follows a person of a fleet.
+type FleetStatus struct {
+	Asked, Number string
+	Faces         int       // that the fleet has of the person, in this space
+	Enrolled      int       // faces of this camera that rest on them
+	Revoked       bool      // this device was
+	Word          string    // how it stands, as [Authenticator.FleetSays] was told since this program started; "" for nothing
+	Since         time.Time // of the word
+}
+
+// following is what a profile keeps of the person of a fleet that it follows.
+type following struct {
+	Asked   string      `cbor:"asked"`
+	Number  string      `cbor:"number,omitempty"`
+	Revoked bool        `cbor:"revoked,omitempty"`
+	Faces   []reference `cbor:"faces,omitempty"`
+	Seen    []witness   `cbor:"seen,omitempty"`
+}
+
+// reference is a face of the fleet. It says whom to look for, and lets nobody in.
+type reference struct {
+	Vector []byte `cbor:"vector"` // little-endian float32
+	Taken  int64  `cbor:"taken,omitempty"`
+}
+
+// witness is a labelled face of the learner that this camera saw, and that was taken for the user's because of faces of
+// the fleet.
+type witness struct {
+	Vector []byte   `cbor:"vector"`
+	By     [][]byte `cbor:"by"` // hashes of those faces
+}
+
+// news is a word about an account, which is kept in memory alone.
+type news struct {
+	word  string
+	since time.Time
+}
+
+func packed(x []float32) []byte {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+func unpacked(b []byte) []float32 {
+	x := make([]float32, len(b)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return x
+}
+
+func (r reference) hash() []byte {
+	h := sha256.Sum256(r.Vector)
+	return h[:16]
+}
+
+// number reports whether s is the number of a person of a fleet.
+func number(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == 16 && hex.EncodeToString(b) == s
+}
+
+// Follow has the account of a user follow a person of a fleet, by number or by the name that the fleet shows. What
+// rested on another person goes. A user without a profile gets one. Whether the caller may do that is the caller's
+// business.
+//
+// The error wraps [ErrPerson] or [online.ErrName]; nothing has changed then.
+func (a *Authenticator) Follow(user, person string) error {
+	if err := online.CheckName(user); err != nil {
+		return err
+	}
+	if err := online.CheckName(person); err != nil {
+		return fmt.Errorf("%w: %q", ErrPerson, person)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c, err := a.load(user)
+	switch {
+	case errors.Is(err, profile.ErrUnknown):
+		if c, err = a.empty(user); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	case c.follow != nil && (c.follow.Asked == person || c.follow.Number == person) && !c.follow.Revoked:
+		return nil
+	}
+	if err := a.unfollow(c); err != nil {
+		return err
+	}
+	c.follow = &following{Asked: person}
+	if number(person) {
+		c.follow.Number = person
+	}
+	delete(a.news, user)
+	return a.save(user, c)
+}
+
+// empty returns the account of a user of whom nothing is known.
+func (a *Authenticator) empty(user string) (*account, error) {
+	l, err := online.New(a.space, a.o.Learner)
+	if err != nil {
+		return nil, err
+	}
+	c := &account{learner: l, enrolled: a.o.Now().UTC()}
+	if a.o.UID != nil {
+		uid, err := a.o.UID(user)
+		if err != nil {
+			return nil, fmt.Errorf("looking for the user: %w", err)
+		}
+		c.uid = &uid
+	}
+	return c, nil
+}
+
+// Unfollow ends that the account of a user follows a person of a fleet: all that rests on the fleet's faces goes, and
+// the profile, where nothing else is in it. The error wraps [profile.ErrUnknown] or [ErrFollow].
+func (a *Authenticator) Unfollow(user string) error {
+	return a.withFollower(user, func(c *account) (changed bool, err error) {
+		if err := a.unfollow(c); err != nil {
+			return false, err
+		}
+		c.follow = nil
+		return true, nil
+	})
+}
+
+// unfollow removes all that rests on the fleet's faces from an account.
+func (a *Authenticator) unfollow(c *account) error {
+	if c.follow == nil {
+		return nil
+	}
+	c.follow.Faces = nil
+	return a.rest(c)
+}
+
+// withFollower changes the account of a user that follows a person, removes one in which nothing is left, and keeps what
+// was seen before from being learned.
+func (a *Authenticator) withFollower(user string, change func(*account) (changed bool, err error)) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c, err := a.load(user)
+	if err != nil {
+		return err
+	}
+	if c.follow == nil {
+		return fmt.Errorf("%w: %s", ErrFollow, user)
+	}
+	changed, err := change(c)
+	if err != nil || !changed {
+		return err
+	}
+	if a.waiting.user == user {
+		a.waiting.drop()
+	}
+	defer a.o.Wipe()
+	if c.follow == nil && !c.learner.Knows(user) {
+		delete(a.news, user)
+		return a.store.Delete(user)
+	}
+	return a.save(user, c)
+}
+
+// ofPerson is withFollower for an account that must follow the person of a number.
+func (a *Authenticator) ofPerson(user, number string, change func(*account) (changed bool, err error)) error {
+	return a.withFollower(user, func(c *account) (bool, error) {
+		if c.follow.Number != number || number == "" {
+			return false, fmt.Errorf("%w: %s does not follow %s", ErrFollow, user, number)
+		}
+		return change(c)
+	})
+}
+
+// Followed returns the accounts that follow somebody. Profiles that cannot be read are left out.
+func (a *Authenticator) Followed() (all []Followed, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	users, err := a.store.Users()
+	if err != nil {
+		return nil, err
+	}
+	for _, user := range users {
+		p, c, err := a.unseal(user)
+		clear(p.Learner)
+		switch {
+		case err != nil:
+			a.o.Log.Warn("a profile cannot be read", "user", user, "error", err)
+		case c.follow != nil:
+			all = append(all, Followed{user, c.follow.Asked, c.follow.Number})
+		}
+	}
+	return all, nil
+}
+
+// Space returns the ID of the space of the faces.
+func (a *Authenticator) Space() string { return a.space.ID }
+
+// FleetFound says which person the name stands for that an account was asked to follow. The error wraps [ErrFollow]
+// where the account was asked something else meanwhile, or [ErrPerson].
+func (a *Authenticator) FleetFound(user, asked, found string) error {
+	if !number(found) {
+		return fmt.Errorf("%w: %q", ErrPerson, found)
+	}
+	return a.withFollower(user, func(c *account) (bool, error) {
+		if c.follow.Asked != asked || c.follow.Number != "" && c.follow.Number != found {
+			return false, fmt.Errorf("%w: %s was asked to follow somebody else meanwhile", ErrFollow, user)
+		}
+		if c.follow.Number == found {
+			return false, nil
+		}
+		c.follow.Number = found
+		return true, nil
+	})
+}
+
+// FleetFaces tells all labelled faces that the fleet has of the person whom an account follows, in place of what was
+// told before. What rested on a face that is not among them goes. It reports whether anything changed.
+//
+// The error wraps [ErrFollow] or [ErrFaces]; nothing has changed then.
+func (a *Authenticator) FleetFaces(user, number, space string, faces []FleetFace) (changed bool, err error) {
+	if space != a.space.ID {
+		return false, fmt.Errorf("%w: they are of another feature space: %s", ErrFaces, a.space.Mismatch(space))
+	}
+	if len(faces) > MostFaces {
+		return false, fmt.Errorf("%w: %d of one person, and at most %d are taken", ErrFaces, len(faces), MostFaces)
+	}
+	all := make([]reference, 0, len(faces))
+	for i, f := range faces {
+		if err := a.space.Check(f.Vector); err != nil {
+			return false, fmt.Errorf("%w: face %d: %w", ErrFaces, i+1, err)
+		}
+		r := reference{Vector: packed(f.Vector)}
+		if !f.Taken.IsZero() {
+			r.Taken = f.Taken.Unix()
+		}
+		if !slices.ContainsFunc(all, func(o reference) bool { return bytes.Equal(o.Vector, r.Vector) }) {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(x, y reference) int { return bytes.Compare(x.Vector, y.Vector) })
+	same := func(x, y reference) bool { return bytes.Equal(x.Vector, y.Vector) && x.Taken == y.Taken }
+	err = a.ofPerson(user, number, func(c *account) (bool, error) {
+		if !c.follow.Revoked && slices.EqualFunc(c.follow.Faces, all, same) {
+			return false, nil
+		}
+		changed = true
+		c.follow.Faces, c.follow.Revoked = all, false
+		return true, a.rest(c)
+	})
+	return changed && err == nil, err
+}
+
+// rest removes the labelled faces that rest on nothing any more: each rested on faces of the fleet that are not there
+// now. What was learned goes with them, for nobody knows through which of them it was.
+func (a *Authenticator) rest(c *account) error {
+	there := make(map[string]bool)
+	for _, r := range c.follow.Faces {
+		there[string(r.hash())] = true
+	}
+	gone := make(map[string]bool)
+	var stay []witness
+	for _, w := range c.follow.Seen {
+		if slices.ContainsFunc(w.By, func(h []byte) bool { return there[string(h)] }) {
+			stay = append(stay, w)
+		} else {
+			gone[string(w.Vector)] = true
+		}
+	}
+	if c.follow.Seen = stay; len(gone) == 0 {
+		return nil
+	}
+	l, err := online.New(a.space, a.o.Learner)
+	if err != nil {
+		return err
+	}
+	for _, label := range c.learner.Labels() {
+		x := c.learner.Vector(label.ID)
+		if label.Negative || gone[string(packed(x))] {
+			continue
+		}
+		if err := l.Label(x, label.Name); err != nil {
+			return err
+		}
+	}
+	c.learner, c.drifted = l, false
+	return nil
+}
+
+// FleetForgot removes the profile of an account whose person was forgotten in the fleet. The error wraps [ErrFollow] or
+// [profile.ErrUnknown].
+func (a *Authenticator) FleetForgot(user, number string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p, c, err := a.unseal(user)
+	clear(p.Learner)
+	switch {
+	case err != nil:
+		return err
+	case c.follow == nil || c.follow.Number != number || number == "":
+		return fmt.Errorf("%w: %s does not follow %s", ErrFollow, user, number)
+	}
+	return a.forget(user)
+}
+
+// FleetRevoked removes all that rests on faces of the fleet, which does not let this device in any more, and returns
+// whose accounts have changed. They follow the same people again when their faces are told.
+func (a *Authenticator) FleetRevoked() (users []string, err error) {
+	all, err := a.Followed()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range all {
+		err := a.withFollower(f.User, func(c *account) (bool, error) {
+			if c.follow.Revoked {
+				return false, nil
+			}
+			users = append(users, f.User)
+			if err := a.unfollow(c); err != nil {
+				return false, err
+			}
+			c.follow.Revoked = true
+			return true, nil
+		})
+		if err != nil && !errors.Is(err, ErrFollow) && !errors.Is(err, profile.ErrUnknown) { // not any more
+			return users, err
+		}
+	}
+	return users, nil
+}
+
+// FleetSays notes how it stands with the person whom an account follows, for its status.
+func (a *Authenticator) FleetSays(user, word string, since time.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p, c, err := a.unseal(user)
+	clear(p.Learner)
+	switch {
+	case err != nil:
+		return err
+	case c.follow == nil:
+		return fmt.Errorf("%w: %s", ErrFollow, user)
+	}
+	if a.news == nil {
+		a.news = make(map[string]news)
+	}
+	a.news[user] = news{word, since}
+	return nil
+}
+
+// fleetStatus returns what may be told of the person whom an account follows.
+func (a *Authenticator) fleetStatus(user string, c *account) *FleetStatus {
+	if c.follow == nil {
+		return nil
+	}
+	n := a.news[user]
+	return &FleetStatus{
+		Asked: c.follow.Asked, Number: c.follow.Number, Faces: len(c.follow.Faces), Enrolled: len(c.follow.Seen),
+		Revoked: c.follow.Revoked, Word: n.word, Since: n.since,
+	}
+}
+
+// unproven reports whether the user of an account is to be looked for by faces of the fleet: this camera has enrolled
+// none.
+func (c *account) unproven(user string) bool {
+	return c.follow != nil && len(c.follow.Faces) > 0 && !c.learner.Knows(user)
+}
+
+// stranger returns a learner that knows the user of an account by the fleet's faces. It is thrown away.
+func (a *Authenticator) stranger(user string, c *account) (*online.Learner, error) {
+	l, err := online.New(a.space, a.o.Learner)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range c.follow.Faces {
+		if err := l.Label(unpacked(r.Vector), user); err != nil {
+			return nil, fmt.Errorf("face of the fleet: %w", err)
+		}
+	}
+	return l, nil
+}
+
+// prove enrols faces that this camera saw at a login, as the password vouches for them, where the fleet's faces of now
+// take them for the user's.
+func (a *Authenticator) prove(user string, c *account, faces [][]float32) error {
+	if !c.unproven(user) {
+		return nil
+	}
+	l, err := a.stranger(user, c)
+	if err != nil {
+		return err
+	}
+	var matching [][]float32
+	for _, x := range faces {
+		v, err := l.Judge(x)
+		if err != nil {
+			return err
+		}
+		if a.match(user, v) {
+			matching = append(matching, x)
+		}
+	}
+	if len(matching) < a.o.Policy.Needed {
+		return nil
+	}
+	switch other, err := a.resembles(user, matching); {
+	case err != nil:
+		return err
+	case other:
+		a.o.Log.Warn("the face that was seen is another user's; nothing is enrolled", "user", user)
+		return nil
+	}
+	for _, x := range spread(matching, enrolment.Stages, a.space.Scale) {
+		w := witness{Vector: packed(x)}
+		for _, r := range c.follow.Faces {
+			if graph.Distance(x, unpacked(r.Vector), a.space.Scale) <= a.o.Anchor {
+				w.By = append(w.By, r.hash())
+			}
+		}
+		if err := c.learner.Label(x, user); err != nil {
+			return err
+		}
+		c.follow.Seen = append(c.follow.Seen, w)
+	}
+	c.enrolled = a.o.Now().UTC()
+	a.o.Log.Info("enrolled by the fleet's faces and the password", "user", user, "faces", len(c.follow.Seen))
+	return nil
+}
+
+// spread returns up to n faces, no two the same: the first, and then always the one that is farthest from those chosen.
+func spread(faces [][]float32, n int, scale float64) (chosen [][]float32) {
+	left := slices.Clone(faces)
+	away := make([]float64, len(left)) // from the nearest that was chosen
+	for i := range away {
+		away[i] = math.Inf(1)
+	}
+	for len(chosen) < n && len(left) > 0 {
+		far := 0
+		for i := range left {
+			if away[i] > away[far] {
+				far = i
+			}
+		}
+		if away[far] == 0 {
+			break
+		}
+		chosen = append(chosen, left[far])
+		for i := range left {
+			away[i] = min(away[i], graph.Distance(left[i], left[far], scale))
+		}
+	}
+	return chosen
+}
