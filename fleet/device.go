@@ -52,15 +52,14 @@ type Device struct {
 	lock              *os.File
 
 	mu        sync.Mutex
-	base      *ledger.Ledger       // what the log has come to
+	store     *ledger.Store
+	base      *ledger.Ledger       // what the log has come to: that of the store
 	view      *ledger.Ledger       // the same with what waits in the outbox; nil where it is to be made anew
 	names     map[ledger.ID]string // of the view; nil where they are to be found anew
 	ring      *ledger.Ring
-	ringStale bool // the ring is not what is on disk
-	tail      *lines.File
-	saved     int64 // bytes of the snapshot on disk
-	tailed    int64 // bytes of the tail
-	hole      bool  // an entry is missing in the tail
+	ringStale bool  // the ring is not what is on disk
+	saveAt    int64 // bytes of the tail from which on it is tried again to save the ledger
+	unkept    int   // entries since there is a hole in the tail
 	outbox    *lines.File
 	pending   []waiting
 	last      uint64 // counter of the last entry that this device has written
@@ -131,7 +130,18 @@ func (d *Device) State() State {
 	if d.end > s.Seq {
 		s.Behind = d.end - s.Seq
 	}
+	if err := d.damage(); err != nil {
+		s.Trouble = err.Error()
+	}
 	return s
+}
+
+// damage returns an error where entries on disk could not be read.
+func (d *Device) damage() error {
+	if err := d.store.Damage(); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return nil
 }
 
 // step notes whether d is in step.
@@ -180,7 +190,16 @@ func (d *Device) now() *ledger.Ledger {
 	return d.view
 }
 
-// People returns the people as this device knows them, with what it said itself and is not in the log yet.
+// Person returns a person by the number, also of one that was merged into it, and whether there is one. It leaves Shown
+// empty.
+func (d *Device) Person(id ledger.ID) (ledger.Person, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now().Person(id, d.ring)
+}
+
+// People returns the people as this device knows them, with what it said itself and is not in the log yet. Where entries
+// on disk cannot be read, [Device.State] says so, and they are missing.
 func (d *Device) People() []ledger.Person {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -218,6 +237,9 @@ func (d *Device) Find(name string) (ledger.Person, error) {
 			p.Shown = d.shown()[p.ID]
 			return p, nil
 		}
+	}
+	if err := d.damage(); err != nil {
+		return ledger.Person{}, err
 	}
 	return ledger.Person{}, fmt.Errorf("%w: %s", ErrUnknown, name)
 }

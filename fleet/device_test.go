@@ -227,7 +227,12 @@ func TestForgottenForEver(t *testing.T) {
 	log.mu.Lock()
 	old := slices.Clone(log.all)
 	log.mu.Unlock()
-	before := must[*ledger.Ring](t)(ledger.OpenRing(filepath.Join(one.folder, "keys")))
+	backup := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(backup, must[[]byte](t)(os.ReadFile(filepath.Join(one.folder, "keys"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := must[*ledger.Ring](t)(ledger.OpenRing(backup))
+	defer before.Close()
 	must[ledger.Ref](t)(two.d.Forget(alice))
 	until(t, "she is forgotten", func() bool { return one.names() == "bob 1-0" && one.inStep() && two.inStep() })
 	read := func(ring *ledger.Ring) (opened int) {
@@ -246,9 +251,11 @@ func TestForgottenForEver(t *testing.T) {
 	}
 	for _, n := range []*node{one, two} {
 		n.close()
-		if n := read(must[*ledger.Ring](t)(ledger.OpenRing(filepath.Join(n.folder, "keys")))); n != 0 {
+		ring := must[*ledger.Ring](t)(ledger.OpenRing(filepath.Join(n.folder, "keys")))
+		if n := read(ring); n != 0 {
 			t.Errorf("with the keys of a device, %d entries open", n)
 		}
+		ring.Close()
 	}
 	// The server's log is put back to before she was forgotten, and a device begins with it, asking all others.
 	back := newMemLog()
@@ -262,7 +269,6 @@ func TestForgottenForEver(t *testing.T) {
 	three.open(fast)
 	a.log = back
 	a.admit(three.d.ID(), everybody)
-	one.open(fast)
 	back.servers[one.d.ID()] = func(q []byte) []byte { return one.answer(t, a.fleet, q) }
 	three.run()
 	until(t, "it has read the log", func() bool { return three.d.State().InStep })
@@ -273,7 +279,6 @@ func TestForgottenForEver(t *testing.T) {
 		}
 	}
 	three.close()
-	one.close()
 }
 
 // A device that comes when the forgotten are purged from the log comes to the same state.
@@ -302,9 +307,9 @@ func TestPurged(t *testing.T) {
 func (n *node) answer(t testing.TB, fleetID string, q []byte) []byte {
 	key := must[nkeys.KeyPair](t)(fleet.Identity(n.folder))
 	ring := must[*ledger.Ring](t)(ledger.OpenRing(filepath.Join(n.folder, "keys")))
-	f := must[*os.File](t)(os.Open(filepath.Join(n.folder, "ledger")))
-	defer f.Close()
-	l := must[*ledger.Ledger](t)(ledger.RestoreOwn(fleetID, n.d.ID(), f))
+	defer ring.Close()
+	l := must[*ledger.Store](t)(ledger.OpenStore(n.folder, fleetID, key))
+	defer l.Close()
 	answer, err := l.AnswerKeys(q, ring, key)
 	if err != nil {
 		return nil
@@ -530,15 +535,15 @@ func TestFolders(t *testing.T) {
 func TestDiskTrouble(t *testing.T) {
 	a := newAdmin(t, newMemLog())
 	n := a.join(everybody)
-	away := n.folder + ".away"
-	if err := os.Rename(n.folder, away); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := n.d.Enroll("alice", space, faceAt(1, 2)); err == nil || n.names() != "" {
-		t.Errorf("without a folder it says %q: %v", n.names(), err)
-	}
-	if err := os.Rename(away, n.folder); err != nil {
-		t.Fatal(err)
+	for what, shut := range map[string]func(*fleet.Device){
+		"keys": (*fleet.Device).CloseRing, "outbox": (*fleet.Device).CloseOutbox,
+	} {
+		shut(n.d)
+		if _, err := n.d.Enroll("alice", space, faceAt(1, 2)); err == nil || n.names() != "" {
+			t.Errorf("with no %s it says %q: %v", what, n.names(), err)
+		}
+		n.d.Crash()
+		n.open(fast)
 	}
 	bob := must[ledger.ID](t)(n.d.Enroll("bob", space, faceAt(3, 4)))
 	// More than a line of the outbox holds.

@@ -35,8 +35,8 @@ const (
 	lockFile    = "lock"
 	ringFile    = "keys"   // of people
 	outboxFile  = "outbox" // what it said and has not seen in the log
-	ledgerFile  = "ledger" // a snapshot
-	tailFile    = "tail"   // entries of the log after the snapshot
+	ledgerFile  = ledger.BaseFile
+	tailFile    = ledger.TailFile
 	galleryFile = "gallery-"
 )
 
@@ -141,12 +141,6 @@ type batch struct {
 	Entries [][]byte `json:"entries,omitempty"` // said together
 }
 
-// A logged entry is a line of the tail.
-type logged struct {
-	Seq  uint64 `json:"seq"`
-	Data []byte `json:"data"`
-}
-
 // Open opens the folder of a device that has joined a fleet. The error wraps [ErrNotJoined], [ErrBusy], [ErrDamaged] or
 // [ledger.ErrRing]. Close it.
 func Open(folder string, s Settings) (*Device, error) {
@@ -180,9 +174,6 @@ func (d *Device) open() (err error) {
 		return err
 	}
 	d.sweepSnapshots()
-	for _, name := range []string{ringFile, ledgerFile} {
-		safefile.Sweep(filepath.Join(d.folder, name))
-	}
 	if d.ring, err = ledger.OpenRing(filepath.Join(d.folder, ringFile)); err != nil {
 		return err
 	}
@@ -204,39 +195,13 @@ func (d *Device) open() (err error) {
 	return d.saveRing()
 }
 
-func (d *Device) openLedger() error {
-	path := filepath.Join(d.folder, ledgerFile)
-	f, err := safefile.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if d.base, err = ledger.New(d.fleet); err != nil {
-			return err
-		}
-	case err != nil:
+func (d *Device) openLedger() (err error) {
+	if d.store, err = ledger.OpenStore(d.folder, d.fleet, d.key); errors.Is(err, ledger.ErrStore) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	} else if err != nil {
 		return err
-	default:
-		d.base, err = ledger.RestoreOwn(d.fleet, d.id, f)
-		if info, statErr := f.Stat(); statErr == nil {
-			d.saved = info.Size()
-		}
-		f.Close()
-		if err != nil {
-			return fmt.Errorf("%w: %s: %w; move it away, and the log is read anew", ErrDamaged, path, err)
-		}
 	}
-	path = filepath.Join(d.folder, tailFile)
-	d.tail, err = lines.Open(path, lines.Options{Lazy: true, Lenient: true}, func(line []byte) error {
-		var x logged
-		if err := json.Unmarshal(line, &x); err != nil {
-			return fmt.Errorf("%w: %w", lines.ErrDamaged, err)
-		}
-		d.tailed += int64(len(line))
-		_, err := d.base.Apply(x.Seq, x.Data)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
-	}
+	d.base = d.store.Ledger
 	return nil
 }
 
@@ -296,51 +261,37 @@ func (d *Device) saveRing() error {
 
 // saveLedger writes a snapshot, and empties the tail.
 func (d *Device) saveLedger() error {
-	f, err := safefile.Create(filepath.Join(d.folder, ledgerFile))
-	if err != nil {
-		return fmt.Errorf("saving the ledger: %w", err)
-	}
-	defer f.Abort()
-	if err := d.base.Snapshot(f, d.key); err != nil {
-		return err
-	}
-	size, err := f.Seek(0, 1)
-	if err != nil {
-		return err
-	}
-	if err := f.Commit(); err != nil {
-		return fmt.Errorf("saving the ledger: %w", err)
-	}
-	if err := d.tail.Empty(); err != nil {
-		return fmt.Errorf("saving the ledger: %w", err)
-	}
-	d.saved, d.tailed, d.hole = size, 0, false
-	return nil
+	d.view = nil // it may have entries that are in the files of before
+	return d.store.Save()
 }
 
-// Close saves what the log has come to and closes the folder. [Device.Run] must have ended.
+// Close closes the folder. [Device.Run] must have ended.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var errs []error
-	if d.tailed > 0 || d.hole {
+	if d.store.Hole() != nil {
 		errs = append(errs, d.saveLedger())
 	}
 	errs = append(errs, d.saveRing(), d.saveOutbox())
-	d.closeFiles()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, d.closeFiles())...)
 }
 
-func (d *Device) closeFiles() {
-	if d.tail != nil {
-		d.tail.Close()
+func (d *Device) closeFiles() error {
+	var errs []error
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	if d.ring != nil {
+		errs = append(errs, d.ring.Close())
 	}
 	if d.outbox != nil {
-		d.outbox.Close()
+		errs = append(errs, d.outbox.Close())
 	}
 	if d.lock != nil {
-		d.lock.Close()
+		errs = append(errs, d.lock.Close())
 	}
+	return errors.Join(errs...)
 }
 
 // galleryPath returns where it is kept what a gallery and the fleet have in common.

@@ -208,6 +208,9 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 
 func (x *reconciling) run() error {
 	x.all = x.d.now().People(x.d.ring)
+	if err := x.d.damage(); err != nil {
+		return err
+	}
 	if err := x.match(); err != nil {
 		return err
 	}

@@ -109,7 +109,11 @@ func (d *Device) look(ctx context.Context, log Log) error {
 	defer cancel()
 	d.mu.Lock()
 	seq := d.base.Seq() // before the log is asked, which grows meanwhile
+	err := d.damage()
 	d.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	end, err := log.Last(ctx)
 	if err != nil {
 		return fmt.Errorf("looking at the fleet's log: %w", err)
@@ -154,7 +158,7 @@ func (d *Device) catchUp(ctx context.Context, log Log, trimmed bool) error {
 	if at <= seq {
 		return nil
 	}
-	l, err := ledger.Restore(d.fleet, data)
+	l, err := d.store.Fetch(data)
 	if errors.Is(err, ledger.ErrSnapshot) && !trimmed {
 		// The log has everything that the snapshot is made of, or else says that it was trimmed.
 		d.mu.Lock()
@@ -165,17 +169,21 @@ func (d *Device) catchUp(ctx context.Context, log Log, trimmed bool) error {
 	if err != nil {
 		return fmt.Errorf("fetching a snapshot: %w", err)
 	}
+	defer l.Abort()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.adopt(l)
 }
 
 // adopt puts a restored ledger in the place of the one that is behind it.
-func (d *Device) adopt(l *ledger.Ledger) error {
+func (d *Device) adopt(l *ledger.Draft) error {
 	if l.Seq() <= d.base.Seq() {
 		return nil
 	}
-	d.base, d.view, d.names = l, nil, nil
+	if err := d.store.Adopt(l); err != nil {
+		return err
+	}
+	d.base, d.view, d.names = d.store.Ledger, nil, nil
 	d.put = max(d.put, l.Seq())
 	for _, id := range d.ring.People() {
 		if l.Forgotten(id) {
@@ -184,9 +192,6 @@ func (d *Device) adopt(l *ledger.Ledger) error {
 		}
 	}
 	if err := d.saveRing(); err != nil {
-		return err
-	}
-	if err := d.saveLedger(); err != nil {
 		return err
 	}
 	seen := l.Last(d.id)

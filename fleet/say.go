@@ -74,7 +74,7 @@ func (d *Device) say(all ...statement) (ledger.Ref, error) {
 	}
 	// A key that nothing is sealed with does no harm; an entry without its key would be lost.
 	for id, key := range keys {
-		d.ring.Add(id, key)
+		d.ring.AddOwn(id, key)
 		d.ringStale = true
 	}
 	if err := d.saveRing(); err != nil {

@@ -32,7 +32,7 @@ func (d *Device) take(seq uint64, data []byte) error {
 	if o.Reason != nil && !errors.Is(o.Reason, ledger.ErrRepeated) {
 		d.s.Tell(o.Reason.Error())
 	}
-	d.record(seq, data)
+	d.tidy()
 	for _, id := range o.Forgotten {
 		if d.ring.Destroy(id) {
 			d.ringStale = true
@@ -95,23 +95,30 @@ func (d *Device) mayReadMore(e ledger.Entry) bool {
 	return false
 }
 
-// record keeps an entry of the log on disk.
-func (d *Device) record(seq uint64, data []byte) {
-	if !d.hole {
-		if err := d.tail.Append(logged{seq, data}); err != nil {
-			d.hole = true // what came later must not be taken in without it
-			d.complain(fmt.Errorf("keeping an entry of the log: %w", err))
-		}
+// tidy puts a snapshot in the place of a tail that has become long, or that could not be written.
+func (d *Device) tidy() {
+	saved, tail := d.store.Sizes()
+	hole := d.store.Hole()
+	if tail <= max(leastTail, saved/2, d.saveAt) && hole == nil {
+		return
 	}
-	d.tailed += int64(len(data))
-	if d.tailed > max(leastTail, d.saved/2) {
-		if err := d.saveLedger(); err != nil {
-			d.tailed = 0 // it is tried again after as much
-			d.hole = true
-			d.complain(err)
+	if hole != nil {
+		d.unkept++
+		if d.unkept%retrySave != 1 {
+			return // the disk may be full for long
 		}
+		d.complain(hole)
 	}
+	if err := d.saveLedger(); err != nil {
+		d.saveAt = tail + leastTail // it is tried again after as much
+		d.complain(err)
+		return
+	}
+	d.saveAt, d.unkept = 0, 0
 }
+
+// retrySave is after how many entries it is tried again to save a ledger that has a hole in its tail.
+const retrySave = 100
 
 // leastTail is how many bytes the tail has, at least, before a snapshot takes its place.
 const leastTail = 16 << 20

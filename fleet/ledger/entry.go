@@ -312,6 +312,10 @@ func parseAgain(data []byte) (Entry, error) {
 		return Entry{}, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	e := Entry{Version: v.Version, Device: v.Device, Sig: v.Sig, payload: v.Payload}
+	if v.Version > Version {
+		return e, fmt.Errorf("%w: an entry of %s has version %d, and this program reads %d",
+			ErrFuture, v.Device, v.Version, Version)
+	}
 	return e, e.decodePayload()
 }
 

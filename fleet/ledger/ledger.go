@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/ed25519"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -57,6 +56,7 @@ type Ledger struct {
 	parents  map[ID]parent // by active merges
 	rotated  uint64        // place where somebody last lost the right to read
 	keys     map[string]ed25519.PublicKey
+	keep     func(seq uint64, data []byte) place // keeps an entry that is about to count; nil for in memory
 }
 
 // A counter says how far an author is.
@@ -71,17 +71,6 @@ type member struct {
 	revoked  bool
 	muted    bool
 	in       map[ID]bool // people of the scope
-}
-
-// A record is an entry that counts.
-type record struct {
-	seq  uint64
-	ref  Ref
-	kind Kind
-	part uint64
-	key  KeyID
-	sum  [16]byte // of what was signed
-	data []byte   // as it came; it is never changed
 }
 
 // A person is what is kept under one number. Its records are never changed in place, as a copy of the ledger has them,
@@ -128,6 +117,7 @@ func (l *Ledger) Seq() uint64 { return l.seq }
 // clone returns a ledger that can be changed without a change of l.
 func (l *Ledger) clone() *Ledger {
 	c := *l
+	c.keep = nil
 	c.counters, c.members, c.people = maps.Clone(l.counters), maps.Clone(l.members), maps.Clone(l.people)
 	c.gone, c.withdrew, c.undone = maps.Clone(l.gone), maps.Clone(l.withdrew), maps.Clone(l.undone)
 	c.parents, c.keys = maps.Clone(l.parents), maps.Clone(l.keys)
@@ -161,7 +151,7 @@ func (l *Ledger) Say(data []byte) {
 		l.members[e.Device] = member{id: e.Device, name: e.Device, scope: Scope{All: true}}
 	}
 	l.seq++
-	l.take(l.seq, e, data)
+	l.take(l.seq, e, inMemory(data))
 }
 
 // Apply takes in the entry at a place in the log. Places go up, and need not follow each other. An entry that does not
@@ -175,7 +165,11 @@ func (l *Ledger) apply(seq uint64, data []byte, verify bool) (Outcome, error) {
 	if seq <= l.seq {
 		return Outcome{Reason: fmt.Errorf("entry %d of the log: %w", seq, ErrOld)}, nil
 	}
-	e, err := Parse(data)
+	parse := Parse
+	if !verify {
+		parse = parseAgain
+	}
+	e, err := parse(data)
 	refuse := func(err error) (Outcome, error) {
 		l.seq = seq
 		return Outcome{Entry: e, Reason: fmt.Errorf("entry %d of the log is passed over: %w", seq, err)}, nil
@@ -198,7 +192,11 @@ func (l *Ledger) apply(seq uint64, data []byte, verify bool) (Outcome, error) {
 		return Outcome{Entry: e, Reason: err}, err
 	}
 	l.seq = seq
-	o := l.take(seq, e, data)
+	keep := l.keep
+	if keep == nil {
+		keep = func(_ uint64, data []byte) place { return inMemory(data) }
+	}
+	o := l.take(seq, e, keep(seq, data))
 	if o.Reason != nil {
 		o.Reason = fmt.Errorf("entry %d of the log is passed over: %w: %s", seq, o.Reason, &e)
 	}
@@ -241,7 +239,7 @@ func (l *Ledger) verify(e *Entry) error {
 }
 
 // take has an entry count whose author and signature are right.
-func (l *Ledger) take(seq uint64, e Entry, data []byte) Outcome {
+func (l *Ledger) take(seq uint64, e Entry, at place) Outcome {
 	o := Outcome{Entry: e}
 	c := l.counters[e.Device]
 	if e.N <= c.last {
@@ -250,16 +248,9 @@ func (l *Ledger) take(seq uint64, e Entry, data []byte) Outcome {
 	}
 	o.Counted, o.Gap = true, e.N-c.last-1
 	l.counters[e.Device] = counter{last: e.N, gaps: c.gaps + o.Gap}
-	o.Forgotten, o.Reason = l.fold(seq, e, data)
+	o.Forgotten, o.Reason = l.fold(seq, e, at)
 	o.Accepted = o.Reason == nil
 	return o
-}
-
-func newRecord(seq uint64, e Entry, data []byte) record {
-	sum := sha256.Sum256(signed("sum", "", e.Version, e.Device, e.payload))
-	r := record{seq: seq, ref: e.Ref(), kind: e.Kind, part: e.Part, key: e.Key, data: bytes.Clone(data)}
-	copy(r.sum[:], sum[:])
-	return r
 }
 
 // writes returns nil where a device may write about a person. It rests on nothing but its admission and who enrolled
@@ -273,7 +264,7 @@ func (l *Ledger) writes(device string, id ID) error {
 }
 
 // fold changes the state by an entry, or returns why it does not. It decides by nothing but the log.
-func (l *Ledger) fold(seq uint64, e Entry, data []byte) (forgotten []ID, err error) {
+func (l *Ledger) fold(seq uint64, e Entry, at place) (forgotten []ID, err error) {
 	if e.Kind.Sealed() || e.Kind == Merge || e.Kind == Undo {
 		if l.gone[e.Person] || l.gone[e.Other] {
 			return nil, ErrForgotten
@@ -295,19 +286,19 @@ func (l *Ledger) fold(seq uint64, e Entry, data []byte) (forgotten []ID, err err
 	switch c := content.(type) {
 	case nil:
 		if e.Kind == Merge {
-			return nil, l.foldMerge(seq, e, data)
+			return nil, l.foldMerge(seq, e, at)
 		}
-		return nil, l.foldSealed(seq, e, data)
+		return nil, l.foldSealed(seq, e, at)
 	case Ref:
-		return nil, l.foldUndo(seq, e, c, data)
+		return nil, l.foldUndo(seq, e, c, at)
 	case Forgetting:
-		return l.foldForget(seq, e, c, data)
+		return l.foldForget(seq, e, c, at)
 	case Withdrawal:
-		return nil, l.foldWithdraw(seq, e, c, data)
+		return nil, l.foldWithdraw(seq, e, c, at)
 	case Admission:
-		return nil, l.foldAdmit(seq, e, c, data)
+		return nil, l.foldAdmit(seq, e, c, at)
 	case Revocation:
-		return nil, l.foldRevoke(seq, e, c, data)
+		return nil, l.foldRevoke(seq, e, c, at)
 	}
 	panic("ledger: an entry of a kind that is not folded")
 }
@@ -320,7 +311,7 @@ func (l *Ledger) intern(author string) string {
 	return cmp.Or(l.members[author].id, author)
 }
 
-func (l *Ledger) foldSealed(seq uint64, e Entry, data []byte) error {
+func (l *Ledger) foldSealed(seq uint64, e Entry, at place) error {
 	p, known := l.people[e.Person]
 	if !known {
 		p.creator = e.Device
@@ -331,7 +322,7 @@ func (l *Ledger) foldSealed(seq uint64, e Entry, data []byte) error {
 		}
 		p.records = l.without(p.records, func(r record) bool { return r.ref.Device == e.Device && r.part >= e.Part })
 	}
-	p.records = append(p.records, newRecord(seq, e, data))
+	p.records = append(p.records, newRecord(seq, e, at))
 	l.people[e.Person] = p
 	return nil
 }
@@ -347,14 +338,14 @@ func (l *Ledger) without(records []record, drop func(record) bool) []record {
 	})
 }
 
-func (l *Ledger) foldMerge(seq uint64, e Entry, data []byte) error {
+func (l *Ledger) foldMerge(seq uint64, e Entry, at place) error {
 	if err := l.writes(e.Device, e.Other); err != nil {
 		return err
 	}
 	if _, known := l.people[e.Other]; !known {
 		return ErrNobody
 	}
-	m := merge{newRecord(seq, e, data), e.Other, e.Person}
+	m := merge{newRecord(seq, e, at), e.Other, e.Person}
 	l.merges = append(l.merges, m)
 	l.join(m)
 	return nil
@@ -388,7 +379,7 @@ func (l *Ledger) rejoin() {
 	}
 }
 
-func (l *Ledger) foldUndo(seq uint64, e Entry, what Ref, data []byte) error {
+func (l *Ledger) foldUndo(seq uint64, e Entry, what Ref, at place) error {
 	if _, undone := l.undone[what]; undone {
 		return ErrNoEffect
 	}
@@ -396,14 +387,14 @@ func (l *Ledger) foldUndo(seq uint64, e Entry, what Ref, data []byte) error {
 	if !isMerge && !slices.ContainsFunc(l.people[e.Person].records, func(r record) bool { return r.ref == what }) {
 		return ErrNoEntry
 	}
-	l.undone[what] = undoing{newRecord(seq, e, data), e.Person}
+	l.undone[what] = undoing{newRecord(seq, e, at), e.Person}
 	if isMerge {
 		l.rejoin()
 	}
 	return nil
 }
 
-func (l *Ledger) foldForget(seq uint64, e Entry, c Forgetting, data []byte) (forgotten []ID, err error) {
+func (l *Ledger) foldForget(seq uint64, e Entry, c Forgetting, at place) (forgotten []ID, err error) {
 	all := append([]ID{e.Person}, c.Also...)
 	for _, id := range all {
 		// Nothing of an unknown person may be left in the log of somebody who comes late: the author could write about
@@ -421,7 +412,7 @@ func (l *Ledger) foldForget(seq uint64, e Entry, c Forgetting, data []byte) (for
 	if len(forgotten) == 0 {
 		return nil, ErrNoEffect
 	}
-	l.forgets = append(l.forgets, newRecord(seq, e, data))
+	l.forgets = append(l.forgets, newRecord(seq, e, at))
 	for _, id := range forgotten {
 		delete(l.people, id)
 	}
@@ -441,7 +432,7 @@ func (l *Ledger) foldForget(seq uint64, e Entry, c Forgetting, data []byte) (for
 	return forgotten, nil
 }
 
-func (l *Ledger) foldWithdraw(seq uint64, e Entry, c Withdrawal, data []byte) error {
+func (l *Ledger) foldWithdraw(seq uint64, e Entry, c Withdrawal, at place) error {
 	m, known := l.members[c.Device]
 	switch {
 	case !known:
@@ -451,7 +442,7 @@ func (l *Ledger) foldWithdraw(seq uint64, e Entry, c Withdrawal, data []byte) er
 	}
 	m.muted = c.Mute
 	l.members[c.Device] = m
-	l.withdrew[c.Device] = newRecord(seq, e, data)
+	l.withdrew[c.Device] = newRecord(seq, e, at)
 	for id, p := range l.people {
 		of := func(r record) bool { return r.kind == Lessons && r.ref.Device == c.Device }
 		if slices.ContainsFunc(p.records, of) {
@@ -462,7 +453,7 @@ func (l *Ledger) foldWithdraw(seq uint64, e Entry, c Withdrawal, data []byte) er
 	return nil
 }
 
-func (l *Ledger) foldAdmit(seq uint64, e Entry, c Admission, data []byte) error {
+func (l *Ledger) foldAdmit(seq uint64, e Entry, c Admission, at place) error {
 	m, known := l.members[c.Device]
 	if !known {
 		m.order = seq
@@ -476,11 +467,11 @@ func (l *Ledger) foldAdmit(seq uint64, e Entry, c Admission, data []byte) error 
 		m.in[id] = true
 	}
 	l.members[c.Device] = m
-	l.rules = append(l.rules, newRecord(seq, e, data))
+	l.rules = append(l.rules, newRecord(seq, e, at))
 	return nil
 }
 
-func (l *Ledger) foldRevoke(seq uint64, e Entry, c Revocation, data []byte) error {
+func (l *Ledger) foldRevoke(seq uint64, e Entry, c Revocation, at place) error {
 	m, known := l.members[c.Device]
 	switch {
 	case !known:
@@ -491,7 +482,7 @@ func (l *Ledger) foldRevoke(seq uint64, e Entry, c Revocation, data []byte) erro
 	m.revoked = true
 	l.members[c.Device] = m
 	l.rotated = seq
-	l.rules = append(l.rules, newRecord(seq, e, data))
+	l.rules = append(l.rules, newRecord(seq, e, at))
 	return nil
 }
 
@@ -505,7 +496,14 @@ func (l *Ledger) Holds(data []byte) bool {
 	if err != nil {
 		return false
 	}
-	same := func(r record) bool { return r.ref == e.Ref() && bytes.Equal(r.data, data) }
+	sum := e.sum()
+	same := func(r record) bool {
+		if r.ref != e.Ref() || r.sum != sum {
+			return false
+		}
+		had, err := r.bytes()
+		return err == nil && bytes.Equal(had, data)
+	}
 	for _, records := range [][]record{l.people[e.Person].records, l.rules, l.forgets} {
 		if slices.ContainsFunc(records, same) {
 			return true

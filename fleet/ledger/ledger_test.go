@@ -4,6 +4,7 @@ package ledger_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/fxamacker/cbor/v2"
 )
 
 // small is a fleet of two devices and a person, and its log.
@@ -374,6 +377,9 @@ func TestRing(t *testing.T) {
 	if err := r.Save(); err != nil {
 		t.Fatal(err)
 	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if r, err = ledger.OpenRing(path); err != nil || r.Len() != 1 || r.Has(bob) {
 		t.Fatalf("opened again it has keys of %d people: %v", r.Len(), err)
 	}
@@ -383,9 +389,18 @@ func TestRing(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file has mode %v", info.Mode())
 	}
-	data, err := os.ReadFile(path)
+	// A key more is a line more, and nothing else is written.
+	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	r.AddOwn(bob, ledger.NewKey())
+	if err := errors.Join(r.Save(), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || !bytes.HasPrefix(data, before) || len(data) == len(before) {
+		t.Fatalf("the file was written anew: %v", err)
 	}
 	for i := range data {
 		bad := bytes.Clone(data)
@@ -393,9 +408,89 @@ func TestRing(t *testing.T) {
 		if err := os.WriteFile(path, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ledger.OpenRing(path); !errors.Is(err, ledger.ErrRing) {
-			t.Fatalf("with byte %d altered: %v", i, err)
+		r, err := ledger.OpenRing(path)
+		if i < len(before)-1 {
+			if !errors.Is(err, ledger.ErrRing) {
+				t.Fatalf("with byte %d altered: %v", i, err)
+			}
+			continue
 		}
+		// It looks like a line that was being written when the machine failed.
+		if err != nil || r.Has(bob) {
+			t.Fatalf("with byte %d of the last line altered: %v", i, err)
+		}
+		if _, ok := r.Key(alice, id); !ok && i >= len(before) {
+			t.Fatalf("with byte %d of the last line altered, a key of another line is gone", i)
+		}
+		r.Close()
+	}
+}
+
+// Keys that were destroyed are not in the file any more, neither as text nor as bytes.
+func TestDestroyed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	r, err := ledger.OpenRing(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []ledger.ID
+	var keys []ledger.Key
+	for range 300 {
+		ids, keys = append(ids, ledger.NewID()), append(keys, ledger.NewKey())
+		r.AddOwn(ids[len(ids)-1], keys[len(keys)-1])
+		if err := r.Save(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(i int) bool {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := base64.StdEncoding.EncodeToString(append(ids[i][:], keys[i][:]...)) // of 48 bytes: no padding
+		return bytes.Contains(data, []byte(text))
+	}
+	if !has(7) || !has(8) {
+		t.Fatal("the keys are not in the file as this test looks for them")
+	}
+	r.Destroy(ids[7])
+	if err := r.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if has(7) || !has(8) {
+		t.Error("the key that was destroyed is in the file, or another is not")
+	}
+	r.Close()
+}
+
+// The file of an older program is read, and is one of this program then.
+func TestOldRing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	type entry struct {
+		_      struct{} `cbor:",toarray"`
+		Person []byte
+		Keys   [][]byte
+	}
+	alice, k := ledger.NewID(), ledger.NewKey()
+	body, err := cbor.Marshal([]entry{{Person: alice[:], Keys: [][]byte{k[:]}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := safefile.WriteSealed(path, safefile.Kind{Magic: "faceauth fleet keys", Version: 1}, body); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		r, err := ledger.OpenRing(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := r.Key(alice, k.ID(alice)); !ok || got != k || r.Len() != 1 {
+			t.Fatal("the key is another one, or gone")
+		}
+		r.Close()
+	}
+	if all, err := filepath.Glob(path + "*"); err != nil || len(all) != 1 {
+		t.Errorf("there are %q", all)
 	}
 }
 

@@ -139,10 +139,16 @@ func (l *Ledger) open(id ID, r record, ring *Ring) (e Entry, content any, err er
 	if !ok {
 		return e, nil, errNoKey
 	}
-	if e, err = parseAgain(r.data); err != nil {
+	data, err := r.bytes()
+	if err != nil {
 		return e, nil, err
 	}
-	content, err = e.Open(l.fleet, key)
+	if e, err = parseAgain(data); err == nil {
+		content, err = e.Open(l.fleet, key)
+	}
+	if err != nil && e.sum() != r.sum {
+		err = r.in.damaged(r.at) // no fault of its author
+	}
 	return e, content, err
 }
 

@@ -27,6 +27,48 @@ type author struct {
 	clock time.Time
 	ring  *ledger.Ring
 	own   *ledger.Ledger
+	store *ledger.Store // where its entries are on disk
+	path  string
+}
+
+// onDisk has an author keep entries on disk.
+func (a *author) onDisk() {
+	a.t.Helper()
+	a.path = a.t.TempDir()
+	a.open()
+}
+
+// open opens the ledger on disk.
+func (a *author) open() {
+	a.t.Helper()
+	s, err := ledger.OpenStore(a.path, a.fleet, a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.store, a.own = s, s.Ledger
+}
+
+// disturb saves the ledger, or closes and opens it as another program does. In either case it is to be what it was.
+func (a *author) disturb(rng *rand.Rand) {
+	a.t.Helper()
+	if a.store == nil {
+		return
+	}
+	hash := a.own.Hash()
+	if rng.IntN(2) == 0 {
+		if err := a.store.Save(); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	if rng.IntN(2) == 0 {
+		if err := a.store.Close(); err != nil {
+			a.t.Fatal(err)
+		}
+		a.open()
+	}
+	if a.own.Hash() != hash || a.store.Damage() != nil {
+		a.t.Fatal("the ledger on disk is not what it was: ", a.store.Damage())
+	}
 }
 
 func newAuthor(t testing.TB, fleet string, key nkeys.KeyPair) *author {
@@ -171,7 +213,14 @@ func (w *world) snapshot(d, other *author) {
 	if other.own.Seq() < d.own.Seq() {
 		return
 	}
-	l, err := ledger.Restore(w.admin.fleet, &b)
+	var l *ledger.Ledger
+	var draft *ledger.Draft
+	var err error
+	if d.store == nil {
+		l, err = ledger.Restore(w.admin.fleet, &b)
+	} else if draft, err = d.store.Fetch(&b); err == nil {
+		l = draft.Ledger
+	}
 	if m, _ := other.own.Device(other.id); err != nil && (m.Revoked || m.Name == "") {
 		return // refused, as it must be
 	}
@@ -180,6 +229,11 @@ func (w *world) snapshot(d, other *author) {
 	}
 	if l.Hash() != other.own.Hash() || l.Seq() != other.own.Seq() {
 		w.t.Fatal("a snapshot is not what it was made of")
+	}
+	if draft != nil {
+		if err := d.store.Adopt(draft); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	d.own = l
 	for _, id := range d.ring.People() {
@@ -316,6 +370,9 @@ func testAgree(t *testing.T, seed uint64) {
 	for range 6 {
 		d := newAuthor(t, w.admin.fleet, newUser(t))
 		d.clock = d.clock.Add(time.Duration(rng.IntN(48)-24) * time.Hour) // clocks are wrong by a day
+		if len(w.devices)%2 == 0 {
+			d.onDisk()
+		}
 		w.devices = append(w.devices, d)
 		w.append(w.admin.admit(d.id, ledger.Scope{All: true}))
 	}
@@ -346,7 +403,9 @@ func testAgree(t *testing.T, seed uint64) {
 			w.garbage(stranger)
 		case k == 18:
 			w.snapshot(d, w.devices[rng.IntN(len(w.devices))])
-		case k == 19 && step > 100 && rng.IntN(8) == 0:
+		case k == 19 && rng.IntN(2) == 0:
+			d.disturb(rng)
+		case k == 19 && step > 100 && rng.IntN(4) == 0:
 			last := w.devices[len(w.devices)-1]
 			switch rng.IntN(3) {
 			case 0:

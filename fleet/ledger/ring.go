@@ -7,11 +7,13 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	"os"
 	"slices"
 
+	"github.com/faceauth/faceauth/internal/lines"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"golang.org/x/crypto/chacha20poly1305"
 )
@@ -72,82 +74,211 @@ func (k Key) open(sealed, bound []byte) ([]byte, error) {
 }
 
 // Ring holds the keys of people that a device has. It is not safe for concurrent use.
+//
+// Its file has a line for each time that keys were added, and is written anew at once when some are destroyed, so that
+// nothing of these is left in it.
 type Ring struct {
-	path string
-	keys map[ID]map[KeyID]Key
+	file      *lines.File // nil for a ring in memory
+	keys      map[ID][]ringKey
+	added     [][]byte // person and key of those that are not on disk
+	own       bool     // nobody else has some of them
+	destroyed bool     // the file has keys that the ring has not
 }
 
-var ringKind = safefile.Kind{Magic: "faceauth fleet keys", Version: 1}
+type ringKey struct {
+	id  KeyID
+	key Key
+}
 
-type ringEntry struct {
+// ringVersion is the version of the file. Version 1 was one CBOR list with a checksum, and is read.
+const ringVersion = 2
+
+var oldRing = safefile.Kind{Magic: "faceauth fleet keys", Version: 1}
+
+// The entries of files of version 1.
+type oldRingEntry struct {
 	_      struct{} `cbor:",toarray"`
 	Person []byte
 	Keys   [][]byte
 }
 
-// NewRing returns an empty ring in memory.
-func NewRing() *Ring { return &Ring{keys: make(map[ID]map[KeyID]Key)} }
+// A ringLine is a line of the file. The first one has the version alone.
+type ringLine struct {
+	Version int      `json:"faceauth_fleet_keys,omitempty"`
+	Keys    [][]byte `json:"keys,omitempty"` // person and key
+}
 
-// OpenRing reads the ring at path, or returns an empty one that [Ring.Save] will put there. The error wraps [ErrRing].
+// mostKeys is how many keys a line has, so that it is far from too long.
+const mostKeys = 10_000
+
+// NewRing returns an empty ring in memory.
+func NewRing() *Ring { return &Ring{keys: make(map[ID][]ringKey)} }
+
+// OpenRing reads the ring at path, or makes an empty one there. The error wraps [ErrRing]. Close it.
 func OpenRing(path string) (*Ring, error) {
 	r := NewRing()
-	r.path = path
-	body, err := safefile.ReadSealed(path, ringKind)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
+	if err := convertRing(path); err != nil {
+		return nil, err
 	}
-	if errors.Is(err, safefile.ErrDamaged) || errors.Is(err, safefile.ErrVersion) {
+	first := true
+	file, err := lines.Open(path, lines.Options{Lazy: true}, func(text []byte) error {
+		var line ringLine
+		if err := json.Unmarshal(text, &line); err != nil {
+			return fmt.Errorf("%w: %w", lines.ErrDamaged, err)
+		}
+		defer clearAll(line.Keys)
+		if first && line.Version != ringVersion {
+			return fmt.Errorf("%w: it has version %d, and this program reads %d", ErrRing, line.Version, ringVersion)
+		}
+		first = false
+		return r.take(line.Keys)
+	})
+	if errors.Is(err, lines.ErrDamaged) || errors.Is(err, ErrRing) {
 		return nil, fmt.Errorf("opening %s: %w: %w; move it away, and the keys are asked of other devices", path, ErrRing, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the ring of keys: %w", err)
 	}
-	defer clear(body)
-	var all []ringEntry
-	if err := decoding.Unmarshal(body, &all); err != nil {
-		return nil, fmt.Errorf("opening %s: %w: %w", path, ErrRing, err)
-	}
-	for _, e := range all {
-		var person ID
-		if copy(person[:], e.Person); len(e.Person) != len(person) {
-			return nil, fmt.Errorf("opening %s: %w: a person's number has %d bytes", path, ErrRing, len(e.Person))
-		}
-		for _, b := range e.Keys {
-			var k Key
-			if copy(k[:], b); len(b) != len(k) {
-				return nil, fmt.Errorf("opening %s: %w: a key has %d bytes", path, ErrRing, len(b))
-			}
-			r.Add(person, k)
+	r.file = file
+	if first {
+		if err := r.file.Append(ringLine{Version: ringVersion}); err != nil {
+			r.Close()
+			return nil, fmt.Errorf("making the ring of keys: %w", err)
 		}
 	}
 	return r, nil
 }
 
-// Save writes the ring anew, on disk when it returns. On error the file is as it was. A ring in memory does nothing.
+// convertRing has a file of version 1 be one of this version.
+func convertRing(path string) error {
+	body, err := safefile.ReadSealed(path, oldRing)
+	if err != nil {
+		return nil // lines says so better
+	}
+	defer clear(body)
+	var all []oldRingEntry
+	if err := decoding.Unmarshal(body, &all); err != nil {
+		return fmt.Errorf("opening %s: %w: %w", path, ErrRing, err)
+	}
+	r := NewRing()
+	for _, e := range all {
+		for _, k := range e.Keys {
+			if err := r.take([][]byte{append(slices.Clone(e.Person), k...)}); err != nil {
+				return fmt.Errorf("opening %s: %w", path, err)
+			}
+		}
+	}
+	temp := path + ".new"
+	defer os.Remove(temp)
+	if r.file, err = lines.Open(temp, lines.Options{}, func([]byte) error { return nil }); err != nil {
+		return fmt.Errorf("converting the ring of keys: %w", err)
+	}
+	defer r.Close()
+	if err := r.rewrite(); err != nil {
+		return fmt.Errorf("converting the ring of keys: %w", err)
+	}
+	if err := safefile.Rename(temp, path); err != nil {
+		return fmt.Errorf("converting the ring of keys: %w", err)
+	}
+	return nil
+}
+
+// take takes in keys of a file.
+func (r *Ring) take(keys [][]byte) error {
+	for _, b := range keys {
+		var person ID
+		var k Key
+		if len(b) != len(person)+len(k) {
+			return fmt.Errorf("%w: a key has %d bytes", ErrRing, len(b))
+		}
+		copy(person[:], b)
+		copy(k[:], b[len(person):])
+		r.Add(person, k)
+	}
+	return nil
+}
+
+// Save has the file have what the ring has. Keys that were made here, and are nowhere else, are on disk when it returns;
+// those that others have may be lost where the machine fails, and are asked for again. Where some were destroyed, all
+// is written anew, and on disk. On error the file is as it was. A ring in memory does nothing.
 func (r *Ring) Save() error {
-	if r.path == "" {
+	if r.file == nil {
 		return nil
 	}
-	all := make([]ringEntry, 0, len(r.keys))
-	for person, keys := range r.keys {
-		e := ringEntry{Person: slices.Clone(person[:])}
-		for _, k := range keys {
-			e.Keys = append(e.Keys, slices.Clone(k[:]))
-		}
-		all = append(all, e)
-	}
-	body := marshal(all)
-	defer clear(body)
-	if err := safefile.WriteSealed(r.path, ringKind, body); err != nil {
+	err := r.save()
+	if err != nil {
 		return fmt.Errorf("saving the ring of keys: %w", err)
 	}
 	return nil
 }
 
+func (r *Ring) save() error {
+	if r.destroyed {
+		return r.rewrite()
+	}
+	for len(r.added) > 0 {
+		n := min(len(r.added), mostKeys)
+		if err := r.file.Append(ringLine{Keys: r.added[:n]}); err != nil {
+			return err
+		}
+		clearAll(r.added[:n])
+		r.added = r.added[n:]
+	}
+	r.added = nil
+	if r.own {
+		if err := r.file.Sync(); err != nil {
+			return err
+		}
+		r.own = false
+	}
+	return nil
+}
+
+// rewrite puts a file with the keys that there are in the place of the old one.
+func (r *Ring) rewrite() error {
+	all := []any{ringLine{Version: ringVersion}}
+	var keys [][]byte
+	for person, some := range r.keys {
+		for _, k := range some {
+			keys = append(keys, pair(person, k.key))
+		}
+	}
+	defer clearAll(keys)
+	for some := range slices.Chunk(keys, mostKeys) {
+		all = append(all, ringLine{Keys: some})
+	}
+	if err := r.file.Rewrite(all...); err != nil {
+		return err
+	}
+	clearAll(r.added)
+	r.added, r.own, r.destroyed = nil, false, false
+	return nil
+}
+
+// Close closes the file, without a save.
+func (r *Ring) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Close()
+}
+
+func pair(person ID, k Key) []byte { return append(slices.Clone(person[:]), k[:]...) }
+
+func clearAll(keys [][]byte) {
+	for _, b := range keys {
+		clear(b)
+	}
+}
+
 // Key returns a key of a person by its number.
 func (r *Ring) Key(person ID, id KeyID) (Key, bool) {
-	k, ok := r.keys[person][id]
-	return k, ok
+	for _, k := range r.keys[person] {
+		if k.id == id {
+			return k.key, true
+		}
+	}
+	return Key{}, false
 }
 
 // Has reports whether there is any key of a person.
@@ -165,19 +296,29 @@ func (r *Ring) People() []ID {
 	return all
 }
 
-// Add takes in a key of a person, and returns its number.
+// Add takes in a key of a person that another device has, too, and returns its number. Save it to keep it.
 func (r *Ring) Add(person ID, k Key) KeyID {
-	if r.keys[person] == nil {
-		r.keys[person] = make(map[KeyID]Key, 1)
-	}
 	id := k.ID(person)
-	r.keys[person][id] = k
+	if _, have := r.Key(person, id); have {
+		return id
+	}
+	r.keys[person] = append(slices.Clip(r.keys[person]), ringKey{id, k})
+	if r.file != nil {
+		r.added = append(r.added, pair(person, k))
+	}
 	return id
+}
+
+// AddOwn is Add for a key that was made here, so that it must not be lost.
+func (r *Ring) AddOwn(person ID, k Key) KeyID {
+	r.own = true
+	return r.Add(person, k)
 }
 
 // Destroy removes all keys of a person, and reports whether there were any. Save it to destroy them on disk.
 func (r *Ring) Destroy(person ID) bool {
 	_, ok := r.keys[person]
 	delete(r.keys, person)
+	r.destroyed = r.destroyed || ok
 	return ok
 }

@@ -42,32 +42,45 @@ type snapshotCounter struct {
 	Gaps   uint64
 }
 
+// eachRecord gives f all entries that make up the state, in no order.
+func (l *Ledger) eachRecord(f func(*record)) {
+	for _, records := range [][]record{l.rules, l.forgets} {
+		for i := range records {
+			f(&records[i])
+		}
+	}
+	for id, r := range l.withdrew {
+		f(&r)
+		l.withdrew[id] = r
+	}
+	for _, p := range l.people {
+		for i := range p.records {
+			f(&p.records[i])
+		}
+	}
+	for i := range l.merges {
+		f(&l.merges[i].record)
+	}
+	for what, u := range l.undone {
+		f(&u.record)
+		l.undone[what] = u
+	}
+}
+
 // records returns all entries that make up the state, in the order of the log.
-func (l *Ledger) records() []record {
-	n := len(l.rules) + len(l.forgets) + len(l.withdrew) + len(l.merges) + len(l.undone)
-	for _, p := range l.people {
-		n += len(p.records)
-	}
-	all := make([]record, 0, n)
-	all = append(append(all, l.rules...), l.forgets...)
-	for _, r := range l.withdrew {
-		all = append(all, r)
-	}
-	for _, p := range l.people {
-		all = append(all, p.records...)
-	}
-	for _, m := range l.merges {
-		all = append(all, m.record)
-	}
-	for _, u := range l.undone {
-		all = append(all, u.record)
-	}
+func (l *Ledger) records() (all []record) {
+	l.eachRecord(func(r *record) { all = append(all, *r) })
 	slices.SortFunc(all, func(a, b record) int { return cmp.Compare(a.seq, b.seq) })
 	return all
 }
 
 // Snapshot writes what l holds, signed with the key of a device.
 func (l *Ledger) Snapshot(w io.Writer, key nkeys.KeyPair) error {
+	return l.snapshot(w, key, func(uint64, int64) {})
+}
+
+// snapshot is Snapshot, and tells where it has put the entry of each place in the log.
+func (l *Ledger) snapshot(w io.Writer, key nkeys.KeyPair, put func(seq uint64, at int64)) error {
 	device, err := key.PublicKey()
 	if err != nil {
 		return fmt.Errorf("making a snapshot: %w", err)
@@ -85,10 +98,17 @@ func (l *Ledger) Snapshot(w io.Writer, key nkeys.KeyPair) error {
 	text := marshal(head)
 	b.Write(binary.BigEndian.AppendUint32(nil, uint32(len(text))))
 	b.Write(text)
+	at := int64(len(snapshotMagic) + 8 + len(text))
 	for _, r := range records {
+		data, err := r.checked()
+		if err != nil {
+			return fmt.Errorf("making a snapshot: %w", err)
+		}
 		b.Write(binary.BigEndian.AppendUint64(nil, r.seq))
-		b.Write(binary.BigEndian.AppendUint32(nil, uint32(len(r.data))))
-		b.Write(r.data)
+		b.Write(binary.BigEndian.AppendUint32(nil, uint32(len(data))))
+		b.Write(data)
+		put(r.seq, at+12)
+		at += 12 + int64(len(data))
 	}
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("making a snapshot: %w", err)
@@ -106,30 +126,46 @@ func (l *Ledger) Snapshot(w io.Writer, key nkeys.KeyPair) error {
 
 // Restore reads a snapshot of a fleet. It folds the entries in it anew, as the log did, and checks each signature;
 // nothing is restored on error, which wraps [ErrSnapshot], [ErrFuture], or is that of the reader.
-func Restore(fleet string, r io.Reader) (*Ledger, error) { return restore(fleet, r, "") }
+func Restore(fleet string, r io.Reader) (*Ledger, error) { return RestoreOwn(fleet, "", r) }
 
 // RestoreOwn is Restore, but for a snapshot that the device with that public key made itself, of entries that it had
 // checked before, it checks no signature but its own, and not whether the device is a member.
-func RestoreOwn(fleet, device string, r io.Reader) (*Ledger, error) { return restore(fleet, r, device) }
+func RestoreOwn(fleet, device string, r io.Reader) (*Ledger, error) {
+	l, _, err := restore(fleet, r, restoring{own: device})
+	return l, err
+}
+
+// restoring says how a snapshot is restored.
+type restoring struct {
+	own     string     // the device whose own snapshot is believed
+	checked []byte     // the hash of another that is believed; nil for none
+	in      *entryFile // the file that the snapshot is in; nil to have the entries in memory
+}
+
+// errUnchecked is returned for a snapshot that has another hash than the one that is believed.
+var errUnchecked = errors.New("snapshot that was not checked before")
 
 // A reader reads a snapshot and sums up what it has read.
 type snapshotReader struct {
 	r   *bufio.Reader
 	sum hash.Hash
+	at  int64
+	b   bytes.Buffer
 }
 
-// take returns the next bytes. It does not believe n before it has read as much.
+// take returns the next bytes, until the next call. It does not believe n before it has read as much.
 func (s *snapshotReader) take(n int) ([]byte, error) {
-	var b bytes.Buffer
-	m, err := io.CopyN(&b, s.r, int64(n))
+	s.b.Reset()
+	m, err := io.CopyN(&s.b, s.r, int64(n))
 	if m < int64(n) && (err == nil || errors.Is(err, io.EOF)) {
 		return nil, fmt.Errorf("%w: it is cut off", ErrSnapshot)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading a snapshot: %w", err)
 	}
-	s.sum.Write(b.Bytes())
-	return b.Bytes(), nil
+	s.sum.Write(s.b.Bytes())
+	s.at += m
+	return s.b.Bytes(), nil
 }
 
 func (s *snapshotReader) uint32() (uint32, error) {
@@ -140,72 +176,78 @@ func (s *snapshotReader) uint32() (uint32, error) {
 	return binary.BigEndian.Uint32(b), nil
 }
 
-func restore(fleet string, from io.Reader, own string) (*Ledger, error) {
-	l, err := New(fleet)
+// restore returns the ledger and the hash of the snapshot.
+func restore(fleet string, from io.Reader, how restoring) (l *Ledger, total []byte, err error) {
+	l, err = New(fleet)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s := &snapshotReader{r: bufio.NewReaderSize(from, 1<<16), sum: sha256.New()}
 	magic, err := s.take(len(snapshotMagic))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if string(magic) != snapshotMagic {
-		return nil, fmt.Errorf("%w: it does not begin as one", ErrSnapshot)
+		return nil, nil, fmt.Errorf("%w: it does not begin as one", ErrSnapshot)
 	}
 	version, err := s.uint32()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if version > snapshotVersion {
-		return nil, fmt.Errorf("snapshot of version %d, and this program reads %d: %w", version, snapshotVersion, ErrFuture)
+		return nil, nil, fmt.Errorf("snapshot of version %d, and this program reads %d: %w", version, snapshotVersion, ErrFuture)
 	}
 	if version != snapshotVersion {
-		return nil, fmt.Errorf("%w: it has version %d", ErrSnapshot, version)
+		return nil, nil, fmt.Errorf("%w: it has version %d", ErrSnapshot, version)
 	}
 	head, err := s.head(fleet)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	verify := own == "" || head.Device != own
+	verify := how.checked == nil && (how.own == "" || head.Device != how.own)
+	if how.in != nil {
+		l.keep = func(_ uint64, data []byte) place {
+			return place{how.in, s.at - int64(len(data)), uint32(len(data))}
+		}
+	}
 	for range head.Entries {
 		b, err := s.take(12)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		seq, n := binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:])
 		if seq <= l.seq || seq > head.Seq || n > MaxEntry {
-			return nil, fmt.Errorf("%w: entry %d has %d bytes, after entry %d", ErrSnapshot, seq, n, l.seq)
+			return nil, nil, fmt.Errorf("%w: entry %d has %d bytes, after entry %d", ErrSnapshot, seq, n, l.seq)
 		}
 		data, err := s.take(int(n))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		o, err := l.apply(seq, data, verify)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+			return nil, nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 		}
 		if !o.Accepted {
-			return nil, fmt.Errorf("%w: %w", ErrSnapshot, o.Reason)
+			return nil, nil, fmt.Errorf("%w: %w", ErrSnapshot, o.Reason)
 		}
 	}
-	if err := s.end(l, head, verify); err != nil {
-		return nil, err
+	if total, err = s.end(l, head, verify, how.checked); err != nil {
+		return nil, nil, err
 	}
 	counters := make(map[string]counter, len(head.Counters))
 	for _, c := range head.Counters {
 		if _, twice := counters[c.Device]; twice || c.Last < l.counters[c.Device].last {
-			return nil, fmt.Errorf("%w: the counter of %s is wrong", ErrSnapshot, c.Device)
+			return nil, nil, fmt.Errorf("%w: the counter of %s is wrong", ErrSnapshot, c.Device)
 		}
 		counters[c.Device] = counter{c.Last, c.Gaps}
 	}
 	for author := range l.counters {
 		if _, ok := counters[author]; !ok {
-			return nil, fmt.Errorf("%w: the counter of %s is missing", ErrSnapshot, author)
+			return nil, nil, fmt.Errorf("%w: the counter of %s is missing", ErrSnapshot, author)
 		}
 	}
-	l.counters, l.seq = counters, head.Seq
-	return l, nil
+	l.counters, l.seq, l.keep = counters, head.Seq, nil
+	return l, total, nil
 }
 
 func (s *snapshotReader) head(fleet string) (h snapshotHead, err error) {
@@ -229,29 +271,32 @@ func (s *snapshotReader) head(fleet string) (h snapshotHead, err error) {
 	return h, nil
 }
 
-// end checks what comes after the entries.
-func (s *snapshotReader) end(l *Ledger, head snapshotHead, member bool) error {
+// end checks what comes after the entries, and returns the hash of all before.
+func (s *snapshotReader) end(l *Ledger, head snapshotHead, member bool, checked []byte) ([]byte, error) {
 	total := s.sum.Sum(nil)
 	sum, err := s.take(sha256.Size)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if checked != nil && !bytes.Equal(checked, total) {
+		return nil, errUnchecked
 	}
 	if !bytes.Equal(sum, total) {
-		return fmt.Errorf("%w: its checksum is wrong", ErrSnapshot)
+		return nil, fmt.Errorf("%w: its checksum is wrong", ErrSnapshot)
 	}
 	sig, err := s.take(64)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := s.r.ReadByte(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: something follows its end", ErrSnapshot)
+		return nil, fmt.Errorf("%w: something follows its end", ErrSnapshot)
 	}
 	key, err := nkeys.FromPublicKey(head.Device)
 	if err != nil || key.Verify(signed("snapshot", head.Fleet, snapshotVersion, head.Device, total), sig) != nil {
-		return fmt.Errorf("%w: the signature of %q is wrong", ErrSnapshot, head.Device)
+		return nil, fmt.Errorf("%w: the signature of %q is wrong", ErrSnapshot, head.Device)
 	}
 	if err := l.admits(head.Device); err != nil && member {
-		return fmt.Errorf("%w: %w", ErrSnapshot, err)
+		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
-	return nil
+	return total, nil
 }

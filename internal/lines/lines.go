@@ -202,6 +202,9 @@ func (f *File) Append(v any) error {
 	return nil
 }
 
+// Sync puts the lines of a lazy file on disk.
+func (f *File) Sync() error { return f.file.Sync() }
+
 // Empty removes all lines. On error the file is as it was.
 func (f *File) Empty() error {
 	size, lines := f.size, f.lines
