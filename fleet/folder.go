@@ -38,6 +38,7 @@ const (
 	outboxFile  = "outbox" // what it said and has not seen in the log
 	ledgerFile  = "ledger" // a snapshot
 	tailFile    = "tail"   // entries of the log after the snapshot
+	asideFile   = "aside"  // entries that this device knows of a log that was put back
 	galleryFile = "gallery-"
 )
 
@@ -181,7 +182,7 @@ func (d *Device) open() (err error) {
 		return err
 	}
 	d.sweepSnapshots()
-	for _, name := range []string{ringFile, ledgerFile} {
+	for _, name := range []string{ringFile, ledgerFile, asideFile} {
 		safefile.Sweep(filepath.Join(d.folder, name))
 	}
 	if d.ring, err = ledger.OpenRing(filepath.Join(d.folder, ringFile)); err != nil {
@@ -193,9 +194,12 @@ func (d *Device) open() (err error) {
 	if err := d.openOutbox(); err != nil {
 		return err
 	}
+	if err := d.openAside(); err != nil {
+		return err
+	}
 	// A copy of the folder may have been put back, or the program was killed between the two.
 	for _, id := range d.ring.People() {
-		if d.base.Forgotten(id) {
+		if d.now().Forgotten(id) {
 			d.ring.Destroy(id)
 			d.ringStale = true
 		}

@@ -17,47 +17,54 @@ import (
 // ErrFleet is returned where the folder of a server and its admin key are of different fleets.
 var ErrFleet = errors.New("the admin key is of another fleet than the folder of the server")
 
-// adminKey returns the key of a fleet, which is made with the fleet, and the fleet's id.
-func adminKey(path, folder string) (nkeys.KeyPair, string, error) {
-	id := filepath.Join(folder, "fleet")
+// fleetIDFile is the file in the folder of a server that says of which fleet it is.
+const fleetIDFile = "fleet"
+
+// noteFleet has the folder be that of a fleet.
+func noteFleet(folder, public string) error {
+	return safefile.Write(filepath.Join(folder, fleetIDFile), []byte(public+"\n"))
+}
+
+// adminKey returns the key of a fleet, which is made with the fleet, the fleet's id, and whether the folder is that of
+// the fleet: where it is not, it has nothing but the key, and noteFleet makes it that.
+func adminKey(path, folder string) (nkeys.KeyPair, string, bool, error) {
+	id := filepath.Join(folder, fleetIDFile)
 	was, err := safefile.ReadBytes(id)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, "", err
+		return nil, "", false, err
 	}
 	known := string(bytes.TrimSpace(was))
 	key, public, err := readAdminKey(path)
 	if errors.Is(err, fs.ErrNotExist) && known == "" {
 		if key, err = nkeys.CreateAccount(); err != nil {
-			return nil, "", err
+			return nil, "", false, err
 		}
 		seed, err := key.Seed()
 		if err != nil {
-			return nil, "", err
+			return nil, "", false, err
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, "", err
+			return nil, "", false, err
 		}
 		if err := safefile.Write(path, append(seed, '\n')); err != nil {
-			return nil, "", fmt.Errorf("the admin key: %w", err)
+			return nil, "", false, fmt.Errorf("the admin key: %w", err)
 		}
-		key, public, err = readAdminKey(path)
-		if err != nil {
-			return nil, "", err
+		if key, public, err = readAdminKey(path); err != nil {
+			return nil, "", false, err
 		}
+		if err := noteFleet(folder, public); err != nil {
+			return nil, "", false, err
+		}
+		known = public
 	} else if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", fmt.Errorf("the admin key %s is missing; put back your copy of it: without it no device can join this fleet or be revoked", path)
+		return nil, "", false, fmt.Errorf("the admin key %s is missing; put back your copy of it: without it no device can join this fleet or be revoked", path)
 	} else if err != nil {
-		return nil, "", err
+		return nil, "", false, err
 	}
-	switch {
-	case known == "":
-		if err := safefile.Write(id, []byte(public+"\n")); err != nil {
-			return nil, "", err
-		}
-	case known != public:
-		return nil, "", fmt.Errorf("%w: %s is the key of %s, and %s holds %s; give the right one by --admin-key", ErrFleet, path, public, folder, known)
+	if known != "" && known != public {
+		return nil, "", false, fmt.Errorf("%w: %s is the key of %s, and %s holds %s; give the right one by --admin-key", ErrFleet, path, public, folder, known)
 	}
-	return key, public, nil
+	return key, public, known != "", nil
 }
 
 func readAdminKey(path string) (nkeys.KeyPair, string, error) {

@@ -12,7 +12,7 @@ import (
 func (s *service) members() []ledger.Member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(s.ledger.Devices(), func(m ledger.Member) bool { return m.Revoked })
+	return slices.DeleteFunc(s.ledger.Devices(), func(m ledger.Member) bool { return m.Revoked || s.barred.bars(m.ID) })
 }
 
 // refresh has the embedded server let in the members, and nobody else.
@@ -25,5 +25,8 @@ func (s *service) refresh() {
 		ids = append(ids, m.ID)
 	}
 	s.server.Admit(ids)
+	if s.epoch() > 0 {
+		s.server.Rejoin()
+	}
 	s.server.Invite(s.tokens.bearers())
 }

@@ -36,6 +36,9 @@ type Options struct {
 	Cluster, Creds string
 	Replicas       int // of the log, in a cluster. Default 1
 	Limits         Limits
+	// Restored says that the log was put back to an earlier state, or lost, and is to go on from there. Devices then
+	// give back what they know of the rest. Say it for one start.
+	Restored bool
 	// SnapshotEvery is after how many entries of the log there is a new snapshot, and Keep how many entries before it stay
 	// in the log for devices that were away for a while. Defaults 4,000.
 	SnapshotEvery, Keep uint64
@@ -67,6 +70,7 @@ type service struct {
 	stream jetstream.Stream
 	bucket jetstream.ObjectStore
 	tokens *invitations
+	known  bool // the folder was that of the fleet before this start
 	url    string
 	pin    []byte
 
@@ -83,6 +87,7 @@ type service struct {
 	spoken   map[uint64][]byte // entries of the admin key, by their counter
 	applied  chan struct{}     // closed and renewed when an entry was applied
 	purges   []purge
+	barred   *barred
 	snapshot uint64 // place of the newest snapshot
 	places   map[string]Place
 }
@@ -112,10 +117,13 @@ func Serve(ctx context.Context, o Options) error {
 		applied: make(chan struct{}), places: make(map[string]Place), nonces: newNonceCache(),
 	}
 	var err error
-	if s.admin, s.names.fleet, err = adminKey(o.AdminKey, o.Folder); err != nil {
+	if s.admin, s.names.fleet, s.known, err = adminKey(o.AdminKey, o.Folder); err != nil {
 		return err
 	}
 	if s.tokens, err = openInvitations(filepath.Join(o.Folder, "invitations")); err != nil {
+		return err
+	}
+	if s.barred, err = openBarred(filepath.Join(o.Folder, "barred")); err != nil {
 		return err
 	}
 	s.readPlaces()
@@ -206,22 +214,42 @@ func (s *service) prepare(ctx context.Context) error {
 		return err
 	}
 	// What the log says of devices is known before any of them comes in.
-	reached := errors.New("reached")
-	if s.ledger.Seq() < last {
-		err := s.conn.Follow(ctx, s.ledger.Seq(), func(seq uint64, data []byte) error {
-			if err := s.take(seq, data); err != nil {
-				return err
-			}
-			if seq >= last {
-				return reached
-			}
-			return nil
-		})
-		if !errors.Is(err, reached) {
-			return fmt.Errorf("reading the log: %w", err)
+	if err := s.readTo(ctx, last); err != nil {
+		return err
+	}
+	if err := s.lost(last); err != nil {
+		return err
+	}
+	if err := s.goOn(begin, last); err != nil {
+		return err
+	}
+	if !s.known {
+		if err := noteFleet(s.Folder, s.names.fleet); err != nil {
+			return err
 		}
 	}
 	s.refresh()
+	return nil
+}
+
+// readTo applies the log up to a place.
+func (s *service) readTo(ctx context.Context, last uint64) error {
+	reached := errors.New("reached")
+	if s.seq() >= last {
+		return nil
+	}
+	err := s.conn.Follow(ctx, s.seq(), func(seq uint64, data []byte) error {
+		if err := s.take(seq, data); err != nil {
+			return err
+		}
+		if seq >= last {
+			return reached
+		}
+		return nil
+	})
+	if !errors.Is(err, reached) {
+		return fmt.Errorf("reading the log: %w", err)
+	}
 	return nil
 }
 
