@@ -64,6 +64,7 @@ type Device struct {
 	outbox    *lines.File
 	pending   []waiting
 	last      uint64 // counter of the last entry that this device has written
+	follow    uint64 // number of the log that the ledger is read from
 	aside     *aside // what this device knows of a log that was put back, until the log has it; nil for nothing
 
 	connected bool

@@ -17,8 +17,12 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
-// errRestored ends a session in which the log became another one.
-var errRestored = errors.New("the fleet's log was put back to an earlier state, by the word of its admin key")
+// restored ends a session in which the log became another one, with that number.
+type restored struct{ log uint64 }
+
+func (restored) Error() string {
+	return "the fleet's log was put back to an earlier state, by the word of its admin key"
+}
 
 // aside is what a device knows of a log that was put back, in the order of that log. It goes into the log again where
 // the log has lost it. Entries keep the signatures of their authors, so any device can give back those of all.
@@ -27,6 +31,7 @@ type aside struct {
 	ids  map[string]int // places in all, by the ids of messages
 	next int            // all before this are done
 	done int
+	log  uint64 // number of the log that is read anew
 }
 
 // kept is an entry that was set aside.
@@ -97,8 +102,11 @@ func (d *Device) openAside() error {
 	if err != nil {
 		return err
 	}
-	a := &aside{ids: make(map[string]int)}
-	for len(body) > 0 {
+	if len(body) < 8 {
+		return damaged(errors.New("it is cut off"))
+	}
+	a := &aside{ids: make(map[string]int), log: binary.BigEndian.Uint64(body)}
+	for body = body[8:]; len(body) > 0; {
 		if len(body) < 4 || len(body)-4 < int(binary.BigEndian.Uint32(body)) {
 			return damaged(errors.New("it is cut off"))
 		}
@@ -113,17 +121,17 @@ func (d *Device) openAside() error {
 			d.last = max(d.last, k.e.N)
 		}
 	}
-	d.aside = a
+	d.aside, d.follow = a, max(d.follow, a.log)
 	return nil
 }
 
 // setAside begins with an empty ledger, and keeps all that this device knows to give it back. A program that is killed
 // meanwhile does the same again.
-func (d *Device) setAside() error {
+func (d *Device) setAside(log uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	a := &aside{ids: make(map[string]int)}
-	var body []byte
+	a := &aside{ids: make(map[string]int), log: log}
+	body := binary.BigEndian.AppendUint64(nil, log)
 	keep := func(data []byte) error {
 		body = append(binary.BigEndian.AppendUint32(body, uint32(len(data))), data...)
 		return a.add(data)
@@ -158,10 +166,10 @@ func (d *Device) setAside() error {
 		d.base = before
 		return err
 	}
-	d.aside, d.view, d.names, d.end, d.put = a, nil, nil, 0, 0
+	d.aside, d.view, d.names, d.end, d.put, d.follow = a, nil, nil, 0, 0, log
 	d.lackAll()
 	d.s.Tell(fmt.Sprintf("%v: it is read anew, and gets back what it has lost of the %d entries that this device knows",
-		errRestored, len(a.all)))
+		restored{}, len(a.all)))
 	return nil
 }
 
@@ -183,14 +191,15 @@ func (d *Device) restoration(ctx context.Context, log Log) (r ledger.Restoration
 
 // follows returns nil where the log goes on from what this device has read, as far as that can be known.
 func (d *Device) follows(r ledger.Restoration, seq, end uint64) error {
-	epoch := d.base.Epoch()
+	d.follow = max(d.follow, d.base.Epoch())
+	if r.Epoch > d.follow && (r.Before == d.follow && seq <= r.At || seq == 0) {
+		d.follow = r.Epoch // it has read nothing that was lost
+	}
 	switch {
-	case r.Epoch < epoch:
-		return fmt.Errorf("%w: it was put back before, as log %d, and this device has read log %d; %s", ErrRewound, r.Epoch, epoch, askAdmin)
-	case r.Epoch > epoch && r.Before == epoch && seq <= r.At:
-		return nil // it has read nothing that was lost
-	case r.Epoch > epoch:
-		return errRestored
+	case r.Epoch < d.follow:
+		return fmt.Errorf("%w: it is log %d, and this device has read log %d; %s", ErrRewound, r.Epoch, d.follow, askAdmin)
+	case r.Epoch > d.follow:
+		return restored{r.Epoch}
 	case end < seq:
 		return fmt.Errorf("%w: it has %d entries, and this device has seen %d; %s", ErrRewound, end, seq, askAdmin)
 	}

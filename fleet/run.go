@@ -66,8 +66,9 @@ func (d *Device) Run(ctx context.Context, log Log) error {
 // session takes part until something fails.
 func (d *Device) session(ctx context.Context, log Log) error {
 	err := d.look(ctx, log)
-	if errors.Is(err, errRestored) {
-		if err := d.setAside(); err != nil {
+	var anew restored
+	if errors.As(err, &anew) {
+		if err := d.setAside(anew.log); err != nil {
 			return err
 		}
 		err = d.look(ctx, log)
