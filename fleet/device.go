@@ -63,6 +63,8 @@ type Device struct {
 	outbox    *lines.File
 	pending   []waiting
 	last      uint64 // counter of the last entry that this device has written
+	follow    uint64 // number of the log that the ledger is read from
+	aside     *aside // what this device knows of a log that was put back, until the log has it; nil for nothing
 
 	connected bool
 	moved     time.Time         // when the log last gave something
@@ -110,7 +112,7 @@ type State struct {
 	Behind    uint64    `json:"behind"`  // entries of the log that are still to come, at most, when it was last looked at
 	Since     time.Time `json:"since"`   // when InStep last changed
 	Seq       uint64    `json:"seq"`     // place in the log
-	Waiting   int       `json:"waiting"` // own entries that were not seen in the log yet
+	Waiting   int       `json:"waiting"` // entries that this device has for the log, and has not seen in it yet
 	Keys      int       `json:"keys"`    // keys that are missing
 	Trouble   string    `json:"trouble,omitempty"`
 }
@@ -121,7 +123,8 @@ func (d *Device) State() State {
 	defer d.mu.Unlock()
 	d.step()
 	s := State{
-		Connected: d.connected, InStep: d.inStep, Since: d.since, Seq: d.base.Seq(), Waiting: len(d.pending),
+		Connected: d.connected, InStep: d.inStep, Since: d.since, Seq: d.base.Seq(),
+		Waiting: len(d.pending) + d.aside.left(),
 		Trouble: d.trouble,
 	}
 	for _, n := range d.lacking {
@@ -146,7 +149,7 @@ func (d *Device) damage() error {
 
 // step notes whether d is in step.
 func (d *Device) step() {
-	now := d.connected && d.base.Seq() >= d.end && len(d.pending) == 0
+	now := d.connected && d.base.Seq() >= d.end && len(d.pending) == 0 && d.aside == nil
 	if now != d.inStep {
 		d.inStep, d.since = now, d.s.Now()
 	}
@@ -174,18 +177,18 @@ func (d *Device) Hash() (seq uint64, hash [32]byte) {
 	return d.base.Seq(), d.base.Hash()
 }
 
-// now returns the ledger with what waits in the outbox.
+// now returns the ledger with what was set aside and what waits in the outbox.
 func (d *Device) now() *ledger.Ledger {
-	if len(d.pending) == 0 {
+	if len(d.pending) == 0 && d.aside == nil {
 		d.view = nil
 		return d.base
 	}
 	if d.view == nil {
-		all := make([][]byte, len(d.pending))
-		for i, w := range d.pending {
-			all[i] = w.data
+		d.view = d.base.With()
+		d.aside.each(d.view.Give)
+		for _, w := range d.pending {
+			d.view.Say(w.data)
 		}
-		d.view = d.base.With(all...)
 	}
 	return d.view
 }

@@ -37,6 +37,7 @@ const (
 	outboxFile  = "outbox" // what it said and has not seen in the log
 	ledgerFile  = ledger.BaseFile
 	tailFile    = ledger.TailFile
+	asideFile   = "aside" // entries that this device knows of a log that was put back
 	galleryFile = "gallery-"
 )
 
@@ -174,6 +175,7 @@ func (d *Device) open() (err error) {
 		return err
 	}
 	d.sweepSnapshots()
+	safefile.Sweep(filepath.Join(d.folder, asideFile))
 	if d.ring, err = ledger.OpenRing(filepath.Join(d.folder, ringFile)); err != nil {
 		return err
 	}
@@ -183,9 +185,12 @@ func (d *Device) open() (err error) {
 	if err := d.openOutbox(); err != nil {
 		return err
 	}
+	if err := d.openAside(); err != nil {
+		return err
+	}
 	// A copy of the folder may have been put back, or the program was killed between the two.
 	for _, id := range d.ring.People() {
-		if d.base.Forgotten(id) {
+		if d.now().Forgotten(id) {
 			d.ring.Destroy(id)
 			d.ringStale = true
 		}

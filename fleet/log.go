@@ -45,3 +45,12 @@ type Log interface {
 	// none.
 	Snapshot(ctx context.Context) (seq uint64, data io.ReadCloser, err error)
 }
+
+// Restorer is a [Log] that may be put back to an earlier state, by the word of the fleet's admin key.
+type Restorer interface {
+	// Restored returns the entry of the admin key that says so, or nil for a log that never was put back.
+	Restored(ctx context.Context) ([]byte, error)
+	// Rejoin gives the server the entries of the admin key that this device knows, revocations first: the server may
+	// have lost that it admitted this device. It does not need the connection that the other methods need.
+	Rejoin(ctx context.Context, rules [][]byte) error
+}

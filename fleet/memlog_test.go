@@ -28,6 +28,7 @@ type memLog struct {
 	trimmed  uint64
 	asked    int
 	faults   *rand.Rand // nil for none
+	restored []byte     // how it was put back last
 }
 
 type logEntry struct {

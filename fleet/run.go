@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ErrRewound is returned by [Device.Run] where the log is shorter than what this device has seen of it.
+// ErrRewound is what a device says in [State] and to [Settings.Tell] where the log is shorter than what it has seen of
+// it, and the fleet's admin key has not said that this is right. It takes nothing of such a log.
 var ErrRewound = errors.New("the fleet's log was put back to an earlier state")
 
 // The pauses between tries, and how long a device that was asked for keys may take.
@@ -31,13 +32,19 @@ const (
 )
 
 // Run takes part in the fleet through a log until ctx ends, when it returns nil, or until that cannot go on: the error
-// then wraps [ledger.ErrFuture], [ErrRefused], [ErrRewound] or [ErrDamaged]. Where the log fails it tries again. It is
-// called once at a time.
+// then wraps [ledger.ErrFuture], [ErrDamaged], or [ErrRefused] for a device that never read in the log that it is a
+// member. Where the log fails it tries again. A server that was put back to an earlier state may refuse a member for a
+// while; who was revoked and has not read it cannot tell the difference, and tries again too. It is called once at a
+// time.
 func (d *Device) Run(ctx context.Context, log Log) error {
 	pause := backoff.Pause{First: d.s.Retry, Longest: longestRetry}
 	for ctx.Err() == nil {
 		begun := time.Now()
 		err := d.session(ctx, log)
+		refused := errors.Is(err, ErrRefused)
+		if refused && ctx.Err() == nil && d.rejoinSoon(ctx, log) == nil {
+			err = errForgotten
+		}
 		d.mu.Lock()
 		d.connected = false
 		d.step()
@@ -45,10 +52,8 @@ func (d *Device) Run(ctx context.Context, log Log) error {
 			d.complain(err)
 		}
 		d.mu.Unlock()
-		for _, final := range []error{ledger.ErrFuture, ErrRefused, ErrRewound, ErrDamaged} {
-			if errors.Is(err, final) {
-				return err
-			}
+		if errors.Is(err, ledger.ErrFuture) || errors.Is(err, ErrDamaged) || refused && !d.admitted() {
+			return err
 		}
 		if time.Since(begun) > longestRetry {
 			pause.Reset()
@@ -60,17 +65,31 @@ func (d *Device) Run(ctx context.Context, log Log) error {
 
 // session takes part until something fails.
 func (d *Device) session(ctx context.Context, log Log) error {
-	if err := d.look(ctx, log); err != nil {
+	err := d.look(ctx, log)
+	var anew restored
+	if errors.As(err, &anew) {
+		if err := d.setAside(anew.log); err != nil {
+			return err
+		}
+		err = d.look(ctx, log)
+	}
+	if err != nil {
 		return err
+	}
+	d.mu.Lock()
+	returning := d.aside != nil
+	d.mu.Unlock()
+	if returning {
+		if err := d.rejoinSoon(ctx, log); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return fmt.Errorf("telling the server of the fleet who is a member: %w", err)
+		}
 	}
 	if err := d.catchUp(ctx, log, false); err != nil {
 		return err
 	}
 	d.mu.Lock()
 	d.connected, d.trouble = true, ""
-	for i := range d.pending {
-		d.pending[i].stored = false // a server that died may have lost it
-	}
+	d.unsend()
 	seq, end := d.base.Seq(), d.end
 	d.moved = time.Now()
 	d.step()
@@ -93,6 +112,24 @@ func (d *Device) session(ctx context.Context, log Log) error {
 	return g.Wait()
 }
 
+// errForgotten ends a session in which the server has not known this device, and was told.
+var errForgotten = errors.New("the server of the fleet had lost that it admitted this device; it knows it again")
+
+// admitted reports whether this device is a member, as far as it knows.
+func (d *Device) admitted() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m, known := d.now().Device(d.id)
+	return known && !m.Revoked && m.Name != d.id // an id is the name of who has said something before it was admitted
+}
+
+// rejoinSoon is rejoin within as long as the log may take.
+func (d *Device) rejoinSoon(ctx context.Context, log Log) error {
+	ctx, cancel := context.WithTimeout(ctx, d.s.Patience)
+	defer cancel()
+	return d.rejoin(ctx, log)
+}
+
 // errEnded ends a session in which the log ended something without an error.
 var errEnded = errors.New("the connection to the fleet's log ended")
 
@@ -107,9 +144,13 @@ func ended(ctx context.Context, err error) error {
 func (d *Device) look(ctx context.Context, log Log) error {
 	ctx, cancel := context.WithTimeout(ctx, d.s.Patience)
 	defer cancel()
+	r, err := d.restoration(ctx, log)
+	if err != nil {
+		return fmt.Errorf("looking at the fleet's log: %w", err)
+	}
 	d.mu.Lock()
 	seq := d.base.Seq() // before the log is asked, which grows meanwhile
-	err := d.damage()
+	err = d.damage()
 	d.mu.Unlock()
 	if err != nil {
 		return err
@@ -120,11 +161,11 @@ func (d *Device) look(ctx context.Context, log Log) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if end < seq {
-		return fmt.Errorf("%w: it has %d entries, and this device has seen %d; move %s and %s away in %s, and it is read anew",
-			ErrRewound, end, seq, ledgerFile, tailFile, d.folder)
+	if err := d.follows(r, seq, end); err != nil {
+		return err
 	}
 	d.end = max(d.end, end)
+	d.settleStored(end)
 	d.step()
 	return nil
 }
@@ -246,6 +287,10 @@ func (d *Device) idle(now uint64) bool {
 func (d *Device) nextToPublish() (waiting, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	// What is said about a person may rest on what was lost: that comes first.
+	if w, ok := d.nextToReturn(); ok {
+		return w, true
+	}
 	for _, w := range d.pending {
 		if !w.stored {
 			return w, true
@@ -262,11 +307,7 @@ func (d *Device) append(ctx context.Context, log Log, w waiting) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for i := range d.pending {
-		if d.pending[i].e.N == w.e.N && &d.pending[i].data[0] == &w.data[0] {
-			d.pending[i].stored = true
-		}
-	}
+	d.sent(w)
 	return nil
 }
 

@@ -83,7 +83,7 @@ func (d *Device) say(all ...statement) (ledger.Ref, error) {
 	if err := d.keepOutbox(b); err != nil {
 		return ledger.Ref{}, fmt.Errorf("keeping what was said: %w", err)
 	}
-	if len(d.pending) == 0 {
+	if len(d.pending) == 0 && d.aside == nil {
 		d.view = d.base.With()
 	}
 	d.pending, d.last, d.names = append(d.pending, made...), n, nil

@@ -33,6 +33,7 @@ func (d *Device) take(seq uint64, data []byte) error {
 		d.s.Tell(o.Reason.Error())
 	}
 	d.tidy()
+	d.returned(o.Entry, data)
 	for _, id := range o.Forgotten {
 		if d.ring.Destroy(id) {
 			d.ringStale = true

@@ -209,6 +209,7 @@ func (s *service) devices() []Device {
 	now, all := time.Now(), []Device{}
 	for _, m := range s.ledger.Devices() {
 		d := Device{Member: m}
+		d.Revoked = d.Revoked || s.barred.bars(m.ID)
 		p, said := s.places[m.ID]
 		if d.Seen = p.Seen; said && p.Seq < s.ledger.Seq() {
 			d.Behind = s.ledger.Seq() - p.Seq

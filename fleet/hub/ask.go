@@ -20,21 +20,24 @@ import (
 )
 
 // asks are what the service is asked and told.
-type asks struct{ join, admin, places chan *nats.Msg }
+type asks struct{ join, rejoin, admin, places chan *nats.Msg }
 
 // Bounds of what waits for the service; of more than that the asker hears nothing, and asks again.
 const (
-	joinsWaiting  = 64
-	adminWaiting  = 64
-	placesWaiting = 20000
+	joinsWaiting   = 64
+	adminWaiting   = 64
+	placesWaiting  = 20000
+	rejoinsWaiting = 2000
 	// joinsPerSecond bounds how fast tokens can be tried.
 	joinsPerSecond = 20
 )
 
 // listen begins to take what the service is asked.
 func (s *service) listen() (asks, error) {
-	a := asks{make(chan *nats.Msg, joinsWaiting), make(chan *nats.Msg, adminWaiting), make(chan *nats.Msg, placesWaiting)}
-	for subject, ch := range map[string]chan *nats.Msg{s.names.join(): a.join, s.names.admin(): a.admin, s.names.at("*"): a.places} {
+	a := asks{make(chan *nats.Msg, joinsWaiting), make(chan *nats.Msg, rejoinsWaiting), make(chan *nats.Msg, adminWaiting), make(chan *nats.Msg, placesWaiting)}
+	for subject, ch := range map[string]chan *nats.Msg{
+		s.names.join(): a.join, s.names.rejoin(): a.rejoin, s.names.admin(): a.admin, s.names.at("*"): a.places,
+	} {
 		if _, err := s.conn.nc.ChanSubscribe(subject, ch); err != nil {
 			return a, plain(err)
 		}
@@ -51,6 +54,16 @@ func (s *service) answer(ctx context.Context, a asks) {
 			select {
 			case m := <-a.admin:
 				s.respond(m, s.command(ctx, m.Data))
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	work.Go(func() {
+		for {
+			select {
+			case m := <-a.rejoin:
+				s.respond(m, s.rejoin(ctx, m.Data))
 			case <-ctx.Done():
 				return
 			}
@@ -156,7 +169,7 @@ func (s *service) admit(ctx context.Context, data []byte) ([]byte, error) {
 	}
 	if d, was := s.device(r.Device); was {
 		switch {
-		case d.Revoked:
+		case d.Revoked || !s.isMember(r.Device):
 			return nil, refusal("the key of this device was revoked; remove its folder, so that it makes a new one, and join with a new token")
 		case i.Device == r.Device: // it has not got the answer
 			return s.admissionOf(r.Device)

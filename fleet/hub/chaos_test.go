@@ -200,7 +200,7 @@ func TestKilledAtRandom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := part{d, open(t, m)}
+		p := part{d, open(t, m), c.Folder}
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- d.Run(ctx, p.conn) }()

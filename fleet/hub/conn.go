@@ -64,6 +64,8 @@ type Conn struct {
 	last    error         // why there is no connection
 	lost    chan struct{} // closed when the connection ends
 
+	dialAgain func(context.Context) (*nats.Conn, error) // another connection for [Conn.Rejoin]; nil for the service
+
 	at, said atomic.Uint64 // how far this device has read, and has said that it has
 }
 
@@ -91,9 +93,18 @@ func Connect(s Settings) (*Conn, error) {
 		// The addresses that a server thinks it has may lead nowhere from here; the one that was given does not.
 		options = append(options, nats.Secure(pinned(s.Pin)), nats.IgnoreDiscoveredServers())
 	}
+	again := []nats.Option{login, nats.NoReconnect(), nats.CustomInboxPrefix(inbox(id))}
+	if s.Creds == "" {
+		again = append(again, nats.Token(RejoinToken))
+	}
+	if len(s.Pin) > 0 {
+		again = append(again, nats.Secure(pinned(s.Pin)))
+	}
 	if s.dial != nil {
+		again = append(again, nats.SetCustomDialer(dialer(s.dial)))
 		options = append(options, nats.SetCustomDialer(dialer(s.dial)))
 	}
+	c.dialAgain = func(ctx context.Context) (*nats.Conn, error) { return dial(ctx, s.URL, again...) }
 	if c.nc, err = nats.Connect(s.URL, options...); err != nil {
 		return nil, plain(err)
 	}

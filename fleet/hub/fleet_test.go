@@ -16,13 +16,19 @@ import (
 // part is a device of a fleet that takes part.
 type part struct {
 	*fleet.Device
-	conn *hub.Conn
+	conn   *hub.Conn
+	folder string
 }
 
 func takePart(t testing.TB, a *hub.Admin, name string) part {
 	t.Helper()
+	return join(t, invite(t, a), name)
+}
+
+func join(t testing.TB, token hub.Token, name string) part {
+	t.Helper()
 	folder := filepath.Join(t.TempDir(), name)
-	m, err := hub.Join(within(t, 20*time.Second), folder, invite(t, a), hub.Joining{Name: name})
+	m, err := hub.Join(within(t, 20*time.Second), folder, token, hub.Joining{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,11 +36,13 @@ func takePart(t testing.TB, a *hub.Admin, name string) part {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := part{d, open(t, m)}
+	p := part{d, open(t, m), folder}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
-		d.Run(ctx, p.conn)
+		if err := d.Run(ctx, p.conn); err != nil {
+			t.Logf("%s: %v", name, err)
+		}
 		close(done)
 	}()
 	t.Cleanup(func() {

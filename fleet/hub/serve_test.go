@@ -50,6 +50,7 @@ func serveChild(text string) {
 		os.Exit(2)
 	}
 	o.Folder, o.Listen, o.SnapshotEvery, o.Keep, o.Limits = c.Folder, c.Listen, c.SnapshotEvery, c.Keep, c.Limits
+	o.Restored = c.Restored
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
@@ -69,6 +70,7 @@ type childConfig struct {
 	Folder, Listen      string
 	SnapshotEvery, Keep uint64
 	Limits              hub.Limits
+	Restored            bool
 }
 
 // child is a server in a process of its own.

@@ -22,6 +22,8 @@ type Server interface {
 	Admit(devices []string)
 	// Invite lets bearers of tokens in with their [BearerRights], each until a moment.
 	Invite(tokens map[string]time.Time)
+	// Rejoin lets in all devices that give [RejoinToken] as their token, with their [RejoinRights].
+	Rejoin()
 	// Pause takes no entries of a device until a moment, and lets it read.
 	Pause(device string, until time.Time)
 	// Connections returns the devices that are connected, and since when.

@@ -22,7 +22,7 @@ func logBytes(l Limits) int64 { return int64(float64(l.Disk) * logShare) }
 func openStream(ctx context.Context, js jetstream.JetStream, names subjects, limits Limits, replicas int) (jetstream.Stream, error) {
 	limits = limits.defaults()
 	config := jetstream.StreamConfig{
-		Name: names.stream(), Description: "the log of a faceauth fleet", Subjects: []string{names.log("*")},
+		Name: names.stream(), Description: logText, Subjects: []string{names.log("*")},
 		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: replicas,
 		// A full log refuses new entries; it never drops old ones.
 		Discard: jetstream.DiscardNew, MaxBytes: logBytes(limits), MaxMsgSize: int32(limits.Message), MaxAge: 0,

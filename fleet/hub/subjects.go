@@ -31,6 +31,9 @@ func (s subjects) at(device string) string { return s.base() + ".at." + device }
 // join is where a bearer of a token asks to be admitted.
 func (s subjects) join() string { return s.base() + ".join" }
 
+// rejoin is where a device shows who is a member, where the log may have lost it.
+func (s subjects) rejoin() string { return s.base() + ".rejoin" }
+
 // admin is where the commands of whoever has the admin key go.
 func (s subjects) admin() string { return s.base() + ".admin" }
 
@@ -62,7 +65,7 @@ func DeviceRights(fleet, id string) Rights {
 	api, objects := "$JS.API.", "OBJ_"+s.bucket()
 	return Rights{
 		Publish: []string{
-			s.log("*"), s.keys(""), s.keys("*"), s.at(id), s.room(id),
+			s.log("*"), s.keys(""), s.keys("*"), s.at(id), s.room(id), s.rejoin(),
 			api + "STREAM.INFO." + s.stream(),
 			api + "CONSUMER.CREATE." + s.stream() + "." + id,
 			api + "CONSUMER.MSG.NEXT." + s.stream() + "." + id,
@@ -84,6 +87,12 @@ func LogSubjects(fleet string) string { return subjects{fleet}.log("*") }
 func BearerRights(fleet, id string) Rights {
 	s := subjects{fleet}
 	return Rights{Publish: []string{s.join()}, Subscribe: []string{inbox(id) + ".>"}}
+}
+
+// RejoinRights returns what a device may do that the log has lost: show that it was admitted.
+func RejoinRights(fleet, id string) Rights {
+	s := subjects{fleet}
+	return Rights{Publish: []string{s.rejoin()}, Subscribe: []string{inbox(id) + ".>"}}
 }
 
 // keysGroup is the queue group of devices that answer for keys, so that one of them is asked.

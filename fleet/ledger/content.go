@@ -247,6 +247,10 @@ func encodeContent(k Kind, content any) []byte {
 		if k == Revoke {
 			return marshal(c)
 		}
+	case Restoration:
+		if k == Restored {
+			return marshal(c)
+		}
 	}
 	panic(fmt.Sprintf("ledger: %T is no content of %s", content, k))
 }
@@ -389,6 +393,15 @@ func decodeContent(k Kind, data []byte) (any, error) {
 			return nil, err
 		}
 		return c, user(c.Device)
+	case Restored:
+		var c Restoration
+		if err := read(&c); err != nil {
+			return nil, err
+		}
+		if c.Epoch >= 1<<epochShift || c.Epoch <= c.Before {
+			return nil, fmt.Errorf("%w: log %d cannot go on as log %d", ErrContent, c.Before, c.Epoch)
+		}
+		return c, nil
 	}
 	return nil, fmt.Errorf("%w: %s has none", ErrContent, k)
 }
@@ -432,8 +445,8 @@ func (e *Entry) Open(fleet string, key Key) (any, error) {
 	return decodeContent(e.Kind, plain)
 }
 
-// Content returns the content of an entry that is not sealed: [Ref], [Forgetting], [Withdrawal], [Admission] or
-// [Revocation]. The error wraps [ErrContent].
+// Content returns the content of an entry that is not sealed: [Ref], [Forgetting], [Withdrawal], [Admission],
+// [Revocation] or [Restoration]. The error wraps [ErrContent].
 func (e *Entry) Content() (any, error) {
 	if e.Kind.Sealed() {
 		return nil, fmt.Errorf("%w: %s is sealed", ErrContent, e)

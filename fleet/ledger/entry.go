@@ -99,11 +99,13 @@ const (
 	Withdraw Kind = 35 // the lessons of a device do not count: [Withdrawal]
 	Admit    Kind = 64 // a device may take part: [Admission]. By the fleet's admin key
 	Revoke   Kind = 65 // a device may take part no longer: [Revocation]. By the fleet's admin key
+	Restored Kind = 66 // the log was put back to an earlier state: [Restoration]. By the fleet's admin key
 )
 
 var kinds = map[Kind]string{
 	Label: "label", Name: "name", Retract: "retract", Deny: "deny", Confirm: "confirm", Lessons: "lessons",
 	Merge: "merge", Undo: "undo", Forget: "forget", Withdraw: "withdraw", Admit: "admit", Revoke: "revoke",
+	Restored: "restored",
 }
 
 // String returns one word.
@@ -345,7 +347,7 @@ func (e *Entry) check() error {
 		return wrong("a content")
 	case e.Kind.Sealed() && len(e.Body) < sealedOverhead:
 		return wrong("a content that is cut off")
-	case (e.Kind == Admit || e.Kind == Revoke) != nkeys.IsValidPublicAccountKey(e.Device):
+	case (e.Kind == Admit || e.Kind == Revoke || e.Kind == Restored) != nkeys.IsValidPublicAccountKey(e.Device):
 		return wrong("an author who may not say that")
 	}
 	return nil

@@ -44,12 +44,13 @@ type Outcome struct {
 type Ledger struct {
 	fleet    string
 	seq      uint64
+	epoch    uint64             // of the last restoration
 	counters map[string]counter // by author
 	members  map[string]member
 	people   map[ID]person
 	gone     map[ID]bool // forgotten
 	forgets  []record
-	rules    []record // admissions and revocations
+	rules    []record // admissions, revocations and restorations
 	withdrew map[string]record
 	merges   []merge
 	undone   map[Ref]undoing
@@ -180,7 +181,7 @@ func (l *Ledger) apply(seq uint64, data []byte, verify bool) (Outcome, error) {
 	if err := l.admits(e.Device); err != nil {
 		return refuse(err)
 	}
-	if e.Version <= Version && e.N <= l.counters[e.Device].last {
+	if e.Version <= Version && err == nil && l.repeated(&e) {
 		return refuse(fmt.Errorf("%w: %s", ErrRepeated, &e))
 	}
 	if verify {
@@ -241,13 +242,16 @@ func (l *Ledger) verify(e *Entry) error {
 // take has an entry count whose author and signature are right.
 func (l *Ledger) take(seq uint64, e Entry, at place) Outcome {
 	o := Outcome{Entry: e}
-	c := l.counters[e.Device]
-	if e.N <= c.last {
+	if l.repeated(&e) {
 		o.Reason = ErrRepeated
 		return o
 	}
-	o.Counted, o.Gap = true, e.N-c.last-1
-	l.counters[e.Device] = counter{last: e.N, gaps: c.gaps + o.Gap}
+	if c := l.counters[e.Device]; !l.old(&e) {
+		if o.Counted = true; e.Kind != Restored { // which begins far above the counters before it
+			o.Gap = e.N - c.last - 1
+		}
+		l.counters[e.Device] = counter{last: e.N, gaps: c.gaps + o.Gap}
+	}
 	o.Forgotten, o.Reason = l.fold(seq, e, at)
 	o.Accepted = o.Reason == nil
 	return o
@@ -299,6 +303,8 @@ func (l *Ledger) fold(seq uint64, e Entry, at place) (forgotten []ID, err error)
 		return nil, l.foldAdmit(seq, e, c, at)
 	case Revocation:
 		return nil, l.foldRevoke(seq, e, c, at)
+	case Restoration:
+		return nil, l.foldRestored(seq, e, c, at)
 	}
 	panic("ledger: an entry of a kind that is not folded")
 }

@@ -375,6 +375,9 @@ func (l *Ledger) Hash() (sum [32]byte) {
 	h := sha256.New()
 	add := func(parts ...any) { h.Write(marshal(parts)) }
 	add("faceauth fleet state", Version, l.fleet)
+	if l.epoch > 0 {
+		add("restored", l.epoch)
+	}
 	for _, m := range l.Devices() {
 		add("member", m.ID, m.Name, m.Scope, m.Revoked, m.Muted)
 	}

@@ -260,6 +260,33 @@ func (s *Store) Save() error {
 	return s.fresh()
 }
 
+// Empty begins with a ledger that has read nothing. On error it is as it was, or [Store.Damage] says why not.
+func (s *Store) Empty() error {
+	l, err := New(s.fleet)
+	if err != nil {
+		return err
+	}
+	f, err := safefile.Create(s.path(BaseFile))
+	if err != nil {
+		return fmt.Errorf("emptying the ledger: %w", err)
+	}
+	defer f.Abort()
+	if err := l.Snapshot(f, s.key); err != nil {
+		return fmt.Errorf("emptying the ledger: %w", err)
+	}
+	// Before the snapshot is in its place: entries of the tail must never follow an empty one.
+	if err := s.emptyTail(); err != nil {
+		return fmt.Errorf("emptying the ledger: %w", err)
+	}
+	if err := s.replace(f, &entryFile{}); err != nil {
+		return fmt.Errorf("emptying the ledger: %w", err)
+	}
+	s.Ledger.keep, s.hole = nil, nil
+	s.Ledger = l
+	s.Ledger.keep = s.append
+	return nil
+}
+
 // fresh empties the tail after a snapshot was put in its place.
 func (s *Store) fresh() error {
 	s.hole = nil

@@ -27,6 +27,7 @@ type gate struct {
 	devices map[string]*admitted   // by id
 	bearers map[string]time.Time   // until when a token may be used, by its public key
 	open    map[string][]connected // by key
+	lost    bool                   // the log may have lost who is a member: devices may show that they are
 }
 
 type admitted struct {
@@ -78,6 +79,14 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 			user.Permissions.Publish.Deny = []string{hub.LogSubjects(g.fleet)}
 			user.ConnectionDeadline = d.paused // it connects again, and may
 		}
+	case g.lost && o.Token == hub.RejoinToken && nkeys.IsValidPublicUserKey(id):
+		if !verify(id, c.GetNonce(), o.Sig) {
+			return false
+		}
+		// Nothing is kept of it: anybody can make such keys.
+		user.Permissions, user.ConnectionDeadline = permissions(hub.RejoinRights(g.fleet, id)), now.Add(joinTime)
+		c.RegisterUser(user)
+		return true
 	default:
 		until, bearer := g.bearers[id]
 		if !bearer || now.After(until) {
@@ -125,6 +134,13 @@ func (g *gate) admit(ids []string) {
 	for _, n := range numbers {
 		g.kick(n)
 	}
+}
+
+// rejoin lets devices in to show that they are members.
+func (g *gate) rejoin() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lost = true
 }
 
 // pause takes no entries of a device until a moment: it connects again, and may only read.

@@ -154,6 +154,9 @@ func (e *Server) Admit(devices []string) { e.gate.admit(devices) }
 // Invite lets bearers of tokens ask to join, each until a moment.
 func (e *Server) Invite(tokens map[string]time.Time) { e.gate.invite(tokens) }
 
+// Rejoin implements [hub.Server].
+func (e *Server) Rejoin() { e.gate.rejoin() }
+
 // Pause takes no entries of a device until a moment, and lets it read.
 func (e *Server) Pause(device string, until time.Time) { e.gate.pause(device, until) }
 

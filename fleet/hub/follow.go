@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/internal/backoff"
+	"golang.org/x/time/rate"
+)
+
+// follow applies the log until ctx ends.
+func (s *service) follow(ctx context.Context, cancel context.CancelCauseFunc) {
+	pause := backoff.Pause{First: 100 * time.Millisecond, Longest: 10 * time.Second}
+	for {
+		at := s.seq()
+		err := s.conn.Follow(ctx, at, s.take)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, ledger.ErrFuture), errors.Is(err, ErrRewound), errors.Is(err, fleet.ErrTrimmed):
+			cancel(fmt.Errorf("the log of the fleet cannot be followed: %w", err))
+			return
+		}
+		s.Log.Warn("the log is read again", "error", err)
+		if s.seq() > at {
+			pause.Reset()
+		}
+		if !pause.Wait(ctx) {
+			return
+		}
+	}
+}
+
+func (s *service) seq() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.Seq()
+}
+
+// take applies an entry of the log.
+func (s *service) take(seq uint64, data []byte) error {
+	s.mu.Lock()
+	o, err := s.ledger.Apply(seq, data)
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	if o.Entry.Device == s.names.fleet && s.spoken[o.Entry.N] == nil && o.Entry.Verify(s.names.fleet) == nil {
+		s.spoken[o.Entry.N] = data
+	}
+	for _, id := range o.Forgotten {
+		s.purges = append(s.purges, purge{id, seq})
+	}
+	close(s.applied)
+	s.applied = make(chan struct{})
+	s.mu.Unlock()
+	if o.Accepted { // what is not may be said by others in the name of a device
+		s.flow(o.Entry.Device, len(data))
+	}
+	if !o.Accepted {
+		s.passed.Do(func() { s.Log.Warn("an entry does not count", "reason", o.Reason) })
+	}
+	if k := o.Entry.Kind; o.Accepted && (k == ledger.Admit || k == ledger.Revoke) {
+		s.refresh()
+	}
+	return nil
+}
+
+// flowPause is how long a device that says too much is not listened to.
+const flowPause = time.Minute
+
+// flowSeconds is how long it takes until a device that has said all it may may say as much again.
+const flowSeconds = 128
+
+// flow has a device not be listened to for a while that says more than a device does.
+func (s *service) flow(device string, bytes int) {
+	if s.server == nil || device == "" || device == s.names.fleet {
+		return
+	}
+	f := s.flows[device]
+	if f == nil {
+		burst := s.Limits.defaults().Burst
+		f = rate.NewLimiter(rate.Limit(burst/flowSeconds), burst)
+		s.flows[device] = f
+	}
+	now := time.Now()
+	if !f.AllowN(now, bytes) && now.After(s.paused[device]) { // a few entries are on their way when it is stopped
+		s.paused[device] = now.Add(flowPause)
+		s.Log.Warn("a device says too much and is not listened to for a while; revoke it if something is wrong with it", "id", device, "for", flowPause)
+		s.server.Pause(device, s.paused[device])
+	}
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/fxamacker/cbor/v2"
+	"github.com/nats-io/nats.go"
+)
+
+// ErrLost is returned by [Serve] where there was a fleet and its log is gone.
+var ErrLost = errors.New("the log of the fleet is gone")
+
+var _ fleet.Restorer = (*Conn)(nil)
+
+// logText describes the stream. Where the log was put back, the entry of the admin key that says so follows it.
+const logText = "the log of a faceauth fleet"
+
+func describe(restoration []byte) string {
+	if restoration == nil {
+		return logText
+	}
+	return logText + ", put back " + base64.RawURLEncoding.EncodeToString(restoration)
+}
+
+// described returns that entry, which may be said by anybody: check it.
+func described(text string) []byte {
+	_, text, _ = strings.Cut(text, ", put back ")
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	return b
+}
+
+// Restored implements [fleet.Restorer].
+func (c *Conn) Restored(ctx context.Context) ([]byte, error) {
+	ctx, cancel, err := c.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	stream, err := c.js.Stream(ctx, c.names.stream())
+	if err != nil {
+		return nil, c.noLog(cause(ctx, err))
+	}
+	return described(stream.CachedInfo().Config.Description), nil
+}
+
+// RejoinToken is what a device gives as its token where it asks a server that does not know it any more to be let in
+// for [Conn.Rejoin] alone. It is no secret.
+const RejoinToken = "rejoin"
+
+const rejoinVersion = 1
+
+// rejoinRequest holds entries that the admin key has signed. Nobody else signs it: they speak for themselves.
+type rejoinRequest struct {
+	Version int      `cbor:"1,keyasint"`
+	Device  string   `cbor:"2,keyasint"`
+	Rules   [][]byte `cbor:"3,keyasint"`
+	Last    bool     `cbor:"4,keyasint"` // no more of them follow
+}
+
+type rejoinAnswer struct {
+	Version int    `cbor:"1,keyasint"`
+	Refused string `cbor:"2,keyasint,omitempty"`
+}
+
+// rejoinPart is how many bytes of entries one request has, where there are several.
+const rejoinPart = 256 << 10
+
+// Rejoin implements [fleet.Restorer]. It makes a connection of its own.
+func (c *Conn) Rejoin(ctx context.Context, rules [][]byte) error {
+	if c.dialAgain == nil {
+		return errors.ErrUnsupported
+	}
+	nc, err := c.dialAgain(ctx)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	for more := true; more; {
+		n, size := 0, 0
+		for n < len(rules) && (n == 0 || size+len(rules[n]) <= rejoinPart) {
+			size += len(rules[n])
+			n++
+		}
+		request := rejoinRequest{Version: rejoinVersion, Device: c.id, Rules: rules[:n], Last: n == len(rules)}
+		rules, more = rules[n:], !request.Last
+		text, err := cbor.Marshal(request)
+		if err != nil {
+			return err
+		}
+		reply, err := nc.RequestWithContext(ctx, c.names.rejoin(), text)
+		switch {
+		case errors.Is(err, nats.ErrNoResponders):
+			return fmt.Errorf("%w: nobody answers for this fleet; start faceauth fleet serve", ErrOffline)
+		case err != nil:
+			return cause(ctx, err)
+		}
+		var answer rejoinAnswer
+		if err := strict.Unmarshal(reply.Data, &answer); err != nil || answer.Version != rejoinVersion {
+			return fmt.Errorf("%w: its answer cannot be read; update faceauth here and there to one version", ErrDenied)
+		}
+		if answer.Refused != "" {
+			return fmt.Errorf("%w: %s", ErrDenied, printable(answer.Refused))
+		}
+	}
+	if c.Err() != nil {
+		c.nc.ForceReconnect() // it is let in now, and need not wait for its next try
+	}
+	return nil
+}
+
+// goOn begins the log anew from where it is, where the administrator says that it was put back; and has its description
+// say how it was put back last.
+func (s *service) goOn(ctx context.Context, last uint64) error {
+	config := s.stream.CachedInfo().Config
+	said := described(config.Description)
+	r, err := ledger.ParseRestoration(s.names.fleet, said)
+	if err != nil {
+		r, said = ledger.Restoration{}, nil
+	}
+	s.mu.Lock()
+	epoch := s.ledger.Epoch()
+	data, err := s.ledger.Restoration()
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if r.Epoch > epoch { // this was killed before the log had it
+		data = said
+	}
+	if s.Restored {
+		// By the clock no number comes twice, also where the same backup is put back again.
+		next := ledger.Restoration{Epoch: max(epoch, r.Epoch) + 1, Before: epoch, At: last}
+		if now := time.Now().Unix(); now > 0 {
+			next.Epoch = max(next.Epoch, uint64(now))
+		}
+		e := ledger.Entry{N: next.Counter(), Time: time.Now(), Kind: ledger.Restored}
+		e.Put(next)
+		if err := e.Sign(s.names.fleet, s.admin); err != nil {
+			return err
+		}
+		data = e.Encode()
+		// A token that was used since the backup must not admit anybody else.
+		err := s.tokens.change(time.Now(), func(all map[string]invitation) error {
+			for key, i := range all {
+				if i.Device == "" {
+					delete(all, key)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if data == nil {
+		return nil
+	}
+	if text := describe(data); text != config.Description {
+		config.Description = text
+		if s.stream, err = s.conn.js.UpdateStream(ctx, config); err != nil {
+			return storage(err)
+		}
+	}
+	if s.epoch() < ledgerEpoch(s.names.fleet, data) {
+		if err := s.conn.Append(ctx, "", restorationID(data), data); err != nil {
+			return err
+		}
+		if last, err = s.conn.Last(ctx); err != nil {
+			return err
+		}
+		if err := s.readTo(ctx, last); err != nil {
+			return err
+		}
+		s.Log.Info("the log goes on from where it is; devices give back what it has lost", "entries", last)
+	}
+	return nil
+}
+
+func ledgerEpoch(fleetID string, data []byte) uint64 {
+	r, err := ledger.ParseRestoration(fleetID, data)
+	if err != nil {
+		return 0
+	}
+	return r.Epoch
+}
+
+func restorationID(data []byte) string {
+	e, err := ledger.Parse(data)
+	if err != nil {
+		return ""
+	}
+	return e.MessageID()
+}
+
+func (s *service) epoch() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.Epoch()
+}
+
+// lost returns an error where there was a fleet and its log is gone.
+func (s *service) lost(last uint64) error {
+	if s.Restored || last > 0 || s.known && !s.tokens.used() {
+		return nil
+	}
+	return fmt.Errorf("%w: the admin key %s is there, and the log is empty; if the disk was lost or a backup was put back, start it once by: "+
+		"faceauth fleet serve --restored; for a new fleet choose another folder and another admin key", ErrLost, s.AdminKey)
+}
+
+// barred are devices of which a revocation was shown that the log has lost: they are not let in until it is given back,
+// and then the log says so itself. Methods are called with the service's mutex held.
+type barred struct {
+	path    string
+	entries map[string][]byte // by device
+}
+
+var barredKind = safefile.Kind{Magic: "faceauth barred", Version: 1}
+
+func openBarred(path string) (*barred, error) {
+	b := &barred{path: path, entries: make(map[string][]byte)}
+	text, err := safefile.ReadSealed(path, barredKind)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &b.entries)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; remove it, and revoke again who was revoked since the backup", path, err)
+	}
+	return b, nil
+}
+
+func (b *barred) add(device string, data []byte) error {
+	b.entries[device] = bytes.Clone(data)
+	text, err := json.Marshal(b.entries)
+	if err == nil {
+		err = safefile.WriteSealed(b.path, barredKind, text)
+	}
+	if err != nil {
+		return fmt.Errorf("a revocation cannot be written: %w", err)
+	}
+	return nil
+}
+
+// bars reports whether a device is kept out though the log has it as a member.
+func (b *barred) bars(device string) bool { return b.entries[device] != nil }
+
+// rejoin takes in what a device knows of who is a member.
+func (s *service) rejoin(ctx context.Context, data []byte) rejoinAnswer {
+	answer := rejoinAnswer{Version: rejoinVersion}
+	var r rejoinRequest
+	if strict.Unmarshal(data, &r) != nil || r.Version != rejoinVersion {
+		answer.Refused = "the request cannot be read; update faceauth here and there to one version"
+		return answer
+	}
+	if s.epoch() == 0 {
+		answer.Refused = "the log of this server was never put back: it knows all whom it has admitted"
+		return answer
+	}
+	ctx, cancel := context.WithTimeout(ctx, sayTime)
+	defer cancel()
+	for _, rule := range r.Rules {
+		if err := s.rule(ctx, rule); err != nil {
+			answer.Refused = err.Error()
+			return answer
+		}
+	}
+	if r.Last && !s.isMember(r.Device) {
+		answer.Refused = "the device was revoked, or shows no admission to this fleet; remove its folder, and join with a new token"
+	}
+	return answer
+}
+
+func (s *service) isMember(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, known := s.ledger.Device(id)
+	return known && !d.Revoked && !s.barred.bars(id)
+}
+
+// rule takes in one entry of the admin key: who was admitted is again, and who was revoked is not let in.
+func (s *service) rule(ctx context.Context, data []byte) error {
+	e, err := ledger.Parse(data)
+	if err != nil {
+		return err
+	}
+	content, err := e.Content()
+	if err != nil {
+		return err
+	}
+	switch c := content.(type) {
+	case ledger.Revocation:
+		s.mu.Lock()
+		d, _ := s.ledger.Device(c.Device)
+		known := d.Revoked || s.barred.bars(c.Device)
+		s.mu.Unlock()
+		if known {
+			return nil
+		}
+		if err := e.Verify(s.names.fleet); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		err := s.barred.add(c.Device, data)
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		s.Log.Info("a device was revoked after the backup, and is not let in", "id", c.Device)
+		s.refresh()
+		return nil
+	case ledger.Admission:
+		s.mu.Lock()
+		_, known := s.ledger.Device(c.Device)
+		known = known || s.barred.bars(c.Device)
+		s.mu.Unlock()
+		if known {
+			return nil
+		}
+		if err := e.Verify(s.names.fleet); err != nil {
+			return err
+		}
+		if err := s.conn.Append(ctx, "", e.MessageID(), data); err != nil {
+			return err
+		}
+		s.Log.Info("a device is a member again", "name", c.Name, "id", c.Device)
+		return s.applies(ctx, func() bool { _, known := s.ledger.Device(c.Device); return known })
+	}
+	return fmt.Errorf("%w: a %s says nothing of who is a member", ledger.ErrContent, e.Kind)
+}
+
+// applies waits until the ledger has come to something. Is is called with the mutex held.
+func (s *service) applies(ctx context.Context, is func() bool) error {
+	for {
+		s.mu.Lock()
+		done, applied := is(), s.applied
+		s.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-applied:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: the entry was stored, and is not in the log yet; try again", ErrOffline)
+		}
+	}
+}
