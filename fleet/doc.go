@@ -38,6 +38,7 @@
 //	keys          the ring of people's keys, replaced whole
 //	outbox        what was said and not seen in the log yet; each line on disk before a method returns
 //	ledger, tail  what the log has come to: a snapshot and the entries after it. It can be moved away and is read anew
+//	aside         what the device knows of a log that was put back, until the log has all of it again
 //	gallery-…     what a gallery and the fleet had in common: numbers, names in that gallery, hashes of faces
 //	lock          one program at a time
 //
@@ -45,8 +46,31 @@
 // copy of it is put back, entries get new counters where the log has others with theirs already, and forgotten people's
 // keys are destroyed again once the log is read.
 //
+// # A log that was put back
+//
+// A log that is shorter than what a device has seen is refused: [ErrRewound] stands in [State], and Run tries again.
+// Where the fleet's admin key has signed that the log goes on from an earlier state ([ledger.Restoration], which a
+// [Restorer] tells), the device sets aside all entries that make up what it knows, reads the log from its beginning, and
+// appends those that the log has lost, one after the other in the order of the old log. Then it says what is new.
+//
+// That order is all that is needed. The old log was one order, and each device knows a beginning of it. A device appends
+// an entry only after all earlier ones that it knows and that still count, unless the log has them. So in the new log
+// each entry comes after those before it in the old log, whoever gives it, except for what only devices know that come
+// later; and an author's counters go up. What an author says after the restoration comes after all that the author said
+// before. So the ledger's own rule, that a counter counts once and only upwards, drops repetitions and nothing else. An
+// entry that another one replaced (a lesson, what was said of somebody who is forgotten) is not given back by a device
+// that has read the replacement, and does not count after it.
+//
+// Counters of the admin key begin anew with the restoration, as the service may admit or revoke before it has what was
+// lost. Its lost entries count by their effect: a device is admitted once, and revoked for ever.
+//
+// What is different from the old log: places of entries, and so which of two people with one name is "alice (2)", where
+// devices gave back what only they knew after others had said something new; a name or a label that only such a device
+// knew counts after what was said since. An entry of a revoked device that only a device knows which comes after the
+// revocation was said again is lost. Nothing comes back that no device has.
+//
 // # Caveats
 //
-// A log that was put back to an earlier state than a device has seen ends Run with [ErrRewound]: what was lost of it is
-// lost on the server, and each device says how to begin anew.
+// A log that was put back, without that word, to an earlier state and has grown beyond what a device had seen is not
+// noticed by that device: states of devices differ then.
 package fleet

@@ -94,7 +94,7 @@ func (d *Device) openAside() error {
 		return nil
 	}
 	damaged := func(err error) error {
-		return fmt.Errorf("%w: %s: %w; move it away: what the server has lost must come from other devices then", ErrDamaged, path, err)
+		return fmt.Errorf("%w: %s: %w; move it away: other devices then give back what the server lost", ErrDamaged, path, err)
 	}
 	if errors.Is(err, safefile.ErrDamaged) || errors.Is(err, safefile.ErrVersion) {
 		return damaged(err)

@@ -44,6 +44,9 @@ func newFleetServe() *cobra.Command {
 		Long: "Serve runs the server of a fleet until it is interrupted. The first start makes the fleet: a folder with its\n" +
 			"certificate, its log and its admin key, and prints how the first device joins. The admin key admits devices\n" +
 			"and revokes them; keep a copy of it, and of the certificate, where nobody else can read them.\n\n" +
+			"After a backup of the folder was put back, or with nothing left of it but the admin key and the certificate,\n" +
+			"devices refuse the server until it is started once with --restored. They then give back what it has lost, as\n" +
+			"far as any of them knows it; who was forgotten or revoked since stays so.\n\n" +
 			"With --nats it serves the fleet at a NATS cluster that is there already, and starts no server of its own.",
 		Example: "  faceauth fleet serve\n" +
 			"  faceauth fleet serve --listen 192.0.2.7:4222 --url tls://office.example:4222 --admin-key /media/key/admin.nk\n" +
@@ -99,6 +102,7 @@ func newFleetServe() *cobra.Command {
 	f.StringVar(&s.Cluster, "nats", "", "URL of a NATS cluster with JetStream to use in place of a server of its own; several with commas")
 	f.StringVar(&s.Creds, "creds", "", "file with which the cluster lets this service in: user credentials, the seed of an nkey, or USER:PASSWORD")
 	f.IntVar(&s.Replicas, "replicas", 1, "copies of the log in the cluster")
+	f.BoolVar(&s.Restored, "restored", false, "once, after a backup was put back or the disk was lost: go on from there; devices give back the rest")
 	f.Int64Var(&disk, "disk", 4096, "MB of disk that the log and the snapshots may take")
 	f.IntVar(&s.Limits.Devices, "most-devices", 10000, "connections at once")
 	f.BoolVarP(&verbose, "verbose", "v", false, "say more about what happens")
@@ -109,6 +113,10 @@ func newFleetServe() *cobra.Command {
 func (o *fleetFlags) welcome(ctx context.Context, c *cobra.Command, s hub.Options, r hub.Ready) error {
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "the fleet is at %s\n  id: %s\n  devices: %d\n", r.URL, r.Fleet, r.Devices)
+	if s.Restored {
+		fmt.Fprintln(out, "the log goes on from where it is: devices that were members come back by themselves, and give back what it has lost")
+		return nil
+	}
 	if r.Devices > 0 {
 		fmt.Fprintln(out, "for a token with which another device joins: faceauth fleet invite")
 		return nil

@@ -20,6 +20,14 @@
 // else. Only the service may purge, trim and delete. A device checks the certificate of the embedded server by its hash,
 // and each admission by the fleet's public key; so a server without the admin key can admit nobody.
 //
+// # A server that was put back
+//
+// With [Options.Restored] the service begins the log anew from where it is ([ledger.Restoration]); the description of
+// the stream has that entry, so that a device sees it with the first question. A device that the log has lost asks, with
+// a connection that may do nothing else, to be let in by its admission, which the admin key has signed ([Conn.Rejoin]).
+// Revocations that any device shows keep the device that they mean out at once; they come into the log in their turn,
+// after what that device had said before.
+//
 // # Caveats
 //
 // A cluster of somebody else decides itself who may connect; docs/fleet.md says which subjects it should allow to whom.

@@ -11,18 +11,19 @@
 //
 // An entry is a CBOR array (RFC 8949, core deterministic encoding; any other encoding is refused) of the version, the
 // author, the payload and an ed25519 signature. The author is an nkey: a device "U…", or the fleet itself "A…", whose
-// key, the admin key, signs admissions and revocations and nothing else. What is signed is the CBOR array of "faceauth
-// fleet entry", the fleet, the version, the author and the payload, so that an entry of another fleet is none.
-// This envelope stays as it is in all versions.
+// key, the admin key, signs admissions, revocations and restorations, and nothing else. What is signed is the CBOR
+// array of "faceauth fleet entry", the fleet, the version, the author and the payload, so that an entry of another
+// fleet is none. This envelope stays as it is in all versions.
 //
 // The payload of version 1 is a CBOR map: 1 the author's own counter, 2 the time in milliseconds, 3 the kind, 4 the
 // person, 5 the other person of a merge, 6 the part of a lesson, 7 the number of the key, 8 the body. An entry has at
 // most [MaxEntry] bytes. Times are data for people, and decide nothing: the order of the log does.
 //
-// The body of [Label], [Name], [Retract], [Deny], [Confirm] and [Lessons] is sealed: a random nonce of 24 bytes and the
-// content under XChaCha20-Poly1305 with a key of the person; the rest of the entry is the associated data. That of
+// The body of [Label], [Name], [Retract], [Deny], [Confirm] and [Lessons] is sealed: a random nonce of 24 bytes and
+// the content under XChaCha20-Poly1305 with a key of the person; the rest of the entry is the associated data. That of
 // other kinds can be read by the server: [Merge] and [Undo] say about which person they are, [Forget] whom it forgets,
-// [Withdraw], [Admit] and [Revoke] which device they mean. Contents are CBOR; vectors are little-endian float32.
+// [Withdraw], [Admit] and [Revoke] which device they mean, [Restored] from where on the log goes on. Contents are
+// CBOR; vectors are little-endian float32.
 //
 // # What counts
 //
@@ -57,6 +58,12 @@
 // box). A key's number is a hash of it, so that a wrong key is not taken. They never lie on the server. After a
 // revocation, and after a device was limited, entries are sealed with a new key ([Ledger.WriteKey]), which the device
 // that lost the right was never given.
+//
+// # A log that was put back
+//
+// After [Restored], which the admin key signs, the log goes on from an earlier state. Counters of the admin key have the
+// number of the log in their upper 32 bits; entries with a lower number were lost and given back. They count by their
+// effect: an admission of a device that never was admitted, and a revocation of one that is not revoked.
 //
 // # Snapshots
 //

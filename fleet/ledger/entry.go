@@ -140,7 +140,8 @@ type Entry struct {
 	Body    []byte // the content, sealed where [Kind.Sealed]
 	Sig     []byte
 
-	payload []byte // what is signed, with version and device
+	payload []byte   // what is signed, with version and device
+	hash    [16]byte // its sum, where that is known
 }
 
 // envelope is an entry as it travels. It stays as it is in all versions.

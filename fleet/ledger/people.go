@@ -146,9 +146,6 @@ func (l *Ledger) open(id ID, r record, ring *Ring) (e Entry, content any, err er
 	if e, err = parseAgain(data); err == nil {
 		content, err = e.Open(l.fleet, key)
 	}
-	if err != nil && e.sum() != r.sum {
-		err = r.in.damaged(r.at) // no fault of its author
-	}
 	return e, content, err
 }
 

@@ -4,8 +4,10 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"hash/crc32"
 	"os"
 )
 
@@ -25,25 +27,24 @@ type place struct {
 	in   source
 	at   int64
 	size uint32
+	crc  uint32 // CRC-32C of the bytes
 }
 
 // A source has the bytes of entries. They are never changed in it.
-type source interface {
-	read(at int64, size uint32) ([]byte, error)
-	// damaged notes that the bytes at a place are not those that were put there, and returns the error.
-	damaged(at int64) error
-}
+type source interface{ read(p place) ([]byte, error) }
 
 // memory is the bytes of one entry.
 type memory []byte
 
-func (m memory) read(int64, uint32) ([]byte, error) { return m, nil }
+func (m memory) read(place) ([]byte, error) { return m, nil }
 
-func (m memory) damaged(int64) error { return ErrFormat }
-
-func inMemory(data []byte) place {
-	return place{in: memory(bytes.Clone(data)), size: uint32(len(data))}
+func placed(in source, at int64, data []byte) place {
+	return place{in, at, uint32(len(data)), crc32.Checksum(data, castagnoli)}
 }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func inMemory(data []byte) place { return placed(memory(bytes.Clone(data)), 0, data) }
 
 // entryFile is a file that has entries.
 type entryFile struct {
@@ -58,16 +59,16 @@ func (f *entryFile) fail(err error) error {
 	return err
 }
 
-func (f *entryFile) read(at int64, size uint32) ([]byte, error) {
-	data := make([]byte, size)
-	if _, err := f.ReadAt(data, at); err != nil {
+// read returns the entry at a place, or an error, which is noted, where it is not the one that was put there.
+func (f *entryFile) read(p place) ([]byte, error) {
+	data := make([]byte, p.size)
+	if _, err := f.ReadAt(data, p.at); err != nil {
 		return nil, f.fail(fmt.Errorf("%w: reading an entry: %w", ErrStore, err))
 	}
+	if crc32.Checksum(data, castagnoli) != p.crc {
+		return nil, f.fail(fmt.Errorf("%w: %s: the entry at byte %d is another one", ErrStore, f.Name(), p.at))
+	}
 	return data, nil
-}
-
-func (f *entryFile) damaged(at int64) error {
-	return f.fail(fmt.Errorf("%w: %s: the entry at byte %d is another one", ErrStore, f.Name(), at))
 }
 
 func newRecord(seq uint64, e Entry, p place) record {
@@ -76,22 +77,15 @@ func newRecord(seq uint64, e Entry, p place) record {
 
 // sum returns a hash of what was signed.
 func (e *Entry) sum() (sum [16]byte) {
+	if e.hash != sum {
+		return e.hash
+	}
 	all := sha256.Sum256(signed("sum", "", e.Version, e.Device, e.payload))
 	copy(sum[:], all[:])
 	return sum
 }
 
-// bytes returns the entry as it came. The error is that of the disk.
-func (r *record) bytes() ([]byte, error) { return r.in.read(r.at, r.size) }
+// bytes returns the entry as it came. The error is that of the disk, or wraps [ErrStore].
+func (r *record) bytes() ([]byte, error) { return r.in.read(r.place) }
 
-// checked returns the entry as it came, and an error where that is not so any more.
-func (r *record) checked() ([]byte, error) {
-	data, err := r.bytes()
-	if err != nil {
-		return nil, err
-	}
-	if e, err := parseAgain(data); err != nil || e.sum() != r.sum {
-		return nil, r.in.damaged(r.at)
-	}
-	return data, nil
-}
+func bySeq(a, b record) int { return cmp.Compare(a.seq, b.seq) }

@@ -5,14 +5,12 @@ package ledger
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/nats-io/nkeys"
@@ -42,35 +40,35 @@ type snapshotCounter struct {
 	Gaps   uint64
 }
 
-// eachRecord gives f all entries that make up the state, in no order.
-func (l *Ledger) eachRecord(f func(*record)) {
+// eachRecord gives f all entries that make up the state, in no order, those whose content is sealed with their person.
+func (l *Ledger) eachRecord(f func(person ID, r *record)) {
 	for _, records := range [][]record{l.rules, l.forgets} {
 		for i := range records {
-			f(&records[i])
+			f(ID{}, &records[i])
 		}
 	}
 	for id, r := range l.withdrew {
-		f(&r)
+		f(ID{}, &r)
 		l.withdrew[id] = r
 	}
-	for _, p := range l.people {
+	for id, p := range l.people {
 		for i := range p.records {
-			f(&p.records[i])
+			f(id, &p.records[i])
 		}
 	}
 	for i := range l.merges {
-		f(&l.merges[i].record)
+		f(ID{}, &l.merges[i].record)
 	}
 	for what, u := range l.undone {
-		f(&u.record)
+		f(ID{}, &u.record)
 		l.undone[what] = u
 	}
 }
 
 // records returns all entries that make up the state, in the order of the log.
 func (l *Ledger) records() (all []record) {
-	l.eachRecord(func(r *record) { all = append(all, *r) })
-	slices.SortFunc(all, func(a, b record) int { return cmp.Compare(a.seq, b.seq) })
+	l.eachRecord(func(_ ID, r *record) { all = append(all, *r) })
+	slices.SortFunc(all, bySeq)
 	return all
 }
 
@@ -87,10 +85,7 @@ func (l *Ledger) snapshot(w io.Writer, key nkeys.KeyPair, put func(seq uint64, a
 	}
 	records := l.records()
 	head := snapshotHead{Fleet: l.fleet, Seq: l.seq, Device: device, Entries: uint64(len(records))}
-	for _, author := range slices.Sorted(maps.Keys(l.counters)) {
-		c := l.counters[author]
-		head.Counters = append(head.Counters, snapshotCounter{Device: author, Last: c.last, Gaps: c.gaps})
-	}
+	head.Counters = l.counterList()
 	sum := sha256.New()
 	b := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)
 	b.WriteString(snapshotMagic)
@@ -100,7 +95,7 @@ func (l *Ledger) snapshot(w io.Writer, key nkeys.KeyPair, put func(seq uint64, a
 	b.Write(text)
 	at := int64(len(snapshotMagic) + 8 + len(text))
 	for _, r := range records {
-		data, err := r.checked()
+		data, err := r.bytes()
 		if err != nil {
 			return fmt.Errorf("making a snapshot: %w", err)
 		}
@@ -131,19 +126,14 @@ func Restore(fleet string, r io.Reader) (*Ledger, error) { return RestoreOwn(fle
 // RestoreOwn is Restore, but for a snapshot that the device with that public key made itself, of entries that it had
 // checked before, it checks no signature but its own, and not whether the device is a member.
 func RestoreOwn(fleet, device string, r io.Reader) (*Ledger, error) {
-	l, _, err := restore(fleet, r, restoring{own: device})
-	return l, err
+	return restore(fleet, r, restoring{own: device})
 }
 
 // restoring says how a snapshot is restored.
 type restoring struct {
-	own     string     // the device whose own snapshot is believed
-	checked []byte     // the hash of another that is believed; nil for none
-	in      *entryFile // the file that the snapshot is in; nil to have the entries in memory
+	own string     // the device whose own snapshot is believed
+	in  *entryFile // the file that the snapshot is in; nil to have the entries in memory
 }
-
-// errUnchecked is returned for a snapshot that has another hash than the one that is believed.
-var errUnchecked = errors.New("snapshot that was not checked before")
 
 // A reader reads a snapshot and sums up what it has read.
 type snapshotReader struct {
@@ -176,78 +166,85 @@ func (s *snapshotReader) uint32() (uint32, error) {
 	return binary.BigEndian.Uint32(b), nil
 }
 
-// restore returns the ledger and the hash of the snapshot.
-func restore(fleet string, from io.Reader, how restoring) (l *Ledger, total []byte, err error) {
-	l, err = New(fleet)
+func restore(fleet string, from io.Reader, how restoring) (*Ledger, error) {
+	l, err := New(fleet)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	s := &snapshotReader{r: bufio.NewReaderSize(from, 1<<16), sum: sha256.New()}
 	magic, err := s.take(len(snapshotMagic))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if string(magic) != snapshotMagic {
-		return nil, nil, fmt.Errorf("%w: it does not begin as one", ErrSnapshot)
+		return nil, fmt.Errorf("%w: it does not begin as one", ErrSnapshot)
 	}
 	version, err := s.uint32()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if version > snapshotVersion {
-		return nil, nil, fmt.Errorf("snapshot of version %d, and this program reads %d: %w", version, snapshotVersion, ErrFuture)
+		return nil, fmt.Errorf("snapshot of version %d, and this program reads %d: %w", version, snapshotVersion, ErrFuture)
 	}
 	if version != snapshotVersion {
-		return nil, nil, fmt.Errorf("%w: it has version %d", ErrSnapshot, version)
+		return nil, fmt.Errorf("%w: it has version %d", ErrSnapshot, version)
 	}
 	head, err := s.head(fleet)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	verify := how.checked == nil && (how.own == "" || head.Device != how.own)
+	verify := how.own == "" || head.Device != how.own
 	if how.in != nil {
 		l.keep = func(_ uint64, data []byte) place {
-			return place{how.in, s.at - int64(len(data)), uint32(len(data))}
+			return placed(how.in, s.at-int64(len(data)), data)
 		}
 	}
 	for range head.Entries {
 		b, err := s.take(12)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		seq, n := binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:])
 		if seq <= l.seq || seq > head.Seq || n > MaxEntry {
-			return nil, nil, fmt.Errorf("%w: entry %d has %d bytes, after entry %d", ErrSnapshot, seq, n, l.seq)
+			return nil, fmt.Errorf("%w: entry %d has %d bytes, after entry %d", ErrSnapshot, seq, n, l.seq)
 		}
 		data, err := s.take(int(n))
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		o, err := l.apply(seq, data, verify)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+			return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 		}
 		if !o.Accepted {
-			return nil, nil, fmt.Errorf("%w: %w", ErrSnapshot, o.Reason)
+			return nil, fmt.Errorf("%w: %w", ErrSnapshot, o.Reason)
 		}
 	}
-	if total, err = s.end(l, head, verify, how.checked); err != nil {
-		return nil, nil, err
+	if err := s.end(l, head, verify); err != nil {
+		return nil, err
 	}
-	counters := make(map[string]counter, len(head.Counters))
-	for _, c := range head.Counters {
-		if _, twice := counters[c.Device]; twice || c.Last < l.counters[c.Device].last {
-			return nil, nil, fmt.Errorf("%w: the counter of %s is wrong", ErrSnapshot, c.Device)
+	if l.counters, err = countersOf(head.Counters, l.counters); err != nil {
+		return nil, err
+	}
+	l.seq, l.keep = head.Seq, nil
+	return l, nil
+}
+
+// countersOf returns the counters that a snapshot gives, which are at least those of its entries.
+func countersOf(all []snapshotCounter, least map[string]counter) (map[string]counter, error) {
+	counters := make(map[string]counter, len(all))
+	for _, c := range all {
+		if _, twice := counters[c.Device]; twice || c.Last < least[c.Device].last {
+			return nil, fmt.Errorf("%w: the counter of %s is wrong", ErrSnapshot, c.Device)
 		}
 		counters[c.Device] = counter{c.Last, c.Gaps}
 	}
-	for author := range l.counters {
+	for author := range least {
 		if _, ok := counters[author]; !ok {
-			return nil, nil, fmt.Errorf("%w: the counter of %s is missing", ErrSnapshot, author)
+			return nil, fmt.Errorf("%w: the counter of %s is missing", ErrSnapshot, author)
 		}
 	}
-	l.counters, l.seq, l.keep = counters, head.Seq, nil
-	return l, total, nil
+	return counters, nil
 }
 
 func (s *snapshotReader) head(fleet string) (h snapshotHead, err error) {
@@ -271,32 +268,29 @@ func (s *snapshotReader) head(fleet string) (h snapshotHead, err error) {
 	return h, nil
 }
 
-// end checks what comes after the entries, and returns the hash of all before.
-func (s *snapshotReader) end(l *Ledger, head snapshotHead, member bool, checked []byte) ([]byte, error) {
+// end checks what comes after the entries.
+func (s *snapshotReader) end(l *Ledger, head snapshotHead, member bool) error {
 	total := s.sum.Sum(nil)
 	sum, err := s.take(sha256.Size)
 	if err != nil {
-		return nil, err
-	}
-	if checked != nil && !bytes.Equal(checked, total) {
-		return nil, errUnchecked
+		return err
 	}
 	if !bytes.Equal(sum, total) {
-		return nil, fmt.Errorf("%w: its checksum is wrong", ErrSnapshot)
+		return fmt.Errorf("%w: its checksum is wrong", ErrSnapshot)
 	}
 	sig, err := s.take(64)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := s.r.ReadByte(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: something follows its end", ErrSnapshot)
+		return fmt.Errorf("%w: something follows its end", ErrSnapshot)
 	}
 	key, err := nkeys.FromPublicKey(head.Device)
 	if err != nil || key.Verify(signed("snapshot", head.Fleet, snapshotVersion, head.Device, total), sig) != nil {
-		return nil, fmt.Errorf("%w: the signature of %q is wrong", ErrSnapshot, head.Device)
+		return fmt.Errorf("%w: the signature of %q is wrong", ErrSnapshot, head.Device)
 	}
 	if err := l.admits(head.Device); err != nil && member {
-		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+		return fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
-	return total, nil
+	return nil
 }

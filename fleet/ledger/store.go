@@ -4,7 +4,6 @@ package ledger
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -23,9 +22,9 @@ var ErrStore = errors.New("damaged ledger on disk")
 
 // The files of a [Store].
 const (
-	BaseFile    = "ledger"         // a snapshot
-	TailFile    = "tail"           // entries of the log after it
-	checkedFile = "ledger.checked" // says which snapshot of another the device has checked
+	BaseFile  = "ledger" // a snapshot
+	TailFile  = "tail"   // entries of the log after it
+	indexFile = "index"  // where the entries are in the snapshot
 )
 
 // Store is a ledger whose entries are on disk and not in memory. It is not safe for concurrent use; who holds a ledger
@@ -34,8 +33,9 @@ const (
 // The folder has the snapshot "ledger", and "tail": "faceauth fleet tail\n" and a version, then all entries after it
 // that have used a counter, each with its place in the log, its length and the CRC-32C of all that as big-endian
 // integers before it. What a failure of the machine leaves half written at the end of the tail is cut off: the log gives
-// it again. "ledger.checked" is the hash of a snapshot that another device made, signed by this one when it had checked
-// all of it, so that it need not be checked at each start.
+// it again. "index" says where each entry is in the snapshot and of what kind, so that a start need not read all of it;
+// it is signed by the device, which had checked the snapshot then. An entry that has gone bad since is found when it is
+// read.
 type Store struct {
 	*Ledger
 	folder, fleet, device string
@@ -53,8 +53,6 @@ const (
 	tailHead    = int64(len(tailMagic) + 4)
 	entryHead   = 16
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // OpenStore opens the ledger in the folder of a device, whose key is given. The error wraps [ErrStore], [ErrFuture], or
 // is that of the disk.
@@ -74,7 +72,7 @@ func (s *Store) open() (err error) {
 	if s.device, err = s.key.PublicKey(); err != nil {
 		return err
 	}
-	for _, name := range []string{BaseFile, checkedFile} {
+	for _, name := range []string{BaseFile, indexFile} {
 		safefile.Sweep(s.path(name))
 	}
 	if err := s.openBase(); err != nil {
@@ -97,41 +95,19 @@ func (s *Store) openBase() error {
 		return err
 	}
 	s.base = &entryFile{File: file}
-	l, sum, err := restore(s.fleet, file, restoring{own: s.device, in: s.base, checked: s.checked()})
-	if errors.Is(err, errUnchecked) { // the note is of another file
-		if _, err = file.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		if l, sum, err = restore(s.fleet, file, restoring{own: s.device, in: s.base}); err == nil {
-			s.noteChecked(sum)
-		}
-	}
+	info, err := file.Stat()
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w; move it away, and the log is read anew", ErrStore, file.Name(), err)
+		return err
 	}
-	s.Ledger = l
-	s.saved, err = file.Seek(0, io.SeekCurrent)
-	return err
-}
-
-// checked returns the hash of a snapshot that this device has checked before, or nil.
-func (s *Store) checked() []byte {
-	text, err := safefile.ReadBytes(s.path(checkedFile))
-	if err != nil || len(text) <= 64 {
-		return nil // it is checked again
-	}
-	sum, sig := text[:len(text)-64], text[len(text)-64:]
-	if s.key.Verify(signed("checked", s.fleet, Version, s.device, sum), sig) != nil {
+	s.saved = info.Size()
+	if s.Ledger = s.openIndex(); s.Ledger != nil {
 		return nil
 	}
-	return sum
-}
-
-func (s *Store) noteChecked(sum []byte) {
-	if sig, err := s.key.Sign(signed("checked", s.fleet, Version, s.device, sum)); err == nil {
-		// Without it the snapshot is checked again.
-		_ = safefile.Write(s.path(checkedFile), append(bytes.Clone(sum), sig...))
+	if s.Ledger, err = restore(s.fleet, file, restoring{own: s.device, in: s.base}); err != nil {
+		return fmt.Errorf("%w: %s: %w; move it away, and the log is read anew", ErrStore, file.Name(), err)
 	}
+	s.writeIndex()
+	return nil
 }
 
 func (s *Store) openTail() error {
@@ -173,7 +149,7 @@ func (s *Store) openTail() error {
 		if crc(head[:12], data) != binary.BigEndian.Uint32(head[12:]) {
 			return s.cut(nil)
 		}
-		s.Ledger.keep = func(uint64, []byte) place { return place{s.tail, s.end + entryHead, size} }
+		s.Ledger.keep = func(uint64, []byte) place { return placed(s.tail, s.end+entryHead, data) }
 		if _, err := s.apply(seq, data, false); err != nil {
 			return err
 		}
@@ -218,7 +194,7 @@ func (s *Store) append(seq uint64, data []byte) place {
 		s.hole = fmt.Errorf("keeping an entry of the log: %w", err)
 		return inMemory(data)
 	}
-	p := place{s.tail, s.end + entryHead, uint32(len(data))}
+	p := placed(s.tail, s.end+entryHead, data)
 	s.end += entryHead + int64(len(data))
 	return p
 }
@@ -256,7 +232,8 @@ func (s *Store) Save() error {
 	if err := s.replace(f, base); err != nil {
 		return fmt.Errorf("saving the ledger: %w", err)
 	}
-	s.eachRecord(func(r *record) { r.place = place{base, moved[r.seq], r.size} })
+	s.eachRecord(func(_ ID, r *record) { r.in, r.at = base, moved[r.seq] })
+	s.writeIndex()
 	return s.fresh()
 }
 
@@ -321,7 +298,6 @@ type Draft struct {
 	*Ledger
 	file *safefile.File
 	base *entryFile
-	sum  []byte
 }
 
 // Fetch reads a snapshot as [Restore] does, with its entries on disk. It does not touch the ledger of s, and may be
@@ -333,7 +309,7 @@ func (s *Store) Fetch(r io.Reader) (*Draft, error) {
 	}
 	d := &Draft{file: f, base: &entryFile{}}
 	w := bufio.NewWriterSize(f, 1<<16)
-	if d.Ledger, d.sum, err = restore(s.fleet, io.TeeReader(r, w), restoring{in: d.base}); err != nil {
+	if d.Ledger, err = restore(s.fleet, io.TeeReader(r, w), restoring{in: d.base}); err != nil {
 		f.Abort()
 		return nil, err
 	}
@@ -352,10 +328,10 @@ func (s *Store) Adopt(d *Draft) error {
 	if err := s.replace(d.file, d.base); err != nil {
 		return fmt.Errorf("keeping a snapshot: %w", err)
 	}
-	s.noteChecked(d.sum)
 	s.Ledger.keep = nil
 	s.Ledger = d.Ledger
 	s.Ledger.keep = s.append
+	s.writeIndex()
 	_ = s.fresh() // a hole does no harm yet
 	return nil
 }

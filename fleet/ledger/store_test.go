@@ -43,11 +43,27 @@ func TestStoreDamage(t *testing.T) {
 	if err := d.store.Close(); err != nil {
 		t.Fatal(err)
 	}
+	// Without an index all of the snapshot is read, and refused.
+	for _, i := range []int{0, 30, 200, 900} {
+		folder := copyFolder(t, d.path)
+		path := filepath.Join(folder, ledger.BaseFile)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[i] ^= 4
+		if err := errors.Join(os.WriteFile(path, data, 0o600), os.Remove(filepath.Join(folder, "index"))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ledger.OpenStore(folder, d.fleet, d.key); !errors.Is(err, ledger.ErrStore) || !strings.Contains(err.Error(), "move it away") {
+			t.Fatalf("byte %d altered: %v", i, err)
+		}
+	}
 	whole, err := os.ReadFile(filepath.Join(d.path, ledger.TailFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{ledger.BaseFile, ledger.TailFile} {
+	for _, name := range []string{ledger.BaseFile, ledger.TailFile, "index"} {
 		data, err := os.ReadFile(filepath.Join(d.path, name))
 		if err != nil {
 			t.Fatal(err)
@@ -62,6 +78,20 @@ func TestStoreDamage(t *testing.T) {
 				}
 				st, err := ledger.OpenStore(folder, d.fleet, d.key)
 				switch {
+				case name == ledger.BaseFile && err == nil: // by the index: what is altered is found when it is read
+					var b bytes.Buffer
+					if st.Hash() != s.a.own.Hash() {
+						t.Fatal("it is another state")
+					}
+					if err := st.Snapshot(&b, d.key); err == nil {
+						if l, err := ledger.Restore(d.fleet, &b); err != nil || l.Hash() != st.Hash() {
+							t.Fatalf("a bad entry is in a snapshot: %v", err)
+						}
+					} else if !errors.Is(err, ledger.ErrStore) {
+						t.Fatal(err)
+					}
+					st.Close()
+					continue
 				case name == ledger.BaseFile && (!errors.Is(err, ledger.ErrStore) || !strings.Contains(err.Error(), "move it away")):
 					t.Fatalf("%s of %d bytes, byte %d altered: %v", name, len(bad), i, err)
 				case err != nil && !errors.Is(err, ledger.ErrFuture) && name == ledger.TailFile:
@@ -69,10 +99,12 @@ func TestStoreDamage(t *testing.T) {
 				case err != nil:
 					continue
 				}
-				if st.Seq() != 3 {
+				if name == ledger.TailFile && st.Seq() != 3 {
 					t.Fatalf("with a damaged tail it has read %d entries", st.Seq())
 				}
-				s.apply(t, st.Ledger, s.log[3:]...) // the log gives it again
+				if st.Seq() == 3 {
+					s.apply(t, st.Ledger, s.log[3:]...) // the log gives it again
+				}
 				if st.Hash() != s.a.own.Hash() {
 					t.Fatal("it is another state")
 				}
@@ -136,7 +168,7 @@ func TestStoreRots(t *testing.T) {
 	}
 }
 
-// A snapshot that another device made is checked once; then a note says so, which counts for these bytes alone.
+// A snapshot that another device made is checked once; then an index says so, which counts for these bytes alone.
 func TestStoreChecked(t *testing.T) {
 	s, _ := stored(t)
 	b := newAuthor(t, s.admin.fleet, s.b.key)
@@ -176,7 +208,7 @@ func TestStoreChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !note {
-			os.Remove(filepath.Join(folder, "ledger.checked"))
+			os.Remove(filepath.Join(folder, "index"))
 		}
 		if _, err := ledger.OpenStore(folder, b.fleet, b.key); !errors.Is(err, ledger.ErrStore) {
 			t.Errorf("made by a stranger: %v", err)
