@@ -232,7 +232,8 @@ func (x *reconciling) run() error {
 		x.People[name] = p.ID
 		for _, id := range p.IDs {
 			if was := x.begun[id]; was != "" && was != name {
-				x.Renamed = append(x.Renamed, Renaming{was, name})
+				by, _ := x.d.now().MergedBy(id)
+				x.Renamed = append(x.Renamed, Renaming{was, name, by})
 			}
 		}
 		for _, lesson := range p.Lessons {
@@ -313,7 +314,7 @@ func (x *reconciling) person(p *ledger.Person) error {
 			return nil
 		}
 		name = x.free(shown, nil)
-		x.people[name] = &shelved{make(map[ledger.FaceID]int64), make(map[ledger.FaceID]int64)}
+		x.people[name] = newShelved()
 		have = x.people[name]
 		x.own(p.ID, name)
 	}
@@ -362,7 +363,7 @@ func (x *reconciling) faces(
 	var drop []int64
 	for id, label := range have.faces {
 		if !wanted[id] && (slices.Contains(h.Faces, id) || slices.Contains(p.Gone, id)) {
-			drop = append(drop, label)
+			drop = append(drop, have.labels(label)...)
 		}
 	}
 	if len(drop) > 0 {
@@ -391,10 +392,12 @@ func (x *reconciling) denied(p *ledger.Person, name string, have *shelved, h sha
 	}
 	for id, label := range have.denied {
 		if !wanted[id] && slices.Contains(h.Denied, id) {
-			if _, err := l.Unlabel(label); err != nil && !errors.Is(err, online.ErrUnknown) {
-				return err
+			for _, label := range have.labels(label) {
+				if _, err := l.Unlabel(label); err != nil && !errors.Is(err, online.ErrUnknown) {
+					return err
+				}
+				x.Took++
 			}
-			x.Took++
 		}
 	}
 	for _, f := range refused {

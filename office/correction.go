@@ -77,6 +77,8 @@ type statement struct {
 	Stays   map[uint64]turned `json:"stays,omitempty"`   // what is held of sightings
 	Pure    bool              `json:"pure,omitempty"`    // of a rename: nobody had the new name
 	Foreign bool              `json:"foreign,omitempty"` // it was said at another office
+	// Merge is set where two people are one at all offices: the name by which these speak of it.
+	Merge string `json:"merge,omitempty"`
 
 	UndoneAt uint64 `json:"undone_at,omitempty"` // turn in which it was undone
 	// Settled says that the gallery and the strangers were written after it. A program that is killed leaves at most one
@@ -180,7 +182,10 @@ func (w *Office) done(q *saying) error {
 		err = unsaved(err)
 	}
 	if !q.Foreign {
-		w.said(q.statement, q.proof)
+		q.Merge = w.said(q.statement, q.proof)
+	}
+	if q.Merge != "" { // what comes now may fail, and the merge can be undone by this name alone
+		err = errors.Join(err, w.o.Past.said.Change(map[uint64]statement{id: q.statement}))
 	}
 	return errors.Join(err, w.complete(id, q.statement, q.heads))
 }
@@ -260,7 +265,7 @@ func (w *Office) statement(id uint64) (s statement, p proof, err error) {
 func (s statement) correction(id uint64, at time.Time) Correction {
 	return Correction{
 		ID: id, At: at, Kind: s.Kind, Name: s.Name, Was: s.Was, Group: s.Group, Sighting: s.Sighting, Face: s.Face,
-		Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && s.Kind != Forgot && s.Kind != ForgotGroup && (!s.Foreign || s.Pure),
+		Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && s.Kind != Forgot && s.Kind != ForgotGroup && (!s.Foreign || s.Pure || s.Merge != ""),
 	}
 }
 

@@ -62,7 +62,7 @@ func TestExchange(t *testing.T) {
 	}
 	// Somebody else has the name of one who was forgotten elsewhere.
 	var said []office.Said
-	o := office.Options{Said: func(x office.Said) { said = append(said, x) }}
+	o := office.Options{Said: func(x office.Said) string { said = append(said, x); return "" }}
 	w = office.New(people(t), o)
 	nothing(t, w.Exchange(func(*gallery.Gallery) (office.Exchanged, error) {
 		return office.Exchanged{Changed: true, Forgotten: []string{"bob"}}, nil
@@ -77,6 +77,81 @@ func TestExchange(t *testing.T) {
 	broken := errors.New("broken")
 	if err := w.Exchange(func(*gallery.Gallery) (office.Exchanged, error) { return office.Exchanged{}, broken }); !errors.Is(err, broken) {
 		t.Error(err)
+	}
+}
+
+// A merge that was told to the other offices is undone there, too: by its name, and not by labels. Where another office
+// has undone it, the past of this one follows.
+func TestExchangeMerged(t *testing.T) {
+	var said []office.Said
+	h := enter(t, t.TempDir(), office.Options{Said: func(x office.Said) string {
+		if said = append(said, x); x.Merged != nil {
+			return "m1"
+		}
+		return ""
+	}})
+	unmerged := map[string]bool{}
+	exchange := func(w *office.Office, do func(g *gallery.Gallery) []office.Rename) {
+		t.Helper()
+		nothing(t, w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
+			return office.Exchanged{Changed: true, Renamed: do(g), Unmerged: func(m string) bool { return unmerged[m] }}, nil
+		}))
+	}
+	names := func(w *office.Office) (all []string) {
+		for _, s := range w.Sightings() {
+			all = append(all, s.Name)
+		}
+		for _, e := range w.Events(0, 100) {
+			all = append(all, string(e.Kind)+" "+e.Name)
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	w := h.plays([]string{n(30, "ab") + n(600, ".")}, nil)
+	before := names(w)
+	nothing(t, w.Rename("alice", "bob"))
+	if len(said) != 1 || said[0].Merged == nil || *said[0].Merged != (office.Rename{From: "alice", To: "bob"}) {
+		t.Fatalf("%+v", said)
+	}
+	merged := names(w)
+	if slices.Equal(before, merged) {
+		t.Fatalf("%q, and merged the same", before)
+	}
+	c := w.Corrections(0, 1)[0]
+	nothing(t, w.Rename("bob", "rob"))
+	nothing(t, w.Undo(c.ID))
+	if len(said) != 3 || !reflect.DeepEqual(said[2], office.Said{Unmerged: "m1"}) {
+		t.Errorf("%+v", said)
+	}
+	if got := names(w); len(got) != len(before) || !slices.Contains(got, "alice") || !slices.Contains(got, "rob") {
+		t.Errorf("%q after undoing, and %q before", got, before)
+	}
+
+	// Another office merges, and undoes it.
+	exchange(w, func(g *gallery.Gallery) []office.Rename {
+		nothing(t, g.Remove("rob"))
+		_, err := g.Enroll("alice", [][]float32{looks['a']}, noon, gallery.Enrolment{})
+		nothing(t, err)
+		return []office.Rename{{From: "rob", To: "alice", Merge: "m2"}}
+	})
+	if c := w.Corrections(0, 1)[0]; !c.CanUndo || c.Undone || c.Name != "alice" {
+		t.Errorf("%+v", c)
+	}
+	if got := names(w); slices.Contains(got, "rob") {
+		t.Errorf("%q", got)
+	}
+	unmerged["m2"] = true
+	exchange(w, func(g *gallery.Gallery) []office.Rename { return nil })
+	if c := w.Corrections(0, 1)[0]; !c.Undone {
+		t.Errorf("%+v", c)
+	}
+	if got := names(w); !slices.Contains(got, "rob") {
+		t.Errorf("%q", got)
+	}
+	last := len(said)
+	exchange(w, func(g *gallery.Gallery) []office.Rename { return nil })
+	if len(said) != last {
+		t.Errorf("it was said again: %+v", said[last:])
 	}
 }
 

@@ -6,7 +6,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -97,11 +100,35 @@ func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office,
 	}
 }
 
-// said tells the fleet what somebody said on the page. The office's lock is held.
-func (m *member) said(x office.Said) error {
+// said tells the fleet what somebody said on the page, and returns the name of a merge. The office's lock is held.
+func (m *member) said(x office.Said) (merge string, err error) {
+	defer func() {
+		select {
+		case m.spoken <- struct{}{}:
+		default:
+		}
+	}()
+	if x.Merged != nil {
+		by, err := m.device.SayMerged(m.people, x.Merged.From, x.Merged.To)
+		if err == nil {
+			delete(m.people, x.Merged.From)
+			return mergeName(by), nil
+		}
+		if !errors.Is(err, fleet.ErrUnknown) && !errors.Is(err, ledger.ErrNoEffect) {
+			return "", err
+		}
+		// The fleet does not know both: their labels say it.
+	}
+	if x.Unmerged != "" {
+		by, known := mergeOf(x.Unmerged)
+		if !known {
+			return "", fmt.Errorf("%q is not the name of a merge in the fleet", x.Unmerged)
+		}
+		return "", m.device.Unmerge(by)
+	}
 	var c fleet.Change
 	if x.Renamed != nil {
-		c.Renamed = []fleet.Renaming{fleet.Renaming(*x.Renamed)}
+		c.Renamed = []fleet.Renaming{{From: x.Renamed.From, To: x.Renamed.To}}
 	}
 	if x.Forgotten != "" {
 		c.Forgotten = []string{x.Forgotten}
@@ -112,13 +139,28 @@ func (m *member) said(x office.Said) error {
 	for _, l := range x.Removed {
 		c.Removed = append(c.Removed, fleet.Label(l))
 	}
-	defer func() {
-		select {
-		case m.spoken <- struct{}{}:
-		default:
-		}
-	}()
-	return m.say(c)
+	return "", m.say(c)
+}
+
+// mergeName returns the name that a merge has in the journals of the offices: "" for none.
+func mergeName(by ledger.Ref) string {
+	if by == (ledger.Ref{}) {
+		return ""
+	}
+	return by.Device + "/" + strconv.FormatUint(by.N, 10)
+}
+
+// mergeOf returns the merge of a name, and whether it is one.
+func mergeOf(name string) (ledger.Ref, bool) {
+	device, n, _ := strings.Cut(name, "/")
+	number, err := strconv.ParseUint(n, 10, 64)
+	return ledger.Ref{Device: device, N: number}, err == nil
+}
+
+// unmerged reports whether a merge was undone in the fleet.
+func (m *member) unmerged(merge string) bool {
+	by, known := mergeOf(merge)
+	return known && m.device.Unmerged(by)
 }
 
 // share brings the people of an office and of the fleet in line, when either has changed.
@@ -129,9 +171,9 @@ func (m *member) share(ctx context.Context, c *cobra.Command, w *office.Office, 
 		begun := time.Now()
 		err := w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
 			r, err := m.exchange(c, g)
-			x := office.Exchanged{Changed: r.Changed, Forgotten: r.Forgotten, Saved: r.Done}
+			x := office.Exchanged{Changed: r.Changed, Forgotten: r.Forgotten, Saved: r.Done, Unmerged: m.unmerged}
 			for _, n := range r.Renamed {
-				x.Renamed = append(x.Renamed, office.Rename(n))
+				x.Renamed = append(x.Renamed, office.Rename{From: n.From, To: n.To, Merge: mergeName(n.Merge)})
 			}
 			if err == nil && teach && begun.Sub(taught) >= teachEvery {
 				taught = begun

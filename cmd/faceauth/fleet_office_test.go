@@ -80,10 +80,12 @@ func newBranch(t *testing.T, token hub.Token, name string) *branch {
 	m.space = plane.ID
 	b.w = office.New(g, office.Options{
 		Save: func() error { return g.Save(b.path) },
-		Said: func(x office.Said) {
-			if err := m.said(x); err != nil {
+		Said: func(x office.Said) string {
+			merge, err := m.said(x)
+			if err != nil {
 				t.Error(err)
 			}
+			return merge
 		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
