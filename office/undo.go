@@ -57,9 +57,6 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 		w.o.Said(Said{Unmerged: s.Merge})
 		return w.apart(id, s, name)
 	}
-	if s.Kind == Renamed {
-		name = s.Name
-	}
 	if s.Kind == Renamed && s.Pure {
 		w.o.Said(Said{Renamed: &Rename{From: s.Name, To: s.Was}})
 		return w.renameBack(id, s)
@@ -175,12 +172,7 @@ func (w *Office) settled(id uint64, s statement) error {
 // relabelBack takes back the labels of a statement.
 func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 	learner := w.gallery.Learner()
-	now := func(name string) string {
-		if s.Kind == Renamed {
-			return name // of that moment: renaming is what is undone
-		}
-		return w.nameNow(name, id)
-	}
+	now := func(name string) string { return w.nameNow(name, id) }
 	labels := w.labels()
 	// find returns the number of a label that is there, each once: by the number that it had, or by its face where it
 	// was taken away and put back.

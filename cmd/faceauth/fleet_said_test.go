@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/unknown"
 )
 
 // named has a stranger at a place be named on the page of an office.
@@ -110,4 +111,33 @@ func TestFleetMergeUndone(t *testing.T) {
 	}
 	everywhere("they are two once more", known("ann", "bob"))
 	everywhere("all journals have that", func(b *branch) bool { return len(b.merges()) == 2 && b.merges()[0].Undone })
+}
+
+// Who is forgotten at one office is forgotten at the other with the groups of strangers there that look like them.
+func TestFleetForgottenStrangers(t *testing.T) {
+	invite := newTestFleet(t)
+	north, south := newBranch(t, invite(), "north"), newBranch(t, invite(), "south")
+	for _, at := range [][]float32{{9, 9}, {.02, 0}} { // somebody else, and ann before she has a name
+		south.stands(at...)
+		waits(t, "south keeps a stranger", func() bool {
+			return slices.ContainsFunc(south.w.Strangers(), func(g unknown.Group) bool { return g.Album.Faces[0].Vector[0] == at[0] })
+		})
+	}
+	south.stands()
+	waits(t, "south has seen both", func() bool { return len(south.sightings()) == 2 && !south.w.Sightings()[0].Live })
+	picture := south.w.Sightings()[0].Face
+	north.named(t, "ann", 0, 0)
+	waits(t, "south knows ann", func() bool { return slices.Equal(south.known(), []string{"ann"}) })
+	if err := north.w.Forget("ann"); err != nil {
+		t.Fatal(err)
+	}
+	waits(t, "south has forgotten ann", func() bool { return len(south.known()) == 0 })
+	if all := south.w.Strangers(); len(all) != 1 || all[0].Album.Faces[0].Vector[0] != 9 {
+		t.Errorf("strangers of south: %+v", all)
+	}
+	for _, s := range south.w.Sightings() {
+		if s.Face == picture {
+			t.Errorf("south has a sighting of her: %+v", s)
+		}
+	}
 }
