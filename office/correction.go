@@ -67,6 +67,7 @@ type statement struct {
 	Was      string         `json:"was,omitempty"`
 	Group    uint64         `json:"group,omitempty"`
 	Other    uint64         `json:"other,omitempty"` // group that was merged into it
+	Alike    []uint64       `json:"alike,omitempty"` // groups that are forgotten with a person whom they look like
 	Sighting uint64         `json:"sighting,omitempty"`
 	Face     uint64         `json:"face,omitempty"`
 	Faces    []uint64       `json:"faces,omitempty"` // numbers of the pictures in the proof

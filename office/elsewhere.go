@@ -133,11 +133,13 @@ func (w *Office) said(s statement, p proof) (merge string) {
 	return ""
 }
 
-// Exchange has do change the people from outside, by what other devices know. No camera is judged while it runs.
+// Exchange has do change the people from outside, by what other devices know. No camera is judged while it runs. Do
+// calls forgetting with the name of somebody who was forgotten, before it removes them: strangers who look like them are
+// forgotten, too.
 // Sightings, presence and events then follow: people are renamed, those whom the gallery knows no longer leave, and of
 // those who were forgotten nothing is kept. Other names, and who is one person, are in the journal, and can be undone
 // here; all else is undone where it was said. The error is that of do, or one of saving.
-func (w *Office) Exchange(do func(*gallery.Gallery) (Exchanged, error)) error {
+func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name string)) (Exchanged, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.gallery.Learner().Names()
@@ -145,7 +147,8 @@ func (w *Office) Exchange(do func(*gallery.Gallery) (Exchanged, error)) error {
 	for _, name := range before {
 		had[name] = true
 	}
-	x, err := do(w.gallery)
+	// Where do fails, the gallery may not have the person any more: the groups are forgotten when it works.
+	x, err := do(w.gallery, func(name string) { w.doomed = append(w.doomed, w.resembling(name)...) })
 	if x.Unmerged != nil {
 		err = errors.Join(err, w.unmergedElsewhere(x.Unmerged))
 	}
@@ -155,8 +158,12 @@ func (w *Office) Exchange(do func(*gallery.Gallery) (Exchanged, error)) error {
 	for _, r := range x.Renamed {
 		err = errors.Join(err, w.follow(r, r.Merge == "" && !had[r.To]))
 	}
+	if len(x.Forgotten) == 0 && len(w.doomed) > 0 { // an old gallery had them again
+		x.Forgotten = []string{""}
+	}
 	for _, name := range x.Forgotten {
-		err = errors.Join(err, w.forget(statement{Kind: Forgot, Name: name, Foreign: true}))
+		err = errors.Join(err, w.forget(statement{Kind: Forgot, Name: name, Alike: w.doomed, Foreign: true}))
+		w.doomed = nil
 	}
 	for _, name := range before {
 		if !w.gallery.Learner().Knows(name) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func TestExchange(t *testing.T) {
 	exchange := func(do func(g *gallery.Gallery) office.Exchanged) func(*office.Office) {
 		return func(w *office.Office) {
 			t.Helper()
-			nothing(t, w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) { return do(g), nil }))
+			nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) { return do(g), nil }))
 		}
 	}
 	w := h.plays([]string{n(30, "ab") + n(40, "ab") + n(40, "ab") + n(40, "abs")}, map[int]func(*office.Office){
@@ -64,7 +65,7 @@ func TestExchange(t *testing.T) {
 	var said []office.Said
 	o := office.Options{Said: func(x office.Said) string { said = append(said, x); return "" }}
 	w = office.New(people(t), o)
-	nothing(t, w.Exchange(func(*gallery.Gallery) (office.Exchanged, error) {
+	nothing(t, w.Exchange(func(*gallery.Gallery, func(string)) (office.Exchanged, error) {
 		return office.Exchanged{Changed: true, Forgotten: []string{"bob"}}, nil
 	}))
 	if len(w.Now().Known) != 2 || len(said) != 0 {
@@ -75,7 +76,7 @@ func TestExchange(t *testing.T) {
 		t.Errorf("%+v are known, and it said %+v", w.Now().Known, said)
 	}
 	broken := errors.New("broken")
-	if err := w.Exchange(func(*gallery.Gallery) (office.Exchanged, error) { return office.Exchanged{}, broken }); !errors.Is(err, broken) {
+	if err := w.Exchange(func(*gallery.Gallery, func(string)) (office.Exchanged, error) { return office.Exchanged{}, broken }); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }
@@ -93,7 +94,7 @@ func TestExchangeMerged(t *testing.T) {
 	unmerged := map[string]bool{}
 	exchange := func(w *office.Office, do func(g *gallery.Gallery) []office.Rename) {
 		t.Helper()
-		nothing(t, w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
+		nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
 			return office.Exchanged{Changed: true, Renamed: do(g), Unmerged: func(m string) bool { return unmerged[m] }}, nil
 		}))
 	}
@@ -155,6 +156,89 @@ func TestExchangeMerged(t *testing.T) {
 	}
 }
 
+// With somebody who is forgotten elsewhere the strangers go who look like them, also where the name is somebody else's by
+// then, an old gallery had them again, or the first exchange failed half way.
+func TestExchangeForgetsStrangers(t *testing.T) {
+	for _, c := range []string{"forgotten", "an old gallery", "failed at first"} {
+		h := enter(t, t.TempDir(), office.Options{Freeze: true})
+		w := h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-")}, nil)
+		if got := len(w.Strangers()); got != 2 {
+			t.Fatalf("%d groups", got)
+		}
+		sue := w.Sightings()[0].ID
+		nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
+			_, err := g.Enroll("sue", [][]float32{looks['s']}, noon, gallery.Enrolment{})
+			return office.Exchanged{Changed: true}, err
+		}))
+		if got := len(w.Strangers()); got != 2 {
+			t.Fatalf("%d groups after she was enrolled elsewhere", got)
+		}
+		broken := errors.New("broken")
+		if c == "failed at first" {
+			err := w.Exchange(func(g *gallery.Gallery, forgetting func(string)) (office.Exchanged, error) {
+				forgetting("sue")
+				return office.Exchanged{}, errors.Join(broken, g.Remove("sue"))
+			})
+			if !errors.Is(err, broken) || len(w.Strangers()) != 2 {
+				t.Errorf("%v", err)
+			}
+		}
+		nothing(t, w.Exchange(func(g *gallery.Gallery, forgetting func(string)) (office.Exchanged, error) {
+			x := office.Exchanged{Changed: true}
+			if c != "an old gallery" {
+				x.Forgotten = []string{"sue"}
+			}
+			if c != "failed at first" {
+				forgetting("sue")
+				return x, g.Remove("sue")
+			}
+			return x, nil
+		}))
+		if got := w.Strangers(); len(got) != 1 || got[0].Album.Faces[0].Vector[1] == looks['s'][1] {
+			t.Errorf("%s: %+v", c, got)
+		}
+		for _, s := range w.Sightings() {
+			if s.ID == sue {
+				t.Errorf("%s: %+v", c, s)
+			}
+		}
+		h.leave()
+		h = enter(t, h.dir, office.Options{Freeze: true})
+		if got := office.New(h.g, h.o).Strangers(); len(got) != 1 {
+			t.Errorf("%s, after a restart: %+v", c, got)
+		}
+	}
+}
+
+// A program that is killed between the gallery and the strangers forgets the strangers, too, at its next start.
+func TestForgetKilled(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{Freeze: true})
+	w := h.plays([]string{n(60, "s") + n(60, "-")}, nil)
+	nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
+		_, err := g.Enroll("sue", [][]float32{looks['s']}, noon, gallery.Enrolment{})
+		return office.Exchanged{Changed: true}, err
+	}))
+	killed := ""
+	save := h.o.SaveUnknown
+	h.o.SaveUnknown = func() error {
+		if killed == "" {
+			killed = copied(t, h.dir)
+		}
+		return save()
+	}
+	w = office.New(h.g, h.o)
+	killed = ""
+	nothing(t, w.Forget("sue"))
+	if len(w.Strangers()) != 0 {
+		t.Errorf("%+v", w.Strangers())
+	}
+	h = enter(t, killed, office.Options{Freeze: true})
+	w = office.New(h.g, h.o)
+	if len(w.Strangers()) != 0 || h.g.Learner().Knows("sue") {
+		t.Errorf("%+v, and of %q", w.Strangers(), h.g.Learner().Names())
+	}
+}
+
 // Somebody who is no longer known without being forgotten leaves.
 func TestExchangeLeave(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
@@ -163,7 +247,7 @@ func TestExchangeLeave(t *testing.T) {
 			if len(w.Now().People) != 1 {
 				t.Errorf("%+v", w.Now().People)
 			}
-			nothing(t, w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
+			nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
 				return office.Exchanged{Changed: true}, g.Remove("alice")
 			}))
 			if len(w.Now().People) != 0 {

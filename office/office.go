@@ -134,6 +134,7 @@ type Office struct {
 	picturesOf [2]uint64         // the state of the journal in which that was so
 
 	sites  []Site           // that were told of
+	doomed []uint64         // groups of unknown faces that look like people who were forgotten elsewhere
 	poor   int              // sightings that were too short or too poor to say who it was
 	recent []presence.Event // where there is no logbook, the newest last
 	broken error            // why it cannot go on

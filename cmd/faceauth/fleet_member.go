@@ -128,8 +128,9 @@ func (m *member) close() error {
 }
 
 // exchange brings a gallery in line with the fleet, both ways. Save the gallery where it has changed, and call Done.
-func (m *member) exchange(c *cobra.Command, g *gallery.Gallery) (r fleet.Reconciled, err error) {
-	if r, err = m.device.Reconcile(g, fleet.Reconciling{Publish: true}); err == nil {
+// Forgetting, which may be nil, is told of those who are about to be forgotten.
+func (m *member) exchange(c *cobra.Command, g *gallery.Gallery, forgetting func(name string)) (r fleet.Reconciled, err error) {
+	if r, err = m.device.Reconcile(g, fleet.Reconciling{Publish: true, Forgetting: forgetting}); err == nil {
 		r.TakeLessons(g)
 		m.space, m.people = g.Space().ID, r.People
 		// Whom this program has forgotten itself it has forgotten whole, and the name may be somebody else's by now.
@@ -198,7 +199,7 @@ func (m *member) leave(c *cobra.Command) {
 
 // align brings a gallery in line with the fleet, and saves it where it has changed.
 func (m *member) align(c *cobra.Command, g *gallery.Gallery, path string) error {
-	x, err := m.exchange(c, g)
+	x, err := m.exchange(c, g, nil)
 	if err != nil {
 		return err
 	}

@@ -169,8 +169,8 @@ func (m *member) share(ctx context.Context, c *cobra.Command, w *office.Office, 
 	last := ""
 	for {
 		begun := time.Now()
-		err := w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
-			r, err := m.exchange(c, g)
+		err := w.Exchange(func(g *gallery.Gallery, forgetting func(string)) (office.Exchanged, error) {
+			r, err := m.exchange(c, g, forgetting)
 			x := office.Exchanged{Changed: r.Changed, Forgotten: r.Forgotten, Saved: r.Done, Unmerged: m.unmerged}
 			for _, n := range r.Renamed {
 				x.Renamed = append(x.Renamed, office.Rename{From: n.From, To: n.To, Merge: mergeName(n.Merge)})
