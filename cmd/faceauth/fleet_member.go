@@ -28,6 +28,7 @@ type member struct {
 	space  string               // of the gallery
 	people map[string]ledger.ID // of the gallery, whom the fleet knows
 
+	taught  time.Time       // when the others were given last what was learned here
 	forgot  map[string]bool // names whom this program has forgotten since the last exchange
 	refused map[string]bool // sentences that were said
 	spoken  chan struct{}   // has a value when something was said on the page
@@ -167,6 +168,61 @@ func (m *member) say(c fleet.Change) error {
 		m.forgot[name] = true
 	}
 	return nil
+}
+
+// How often a gallery and the fleet are compared at the least, and the others are given what was learned here at most.
+const (
+	lookEvery  = time.Minute
+	teachEvery = time.Minute
+)
+
+// share brings the people of a program and of the fleet in line with exchange, when either has changed, until ctx ends.
+func (m *member) share(ctx context.Context, c *cobra.Command, exchange func() error) {
+	last := ""
+	for {
+		begun := time.Now()
+		err := exchange()
+		// What cannot be done now, as the disk is full or another program has changed the gallery, is tried again.
+		if err != nil && err.Error() != last {
+			warn(c, "fleet: "+err.Error())
+		}
+		last = ""
+		if err != nil {
+			last = err.Error()
+		}
+		// With thousands of people it takes a while, in which the cameras wait.
+		if !backoff.Wait(ctx, 4*time.Since(begun)) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.device.Changed():
+		case <-m.spoken:
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// mind tells failed where the device cannot take part any more, until ctx ends.
+func (m *member) mind(ctx context.Context, failed func(error)) {
+	select {
+	case err := <-m.ended:
+		if err != nil {
+			failed(memberFailure(err))
+		}
+	case <-ctx.Done():
+	}
+}
+
+// teach gives the others what was learned here, now and then.
+func (m *member) teach(g *gallery.Gallery) error {
+	if time.Since(m.taught) < teachEvery {
+		return nil
+	}
+	m.taught = time.Now()
+	_, err := m.device.TeachLessons(g, m.people)
+	return err
 }
 
 // reach is how long a command that ends by itself waits for the fleet.

@@ -28,8 +28,6 @@ const (
 	tellEvery  = 2 * time.Second  // how often an office tells the others who is there
 	silentFrom = 10 * time.Second // without a word from it nobody knows who is at a site
 	leftFrom   = 24 * time.Hour   // after which a silent site is shown no longer
-	lookEvery  = time.Minute      // how often an office and the fleet are compared at the least
-	teachEvery = time.Minute      // how often the others are given what was learned here
 )
 
 // neighbour is another office.
@@ -82,18 +80,10 @@ func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office,
 	ctx, cancel := context.WithCancel(ctx)
 	others := &sites{all: make(map[string]neighbour)}
 	var work sync.WaitGroup
-	work.Go(func() { m.share(ctx, c, w, teach) })
+	work.Go(func() { m.share(ctx, c, func() error { return m.office(c, w, teach) }) })
 	work.Go(func() { m.hear(ctx, others) })
 	work.Go(func() { m.tell(ctx, w, others) })
-	work.Go(func() {
-		select {
-		case err := <-m.ended:
-			if err != nil {
-				failed(memberFailure(err))
-			}
-		case <-ctx.Done():
-		}
-	})
+	work.Go(func() { m.mind(ctx, failed) })
 	return func() {
 		cancel()
 		work.Wait()
@@ -163,44 +153,19 @@ func (m *member) unmerged(merge string) bool {
 	return known && m.device.Unmerged(by)
 }
 
-// share brings the people of an office and of the fleet in line, when either has changed.
-func (m *member) share(ctx context.Context, c *cobra.Command, w *office.Office, teach bool) {
-	var taught time.Time
-	last := ""
-	for {
-		begun := time.Now()
-		err := w.Exchange(func(g *gallery.Gallery, forgetting func(string)) (office.Exchanged, error) {
-			r, err := m.exchange(c, g, forgetting)
-			x := office.Exchanged{Changed: r.Changed, Forgotten: r.Forgotten, Saved: r.Done, Unmerged: m.unmerged}
-			for _, n := range r.Renamed {
-				x.Renamed = append(x.Renamed, office.Rename{From: n.From, To: n.To, Merge: mergeName(n.Merge)})
-			}
-			if err == nil && teach && begun.Sub(taught) >= teachEvery {
-				taught = begun
-				_, err = m.device.TeachLessons(g, m.people)
-			}
-			return x, err
-		})
-		// What cannot be done now, as the disk is full or another program has changed the gallery, is tried again.
-		if err != nil && err.Error() != last {
-			warn(c, "fleet: "+err.Error())
+// office brings the people of an office and of the fleet in line. With teach the others are given what was learned.
+func (m *member) office(c *cobra.Command, w *office.Office, teach bool) error {
+	return w.Exchange(func(g *gallery.Gallery, forgetting func(string)) (office.Exchanged, error) {
+		r, err := m.exchange(c, g, forgetting)
+		x := office.Exchanged{Changed: r.Changed, Forgotten: r.Forgotten, Saved: r.Done, Unmerged: m.unmerged}
+		for _, n := range r.Renamed {
+			x.Renamed = append(x.Renamed, office.Rename{From: n.From, To: n.To, Merge: mergeName(n.Merge)})
 		}
-		last = ""
-		if err != nil {
-			last = err.Error()
+		if err == nil && teach {
+			err = m.teach(g)
 		}
-		// With thousands of people it takes a while, in which the cameras wait.
-		if !backoff.Wait(ctx, 4*time.Since(begun)) {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.device.Changed():
-		case <-m.spoken:
-		case <-time.After(lookEvery):
-		}
-	}
+		return x, err
+	})
 }
 
 // hear takes in what other offices tell.

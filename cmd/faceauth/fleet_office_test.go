@@ -43,7 +43,7 @@ func (s *standing) Next(ctx context.Context) (face.Frame, error) {
 	f := face.Frame{Index: s.n, Time: time.Since(s.begun)}
 	s.n++
 	if x := s.at.Load(); x != nil {
-		f.Samples = []face.Sample{{Box: image.Rect(0, 0, 8, 8), Vector: *x}}
+		f.Samples = []face.Sample{{Box: image.Rect(0, 0, 8, 8), Space: plane.ID, Vector: *x}}
 	}
 	return f, nil
 }
