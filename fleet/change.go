@@ -38,7 +38,11 @@ type Change struct {
 }
 
 // Renaming is another name for a person.
-type Renaming struct{ From, To string }
+type Renaming struct {
+	From, To string
+	// Merge is the entry that says so where From and To are one person now, for [Device.Unmerge]. Zero for another name.
+	Merge ledger.Ref
+}
 
 // Difference returns what was added to labels and what was removed. Renamed are the names that changed in between.
 func Difference(before, after map[int64]Label, renamed ...Renaming) (c Change) {
@@ -51,13 +55,7 @@ func Difference(before, after map[int64]Label, renamed ...Renaming) (c Change) {
 // [Reconciled] gave them; others are enrolled. What is not so in the fleet any more is passed over.
 func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err error) {
 	people = maps.Clone(people)
-	find := func(name string) (ledger.ID, bool) {
-		if id, known := people[name]; known && !d.Forgotten(id) {
-			return id, true
-		}
-		p, err := d.Find(name)
-		return p.ID, err == nil
-	}
+	find := func(name string) (ledger.ID, bool) { return d.called(people, name) }
 	note := func(e error) {
 		if !errors.Is(e, ErrUnknown) && !errors.Is(e, ledger.ErrForgotten) && !errors.Is(e, ledger.ErrNoEffect) {
 			err = errors.Join(err, e)
@@ -115,6 +113,60 @@ func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err e
 		return fmt.Errorf("telling the fleet: %w", err)
 	}
 	return nil
+}
+
+// called returns the person of the fleet who has a name in a gallery.
+func (d *Device) called(people map[string]ledger.ID, name string) (ledger.ID, bool) {
+	if id, known := people[name]; known && !d.Forgotten(id) {
+		return id, true
+	}
+	p, err := d.Find(name)
+	return p.ID, err == nil
+}
+
+// SayMerged tells the fleet that two people of a gallery are one, who has the name to. People are as in [Device.Say]. It
+// returns the entry that says so, for [Device.Unmerge]. The error is that of [Device.Merge]; it wraps [ErrUnknown] where
+// the fleet does not know both.
+func (d *Device) SayMerged(people map[string]ledger.ID, from, to string) (ledger.Ref, error) {
+	var ids [2]ledger.ID
+	for i, name := range []string{from, to} {
+		id, known := d.called(people, name)
+		if !known {
+			return ledger.Ref{}, fmt.Errorf("telling the fleet who is one person: %w: %s", ErrUnknown, name)
+		}
+		ids[i] = id
+	}
+	by, err := d.Merge(ids[0], ids[1])
+	if err != nil {
+		err = fmt.Errorf("telling the fleet who is one person: %w", err)
+	}
+	return by, err
+}
+
+// Unmerge tells the fleet that two people are not one, as an entry said. Where that was undone already, nothing is said.
+// The error is that of [Device.Undo].
+func (d *Device) Unmerge(merge ledger.Ref) error {
+	if says, undone := d.merged(merge); !says {
+		return fmt.Errorf("telling the fleet who is not one person: %w", ledger.ErrNoEntry)
+	} else if undone {
+		return nil
+	}
+	if _, err := d.Undo(merge); err != nil && !errors.Is(err, ledger.ErrNoEffect) {
+		return fmt.Errorf("telling the fleet who is not one person: %w", err)
+	}
+	return nil
+}
+
+// Unmerged reports whether it was undone that two people are one, as an entry said.
+func (d *Device) Unmerged(merge ledger.Ref) bool {
+	says, undone := d.merged(merge)
+	return says && undone
+}
+
+func (d *Device) merged(merge ledger.Ref) (says, undone bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now().Merged(merge)
 }
 
 // undeny says that a face is not said to be somebody else's any more. What was denied with it stays so.

@@ -201,7 +201,8 @@ func TestReconciledNames(t *testing.T) {
 	if _, err := one.d.Rename(id["bob"], "rob"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one.d.Merge(id["cleo"], id["bob"]); err != nil {
+	merged, err := one.d.Merge(id["cleo"], id["bob"])
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := one.d.Enroll("ann", plane.ID, []ledger.Face{{Vector: []float32{9, 0}}}); err != nil {
@@ -213,6 +214,11 @@ func TestReconciledNames(t *testing.T) {
 		return err == nil && len(two.d.People()) == 2 && p.ID != id["ann"] && len(p.Faces) == 1
 	})
 	r := reconcile()
+	if i := slices.IndexFunc(r.Renamed, func(n fleet.Renaming) bool { return n.From == "cleo" }); i < 0 || r.Renamed[i].Merge != merged {
+		t.Errorf("%+v: cleo was merged by %+v", r.Renamed, merged)
+	} else {
+		r.Renamed[i].Merge = ledger.Ref{}
+	}
 	slices.SortFunc(r.Renamed, func(a, b fleet.Renaming) int { return strings.Compare(a.From, b.From) })
 	if !slices.Equal(r.Forgotten, []string{"ann"}) || !slices.Equal(r.Renamed, []fleet.Renaming{{From: "bob", To: "rob"}, {From: "cleo", To: "rob"}}) {
 		t.Errorf("forgotten %q, renamed %v", r.Forgotten, r.Renamed)

@@ -32,6 +32,9 @@ func (x *reconciling) match() error {
 		if name == "" {
 			continue
 		}
+		if x.d.now().Forgotten(id) {
+			x.forgetting(name)
+		}
 		i := slices.IndexFunc(x.all, func(p ledger.Person) bool { return slices.Contains(p.IDs, id) })
 		switch {
 		case i < 0:
@@ -71,6 +74,7 @@ func (x *reconciling) match() error {
 			}
 		}
 		if old == len(p.faces) {
+			x.forgetting(name)
 			gone = append(gone, name)
 		}
 	}
@@ -111,6 +115,13 @@ func (x *reconciling) match() error {
 		}
 	}
 	return nil
+}
+
+// forgetting tells of somebody who is about to be removed.
+func (x *reconciling) forgetting(name string) {
+	if x.how.Forgetting != nil {
+		x.how.Forgetting(name)
+	}
 }
 
 // given reports whether a person had a name in the fleet once: a gallery with it is an old one.

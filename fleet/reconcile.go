@@ -23,6 +23,9 @@ type Reconciling struct {
 	// Publish makes what only the gallery has the fleet's: people, faces, denied faces and names that its program gave.
 	// Without it they stay in this gallery alone, but for names, which the fleet decides.
 	Publish bool
+	// Forgetting is told of somebody who was forgotten in the fleet, before the gallery is: by the name and with the faces
+	// that it still has. It must not call the device. May be nil.
+	Forgetting func(name string)
 }
 
 // Reconciled says what [Device.Reconcile] did.
@@ -235,7 +238,8 @@ func (x *reconciling) run() error {
 		x.People[name] = p.ID
 		for _, id := range p.IDs {
 			if was := x.begun[id]; was != "" && was != name {
-				x.Renamed = append(x.Renamed, Renaming{was, name})
+				by, _ := x.d.now().MergedBy(id)
+				x.Renamed = append(x.Renamed, Renaming{was, name, by})
 			}
 		}
 		for _, lesson := range p.Lessons {
@@ -316,7 +320,7 @@ func (x *reconciling) person(p *ledger.Person) error {
 			return nil
 		}
 		name = x.free(shown, nil)
-		x.people[name] = &shelved{make(map[ledger.FaceID]int64), make(map[ledger.FaceID]int64)}
+		x.people[name] = newShelved()
 		have = x.people[name]
 		x.own(p.ID, name)
 	}
@@ -365,7 +369,7 @@ func (x *reconciling) faces(
 	var drop []int64
 	for id, label := range have.faces {
 		if !wanted[id] && (slices.Contains(h.Faces, id) || slices.Contains(p.Gone, id)) {
-			drop = append(drop, label)
+			drop = append(drop, have.labels(label)...)
 		}
 	}
 	if len(drop) > 0 {
@@ -394,10 +398,12 @@ func (x *reconciling) denied(p *ledger.Person, name string, have *shelved, h sha
 	}
 	for id, label := range have.denied {
 		if !wanted[id] && slices.Contains(h.Denied, id) {
-			if _, err := l.Unlabel(label); err != nil && !errors.Is(err, online.ErrUnknown) {
-				return err
+			for _, label := range have.labels(label) {
+				if _, err := l.Unlabel(label); err != nil && !errors.Is(err, online.ErrUnknown) {
+					return err
+				}
+				x.Took++
 			}
-			x.Took++
 		}
 	}
 	for _, f := range refused {

@@ -155,6 +155,23 @@ func TestReconcile(t *testing.T) {
 	p.both("")
 }
 
+// A face that a gallery has several times, as a camera that stands still gives it, is taken back with all of its labels.
+func TestReconcileSameFace(t *testing.T) {
+	p := newPair(t)
+	one := p.nodes[0]
+	enroll(t, p.g[0], "alice", []float32{1, 0}, []float32{1, 0}, []float32{1, 0}, []float32{1, .2})
+	for range 2 {
+		if err := p.g[0].Learner().Reject([]float32{0, 1}, "alice"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.settle()
+	alice := must[ledger.Person](t)(one.d.Find("alice"))
+	must[ledger.Ref](t)(one.d.Retract(alice.ID, ledger.NewFaceID(space, []float32{1, 0})))
+	must[ledger.Ref](t)(one.d.Undo(alice.Denied[0].By))
+	p.both("alice[1.0 0.2]")
+}
+
 // People whom a gallery had before stay in it alone until it is asked to publish them.
 func TestPublishOnRequest(t *testing.T) {
 	p := newPair(t)

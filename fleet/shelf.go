@@ -20,13 +20,21 @@ type shelf struct {
 // shelved is a person of a gallery: the numbers of labels by those of faces.
 type shelved struct {
 	faces, denied map[ledger.FaceID]int64
+	more          map[int64][]int64 // of faces that have several labels: the others, by the first
 }
+
+func newShelved() *shelved {
+	return &shelved{make(map[ledger.FaceID]int64), make(map[ledger.FaceID]int64), make(map[int64][]int64)}
+}
+
+// labels returns all labels of a face by its first one.
+func (p *shelved) labels(first int64) []int64 { return append([]int64{first}, p.more[first]...) }
 
 func newShelf(g *gallery.Gallery) *shelf {
 	s := &shelf{g: g, space: g.Space(), people: make(map[string]*shelved)}
 	l := g.Learner()
 	for _, name := range l.Names() {
-		s.people[name] = &shelved{make(map[ledger.FaceID]int64), make(map[ledger.FaceID]int64)}
+		s.people[name] = newShelved()
 	}
 	for _, label := range l.Labels() {
 		p := s.people[label.Name]
@@ -34,10 +42,14 @@ func newShelf(g *gallery.Gallery) *shelf {
 			continue
 		}
 		id := ledger.NewFaceID(s.space.ID, l.Vector(label.ID))
+		of := p.faces
 		if label.Negative {
-			p.denied[id] = label.ID
+			of = p.denied
+		}
+		if first, there := of[id]; there {
+			p.more[first] = append(p.more[first], label.ID)
 		} else {
-			p.faces[id] = label.ID
+			of[id] = label.ID
 		}
 	}
 	return s

@@ -67,6 +67,7 @@ type statement struct {
 	Was      string         `json:"was,omitempty"`
 	Group    uint64         `json:"group,omitempty"`
 	Other    uint64         `json:"other,omitempty"` // group that was merged into it
+	Alike    []uint64       `json:"alike,omitempty"` // groups that are forgotten with a person whom they look like
 	Sighting uint64         `json:"sighting,omitempty"`
 	Face     uint64         `json:"face,omitempty"`
 	Faces    []uint64       `json:"faces,omitempty"` // numbers of the pictures in the proof
@@ -77,6 +78,8 @@ type statement struct {
 	Stays   map[uint64]turned `json:"stays,omitempty"`   // what is held of sightings
 	Pure    bool              `json:"pure,omitempty"`    // of a rename: nobody had the new name
 	Foreign bool              `json:"foreign,omitempty"` // it was said at another office
+	// Merge is set where two people are one at all offices: the name by which these speak of it.
+	Merge string `json:"merge,omitempty"`
 
 	UndoneAt uint64 `json:"undone_at,omitempty"` // turn in which it was undone
 	// Settled says that the gallery and the strangers were written after it. A program that is killed leaves at most one
@@ -180,7 +183,10 @@ func (w *Office) done(q *saying) error {
 		err = unsaved(err)
 	}
 	if !q.Foreign {
-		w.said(q.statement, q.proof)
+		q.Merge = w.said(q.statement, q.proof)
+	}
+	if q.Merge != "" { // what comes now may fail, and the merge can be undone by this name alone
+		err = errors.Join(err, w.o.Past.said.Change(map[uint64]statement{id: q.statement}))
 	}
 	return errors.Join(err, w.complete(id, q.statement, q.heads))
 }
@@ -260,7 +266,7 @@ func (w *Office) statement(id uint64) (s statement, p proof, err error) {
 func (s statement) correction(id uint64, at time.Time) Correction {
 	return Correction{
 		ID: id, At: at, Kind: s.Kind, Name: s.Name, Was: s.Was, Group: s.Group, Sighting: s.Sighting, Face: s.Face,
-		Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && s.Kind != Forgot && s.Kind != ForgotGroup && (!s.Foreign || s.Pure),
+		Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && s.Kind != Forgot && s.Kind != ForgotGroup && (!s.Foreign || s.Pure || s.Merge != ""),
 	}
 }
 

@@ -465,6 +465,19 @@ func TestUndoOutOfOrder(t *testing.T) {
 			t.Errorf("%v: %s, want\n%s", order, got, begun)
 		}
 	}
+	// Two people were made one, who got another name later.
+	nothing(t, w.Rename("alice", "bob"))
+	joining := newest()
+	nothing(t, w.Rename("bob", "rob"))
+	renaming = newest()
+	nothing(t, w.Undo(joining))
+	if got := summary(w); !strings.Contains(got, `alice 1, rob 1, `) || strings.Count(got, `"alice"`) != strings.Count(begun, `"alice"`) {
+		t.Errorf("%s, and begun as %s", got, begun)
+	}
+	nothing(t, w.Undo(renaming))
+	if got := summary(w); got != begun {
+		t.Errorf("%s, want\n%s", got, begun)
+	}
 	for _, c := range []struct {
 		from, to string
 		want     error

@@ -81,17 +81,27 @@ type Exchanged struct {
 	// Forgotten are names that are to be removed from all that is kept of the past. The gallery stays as do left it: it may
 	// know somebody else by one of them.
 	Forgotten []string
+	// Unmerged reports whether somebody said elsewhere that two people are not one after all, by the name that the merge
+	// has. May be nil.
+	Unmerged func(merge string) bool
 	// Saved is called when the gallery was saved. May be nil.
 	Saved func() error
 }
 
-// Rename is another name for a person, or, where somebody has that name, two people who are one.
-type Rename struct{ From, To string }
+// Rename is another name for a person.
+type Rename struct {
+	From, To string
+	Merge    string // the name of the merge, where From and To are one person now
+}
 
 // Said is what somebody changed of the people whom an office knows, so that other devices can be told.
 type Said struct {
-	Renamed        *Rename // another name for a person; two people who became one are labels that were added and removed
-	Forgotten      string  // somebody who was forgotten
+	Renamed *Rename // another name for a person
+	// Merged are two people who are one with the name of the second. Added and Removed say the same in labels, for those
+	// who cannot take it.
+	Merged         *Rename
+	Unmerged       string // the name of a merge that does not hold any more
+	Forgotten      string // somebody who was forgotten
 	Added, Removed []Label
 }
 
@@ -109,22 +119,27 @@ func labelled(all []label) (some []Label) {
 	return some
 }
 
-// said tells of a statement.
-func (w *Office) said(s statement, p proof) {
+// said tells of a statement. It returns the name of a merge.
+func (w *Office) said(s statement, p proof) (merge string) {
 	x := Said{Added: labelled(p.Added), Removed: labelled(p.Removed)}
-	if s.Kind == Renamed && s.Pure {
-		x.Renamed = &Rename{s.Was, s.Name}
+	if r := (&Rename{From: s.Was, To: s.Name}); s.Kind == Renamed && s.Pure {
+		x.Renamed = r
+	} else if s.Kind == Renamed {
+		x.Merged = r
 	}
-	if x.Renamed != nil || len(x.Added) > 0 || len(x.Removed) > 0 {
-		w.o.Said(x)
+	if x.Renamed != nil || x.Merged != nil || len(x.Added) > 0 || len(x.Removed) > 0 {
+		return w.o.Said(x)
 	}
+	return ""
 }
 
-// Exchange has do change the people from outside, by what other devices know. No camera is judged while it runs.
+// Exchange has do change the people from outside, by what other devices know. No camera is judged while it runs. Do
+// calls forgetting with the name of somebody who was forgotten, before it removes them: strangers who look like them are
+// forgotten, too.
 // Sightings, presence and events then follow: people are renamed, those whom the gallery knows no longer leave, and of
-// those who were forgotten nothing is kept. Other names are in the journal; all else is undone where it was said. The
-// error is that of do, or one of saving.
-func (w *Office) Exchange(do func(*gallery.Gallery) (Exchanged, error)) error {
+// those who were forgotten nothing is kept. Other names, and who is one person, are in the journal, and can be undone
+// here; all else is undone where it was said. The error is that of do, or one of saving.
+func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name string)) (Exchanged, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.gallery.Learner().Names()
@@ -132,15 +147,23 @@ func (w *Office) Exchange(do func(*gallery.Gallery) (Exchanged, error)) error {
 	for _, name := range before {
 		had[name] = true
 	}
-	x, err := do(w.gallery)
+	// Where do fails, the gallery may not have the person any more: the groups are forgotten when it works.
+	x, err := do(w.gallery, func(name string) { w.doomed = append(w.doomed, w.resembling(name)...) })
+	if x.Unmerged != nil {
+		err = errors.Join(err, w.unmergedElsewhere(x.Unmerged))
+	}
 	if !x.Changed {
 		return err
 	}
 	for _, r := range x.Renamed {
-		err = errors.Join(err, w.follow(r, !had[r.To]))
+		err = errors.Join(err, w.follow(r, r.Merge == "" && !had[r.To]))
+	}
+	if len(x.Forgotten) == 0 && len(w.doomed) > 0 { // an old gallery had them again
+		x.Forgotten = []string{""}
 	}
 	for _, name := range x.Forgotten {
-		err = errors.Join(err, w.forget(statement{Kind: Forgot, Name: name, Foreign: true}))
+		err = errors.Join(err, w.forget(statement{Kind: Forgot, Name: name, Alike: w.doomed, Foreign: true}))
+		w.doomed = nil
 	}
 	for _, name := range before {
 		if !w.gallery.Learner().Knows(name) {
@@ -165,7 +188,7 @@ func (w *Office) Exchange(do func(*gallery.Gallery) (Exchanged, error)) error {
 // follow gives a person another name in all that is known of them, but for the gallery, which has it already. It is in
 // the journal, as what was said before of the old name is meant of the new one. Pure says that nobody had the new name.
 func (w *Office) follow(r Rename, pure bool) error {
-	q := w.say(statement{Kind: Renamed, Name: r.To, Was: r.From, Pure: pure, Foreign: true})
+	q := w.say(statement{Kind: Renamed, Name: r.To, Was: r.From, Pure: pure, Merge: r.Merge, Foreign: true})
 	w.renamed(q)
 	return w.done(q)
 }

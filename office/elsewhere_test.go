@@ -6,6 +6,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func TestExchange(t *testing.T) {
 	exchange := func(do func(g *gallery.Gallery) office.Exchanged) func(*office.Office) {
 		return func(w *office.Office) {
 			t.Helper()
-			nothing(t, w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) { return do(g), nil }))
+			nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) { return do(g), nil }))
 		}
 	}
 	w := h.plays([]string{n(30, "ab") + n(40, "ab") + n(40, "ab") + n(40, "abs")}, map[int]func(*office.Office){
@@ -62,9 +63,9 @@ func TestExchange(t *testing.T) {
 	}
 	// Somebody else has the name of one who was forgotten elsewhere.
 	var said []office.Said
-	o := office.Options{Said: func(x office.Said) { said = append(said, x) }}
+	o := office.Options{Said: func(x office.Said) string { said = append(said, x); return "" }}
 	w = office.New(people(t), o)
-	nothing(t, w.Exchange(func(*gallery.Gallery) (office.Exchanged, error) {
+	nothing(t, w.Exchange(func(*gallery.Gallery, func(string)) (office.Exchanged, error) {
 		return office.Exchanged{Changed: true, Forgotten: []string{"bob"}}, nil
 	}))
 	if len(w.Now().Known) != 2 || len(said) != 0 {
@@ -75,8 +76,166 @@ func TestExchange(t *testing.T) {
 		t.Errorf("%+v are known, and it said %+v", w.Now().Known, said)
 	}
 	broken := errors.New("broken")
-	if err := w.Exchange(func(*gallery.Gallery) (office.Exchanged, error) { return office.Exchanged{}, broken }); !errors.Is(err, broken) {
+	if err := w.Exchange(func(*gallery.Gallery, func(string)) (office.Exchanged, error) { return office.Exchanged{}, broken }); !errors.Is(err, broken) {
 		t.Error(err)
+	}
+}
+
+// A merge that was told to the other offices is undone there, too: by its name, and not by labels. Where another office
+// has undone it, the past of this one follows.
+func TestExchangeMerged(t *testing.T) {
+	var said []office.Said
+	h := enter(t, t.TempDir(), office.Options{Said: func(x office.Said) string {
+		if said = append(said, x); x.Merged != nil {
+			return "m1"
+		}
+		return ""
+	}})
+	unmerged := map[string]bool{}
+	exchange := func(w *office.Office, do func(g *gallery.Gallery) []office.Rename) {
+		t.Helper()
+		nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
+			return office.Exchanged{Changed: true, Renamed: do(g), Unmerged: func(m string) bool { return unmerged[m] }}, nil
+		}))
+	}
+	names := func(w *office.Office) (all []string) {
+		for _, s := range w.Sightings() {
+			all = append(all, s.Name)
+		}
+		for _, e := range w.Events(0, 100) {
+			all = append(all, string(e.Kind)+" "+e.Name)
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	w := h.plays([]string{n(30, "ab") + n(600, ".")}, nil)
+	before := names(w)
+	nothing(t, w.Rename("alice", "bob"))
+	if len(said) != 1 || said[0].Merged == nil || *said[0].Merged != (office.Rename{From: "alice", To: "bob"}) {
+		t.Fatalf("%+v", said)
+	}
+	merged := names(w)
+	if slices.Equal(before, merged) {
+		t.Fatalf("%q, and merged the same", before)
+	}
+	c := w.Corrections(0, 1)[0]
+	nothing(t, w.Rename("bob", "rob"))
+	nothing(t, w.Undo(c.ID))
+	if len(said) != 3 || !reflect.DeepEqual(said[2], office.Said{Unmerged: "m1"}) {
+		t.Errorf("%+v", said)
+	}
+	if got := names(w); len(got) != len(before) || !slices.Contains(got, "alice") || !slices.Contains(got, "rob") {
+		t.Errorf("%q after undoing, and %q before", got, before)
+	}
+
+	// Another office merges, and undoes it.
+	exchange(w, func(g *gallery.Gallery) []office.Rename {
+		nothing(t, g.Remove("rob"))
+		_, err := g.Enroll("alice", [][]float32{looks['a']}, noon, gallery.Enrolment{})
+		nothing(t, err)
+		return []office.Rename{{From: "rob", To: "alice", Merge: "m2"}}
+	})
+	if c := w.Corrections(0, 1)[0]; !c.CanUndo || c.Undone || c.Name != "alice" {
+		t.Errorf("%+v", c)
+	}
+	if got := names(w); slices.Contains(got, "rob") {
+		t.Errorf("%q", got)
+	}
+	unmerged["m2"] = true
+	exchange(w, func(g *gallery.Gallery) []office.Rename { return nil })
+	if c := w.Corrections(0, 1)[0]; !c.Undone {
+		t.Errorf("%+v", c)
+	}
+	if got := names(w); !slices.Contains(got, "rob") {
+		t.Errorf("%q", got)
+	}
+	last := len(said)
+	exchange(w, func(g *gallery.Gallery) []office.Rename { return nil })
+	if len(said) != last {
+		t.Errorf("it was said again: %+v", said[last:])
+	}
+}
+
+// With somebody who is forgotten elsewhere the strangers go who look like them, also where the name is somebody else's by
+// then, an old gallery had them again, or the first exchange failed half way.
+func TestExchangeForgetsStrangers(t *testing.T) {
+	for _, c := range []string{"forgotten", "an old gallery", "failed at first"} {
+		h := enter(t, t.TempDir(), office.Options{Freeze: true})
+		w := h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-")}, nil)
+		if got := len(w.Strangers()); got != 2 {
+			t.Fatalf("%d groups", got)
+		}
+		sue := w.Sightings()[0].ID
+		nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
+			_, err := g.Enroll("sue", [][]float32{looks['s']}, noon, gallery.Enrolment{})
+			return office.Exchanged{Changed: true}, err
+		}))
+		if got := len(w.Strangers()); got != 2 {
+			t.Fatalf("%d groups after she was enrolled elsewhere", got)
+		}
+		broken := errors.New("broken")
+		if c == "failed at first" {
+			err := w.Exchange(func(g *gallery.Gallery, forgetting func(string)) (office.Exchanged, error) {
+				forgetting("sue")
+				return office.Exchanged{}, errors.Join(broken, g.Remove("sue"))
+			})
+			if !errors.Is(err, broken) || len(w.Strangers()) != 2 {
+				t.Errorf("%v", err)
+			}
+		}
+		nothing(t, w.Exchange(func(g *gallery.Gallery, forgetting func(string)) (office.Exchanged, error) {
+			x := office.Exchanged{Changed: true}
+			if c != "an old gallery" {
+				x.Forgotten = []string{"sue"}
+			}
+			if c != "failed at first" {
+				forgetting("sue")
+				return x, g.Remove("sue")
+			}
+			return x, nil
+		}))
+		if got := w.Strangers(); len(got) != 1 || got[0].Album.Faces[0].Vector[1] == looks['s'][1] {
+			t.Errorf("%s: %+v", c, got)
+		}
+		for _, s := range w.Sightings() {
+			if s.ID == sue {
+				t.Errorf("%s: %+v", c, s)
+			}
+		}
+		h.leave()
+		h = enter(t, h.dir, office.Options{Freeze: true})
+		if got := office.New(h.g, h.o).Strangers(); len(got) != 1 {
+			t.Errorf("%s, after a restart: %+v", c, got)
+		}
+	}
+}
+
+// A program that is killed between the gallery and the strangers forgets the strangers, too, at its next start.
+func TestForgetKilled(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{Freeze: true})
+	w := h.plays([]string{n(60, "s") + n(60, "-")}, nil)
+	nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
+		_, err := g.Enroll("sue", [][]float32{looks['s']}, noon, gallery.Enrolment{})
+		return office.Exchanged{Changed: true}, err
+	}))
+	killed := ""
+	save := h.o.SaveUnknown
+	h.o.SaveUnknown = func() error {
+		if killed == "" {
+			killed = copied(t, h.dir)
+		}
+		return save()
+	}
+	w = office.New(h.g, h.o)
+	killed = ""
+	nothing(t, w.Forget("sue"))
+	if len(w.Strangers()) != 0 {
+		t.Errorf("%+v", w.Strangers())
+	}
+	h = enter(t, killed, office.Options{Freeze: true})
+	w = office.New(h.g, h.o)
+	if len(w.Strangers()) != 0 || h.g.Learner().Knows("sue") {
+		t.Errorf("%+v, and of %q", w.Strangers(), h.g.Learner().Names())
 	}
 }
 
@@ -88,7 +247,7 @@ func TestExchangeLeave(t *testing.T) {
 			if len(w.Now().People) != 1 {
 				t.Errorf("%+v", w.Now().People)
 			}
-			nothing(t, w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
+			nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
 				return office.Exchanged{Changed: true}, g.Remove("alice")
 			}))
 			if len(w.Now().People) != 0 {

@@ -18,7 +18,17 @@ func (w *Office) Forget(name string) error {
 	if !w.gallery.Learner().Knows(name) {
 		return w.gallery.Remove(name)
 	}
-	return w.forget(statement{Kind: Forgot, Name: name})
+	return w.forget(statement{Kind: Forgot, Name: name, Alike: w.resembling(name)})
+}
+
+// resembling returns the groups of unknown faces that look like a person.
+func (w *Office) resembling(name string) (groups []uint64) {
+	for _, g := range w.unknown.All() {
+		if w.seems(g.Album.Faces) == name {
+			groups = append(groups, g.ID)
+		}
+	}
+	return groups
 }
 
 // forget writes that something is to be forgotten, so that a program that is killed goes on with it, and forgets it.
@@ -31,18 +41,12 @@ func (w *Office) forget(s statement) error {
 
 // forgotten does what [Office.Forget] and [Office.ForgetGroup] say. What has gone already has gone.
 func (w *Office) forgotten(id uint64, s statement) (err error) {
-	name := s.Name
-	var groups []uint64
+	name, groups := s.Name, s.Alike
 	switch {
 	case s.Kind == ForgotGroup:
 		groups = []uint64{s.Group}
 	case !s.Foreign: // otherwise the gallery has forgotten them already, and may know somebody else by that name
 		w.o.Said(Said{Forgotten: name})
-		for _, g := range w.unknown.All() {
-			if w.seems(g.Album.Faces) == name {
-				groups = append(groups, g.ID)
-			}
-		}
 		if w.gallery.Learner().Knows(name) {
 			err = w.gallery.Remove(name)
 		}
@@ -80,14 +84,14 @@ func (w *Office) forgotten(id uint64, s statement) (err error) {
 		v.Denied = slices.DeleteFunc(slices.Clone(v.Denied), func(n string) bool { return n == name })
 		return true
 	})), w.o.Past.seen.Purge())
-	if s.Kind == Forgot {
+	if name != "" {
 		w.tell(w.room.Leave(name))
 		err = errors.Join(err, w.forgetEvents(name))
 	}
 	if err != nil {
 		return unsaved(err) // a program that is started again goes on with it
 	}
-	s.Name, s.Settled = "", true
+	s.Name, s.Alike, s.Settled = "", nil, true
 	err = w.o.Past.said.Change(map[uint64]statement{id: s})
 	return errors.Join(err, w.o.Past.said.Purge())
 }

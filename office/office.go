@@ -60,7 +60,9 @@ type Options struct {
 	Frame  func(camera string, at time.Time, seen []Seen) // told who is in view, with each frame
 	Room   func(Room)                                     // told when there is no room to learn any more, or there is again
 	Disk   func(Disk)                                     // told when the disk cannot be written, or can again
-	Said   func(Said)                                     // told what somebody changed of the people, when that is in the journal
+	// Said is told what somebody changed of the people, when that is in the journal. Of two people who are one it returns
+	// a name by which [Office.Exchange] and a later Said speak of it, or "".
+	Said func(Said) (merge string)
 }
 
 func (o Options) defaults(space face.Space) Options {
@@ -97,7 +99,7 @@ func (o Options) defaults(space face.Space) Options {
 		o.Disk = func(Disk) {}
 	}
 	if o.Said == nil {
-		o.Said = func(Said) {}
+		o.Said = func(Said) string { return "" }
 	}
 	if o.Save == nil {
 		o.Save = func() error { return nil }
@@ -132,6 +134,7 @@ type Office struct {
 	picturesOf [2]uint64         // the state of the journal in which that was so
 
 	sites  []Site           // that were told of
+	doomed []uint64         // groups of unknown faces that look like people who were forgotten elsewhere
 	poor   int              // sightings that were too short or too poor to say who it was
 	recent []presence.Event // where there is no logbook, the newest last
 	broken error            // why it cannot go on

@@ -82,7 +82,7 @@ func (w *Office) resume(id uint64, s statement, p proof) error {
 		heads[sighting] = v.stay
 	}
 	if !s.Foreign {
-		w.said(s, p)
+		s.Merge = w.said(s, p)
 	}
 	return w.complete(id, s, heads)
 }

@@ -15,8 +15,11 @@ import (
 // Undo takes back what the correction of a number said: labelled faces with what was learned through them, names of past
 // sightings and events, groups of unknown faces. What was learned before a correction took it away does not come back.
 //
-// The error wraps [ErrNoCorrection], [ErrUndone], [ErrFinal], [ErrElsewhere] or [ErrLater]; nothing has changed then, but for an error
-// of saving.
+// Two people who were made one at all offices are two again at all; what the gallery has of them follows with the next
+// [Office.Exchange].
+//
+// The error wraps [ErrNoCorrection], [ErrUndone], [ErrFinal], [ErrElsewhere] or [ErrLater]; nothing has changed then,
+// but for an error of saving.
 func (w *Office) Undo(id uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -28,14 +31,19 @@ func (w *Office) Undo(id uint64) error {
 		return fmt.Errorf("%w: %d", ErrUndone, id)
 	case s.Kind == Forgot || s.Kind == ForgotGroup:
 		return ErrFinal
-	case s.Foreign && !s.Pure:
+	case s.Foreign && !s.Pure && s.Merge == "":
 		return ErrElsewhere
 	case s.Kind == Renamed && s.Pure && w.gallery.Learner().Knows(s.Was):
 		return fmt.Errorf("%w: %s", ErrLater, s.Was)
 	}
+	return w.undo(id, s, p)
+}
+
+// undo writes that a statement is undone, and takes it back.
+func (w *Office) undo(id uint64, s statement, p proof) error {
 	w.turn++
 	s.UndoneAt, s.Settled = w.turn, false
-	err = w.o.Past.said.Change(map[uint64]statement{id: s}) // a program that is killed now undoes it at its next start
+	err := w.o.Past.said.Change(map[uint64]statement{id: s}) // a program that is killed now undoes it at its next start
 	if err != nil {
 		err = unsaved(err)
 	}
@@ -45,11 +53,12 @@ func (w *Office) Undo(id uint64) error {
 // takeBack does what [Office.Undo] says. What has been taken back already is left as it is.
 func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	name := w.nameNow(s.Name, id)
-	if s.Kind == Renamed {
-		name = s.Name
+	if s.Merge != "" {
+		w.o.Said(Said{Unmerged: s.Merge})
+		return w.apart(id, s, name)
 	}
 	if s.Kind == Renamed && s.Pure {
-		w.o.Said(Said{Renamed: &Rename{s.Name, s.Was}})
+		w.o.Said(Said{Renamed: &Rename{From: s.Name, To: s.Was}})
 		return w.renameBack(id, s)
 	}
 	before := w.labels()
@@ -83,7 +92,13 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	for _, g := range p.Groups {
 		w.unknown.Own(g.ID)
 	}
-	err = errors.Join(err, w.opinionsBack(id, s, name))
+	return errors.Join(err, w.apart(id, s, name))
+}
+
+// apart gives sightings and events back what was held of them before a statement that gave them a name. It ends the
+// undoing.
+func (w *Office) apart(id uint64, s statement, name string) error {
+	err := w.opinionsBack(id, s, name)
 	names := make(map[uint64]string)
 	for _, e := range w.events() {
 		if was, changed := s.Events[e.ID]; changed && e.Name == name {
@@ -96,6 +111,17 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 		return err
 	}
 	return w.settled(id, s)
+}
+
+// unmergedElsewhere undoes the merges that were undone at another office.
+func (w *Office) unmergedElsewhere(unmerged func(merge string) bool) (err error) {
+	for _, id := range w.o.Past.said.Before(0) {
+		r, _ := w.o.Past.said.Get(id)
+		if s := r.Head; s.Merge != "" && s.UndoneAt == 0 && unmerged(s.Merge) {
+			err = errors.Join(err, w.undo(id, s, proof{}))
+		}
+	}
+	return err
 }
 
 // renameBack gives somebody their old name back, also in what got the new name since.
@@ -146,12 +172,7 @@ func (w *Office) settled(id uint64, s statement) error {
 // relabelBack takes back the labels of a statement.
 func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 	learner := w.gallery.Learner()
-	now := func(name string) string {
-		if s.Kind == Renamed {
-			return name // of that moment: renaming is what is undone
-		}
-		return w.nameNow(name, id)
-	}
+	now := func(name string) string { return w.nameNow(name, id) }
 	labels := w.labels()
 	// find returns the number of a label that is there, each once: by the number that it had, or by its face where it
 	// was taken away and put back.

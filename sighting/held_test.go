@@ -57,6 +57,24 @@ func TestHeld(t *testing.T) {
 	}
 }
 
+// Somebody who is forgotten while they are in view, and whose face is held, has no name any more; nor has somebody else
+// who is there.
+func TestHeldForgotten(t *testing.T) {
+	w, l := watched(t)
+	for i := range 40 {
+		see(t, w, time.Duration(i)*frame, .1)
+	}
+	if err := l.Forget("alice"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		s := hold(t, w, 2*time.Second+time.Duration(i)*100*time.Millisecond, at(0))
+		if s.Belief.Name != "" || s.Verdict != nil || !w.Look() {
+			t.Fatalf("held for %d frames after she was forgotten: %+v", i, s)
+		}
+	}
+}
+
 // Held faces confirm nobody who was not confirmed.
 func TestHeldUnconfirmed(t *testing.T) {
 	w, _ := watched(t)

@@ -104,6 +104,11 @@ func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 // Judge has the learner judge the faces of the frame, whose tracks are given, and learn from those for which hold,
 // given the number of the face, is false. The error is that of [online.Learner.ObserveFrame].
 func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool) ([]Seen, error) {
+	for _, track := range tracks {
+		if c := w.chains[track]; c != nil && (w.forgotten(c.known) || c.verdict != nil && w.forgotten(c.verdict.Label)) {
+			w.Reset(track) // its verdicts speak for somebody whom the learner does not know any more
+		}
+	}
 	var observed []online.Observation
 	var of []int // the face of each observation
 	poor := make([]bool, len(faces))
@@ -180,6 +185,9 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	}
 	return seen, nil
 }
+
+// forgotten reports whether a name is that of nobody any more.
+func (w *Watcher) forgotten(name string) bool { return name != "" && !w.learner.Knows(name) }
 
 // Limits of [Watcher.Look]. Somebody unknown is told of after 25 frames (package presence).
 const (

@@ -103,12 +103,12 @@ func newImport(o *options) *cobra.Command {
 				return err
 			}
 			var names []string
-			err = o.amend(c, func(g *gallery.Gallery) (err error) {
+			err = o.amend(c, func(g *gallery.Gallery) (_ bool, err error) {
 				names, err = g.Import(data, add)
 				if errors.Is(err, gallery.ErrExists) {
 					err = fmt.Errorf("%w; --add adds the faces", err)
 				}
-				return err
+				return true, err
 			})
 			if err != nil {
 				return err

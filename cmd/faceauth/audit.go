@@ -152,12 +152,12 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 
 func (o *options) takeOut(c *cobra.Command, id int64) error {
 	faces := 0
-	err := o.amend(c, func(g *gallery.Gallery) (err error) {
+	err := o.amend(c, func(g *gallery.Gallery) (_ bool, err error) {
 		faces, err = g.TakeOut(id)
 		if errors.Is(err, online.ErrUnknown) {
 			err = fmt.Errorf("the gallery has no face %d; see faceauth audit --all --learned", id)
 		}
-		return err
+		return true, err
 	})
 	if err != nil {
 		return err

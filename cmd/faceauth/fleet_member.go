@@ -28,6 +28,7 @@ type member struct {
 	space  string               // of the gallery
 	people map[string]ledger.ID // of the gallery, whom the fleet knows
 
+	taught  time.Time       // when the others were given last what was learned here
 	forgot  map[string]bool // names whom this program has forgotten since the last exchange
 	refused map[string]bool // sentences that were said
 	spoken  chan struct{}   // has a value when something was said on the page
@@ -128,8 +129,9 @@ func (m *member) close() error {
 }
 
 // exchange brings a gallery in line with the fleet, both ways. Save the gallery where it has changed, and call Done.
-func (m *member) exchange(c *cobra.Command, g *gallery.Gallery) (r fleet.Reconciled, err error) {
-	if r, err = m.device.Reconcile(g, fleet.Reconciling{Publish: true}); err == nil {
+// Forgetting, which may be nil, is told of those who are about to be forgotten.
+func (m *member) exchange(c *cobra.Command, g *gallery.Gallery, forgetting func(name string)) (r fleet.Reconciled, err error) {
+	if r, err = m.device.Reconcile(g, fleet.Reconciling{Publish: true, Forgetting: forgetting}); err == nil {
 		r.TakeLessons(g)
 		m.space, m.people = g.Space().ID, r.People
 		// Whom this program has forgotten itself it has forgotten whole, and the name may be somebody else's by now.
@@ -168,6 +170,61 @@ func (m *member) say(c fleet.Change) error {
 	return nil
 }
 
+// How often a gallery and the fleet are compared at the least, and the others are given what was learned here at most.
+const (
+	lookEvery  = time.Minute
+	teachEvery = time.Minute
+)
+
+// share brings the people of a program and of the fleet in line with exchange, when either has changed, until ctx ends.
+func (m *member) share(ctx context.Context, c *cobra.Command, exchange func() error) {
+	last := ""
+	for {
+		begun := time.Now()
+		err := exchange()
+		// What cannot be done now, as the disk is full or another program has changed the gallery, is tried again.
+		if err != nil && err.Error() != last {
+			warn(c, "fleet: "+err.Error())
+		}
+		last = ""
+		if err != nil {
+			last = err.Error()
+		}
+		// With thousands of people it takes a while, in which the cameras wait.
+		if !backoff.Wait(ctx, 4*time.Since(begun)) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.device.Changed():
+		case <-m.spoken:
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// mind tells failed where the device cannot take part any more, until ctx ends.
+func (m *member) mind(ctx context.Context, failed func(error)) {
+	select {
+	case err := <-m.ended:
+		if err != nil {
+			failed(memberFailure(err))
+		}
+	case <-ctx.Done():
+	}
+}
+
+// teach gives the others what was learned here, now and then.
+func (m *member) teach(g *gallery.Gallery) error {
+	if time.Since(m.taught) < teachEvery {
+		return nil
+	}
+	m.taught = time.Now()
+	_, err := m.device.TeachLessons(g, m.people)
+	return err
+}
+
 // reach is how long a command that ends by itself waits for the fleet.
 const reach = 5 * time.Second
 
@@ -198,7 +255,7 @@ func (m *member) leave(c *cobra.Command) {
 
 // align brings a gallery in line with the fleet, and saves it where it has changed.
 func (m *member) align(c *cobra.Command, g *gallery.Gallery, path string) error {
-	x, err := m.exchange(c, g)
+	x, err := m.exchange(c, g, nil)
 	if err != nil {
 		return err
 	}

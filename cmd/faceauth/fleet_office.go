@@ -6,7 +6,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -25,8 +28,6 @@ const (
 	tellEvery  = 2 * time.Second  // how often an office tells the others who is there
 	silentFrom = 10 * time.Second // without a word from it nobody knows who is at a site
 	leftFrom   = 24 * time.Hour   // after which a silent site is shown no longer
-	lookEvery  = time.Minute      // how often an office and the fleet are compared at the least
-	teachEvery = time.Minute      // how often the others are given what was learned here
 )
 
 // neighbour is another office.
@@ -79,29 +80,45 @@ func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office,
 	ctx, cancel := context.WithCancel(ctx)
 	others := &sites{all: make(map[string]neighbour)}
 	var work sync.WaitGroup
-	work.Go(func() { m.share(ctx, c, w, teach) })
+	work.Go(func() { m.share(ctx, c, func() error { return m.office(c, w, teach) }) })
 	work.Go(func() { m.hear(ctx, others) })
 	work.Go(func() { m.tell(ctx, w, others) })
-	work.Go(func() {
-		select {
-		case err := <-m.ended:
-			if err != nil {
-				failed(memberFailure(err))
-			}
-		case <-ctx.Done():
-		}
-	})
+	work.Go(func() { m.mind(ctx, failed) })
 	return func() {
 		cancel()
 		work.Wait()
 	}
 }
 
-// said tells the fleet what somebody said on the page. The office's lock is held.
-func (m *member) said(x office.Said) error {
+// said tells the fleet what somebody said on the page, and returns the name of a merge. The office's lock is held.
+func (m *member) said(x office.Said) (merge string, err error) {
+	defer func() {
+		select {
+		case m.spoken <- struct{}{}:
+		default:
+		}
+	}()
+	if x.Merged != nil {
+		by, err := m.device.SayMerged(m.people, x.Merged.From, x.Merged.To)
+		if err == nil {
+			delete(m.people, x.Merged.From)
+			return mergeName(by), nil
+		}
+		if !errors.Is(err, fleet.ErrUnknown) && !errors.Is(err, ledger.ErrNoEffect) {
+			return "", err
+		}
+		// The fleet does not know both: their labels say it.
+	}
+	if x.Unmerged != "" {
+		by, known := mergeOf(x.Unmerged)
+		if !known {
+			return "", fmt.Errorf("%q is not the name of a merge in the fleet", x.Unmerged)
+		}
+		return "", m.device.Unmerge(by)
+	}
 	var c fleet.Change
 	if x.Renamed != nil {
-		c.Renamed = []fleet.Renaming{fleet.Renaming(*x.Renamed)}
+		c.Renamed = []fleet.Renaming{{From: x.Renamed.From, To: x.Renamed.To}}
 	}
 	if x.Forgotten != "" {
 		c.Forgotten = []string{x.Forgotten}
@@ -112,53 +129,43 @@ func (m *member) said(x office.Said) error {
 	for _, l := range x.Removed {
 		c.Removed = append(c.Removed, fleet.Label(l))
 	}
-	defer func() {
-		select {
-		case m.spoken <- struct{}{}:
-		default:
-		}
-	}()
-	return m.say(c)
+	return "", m.say(c)
 }
 
-// share brings the people of an office and of the fleet in line, when either has changed.
-func (m *member) share(ctx context.Context, c *cobra.Command, w *office.Office, teach bool) {
-	var taught time.Time
-	last := ""
-	for {
-		begun := time.Now()
-		err := w.Exchange(func(g *gallery.Gallery) (office.Exchanged, error) {
-			r, err := m.exchange(c, g)
-			x := office.Exchanged{Changed: r.Changed, Forgotten: r.Forgotten, Saved: r.Done}
-			for _, n := range r.Renamed {
-				x.Renamed = append(x.Renamed, office.Rename(n))
-			}
-			if err == nil && teach && begun.Sub(taught) >= teachEvery {
-				taught = begun
-				_, err = m.device.TeachLessons(g, m.people)
-			}
-			return x, err
-		})
-		// What cannot be done now, as the disk is full or another program has changed the gallery, is tried again.
-		if err != nil && err.Error() != last {
-			warn(c, "fleet: "+err.Error())
-		}
-		last = ""
-		if err != nil {
-			last = err.Error()
-		}
-		// With thousands of people it takes a while, in which the cameras wait.
-		if !backoff.Wait(ctx, 4*time.Since(begun)) {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.device.Changed():
-		case <-m.spoken:
-		case <-time.After(lookEvery):
-		}
+// mergeName returns the name that a merge has in the journals of the offices: "" for none.
+func mergeName(by ledger.Ref) string {
+	if by == (ledger.Ref{}) {
+		return ""
 	}
+	return by.Device + "/" + strconv.FormatUint(by.N, 10)
+}
+
+// mergeOf returns the merge of a name, and whether it is one.
+func mergeOf(name string) (ledger.Ref, bool) {
+	device, n, _ := strings.Cut(name, "/")
+	number, err := strconv.ParseUint(n, 10, 64)
+	return ledger.Ref{Device: device, N: number}, err == nil
+}
+
+// unmerged reports whether a merge was undone in the fleet.
+func (m *member) unmerged(merge string) bool {
+	by, known := mergeOf(merge)
+	return known && m.device.Unmerged(by)
+}
+
+// office brings the people of an office and of the fleet in line. With teach the others are given what was learned.
+func (m *member) office(c *cobra.Command, w *office.Office, teach bool) error {
+	return w.Exchange(func(g *gallery.Gallery, forgetting func(string)) (office.Exchanged, error) {
+		r, err := m.exchange(c, g, forgetting)
+		x := office.Exchanged{Changed: r.Changed, Forgotten: r.Forgotten, Saved: r.Done, Unmerged: m.unmerged}
+		for _, n := range r.Renamed {
+			x.Renamed = append(x.Renamed, office.Rename{From: n.From, To: n.To, Merge: mergeName(n.Merge)})
+		}
+		if err == nil && teach {
+			err = m.teach(g)
+		}
+		return x, err
+	})
 }
 
 // hear takes in what other offices tell.

@@ -43,7 +43,7 @@ func (s *standing) Next(ctx context.Context) (face.Frame, error) {
 	f := face.Frame{Index: s.n, Time: time.Since(s.begun)}
 	s.n++
 	if x := s.at.Load(); x != nil {
-		f.Samples = []face.Sample{{Box: image.Rect(0, 0, 8, 8), Vector: *x}}
+		f.Samples = []face.Sample{{Box: image.Rect(0, 0, 8, 8), Space: plane.ID, Vector: *x}}
 	}
 	return f, nil
 }
@@ -80,10 +80,12 @@ func newBranch(t *testing.T, token hub.Token, name string) *branch {
 	m.space = plane.ID
 	b.w = office.New(g, office.Options{
 		Save: func() error { return g.Save(b.path) },
-		Said: func(x office.Said) {
-			if err := m.said(x); err != nil {
+		Said: func(x office.Said) string {
+			merge, err := m.said(x)
+			if err != nil {
 				t.Error(err)
 			}
+			return merge
 		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -217,10 +217,12 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	if part != nil {
 		defer func() { err = errors.Join(err, part.close()) }()
 		part.space = g.Space().ID
-		opt.Said = func(x office.Said) {
-			if err := part.said(x); err != nil {
+		opt.Said = func(x office.Said) (merge string) {
+			merge, err := part.said(x)
+			if err != nil {
 				printer.print(func() error { warn(c, "fleet: "+err.Error()); return nil })
 			}
+			return merge
 		}
 	}
 	w := office.New(g, opt)

@@ -26,7 +26,7 @@ func newPeople() *cobra.Command {
 			return err
 		}
 		if o.member.fleet || o.member.state != "" {
-			if err := o.amend(c, func(*gallery.Gallery) error { return nil }); err != nil {
+			if err := o.amend(c, func(*gallery.Gallery) (bool, error) { return false, nil }); err != nil {
 				return err
 			}
 		}
@@ -110,12 +110,12 @@ func newPeople() *cobra.Command {
 		Short: "forget a person: the labelled faces and all that was learned from them",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.amend(c, func(g *gallery.Gallery) error {
+			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {
 				err := g.Remove(args[0])
 				if errors.Is(err, online.ErrUnknown) {
 					err = fmt.Errorf("%w; see faceauth people", err)
 				}
-				return err
+				return true, err
 			})
 			if err != nil {
 				return err
@@ -137,9 +137,9 @@ func newPeople() *cobra.Command {
 				return fail(badUsage, err)
 			}
 			var n int
-			err = o.amend(c, func(g *gallery.Gallery) (err error) {
+			err = o.amend(c, func(g *gallery.Gallery) (_ bool, err error) {
 				n, err = undo(g.Learner())
-				return err
+				return n > 0, err
 			})
 			if err != nil {
 				return err
@@ -157,12 +157,12 @@ func newPeople() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			n := 0
-			err := o.amend(c, func(g *gallery.Gallery) (err error) {
+			err := o.amend(c, func(g *gallery.Gallery) (_ bool, err error) {
 				n, err = g.Confirm(args[0], time.Now())
 				if errors.Is(err, online.ErrUnknown) {
 					err = fmt.Errorf("%w; see faceauth people", err)
 				}
-				return err
+				return n > 0, err
 			})
 			if err != nil {
 				return err
@@ -183,9 +183,9 @@ func newPeople() *cobra.Command {
 // meanwhile.
 const tries = 20
 
-// amend changes the gallery and saves it. Where this device takes part in a fleet, the gallery is brought in line with
-// that before, and the fleet is told of the change.
-func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) error) (err error) {
+// amend changes the gallery, and saves it where change reports that it has. Where this device takes part in a fleet, the
+// gallery is brought in line with that before, and the fleet is told of the change.
+func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed bool, err error)) (err error) {
 	part, err := o.member.join(c)
 	if err != nil {
 		return err
@@ -213,12 +213,16 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) error) (
 			return err
 		}
 		if part != nil {
-			if err := part.align(c, g, path); err != nil {
+			err := part.align(c, g, path)
+			if errors.Is(err, gallery.ErrChanged) && try < tries {
+				continue
+			}
+			if err != nil {
 				return fail(badGallery, err)
 			}
 		}
 		before, names := fleet.Labels(g), g.Learner().Names()
-		err = change(g)
+		changed, err := change(g)
 		switch {
 		case errors.Is(err, gallery.ErrArchive):
 			return fail(badSource, err)
@@ -226,6 +230,8 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) error) (
 			return fail(refused, err)
 		case err != nil:
 			return fail(badGallery, err)
+		case !changed:
+			return nil
 		}
 		err = g.Save(path)
 		if err == nil && part != nil {

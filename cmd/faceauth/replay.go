@@ -88,7 +88,7 @@ func newReplay() *cobra.Command {
 
 // playOne replays a recording with the gallery, and keeps what was learned if that is wanted.
 func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, keep bool, how player) (result, error) {
-	g, path, v, err := o.recogniser(c, keep, how.freeze)
+	g, path, v, err := o.recogniser(c, nil, keep, how.freeze)
 	if err != nil {
 		return result{}, err
 	}

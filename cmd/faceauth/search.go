@@ -212,7 +212,7 @@ func (h *searchFlags) folder() error {
 // there is one.
 func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vision, poor face.Reason, err error) {
 	if h.name != "" {
-		g, _, v, err := o.recogniser(c, false, true)
+		g, _, v, err := o.recogniser(c, nil, false, true)
 		if err != nil {
 			return nil, nil, "", err
 		}

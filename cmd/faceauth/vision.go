@@ -138,10 +138,25 @@ func (o *options) planDetector(v *vision) error {
 }
 
 // recogniser opens the gallery, which lies at path, and what finds faces for it. Keep and freeze are the
-// flags --learn and --freeze.
-func (o *options) recogniser(c *cobra.Command, keep, freeze bool) (g *gallery.Gallery, path string, v *vision, err error) {
-	if g, path, err = o.ownGallery(c, keep, freeze); err != nil {
-		return nil, path, nil, err
+// flags --learn and --freeze. With part, which may be nil, the gallery is brought in line with the fleet first.
+func (o *options) recogniser(c *cobra.Command, part *member, keep, freeze bool) (g *gallery.Gallery, path string, v *vision, err error) {
+	for try := 1; ; try++ {
+		g, path, err = o.ownGallery(c, keep, freeze)
+		if part != nil && errors.Is(err, errNoGallery) { // people may come from the fleet
+			g, err = o.emptyGallery(c)
+		}
+		if err != nil {
+			return nil, path, nil, err
+		}
+		if part == nil {
+			break
+		}
+		if err = part.align(c, g, path); err == nil {
+			break
+		}
+		if !errors.Is(err, gallery.ErrChanged) || try == tries {
+			return nil, path, nil, fail(badGallery, err)
+		}
 	}
 	space := g.Space()
 	v, err = o.look(c, &space, func(s string) { warn(c, s) })

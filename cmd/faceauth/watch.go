@@ -14,8 +14,8 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
@@ -29,21 +29,25 @@ func newWatch() *cobra.Command {
 		Long: "Watch judges every face until the source ends or Ctrl-C, and prints a line when the verdict on a\n" +
 			"face in view changes. The recogniser learns as it goes; learned faces are forgotten at the end\n" +
 			"unless --learn is given.\n\n" +
-			"With --fleet it begins with the people whom the fleet knows then. faceauth office follows the fleet all the time.",
+			"With --fleet it knows the people of the fleet, and follows while it runs: who is enrolled, renamed or\n" +
+			"forgotten at another device is so here, usually within a second.",
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if o.member.fleet || o.member.state != "" {
-				if err := o.amend(c, func(*gallery.Gallery) error { return nil }); err != nil {
-					return err
-				}
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			part, err := o.member.join(c)
+			if err != nil {
+				return err
 			}
-			g, path, v, err := o.recogniser(c, keep, freeze)
+			if part != nil {
+				defer func() { err = errors.Join(err, part.close()) }()
+				part.arrive(c)
+			}
+			g, path, v, err := o.recogniser(c, part, keep, freeze)
 			if err != nil {
 				return err
 			}
 			defer v.Close()
-			w := &watcher{c: c, json: o.json, names: g.Learner().Names(), said: map[int]said{}, room: roomWarning(c, g.Learner())}
+			w := &watcher{c: c, json: o.json, people: g.Learner(), said: map[int]said{}, room: roomWarning(c, g.Learner())}
 			if keep {
 				w.lessons = new(lessons)
 			}
@@ -64,7 +68,20 @@ func newWatch() *cobra.Command {
 					warn(c, fmt.Sprintf("%s recognised and not learned, as there was no room for another centroid", count(int(n), "face")))
 				}
 			}()
-			err = replay.Run(c.Context(), src, g.Learner(), replay.NewReport(), replay.Options{Freeze: freeze, Now: time.Now, Each: w.each})
+			ctx, cancel := context.WithCancelCause(c.Context())
+			defer cancel(nil)
+			frames, end := face.Stream(src), func() {}
+			if part != nil {
+				follow := &watched{part, c, g, path, keep}
+				if frames, end, err = follow.run(ctx, src, cancel); err != nil {
+					return fail(badGallery, err)
+				}
+			}
+			err = replay.Run(ctx, frames, g.Learner(), replay.NewReport(), replay.Options{Freeze: freeze, Now: time.Now, Each: w.each})
+			end()
+			if ctx.Err() != nil && c.Context().Err() == nil {
+				return context.Cause(ctx)
+			}
 			// Ctrl-C, or closing the window, is how a watch ends; what was learned until then is whole.
 			if err != nil && !errors.Is(err, errClosed) && c.Context().Err() == nil {
 				return fail(badSource, err)
@@ -74,6 +91,9 @@ func newWatch() *cobra.Command {
 				if err := o.keep(context.WithoutCancel(c.Context()), c, g, path, w.lessons); err != nil {
 					return err
 				}
+			}
+			if keep && part != nil {
+				return part.kept(c, g, path)
 			}
 			return nil
 		},
@@ -94,7 +114,7 @@ var errClosed = errors.New("the window was closed")
 type watcher struct {
 	c      *cobra.Command
 	json   bool
-	names  []string
+	people *online.Learner
 	said   map[int]said // of each track that was in view a moment ago
 	window *cv.Window
 	source *again
@@ -132,7 +152,7 @@ func (w *watcher) each(f face.Frame, events []replay.Event) error {
 			return err
 		}
 		defer img.Close()
-		annotate(img, w.names, f, events)
+		annotate(img, w.people.Names(), f, events)
 		if !w.window.Show((*cv.Image)(img)) {
 			return errClosed
 		}

@@ -85,6 +85,22 @@ func (l *Ledger) group(id ID) []ID {
 	return all
 }
 
+// MergedBy returns the entry by which the person of a number is another one's, and whether there is one.
+func (l *Ledger) MergedBy(id ID) (by Ref, merged bool) {
+	p, merged := l.parents[id]
+	i := slices.IndexFunc(l.merges, func(m merge) bool { return m.seq == p.seq })
+	if !merged || i < 0 {
+		return Ref{}, false
+	}
+	return l.merges[i].ref, true
+}
+
+// Merged reports whether an entry says that two people are one, and whether that was undone.
+func (l *Ledger) Merged(what Ref) (says, undone bool) {
+	_, undone = l.undone[what]
+	return slices.ContainsFunc(l.merges, func(m merge) bool { return m.ref == what }), undone
+}
+
 // joined returns the place in the log from which on that is said of a number is said of its root.
 func (l *Ledger) joined(id ID) (seq uint64) {
 	for {
