@@ -90,7 +90,7 @@ func (l *Ledger) Spent(e Entry) bool {
 // error, and returns that.
 func (l *Ledger) EachEntry(f func(seq uint64, data []byte) error) error {
 	for _, r := range l.records() {
-		data, err := r.checked()
+		data, err := r.bytes()
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,11 @@ func TestRestored(t *testing.T) {
 	s.apply(t, s.a.own, revoke)
 	s.refuses(t, "an admission after the revocation", lost[0], ledger.ErrRepeated)
 	s.refuses(t, "the same revocation again", revoke, ledger.ErrRepeated)
-	if s.a.own.Epoch() != 7 || s.a.own.Last(s.admin.fleet) != first.Counter()+1 || !bytes.Equal(s.a.own.Restoration(), word) {
+	said, err := s.a.own.Restoration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.a.own.Epoch() != 7 || s.a.own.Last(s.admin.fleet) != first.Counter()+1 || !bytes.Equal(said, word) {
 		t.Errorf("log %d, counter %x", s.a.own.Epoch(), s.a.own.Last(s.admin.fleet))
 	}
 	var b bytes.Buffer
