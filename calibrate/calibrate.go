@@ -109,13 +109,13 @@ type Outcome struct {
 	Folds  []Fold             `json:"folds"`
 	FMR    evaluate.ErrorRate `json:"fmr"` // of the held-out people
 	FNMR   evaluate.ErrorRate `json:"fnmr"`
-	// Pairs are those of a user and an impostor who were both held out.
+	// Pairs counts the pairs of a user and an impostor who were both held out.
 	Pairs  evaluate.Pairs `json:"pairs"`
 	Target float64        `json:"target"`
 	// FMRUpperBound is the upper bound of the false match rate of pairs, with 95 % confidence: 3/n, by the rule of
 	// three, if no pair matched. It takes pairs for independent, and those that share a person are not.
 	FMRUpperBound float64 `json:"shown"`
-	// PeopleUpperBound is that of the share of people who are let in as anybody of those whom they met.
+	// PeopleUpperBound bounds the share of people who are let in as anybody whom they met.
 	PeopleUpperBound float64 `json:"shown_by_person"`
 }
 

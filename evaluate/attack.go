@@ -375,7 +375,7 @@ func (s *stage) show(f Face, of part) (claim string, score float64, err error) {
 	return claim, score, nil
 }
 
-// Unguarded returns the settings without any bound on what is accepted and learned but that of the kernel.
+// Unguarded returns the settings without the bounds on accepting and learning; only the kernel's bound stays.
 func Unguarded(s online.Settings) online.Settings {
 	s.Reach = 1e6 // and not online.Off: self-training takes it for its radius
 	s.Accept, s.Learn, s.MaxHops, s.LearnCap = 0, 0, 0, 0

@@ -172,7 +172,7 @@ func Identify(ctx context.Context, ids []Identity, o Identification, methods []E
 	return out, nil
 }
 
-// divide returns the people who take part, and those of them who are not enrolled. It counts the others.
+// divide returns the people who take part, and the people among them who are not enrolled. It counts the others.
 func (o Identification) divide(ids []Identity) ([]Identity, []string, IdentificationCounts, error) {
 	var part []Identity
 	var strangers []string

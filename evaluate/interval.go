@@ -70,7 +70,7 @@ type ErrorRate struct {
 	PeopleInterval Interval `json:"people_interval"`
 }
 
-// errorRate counts the trials that are of a kind, and those of them that went wrong.
+// errorRate counts the trials of a kind, and the trials among them that went wrong.
 func errorRate(trials []trial, kind func(trial) (counts, wrong bool)) ErrorRate {
 	type pair struct{ person, user string }
 	people, users, pairs := make(map[string]*tally), make(map[string]*tally), make(map[pair]*tally)

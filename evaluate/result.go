@@ -71,7 +71,7 @@ type Result struct {
 	// FMR and FNMR are the error rates of a verification: where one person is enrolled in each run. Else they are nil.
 	FMR  *ErrorRate `json:"fmr,omitempty"`
 	FNMR *ErrorRate `json:"fnmr,omitempty"`
-	// FPIR and FNIR are those of an identification among several people, and else nil.
+	// FPIR and FNIR are set where several people are enrolled (identification), and else nil.
 	FPIR *ErrorRate `json:"fpir,omitempty"`
 	FNIR *ErrorRate `json:"fnir,omitempty"`
 	// Pairs counts strangers once for each run: where one user is enrolled in each, these are pairs of people.

@@ -18,7 +18,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// schemes are those of URLs that can be opened.
+// schemes are the schemes of URLs that can be opened.
 var schemes = []string{"http", "https", "rtsp", "rtsps"}
 
 // IsURL reports whether a name is a URL of a scheme that [Open] takes.

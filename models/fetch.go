@@ -125,7 +125,7 @@ func (f *fetcher) fetch(ctx context.Context, dir string, report func(string)) (s
 	return path, file.Close()
 }
 
-// watched is a reader that says when something came, and keeps its own error apart from those of the writer.
+// watched is a reader that reports when bytes arrive, and keeps its own error apart from the writer's errors.
 type watched struct {
 	r      io.Reader
 	alive  func()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package models says which neural networks exist, where their files lie, how they are fed, and
-// whether a file is the one that was meant.
+// whether a file is the expected one.
 //
 // [Builtin] lists the networks that the program installs, [Description.Path] finds and verifies the
 // file of one, and [Install] fetches what is missing. Any other detector or embedding in ONNX is

@@ -63,7 +63,7 @@ type anchors struct {
 	last  time.Duration // when the last of them was seen
 }
 
-// NewIdentities returns one that has seen nobody.
+// NewIdentities returns Identities that have seen nobody.
 func NewIdentities(r Rules) *Identities {
 	r = r.defaults()
 	return &Identities{rules: r, fade: math.Exp2(-1 / r.HalfLife), people: make(map[int]*evidence)}

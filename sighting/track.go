@@ -165,7 +165,7 @@ func (t *Tracker) Live() []int {
 // Next returns the number that the next new person gets.
 func (t *Tracker) Next() int { return t.next }
 
-// held returns the person of a face that is held: whoever had a face of that track last. It is nil for another face.
+// held returns the person of a held face: the last person of its track. It is nil for a face that is not held.
 func (t *Tracker) held(f face.Sample) (last *person) {
 	for _, p := range t.live {
 		if f.Held && p.track == f.Track && (last == nil || p.at >= last.at) {

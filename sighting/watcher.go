@@ -289,7 +289,7 @@ func (w *Watcher) Deny(track int, name string) {
 	w.unchain(track)
 }
 
-// Allow says that a track may be a person again, of whom [Watcher.Deny] has said that it is not.
+// Allow takes a [Watcher.Deny] back: the track may be this person again.
 func (w *Watcher) Allow(track int, name string) {
 	w.who.Allow(track, name)
 	w.unchain(track)

@@ -221,7 +221,7 @@ func (s *Service) told(err error) *dbus.Error {
 	case errors.Is(err, profile.ErrUnknown):
 		return failure(noProfile, "there is no profile of that user; make one: sudo faceauth tablet enroll --user NAME")
 	case errors.Is(err, online.ErrName):
-		return failure(invalidUser, "no user can have that name; look at how it is written")
+		return failure(invalidUser, "no user can have that name; check the spelling")
 	case errors.Is(err, online.ErrJournal):
 		return failure(internal, "the learned faces of so long ago cannot be taken back; forget the profile and enrol again")
 	}
@@ -334,7 +334,7 @@ func (s *Service) enrollStart(by caller) *dbus.Error {
 		return failed
 	}
 	if _, err := UID(c.user); err != nil {
-		return failure(invalidUser, "no user of this system has that name; look at how it is written")
+		return failure(invalidUser, "no user of this system has that name; check the spelling")
 	}
 	return s.start(c, func(ctx context.Context, began func()) error {
 		stage := 0

@@ -12,7 +12,7 @@ function states(now, sinks) {
   const room = {
     what: "Learning", bad: now.room.full, how: !now.learns ? "Off" : now.room.full ? "No room" : "There is room",
     more: now.room.full ? `All ${now.room.k} places for learned faces are taken, and no two are near enough to be merged. Faces are recognised, and no longer learned (${now.room.passed_over} so far). Start the office with a larger --k.` :
-      now.learns ? `Up to ${now.room.k} learned faces are kept.` : "Faces are judged, and none of them is learned.",
+      now.learns ? `Up to ${now.room.k} learned faces are kept.` : "Faces are judged, but not learned.",
   };
   if (now.poor) room.more += " " + many(now.poor, "sighting was", "sightings were") + " too short or too poor to say who it was.";
   const state = now.disk?.error || now.unkept;

@@ -82,7 +82,7 @@ function drawStill(s) {
   const no = button("No", "x", {onclick: () => correct(s.id, s.name, "")});
   return make("article", {className: "question", "aria-labelledby": "question-title"},
     make("h2", {id: "question-title", tabIndex: -1}, "Still " + s.name + "?"), make("p", {className: "soft meta"}),
-    make("p", {}, "Only learned faces speak for it. A yes enrols these faces, so that a beard, other glasses or the years are followed."),
+    make("p", {}, "Only learned faces support this name. Yes enrols these faces, so the office follows a beard, new glasses or older age."),
     pictures([s.face], s.name, true), enrolled,
     make("div", {className: "actions"},
       button("Yes, it is " + (s.name.length > 30 ? "them" : s.name), "y", {className: "main", onclick: () => tell("confirm", {sighting: s.id}, "These faces of " + s.name + " are enrolled now.")}), no,
@@ -209,7 +209,7 @@ keys.onchange = () => {
   try {
     localStorage.setItem("keys", keys.checked ? "on" : "off");
   } catch {
-    toast("This browser keeps no settings: it holds until the page is closed.");
+    toast("This browser keeps no settings: your choice holds until the page is closed.");
   }
 };
 document.addEventListener("keydown", (e) => {

@@ -56,15 +56,15 @@ function drawWay(way) {
       make("b", {}, s.name ? (s.not ? "known not to be theirs" : "enrolled") : i === all.length - 1 ? "this face" : what), make("br"), s.at ? when(s.at) : "");
     items.push(make("li", {}, ...(next ? [make("span", {className: "hop"}, make("span", {className: "skip"}, "at a distance of "), next.distance.toFixed(2))] : []), stop));
   });
-  const text = way.whole ? "From the enrolled face on, each face was accepted as it is near the one before it. The numbers are the distances between them; a step may have " + way.link.toFixed(2) + " at most." :
-    "What came before the first of these is not kept any more.";
-  const gone = way.instead ? [make("p", {}, "This face is not kept by itself any more: it was merged with a face that is very like it, or taken back. Below is the way of the face that is nearest to it now.")] : [];
+  const text = way.whole ? "After the enrolled face, each face was accepted because it is near the face before it. The numbers are the distances; a step may have " + way.link.toFixed(2) + " at most." :
+    "The faces before the first one are not kept any more.";
+  const gone = way.instead ? [make("p", {}, "This face is no longer kept by itself: it was merged with a very similar face, or taken back. Below is the chain of the face that is nearest to it now.")] : [];
   return [...gone, make("p", {className: "soft small"}, text), make("ol", {className: "way"}, ...items)];
 }
 
 function learned(p) {
   const faces = p.faces.filter((f) => f.learned).toReversed(), first = 24;
-  if (faces.length === 0) return [make("p", {className: "soft"}, "No face of them was learned beyond the enrolled ones.")];
+  if (faces.length === 0) return [make("p", {className: "soft"}, "No face was learned besides the enrolled faces.")];
   const panel = make("div", {className: "panel", hidden: true, role: "region", "aria-label": "How this face came to be theirs", tabIndex: -1});
   const ul = make("ul", {className: "faces large"});
   let open = null;
@@ -92,7 +92,7 @@ function learned(p) {
     return make("li", {}, pick);
   };
   ul.append(...faces.slice(0, first).map(item));
-  const parts = [make("p", {className: "soft small"}, "Choose a face to see by which faces it came to be theirs. Nobody arrives on the word of these alone. A paler picture is of a face that is like it: not every picture is kept."), panel, ul];
+  const parts = [make("p", {className: "soft small"}, "Choose a face to see the chain of faces that led to it. Learned faces alone announce nobody. A paler picture is of a similar face: not every picture is kept."), panel, ul];
   if (faces.length > first) {
     const rest = make("button", {type: "button", onclick: () => {
       ul.append(...faces.slice(first).map(item));
@@ -114,12 +114,12 @@ function draw(p, summary, still) {
   const faces = (all, alt, more) => make("ul", {className: "faces large"}, ...all.map((f) => make("li", {}, portrait(f.portrait, alt), under(f), ...more(f))));
   const none = () => [];
   const takeBack = (f) => [make("button", {type: "button", className: "quiet small", onclick: async () => {
-    if (await ask("Take this face back? What was learned through it stays.", "Take back")) await tell("unlabel", {face: f.id}, "The face is taken back.");
+    if (await ask("Take this face back? Faces that were learned through it stay.", "Take back")) await tell("unlabel", {face: f.id}, "The face is taken back.");
   }}, "Take back")];
   box.replaceChildren(
     make("div", {className: "portrait"}, face(best, p.name), make("div", {}, make("h1", {id: "person-title", tabIndex: -1}, p.name), make("p", {}, state),
       make("p", {className: "soft small"}, many(enrolled.length, "enrolled face") + (p.enrolled ? ", the last " + when(p.enrolled) : "") + "; " + many(Math.round(p.drift.learned), "face") + " learned, kept as " + known.length))),
-    ...(p.drift.alarm ? [make("p", {className: "warn"}, "What was learned has moved far from the enrolled faces, and in one direction. Look whether the learned faces below are theirs.")] : []),
+    ...(p.drift.alarm ? [make("p", {className: "warn"}, "The learned faces have moved far from the enrolled faces, in one direction. Check that the learned faces below are of this person.")] : []),
     ...still.map((s) => make("div", {className: "panel"}, make("h2", {className: "first"}, "Still " + p.name + "?"),
       make("ul", {className: "best few"}, make("li", {}, face(s.face, p.name + ", " + when(s.first)))),
       make("p", {className: "soft small"}, s.camera + ", " + when(s.first) + ". Only learned faces speak for it."),

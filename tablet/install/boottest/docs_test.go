@@ -89,7 +89,7 @@ func TestDocs(t *testing.T) {
 	if seen != len(want) {
 		t.Errorf("%d of %d commands are documented", seen, len(want))
 	}
-	if out := s.session(t, "alice", atDevice, "LC_ALL=de_DE.UTF-8 faceauth tablet verify"); !strings.Contains(out, "dieser Benutzer ist nicht angelernt") {
+	if out := s.session(t, "alice", atDevice, "LC_ALL=de_DE.UTF-8 faceauth tablet verify"); !strings.Contains(out, "für diesen Benutzer ist kein Gesicht registriert") {
 		t.Errorf("in German: %s", out)
 	}
 	// Each setting that is named is one.
