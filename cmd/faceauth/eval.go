@@ -17,6 +17,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/evaluate/report"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
@@ -156,6 +157,29 @@ func (e *evaluation) check(c *cobra.Command, order string) (err error) {
 	return nil
 }
 
+// checkNames returns nil where the people that flags name are in dir, as far as its folder shows. That is found out
+// before the recordings are read, which may take an hour.
+func (e *evaluation) checkNames(dir string) error {
+	if len(e.Users) == 0 && len(e.Strangers) == 0 {
+		return nil
+	}
+	names, err := dataset.Names(dir)
+	if err != nil {
+		return nil // it is said when the recordings are read
+	}
+	for _, u := range e.Users {
+		if !slices.Contains(names, u) {
+			return fail(badUsage, fmt.Errorf("there is no recording of the user %q in %s", u, dir))
+		}
+	}
+	for _, s := range e.Strangers {
+		if !slices.Contains(names, s) {
+			return fail(badUsage, fmt.Errorf("stranger %q is not among the recordings in %s", s, dir))
+		}
+	}
+	return nil
+}
+
 // choices returns who is a stranger in each run.
 func (e *evaluation) choices(names []string) (all [][]string, err error) {
 	switch {
@@ -210,6 +234,9 @@ func (o *options) prepare(c *cobra.Command, pictures bool) (v *vision, space fac
 }
 
 func (o *options) eval(c *cobra.Command, dir string, e evaluation) error {
+	if err := e.checkNames(dir); err != nil {
+		return err
+	}
 	v, space, settings, err := o.prepare(c, false)
 	if err != nil {
 		return err

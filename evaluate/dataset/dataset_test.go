@@ -77,6 +77,10 @@ func TestIdentities(t *testing.T) {
 		begun = append(begun, fmt.Sprintf("%s %d", name, frames))
 		return func() { steps++ }, func() {}
 	}
+	names, err := dataset.Names(dir)
+	if want := []string{"ann", "bob", "notes"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("names %q, %v, want %q", names, err, want)
+	}
 	ids, err := r.Identities(context.Background(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
