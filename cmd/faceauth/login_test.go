@@ -120,7 +120,8 @@ func (d *device) start() {
 	d.t.Helper()
 	d.log = new(fixture.Log)
 	c := exec.Command("nice", append([]string{
-		"-n", "-10", "faceauth", "daemon", "--source", filepath.Join(d.dir, "camera"), "--store", filepath.Join(d.dir, "state", "profiles"),
+		"-n", "-10", "faceauth", "daemon", "--source", filepath.Join(d.dir, "camera"), "--store",
+		filepath.Join(d.dir, "state", "profiles"),
 		"--key-file", filepath.Join(d.dir, "state", "key"), "--models", fixture.Models(d.t),
 	}, d.args...)...)
 	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+d.bus.Address, "XDG_CONFIG_HOME="+d.dir)
@@ -180,8 +181,8 @@ func (d *device) ask(args ...string) (out string, code int) {
 }
 
 // refusal returns why a login of nobody may not begin, "" where it may, and "no answer" where the daemon gives none. It
-// is asked again and again: a process for each question, or one question after the other without a pause, would take the
-// processor from the daemon.
+// is asked again and again: a process for each question, or one question after the other without a pause, would take
+// the processor from the daemon.
 func (d *device) refusal() string {
 	d.t.Helper()
 	time.Sleep(50 * time.Millisecond)
@@ -203,7 +204,8 @@ func (d *device) mayLogIn() {
 // login logs nobody in by way of PAM, answers prompts with lines, and returns whether that succeeded.
 func (d *device) login(service, lines string, options ...string) bool {
 	d.t.Helper()
-	out, code := d.command(lines, "pamtester", append([]string{"-I", "tty=tty7"}, append(slices.Clone(options), d.service(service), "nobody", "authenticate")...)...)
+	out, code := d.command(lines, "pamtester",
+		append([]string{"-I", "tty=tty7"}, append(slices.Clone(options), d.service(service), "nobody", "authenticate")...)...)
 	if !strings.Contains(out, "pamtester: ") {
 		d.t.Fatalf("pamtester said: %s", out)
 	}
@@ -231,8 +233,8 @@ func (d *device) command(stdin, name string, args ...string) (out string, code i
 	return string(b), 0
 }
 
-// enrol enrols nobody, from a recording. On a busy machine few of its frames are seen before it ends; it is played again
-// then.
+// enrol enrols nobody, from a recording. On a busy machine few of its frames are seen before it ends; it is played
+// again then.
 func (d *device) enrol(recording string) {
 	d.t.Helper()
 	d.camera(recording)
@@ -511,9 +513,11 @@ func TestForgedSignal(t *testing.T) {
 				default:
 				}
 				conn.Send(&dbus.Message{Type: dbus.TypeSignal, Headers: map[dbus.HeaderField]dbus.Variant{
-					dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath("/org/faceauth/Device")), dbus.FieldInterface: dbus.MakeVariant("org.faceauth.Device"),
-					dbus.FieldMember: dbus.MakeVariant("VerifyStatus"), dbus.FieldDestination: dbus.MakeVariant(fmt.Sprintf(":1.%d", i)),
-					dbus.FieldSignature: dbus.MakeVariant(dbus.SignatureOf("", true)),
+					dbus.FieldPath:        dbus.MakeVariant(dbus.ObjectPath("/org/faceauth/Device")),
+					dbus.FieldInterface:   dbus.MakeVariant("org.faceauth.Device"),
+					dbus.FieldMember:      dbus.MakeVariant("VerifyStatus"),
+					dbus.FieldDestination: dbus.MakeVariant(fmt.Sprintf(":1.%d", i)),
+					dbus.FieldSignature:   dbus.MakeVariant(dbus.SignatureOf("", true)),
 				}, Body: []any{"verify-match", true}}, nil)
 			}
 			runtime.Gosched()
@@ -534,18 +538,20 @@ func TestForgedSignal(t *testing.T) {
 func TestInstalled(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	if out, err := exec.Command("make", "-s", "-C", fixture.Root(t), "install-files", "DESTDIR="+root, "prefix=/usr").CombinedOutput(); err != nil {
+	if out, err := exec.Command("make", "-s", "-C", fixture.Root(t), "install-files", "DESTDIR="+root,
+		"prefix=/usr").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for path, want := range map[string]string{
 		"share/dbus-1/system.d/org.faceauth.conf":           "",
 		"share/dbus-1/system-services/org.faceauth.service": "Exec=/usr/bin/faceauth-daemon daemon\n",
-		"lib/systemd/system/faceauth.service":               "ExecStart=/usr/bin/faceauth-daemon daemon --eye /run/faceauth-eye --counters /var/lib/faceauth-counters/seen $FACEAUTH_OPTIONS\n",
-		"share/polkit-1/actions/org.faceauth.policy":        "",
-		"share/dbus-1/interfaces/org.faceauth.Device.xml":   "",
-		"share/pam-configs/faceauth":                        "",
-		"lib/sysusers.d/faceauth.conf":                      "",
-		"share/pam-configs/faceauth-password":               "",
+		"lib/systemd/system/faceauth.service": "ExecStart=/usr/bin/faceauth-daemon daemon --eye " +
+			"/run/faceauth-eye --counters /var/lib/faceauth-counters/seen $FACEAUTH_OPTIONS\n",
+		"share/polkit-1/actions/org.faceauth.policy":      "",
+		"share/dbus-1/interfaces/org.faceauth.Device.xml": "",
+		"share/pam-configs/faceauth":                      "",
+		"lib/sysusers.d/faceauth.conf":                    "",
+		"share/pam-configs/faceauth-password":             "",
 	} {
 		b, err := os.ReadFile(filepath.Join(root, "usr", path))
 		if err != nil || !strings.Contains(string(b), want) || regexp.MustCompile(`@\w+@`).Match(b) {
@@ -558,7 +564,8 @@ func TestInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(unit, bytes.ReplaceAll(b, []byte("/usr/bin/faceauth-daemon"), []byte("/bin/true")), 0o644); err != nil {
+	if err := os.WriteFile(unit, bytes.ReplaceAll(b, []byte("/usr/bin/faceauth-daemon"), []byte("/bin/true")),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil ||
@@ -566,7 +573,8 @@ func TestInstalled(t *testing.T) {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 	// Of 10.
-	if out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--threshold=10", unit).CombinedOutput(); err != nil {
+	if out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--threshold=10",
+		unit).CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out)
 	}
 }
@@ -584,10 +592,12 @@ func TestActivation(t *testing.T) {
 	}
 	dir := t.TempDir()
 	bus := fixture.StartBus(t, "<servicedir>"+dir+"</servicedir>")
-	start := fmt.Sprintf("/usr/bin/env DBUS_SYSTEM_BUS_ADDRESS=%s XDG_CONFIG_HOME=%s %s daemon --store %s --key-file %s --models %s",
+	start := fmt.Sprintf("/usr/bin/env DBUS_SYSTEM_BUS_ADDRESS=%s XDG_CONFIG_HOME=%s %s daemon --store %s --key-file %s "+
+		"--models %s",
 		bus.Address, dir, program, filepath.Join(dir, "profiles"), filepath.Join(dir, "key"), fixture.Models(t))
 	service := strings.Replace(string(b), "@bindir@/faceauth-daemon daemon", start, 1)
-	service = regexp.MustCompile(`(?m)^SystemdService=.*\n`).ReplaceAllString(service, "") // there is no systemd on this bus
+	// There is no systemd on this bus.
+	service = regexp.MustCompile(`(?m)^SystemdService=.*\n`).ReplaceAllString(service, "")
 	if err := os.WriteFile(filepath.Join(dir, "org.faceauth.service"), []byte(service), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -665,11 +675,13 @@ func TestPolkit(t *testing.T) {
 				t.Errorf("%s, %s, is not %s: %v\n%s", action, kind, want[i], err, out)
 			}
 		}
-		if out, err := run("pkcheck", "--action-id", "org.faceauth."+action, "--process", fmt.Sprint(os.Getpid())); err != nil {
+		if out, err := run("pkcheck", "--action-id", "org.faceauth."+action, "--process",
+			fmt.Sprint(os.Getpid())); err != nil {
 			t.Errorf("%s for root: %v\n%s", action, err, out)
 		}
 		nobody := exec.Command("sleep", "60")
-		nobody.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}} // it is nobody once it has started
+		// It is nobody once it has started.
+		nobody.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		if err := nobody.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// The real daemon counts with a TPM: the store, the counters and the key, put back from one copy, make the password due.
+// The real daemon counts with a TPM: the store, the counters and the key, put back from one copy, make the password
+// due.
 func TestDaemonTPM(t *testing.T) {
 	if testing.Short() {
 		t.Skip("recordings play at their own pace")
@@ -57,7 +58,8 @@ func TestDaemonTPM(t *testing.T) {
 	d.stop(os.Interrupt)
 	// Without the TPM it does not start, and says what helps.
 	e.Stop()
-	if out, code := d.command("", "faceauth", "daemon", "--tpm", e.Path, "--store", filepath.Join(state, "profiles"), "--key-file", filepath.Join(state, "key"),
+	if out, code := d.command("", "faceauth", "daemon", "--tpm", e.Path, "--store", filepath.Join(state, "profiles"),
+		"--key-file", filepath.Join(state, "key"),
 		"--models", fixture.Models(t)); code != 5 {
 		t.Errorf("without the TPM: %d, %s", code, out)
 	}
