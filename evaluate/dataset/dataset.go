@@ -68,8 +68,8 @@ func entries(dir string) ([]string, error) {
 	return paths, nil
 }
 
-// Names returns the names that the identities in dir would have, in the order of [Reader.Identities]. Nothing is opened:
-// what a name belongs to may turn out to be no recording.
+// Names returns the names that the identities in dir would have, in the order of [Reader.Identities]. Nothing is
+// opened: what a name belongs to may turn out to be no recording.
 func Names(dir string) (names []string, err error) {
 	paths, err := entries(dir)
 	for _, path := range paths {

@@ -137,7 +137,8 @@ func TestBadFolders(t *testing.T) {
 	var warnings []string
 	r := reader(&warnings)
 	for name, want := range map[string]string{
-		"none": "no such file", "notes": "holds neither folders of images nor videos", "broken": "b.avi", "twice": `two recordings of "ann"`,
+		"none": "no such file", "notes": "holds neither folders of images nor videos", "broken": "b.avi",
+		"twice": `two recordings of "ann"`,
 	} {
 		if _, err := r.Identities(context.Background(), filepath.Join(dir, name), nil); err == nil ||
 			!strings.Contains(err.Error(), want) {
