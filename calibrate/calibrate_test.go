@@ -151,13 +151,14 @@ func TestRunErrors(t *testing.T) {
 		ids    []evaluate.Identity
 		err    error
 	}{
-		"a target of 0":               {func(o *calibrate.Options) { o.FMR = 0 }, ids, calibrate.ErrTarget},
-		"a target of 1":               {func(o *calibrate.Options) { o.FMR = 1 }, ids, calibrate.ErrTarget},
-		"no target":                   {func(o *calibrate.Options) { o.FMR = math.NaN() }, ids, calibrate.ErrTarget},
-		"three people":                {func(*calibrate.Options) {}, ids[:3], calibrate.ErrTooFew},
-		"no sigma":                    {func(o *calibrate.Options) { o.Grid.Sigma = nil }, ids, calibrate.ErrNoValue},
-		"a negative sigma":            {func(o *calibrate.Options) { o.Grid.Sigma = []float64{-1} }, ids, online.ErrSettings},
-		"edges too short for anybody": {func(o *calibrate.Options) { o.Grid.Sigma = []float64{1e-9} }, ids, calibrate.ErrMissed},
+		"a target of 0":    {func(o *calibrate.Options) { o.FMR = 0 }, ids, calibrate.ErrTarget},
+		"a target of 1":    {func(o *calibrate.Options) { o.FMR = 1 }, ids, calibrate.ErrTarget},
+		"no target":        {func(o *calibrate.Options) { o.FMR = math.NaN() }, ids, calibrate.ErrTarget},
+		"three people":     {func(*calibrate.Options) {}, ids[:3], calibrate.ErrTooFew},
+		"no sigma":         {func(o *calibrate.Options) { o.Grid.Sigma = nil }, ids, calibrate.ErrNoValue},
+		"a negative sigma": {func(o *calibrate.Options) { o.Grid.Sigma = []float64{-1} }, ids, online.ErrSettings},
+		"edges too short for anybody": {func(o *calibrate.Options) { o.Grid.Sigma = []float64{1e-9} }, ids,
+			calibrate.ErrMissed},
 		"too many to enrol": {func(o *calibrate.Options) { o.Protocol.Enroll = 99 }, ids,
 			evaluate.ErrTooFew},
 	} {

@@ -198,7 +198,8 @@ func Parse(data []byte) (*Verifier, error) {
 	switch {
 	case online.CheckName(c.Name) != nil:
 		return nil, fmt.Errorf("%w: the name is not one that a person can have", ErrInvalid)
-	case c.Space.Dim < 1 || c.Space.Dim > 1<<24 || !positive(c.Space.Scale) || !positive(c.Width) || !positive(c.Threshold):
+	case c.Space.Dim < 1 || c.Space.Dim > 1<<24 || !positive(c.Space.Scale) || !positive(c.Width) ||
+		!positive(c.Threshold):
 		return nil, fmt.Errorf("%w: a setting is out of its range", ErrInvalid)
 	case len(c.Weights) == 0 || len(c.Support) != 4*len(c.Weights)*c.Space.Dim:
 		return nil, fmt.Errorf("%w: %d weights and %d bytes of support vectors", ErrInvalid, len(c.Weights),

@@ -102,7 +102,8 @@ func TestVerifier(t *testing.T) {
 		for _, c := range []struct {
 			x    []float32
 			want bool
-		}{{[]float32{0, 0}, true}, {[]float32{1, .1}, true}, {[]float32{2, .1}, true}, {[]float32{1, 4}, false}, {[]float32{-4, 0}, false}, {[]float32{6, 0}, false}, {[]float32{1e6, 1e6}, false}} {
+		}{{[]float32{0, 0}, true}, {[]float32{1, .1}, true}, {[]float32{2, .1}, true}, {[]float32{1, 4}, false},
+			{[]float32{-4, 0}, false}, {[]float32{6, 0}, false}, {[]float32{1e6, 1e6}, false}} {
 			if got, err := v.Accepts(c.x); err != nil || got != c.want {
 				t.Errorf("others %v: %v is %v, %v", others, c.x, got, err)
 			}
@@ -155,7 +156,8 @@ func TestErrors(t *testing.T) {
 	if _, err := distil.New(l, "carol", distil.Settings{}); !errors.Is(err, online.ErrUnknown) {
 		t.Error(err)
 	}
-	for _, s := range []distil.Settings{{Width: -1}, {Width: math.NaN()}, {Gamma: -1}, {Epsilon: 2}, {Threshold: math.Inf(1)}, {Threshold: -1}} {
+	for _, s := range []distil.Settings{{Width: -1}, {Width: math.NaN()}, {Gamma: -1}, {Epsilon: 2},
+		{Threshold: math.Inf(1)}, {Threshold: -1}} {
 		if _, err := distil.New(l, "alice", s); !errors.Is(err, distil.ErrSettings) {
 			t.Errorf("%+v: %v", s, err)
 		}

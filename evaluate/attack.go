@@ -35,9 +35,10 @@ type Attack struct {
 type Track string
 
 const (
-	Apart   Track = ""         // each is a sighting of its own, and so is each probe
-	Morph   Track = "morph"    // one after the other in one place, with the probes before the first and after each
-	InPlace Track = "in place" // one after the other, on the track of the user who was there a moment ago; probes are sightings of their own
+	Apart Track = ""      // each is a sighting of its own, and so is each probe
+	Morph Track = "morph" // one after the other in one place, with the probes before the first and after each
+	// One after the other, on the track of the user who was there a moment ago; probes are sightings of their own.
+	InPlace Track = "in place"
 )
 
 // SlowDrifts returns an attack of each of the people on each other one with the attacker's own faces, those

@@ -155,7 +155,8 @@ func TestAttackErrors(t *testing.T) {
 		t.Errorf("too few faces: %v", err)
 	}
 	broken := errors.New("broken")
-	if _, err := evaluate.Bridges([]evaluate.Identity{alice, eve}, 1, []int{1}, func(string, int, string, int, int) ([][]float32, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := evaluate.Bridges([]evaluate.Identity{alice, eve}, 1, []int{1},
+		func(string, int, string, int, int) ([][]float32, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("no blends: %v", err)
 	}
 	attacks, err := evaluate.SlowDrifts([]evaluate.Identity{alice, eve}, 1)

@@ -16,7 +16,8 @@ import (
 )
 
 // Methods are the names that [Entries] takes, the learner first.
-var Methods = []string{"learner", "sightings", "confirmed", "nearest", "knn", "mean", "boost", "boost-first", "boost-last", "selftrain", "distilled"}
+var Methods = []string{"learner", "sightings", "confirmed", "nearest", "knn", "mean", "boost", "boost-first",
+	"boost-last", "selftrain", "distilled"}
 
 // ErrMethod is wrapped by the error of [Entries].
 var ErrMethod = errors.New("unknown method")

@@ -128,7 +128,9 @@ func TestEntries(t *testing.T) {
 		}
 	}
 	_, err := evaluate.Entries([]string{"oracle"}, line, s)
-	if want := `unknown method "oracle"; use learner, sightings, confirmed, nearest, knn, mean, boost, boost-first, boost-last, selftrain, distilled`; !errors.Is(err, evaluate.ErrMethod) || err.Error() != want {
+	want := `unknown method "oracle"; use learner, sightings, confirmed, nearest, knn, mean, ` +
+		`boost, boost-first, boost-last, selftrain, distilled`
+	if !errors.Is(err, evaluate.ErrMethod) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if _, err := evaluate.SelfTraining(line, 0).New(); !errors.Is(err, evaluate.ErrMethod) {

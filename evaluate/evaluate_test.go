@@ -52,7 +52,8 @@ func (s *script) Judge(x []float32, hold bool) (string, float64, error) {
 func (s *script) Accepts(score float64) bool { return score >= s.accept }
 
 func (s *script) entry(hindsight bool) evaluate.Entry {
-	return evaluate.Entry{Name: "script", Hindsight: hindsight, New: func() (evaluate.Method, error) { s.shown = nil; return s, nil }}
+	return evaluate.Entry{Name: "script", Hindsight: hindsight,
+		New: func() (evaluate.Method, error) { s.shown = nil; return s, nil }}
 }
 
 func (s *script) say(x float32, claim string, score float64) {
@@ -120,7 +121,8 @@ func TestCounts(t *testing.T) {
 		t.Errorf("FNIR %+v", e)
 	}
 	// Bob's .5 is below the threshold, so that alice's face is unknown, and not his.
-	if got := fmt.Sprint(r.Confusion); got != "{[alice bob] [{alice true [2 0] 2} {bob true [0 1] 1} {eve false [1 0] 1}]}" {
+	confusion := "{[alice bob] [{alice true [2 0] 2} {bob true [0 1] 1} {eve false [1 0] 1}]}"
+	if got := fmt.Sprint(r.Confusion); got != confusion {
 		t.Errorf("confusion %s", got)
 	}
 	if got := fmt.Sprint(r.OverTime); got != "[{0 1 2 2 1} {1 2 2 1 0.5} {2 3 1 0 0} {3 4 1 0 0}]" {
@@ -219,7 +221,8 @@ func TestOrder(t *testing.T) {
 		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 2, Enroll: 1}, "alice=0 bob=10 7! 2 11 20"},
 		{evaluate.Protocol{Order: evaluate.Interleaved, Stride: 1, Enroll: 2}, "alice=0 alice=1 bob=10 bob=11 7! 12 20 2 3"},
 		// Kept apart, the last third of everybody's faces comes last, and nothing is learned from it.
-		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 1, Enroll: 1, Apart: .34}, "alice=0 bob=10 7! 1 2 11 20 3! 12!"},
+		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 1, Enroll: 1, Apart: .34},
+			"alice=0 bob=10 7! 1 2 11 20 3! 12!"},
 	} {
 		s := new(script)
 		c.p.Strangers = []string{"eve"}
@@ -252,7 +255,8 @@ func TestOrder(t *testing.T) {
 
 // Faces of strangers are mixed in at random; those of enrolled people keep their order.
 func TestMixed(t *testing.T) {
-	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1, 2, 3, 4, 5, 6)}, {Name: "eve", Faces: at(20, 21, 22, 23, 24, 25)}}
+	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1, 2, 3, 4, 5, 6)},
+		{Name: "eve", Faces: at(20, 21, 22, 23, 24, 25)}}
 	mixed := func(seed uint64) []string {
 		s := new(script)
 		p := evaluate.Protocol{Order: evaluate.Mixed, Seed: seed, Stride: 1, Enroll: 1, Strangers: []string{"eve"}}
@@ -304,7 +308,8 @@ func TestApart(t *testing.T) {
 
 // Over several runs the attempts of all are added up: a face that is judged in two runs is two attempts.
 func TestErrorRateOverRuns(t *testing.T) {
-	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1)}, {Name: "bob", Faces: at(10, 11)}, {Name: "eve", Faces: at(20, 21)}}
+	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1)}, {Name: "bob", Faces: at(10, 11)},
+		{Name: "eve", Faces: at(20, 21)}}
 	s := &script{accept: .5}
 	s.say(1, "alice", .9)
 	s.say(11, "alice", .9) // right for nobody: wrong where bob is enrolled, and where he is not
@@ -334,7 +339,8 @@ func TestErrorRateOverRuns(t *testing.T) {
 		t.Errorf("FNIR %+v", e)
 	}
 	near(t, "recall", m.Recall, 2./3) // and not 3/4, the mean of the runs
-	if got := fmt.Sprint(m.Confusion); got != "{[alice bob] [{alice true [2 0] 0} {bob true [1 0] 0} {bob false [1 0] 1} {eve false [2 0] 2}]}" {
+	confusion := "{[alice bob] [{alice true [2 0] 0} {bob true [1 0] 0} {bob false [1 0] 1} {eve false [2 0] 2}]}"
+	if got := fmt.Sprint(m.Confusion); got != confusion {
 		t.Errorf("confusion %s", got)
 	}
 }
@@ -346,7 +352,8 @@ func TestRatesDoNotGrowWithUsers(t *testing.T) {
 	var names []string
 	s := &script{accept: .5}
 	for i, name := range []string{"a", "b", "c", "d"} {
-		ids, names = append(ids, evaluate.Identity{Name: name, Faces: at(float32(10*i), float32(10*i+1))}), append(names, name)
+		ids, names = append(ids, evaluate.Identity{Name: name, Faces: at(float32(10*i), float32(10*i+1))}),
+			append(names, name)
 		s.say(float32(10*i+1), name, .9)
 	}
 	s.say(30, "a", .9) // in every run of the script, whoever is the user
@@ -368,7 +375,8 @@ func TestRatesDoNotGrowWithUsers(t *testing.T) {
 	if e := m.FNMR; e.Faces != 4 || e.Errors != 0 || e.Interval != e.PeopleInterval {
 		t.Errorf("FNMR %+v", e)
 	}
-	if i := m.FMR.Interval; !(i.Low < evaluate.ClopperPearson(15, 24).Low && i.High > evaluate.ClopperPearson(15, 24).High) {
+	if i := m.FMR.Interval; !(i.Low < evaluate.ClopperPearson(15, 24).Low &&
+		i.High > evaluate.ClopperPearson(15, 24).High) {
 		t.Errorf("interval %+v is narrower than if all attempts were independent", i)
 	}
 }
@@ -382,14 +390,17 @@ func TestRunErrors(t *testing.T) {
 		text string
 	}{
 		{evaluate.Protocol{Enroll: 1, Stride: 1, Strangers: []string{"eve"}}, evaluate.ErrProtocol, `"eve"`},
-		{evaluate.Protocol{Enroll: 1, Stride: 1, Strangers: []string{"alice", "bob"}}, evaluate.ErrProtocol, "nobody is left"},
+		{evaluate.Protocol{Enroll: 1, Stride: 1, Strangers: []string{"alice", "bob"}}, evaluate.ErrProtocol,
+			"nobody is left"},
 		{evaluate.Protocol{Enroll: 0, Stride: 1}, evaluate.ErrProtocol, "at least 1"},
 		{evaluate.Protocol{Enroll: 1, Stride: 0}, evaluate.ErrProtocol, "at least 1"},
 		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: 1}, evaluate.ErrProtocol, "a test of 1 of the faces"},
 		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: math.NaN()}, evaluate.ErrProtocol, "a test of NaN of the faces"},
-		{evaluate.Protocol{Enroll: 2, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew, "alice has 2, of which 2 are enrolled"},
+		{evaluate.Protocol{Enroll: 2, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew,
+			"alice has 2, of which 2 are enrolled"},
 		{evaluate.Protocol{Enroll: 3, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew, "alice has 2 of 3"},
-		{evaluate.Protocol{Enroll: 1, Stride: 1}, evaluate.ErrTooFew, "bob has 1, of which 1 are enrolled; no face is left to judge"},
+		{evaluate.Protocol{Enroll: 1, Stride: 1}, evaluate.ErrTooFew,
+			"bob has 1, of which 1 are enrolled; no face is left to judge"},
 	} {
 		if _, _, err := evaluate.Run(ids, c.p, []evaluate.Entry{s.entry(false)}); !errors.Is(err, c.err) ||
 			!strings.Contains(err.Error(), c.text) {
@@ -412,7 +423,8 @@ func TestRunAll(t *testing.T) {
 	p := evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}
 	var done []int
 	s, err := evaluate.RunAll(context.Background(), ids, p, choices,
-		[]evaluate.Entry{evaluate.Learner(line, online.Settings{K: 50}), evaluate.Nearest(line)}, func(i int) { done = append(done, i) })
+		[]evaluate.Entry{evaluate.Learner(line, online.Settings{K: 50}), evaluate.Nearest(line)},
+		func(i int) { done = append(done, i) })
 	if err != nil {
 		t.Fatal(err)
 	}

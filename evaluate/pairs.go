@@ -73,7 +73,8 @@ func ComparePairs(ids []Identity, space face.Space) PairRates {
 	slices.Sort(impostor)
 	slices.Sort(genuine)
 	people := slices.Compact(slices.Clone(of))
-	r := PairRates{Impostors: face.Impostors{People: len(people), Pairs: int64(len(impostor))}, Genuine: int64(len(genuine))}
+	r := PairRates{Impostors: face.Impostors{People: len(people), Pairs: int64(len(impostor))},
+		Genuine: int64(len(genuine))}
 	for i := range r.FNMR {
 		r.FNMR[i] = Rate(math.NaN())
 		k := int(math.Pow(10, -2-float64(i)) * float64(len(impostor)))

@@ -18,8 +18,9 @@ type Order string
 const (
 	Sequential  Order = "sequential"  // one recording after the other
 	Interleaved Order = "interleaved" // one face of each in turn
-	Mixed       Order = "mixed"       // recordings of enrolled people one after the other, and strangers' faces at random among them
-	Shuffled    Order = "shuffled"    // at random: no face follows from the one before
+	// Recordings of enrolled people one after the other, and strangers' faces at random among them.
+	Mixed    Order = "mixed"
+	Shuffled Order = "shuffled" // at random: no face follows from the one before
 )
 
 // orders are all that there are.

@@ -29,7 +29,8 @@ type child struct {
 
 // kept are the beginnings of the names of variables that a child is given. Others may be secrets.
 var kept = []string{
-	"PATH=", "LANG=", "LC_", "TZ=", "TMPDIR=", "LD_LIBRARY_PATH=", "GODEBUG=", "GOTRACEBACK=", "GOMAXPROCS=", "GOCOVERDIR=",
+	"PATH=", "LANG=", "LC_", "TZ=", "TMPDIR=", "LD_LIBRARY_PATH=", "GODEBUG=", "GOTRACEBACK=", "GOMAXPROCS=",
+	"GOCOVERDIR=",
 	"OPENCV_", "OMP_", "OPENBLAS_", "http_proxy=", "https_proxy=", "no_proxy=", "HTTP_PROXY=", "HTTPS_PROXY=", "NO_PROXY=",
 	"SSL_CERT_FILE=", "SSL_CERT_DIR=", "FACEAUTH_EYE_",
 }
@@ -72,7 +73,8 @@ func spawn(c Config) (net.Conn, *child, error) {
 		command = []string{"/proc/self/exe", os.Args[0], "eye"}
 	}
 	cmd := &exec.Cmd{
-		Path: command[0], Args: command[1:], Env: append(environment(), LineVariable+"=4"), ExtraFiles: []*os.File{theirs, theirLine}, Stderr: c.Stderr,
+		Path: command[0], Args: command[1:], Env: append(environment(), LineVariable+"=4"),
+		ExtraFiles: []*os.File{theirs, theirLine}, Stderr: c.Stderr,
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, WaitDelay: time.Second,
 	}
 	ch := &child{ended: make(chan struct{})}
@@ -180,7 +182,9 @@ func Peer(conn net.Conn) (uid int, err error) {
 		return 0, err
 	}
 	var cred *unix.Ucred
-	control := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	control := raw.Control(func(fd uintptr) {
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
 	if err = errors.Join(control, err); err != nil {
 		return 0, err
 	}

@@ -46,8 +46,8 @@ var (
 	ErrClosed = errors.New("the eye is closed")
 )
 
-// ErrSettings is wrapped by the errors of [Start] and [Eye.Open] about a [Config] or [Options] that cannot be used. They
-// say which field, and its value. They cost the eye nothing.
+// ErrSettings is wrapped by the errors of [Start] and [Eye.Open] about a [Config] or [Options] that cannot be used.
+// They say which field, and its value. They cost the eye nothing.
 var ErrSettings = errors.New("unusable setting")
 
 // Broken reports whether err means that the eye is of no more use, through its own fault: a crash, a hang or a lie. The
@@ -243,7 +243,8 @@ func Start(ctx context.Context, c Config) (*Eye, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the eye: %w", err)
 	}
-	if err := e.send(ctx, Request{Setup: &Setup{Version: Version, Vision: c.Vision, Memory: e.c.Memory}}, e.c.Slack); err != nil {
+	if err := e.send(ctx, Request{Setup: &Setup{Version: Version, Vision: c.Vision, Memory: e.c.Memory}},
+		e.c.Slack); err != nil {
 		e.Close()
 		return nil, fmt.Errorf("starting the eye: %w", err)
 	}
@@ -381,8 +382,9 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 		Space: e.c.Space, Faces: o.Faces, Picture: o.Picture, Pixels: o.Pixels, Spare: o.Spare,
 	}}
 	q := Open{
-		Name: name, Roots: append(slices.Clone(o.Roots), name), Gate: o.Gate, Faces: o.Faces, Picture: o.Picture, Pixels: o.Pixels,
-		FPS: o.FPS, Spare: o.Spare, Live: o.Live, Pace: o.Pace, After: o.After, Timeout: o.Timeout,
+		Name: name, Roots: append(slices.Clone(o.Roots), name), Gate: o.Gate, Faces: o.Faces, Picture: o.Picture,
+		Pixels: o.Pixels,
+		FPS:    o.FPS, Spare: o.Spare, Live: o.Live, Pace: o.Pace, After: o.After, Timeout: o.Timeout,
 	}
 	e.stream = nil
 	if err := e.send(ctx, Request{Open: &q}, e.c.Slack); err != nil {
@@ -476,7 +478,8 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 		switch m.Kind {
 		case Opened, Image, Progress, End:
 			before := s.count
-			if m.Kind != Opened && (m.Count.Declared != before.Declared || m.Count.Read < before.Read || m.Count.Dropped < before.Dropped || m.Count.Damaged < before.Damaged) {
+			if m.Kind != Opened && (m.Count.Declared != before.Declared || m.Count.Read < before.Read ||
+				m.Count.Dropped < before.Dropped || m.Count.Damaged < before.Damaged) {
 				return m, e.lie("it has read fewer frames than before")
 			}
 			if m.Count.Dropped > m.Count.Read {

@@ -62,7 +62,8 @@ func act(how string) {
 		case q.Open != nil && how == "no source":
 			say(eye.Failure(fmt.Errorf("opening source: %w", face.ErrNotVideo)))
 		case q.Open != nil:
-			say(eye.Message{Kind: eye.Opened, Report: eye.Report{Version: eye.Version, Landlock: 1, Seccomp: true}, Count: count})
+			say(eye.Message{Kind: eye.Opened, Report: eye.Report{Version: eye.Version, Landlock: 1, Seccomp: true},
+				Count: count})
 		case frame < 2: // the first frames are always good
 			frame++
 			count.Read++
@@ -189,7 +190,8 @@ func play(t *testing.T, how string, within time.Duration) (frames int, err error
 	}
 	defer e.Close()
 	s, err := e.Open(t.Context(), "film.avi", eye.Options{
-		Gate: eye.Learn, Faces: 8, Picture: 112, Timeout: time.Millisecond, Spare: strings.HasPrefix(how, "held") && how != "held unasked",
+		Gate: eye.Learn, Faces: 8, Picture: 112, Timeout: time.Millisecond,
+		Spare: strings.HasPrefix(how, "held") && how != "held unasked",
 	})
 	if err != nil {
 		return 0, err
@@ -369,7 +371,8 @@ func TestEnvironment(t *testing.T) {
 		b, _ := io.ReadAll(r)
 		out <- string(b)
 	}()
-	e, err := eye.Start(t.Context(), eye.Config{Space: space, Command: []string{"/usr/bin/env", "env", "sh", "-c", "env >&2; ls /proc/self/fd >&2"}, Stderr: w})
+	e, err := eye.Start(t.Context(), eye.Config{Space: space, Command: []string{"/usr/bin/env", "env", "sh", "-c",
+		"env >&2; ls /proc/self/fd >&2"}, Stderr: w})
 	if err != nil {
 		t.Fatal(err)
 	}

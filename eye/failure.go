@@ -17,7 +17,8 @@ type Code byte
 
 // meanings has the error that each code stands for; nil where the text is all.
 var meanings = []error{
-	nil, fs.ErrNotExist, fs.ErrPermission, face.ErrNoCamera, face.ErrNotVideo, face.ErrNoImages, face.ErrTimeout, face.ErrScheme,
+	nil, fs.ErrNotExist, fs.ErrPermission, face.ErrNoCamera, face.ErrNotVideo, face.ErrNoImages, face.ErrTimeout,
+	face.ErrScheme,
 	face.ErrServer, models.ErrMissing, models.ErrHash, models.ErrShape, models.ErrDescription,
 }
 

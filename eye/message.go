@@ -104,7 +104,8 @@ type Message struct {
 	Text   string        // Damaged, Failed
 }
 
-var reasons = []face.Reason{"", face.TooSmall, face.TooDark, face.TooBright, face.Flat, face.Blurred, face.TurnedAway, face.NoVector}
+var reasons = []face.Reason{"", face.TooSmall, face.TooDark, face.TooBright, face.Flat, face.Blurred, face.TurnedAway,
+	face.NoVector}
 
 // Append appends a message to b, as [Read] takes it.
 func Append(b []byte, m Message) []byte {
@@ -327,7 +328,8 @@ func (p *parser) count() face.Count {
 }
 
 func (p *parser) report() Report {
-	return Report{Version: p.num("version", 0, math.MaxInt32), Landlock: p.num("version of Landlock", 0, 1000), Seccomp: p.flag()}
+	return Report{Version: p.num("version", 0, math.MaxInt32), Landlock: p.num("version of Landlock", 0, 1000),
+		Seccomp: p.flag()}
 }
 
 // jpeg returns a JPEG file whose picture is at most side pixels wide and high.

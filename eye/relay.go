@@ -188,8 +188,8 @@ func (r *relay) listener() (int, error) {
 	return fds[0], nil
 }
 
-// connect makes the connection that a call of connect gets, whatever address it named, in place of the socket with which
-// it was called.
+// connect makes the connection that a call of connect gets, whatever address it named, in place of the socket with
+// which it was called.
 func (r *relay) connect(listener int, q notification) unix.Errno {
 	to := r.target.Load()
 	if to == nil {

@@ -30,7 +30,8 @@ var (
 	ErrScheme   = face.ErrScheme
 )
 
-// ErrSettings is wrapped by the errors of [Open] about [Options] that cannot be used. They say which one, and its value.
+// ErrSettings is wrapped by the errors of [Open] about [Options] that cannot be used. They say which one, and its
+// value.
 var ErrSettings = errors.New("unusable setting")
 
 // Frame is one picture of a source.

@@ -69,7 +69,8 @@ func openFolder(dir string, o Options) (*images, error) {
 
 // openImages opens the named files, one frame each. A single one must be readable.
 func openImages(paths []string, o Options) (*images, error) {
-	s := &images{paths: paths, step: time.Duration(float64(time.Second) / o.FPS), damaged: o.Damaged, count: Count{Declared: len(paths)}}
+	s := &images{paths: paths, step: time.Duration(float64(time.Second) / o.FPS), damaged: o.Damaged,
+		count: Count{Declared: len(paths)}}
 	if len(paths) == 1 && !s.readable() {
 		return nil, fmt.Errorf("opening source %s: %w", paths[0], ErrNotVideo)
 	}

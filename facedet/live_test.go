@@ -28,7 +28,8 @@ func (s *ticks) Next(context.Context) (*facedet.Frame, error) {
 		return nil, err
 	}
 	s.read++
-	return &facedet.Frame{Index: s.read - 1, Time: time.Duration(s.read-1) * 10 * time.Millisecond, Image: (*facedet.Picture)(img)}, nil
+	return &facedet.Frame{Index: s.read - 1, Time: time.Duration(s.read-1) * 10 * time.Millisecond,
+		Image: (*facedet.Picture)(img)}, nil
 }
 func (s *ticks) Count() facedet.Count { return facedet.Count{Declared: s.n, Read: s.read} }
 func (s *ticks) Close() error         { return nil }
@@ -140,7 +141,8 @@ func TestSampled(t *testing.T) {
 	for _, c := range []struct {
 		fps  float64
 		want []int
-	}{{25, []int{0, 4, 8}}, {50, []int{0, 2, 4, 6, 8}}, {0, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}, {1000, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}, {1, []int{0}}} {
+	}{{25, []int{0, 4, 8}}, {50, []int{0, 2, 4, 6, 8}}, {0, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{1000, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}, {1, []int{0}}} {
 		s := facedet.Sampled(&ticks{n: 10}, c.fps)
 		var got []int
 		for {

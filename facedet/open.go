@@ -22,8 +22,8 @@ type Options struct {
 	FPS     float64          // frames a second of a folder of images. Default 25
 	Now     func() time.Time // clock of a live source. Default time.Now
 
-	// Address, where it is not empty, is the number of the host of a URL, for a process that cannot ask for names. A server
-	// by HTTP is told the name all the same.
+	// Address, where it is not empty, is the number of the host of a URL, for a process that cannot ask for names. A
+	// server by HTTP is told the name all the same.
 	Address string
 
 	// Damaged, if it is not nil, is told of each image file of a folder that cannot be read and is passed over.

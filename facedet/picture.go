@@ -72,8 +72,8 @@ func (p *Picture) Crop(r image.Rectangle) (*Picture, error) { return picture(p.n
 // Resize returns the picture scaled to size: by the mean over areas if it shrinks, bilinear if it grows.
 func (p *Picture) Resize(size image.Point) (*Picture, error) { return picture(p.native().Resize(size)) }
 
-// Thumbnail returns the grey values, row by row, of the picture scaled down to a size, which must not be larger than the
-// picture on either side. Of a large picture not every pixel counts.
+// Thumbnail returns the grey values, row by row, of the picture scaled down to a size, which must not be larger than
+// the picture on either side. Of a large picture not every pixel counts.
 func (p *Picture) Thumbnail(size image.Point) ([]byte, error) { return p.native().Thumbnail(size) }
 
 // Warp returns a picture of the given size into which a maps this one, bilinear, and black beyond its edges: the

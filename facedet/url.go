@@ -85,8 +85,8 @@ func named(host, served string) (done func()) {
 	}
 }
 
-// Shown returns how a source is named in messages, reports and logs. Of a URL that is its scheme, its host and its path:
-// user, password and query, in which cameras have tokens, are left out, and so is a path with "=" in it, as some
+// Shown returns how a source is named in messages, reports and logs. Of a URL that is its scheme, its host and its
+// path: user, password and query, in which cameras have tokens, are left out, and so is a path with "=" in it, as some
 // cameras have their password there.
 func Shown(name string) string {
 	if !strings.Contains(name, "://") {

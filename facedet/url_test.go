@@ -50,8 +50,10 @@ func TestURLErrors(t *testing.T) {
 		{"http://" + host + "/broken", "500 Internal Server Error", true},
 		{"http://me:hidden@" + host + "/page", "gives no video but text/html", true},
 		{"http://" + host + "/garbage", "opening source http://" + host, false},
-		{"http://me:hidden@" + nobody + "/", "cannot be reached: dial tcp " + nobody + ": connect: connection refused", false},
-		{"rtsp://me:hidden@" + nobody + "/", "cannot be reached: dial tcp " + nobody + ": connect: connection refused", false},
+		{"http://me:hidden@" + nobody + "/", "cannot be reached: dial tcp " + nobody + ": connect: connection refused",
+			false},
+		{"rtsp://me:hidden@" + nobody + "/", "cannot be reached: dial tcp " + nobody + ": connect: connection refused",
+			false},
 		{"http://me:hidden@[::1", "not a valid URL: missing ']' in host", false},
 	} {
 		src, err := facedet.Open(context.Background(), c.url, facedet.Options{Timeout: 3 * time.Second})

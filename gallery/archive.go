@@ -82,8 +82,9 @@ func face32(x []float32) (b []byte) {
 	return b
 }
 
-// Import enrols the people of an archive that [Gallery.Export] made, and returns their names. Somebody of a name that is
-// known gets the faces that are not there yet if add is set, and is refused otherwise. All of it is done, or nothing.
+// Import enrols the people of an archive that [Gallery.Export] made, and returns their names. Somebody of a name that
+// is known gets the faces that are not there yet if add is set, and is refused otherwise. All of it is done, or
+// nothing.
 //
 // The error wraps [ErrArchive], [ErrSpace], [ErrExists], or is that of [Gallery.Enroll]; g has then not changed.
 func (g *Gallery) Import(data []byte, add bool) (names []string, err error) {

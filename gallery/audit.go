@@ -32,17 +32,20 @@ const (
 type Unusual struct {
 	ID      int64   `json:"id"` // for [Gallery.TakeOut]
 	Name    string  `json:"name"`
-	Learned bool    `json:"learned"`         // nobody gave it that name: it was learned as that person's
-	Faces   float64 `json:"faces"`           // that it stands for
-	Likes   string  `json:"seems,omitempty"` // the other person whose faces are nearest by their weight; "" where there are none
+	Learned bool    `json:"learned"` // nobody gave it that name: it was learned as that person's
+	Faces   float64 `json:"faces"`   // that it stands for
+	// The other person whose faces are nearest by their weight; "" where there are none.
+	Likes string `json:"seems,omitempty"`
 	// Score is that of SoftHAD, from 0 to 2, plus the margin in units of the learner's longest edge, from -1 to 1.
 	Score float64 `json:"score"`
 	// Margin is by how much further the nearest face of its own name is than the nearest of another, in the space's
 	// distance.
-	Margin   float64 `json:"margin"`
-	Suspect  bool    `json:"suspect"`  // a score above 1.2 and a margin above 0: faces around it, and the nearest one, are the other person's
-	Isolated bool    `json:"isolated"` // no face is near enough to speak for or against its name
-	Distance float64 `json:"distance"` // to the nearest face of the other person, in units of the space's distance; 0 without one
+	Margin float64 `json:"margin"`
+	// A score above 1.2 and a margin above 0: faces around it, and the nearest one, are the other person's.
+	Suspect  bool `json:"suspect"`
+	Isolated bool `json:"isolated"` // no face is near enough to speak for or against its name
+	// To the nearest face of the other person, in units of the space's distance; 0 without one.
+	Distance float64 `json:"distance"`
 	// Vector is the face. It must not be changed.
 	Vector []float32 `json:"-"`
 }

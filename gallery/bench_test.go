@@ -21,7 +21,8 @@ func BenchmarkEnroll(b *testing.B) {
 	for _, people := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(people), func(b *testing.B) {
 			space := face.Space{
-				ID: "bench", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.2,
+				ID: "bench", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93,
+				GenuineRadius: 1.2,
 			}
 			g, err := gallery.New(space, online.Settings{})
 			if err != nil {

@@ -17,7 +17,8 @@ import (
 func TestCompact(t *testing.T) {
 	space := face.Space{ID: "field", Dim: 2, Scale: 1, Sigma: .3, Gamma: 1e-3, GenuineRadius: 1}
 	labelled := []online.Example{
-		{Vector: []float32{0, 0}, Name: "alice"}, {Vector: []float32{5, 5}, Name: "bob"}, {Vector: []float32{.1, 0}, Name: "alice"},
+		{Vector: []float32{0, 0}, Name: "alice"}, {Vector: []float32{5, 5}, Name: "bob"},
+		{Vector: []float32{.1, 0}, Name: "alice"},
 	}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 500, time.UTC)
 	g, report, err := gallery.Compact(context.Background(), space, online.Settings{K: 20}, labelled, spots(0, .1, 40),
@@ -52,10 +53,12 @@ func TestCompact(t *testing.T) {
 	}
 
 	labelled = append(labelled, online.Example{Vector: []float32{5, 5.1}, Name: "alice"})
-	if _, _, err := gallery.Compact(context.Background(), space, online.Settings{}, labelled, nil, online.Compaction{}, now, false); !errors.Is(err, gallery.ErrMixed) {
+	if _, _, err := gallery.Compact(context.Background(), space, online.Settings{}, labelled, nil, online.Compaction{},
+		now, false); !errors.Is(err, gallery.ErrMixed) {
 		t.Errorf("two people under one name: %v", err)
 	}
-	if _, _, err := gallery.Compact(context.Background(), space, online.Settings{}, labelled, nil, online.Compaction{}, now, true); err != nil {
+	if _, _, err := gallery.Compact(context.Background(), space, online.Settings{}, labelled, nil, online.Compaction{},
+		now, true); err != nil {
 		t.Errorf("forced: %v", err)
 	}
 }

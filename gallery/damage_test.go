@@ -161,14 +161,17 @@ func TestWrongSettings(t *testing.T) {
 		value   any
 	}{
 		{"settings", "k", 0}, {"settings", "k", -1}, {"settings", "k", 1 << 40}, {"settings", "k", 1 << 62},
-		{"settings", "sigma", 0.}, {"settings", "sigma", -1.}, {"settings", "sigma", math.NaN()}, {"settings", "sigma", math.Inf(1)},
-		{"settings", "gamma", 0.}, {"settings", "gamma", -1.}, {"settings", "gamma", math.NaN()}, {"settings", "gamma", math.Inf(1)},
+		{"settings", "sigma", 0.}, {"settings", "sigma", -1.}, {"settings", "sigma", math.NaN()},
+		{"settings", "sigma", math.Inf(1)},
+		{"settings", "gamma", 0.}, {"settings", "gamma", -1.}, {"settings", "gamma", math.NaN()},
+		{"settings", "gamma", math.Inf(1)},
 		{"settings", "reach", 0.}, {"settings", "reach", -2.}, {"settings", "reach", math.NaN()},
 		{"settings", "epsilon", 0.}, {"settings", "epsilon", 1.}, {"settings", "epsilon", math.NaN()},
 		{"settings", "multiplier", 0.}, {"settings", "multiplier", 1.}, {"settings", "multiplier", math.Inf(1)},
 		{"settings", "accept", -1.}, {"settings", "accept", 1.1}, {"settings", "accept", math.NaN()},
 		{"settings", "learn", -1.}, {"settings", "learn", 1.1}, {"settings", "learn", math.NaN()},
-		{"settings", "max_hops", -1}, {"settings", "journal", 0}, {"settings", "journal", -2}, {"settings", "journal", 1 << 30},
+		{"settings", "max_hops", -1}, {"settings", "journal", 0}, {"settings", "journal", -2},
+		{"settings", "journal", 1 << 30},
 		{"settings", "half_life", -1}, {"settings", "normalized", true}, // with a half-life
 		{"settings", "learn_cap", -1}, {"settings", "learn_window", 0}, {"settings", "learn_window", -1},
 		{"settings", "drift_distance", 0.}, {"settings", "drift_distance", -2.}, {"settings", "drift_distance", math.NaN()},

@@ -596,7 +596,8 @@ func (m *machine) step() {
 			}
 			s := online.Lesson{Space: l.Space.ID, Name: name}
 			for _, x := range m.vectors(1 + int(m.next()%4)) {
-				s.Centroids = append(s.Centroids, online.Centroid{Vector: x, Multiplicity: pick(m, 1, .5, 7, 3000), Radius: pick(m, 0, .1)})
+				s.Centroids = append(s.Centroids, online.Centroid{Vector: x, Multiplicity: pick(m, 1, .5, 7, 3000),
+					Radius: pick(m, 0, .1)})
 			}
 			if n := len(s.Centroids); n > 1 && m.next()%2 == 0 {
 				s.Links = [][2]int{{0, n - 1}}
@@ -874,7 +875,10 @@ func (m *machine) compare() {
 		}
 		return all
 	}
-	m.look("Lessons", slow.Lessons(), nil, func(g *gallery.Gallery) (any, error) { return lessons(g.Learner().Lessons()), nil })
+	m.look("Lessons", slow.Lessons(), nil, func(g *gallery.Gallery) (any, error) {
+		return lessons(g.Learner().Lessons()),
+			nil
+	})
 	m.look("Aided", len(slow.Aided), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Aided(), nil })
 	m.look("Nearest", slow.Nearest(x, name), nil, func(g *gallery.Gallery) (any, error) {
 		return g.Learner().Nearest(x, name)

@@ -297,9 +297,9 @@ func (g *Gallery) Unconfirmed(name string) ([]online.Stored, error) {
 	return far, nil
 }
 
-// Confirm says that the learned faces of a person are theirs: the faces that [Gallery.Unconfirmed] returns become enrolled
-// ones, all or none. It returns how many. The error wraps [online.ErrUnknown], or is that of [Gallery.Enroll]; g has then
-// not changed.
+// Confirm says that the learned faces of a person are theirs: the faces that [Gallery.Unconfirmed] returns become
+// enrolled ones, all or none. It returns how many. The error wraps [online.ErrUnknown], or is that of [Gallery.Enroll];
+// g has then not changed.
 func (g *Gallery) Confirm(name string, now time.Time) (int, error) {
 	far, err := g.Unconfirmed(name)
 	if err != nil || len(far) == 0 {

@@ -24,7 +24,8 @@ import (
 )
 
 // space is a small one in which faces of a person are up to .3 apart and people are 1.4 apart.
-var space = face.Space{ID: "test", Dim: 8, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, ImpostorRadius: .93, GenuineRadius: 1.3}
+var space = face.Space{ID: "test", Dim: 8, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, ImpostorRadius: .93,
+	GenuineRadius: 1.3}
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
@@ -374,7 +375,8 @@ func TestEnrollErrors(t *testing.T) {
 func TestEnroll(t *testing.T) {
 	g := newGallery(t, "alice", "bob")
 	// More faces of the same person.
-	if like, err := g.Enroll("alice", person(0, 7)[4:], noon.Add(time.Hour), gallery.Enrolment{Add: true}); err != nil || like != "" {
+	if like, err := g.Enroll("alice", person(0, 7)[4:], noon.Add(time.Hour), gallery.Enrolment{Add: true}); err != nil ||
+		like != "" {
 		t.Errorf("adding: %q, %v", like, err)
 	}
 	if p := g.People()[0]; p.Faces != 7 || !p.Enrolled.Equal(noon.Add(time.Hour)) {
@@ -385,7 +387,8 @@ func TestEnroll(t *testing.T) {
 		t.Errorf("under two names: %q, %v", like, err)
 	}
 	// Force does what would be refused.
-	if _, err := g.Enroll("couple", append(person(2, 1), person(3, 1)...), noon, gallery.Enrolment{Force: true}); err != nil {
+	if _, err := g.Enroll("couple", append(person(2, 1), person(3, 1)...), noon,
+		gallery.Enrolment{Force: true}); err != nil {
 		t.Error(err)
 	}
 	// Remove forgets.
@@ -406,7 +409,8 @@ func TestEnroll(t *testing.T) {
 func TestDefault(t *testing.T) {
 	t.Setenv("HOME", "/home/me")
 	for xdg, want := range map[string]string{
-		"/x": "/x/faceauth/gallery", "relative": "/home/me/.local/share/faceauth/gallery", "": "/home/me/.local/share/faceauth/gallery",
+		"/x": "/x/faceauth/gallery", "relative": "/home/me/.local/share/faceauth/gallery",
+		"": "/home/me/.local/share/faceauth/gallery",
 	} {
 		t.Setenv("XDG_DATA_HOME", xdg)
 		if got, err := gallery.Default(); err != nil || got != want {

@@ -175,7 +175,8 @@ func TestHarmonicProperty(t *testing.T) {
 				v[i] = float64(1 + (i*7+int(seed))%5)
 			}
 			v[0], v[1] = 1, 1
-			l, err := graph.Harmonic(graph.Problem{W: w, V: v, Labelled: []int{0, 1}, Y: mat.NewDense(2, 2, []float64{1, 0, 0, 1}), Gamma: gamma})
+			l, err := graph.Harmonic(graph.Problem{W: w, V: v, Labelled: []int{0, 1},
+				Y: mat.NewDense(2, 2, []float64{1, 0, 0, 1}), Gamma: gamma})
 			if err != nil {
 				t.Fatal(err)
 			}

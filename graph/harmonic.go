@@ -12,7 +12,8 @@ import (
 
 // ErrSingular is returned when the harmonic solution is not determined: without a regulariser,
 // some vertex has no path to a labelled one.
-var ErrSingular = errors.New("graph: no unique harmonic solution; use a positive gamma, or label a vertex in every component")
+var ErrSingular = errors.New("graph: no unique harmonic solution; use a positive gamma, " +
+	"or label a vertex in every component")
 
 // Problem is a graph, of which some vertices are labelled.
 type Problem struct {

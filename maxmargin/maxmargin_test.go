@@ -54,7 +54,8 @@ func TestBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, y := range map[string][]float64{
-		"number": {1}, "no labels": {0, 0, 0, 0}, "one class": {1, 1, 0, 0}, "a label of 2": {1, 2, 0, 0}, "NaN": {1, -1, math.NaN(), 0},
+		"number": {1}, "no labels": {0, 0, 0, 0}, "one class": {1, 1, 0, 0}, "a label of 2": {1, 2, 0, 0},
+		"NaN": {1, -1, math.NaN(), 0},
 	} {
 		if _, err := e.SVM(y, 1); !errors.Is(err, maxmargin.ErrLabels) {
 			t.Errorf("%s: %v", name, err)

@@ -93,13 +93,16 @@ func TestFetchErrors(t *testing.T) {
 		handle http.HandlerFunc
 		want   []string
 	}{
-		{"not found", http.NotFound, []string{"answers 404 Not Found; is NPM_CONFIG_REGISTRY right? Or fetch ", "models install --from FILE"}},
+		{"not found", http.NotFound, []string{"answers 404 Not Found; is NPM_CONFIG_REGISTRY right? Or fetch ",
+			"models install --from FILE"}},
 		{"forbidden", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) },
 			[]string{"answers 403 Forbidden; a registry that wants a password has it in NPM_CONFIG_REGISTRY"}},
 		{"proxy wants a password", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(407) },
 			[]string{"put the proxy's user name and password into HTTPS_PROXY"}},
-		{"busy", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, []string{"503 Service Unavailable; try again later. Or fetch "}},
-		{"too long by its own words", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5000") },
+		{"busy", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
+			[]string{"503 Service Unavailable; try again later. Or fetch "}},
+		{"too long by its own words",
+			func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5000") },
 			[]string{"wants to send 5000 bytes, more than the package has"}},
 		{"too long without a word", func(w http.ResponseWriter, _ *http.Request) {
 			for range 20 {
@@ -114,7 +117,8 @@ func TestFetchErrors(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}, []string{"broke off after 9 bytes: "}},
-		{"goes round in circles", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) },
+		{"goes round in circles",
+			func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) },
 			[]string{"stopped after 10 redirects"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -152,7 +156,8 @@ func TestFetchUnreachable(t *testing.T) {
 	closed.registry, closed.proxy = "https://user:secret@"+l.Addr().String()+"/", noProxy
 	l.Close()
 	_, err = closed.fetch(t.Context(), t.TempDir(), nil)
-	for _, want := range []string{"cannot be reached (", "connection refused", "is there a network? Behind a proxy set HTTPS_PROXY", "--from FILE"} {
+	for _, want := range []string{"cannot be reached (", "connection refused",
+		"is there a network? Behind a proxy set HTTPS_PROXY", "--from FILE"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no server: error %v, want %q in it", err, want)
 		}
@@ -164,7 +169,8 @@ func TestFetchUnreachable(t *testing.T) {
 	proxy, _ := url.Parse("http://user:secret@" + l.Addr().String())
 	closed.proxy = func(*http.Request) (*url.URL, error) { return proxy, nil }
 	_, err = closed.fetch(t.Context(), t.TempDir(), nil)
-	if err == nil || !strings.Contains(err.Error(), "through the proxy http://user:xxxxx@"+l.Addr().String()+"; is HTTPS_PROXY right?") {
+	if err == nil || !strings.Contains(err.Error(),
+		"through the proxy http://user:xxxxx@"+l.Addr().String()+"; is HTTPS_PROXY right?") {
 		t.Errorf("no proxy: %v", err)
 	}
 

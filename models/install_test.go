@@ -30,7 +30,8 @@ func pack(t *testing.T, files ...string) (path, integrity string) {
 	gz := gzip.NewWriter(&b)
 	w := tar.NewWriter(gz)
 	for i := 0; i < len(files); i += 2 {
-		if err := w.WriteHeader(&tar.Header{Name: files[i], Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(files[i+1]))}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: files[i], Typeflag: tar.TypeReg, Mode: 0o600,
+			Size: int64(len(files[i+1]))}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write([]byte(files[i+1])); err != nil {

@@ -92,13 +92,18 @@ func TestParseDescriptionErrors(t *testing.T) {
 		{"no sigma", `"sigma": 0.2`, `"sigma": 0`, "sigma"},
 		{"negative radius", "0.93", "-1", "needs a dim"},
 		{"detector without outputs", `"embedding"`, `"detector"`, "two outputs"},
-		{"liveness without crop", `"kind": "embedding"`, `"kind": "liveness"`, `the crop of a liveness network is ""; use square or box`},
+		{"liveness without crop", `"kind": "embedding"`, `"kind": "liveness"`,
+			`the crop of a liveness network is ""; use square or box`},
 		{"liveness with another crop", `"kind": "embedding"`, `"kind": "liveness", "crop": "round"`, `"round"`},
-		{"liveness without scale", `"kind": "embedding"`, `"kind": "liveness", "crop": "square"`, "a box_scale of 0.5 to 10, got 0"},
+		{"liveness without scale", `"kind": "embedding"`, `"kind": "liveness", "crop": "square"`,
+			"a box_scale of 0.5 to 10, got 0"},
 		{"liveness of a part", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 0.4`, "got 0.4"},
-		{"liveness of everything", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 1e300`, "got 1e+300"},
-		{"liveness without threshold", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 2.7`, "threshold between 0 and 1, got 0"},
-		{"liveness that nothing passes", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 2.7, "threshold": 1`, "got 1"},
+		{"liveness of everything", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 1e300`,
+			"got 1e+300"},
+		{"liveness without threshold", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 2.7`,
+			"threshold between 0 and 1, got 0"},
+		{"liveness that nothing passes", `"kind": "embedding"`,
+			`"kind": "liveness", "crop": "box", "box_scale": 2.7, "threshold": 1`, "got 1"},
 	} {
 		text := strings.Replace(example, c.old, c.new, 1)
 		_, err := models.ParseDescription(describe(t, text))

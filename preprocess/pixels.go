@@ -28,7 +28,8 @@ func NewPixels() Pixels { return Pixels{} }
 // distance at which faces of two people begin to be met, as measured on att, umist, faces94_subset
 // and fast_videos (docs/results.md).
 func (Pixels) Space() face.Space {
-	return face.Space{ID: "pixels", Dim: PixelSide * PixelSide, Scale: 1. / PixelSide, Sigma: .025, Gamma: 1e-3, Reach: .107, ImpostorRadius: .118}
+	return face.Space{ID: "pixels", Dim: PixelSide * PixelSide, Scale: 1. / PixelSide, Sigma: .025, Gamma: 1e-3,
+		Reach: .107, ImpostorRadius: .118}
 }
 
 // Align implements [Extractor]: the box in grey, 96x96. It needs no landmarks.

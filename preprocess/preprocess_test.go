@@ -231,7 +231,8 @@ func TestLiveness(t *testing.T) {
 	defer l.Close()
 	img := noise(t, image.Pt(160, 80))
 	defer img.Close()
-	for _, box := range []image.Rectangle{image.Rect(60, 20, 100, 60), image.Rect(0, 0, 160, 80), image.Rect(159, 79, 160, 80)} {
+	for _, box := range []image.Rectangle{image.Rect(60, 20, 100, 60), image.Rect(0, 0, 160, 80),
+		image.Rect(159, 79, 160, 80)} {
 		s, err := l.Score(img, box)
 		if err != nil || !(s >= 0 && s <= 1) {
 			t.Errorf("box %v: %g, %v", box, s, err)
@@ -249,21 +250,31 @@ func TestSurroundings(t *testing.T) {
 		frame image.Point
 		want  image.Rectangle
 	}{
-		{"in the middle", image.Rect(300, 200, 340, 260), models.SquareCrop, 1.5, image.Pt(640, 480), image.Rect(275, 185, 365, 275)},
-		{"a wide box", image.Rect(300, 200, 360, 240), models.SquareCrop, 1.5, image.Pt(640, 480), image.Rect(285, 175, 375, 265)},
+		{"in the middle", image.Rect(300, 200, 340, 260), models.SquareCrop, 1.5, image.Pt(640, 480),
+			image.Rect(275, 185, 365, 275)},
+		{"a wide box", image.Rect(300, 200, 360, 240), models.SquareCrop, 1.5, image.Pt(640, 480),
+			image.Rect(285, 175, 375, 265)},
 		{"top left", image.Rect(0, 0, 40, 60), models.SquareCrop, 1.5, image.Pt(640, 480), image.Rect(0, 0, 90, 90)},
-		{"bottom right", image.Rect(600, 420, 640, 480), models.SquareCrop, 1.5, image.Pt(640, 480), image.Rect(550, 390, 640, 480)},
-		{"higher than the frame", image.Rect(100, 10, 200, 110), models.SquareCrop, 1.5, image.Pt(400, 120), image.Rect(90, 0, 210, 120)},
-		{"wider than the frame", image.Rect(10, 100, 110, 200), models.SquareCrop, 1.5, image.Pt(120, 400), image.Rect(0, 90, 120, 210)},
-		{"all of the frame", image.Rect(0, 0, 92, 112), models.SquareCrop, 1.65, image.Pt(92, 112), image.Rect(0, 10, 92, 102)},
-		{"a box larger than the frame", image.Rect(-20, -30, 200, 300), models.SquareCrop, 1.65, image.Pt(92, 112), image.Rect(0, 20, 92, 112)},
-		{"a box beside the frame", image.Rect(700, 500, 740, 560), models.SquareCrop, 1.5, image.Pt(640, 480), image.Rect(550, 390, 640, 480)},
+		{"bottom right", image.Rect(600, 420, 640, 480), models.SquareCrop, 1.5, image.Pt(640, 480),
+			image.Rect(550, 390, 640, 480)},
+		{"higher than the frame", image.Rect(100, 10, 200, 110), models.SquareCrop, 1.5, image.Pt(400, 120),
+			image.Rect(90, 0, 210, 120)},
+		{"wider than the frame", image.Rect(10, 100, 110, 200), models.SquareCrop, 1.5, image.Pt(120, 400),
+			image.Rect(0, 90, 120, 210)},
+		{"all of the frame", image.Rect(0, 0, 92, 112), models.SquareCrop, 1.65, image.Pt(92, 112),
+			image.Rect(0, 10, 92, 102)},
+		{"a box larger than the frame", image.Rect(-20, -30, 200, 300), models.SquareCrop, 1.65, image.Pt(92, 112),
+			image.Rect(0, 20, 92, 112)},
+		{"a box beside the frame", image.Rect(700, 500, 740, 560), models.SquareCrop, 1.5, image.Pt(640, 480),
+			image.Rect(550, 390, 640, 480)},
 		{"one pixel", image.Rect(5, 5, 6, 6), models.SquareCrop, .5, image.Pt(640, 480), image.Rect(5, 5, 6, 6)},
 		{"a frame of one pixel", image.Rect(0, 0, 1, 1), models.SquareCrop, 1.65, image.Pt(1, 1), image.Rect(0, 0, 1, 1)},
 		{"a strip", image.Rect(10, 0, 12, 1), models.SquareCrop, 1.65, image.Pt(1000, 1), image.Rect(11, 0, 12, 1)},
 		{"an empty box", image.Rectangle{}, models.SquareCrop, 1.65, image.Pt(640, 480), image.Rect(0, 0, 1, 1)},
-		{"the box itself", image.Rect(300, 200, 340, 260), models.BoxCrop, 2, image.Pt(640, 480), image.Rect(280, 170, 360, 290)},
-		{"the box itself, too large", image.Rect(300, 200, 340, 260), models.BoxCrop, 10, image.Pt(640, 480), image.Rect(160, 0, 480, 480)},
+		{"the box itself", image.Rect(300, 200, 340, 260), models.BoxCrop, 2, image.Pt(640, 480),
+			image.Rect(280, 170, 360, 290)},
+		{"the box itself, too large", image.Rect(300, 200, 340, 260), models.BoxCrop, 10, image.Pt(640, 480),
+			image.Rect(160, 0, 480, 480)},
 	} {
 		got := preprocess.Surroundings(c.box, c.crop, c.scale, c.frame)
 		if got != c.want {
@@ -328,7 +339,8 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestGate(t *testing.T) {
-	g := preprocess.Gate{MinSize: 40, MinSharpness: 10, MinBrightness: 30, MaxBrightness: 200, MinContrast: 12, MaxTurn: .6}
+	g := preprocess.Gate{MinSize: 40, MinSharpness: 10, MinBrightness: 30, MaxBrightness: 200, MinContrast: 12,
+		MaxTurn: .6}
 	good := face.Quality{Size: 40, Sharpness: 10, Brightness: 30, Contrast: 12, Turn: -.6}
 	for _, c := range []struct {
 		want   face.Reason

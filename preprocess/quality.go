@@ -50,7 +50,8 @@ type Gate struct {
 // frames before is what the graph is for. A profile does not: the landmarks are then guesses, and
 // embeddings of two people come as near as .54, which in faces that pass never are nearer than .84
 // (umist; docs/results.md).
-var LearnGate = Gate{MinSize: 40, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12, MaxTurn: 1.5}
+var LearnGate = Gate{MinSize: 40, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12,
+	MaxTurn: 1.5}
 
 // LoginGate is what a face must pass to be let in by: as to be learned, and not turned away.
 var LoginGate = Gate{MinSize: 40, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12, MaxTurn: .6}

@@ -91,7 +91,11 @@ func TestAgainstReference(t *testing.T) {
 		{name: "ageing, absorbing", k: 15, dim: 2, labels: 6, classes: 2, steps: 400, gamma: 1e-3, absorb: true, halfLife: 10},
 		{name: "many vertices", k: 80, dim: 4, labels: 12, classes: 4, steps: 600, gamma: 1e-3},
 	} {
-		for seed := range uint64(8) {
+		seeds := uint64(8)
+		if testing.Short() {
+			seeds = 2 // make test-all runs all
+		}
+		for seed := range seeds {
 			t.Run(fmt.Sprintf("%s/seed %d", tt.name, seed), func(t *testing.T) {
 				c := config(tt.k, tt.dim)
 				c.Gamma, c.Absorb, c.Normalized, c.Reach, c.HalfLife = tt.gamma, tt.absorb, tt.normalized, tt.reach, tt.halfLife

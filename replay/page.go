@@ -78,7 +78,8 @@ type shown struct {
 // WriteHTML writes the report as one page that needs nothing else.
 func (r *Report) WriteHTML(w io.Writer, m Meta) error {
 	s := r.Summary()
-	p := page{Meta: m, Summary: s, Headline: headline(s), Clock: clock(s.Duration), Reasons: tally(s.Reasons), Refused: tally(s.Refused)}
+	p := page{Meta: m, Summary: s, Headline: headline(s), Clock: clock(s.Duration), Reasons: tally(s.Reasons),
+		Refused: tally(s.Refused)}
 	if m.Declared > m.Read {
 		p.Missing = m.Declared - m.Read
 	}
@@ -204,7 +205,8 @@ func ticks(end, width time.Duration) []tick {
 	step := time.Second
 	for _, s := range []time.Duration{
 		time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute,
-		5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+		5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+		24 * time.Hour,
 	} {
 		step = s
 		if end/s <= 9 {

@@ -22,20 +22,25 @@ import (
 
 // Event is one face in one frame and what was made of it.
 type Event struct {
-	Frame      int            `json:"frame"`
-	Time       float64        `json:"time"` // seconds since the beginning, to the millisecond
-	Track      int            `json:"track"`
-	Box        [4]int         `json:"box"`             // left, top, width and height in pixels
-	Label      string         `json:"label"`           // "" for unknown
-	Name       string         `json:"name,omitempty"`  // of the person in view, as all faces of the track say; "" for nobody known, or not yet
-	Trust      sighting.Trust `json:"trust,omitempty"` // on what the label rests
-	Since      *float64       `json:"since,omitempty"` // on the face with which the person became known: when they came into view; earlier faces of the track are theirs, too
-	Confidence float64        `json:"confidence"`      // of the best person, to six places
-	Reason     string         `json:"reason"`          // why it is unknown, or else why it was not learned; "" for neither
-	Learned    bool           `json:"learned"`
-	Held       bool           `json:"held,omitempty"`    // it looks as in an earlier frame: the verdict is that one
-	NoRoom     bool           `json:"no_room,omitempty"` // it would have been learned if the learner had had room for another centroid
-	Poor       bool           `json:"poor"`              // the picture was refused by the quality gate: Reason says why where the face was recognised
+	Frame int     `json:"frame"`
+	Time  float64 `json:"time"` // seconds since the beginning, to the millisecond
+	Track int     `json:"track"`
+	Box   [4]int  `json:"box"`   // left, top, width and height in pixels
+	Label string  `json:"label"` // "" for unknown
+	// Of the person in view, as all faces of the track say; "" for nobody known, or not yet.
+	Name  string         `json:"name,omitempty"`
+	Trust sighting.Trust `json:"trust,omitempty"` // on what the label rests
+	// On the face with which the person became known: when they came into view; earlier faces of the track are theirs,
+	// too.
+	Since      *float64 `json:"since,omitempty"`
+	Confidence float64  `json:"confidence"` // of the best person, to six places
+	Reason     string   `json:"reason"`     // why it is unknown, or else why it was not learned; "" for neither
+	Learned    bool     `json:"learned"`
+	Held       bool     `json:"held,omitempty"` // it looks as in an earlier frame: the verdict is that one
+	// It would have been learned if the learner had had room for another centroid.
+	NoRoom bool `json:"no_room,omitempty"`
+	// The picture was refused by the quality gate: Reason says why where the face was recognised.
+	Poor bool `json:"poor"`
 }
 
 // Options of [Run].
@@ -45,9 +50,9 @@ type Options struct {
 	// Each, if it is not nil, is called after each frame with the events of its faces, in the order
 	// of the samples.
 	Each func(f face.Frame, events []Event) error
-	// Pause, if it is not nil, is called now and then where nobody is in view, if the stream is a [face.Renewer]. A run with the
-	// learner and the report as they are then, over a stream that begins after that frame, and with From, comes to the
-	// same as one that was not interrupted.
+	// Pause, if it is not nil, is called now and then where nobody is in view, if the stream is a [face.Renewer]. A run
+	// with the learner and the report as they are then, over a stream that begins after that frame, and with From, comes
+	// to the same as one that was not interrupted.
 	Pause func(p Point) error
 	From  Point // where an earlier run was interrupted; the zero value for the beginning
 }

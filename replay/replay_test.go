@@ -66,14 +66,15 @@ func run(t testing.TB, l *online.Learner, r *replay.Report, freeze bool, s ...fa
 	var b bytes.Buffer
 	log := replay.NewLog(&b)
 	stream := frames(s)
-	err := replay.Run(context.Background(), &stream, l, r, replay.Options{Freeze: freeze, Each: func(_ face.Frame, events []replay.Event) error {
-		for _, e := range events {
-			if err := log.Write(e); err != nil {
-				return err
+	err := replay.Run(context.Background(), &stream, l, r,
+		replay.Options{Freeze: freeze, Each: func(_ face.Frame, events []replay.Event) error {
+			for _, e := range events {
+				if err := log.Write(e); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	}})
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,11 +137,13 @@ func TestLog(t *testing.T) {
 		t.Errorf("a second time it is\n%s", again)
 	}
 	sum := r.Summary()
-	if sum.Frames != 4 || sum.Faces != 7 || sum.Unknown.Faces != 3 || sum.People[0].Faces != 4 || sum.People[0].Learned != 2 ||
+	if sum.Frames != 4 || sum.Faces != 7 || sum.Unknown.Faces != 3 || sum.People[0].Faces != 4 ||
+		sum.People[0].Learned != 2 ||
 		sum.People[0].Confirmed != 2 {
 		t.Errorf("summary %+v", sum)
 	}
-	if sum.Refused["blurred"] != 1 || sum.Refused["no vector could be made of it"] != 1 || sum.Reasons["not near anybody known"] != 1 {
+	if sum.Refused["blurred"] != 1 || sum.Refused["no vector could be made of it"] != 1 ||
+		sum.Reasons["not near anybody known"] != 1 {
 		t.Errorf("reasons %v and %v", sum.Reasons, sum.Refused)
 	}
 }
@@ -191,10 +194,12 @@ func TestRunErrors(t *testing.T) {
 		each func(face.Frame, []replay.Event) error
 		want string
 	}{
-		"another space":  {frames{frame(7, other)}, context.Background(), nil, "frame 7: the face is of the space another"},
-		"another length": {frames{frame(7, face.Sample{Space: "line", Vector: []float32{1, 2}})}, context.Background(), nil, "another length"},
-		"no callback":    {frames{frame(0, sample(1, 0))}, context.Background(), func(face.Frame, []replay.Event) error { return broken }, "broken"},
-		"cancelled":      {frames{frame(0)}, cancelled(), nil, "canceled"},
+		"another space": {frames{frame(7, other)}, context.Background(), nil, "frame 7: the face is of the space another"},
+		"another length": {frames{frame(7, face.Sample{Space: "line", Vector: []float32{1, 2}})}, context.Background(), nil,
+			"another length"},
+		"no callback": {frames{frame(0, sample(1, 0))}, context.Background(),
+			func(face.Frame, []replay.Event) error { return broken }, "broken"},
+		"cancelled": {frames{frame(0)}, cancelled(), nil, "canceled"},
 	} {
 		err := replay.Run(c.ctx, &c.s, learner(t, "a"), replay.NewReport(), replay.Options{Each: c.each})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -225,7 +230,8 @@ func TestPageEscapes(t *testing.T) {
 	f := sample(1, 0)
 	f.JPEG = []byte{0xff, 0xd8, 0xff}
 	run(t, learner(t, evil), r, false, frame(0, f), frame(1, sample(1, .1)), frame(2, sample(1, .1)))
-	p := page(t, r, replay.Meta{Source: evil, Declared: 9, Read: 3, Damaged: 1, Settings: []replay.Setting{{Name: evil, Value: evil}}, Warnings: []string{evil}})
+	p := page(t, r, replay.Meta{Source: evil, Declared: 9, Read: 3, Damaged: 1,
+		Settings: []replay.Setting{{Name: evil, Value: evil}}, Warnings: []string{evil}})
 	if strings.Contains(p, "<script") || strings.Contains(p, "ZgotmplZ") {
 		t.Error("a name became markup")
 	}
@@ -235,7 +241,8 @@ func TestPageEscapes(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"default-src &#39;none&#39;", "data:image/jpeg;base64,/9j/", "The recording declares 9 frames and gave 3: 6 are missing",
+		"default-src &#39;none&#39;", "data:image/jpeg;base64,/9j/",
+		"The recording declares 9 frames and gave 3: 6 are missing",
 		"1 files could not be read", "&lt;script&gt;alert(1)&lt;/script&gt;",
 	} {
 		if !strings.Contains(p, want) && !strings.Contains(p, strings.ReplaceAll(want, "&#39;", "'")) {
@@ -261,7 +268,8 @@ func TestReportBounded(t *testing.T) {
 		for i := range 3000 {
 			f := sample(1, float32(10*rnd.IntN(3)))
 			f.JPEG = make([]byte, 500)
-			s = append(s, face.Frame{Index: i, Time: time.Duration(i) * time.Duration(hours) * time.Hour / 3000, Samples: []face.Sample{f}})
+			s = append(s, face.Frame{Index: i, Time: time.Duration(i) * time.Duration(hours) * time.Hour / 3000,
+				Samples: []face.Sample{f}})
 		}
 		if err := replay.Run(context.Background(), &s, l, r, replay.Options{}); err != nil {
 			t.Fatal(err)
@@ -329,9 +337,11 @@ func TestNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []replay.Event{
-		{Label: "alice", Learned: true}, {Label: "bob", Learned: true}, {Label: "carol", NoRoom: true, Reason: "no room for another centroid"},
+		{Label: "alice", Learned: true}, {Label: "bob", Learned: true},
+		{Label: "carol", NoRoom: true, Reason: "no room for another centroid"},
 	} {
-		if e := all[3*i+2]; e.Label != want.Label || e.Learned != want.Learned || e.NoRoom != want.NoRoom || e.Reason != want.Reason {
+		if e := all[3*i+2]; e.Label != want.Label || e.Learned != want.Learned || e.NoRoom != want.NoRoom ||
+			e.Reason != want.Reason {
 			t.Errorf("%+v, want %+v", e, want)
 		}
 	}

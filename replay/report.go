@@ -264,17 +264,19 @@ type Summary struct {
 	Unknown  PersonSummary   `json:"unknown"`
 	Reasons  map[string]int  `json:"unknown_reasons"` // unknown faces by reason
 	Refused  map[string]int  `json:"refused_reasons"` // faces judged but not learned, by what was wrong with the picture
-	NoRoom   int             `json:"no_room"`         // faces judged but not learned as there was no room for another centroid
+	// Faces judged but not learned as there was no room for another centroid.
+	NoRoom int `json:"no_room"`
 }
 
 // PersonSummary is what a report says of one person.
 type PersonSummary struct {
-	Name       string  `json:"name"`
-	Faces      int     `json:"faces"`
-	Learned    int     `json:"learned"`
-	Confirmed  int     `json:"confirmed"` // faces in whose name nothing that was learned has a part; see sighting.Confirmed
-	Later      int     `json:"later"`     // faces that got the name when somebody who was in view already was recognised
-	First      float64 `json:"first"`     // seconds
+	Name    string `json:"name"`
+	Faces   int    `json:"faces"`
+	Learned int    `json:"learned"`
+	// Faces in whose name nothing that was learned has a part; see sighting.Confirmed.
+	Confirmed  int     `json:"confirmed"`
+	Later      int     `json:"later"` // faces that got the name when somebody who was in view already was recognised
+	First      float64 `json:"first"` // seconds
 	Last       float64 `json:"last"`
 	Confidence float64 `json:"confidence"` // mean
 }
@@ -297,7 +299,8 @@ func (r *Report) Summary() Summary {
 }
 
 func (p *person) summary(name string) PersonSummary {
-	return PersonSummary{name, p.faces, p.learned, p.confirmed, p.later, p.first.Seconds(), p.last.Seconds(), p.confidence / float64(p.faces)}
+	return PersonSummary{name, p.faces, p.learned, p.confirmed, p.later, p.first.Seconds(), p.last.Seconds(),
+		p.confidence / float64(p.faces)}
 }
 
 // names returns the people in the order of their first appearance.

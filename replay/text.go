@@ -18,10 +18,12 @@ func (s Summary) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(t, "%s, %s, %s\n", plural(s.Frames, "frame"), clock(s.Duration), plural(s.Faces, "face"))
 	for _, p := range s.People {
-		fmt.Fprintf(t, "  %s\t%s\t%s to %s\t%s\tconfidence %.2f\n", p.Name, plural(p.Faces, "face"), clock(p.First), clock(p.Last), p.rests(), p.Confidence)
+		fmt.Fprintf(t, "  %s\t%s\t%s to %s\t%s\tconfidence %.2f\n", p.Name, plural(p.Faces, "face"), clock(p.First),
+			clock(p.Last), p.rests(), p.Confidence)
 	}
 	if s.Unknown.Faces > 0 {
-		fmt.Fprintf(t, "  unknown\t%s\t%s to %s\t%s\n", plural(s.Unknown.Faces, "face"), clock(s.Unknown.First), clock(s.Unknown.Last), tally(s.Reasons))
+		fmt.Fprintf(t, "  unknown\t%s\t%s to %s\t%s\n", plural(s.Unknown.Faces, "face"), clock(s.Unknown.First),
+			clock(s.Unknown.Last), tally(s.Reasons))
 	}
 	if n := sum(s.Refused); n > 0 {
 		fmt.Fprintf(t, "  not learned\t%s\tpoor pictures\t%s\n", plural(n, "face"), tally(s.Refused))

@@ -33,7 +33,10 @@ type attackFlags struct {
 }
 
 func (a *attackFlags) flags(c *cobra.Command) {
-	c.Flags().StringSliceVar(&a.kinds, "attack", nil, "attack the learner instead: bridge, blends of the user's face and the attacker's, each a sighting of its own; morph, the same blends on one track; swap, the attacker's faces in the place that the user has just left; drift, the attacker's faces, nearest first; replay, recordings whose names begin with "+dataset.AttackPrefix)
+	c.Flags().StringSliceVar(&a.kinds, "attack", nil, "attack the learner instead: bridge, "+
+		"blends of the user's face and the attacker's, each a sighting of its own; morph, the same blends on one track; "+
+		"swap, the attacker's faces in the place that the user has just left; drift, the attacker's faces, nearest first; "+
+		"replay, recordings whose names begin with "+dataset.AttackPrefix)
 	c.Flags().IntSliceVar(&a.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends of a bridge; each is tried")
 	c.Flags().Float64Var(&a.liveness, "liveness", .5, "in a replay, the least liveness with which a face is let through")
 }
@@ -142,7 +145,8 @@ func attackable(methods []string, given bool) ([]string, error) {
 }
 
 // attacks returns the attacks of a kind: of the people on each other, or of replays in dir.
-func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation, a attackFlags, people []evaluate.Identity, portraits dataset.Portraits, kind string) ([]evaluate.Attack, error) {
+func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation, a attackFlags,
+	people []evaluate.Identity, portraits dataset.Portraits, kind string) ([]evaluate.Attack, error) {
 	switch kind {
 	case "replay":
 		liveness, err := preprocess.NewLiveness(models.Default(models.Liveness), o.models)
@@ -161,7 +165,8 @@ func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation,
 	}
 	bar := newProgress(len(people)*(len(people)-1)*len(a.steps), "blending")
 	defer bar.end()
-	all, err := evaluate.Bridges(people, e.Enroll, a.steps, func(user string, i int, attacker string, j, n int) ([][]float32, error) {
+	all, err := evaluate.Bridges(people, e.Enroll, a.steps, func(user string, i int, attacker string, j, n int) (
+		[][]float32, error) {
 		if err := c.Context().Err(); err != nil {
 			return nil, err
 		}
@@ -192,16 +197,19 @@ func oneOf(numbers []int) string {
 }
 
 func printAttacks(w io.Writer, e evaluation, a attackFlags, rows []attacked) error {
-	fmt.Fprintf(w, "each user is enrolled with %s, and then seen in their own recording; then the attack begins\n", count(e.Enroll, "face"))
+	fmt.Fprintf(w, "each user is enrolled with %s, and then seen in their own recording; then the attack begins\n",
+		count(e.Enroll, "face"))
 	if slices.Contains(a.kinds, "bridge") {
-		fmt.Fprintf(w, "bridge: %s blends from the user's picture to the attacker's, of these the number that gets in with the fewest steps\n", oneOf(a.steps))
+		fmt.Fprintf(w, "bridge: %s blends from the user's picture to the attacker's, "+
+			"of these the number that gets in with the fewest steps\n", oneOf(a.steps))
 	}
 	if slices.Contains(a.kinds, "replay") {
 		fmt.Fprintf(w, "replay: liveness lets faces through from %g on\n", a.liveness)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t)
-	fmt.Fprintln(t, "attack\tmethod\tguards\taccepted\t95 % interval *\tleast steps\tmedian\talarms\tof their faces\tuser's recall\t")
+	fmt.Fprintln(t, "attack\tmethod\tguards\taccepted\t95 % interval *\tleast steps\tmedian\talarms\t"+
+		"of their faces\tuser's recall\t")
 	for _, r := range rows {
 		least, median, faces := "-", "-", "-"
 		if r.Fallen > 0 {
@@ -216,7 +224,8 @@ func printAttacks(w io.Writer, e evaluation, a attackFlags, rows []attacked) err
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "accepted: attackers who got in, after at least and on the median so many steps; alarms: those before that")
+	fmt.Fprintln(w, "accepted: attackers who got in, after at least and on the median so many steps; alarms: "+
+		"those before that")
 	fmt.Fprintln(w, "* if attacks were independent trials, which those on one user are not")
 	return nil
 }

@@ -47,8 +47,9 @@ func newAudit() *cobra.Command {
 			"reported.\n\n" +
 			"The gallery holds no pictures. With --pictures a contact sheet takes them from the recordings of the\n" +
 			"faces.",
-		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html --pictures recordings/alice.mp4\n  faceauth audit --undo 17",
-		Args:    cobra.NoArgs,
+		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html --pictures recordings/alice.mp4\n" +
+			"  faceauth audit --undo 17",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("undo") {
 				return o.takeOut(c, i.undo)
@@ -62,17 +63,20 @@ func newAudit() *cobra.Command {
 	f.BoolVar(&i.learned, "learned", false, "rank learned faces, too")
 	f.BoolVar(&i.all, "all", false, "list all faces, and not only those that look more like somebody else")
 	f.StringVar(&i.sheet, "sheet", "", "write a contact sheet, an HTML page")
-	f.StringSliceVar(&i.pictures, "pictures", nil, "recordings, or folders of them, to take the pictures of the contact sheet from")
-	f.Int64Var(&i.undo, "undo", 0, "take the face of this number out: a labelled face, or a learned face and the faces learned through it")
+	f.StringSliceVar(&i.pictures, "pictures", nil,
+		"recordings, or folders of them, to take the pictures of the contact sheet from")
+	f.Int64Var(&i.undo, "undo", 0,
+		"take the face of this number out: a labelled face, or a learned face and the faces learned through it")
 	return c
 }
 
 // audited is a gallery that was audited.
 type audited struct {
-	Faces    int               `json:"faces"` // that were looked at
-	Suspects int               `json:"suspects"`
-	Isolated int               `json:"isolated"` // unlike all others, so that nothing near speaks for or against their names
-	Unusual  []gallery.Unusual `json:"unusual"`  // the most unusual first
+	Faces    int `json:"faces"` // that were looked at
+	Suspects int `json:"suspects"`
+	// Unlike all others, so that nothing near speaks for or against their names.
+	Isolated int               `json:"isolated"`
+	Unusual  []gallery.Unusual `json:"unusual"` // the most unusual first
 }
 
 func (a audited) headline() string {
@@ -140,7 +144,8 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 		return err
 	}
 	if a.Isolated > 0 {
-		fmt.Fprintf(c.OutOrStdout(), "no face is near %s: nothing says whether the names are right; --all lists them last\n", count(a.Isolated, "other face"))
+		fmt.Fprintf(c.OutOrStdout(), "no face is near %s: nothing says whether the names are right; --all lists them last\n",
+			count(a.Isolated, "other face"))
 	}
 	if a.Suspects == 0 {
 		_, err = fmt.Fprintln(c.OutOrStdout(), a.headline())
@@ -209,7 +214,8 @@ const same = .05
 
 // portraits returns pictures of faces, "" where there is none: the vector itself where that is one, or what the
 // recordings have.
-func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, faces []gallery.Unusual) ([]template.URL, error) {
+func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
+	faces []gallery.Unusual) ([]template.URL, error) {
 	found := make([]template.URL, len(faces))
 	space := g.Space()
 	if space.ID == preprocess.NewPixels().Space().ID {

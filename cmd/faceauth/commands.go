@@ -9,8 +9,9 @@ import "github.com/spf13/cobra"
 // commands returns all commands.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
-		newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newOffice(), newSearch(), newAudit(), newCompact(),
-		newDistil(), newVerify(), newDaemon(), newTablet(), newFleet(), newModels(), newDemo(), newDoctor(), newVersion(), newMan(), newEye(),
+		newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newOffice(), newSearch(), newAudit(),
+		newCompact(), newDistil(), newVerify(), newDaemon(), newTablet(), newFleet(), newModels(), newDemo(), newDoctor(),
+		newVersion(), newMan(), newEye(),
 	}
 }
 

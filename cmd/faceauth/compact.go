@@ -51,7 +51,8 @@ func (o *options) compact(c *cobra.Command, dir string, enroll int, how online.C
 		return err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return fail(badGallery, fmt.Errorf("there is a gallery at %s already; name another one with --gallery, or remove it", path))
+		return fail(badGallery, fmt.Errorf("there is a gallery at %s already; name another one with --gallery, or remove it",
+			path))
 	}
 	v, _, settings, err := o.prepare(c, false)
 	if err != nil {
@@ -101,7 +102,8 @@ func (o *options) compact(c *cobra.Command, dir string, enroll int, how online.C
 			online.Compacted
 		}{len(g.People()), len(labelled), path, report})
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s, %s labelled; %s kept as %s\n", count(len(g.People()), "person"), count(len(labelled), "face"),
+	fmt.Fprintf(c.OutOrStdout(), "%s, %s labelled; %s kept as %s\n", count(len(g.People()), "person"),
+		count(len(labelled), "face"),
 		fmt.Sprintf("%d of %s", report.Kept, count(report.Faces, "other face")), count(report.Centroids, "centroid"))
 	if rest := report.Faces - report.Kept; rest > 0 {
 		fmt.Fprintf(c.OutOrStdout(), "left out: %s, next to a labelled one or with no way to one\n", count(rest, "face"))

@@ -98,7 +98,8 @@ func (f *configFile) read(flags *pflag.FlagSet) error {
 		return err
 	}
 	if f.secret != nil && info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("others can read %s, which has a secret in line %d; run: chmod 600 %s", f.path, f.secret.Line, f.path)
+		return fmt.Errorf("others can read %s, which has a secret in line %d; run: chmod 600 %s", f.path, f.secret.Line,
+			f.path)
 	}
 	return nil
 }
@@ -225,7 +226,8 @@ var kinds = map[string]string{
 }
 
 func (f *configFile) takeSecrets(n *yaml.Node) error {
-	into := map[string]*string{"token": &f.secrets.token, "mqtt-password": &f.secrets.mqttPassword, "webhook-secret": &f.secrets.webhookSecret}
+	into := map[string]*string{"token": &f.secrets.token, "mqtt-password": &f.secrets.mqttPassword,
+		"webhook-secret": &f.secrets.webhookSecret}
 	names := []string{"token", "mqtt-password", "webhook-secret"}
 	return f.each(n, names, func(key string, value *yaml.Node) (err error) {
 		*into[key], err = f.hide(key, value)

@@ -106,26 +106,32 @@ func TestConfigErrors(t *testing.T) {
 		camera + "secrets: {token: &hush x}\n": "line 2: token begins with & or !; put it in quotes",
 		"cameras: [":                           "did not find expected node content",
 		"- a":                                  "line 1: there must be keys",
-		"away: 10s\n":                          "FILE has no cameras; list them under cameras, or name them on the command line",
-		camera + "awya: 10s\n":                 "line 2: unknown key \"awya\"; the keys are cameras, secrets, and the flags of faceauth office without their dashes",
-		camera + "mqtt_topic: x\n":             "line 2: unknown key \"mqtt_topic\"; did you mean mqtt-topic?",
-		camera + "config: x\n":                 "line 2: unknown key \"config\"",
-		camera + "away: soon\n":                "line 2: away needs a time such as 10s or 5m",
-		camera + "learn: perhaps\n":            "line 2: learn needs true or false",
-		camera + "fps: many\n":                 "line 2: fps needs a number",
-		camera + "k: -1\n":                     "line 2: k needs a whole number above 0",
-		camera + "max-hops: 1.5\n":             "line 2: max-hops needs a whole number",
-		camera + "state:\n":                    "line 2: state needs one value",
-		camera + "state: [a]\n":                "line 2: state needs one value",
-		camera + "away: 1s\naway: 2s\n":        "line 3: away is there already in line 2",
-		"cameras: 0\n":                         "line 1: cameras must be a list",
-		"cameras:\n- name: desk\n  source: 0\n- name: desk\n  source: 1\n": "line 4: the name of camera \"desk\" is given twice",
-		"cameras:\n- source: 0\n":                                      "line 2: the camera needs a name",
-		"cameras:\n- name: desk\n":                                     "line 2: camera \"desk\" needs a source",
-		"cameras:\n- name: desk\n  url: 0\n":                           "line 3: unknown key \"url\"; there are name, source, user, password",
-		"cameras:\n- {name: a, source: 0, user: me, password: hush}":   "line 2: camera \"a\" has a user, and its source is no URL",
-		"cameras:\n- {name: a, source: http://x/, password: hush}":     "line 2: camera \"a\" has a password and no user",
-		"cameras:\n- {name: a, source: http://me@x/, user: me}":        "line 2: camera \"a\" has a user, and its source has one, too",
+		"away: 10s\n": "FILE has no cameras; list them under cameras, " +
+			"or name them on the command line",
+		camera + "awya: 10s\n": "line 2: unknown key \"awya\"; the keys are cameras, secrets, " +
+			"and the flags of faceauth office without their dashes",
+		camera + "mqtt_topic: x\n":      "line 2: unknown key \"mqtt_topic\"; did you mean mqtt-topic?",
+		camera + "config: x\n":          "line 2: unknown key \"config\"",
+		camera + "away: soon\n":         "line 2: away needs a time such as 10s or 5m",
+		camera + "learn: perhaps\n":     "line 2: learn needs true or false",
+		camera + "fps: many\n":          "line 2: fps needs a number",
+		camera + "k: -1\n":              "line 2: k needs a whole number above 0",
+		camera + "max-hops: 1.5\n":      "line 2: max-hops needs a whole number",
+		camera + "state:\n":             "line 2: state needs one value",
+		camera + "state: [a]\n":         "line 2: state needs one value",
+		camera + "away: 1s\naway: 2s\n": "line 3: away is there already in line 2",
+		"cameras: 0\n":                  "line 1: cameras must be a list",
+		"cameras:\n- name: desk\n  source: 0\n- name: desk\n  source: 1\n": "line 4: " +
+			"the name of camera \"desk\" is given twice",
+		"cameras:\n- source: 0\n":  "line 2: the camera needs a name",
+		"cameras:\n- name: desk\n": "line 2: camera \"desk\" needs a source",
+		"cameras:\n- name: desk\n  url: 0\n": "line 3: unknown key \"url\"; there are name, " +
+			"source, user, password",
+		"cameras:\n- {name: a, source: 0, user: me, password: hush}": "line 2: " +
+			"camera \"a\" has a user, and its source is no URL",
+		"cameras:\n- {name: a, source: http://x/, password: hush}": "line 2: camera \"a\" has a password and no user",
+		"cameras:\n- {name: a, source: http://me@x/, user: me}": "line 2: camera \"a\" has a user, " +
+			"and its source has one, too",
 		"cameras:\n- {name: a, source: \"http://hush:x y/\"}":          "line 2: camera \"a\": the source is no valid URL",
 		camera + "secrets: {tokens: hush}\n":                           "line 2: unknown key \"tokens\"; did you mean token?",
 		camera + "secrets: {token: \"\"}\n":                            "line 2: token is empty",
@@ -142,14 +148,17 @@ func TestConfigErrors(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		camera + "secrets: {token: hush hush hush hush}", "cameras:\n- name: a\n  source: http://x/?token=hush\n", "cameras:\n- {name: a, source: http://me:hush@x/}",
+		camera + "secrets: {token: hush hush hush hush}", "cameras:\n- name: a\n  source: http://x/?token=hush\n",
+		"cameras:\n- {name: a, source: http://me:hush@x/}",
 		"cameras:\n- {name: a, source: http://x/, user: me, password: hush}", camera + "webhook: https://x/?key=hush",
 	} {
-		if _, _, _, err := configured(t, 0o644, text); err == nil || !regexp.MustCompile(`^others can read \S+, which has a secret in line \d; run: chmod 600 \S+$`).MatchString(err.Error()) {
+		want := regexp.MustCompile(`^others can read \S+, which has a secret in line \d; run: chmod 600 \S+$`)
+		if _, _, _, err := configured(t, 0o644, text); err == nil || !want.MatchString(err.Error()) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := (&room{config: filepath.Join(t.TempDir(), "none")}).configured(new(cobra.Command), nil); !errors.Is(err, os.ErrNotExist) {
+	none := &room{config: filepath.Join(t.TempDir(), "none")}
+	if _, err := none.configured(new(cobra.Command), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }

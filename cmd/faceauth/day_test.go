@@ -18,8 +18,8 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// TestComposeDays writes the days of BenchmarkStillDay, and an hour of such days of four people by turns, into the folder
-// that FACEAUTH_DAYS names, so that they can be given to the program by hand.
+// TestComposeDays writes the days of BenchmarkStillDay, and an hour of such days of four people by turns, into the
+// folder that FACEAUTH_DAYS names, so that they can be given to the program by hand.
 func TestComposeDays(t *testing.T) {
 	dir := os.Getenv("FACEAUTH_DAYS")
 	if dir == "" {
@@ -43,14 +43,15 @@ func absent(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// BenchmarkStillRecording measures the processor time of replay and of search on a day of p0 with 95 % stillness, against
-// that where every frame is looked at (x-replay, x-search). The same person must be found at the same times.
+// BenchmarkStillRecording measures the processor time of replay and of search on a day of p0 with 95 % stillness,
+// against that where every frame is looked at (x-replay, x-search). The same person must be found at the same times.
 func BenchmarkStillRecording(b *testing.B) {
 	gallery, dir := enrolled(b, 0), b.TempDir()
 	day := filepath.Join(dir, "p0.avi")
 	tenth.write(b, day, fixture.Recordings(b, "faces/vidtimit_rot/p0"), 0)
 	run := func(args ...string) (out []byte, took time.Duration) {
-		c := exec.CommandContext(b.Context(), "faceauth", append(args, "--json", "--gallery", gallery, "--models", fixture.Models(b))...)
+		c := exec.CommandContext(b.Context(), "faceauth", append(args, "--json", "--gallery", gallery, "--models",
+			fixture.Models(b))...)
 		c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+b.TempDir())
 		out, err := c.Output()
 		if err != nil {

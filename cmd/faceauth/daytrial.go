@@ -43,9 +43,11 @@ func newOfficeTrial() *cobra.Command {
 	f.IntVar(&t.Visits, "visits", 4, "visits into which each recording is cut")
 	f.IntVar(&t.Days, "days", 30, "days at most; each has another choice of strangers")
 	f.DurationVar(&t.Away, "away", 10*time.Second, "after which one who is not seen has left")
-	f.IntVar(&t.Devices, "devices", 1, "devices that share the cameras, each with an office of its own; the people of all are the same")
+	f.IntVar(&t.Devices, "devices", 1,
+		"devices that share the cameras, each with an office of its own; the people of all are the same")
 	f.DurationVar(&t.Share, "share", 0, "how often devices give each other what they have learned; 0 is never")
-	f.StringVar((*string)(&t.Poison), "poison", "", "lessons of one more device, which are wrong: swapped (the faces of others) or bridged (and a way to them)")
+	f.StringVar((*string)(&t.Poison), "poison", "",
+		"lessons of one more device, which are wrong: swapped (the faces of others) or bridged (and a way to them)")
 	f.DurationVar(&t.Withdraw, "withdraw", 0, "when these are taken back; 0 is never")
 	f.Uint64Var(&t.Seed, "seed", 0, "seed of everything random")
 	return c
@@ -56,7 +58,8 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t trial.Options) err
 		flag  string
 		value int
 		least int
-	}{{"choose-strangers", t.Strangers, 0}, {"cameras", t.Cameras, 1}, {"enroll", t.Enroll, 1}, {"visits", t.Visits, 1}, {"days", t.Days, 1}, {"devices", t.Devices, 1}} {
+	}{{"choose-strangers", t.Strangers, 0}, {"cameras", t.Cameras, 1}, {"enroll", t.Enroll, 1}, {"visits", t.Visits, 1},
+		{"days", t.Days, 1}, {"devices", t.Devices, 1}} {
 		if n.value < n.least {
 			return fail(badUsage, fmt.Errorf("--%s %d is too small; use %d or more", n.flag, n.value, n.least))
 		}
@@ -65,7 +68,8 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t trial.Options) err
 		return fail(badUsage, fmt.Errorf("--away %v is too short; use 1s or more", t.Away))
 	}
 	if t.Devices > t.Cameras {
-		return fail(badUsage, fmt.Errorf("--devices %d are more than --cameras %d; each device needs a camera", t.Devices, t.Cameras))
+		return fail(badUsage, fmt.Errorf("--devices %d are more than --cameras %d; each device needs a camera", t.Devices,
+			t.Cameras))
 	}
 	if t.Share < 0 || t.Withdraw < 0 {
 		return fail(badUsage, errors.New("--share and --withdraw must not be negative"))
@@ -112,7 +116,8 @@ func (o *options) subjects(c *cobra.Command, v *vision, dir string) (all []trial
 		if attack {
 			return nil
 		}
-		frames, err := r.Frames(c.Context(), dataset.NameOf(path), path, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
+		frames, err := r.Frames(c.Context(), dataset.NameOf(path), path, pipeline.Options{Gate: preprocess.LearnGate,
+			Picture: 112})
 		if err == nil {
 			all = append(all, trial.Recording{Person: person, Frames: frames})
 		}
@@ -122,14 +127,16 @@ func (o *options) subjects(c *cobra.Command, v *vision, dir string) (all []trial
 }
 
 func printOffice(w io.Writer, r trial.Report, devices int) error {
-	fmt.Fprintf(w, "days: %d, of %s; %s, %d of them with several faces\n\n", r.Days, count(r.People, "person"), count(r.Frames, "frame"), r.Crowded)
+	fmt.Fprintf(w, "days: %d, of %s; %s, %d of them with several faces\n\n", r.Days, count(r.People, "person"),
+		count(r.Frames, "frame"), r.Crowded)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\tprecision\trecall\tright\tof\tother name\tstrangers named\tof\t")
 	for _, row := range []struct {
 		name string
 		n    trial.Names
 	}{{"faces", r.Faces}, {"confirmed", r.Confirmed}, {"named later", r.Later}, {"sightings", r.Tracks}} {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", row.name, low(row.n.Precision), low(row.n.Recall), row.n.Right, row.n.Known, row.n.Wrong, row.n.False, row.n.Strangers)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", row.name, low(row.n.Precision), low(row.n.Recall), row.n.Right,
+			row.n.Known, row.n.Wrong, row.n.False, row.n.Strangers)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -138,16 +145,21 @@ func printOffice(w io.Writer, r trial.Report, devices int) error {
 		fmt.Fprintf(w, "\nfaces that were held: %d of %d\n", r.Held, r.Faces.Known+r.Faces.Strangers)
 	}
 	if r.Exchanges > 0 {
-		fmt.Fprintf(w, "\nexchanges: %d; at the end of the days all devices gave %d centroids in %d bytes, and judged by %d of others\n", r.Exchanges, r.Given, r.Bytes, r.Kept)
+		fmt.Fprintf(w, "\nexchanges: %d; at the end of the days all devices gave %d centroids in %d bytes, "+
+			"and judged by %d of others\n", r.Exchanges, r.Given, r.Bytes, r.Kept)
 	}
 	k := r.Comings
 	if devices > 1 { // each tells of those whom it sees
-		_, err := fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n", r.Switches, r.Parts, r.Visits)
+		_, err := fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n",
+			r.Switches, r.Parts, r.Visits)
 		return err
 	}
-	fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n", r.Switches, r.Parts, r.Visits)
-	fmt.Fprintf(w, "stays of known people: %d; with an arrival %d, and a departure in time %d\n", k.Stays, k.Told, k.LeftTold)
+	fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n", r.Switches,
+		r.Parts, r.Visits)
+	fmt.Fprintf(w, "stays of known people: %d; with an arrival %d, and a departure in time %d\n", k.Stays, k.Told,
+		k.LeftTold)
 	fmt.Fprintf(w, "arrivals that were none: %d; repeated: %d; departures too early: %d\n", k.Wrong, k.Repeated, k.Early)
-	_, err := fmt.Fprintf(w, "stays of strangers: %d; with word of somebody unknown %d, too short for it %d; the same said of known people: %d\n", k.Visitors, k.Unknown, k.Short, k.Mistaken)
+	_, err := fmt.Fprintf(w, "stays of strangers: %d; with word of somebody unknown %d, too short for it %d; "+
+		"the same said of known people: %d\n", k.Visitors, k.Unknown, k.Short, k.Mistaken)
 	return err
 }

@@ -84,7 +84,8 @@ func newDemo() *cobra.Command {
 				return err
 			}
 			if !o.json {
-				fmt.Fprintf(w, "against the script: of %d faces of alice and bob %d were named rightly and %d wrongly; of %d faces of the stranger %d were accepted\n",
+				fmt.Fprintf(w, "against the script: of %d faces of alice and bob %d were named rightly and %d wrongly; "+
+					"of %d faces of the stranger %d were accepted\n",
 					score.Known, score.Right, score.Wrong, score.Strangers, score.Accepted)
 			}
 			return nil

@@ -40,7 +40,8 @@ func newDistil() *cobra.Command {
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON for programs")
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
 	c.Flags().StringVar(&out, "out", "", "file of the verifier (default: NAME.face)")
-	c.Flags().Float64Var(&s.Threshold, "threshold", 0, "least value of a face that is accepted (default 0.5); higher is stricter")
+	c.Flags().Float64Var(&s.Threshold, "threshold", 0,
+		"least value of a face that is accepted (default 0.5); higher is stricter")
 	return c
 }
 
@@ -49,7 +50,8 @@ func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) 
 		return fail(badUsage, fmt.Errorf("%w; give one with --name", err))
 	}
 	if c.Flags().Changed("threshold") && !(s.Threshold > 0 && !math.IsInf(s.Threshold, 1)) {
-		return fail(badUsage, fmt.Errorf("--threshold %g: it must be positive, as a stranger's face has about 0", s.Threshold))
+		return fail(badUsage, fmt.Errorf("--threshold %g: it must be positive, as a stranger's face has about 0",
+			s.Threshold))
 	}
 	if out == "" {
 		if out = name + ".face"; filepath.Base(out) != out || strings.HasPrefix(out, ".") || strings.HasPrefix(out, "-") {
@@ -156,7 +158,8 @@ func (o *options) verify(c *cobra.Command, file, source string, faces int, withi
 		fmt.Fprintf(c.OutOrStdout(), "%s: accepted, by %d of %s\n", verifier.Name(), d.Accepted, count(d.Faces, "face"))
 	}
 	if !d.Yes() {
-		return fail(refused, fmt.Errorf("that is not %s: %d of %s accepted", verifier.Name(), d.Accepted, count(d.Faces, "face")))
+		return fail(refused, fmt.Errorf("that is not %s: %d of %s accepted", verifier.Name(), d.Accepted,
+			count(d.Faces, "face")))
 	}
 	return nil
 }

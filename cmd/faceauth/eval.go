@@ -17,6 +17,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/evaluate/report"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
@@ -64,14 +65,18 @@ func newEval() *cobra.Command {
 			"Methods: learner; nearest, the nearest labelled face; knn, the three nearest; mean, the mean of the\n" +
 			"labelled faces; boost, online semi-supervised boosting with weak learners drawn from the whole stream,\n" +
 			"boost-first and boost-last from its first and last quarter; selftrain, the nearest of all faces that\n" +
-			"were ever accepted; distilled, the verifiers of faceauth distil, made from the faces that the learner holds when\n" +
-			"the test begins (give --apart). A method without a threshold gets the best one, chosen on\n" +
+			"were ever accepted; distilled, the verifiers of faceauth distil, made of the faces that the learner holds\n" +
+			"when the test begins (give --apart). A method without a threshold gets the best one, chosen on\n" +
 			"the test itself, that accepts no larger share of strangers than the learner.\n\n" +
 			"With --attack, every identity attacks every other one, and eval says how many get in, after how many\n" +
 			"steps, with all guards off and with the guards as set, and how often the users themselves are then refused.\n" +
 			"Of the bridges of --attack-steps, the one that lets the attacker in after the fewest steps counts.",
-		Example: "  faceauth eval recordings --strangers dave,erin\n  faceauth eval recordings --choose-strangers 2 --json\n  faceauth eval recordings --protocol authentication --methods nearest,mean,boost\n  faceauth eval recordings --protocol identification\n  faceauth eval recordings --attack bridge,drift --learn-from 0.9",
-		Args:    cobra.ExactArgs(1),
+		Example: "  faceauth eval recordings --strangers dave,erin\n" +
+			"  faceauth eval recordings --choose-strangers 2 --json\n" +
+			"  faceauth eval recordings --protocol authentication --methods nearest,mean,boost\n" +
+			"  faceauth eval recordings --protocol identification\n" +
+			"  faceauth eval recordings --attack bridge,drift --learn-from 0.9",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := e.check(c, order); err != nil {
 				return fail(badUsage, err)
@@ -91,17 +96,21 @@ func newEval() *cobra.Command {
 	o.visionFlags(c)
 	o.learnerFlags(c)
 	c.Flags().StringVar(&e.Name, "protocol", "office", "who is enrolled: "+strings.Join(protocols, ", "))
-	c.Flags().StringSliceVar(&e.Users, "users", nil, "identities that are in turn the user, in authentication and adaptation (default: all)")
+	c.Flags().StringSliceVar(&e.Users, "users", nil,
+		"identities that are in turn the user, in authentication and adaptation (default: all)")
 	c.Flags().IntVar(&e.Enroll, "enroll", 4, enrollHelp)
 	c.Flags().BoolVar(&e.Learn, "learn", false, "in identification, learn from the probes, in --order")
 	c.Flags().StringSliceVar(&e.Strangers, "strangers", nil, "identities that are never enrolled")
 	c.Flags().IntVar(&e.Choose, "choose-strangers", 0, chooseHelp)
 	c.Flags().IntVar(&e.Runs, "runs", 0, "draw that many of the choices at random; 0 for all")
-	c.Flags().StringSliceVar(&e.methods, "methods", []string{"learner", "nearest"}, "methods to measure beside the learner, of "+strings.Join(evaluate.Methods[1:], ", "))
-	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled (default: sequential; mixed in adaptation, shuffled in identification)")
+	c.Flags().StringSliceVar(&e.methods, "methods", []string{"learner", "nearest"},
+		"methods to measure beside the learner, of "+strings.Join(evaluate.Methods[1:], ", "))
+	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled (default: "+
+		"sequential; mixed in adaptation, shuffled in identification)")
 	c.Flags().Uint64Var(&e.Seed, "seed", 1, "seed of everything random")
 	c.Flags().IntVar(&e.Stride, "stride", 1, "use every Nth face")
-	c.Flags().Float64Var(&e.Apart, "apart", 0, "share of each person's faces, the last ones, that are only a test; 0 for one stream that is learned from and counted")
+	c.Flags().Float64Var(&e.Apart, "apart", 0, "share of each person's faces, the last ones, that are only a test; "+
+		"0 for one stream that is learned from and counted")
 	a.flags(c)
 	c.Flags().StringVar(&e.out, "out", "faceauth-eval", "folder of the report and the curves")
 	return c
@@ -152,6 +161,29 @@ func (e *evaluation) check(c *cobra.Command, order string) (err error) {
 		return errors.New("--runs draws from the choices of --choose-strangers; give that, too")
 	case e.Name == "office" && given("users"):
 		return errors.New("--users is for the protocols authentication and adaptation")
+	}
+	return nil
+}
+
+// checkNames returns nil where the people that flags name are in dir, as far as its folder shows. That is found out
+// before the recordings are read, which may take an hour.
+func (e *evaluation) checkNames(dir string) error {
+	if len(e.Users) == 0 && len(e.Strangers) == 0 {
+		return nil
+	}
+	names, err := dataset.Names(dir)
+	if err != nil {
+		return nil // it is said when the recordings are read
+	}
+	for _, u := range e.Users {
+		if !slices.Contains(names, u) {
+			return fail(badUsage, fmt.Errorf("there is no recording of the user %q in %s", u, dir))
+		}
+	}
+	for _, s := range e.Strangers {
+		if !slices.Contains(names, s) {
+			return fail(badUsage, fmt.Errorf("stranger %q is not among the recordings in %s", s, dir))
+		}
 	}
 	return nil
 }
@@ -210,6 +242,9 @@ func (o *options) prepare(c *cobra.Command, pictures bool) (v *vision, space fac
 }
 
 func (o *options) eval(c *cobra.Command, dir string, e evaluation) error {
+	if err := e.checkNames(dir); err != nil {
+		return err
+	}
 	v, space, settings, err := o.prepare(c, false)
 	if err != nil {
 		return err
@@ -295,7 +330,8 @@ func (e *evaluation) describe(names []string, choices [][]string, s evaluate.Sum
 	if len(choices) > 0 {
 		enrolled -= len(choices[0])
 	}
-	fmt.Fprintf(&b, "%s: %d of %d people enrolled with %s each, %s order", e.Name, enrolled, len(names), count(e.Enroll, "face"), e.Order)
+	fmt.Fprintf(&b, "%s: %d of %d people enrolled with %s each, %s order", e.Name, enrolled, len(names),
+		count(e.Enroll, "face"), e.Order)
 	if e.Stride > 1 {
 		fmt.Fprintf(&b, ", every %s face", ordinal(e.Stride))
 	}
@@ -313,7 +349,8 @@ func (e *evaluation) describe(names []string, choices [][]string, s evaluate.Sum
 	}
 	lines := []string{b.String()}
 	if e.Apart > 0 {
-		lines = append(lines, fmt.Sprintf("before the test: %s to adapt to; in the test nothing is learned", count(s.Faces.Adaptation, "face")))
+		lines = append(lines, fmt.Sprintf("before the test: %s to adapt to; in the test nothing is learned",
+			count(s.Faces.Adaptation, "face")))
 	}
 	return append(lines, fmt.Sprintf("judged: %s of enrolled people, %s of strangers; %s without a usable face",
 		count(s.Faces.Known, "face"), count(s.Faces.Strangers, "face"), count(s.Faces.Undetected, "frame")))
@@ -322,7 +359,8 @@ func (e *evaluation) describe(names []string, choices [][]string, s evaluate.Sum
 func printMethods(w io.Writer, s evaluate.Summary) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t)
-	fmt.Fprintln(t, "method\tprecision\trecall\tFAR\trecall at FAR 0\tat FAR .001\tprecision at the learner's recall\tms a face\t")
+	fmt.Fprintln(t, "method\tprecision\trecall\tFAR\trecall at FAR 0\tat FAR .001\tprecision at the learner's "+
+		"recall\tms a face\t")
 	for _, m := range s.Methods {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.3f\t\n", m.Name, low(m.Precision), low(m.Recall), high(m.FAR),
 			low(m.RecallAtFAR0), low(m.RecallAtFAR001), low(m.PrecisionAtRecall), m.MSPerStep)
@@ -331,7 +369,8 @@ func printMethods(w io.Writer, s evaluate.Summary) error {
 		return err
 	}
 	if s.Runs > 1 {
-		fmt.Fprintf(w, "over the attempts of all %d runs; the three columns from \"recall at FAR 0\" on have the best threshold of each run and are means\n", s.Runs)
+		fmt.Fprintf(w, "over the attempts of all %d runs; the three columns from \"recall at FAR 0\" on have the best "+
+			"threshold of each run and are means\n", s.Runs)
 	}
 	t = tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t)
@@ -347,7 +386,8 @@ func printMethods(w io.Writer, s evaluate.Summary) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "* people are taken for independent, and not their attempts; the last interval is of the share of people with an error")
+	fmt.Fprintln(w, "* people are taken for independent, and not their attempts; "+
+		"the last interval is of the share of people with an error")
 	if len(s.Worst) > 0 {
 		fmt.Fprintln(w)
 	}

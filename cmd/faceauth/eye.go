@@ -95,7 +95,8 @@ func (s *sight) drop(e *eye.Eye) {
 func (s *sight) Close() { s.drop(nil) }
 
 // camera opens a camera of an office in the eye of v.
-func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label, name string, pace bool, picture func() bool) (office.Stream, error) {
+func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label, name string, pace bool,
+	picture func() bool) (office.Stream, error) {
 	recording := facedet.IsRecording(name)
 	s, err := v.sight.open(ctx, name, eye.Options{
 		Gate: eye.Learn, Picture: 112, Timeout: o.timeout, Live: pace || !recording, Pace: pace, Frame: picture,
@@ -142,7 +143,8 @@ func (o *options) stream(c *cobra.Command, v *vision, name string, opt eye.Optio
 }
 
 // streamIn is [options.stream] for as long as ctx lasts.
-func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, name string, opt eye.Options) (*eye.Stream, error) {
+func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, name string,
+	opt eye.Options) (*eye.Stream, error) {
 	if err := o.checkTimeout(); err != nil {
 		return nil, err
 	}

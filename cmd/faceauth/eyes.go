@@ -108,7 +108,8 @@ func (s *eyes) report(r eye.Report) {
 	defer s.mu.Unlock()
 	if !s.told && (r.Landlock == 0 || !r.Seccomp) {
 		s.told = true
-		s.log.Warn("the eye is not in the whole of its sandbox", "why", fmt.Sprintf("Landlock %d, seccomp %t", r.Landlock, r.Seccomp))
+		s.log.Warn("the eye is not in the whole of its sandbox", "why", fmt.Sprintf("Landlock %d, seccomp %t", r.Landlock,
+			r.Seccomp))
 	}
 }
 

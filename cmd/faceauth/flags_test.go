@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagsThatDiffer are the flags that do not have the same kind of value, default and help in all commands, each with the
-// reason. A flag of a new command needs no line here if it means the same as in the other commands.
+// flagsThatDiffer are the flags that do not have the same kind of value, default and help in all commands, each with
+// the reason. A flag of a new command needs no line here if it means the same as in the other commands.
 var flagsThatDiffer = map[string]string{
 	"admin-key":        "fleet serve makes the file, the other commands of the fleet only read it",
 	"attack":           "eval attacks the learner, tablet trial a login: other attacks are possible",
@@ -50,7 +50,8 @@ func TestFlagsMeanTheSame(t *testing.T) {
 		switch {
 		case len(meanings[name]) > 1 && !differs:
 			t.Errorf("--%s has several meanings: %s\n"+
-				"use the same words and default, or another name, or give the reason in flagsThatDiffer", name, listed(meanings[name]))
+				"use the same words and default, or another name, or give the reason in flagsThatDiffer", name,
+				listed(meanings[name]))
 		case len(meanings[name]) == 1 && differs:
 			t.Errorf("--%s means the same everywhere; take it out of flagsThatDiffer (%s)", name, reason)
 		}

@@ -23,6 +23,9 @@ const identification = "identification"
 
 // identify measures an identification, prints the outcome, and writes its page.
 func (o *options) identify(c *cobra.Command, dir string, e evaluation) error {
+	if err := e.checkNames(dir); err != nil {
+		return err
+	}
 	v, space, settings, err := o.prepare(c, false)
 	if err != nil {
 		return err

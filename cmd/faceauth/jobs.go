@@ -34,7 +34,8 @@ const mostAhead = 64
 
 // inOrder does n jobs, so many at once, and takes their results in their order. It ends with the first error of take,
 // or with the error of ctx, and waits for the jobs that were begun.
-func inOrder[T any](ctx context.Context, n, at int, do func(ctx context.Context, i int) T, take func(i int, result T) error) error {
+func inOrder[T any](ctx context.Context, n, at int, do func(ctx context.Context, i int) T,
+	take func(i int, result T) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()

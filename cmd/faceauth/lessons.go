@@ -67,7 +67,8 @@ func (o *options) keep(ctx context.Context, c *cobra.Command, g *gallery.Gallery
 			return fmt.Errorf("%w; nothing of this run was kept", err)
 		}
 		if g.Space().ID != space.ID {
-			return fail(badGallery, fmt.Errorf("%w: another program began it with %s meanwhile; nothing of this run was kept", gallery.ErrSpace, g.Space().ID))
+			return fail(badGallery, fmt.Errorf("%w: another program began it with %s meanwhile; nothing of this run was kept",
+				gallery.ErrSpace, g.Space().ID))
 		}
 		again := *k
 		if err := replay.Run(ctx, &again, g.Learner(), replay.NewReport(), replay.Options{Now: time.Now}); err != nil {
@@ -76,7 +77,8 @@ func (o *options) keep(ctx context.Context, c *cobra.Command, g *gallery.Gallery
 		if try > 1 {
 			continue
 		}
-		text := "another program changed the gallery meanwhile; what it changed stays, and the faces of this run are learned on top of it"
+		text := "another program changed the gallery meanwhile; what it changed stays, " +
+			"and the faces of this run are learned on top of it"
 		if k.left > 0 {
 			text += fmt.Sprintf(", except the first %s", count(k.left, "face"))
 		}

@@ -62,7 +62,8 @@ func newLiveness() *cobra.Command {
 			"People are split into two halves, by turns in the order of their names, those with attacks and those without\n" +
 			"apart. Each half is measured at the threshold that the other half has chosen.\n" +
 			labelledRecordings + "\n" +
-			"Recordings of a folder whose names begin with " + dataset.AttackPrefix + " are attacks on its person. Names that differ in\n" +
+			"Recordings of a folder whose names begin with " + dataset.AttackPrefix +
+			" are attacks on its person. Names that differ in\n" +
 			"more than a number after it, such as fake-print1 and fake-replay, are species of attack, each with its own rate.",
 		Example: "  faceauth tablet liveness recordings\n  faceauth tablet liveness recordings attacks --json",
 		Args:    cobra.MinimumNArgs(1),
@@ -145,13 +146,15 @@ func printLiveness(w io.Writer, r trial.LivenessReport) error {
 	fmt.Fprintf(w, "%s of %s; a presentation is up to %g s of one, and begins every %g s\n\n",
 		count(len(r.Recordings), "recording"), count(r.People, "person"), r.Seconds, r.Every)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "threshold\tmeasured on\tpresentations\twrong\tshare\t95 % interval *\trecordings with one\t95 % interval **\tno answer\t")
+	fmt.Fprintln(t, "threshold\tmeasured on\tpresentations\twrong\tshare\t95 % interval *\trecordings with one\t"+
+		"95 % interval **\tno answer\t")
 	row := func(e trial.LivenessErrors, where, what string, p trial.Presentations) {
 		threshold := "of the other half"
 		if !math.IsNaN(float64(e.Threshold)) {
 			threshold = fmt.Sprintf("%.3f", float64(e.Threshold))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", threshold, where, what, p.Wrong, p.All, high(p.Rate()),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", threshold, where, what, p.Wrong, p.All,
+			high(p.Rate()),
 			span(p.Interval), p.WrongIn, p.Recordings, span(evaluate.ClopperPearson(p.WrongIn, p.Recordings)), p.Unanswered)
 	}
 	rows := func(e trial.LivenessErrors, where string) {
@@ -193,7 +196,8 @@ func printLiveness(w io.Writer, r trial.LivenessReport) error {
 	if most >= 0 {
 		fmt.Fprintf(w, "the highest score of an attack: %.3f (%s)\n", most, highest)
 	}
-	fmt.Fprintln(w, "a score is the highest threshold at which a login would let in; no answer: never three usable frames in five")
+	fmt.Fprintln(w, "a score is the highest threshold at which a login would let in; no answer: "+
+		"never three usable frames in five")
 	fmt.Fprintln(w, "* as if presentations were independent; presentations of one recording are not")
 	fmt.Fprintln(w, "** of the share of recordings, as if they were independent; recordings of one person are not")
 	return nil

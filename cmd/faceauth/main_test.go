@@ -114,7 +114,8 @@ func pictures(dir, stills string) error {
 		return err
 	}
 	r := image.Rectangle{Max: size}
-	see, deep, deeper, one := image.NewNRGBA(r), image.NewGray16(r), image.NewNRGBA64(r), image.NewGray(image.Rect(0, 0, 1, 1))
+	see, deep, deeper, one := image.NewNRGBA(r), image.NewGray16(r), image.NewNRGBA64(r),
+		image.NewGray(image.Rect(0, 0, 1, 1))
 	for i, p := range pix {
 		x, y := i%size.X, i/size.X
 		see.SetNRGBA(x, y, color.NRGBA{p, p, p, uint8(255 - i%7)})
@@ -136,7 +137,8 @@ func pictures(dir, stills string) error {
 		}
 	}
 	for name, m := range map[string]image.Image{
-		"rgba.png": see, "16bit.png": deep, "rgba64.png": deeper, "one.png": one, "blurred.png": blurred, "pair.png": pair, "plain.png": image.NewGray(r),
+		"rgba.png": see, "16bit.png": deep, "rgba64.png": deeper, "one.png": one, "blurred.png": blurred, "pair.png": pair,
+		"plain.png": image.NewGray(r),
 	} {
 		var b bytes.Buffer
 		if err := png.Encode(&b, m); err != nil {
@@ -151,7 +153,8 @@ func pictures(dir, stills string) error {
 
 // A bound is never rounded so that it looks better.
 func TestAtMost(t *testing.T) {
-	for x, want := range map[float64]float64{3. / 414: .0073, .75: .75, .001: .001, .0010000001: .0011, 1: 1, .101: .11, .0099: .0099} {
+	for x, want := range map[float64]float64{3. / 414: .0073, .75: .75, .001: .001, .0010000001: .0011, 1: 1, .101: .11,
+		.0099: .0099} {
 		if got := atMost(x); got != want {
 			t.Errorf("%g is at most %g, want %g", x, got, want)
 		}
@@ -172,7 +175,8 @@ func TestInterrupted(t *testing.T) {
 	path := filepath.Join(dir, "gallery")
 	stills, _ := recordings(t)
 	var out, words bytes.Buffer
-	if code := run(context.Background(), []string{"enroll", filepath.Join(stills, "s2"), "--name", "alice", "--gallery", path, "--models", fixture.Models(t)}, &out, &words); code != 0 {
+	if code := run(context.Background(), []string{"enroll", filepath.Join(stills, "s2"), "--name", "alice", "--gallery",
+		path, "--models", fixture.Models(t)}, &out, &words); code != 0 {
 		t.Fatalf("enrolling: exit code %d: %s", code, &words)
 	}
 	before, err := os.ReadFile(path)

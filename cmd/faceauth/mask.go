@@ -31,8 +31,8 @@ var telling = regexp.MustCompile(`(?i)tok|pass|pwd|key|auth|secret|sig|user|usr|
 // shortest is how long other values of a query are that are left out: a 1 is in many words.
 const shortest = 4
 
-// masker returns a function that takes what is secret in a source's URL out of errors: its user and password, its query,
-// and the values in it. What decodes the stream is another's, and may quote the URL in its words.
+// masker returns a function that takes what is secret in a source's URL out of errors: its user and password, its
+// query, and the values in it. What decodes the stream is another's, and may quote the URL in its words.
 func masker(source string) func(error) error {
 	u, err := url.Parse(source)
 	if !strings.Contains(source, "://") {

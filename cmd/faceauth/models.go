@@ -80,7 +80,8 @@ func newInstall(dir *string) *cobra.Command {
 	var from string
 	c := &cobra.Command{
 		Use: "install", Short: "fetch the networks that are missing", Args: cobra.NoArgs,
-		Long: "Install fetches the networks that are missing from the npm registry by HTTPS, 41 MB, and checks their hashes.\n" +
+		Long: "Install fetches the networks that are missing from the npm registry by HTTPS, 41 MB, " +
+			"and checks their hashes.\n" +
 			"NPM_CONFIG_REGISTRY names another registry, and HTTPS_PROXY a proxy. Without a network, copy the tarball to\n" +
 			"this machine and give its name with --from.",
 		RunE: func(c *cobra.Command, _ []string) error {

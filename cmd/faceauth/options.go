@@ -46,8 +46,10 @@ type options struct {
 // visionFlags adds the flags that say how faces are found and turned into vectors.
 func (o *options) visionFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.features, "features", "auto", "feature space: embedding, pixels (the thesis's), or auto: the gallery's, else embedding where the models are installed")
-	f.StringVar(&o.detector, "detector", "auto", "face detector: network, haar, lbp, or auto: network where the models are installed, else haar")
+	f.StringVar(&o.features, "features", "auto", "feature space: embedding, pixels (the thesis's), or auto: "+
+		"the gallery's, else embedding where the models are installed")
+	f.StringVar(&o.detector, "detector", "auto",
+		"face detector: network, haar, lbp, or auto: network where the models are installed, else haar")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
 	o.embeddingFlags(c)
@@ -63,7 +65,8 @@ func (o *options) embeddingFlags(c *cobra.Command) {
 
 // spareFlag adds the flag that has every frame looked at, to commands that spare work otherwise.
 func (o *options) spareFlag(c *cobra.Command) {
-	c.Flags().BoolVar(&o.everyFrame, "every-frame", false, "look for faces in every frame, also where nothing moves, and compare each of them")
+	c.Flags().BoolVar(&o.everyFrame, "every-frame", false,
+		"look for faces in every frame, also where nothing moves, and compare each of them")
 }
 
 func (o *options) detectorFlag(c *cobra.Command) {
@@ -102,21 +105,27 @@ func (o *options) verifyNetworks(networks []models.Description) error {
 // learnerFlags adds the settings of the learner.
 func (o *options) learnerFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.settingsFile, "settings", "", "file of settings that tune has written; settings given by flags go before it (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config, where there is one)")
+	f.StringVar(&o.settingsFile, "settings", "", "file of settings that tune has written; "+
+		"settings given by flags go before it (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config, "+
+		"where there is one)")
 	o.k.n = 300
 	f.Var(&o.k, "k", "centroids learned, at the most; enrolled faces come on top of it")
 	f.Var(&o.sigma, "sigma", "kernel width (default: the feature space's)")
 	f.Var(&o.gamma, "gamma", "regulariser gamma_g (default: the feature space's)")
 	f.Var(&o.reach, "reach", "longest edge of the graph (default: the feature space's)")
 	f.Float64Var(&o.accept, "accept", 0, "least confidence of a recognition, 0 to 1")
-	f.IntVar(&o.maxHops, "max-hops", 0, "do not learn a face further from a labelled one, counted in faces in between; 0 for no limit")
-	f.IntVar(&o.learnCap, "learn-cap", 0, "faces of one person that are learned in 1000 observations, at the most; 0 for no limit")
-	f.IntVar(&o.halfLife, "half-life", 0, "observations after which a learned face counts half, and may be evicted; 0 for never")
+	f.IntVar(&o.maxHops, "max-hops", 0,
+		"do not learn a face further from a labelled one, counted in faces in between; 0 for no limit")
+	f.IntVar(&o.learnCap, "learn-cap", 0,
+		"faces of one person that are learned in 1000 observations, at the most; 0 for no limit")
+	f.IntVar(&o.halfLife, "half-life", 0,
+		"observations after which a learned face counts half, and may be evicted; 0 for never")
 	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a face that is learned, 0 to 1")
 }
 
 func (o *options) galleryFlag(c *cobra.Command) {
-	c.Flags().StringVar(&o.gallery, "gallery", "", "file of the people (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
+	c.Flags().StringVar(&o.gallery, "gallery", "",
+		"file of the people (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
 }
 
 // settings returns s with those of the settings file, where there is one, and over them those that were given on
@@ -216,7 +225,8 @@ func (o *options) readGallery(path string) (*gallery.Gallery, error) {
 func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, error) {
 	g, err := o.readGallery(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fail(badGallery, fmt.Errorf("%w at %s; enrol somebody first: faceauth enroll SOURCE --name NAME", errNoGallery, path))
+		return nil, fail(badGallery, fmt.Errorf("%w at %s; enrol somebody first: faceauth enroll SOURCE --name NAME",
+			errNoGallery, path))
 	}
 	if err != nil {
 		return nil, fail(badGallery, err)

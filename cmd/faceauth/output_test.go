@@ -57,7 +57,8 @@ func TestFullOutput(t *testing.T) {
 }
 
 func TestOrdinal(t *testing.T) {
-	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 21: "21st", 112: "112th"} {
+	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 21: "21st",
+		112: "112th"} {
 		if got := ordinal(n); got != want {
 			t.Errorf("%d: %s", n, got)
 		}

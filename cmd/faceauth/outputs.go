@@ -41,26 +41,33 @@ type outputFlags struct {
 func (r *outputFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.address, "page", "", "address of the web page, such as 127.0.0.1:8090")
-	f.StringVar(&r.token, "token", "", "file with the token that the page asks for; required unless the address is a loopback address")
+	f.StringVar(&r.token, "token", "",
+		"file with the token that the page asks for; required unless the address is a loopback address")
 	f.StringVar(&r.cert, "tls-cert", "", "file with the certificate of the page, for https")
 	f.StringVar(&r.key, "tls-key", "", "file with the key of that certificate")
-	f.StringVar(&r.base, "page-base", "", "path below which the page is, such as /faceauth, behind a proxy that asks for it there")
-	f.StringSliceVar(&r.frames, "page-frame", nil, "site that may show the page inside its own: self, or such as https://home.example:8123")
-	f.BoolVar(&r.ingress, "page-ingress", false, "believe the header X-Ingress-Path of Home Assistant, which says under which path a browser sees the page")
+	f.StringVar(&r.base, "page-base", "",
+		"path below which the page is, such as /faceauth, behind a proxy that asks for it there")
+	f.StringSliceVar(&r.frames, "page-frame", nil,
+		"site that may show the page inside its own: self, or such as https://home.example:8123")
+	f.BoolVar(&r.ingress, "page-ingress", false,
+		"believe the header X-Ingress-Path of Home Assistant, which says under which path a browser sees the page")
 	f.StringVar(&r.webhook, "webhook", "", "URL to which events are posted")
 	f.StringVar(&r.webhookSecret, "webhook-secret", "", "file with the secret that signs them (Standard Webhooks)")
-	f.StringVar(&r.mqtt, "mqtt", "", "MQTT broker that is told of events and of who is there: mqtt://[user@]host[:port], or mqtts")
+	f.StringVar(&r.mqtt, "mqtt", "",
+		"MQTT broker that is told of events and of who is there: mqtt://[user@]host[:port], or mqtts")
 	f.StringVar(&r.mqttPassword, "mqtt-password", "", "file with the password of the broker")
 	f.StringVar(&r.mqttTopic, "mqtt-topic", "faceauth", "topic that all others begin with")
 	f.StringVar(&r.mqttDiscovery, "mqtt-discovery", "homeassistant", "topic below which Home Assistant looks")
-	f.BoolVar(&r.mqttFaces, "mqtt-faces", false, "tell the broker the last face of each known person, a picture, which the broker keeps")
+	f.BoolVar(&r.mqttFaces, "mqtt-faces", false,
+		"tell the broker the last face of each known person, a picture, which the broker keeps")
 }
 
 func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
 
 // open shows an office and tells of it, until end is called. What goes wrong later is given to cancel.
 // State is the folder of the state.
-func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, b *logbook.Book, state string, cancel context.CancelCauseFunc) (end func(), err error) {
+func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, b *logbook.Book, state string,
+	cancel context.CancelCauseFunc) (end func(), err error) {
 	group := sink.NewGroup(ctx, b, func(err error) { cancel(err) })
 	group.Changed = func(name string, err error) {
 		if err != nil {
@@ -123,7 +130,8 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	}
 	if r.address == "" {
 		if r.token != "" || r.cert != "" || r.key != "" || r.base != "" || len(r.frames) > 0 || r.ingress {
-			return nil, fail(badUsage, errors.New("--token, --tls-cert, --tls-key, --page-base, --page-frame and --page-ingress are for --page"))
+			return nil, fail(badUsage,
+				errors.New("--token, --tls-cert, --tls-key, --page-base, --page-frame and --page-ingress are for --page"))
 		}
 		return over, nil
 	}
@@ -133,7 +141,8 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 // house returns what an office says to a broker.
 func house(w *office.Office) sink.House {
 	now := w.Now()
-	h := sink.House{There: now.People, LastSeen: now.LastSeen, Unknown: now.Unknown, Elsewhere: elsewhere(now), Face: w.LastFace}
+	h := sink.House{There: now.People, LastSeen: now.LastSeen, Unknown: now.Unknown, Elsewhere: elsewhere(now),
+		Face: w.LastFace}
 	for _, p := range now.Known {
 		h.Known = append(h.Known, p.Name)
 	}
@@ -169,13 +178,14 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	if err != nil {
 		return fail(badUsage, err)
 	}
-	p, err := page.New(w, page.Options{Token: token, Base: r.base, Frames: r.frames, Ingress: r.ingress, Sinks: func() []page.Sink {
-		all := []page.Sink{}
-		for _, s := range group.Status() {
-			all = append(all, page.Sink(s))
-		}
-		return all
-	}})
+	p, err := page.New(w, page.Options{Token: token, Base: r.base, Frames: r.frames, Ingress: r.ingress,
+		Sinks: func() []page.Sink {
+			all := []page.Sink{}
+			for _, s := range group.Status() {
+				all = append(all, page.Sink(s))
+			}
+			return all
+		}})
 	if err != nil {
 		return fail(badUsage, err)
 	}
@@ -194,7 +204,8 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "faceauth: the page is at %s://%s%s/\n", scheme, l.Addr(), r.base)
 	if token != "" && scheme == "http" && !strings.HasPrefix(l.Addr().String(), "127.") {
-		warn(c, "the page is not encrypted: who listens on the network reads the token; use --tls-cert and --tls-key, or a proxy")
+		warn(c, "the page is not encrypted: who listens on the network reads the token; use --tls-cert and --tls-key, "+
+			"or a proxy")
 	}
 	group.Go(func(ctx context.Context) error { return p.Serve(ctx, l, certificates) })
 	return nil

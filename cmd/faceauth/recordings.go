@@ -18,7 +18,8 @@ import (
 )
 
 // labelledRecordings says what a folder of recordings is, for the help of commands that take one.
-const labelledRecordings = "DIR holds one entry for each identity: a video, a folder of images, or a folder of several such\n" +
+const labelledRecordings = "DIR holds one entry for each identity: a video, a folder of images, " +
+	"or a folder of several such\n" +
 	"recordings of one person, which are taken in natural order. Of several faces in a frame the largest counts."
 
 // reader returns what reads the recordings of a folder, and shows how far it is. The recordings are below roots.

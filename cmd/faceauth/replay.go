@@ -186,7 +186,8 @@ type result struct {
 
 // play replays a source through the learner of g and writes the report. An earlier report in the
 // same folder stays until the new one is complete.
-func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gallery.Gallery, path, source string, how player) (result, error) {
+func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gallery.Gallery, path, source string,
+	how player) (result, error) {
 	r := result{
 		Source: filepath.Base(facedet.Shown(source)),
 		Report: filepath.Join(how.out, "report.html"),
@@ -215,7 +216,8 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 		}
 		from = earlier.Point
 		opt.After = &from.Frame
-		fmt.Fprintf(c.ErrOrStderr(), "%s: going on at %s, where an earlier replay was interrupted\n", r.Source, stamp(from.Time))
+		fmt.Fprintf(c.ErrOrStderr(), "%s: going on at %s, where an earlier replay was interrupted\n", r.Source,
+			stamp(from.Time))
 	}
 	src, err := o.streamIn(ctx, c, v, source, opt)
 	if err != nil {

@@ -43,7 +43,8 @@ type unfinished struct {
 
 // unfinishedIn returns the unfinished replay of a recording in a folder, and what an earlier run of the same recording,
 // with the same gallery and the same settings, came to; nil for nothing.
-func (o *options) unfinishedIn(source string, v *vision, g *gallery.Gallery, galleryPath string, how player) (*unfinished, *halfway, error) {
+func (o *options) unfinishedIn(source string, v *vision, g *gallery.Gallery, galleryPath string,
+	how player) (*unfinished, *halfway, error) {
 	u := &unfinished{state: filepath.Join(how.out, ".replay"), events: filepath.Join(how.out, ".events-unfinished")}
 	if how.each == nil && !how.video { // these must see all frames
 		u.key = o.replayKey(source, v, g, galleryPath, how.freeze)

@@ -99,7 +99,8 @@ func TestGoesOn(t *testing.T) {
 		t.Errorf("it began anew: %s", said)
 	}
 	for _, name := range []string{"events.jsonl", "report.html"} {
-		if a, b := content(t, filepath.Join(dir, "whole", name)), content(t, filepath.Join(dir, "cut", name)); a != b || a == "" {
+		a, b := content(t, filepath.Join(dir, "whole", name)), content(t, filepath.Join(dir, "cut", name))
+		if a != b || a == "" {
 			t.Errorf("%s differs where the replay was killed: %d bytes and %d", name, len(a), len(b))
 		}
 	}
@@ -145,7 +146,8 @@ func TestSeveralAtOnce(t *testing.T) {
 	gallery, dir := enrolled(t, 0, 1), t.TempDir()
 	below := fixture.Recordings(t, "faces/vidtimit_rot")
 	args := func(out, jobs string) []string {
-		return []string{"replay", filepath.Join(below, "p0"), filepath.Join(below, "p1"), filepath.Join(below, "p4"), filepath.Join(below, "p0"),
+		return []string{"replay", filepath.Join(below, "p0"), filepath.Join(below, "p1"), filepath.Join(below, "p4"),
+			filepath.Join(below, "p0"),
 			"--gallery", gallery, "--jobs", jobs, "--out", filepath.Join(dir, out)}
 	}
 	one, _ := ended(t, args("one", "1")...)
@@ -160,7 +162,8 @@ func TestSeveralAtOnce(t *testing.T) {
 		}
 	}
 	alone, _ := ended(t, "replay", filepath.Join(below, "p1"), "--gallery", gallery, "--out", filepath.Join(dir, "alone"))
-	if a := content(t, filepath.Join(dir, "alone", "events.jsonl")); a != content(t, filepath.Join(dir, "several", "p1", "events.jsonl")) || alone == "" {
+	among := content(t, filepath.Join(dir, "several", "p1", "events.jsonl"))
+	if content(t, filepath.Join(dir, "alone", "events.jsonl")) != among || alone == "" {
 		t.Error("a recording replayed alone comes to something else than among others")
 	}
 }

@@ -156,7 +156,8 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	bar.end()
 	if c.Context().Err() != nil {
 		if !h.noIndex {
-			warn(c, fmt.Sprintf("interrupted; at least %d of %d recordings are in the index: run it again to go on", kept, len(paths)))
+			warn(c, fmt.Sprintf("interrupted; at least %d of %d recordings are in the index: run it again to go on", kept,
+				len(paths)))
 		}
 		return c.Context().Err()
 	}
@@ -169,16 +170,19 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	if err := o.show(c, h, q.Name, all, len(paths)-failed, failed); err != nil || len(all) > 0 {
 		return err
 	}
-	return fail(refused, fmt.Errorf("%s is in none of %s: %s", q.Name, count(len(paths)-failed, "recording"), whyNot(closest, v.space.Reach, poor)))
+	return fail(refused, fmt.Errorf("%s is in none of %s: %s", q.Name, count(len(paths)-failed, "recording"),
+		whyNot(closest, v.space.Reach, poor)))
 }
 
-// whyNot says why nobody was found. Closest is the nearest face of all, or nil where there is none; reach is how far two
-// faces of one person may be from each other; poor is what is wrong with the picture of the person, if that is known.
+// whyNot says why nobody was found. Closest is the nearest face of all, or nil where there is none; reach is how far
+// two faces of one person may be from each other; poor is what is wrong with the picture of the person, if that is
+// known.
 func whyNot(closest *search.Hit, reach float64, poor face.Reason) string {
 	if closest == nil {
 		return "no face in them can be used; they may be too small, blurred or turned away"
 	}
-	where := fmt.Sprintf("the nearest face, in %s at %s, is at distance %.2f", closest.Recording, stamp(closest.From), closest.Distance)
+	where := fmt.Sprintf("the nearest face, in %s at %s, is at distance %.2f", closest.Recording, stamp(closest.From),
+		closest.Distance)
 	if reach > 0 && closest.Distance > reach {
 		where += fmt.Sprintf(", and faces of one person are within %.2f", reach)
 	} else {
@@ -264,7 +268,8 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 	}
 	switch n := len(f.Samples); {
 	case n == 0:
-		return nil, "", fail(noFace, fmt.Errorf("no face was found in %s; use a sharp picture with a face that looks at the camera", path))
+		return nil, "", fail(noFace,
+			fmt.Errorf("no face was found in %s; use a sharp picture with a face that looks at the camera", path))
 	case n > 1:
 		return nil, "", fail(noFace, fmt.Errorf("there are %d faces in %s; cut out the face to search for", n, path))
 	}
@@ -280,7 +285,8 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 
 // scanned returns what is in a recording, from the index where it is there. What, if it is not empty, is shown with how
 // far it is.
-func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h searchFlags, path, what string) (search.Recording, error) {
+func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h searchFlags,
+	path, what string) (search.Recording, error) {
 	index := search.Index{Space: v.space, FPS: h.fps, Detector: v.name, Spare: !o.everyFrame}
 	if !h.noIndex {
 		index.Dir = h.index
@@ -390,7 +396,8 @@ func writeHits(path, name string, all []found, n, searched int) error {
 	page := struct {
 		Name, Headline string
 		Recordings     []recording
-	}{Name: name, Headline: fmt.Sprintf("%s of %s in %d of %s", count(n, "sighting"), name, len(all), count(searched, "recording"))}
+	}{Name: name, Headline: fmt.Sprintf("%s of %s in %d of %s", count(n, "sighting"), name, len(all),
+		count(searched, "recording"))}
 	for _, f := range all {
 		r := recording{Path: f.path}
 		for _, x := range f.hits {

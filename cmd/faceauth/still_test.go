@@ -25,9 +25,9 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 )
 
-// stillDay is what a camera sees of one person: nobody, then the person who moves as in a recording, then the person who
-// sits still as in its last frame, then nobody. There is the noise of a sensor in each frame, and it is compressed as a
-// network camera does.
+// stillDay is what a camera sees of one person: nobody, then the person who moves as in a recording, then the person
+// who sits still as in its last frame, then nobody. There is the noise of a sensor in each frame, and it is compressed
+// as a network camera does.
 type stillDay struct {
 	fps                 float64
 	empty, sits, leaves time.Duration

@@ -7,17 +7,18 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// The real daemon counts with a TPM: the store, the counters and the key, put back from one copy, make the password due.
+// The real daemon counts with a TPM: the store, the counters and the key, put back from one copy, make the password
+// due.
 func TestDaemonTPM(t *testing.T) {
 	if testing.Short() {
 		t.Skip("recordings play at their own pace")
 	}
+	t.Parallel()
 	user := fixture.Recordings(t, "faces/vidtimit_rot/p2")
 	e := fixture.StartTPM(t)
 	d := newDevice(t, "--tpm", e.Path)
@@ -26,14 +27,14 @@ func TestDaemonTPM(t *testing.T) {
 	if !d.login("login", "secret\n") {
 		t.Fatal("the password")
 	}
-	d.until(func() bool { return strings.Contains(d.status(), `"refusal":""`) })
+	d.mayLogIn()
 	d.stop(os.Interrupt)
 	state, kept := filepath.Join(d.dir, "state"), filepath.Join(d.dir, "kept")
 	if err := os.CopyFS(kept, os.DirFS(state)); err != nil {
 		t.Fatal(err)
 	}
 	d.start()
-	if s := d.status(); !strings.Contains(s, `"refusal":""`) {
+	if s := d.refusal(); s != "" {
 		t.Errorf("started again: %s", s)
 	}
 	if !d.login("login", "secret\n") { // something changes
@@ -51,13 +52,14 @@ func TestDaemonTPM(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.start()
-	if s := d.status(); strings.Contains(s, `"refusal":""`) {
-		t.Errorf("put back: %s", s)
+	if s := d.refusal(); s == "" || s == "no answer" {
+		t.Errorf("put back: %q", s)
 	}
 	d.stop(os.Interrupt)
 	// Without the TPM it does not start, and says what helps.
 	e.Stop()
-	if out, code := d.command("", "faceauth", "daemon", "--tpm", e.Path, "--store", filepath.Join(state, "profiles"), "--key-file", filepath.Join(state, "key"),
+	if out, code := d.command("", "faceauth", "daemon", "--tpm", e.Path, "--store", filepath.Join(state, "profiles"),
+		"--key-file", filepath.Join(state, "key"),
 		"--models", fixture.Models(t)); code != 5 {
 		t.Errorf("without the TPM: %d, %s", code, out)
 	}

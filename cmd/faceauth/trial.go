@@ -58,9 +58,11 @@ func newTrial() *cobra.Command {
 	f := c.Flags()
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
-	f.BoolVar(&how.noPoses, "no-poses", false, "enrol the first four usable faces, in whatever pose, and not four poses as the daemon does")
+	f.BoolVar(&how.noPoses, "no-poses", false,
+		"enrol the first four usable faces, in whatever pose, and not four poses as the daemon does")
 	f.DurationVar(&how.every, "every", time.Second, "time between the beginnings of attempts in a recording")
-	f.StringSliceVar(&how.attacks, "attack", nil, "bridge: blends of the user's face and the attacker's, one in each login; photo: a picture of the user, moved, tilted and bent")
+	f.StringSliceVar(&how.attacks, "attack", nil, "bridge: blends of the user's face and the attacker's, "+
+		"one in each login; photo: a picture of the user, moved, tilted and bent")
 	f.IntSliceVar(&how.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends of a bridge; each is tried")
 	return c
 }
@@ -148,7 +150,8 @@ func printTrial(w io.Writer, r trial.Report) error {
 	}
 	fmt.Fprint(w, "\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "logins\tlet in\tshare\t95 % interval *\trecordings with one let in\t95 % interval **\ttaken for a picture\t")
+	fmt.Fprintln(t, "logins\tlet in\tshare\t95 % interval *\trecordings with one let in\t95 % interval **\t"+
+		"taken for a picture\t")
 	row := func(name string, a trial.Attempts, worse func(evaluate.Rate) string) {
 		if a.All > 0 {
 			share := evaluate.Rate(float64(a.Matches) / float64(a.All))
@@ -172,9 +175,11 @@ func printTrial(w io.Writer, r trial.Report) error {
 		fmt.Fprintf(w, "time until the user is let in, by the recordings' clock: median %.2f s, 95 %% within %.2f s\n",
 			trial.Quantile(r.Times, .5), trial.Quantile(r.Times, .95))
 	}
-	fmt.Fprintln(w, "a login is an attempt, and a share is over all attempts: 1-FRR for users, FAR for others, in the terms of ISO/IEC 19795-1, and APCER for attacks (ISO/IEC 30107-3)")
+	fmt.Fprintln(w, "a login is an attempt, and a share is over all attempts: 1-FRR for users, FAR for others, "+
+		"in the terms of ISO/IEC 19795-1, and APCER for attacks (ISO/IEC 30107-3)")
 	fmt.Fprintln(w, "* if logins were independent trials, which those in one recording are not")
-	fmt.Fprintln(w, "** of the share of recordings, if pairs of a user and a recording were independent, which those that share a person are not")
+	fmt.Fprintln(w, "** of the share of recordings, if pairs of a user and a recording were independent, "+
+		"which those that share a person are not")
 	return nil
 }
 

@@ -59,8 +59,10 @@ func newTune() *cobra.Command {
 	c.Flags().IntVar(&t.Folds, "folds", 5, "folds of people, at the most")
 	c.Flags().IntVar(&t.Protocol.Enroll, "enroll", 4, enrollHelp)
 	c.Flags().IntVar(&t.Protocol.Stride, "stride", 1, "use every Nth face")
-	c.Flags().StringVar(&out, "out", "", "file of the settings (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config)")
-	c.Flags().BoolVar(&force, "force", false, "write the settings even where the recordings do not support them, and exit with 0")
+	c.Flags().StringVar(&out, "out", "",
+		"file of the settings (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config)")
+	c.Flags().BoolVar(&force, "force", false,
+		"write the settings even where the recordings do not support them, and exit with 0")
 	return c
 }
 
@@ -131,7 +133,8 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 	case errors.Is(err, calibrate.ErrTooFew):
 		return fail(badSource, err)
 	case errors.Is(err, calibrate.ErrMissed):
-		return fail(noFace, fmt.Errorf("%w of %g on these recordings: every setting accepts more impostors, or nobody; nothing was written", err, t.FMR))
+		return fail(noFace, fmt.Errorf("%w of %g on these recordings: every setting accepts more impostors, or nobody; "+
+			"nothing was written", err, t.FMR))
 	case err != nil:
 		return evalError(err)
 	}
@@ -175,36 +178,47 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 		warn(c, doubts+"; the settings are written all the same, as --force says")
 		return nil
 	}
-	return fail(unsupported, fmt.Errorf("%s; the settings are in %s, which is read only where --settings names it", doubts, path))
+	return fail(unsupported, fmt.Errorf("%s; the settings are in %s, which is read only where --settings names it", doubts,
+		path))
 }
 
 func printTuned(w io.Writer, r calibrate.Outcome, people int) {
-	fmt.Fprintf(w, "chosen without, and measured on, each of %d folds of %d people, one user at a time:\n", len(r.Folds), people)
+	fmt.Fprintf(w, "chosen without, and measured on, each of %d folds of %d people, one user at a time:\n", len(r.Folds),
+		people)
 	fmt.Fprintf(w, "  FNMR %s: %d of %d attempts (95 %% interval %s), of %d of %d people at least one\n",
 		high(r.FNMR.Rate), r.FNMR.Errors, r.FNMR.Faces, span(r.FNMR.Interval), r.FNMR.PeopleWrong, r.FNMR.People)
-	fmt.Fprintf(w, "  FMR  %s: %d of %d attempts (95 %% interval %s), at least one in %d of %d pairs of a user and an impostor\n",
+	fmt.Fprintf(w, "  FMR  %s: %d of %d attempts (95 %% interval %s), at least one in %d of %d pairs of a user and an "+
+		"impostor\n",
 		high(r.FMR.Rate), r.FMR.Errors, r.FMR.Faces, span(r.FMR.Interval), r.Pairs.Accepted, r.Pairs.Total)
 	fmt.Fprintln(w, "  the intervals take people for independent, and not their attempts")
 	if r.Supported() {
-		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for people like these, were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
+		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for people like these, "+
+			"were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
 	} else {
-		fmt.Fprintf(w, "an FMR of %g is not shown: these recordings show, with 95 %% confidence, one below %g, were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
+		fmt.Fprintf(w, "an FMR of %g is not shown: these recordings show, with 95 %% confidence, one below %g, "+
+			"were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
 		if r.Pairs.Accepted == 0 {
 			need := calibrate.PairsNeeded(r.Target)
-			fmt.Fprintf(w, "  by the rule of three that takes %d pairs without a false match: recordings of %d people\n", need, calibrate.PeopleNeeded(need, len(r.Folds)))
+			fmt.Fprintf(w, "  by the rule of three that takes %d pairs without a false match: recordings of %d people\n", need,
+				calibrate.PeopleNeeded(need, len(r.Folds)))
 		}
 	}
-	fmt.Fprintf(w, "  pairs share people, so that this is the most that can be said; with only people for independent: of %d,\n"+
-		"  %d were let in as somebody else, and of people like these a share below %g\n", r.FMR.People, r.FMR.PeopleWrong, atMost(r.PeopleUpperBound))
+	fmt.Fprintf(w, "  pairs share people, so that this is the most that can be said; with only people for independent: "+
+		"of %d,\n"+
+		"  %d were let in as somebody else, and of people like these a share below %g\n", r.FMR.People, r.FMR.PeopleWrong,
+		atMost(r.PeopleUpperBound))
 	c := r.Choice
-	fmt.Fprintf(w, "chosen on all %d: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g (there: recall %s, FMR %s)\n",
+	fmt.Fprintf(w, "chosen on all %d: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g (there: recall %s, "+
+		"FMR %s)\n",
 		people, c.Sigma, c.Gamma, c.Accept, c.Learn, low(c.Recall), high(c.FMR))
 	if c.Alike > 1 {
-		fmt.Fprintf(w, "  %d settings do as well, to one face in a thousand; this one is nearest to the feature space's own\n", c.Alike)
+		fmt.Fprintf(w, "  %d settings do as well, to one face in a thousand; this one is nearest to the feature "+
+			"space's own\n", c.Alike)
 	}
 	for _, f := range r.Folds {
 		if f.Choice.Sigma != c.Sigma || f.Choice.Gamma != c.Gamma || f.Choice.Learn != c.Learn {
-			fmt.Fprintf(w, "  without %s: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g\n", count(len(f.HeldOut), "person"), f.Choice.Sigma, f.Choice.Gamma, f.Choice.Accept, f.Choice.Learn)
+			fmt.Fprintf(w, "  without %s: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g\n",
+				count(len(f.HeldOut), "person"), f.Choice.Sigma, f.Choice.Gamma, f.Choice.Accept, f.Choice.Learn)
 		}
 	}
 }
@@ -212,10 +226,12 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 // printPairs prints what a description of a network holds of how near different people come.
 func printPairs(w io.Writer, p evaluate.PairRates) {
 	if !p.Impostors.Measured() {
-		fmt.Fprintf(w, "%d pairs of different people are too few to say how near people come in this space\n", p.Impostors.Pairs)
+		fmt.Fprintf(w, "%d pairs of different people are too few to say how near people come in this space\n",
+			p.Impostors.Pairs)
 		return
 	}
-	fmt.Fprintf(w, "of %d pairs of pictures of %d different people, and %d pairs of one person:\n", p.Impostors.Pairs, p.Impostors.People, p.Genuine)
+	fmt.Fprintf(w, "of %d pairs of pictures of %d different people, and %d pairs of one person:\n", p.Impostors.Pairs,
+		p.Impostors.People, p.Genuine)
 	for i, d := range p.Impostors.Distances {
 		if d > 0 {
 			fmt.Fprintf(w, "  FMR 1e-%d within %.3f: FNMR %s\n", i+2, d, high(p.FNMR[i]))

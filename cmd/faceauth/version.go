@@ -27,7 +27,10 @@ type build struct {
 }
 
 func thisBuild() build {
-	b := build{Version: faceauth.Version, Go: runtime.Version(), OpenCV: cv.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := build{
+		Version: faceauth.Version, Go: runtime.Version(), OpenCV: cv.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			switch s.Key {

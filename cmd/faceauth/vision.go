@@ -89,7 +89,8 @@ func (o *options) plan(space *face.Space, note func(string)) (*vision, error) {
 			features = "embedding"
 		case errors.Is(missing, models.ErrMissing):
 			features = "pixels"
-			note("the models are not installed, so faces are compared by their pixels, which is much weaker; run: faceauth models install")
+			note("the models are not installed, so faces are compared by their pixels, which is much weaker; run: " +
+				"faceauth models install")
 		default:
 			return nil, fail(badModel, missing)
 		}
@@ -102,13 +103,15 @@ func (o *options) plan(space *face.Space, note func(string)) (*vision, error) {
 		return nil, fail(badUsage, fmt.Errorf("unknown features %q; use embedding, pixels or auto", o.features))
 	}
 	if space != nil && space.ID != v.space.ID {
-		return nil, fail(badGallery, fmt.Errorf("%w: %s; use another gallery or other features", gallery.ErrSpace, v.space.Mismatch(space.ID)))
+		return nil, fail(badGallery, fmt.Errorf("%w: %s; use another gallery or other features", gallery.ErrSpace,
+			v.space.Mismatch(space.ID)))
 	}
 	if err := o.planDetector(v); err != nil {
 		return nil, err
 	}
 	v.sight = &sight{config: eye.Config{Space: v.space, Vision: eye.Vision{
-		Features: features, Detector: v.name, Models: o.models, DetectorModel: o.detectorModel, EmbeddingModel: o.embeddingFile,
+		Features: features, Detector: v.name, Models: o.models, DetectorModel: o.detectorModel,
+		EmbeddingModel: o.embeddingFile,
 	}}}
 	return v, nil
 }
@@ -129,7 +132,8 @@ func (o *options) planDetector(v *vision) error {
 		v.networks = append(v.networks, boxes, points)
 	case "haar", "lbp":
 		if v.space.Unit {
-			return fail(badUsage, fmt.Errorf("the %s detector finds no landmarks, and embeddings need them; use --detector network or --features pixels", v.name))
+			return fail(badUsage, fmt.Errorf("the %s detector finds no landmarks, and embeddings need them; "+
+				"use --detector network or --features pixels", v.name))
 		}
 	default:
 		return fail(badUsage, fmt.Errorf("unknown detector %q; use network, haar, lbp or auto", o.detector))

@@ -68,6 +68,16 @@ func entries(dir string) ([]string, error) {
 	return paths, nil
 }
 
+// Names returns the names that the identities in dir would have, in the order of [Reader.Identities]. Nothing is
+// opened: what a name belongs to may turn out to be no recording.
+func Names(dir string) (names []string, err error) {
+	paths, err := entries(dir)
+	for _, path := range paths {
+		names = append(names, NameOf(path))
+	}
+	return names, err
+}
+
 // sessions returns the recordings of the identity at path: the path itself, or the recordings in a folder without
 // images. Warn is told of recordings that are passed over.
 func sessions(path string, warn func(string)) ([]string, error) {

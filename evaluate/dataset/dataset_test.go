@@ -77,6 +77,10 @@ func TestIdentities(t *testing.T) {
 		begun = append(begun, fmt.Sprintf("%s %d", name, frames))
 		return func() { steps++ }, func() {}
 	}
+	names, err := dataset.Names(dir)
+	if want := []string{"ann", "bob", "notes"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("names %q, %v, want %q", names, err, want)
+	}
 	ids, err := r.Identities(context.Background(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +137,8 @@ func TestBadFolders(t *testing.T) {
 	var warnings []string
 	r := reader(&warnings)
 	for name, want := range map[string]string{
-		"none": "no such file", "notes": "holds neither folders of images nor videos", "broken": "b.avi", "twice": `two recordings of "ann"`,
+		"none": "no such file", "notes": "holds neither folders of images nor videos", "broken": "b.avi",
+		"twice": `two recordings of "ann"`,
 	} {
 		if _, err := r.Identities(context.Background(), filepath.Join(dir, name), nil); err == nil ||
 			!strings.Contains(err.Error(), want) {

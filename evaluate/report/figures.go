@@ -34,8 +34,10 @@ func (d drawing) draw(png, svg io.Writer) error {
 // figures returns those that the outcome has.
 func figures(s evaluate.Summary) []drawing {
 	all := []drawing{
-		{"precision-recall", "Precision and recall at every threshold: further to the top right is better.", func() (*plot.Plot, error) { return precisionRecall(s) }},
-		{"recall-over-time", "Recall over the time since enrolment, counted in faces of the person.", func() (*plot.Plot, error) { return recallOverTime(s) }},
+		{"precision-recall", "Precision and recall at every threshold: further to the top right is better.",
+			func() (*plot.Plot, error) { return precisionRecall(s) }},
+		{"recall-over-time", "Recall over the time since enrolment, counted in faces of the person.",
+			func() (*plot.Plot, error) { return recallOverTime(s) }},
 	}
 	if rates := rates(s); len(rates) > 0 && rates[0].Faces > 0 {
 		all = append([]drawing{{
@@ -67,7 +69,8 @@ func lines(s evaluate.Summary, points func(evaluate.Result) plotter.XYs) (all []
 
 // line returns the curve of the method of that number.
 func line(i int, name string, points plotter.XYs) figure.Line {
-	return figure.Line{Name: name, Colour: figure.Colours[i%len(figure.Colours)], Points: points, Plain: len(points) > 25, Dashed: i%2 == 1}
+	return figure.Line{Name: name, Colour: figure.Colours[i%len(figure.Colours)], Points: points, Plain: len(points) > 25,
+		Dashed: i%2 == 1}
 }
 
 // det draws false non-matches over false matches, or their like in an identification. There are strangers.

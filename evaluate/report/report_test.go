@@ -50,7 +50,8 @@ func outcome(t *testing.T, strangers ...string) evaluate.Summary {
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	if err := report.Write(dir, outcome(t, "eve"), report.Meta{
-		Source: "<i>hall</i>", Protocol: []string{"two of three"}, Settings: []report.Setting{{Name: "sigma", Value: ".2"}}, Warnings: []string{"beware"},
+		Source: "<i>hall</i>", Protocol: []string{"two of three"}, Settings: []report.Setting{{Name: "sigma", Value: ".2"}},
+		Warnings: []string{"beware"},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,8 @@ func TestWrite(t *testing.T) {
 			t.Errorf("the page has %q", not)
 		}
 	}
-	if n := len(regexp.MustCompile(`src="data:image/png;base64,[A-Za-z0-9+/=]{1000,}"`).FindAllString(strings.ReplaceAll(page, "&#43;", "+"), -1)); n != 3 {
+	pictures := regexp.MustCompile(`src="data:image/png;base64,[A-Za-z0-9+/=]{1000,}"`)
+	if n := len(pictures.FindAllString(strings.ReplaceAll(page, "&#43;", "+"), -1)); n != 3 {
 		t.Errorf("%d pictures, want 3", n)
 	}
 	for _, name := range []string{"det", "precision-recall", "recall-over-time"} {
@@ -117,7 +119,8 @@ func TestFigure(t *testing.T) {
 	for _, c := range []struct {
 		r         evaluate.Rate
 		low, high string
-	}{{.99996, "0.9999", "1.0000"}, {1, "1.0000", "1.0000"}, {0, "0.0000", "0.0000"}, {1e-9, "0.0000", "0.0001"}, {evaluate.Rate(math.NaN()), "-", "-"}} {
+	}{{.99996, "0.9999", "1.0000"}, {1, "1.0000", "1.0000"}, {0, "0.0000", "0.0000"}, {1e-9, "0.0000", "0.0001"},
+		{evaluate.Rate(math.NaN()), "-", "-"}} {
 		if l, h := report.Figure(c.r, math.Floor), report.Figure(c.r, math.Ceil); l != c.low || h != c.high {
 			t.Errorf("%g is written %s and %s, want %s and %s", float64(c.r), l, h, c.low, c.high)
 		}

@@ -27,7 +27,8 @@ func Logistic(cost float64) Trainer {
 		}
 		l := newLogLikelihood(x, y, classes, cost)
 		result, err := optimize.Minimize(optimize.Problem{Func: l.value, Grad: l.gradient}, make([]float64, classes*l.width),
-			&optimize.Settings{GradientThreshold: 1e-6 * cost * float64(len(x)), MajorIterations: 1000, Concurrent: 1}, &optimize.LBFGS{})
+			&optimize.Settings{GradientThreshold: 1e-6 * cost * float64(len(x)), MajorIterations: 1000, Concurrent: 1},
+			&optimize.LBFGS{})
 		if err != nil && (result == nil || floats.HasNaN(result.X)) {
 			return nil, fmt.Errorf("logistic regression: %w", err)
 		}

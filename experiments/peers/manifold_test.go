@@ -32,7 +32,8 @@ func TestSquares(t *testing.T) {
 		name   string
 		kernel maxmargin.Kernel
 		fails  bool
-	}{{"linear", maxmargin.Linear, true}, {"cubic", maxmargin.Cubic, true}, {"radial", maxmargin.Radial(math.Sqrt2), false}} {
+	}{{"linear", maxmargin.Linear, true}, {"cubic", maxmargin.Cubic, true},
+		{"radial", maxmargin.Radial(math.Sqrt2), false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := maxmargin.NewExamples(x, tt.kernel)
 			if err != nil {

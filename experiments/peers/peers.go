@@ -203,7 +203,8 @@ func Quadratic(ridge float64) Trainer {
 			}
 			priors[q] = math.Log(float64(len(part)) / float64(len(x)))
 			if classes[q] = gaussian(part, ridge); classes[q] == nil {
-				return nil, fmt.Errorf("%w: class %d has %d, in which some features do not vary or depend on each other; use a larger ridge",
+				return nil, fmt.Errorf("%w: class %d has %d, in which some features do not vary or depend on each other; "+
+					"use a larger ridge",
 					ErrExamples, q, len(part))
 			}
 		}

@@ -32,12 +32,14 @@ import (
 func newAnomaly(o *options) *cobra.Command {
 	var family string
 	c := &cobra.Command{
-		Use:   "anomaly",
-		Short: "unusual labels in mixtures of Gaussians, in wine, housing and cars, and in the Core dataset (Section Evaluation of CAD with Known Ground Truth)",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.anomaly(c.Context(), family) },
+		Use: "anomaly",
+		Short: "unusual labels in mixtures of Gaussians, in wine, housing and cars, " +
+			"and in the Core dataset (Section Evaluation of CAD with Known Ground Truth)",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.anomaly(c.Context(), family) },
 	}
-	c.Flags().StringVar(&family, "family", "", "only the methods whose name contains this: what each has does not depend on the others")
+	c.Flags().StringVar(&family, "family", "",
+		"only the methods whose name contains this: what each has does not depend on the others")
 	return c
 }
 
@@ -308,7 +310,8 @@ func (o *options) anomaly(ctx context.Context, family string) error {
 		}
 		fmt.Fprintln(os.Stderr, dataset, "done")
 	}
-	if err := o.table("anomaly.csv", []string{"dataset", "method", "width", "setting", "agreement %", "standard deviation", "chosen", "thesis %"}, rows); err != nil {
+	if err := o.table("anomaly.csv", []string{"dataset", "method", "width", "setting", "agreement %", "standard deviation",
+		"chosen", "thesis %"}, rows); err != nil {
 		return err
 	}
 	return o.core(ctx, all, chosen)
@@ -363,10 +366,12 @@ func (o *options) core(ctx context.Context, methods []detector, chosen map[strin
 				panels = addPanel(panels, drawCore(m.String(), t, ahead))
 			}
 		}
-		rows = append(rows, []string{m.family, fmt.Sprint(m.width), m.setting, fmt.Sprintf("%.2f", found/coreRuns), fmt.Sprintf("%.2f", tiny/coreRuns),
+		rows = append(rows, []string{m.family, fmt.Sprint(m.width), m.setting, fmt.Sprintf("%.2f", found/coreRuns),
+			fmt.Sprintf("%.2f", tiny/coreRuns),
 			fmt.Sprintf("%.2f", fringe/coreRuns), strconv.FormatBool(chosen[m.family] == q)})
 	}
-	if err := o.table("core.csv", []string{"method", "width", "setting", "unusual ones of the 12 in front", "of the tiny squares", "of the rim", "chosen"}, rows); err != nil {
+	if err := o.table("core.csv", []string{"method", "width", "setting", "unusual ones of the 12 in front",
+		"of the tiny squares", "of the rim", "chosen"}, rows); err != nil {
 		return err
 	}
 	return o.picture("core.png", 3.6*vg.Inch, 3.6*vg.Inch, panels)

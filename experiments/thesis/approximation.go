@@ -18,10 +18,11 @@ import (
 
 func newApproximation(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "approximation",
-		Short: "error of the quantized Laplacian, and accuracy on it, over time and over k (Section UCI ML Repository Experiments)",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.approximation(c.Context()) },
+		Use: "approximation",
+		Short: "error of the quantized Laplacian, and accuracy on it, over time and over k (Section UCI ML Repository " +
+			"Experiments)",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.approximation(c.Context()) },
 	}
 }
 
@@ -141,7 +142,8 @@ func (p problem) online(ctx context.Context, s sparse) (series, error) {
 // given times.
 func (p problem) quantized(ctx context.Context, s sparse, k int, errorsAt func(t int) bool) (series, error) {
 	g, err := quantized.New(quantized.Config{
-		K: k - p.labelled(), Multiplier: 1.5, Dim: len(p.x[0]), Scale: 1, Kernel: p.kernel, Epsilon: 1e-300, Gamma: gammaUCI, Journal: points,
+		K: k - p.labelled(), Multiplier: 1.5, Dim: len(p.x[0]), Scale: 1, Kernel: p.kernel, Epsilon: 1e-300, Gamma: gammaUCI,
+		Journal: points,
 	})
 	if err != nil {
 		return series{}, err

@@ -42,9 +42,10 @@ type auditor struct {
 func auditors(reach float64) (all []auditor) {
 	graphs := func(family, setting string, sigma float64, f func(w mat.Symmetric, y []int) ([]float64, error)) {
 		kernel := graph.Heat(sigma)
-		all = append(all, auditor{family, fmt.Sprintf("sigma %g%s", sigma, setting), func(_ [][]float32, d *mat.SymDense, y []int) ([]float64, error) {
-			return f(graph.Similarity(d, kernel, kernel.Weight(reach)), y)
-		}})
+		all = append(all, auditor{family, fmt.Sprintf("sigma %g%s", sigma, setting),
+			func(_ [][]float32, d *mat.SymDense, y []int) ([]float64, error) {
+				return f(graph.Similarity(d, kernel, kernel.Weight(reach)), y)
+			}})
 	}
 	crossed := func(family, setting string, t peers.Trainer) {
 		all = append(all, auditor{family, setting, func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
@@ -54,7 +55,9 @@ func auditors(reach float64) (all []auditor) {
 	for _, sigma := range []float64{.2, .3, .5} {
 		for _, c := range []float64{.1, 1} {
 			for _, gamma := range []float64{.01, .1, 1} {
-				graphs("SoftHAD", fmt.Sprintf(", c %g, gamma %g", c, gamma), sigma, func(w mat.Symmetric, y []int) ([]float64, error) {
+				graphs("SoftHAD", fmt.Sprintf(", c %g, gamma %g", c, gamma), sigma, func(w mat.Symmetric, y []int) (
+					[]float64, error,
+				) {
 					return anomaly.SoftHarmonic(w, nil, y, c, gamma)
 				})
 			}
@@ -163,7 +166,8 @@ func (s auditSet) find(a auditor, run int) (precision, within, area, fringe floa
 func (o *options) audit(ctx context.Context) error {
 	var choosing, reported []auditSet
 	var reach float64
-	err := o.inSets(ctx, []string{"umist", "faces94_subset", "fast_videos", "att", "vidtimit_rot"}, func(name string, space face.Space, ids []evaluate.Identity) error {
+	sets := []string{"umist", "faces94_subset", "fast_videos", "att", "vidtimit_rot"}
+	err := o.inSets(ctx, sets, func(name string, space face.Space, ids []evaluate.Identity) error {
 		reach = space.Reach
 		switch name {
 		case "att", "vidtimit_rot":
@@ -233,5 +237,6 @@ func (o *options) audit(ctx context.Context) error {
 	if _, err := measure(reported, best, true); err != nil {
 		return err
 	}
-	return o.table("audit.csv", []string{"recordings", "faces", "method", "setting", "precision in front", "found in twice as many", "area under ROC", "fringe in front", "chosen on others"}, rows)
+	return o.table("audit.csv", []string{"recordings", "faces", "method", "setting", "precision in front",
+		"found in twice as many", "area under ROC", "fringe in front", "chosen on others"}, rows)
 }

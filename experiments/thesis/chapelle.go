@@ -22,10 +22,11 @@ import (
 
 func newChapelle(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "chapelle",
-		Short: "the benchmark of Chapelle, Schölkopf and Zien, Semi-Supervised Learning: digit1, usps and coil2 on the official splits",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.chapelle(c.Context()) },
+		Use: "chapelle",
+		Short: "the benchmark of Chapelle, Schölkopf and Zien, Semi-Supervised Learning: digit1, " +
+			"usps and coil2 on the official splits",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.chapelle(c.Context()) },
 	}
 }
 
@@ -158,8 +159,10 @@ func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool,
 
 // book are the errors that the book prints, in per cent, with 10 and with 100 labels. Its COIL has six classes.
 var book = map[string]map[string][2]float64{
-	"digit1": {"1-NN": {23.47, 6.12}, "SVM": {30.60, 5.53}, "harmonic, class masses": {9.80, 3.15}, "LapSVM": {5.44, 2.92}},
-	"usps":   {"1-NN": {19.82, 7.64}, "SVM": {20.03, 9.75}, "harmonic, class masses": {13.61, 6.36}, "LapSVM": {18.99, 4.68}},
+	"digit1": {"1-NN": {23.47, 6.12}, "SVM": {30.60, 5.53}, "harmonic, class masses": {9.80, 3.15},
+		"LapSVM": {5.44, 2.92}},
+	"usps": {"1-NN": {19.82, 7.64}, "SVM": {20.03, 9.75}, "harmonic, class masses": {13.61, 6.36},
+		"LapSVM": {18.99, 4.68}},
 }
 
 // penalties are the variants of the manifold method. The ratio is gamma_u/gamma; what the book chose is not printed.

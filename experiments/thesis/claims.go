@@ -22,10 +22,11 @@ import (
 
 func newClaims(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "claims",
-		Short: "precision and recall of three recognisers in environment adaptation and in an office (Section Face recognition)",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.claims(c.Context()) },
+		Use: "claims",
+		Short: "precision and recall of three recognisers in environment adaptation and in an office (Section Face " +
+			"recognition)",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.claims(c.Context()) },
 	}
 }
 
@@ -91,7 +92,8 @@ func (o *options) claims(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := o.table("claims.csv", []string{"experiment", "features", "method", "gamma", "precision", "recall", "far", "nearest_precision_at_that_recall"}, rows); err != nil {
+	if err := o.table("claims.csv", []string{"experiment", "features", "method", "gamma", "precision", "recall", "far",
+		"nearest_precision_at_that_recall"}, rows); err != nil {
 		return err
 	}
 	return o.picture("claims.png", 5*vg.Inch, 3.4*vg.Inch, panels[:])

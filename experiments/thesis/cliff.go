@@ -67,7 +67,8 @@ func (o *options) cliff(ctx context.Context, stride int) error {
 			return err
 		}
 		c.recall, c.far, c.worst = float64(sum.Methods[0].Recall), float64(sum.Methods[0].FAR), float64(sum.Worst[0].FAR)
-		fmt.Fprintf(os.Stderr, "bounded %t, sigma %g, gamma %g: recall %.4f, FAR %.4f, worst %.4f\n", c.bounded, c.sigma, c.gamma, c.recall, c.far, c.worst)
+		fmt.Fprintf(os.Stderr, "bounded %t, sigma %g, gamma %g: recall %.4f, FAR %.4f, worst %.4f\n", c.bounded, c.sigma,
+			c.gamma, c.recall, c.far, c.worst)
 		return nil
 	})
 	if err != nil {
@@ -87,7 +88,8 @@ func rowsOfCliff(cells []*cell) (rows [][]string) {
 		if c.bounded {
 			edge = "bounded"
 		}
-		rows = append(rows, []string{edge, fmt.Sprint(c.sigma), fmt.Sprint(c.gamma), fmt.Sprintf("%.4f", c.recall), fmt.Sprintf("%.4f", c.far), fmt.Sprintf("%.4f", c.worst)})
+		rows = append(rows, []string{edge, fmt.Sprint(c.sigma), fmt.Sprint(c.gamma), fmt.Sprintf("%.4f", c.recall),
+			fmt.Sprintf("%.4f", c.far), fmt.Sprintf("%.4f", c.worst)})
 	}
 	return rows
 }

@@ -89,7 +89,8 @@ func (r rehearsal) judge(l *online.Learner) (recall, far float64, err error) {
 
 func (o *options) compact(ctx context.Context) error {
 	var rows [][]string
-	err := o.inSets(ctx, []string{"fast_videos", "umist", "vidtimit_rot"}, func(name string, space face.Space, ids []evaluate.Identity) error {
+	sets := []string{"fast_videos", "umist", "vidtimit_rot"}
+	err := o.inSets(ctx, sets, func(name string, space face.Space, ids []evaluate.Identity) error {
 		choices, err := evaluate.DrawChoices(namesOf(ids), 2, 15, 1)
 		if err != nil {
 			return err
@@ -98,12 +99,15 @@ func (o *options) compact(ctx context.Context) error {
 			name string
 			make func(s online.Settings, r rehearsal) (*online.Learner, error)
 		}
-		methods := []method{{"face after face", func(s online.Settings, r rehearsal) (*online.Learner, error) { return r.learn(space, s) }}}
+		methods := []method{{"face after face", func(s online.Settings, r rehearsal) (*online.Learner, error) {
+			return r.learn(space, s)
+		}}}
 		for _, pull := range compactPulls {
-			methods = append(methods, method{fmt.Sprintf("at once, pull %g", pull), func(s online.Settings, r rehearsal) (*online.Learner, error) {
-				l, _, err := online.Compact(ctx, space, s, r.labelled, r.faces, online.Compaction{Pull: pull})
-				return l, err
-			}})
+			methods = append(methods, method{fmt.Sprintf("at once, pull %g", pull),
+				func(s online.Settings, r rehearsal) (*online.Learner, error) {
+					l, _, err := online.Compact(ctx, space, s, r.labelled, r.faces, online.Compaction{Pull: pull})
+					return l, err
+				}})
 		}
 		for _, k := range compactK {
 			for _, method := range methods {
@@ -129,7 +133,8 @@ func (o *options) compact(ctx context.Context) error {
 				}
 				if len(recalls) > 0 {
 					rows = append(rows, []string{name, strconv.Itoa(k), method.name, fmt.Sprintf("%.0f", stat.Mean(sizes, nil)),
-						fmt.Sprintf("%.4f", stat.Mean(recalls, nil)), fmt.Sprintf("%.4f", slices.Min(recalls)), fmt.Sprintf("%.4f", stat.Mean(fars, nil)), fmt.Sprintf("%.4f", slices.Max(fars))})
+						fmt.Sprintf("%.4f", stat.Mean(recalls, nil)), fmt.Sprintf("%.4f", slices.Min(recalls)),
+						fmt.Sprintf("%.4f", stat.Mean(fars, nil)), fmt.Sprintf("%.4f", slices.Max(fars))})
 				}
 			}
 		}
@@ -138,7 +143,8 @@ func (o *options) compact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.table("compact.csv", []string{"recordings", "k", "method", "faces kept", "recall", "least of 15 choices", "FAR", "largest of 15 choices"}, rows)
+	return o.table("compact.csv", []string{"recordings", "k", "method", "faces kept", "recall", "least of 15 choices",
+		"FAR", "largest of 15 choices"}, rows)
 }
 
 // learn returns a learner that saw the faces one after the other.

@@ -23,10 +23,11 @@ import (
 
 func newCuts(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "cuts",
-		Short: "max-margin graph cuts, SVMs and manifold regularisation on letters, digits and image segments (Section Max-margin Graph Cuts Experiments)",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.cuts(c.Context()) },
+		Use: "cuts",
+		Short: "max-margin graph cuts, SVMs and manifold regularisation on letters, " +
+			"digits and image segments (Section Max-margin Graph Cuts Experiments)",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.cuts(c.Context()) },
 	}
 }
 
@@ -147,9 +148,11 @@ func (o *options) cuts(ctx context.Context) error {
 			}
 		}
 	}
-	fmt.Fprintf(os.Stderr, "graph cuts err less than manifold regularisation in %d of %d cells, and than SVMs in %d; %d machines did not converge and were left out\n",
+	fmt.Fprintf(os.Stderr, "graph cuts err less than manifold regularisation in %d of %d cells, and than SVMs in %d; "+
+		"%d machines did not converge and were left out\n",
 		wins, len(rows), against, slow)
-	return o.table("cuts.csv", []string{"dataset", "labelled %", "kernel", "SVM %", "MR %", "GC %", "GC-MR", "standard error", "thesis SVM %", "thesis MR %", "thesis GC %"}, rows)
+	return o.table("cuts.csv", []string{"dataset", "labelled %", "kernel", "SVM %", "MR %", "GC %", "GC-MR",
+		"standard error", "thesis SVM %", "thesis MR %", "thesis GC %"}, rows)
 }
 
 // fold is a third of the points and their classes, -1 and 1.
@@ -255,7 +258,8 @@ func (c *contest) run() error {
 		c.validation[s] = c.choose.first(n)
 	}
 	spread := make([][4][]float64, len(ratios))
-	for k, kernel := range []maxmargin.Kernel{maxmargin.Linear, maxmargin.Cubic, maxmargin.Radial(math.Sqrt(float64(features)) * sigma)} {
+	for k, kernel := range []maxmargin.Kernel{maxmargin.Linear, maxmargin.Cubic,
+		maxmargin.Radial(math.Sqrt(float64(features)) * sigma)} {
 		e, err := maxmargin.NewExamples(c.train.x, kernel)
 		if err != nil {
 			return err

@@ -17,10 +17,11 @@ import (
 
 func newDistil(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "distil",
-		Short: "small verifiers made of what was learned: what their settings do, and against the learner and the nearest face",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.distil(c.Context()) },
+		Use: "distil",
+		Short: "small verifiers made of what was learned: what their settings do, and against the learner and the " +
+			"nearest face",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.distil(c.Context()) },
 	}
 }
 
@@ -90,7 +91,8 @@ func (b bench) tally(t *tally, value func(x []float32) (float64, error)) error {
 
 func (o *options) distil(ctx context.Context) error {
 	var rows [][]string
-	err := o.inSets(ctx, []string{"fast_videos", "att", "faces94_subset", "umist", "vidtimit_rot"}, func(name string, space face.Space, ids []evaluate.Identity) error {
+	sets := []string{"fast_videos", "att", "faces94_subset", "umist", "vidtimit_rot"}
+	err := o.inSets(ctx, sets, func(name string, space face.Space, ids []evaluate.Identity) error {
 		all, err := benches(space, ids)
 		if err != nil {
 			return err
@@ -98,7 +100,8 @@ func (o *options) distil(ctx context.Context) error {
 		record := func(method, width, gamma string, support float64, t tally, threshold float64) {
 			fnmr, fmr := t.rates(threshold)
 			best, _ := t.rates(t.safest())
-			rows = append(rows, []string{name, method, width, gamma, fmt.Sprintf("%.0f", support), strconv.Itoa(len(t.genuine)), strconv.Itoa(len(t.impostor)),
+			rows = append(rows, []string{name, method, width, gamma, fmt.Sprintf("%.0f", support), strconv.Itoa(len(t.genuine)),
+				strconv.Itoa(len(t.impostor)),
 				fmt.Sprintf("%.4f", fnmr), fmt.Sprintf("%.6f", fmr), fmt.Sprintf("%.3f", t.safest()), fmt.Sprintf("%.4f", best)})
 		}
 		var learned, nearest tally
@@ -145,5 +148,6 @@ func (o *options) distil(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.table("distil.csv", []string{"recordings", "method", "width", "gamma", "faces kept", "own faces", "impostors' faces", "FNMR", "FMR", "threshold above all impostors", "FNMR there"}, rows)
+	return o.table("distil.csv", []string{"recordings", "method", "width", "gamma", "faces kept", "own faces",
+		"impostors' faces", "FNMR", "FMR", "threshold above all impostors", "FNMR there"}, rows)
 }

@@ -21,10 +21,11 @@ import (
 
 func newDrift(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "drift",
-		Short: "what ageing gains where concepts drift, and what it costs where people come back (open question of the conclusions)",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.drift(c.Context()) },
+		Use: "drift",
+		Short: "what ageing gains where concepts drift, and what it costs where people come back (open question of the " +
+			"conclusions)",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.drift(c.Context()) },
 	}
 }
 
@@ -60,7 +61,8 @@ func (o *options) drift(ctx context.Context) error {
 		wrong = append(wrong, plotter.XY{X: x, Y: w})
 		first = append(first, plotter.XY{X: x, Y: v.recall[0]})
 		second = append(second, plotter.XY{X: x, Y: v.recall[1]})
-		rows = append(rows, []string{fmt.Sprint(h), fmt.Sprintf("%.4f", w), fmt.Sprintf("%.4f", v.recall[0]), fmt.Sprintf("%.4f", v.recall[1]), fmt.Sprintf("%.4f", v.far)})
+		rows = append(rows, []string{fmt.Sprint(h), fmt.Sprintf("%.4f", w), fmt.Sprintf("%.4f", v.recall[0]),
+			fmt.Sprintf("%.4f", v.recall[1]), fmt.Sprintf("%.4f", v.far)})
 	}
 	header := []string{"half_life", "taken_for_the_other_under_drift", "recall_first_visit", "recall_second_visit", "far"}
 	if err := o.table("drift.csv", header, rows); err != nil {
@@ -72,7 +74,8 @@ func (o *options) drift(ctx context.Context) error {
 			return nil, err
 		}
 		p.X.Scale = plot.LogScale{}
-		p.X.Tick.Marker = plot.ConstantTicks{{Value: 100, Label: "100"}, {Value: 500, Label: "500"}, {Value: 2000, Label: "2000"}, {Value: 8000, Label: "8000"}, {Value: 16000, Label: "none"}}
+		p.X.Tick.Marker = plot.ConstantTicks{{Value: 100, Label: "100"}, {Value: 500, Label: "500"},
+			{Value: 2000, Label: "2000"}, {Value: 8000, Label: "8000"}, {Value: 16000, Label: "none"}}
 		p.Y.Min, p.Y.Max = low, high
 		return p, nil
 	}

@@ -62,7 +62,9 @@ func (f *fleet) run(ctx context.Context, o *options) error {
 	}
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer t.Flush()
-	fmt.Fprintln(t, "k\tdevices\tpoison\tfaces: precision\trecall\twrong, strangers\tlater: precision\trecall\tsightings: precision\trecall\tconfirmed: recall\twrong\tgiven a day\tkept by a device\tbytes of a device\t")
+	fmt.Fprintln(t, "k\tdevices\tpoison\tfaces: precision\trecall\twrong, strangers\tlater: "+
+		"precision\trecall\tsightings: precision\trecall\tconfirmed: recall\twrong\tgiven a day\tkept by a device\tbytes "+
+		"of a device\t")
 	row := func(k int, name string, devices int, more trial.Options) error {
 		more.Strangers, more.Cameras, more.Devices, more.Days, more.Seed = 2, 4, devices, f.days, f.seed
 		more.Usable, more.Spare, more.Learner = preprocess.EnrolGate.Passes, true, online.Settings{K: k}
@@ -71,7 +73,8 @@ func (f *fleet) run(ctx context.Context, o *options) error {
 			return err
 		}
 		n := r.Days * devices
-		fmt.Fprintf(t, "%d\t%s\t%s\t%.4f\t%.4f\t%d, %d\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%d\t%d\t%d\t%d\t\n", k, name, more.Poison,
+		fmt.Fprintf(t, "%d\t%s\t%s\t%.4f\t%.4f\t%d, %d\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%d\t%d\t%d\t%d\t\n", k, name,
+			more.Poison,
 			r.Faces.Precision, r.Faces.Recall, r.Faces.Wrong, r.Faces.False, r.Later.Precision, r.Later.Recall,
 			r.Tracks.Precision, r.Tracks.Recall, r.Confirmed.Recall, r.Confirmed.Wrong+r.Confirmed.False,
 			r.Given/r.Days, r.Kept/n, r.Bytes/n)
@@ -92,7 +95,8 @@ func (f *fleet) run(ctx context.Context, o *options) error {
 		if err := row(300, "four, lessons", 4, trial.Options{Share: f.share, Poison: p}); err != nil {
 			return err
 		}
-		if err := row(300, "four, withdrawn after a frame", 4, trial.Options{Share: f.share, Poison: p, Withdraw: time.Millisecond}); err != nil {
+		if err := row(300, "four, withdrawn after a frame", 4,
+			trial.Options{Share: f.share, Poison: p, Withdraw: time.Millisecond}); err != nil {
 			return err
 		}
 	}
@@ -100,7 +104,8 @@ func (f *fleet) run(ctx context.Context, o *options) error {
 }
 
 // recordings returns those of people, as embeddings with small pictures, and their space.
-func (o *options) recordings(ctx context.Context, people []person) (space face.Space, all []trial.Recording, err error) {
+func (o *options) recordings(ctx context.Context,
+	people []person) (space face.Space, all []trial.Recording, err error) {
 	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
 	if err != nil {
 		return space, nil, err
@@ -114,7 +119,8 @@ func (o *options) recordings(ctx context.Context, people []person) (space face.S
 	r := &dataset.Reader{Detector: d, Extractor: e, Warn: func(s string) { fmt.Fprintln(os.Stderr, s) }}
 	for _, p := range people {
 		for _, path := range p.recordings {
-			frames, err := r.Frames(ctx, p.name, filepath.Join(o.data, "faces", path), pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
+			frames, err := r.Frames(ctx, p.name, filepath.Join(o.data, "faces", path),
+				pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
 			if err != nil {
 				return space, nil, err
 			}

@@ -25,10 +25,11 @@ import (
 
 func newJoint(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "joint",
-		Short: "backbone graphs by elastic-joint and its peers on COIL and Car (Section Joint Quantization and Label Propagation Experiments)",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.joint(c.Context()) },
+		Use: "joint",
+		Short: "backbone graphs by elastic-joint and its peers on COIL and Car (Section Joint Quantization and Label " +
+			"Propagation Experiments)",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.joint(c.Context()) },
 	}
 }
 
@@ -69,35 +70,41 @@ type table struct {
 
 func backbones() []backbone {
 	all := []backbone{
-		{"subsample", func(_ context.Context, o quantized.Offline, t table, seeds [][]float32, _ *rand.Rand) (*quantized.Backbone, error) {
+		{"subsample", func(_ context.Context, o quantized.Offline, t table, seeds [][]float32,
+			_ *rand.Rand) (*quantized.Backbone, error) {
 			return o.Infer(t.x, t.classes, seeds)
 		}},
-		{"k-means", func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32, _ *rand.Rand) (*quantized.Backbone, error) {
+		{"k-means", func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32,
+			_ *rand.Rand) (*quantized.Backbone, error) {
 			c, err := quantized.KMeans(ctx, t.unlabelled(), seeds, o.Rounds)
 			if err != nil {
 				return nil, err
 			}
 			return o.Infer(t.x, t.classes, c)
 		}},
-		{"elastic net", func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32, _ *rand.Rand) (*quantized.Backbone, error) {
+		{"elastic net", func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32,
+			_ *rand.Rand) (*quantized.Backbone, error) {
 			c, err := quantized.ElasticNet(ctx, t.unlabelled(), seeds, o.Neighbours, netEnergy, netEnergy, o.Rounds)
 			if err != nil {
 				return nil, err
 			}
 			return o.Infer(t.x, t.classes, c)
 		}},
-		{"elastic-joint, gamma_q 1e5", func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32, r *rand.Rand) (*quantized.Backbone, error) {
+		{"elastic-joint, gamma_q 1e5", func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32,
+			r *rand.Rand) (*quantized.Backbone, error) {
 			o.Pull, o.GammaQ = 0, literal
 			return o.Joint(ctx, t.x, t.classes, seeds, r)
 		}},
-		{"k-means around labels", func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32, r *rand.Rand) (*quantized.Backbone, error) {
+		{"k-means around labels", func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32,
+			r *rand.Rand) (*quantized.Backbone, error) {
 			o.Pull, o.GammaQ = 1e12, 0
 			return o.Joint(ctx, t.x, t.classes, seeds, r)
 		}},
 	}
 	for _, pull := range pulls {
 		all = append(all, backbone{fmt.Sprintf("elastic-joint, pull %g", pull),
-			func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32, r *rand.Rand) (*quantized.Backbone, error) {
+			func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32, r *rand.Rand) (*quantized.Backbone,
+				error) {
 				o.Pull = pull
 				return o.Joint(ctx, t.x, t.classes, seeds, r)
 			}})
@@ -254,7 +261,8 @@ func (o *options) joint(ctx context.Context) error {
 			line = append(line, p)
 		}
 	}
-	if err := o.table("joint.csv", []string{"dataset", "labels", "centroids", "method", "accuracy", "95% interval, half"}, rows); err != nil {
+	if err := o.table("joint.csv", []string{"dataset", "labels", "centroids", "method", "accuracy", "95% interval, half"},
+		rows); err != nil {
 		return err
 	}
 	return o.picture("joint.png", 5*vg.Inch, 5*vg.Inch, [][]*plot.Plot{line[:2], line[2:4], line[4:6], line[6:]})
@@ -330,7 +338,8 @@ func (o *options) jointTime(ctx context.Context) error {
 				return fmt.Errorf("%s, %d points: %w", name, n, err)
 			}
 			fmt.Fprintf(os.Stderr, "%s, %d points: %.1f\n", name, n, spent)
-			rows = append(rows, []string{strconv.Itoa(n), name, fmt.Sprintf("%.2f", spent), strconv.Itoa(rounds), fmt.Sprintf("%.3f", right)})
+			rows = append(rows, []string{strconv.Itoa(n), name, fmt.Sprintf("%.2f", spent), strconv.Itoa(rounds),
+				fmt.Sprintf("%.3f", right)})
 			return nil
 		}
 		for _, m := range backbones()[:len(backbones())-2] { // one pull is enough

@@ -20,8 +20,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var o options
-	root := &cobra.Command{Use: "thesis", Short: "make the figures and tables of docs/results.md", SilenceUsage: true, SilenceErrors: true}
-	root.PersistentFlags().StringVar(&o.data, "data", cmp.Or(os.Getenv("FACEAUTH_DATA"), "../shared/data"), "folder of the recordings and tables")
+	root := &cobra.Command{Use: "thesis", Short: "make the figures and tables of docs/results.md", SilenceUsage: true,
+		SilenceErrors: true}
+	root.PersistentFlags().StringVar(&o.data, "data", cmp.Or(os.Getenv("FACEAUTH_DATA"), "../shared/data"),
+		"folder of the recordings and tables")
 	root.PersistentFlags().StringVar(&o.out, "out", "docs/thesis", "folder of what is made")
 	root.AddCommand(newCliff(&o), newParallel(&o), newDrift(&o), newApproximation(&o), newSensitivity(&o),
 		newClaims(&o), newSquares(&o), newCuts(&o), newJoint(&o), newJointTime(&o), newAnomaly(&o), newAnomalyTime(&o),

@@ -83,7 +83,8 @@ func (o *options) parallel(ctx context.Context) error {
 				}
 				rows = append(rows, []string{
 					space.ID, solver, a.name, fmt.Sprintf("%.4f", float64(all.right)/float64(all.own)),
-					fmt.Sprintf("%.4f", float64(all.accepted)/float64(all.others)), fmt.Sprintf("%.4f", ms), fmt.Sprintf("%.2f", first/ms),
+					fmt.Sprintf("%.4f", float64(all.accepted)/float64(all.others)), fmt.Sprintf("%.4f", ms),
+					fmt.Sprintf("%.2f", first/ms),
 				})
 			}
 		}

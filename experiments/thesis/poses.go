@@ -49,7 +49,9 @@ func poseAuditors(space face.Space) (all []auditor) {
 		}
 	}
 	add := func(family, setting string, f func(d *mat.SymDense, y []int) ([]float64, error)) {
-		all = append(all, auditor{family, setting, func(_ [][]float32, d *mat.SymDense, y []int) ([]float64, error) { return f(d, y) }})
+		all = append(all, auditor{family, setting, func(_ [][]float32, d *mat.SymDense, y []int) ([]float64, error) {
+			return f(d, y)
+		}})
 	}
 	margin := func(d *mat.SymDense, y []int) ([]float64, error) { return anomaly.OwnMinusOther(d, y), nil }
 	add("own - other", "", margin)
@@ -61,15 +63,16 @@ func poseAuditors(space face.Space) (all []auditor) {
 					setting := fmt.Sprintf("sigma %g, c %g, gamma %g, edges %g", sigma, c, gamma, r)
 					add("SoftHAD", setting, f)
 					for _, share := range []float64{.5, 1, 2} {
-						add("SoftHAD and own - other", fmt.Sprintf("%s, share %g", setting, share), func(d *mat.SymDense, y []int) ([]float64, error) {
-							scores, err := f(d, y)
-							for i, m := range anomaly.OwnMinusOther(d, y) {
-								if err == nil {
-									scores[i] += share * min(max(m/reach, -1), 1)
+						add("SoftHAD and own - other", fmt.Sprintf("%s, share %g", setting, share),
+							func(d *mat.SymDense, y []int) ([]float64, error) {
+								scores, err := f(d, y)
+								for i, m := range anomaly.OwnMinusOther(d, y) {
+									if err == nil {
+										scores[i] += share * min(max(m/reach, -1), 1)
+									}
 								}
-							}
-							return scores, err
-						})
+								return scores, err
+							})
 					}
 				}
 			}
@@ -81,14 +84,16 @@ func poseAuditors(space face.Space) (all []auditor) {
 	}})
 	add("3-NN", "", threeNearest)
 	for _, cost := range []float64{1, 10, 100} {
-		all = append(all, auditor{"logistic regression, five-fold", fmt.Sprintf("cost %g", cost), func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
-			return peers.CrossValidate(x, y, 5, peers.Logistic(cost))
-		}})
+		all = append(all, auditor{"logistic regression, five-fold", fmt.Sprintf("cost %g", cost),
+			func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
+				return peers.CrossValidate(x, y, 5, peers.Logistic(cost))
+			}})
 	}
 	for _, sigma := range []float64{.5, 1} {
-		all = append(all, auditor{"SVM, five-fold", fmt.Sprintf("sigma %g, cost 1", sigma), func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
-			return peers.CrossValidate(x, y, 5, peers.Projection(graph.Heat(sigma), 1))
-		}})
+		all = append(all, auditor{"SVM, five-fold", fmt.Sprintf("sigma %g, cost 1", sigma),
+			func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
+				return peers.CrossValidate(x, y, 5, peers.Projection(graph.Heat(sigma), 1))
+			}})
 	}
 	return all
 }
@@ -197,13 +202,15 @@ func (o *options) poses(ctx context.Context) error {
 			}
 			for q, a := range all {
 				mean, spread := stat.MeanStdDev(values[half][q], nil)
-				rows = append(rows, []string{sets[half].name, strconv.Itoa(half + 1), strconv.Itoa(len(sets[half].x)), a.family, a.setting,
+				rows = append(rows, []string{sets[half].name, strconv.Itoa(half + 1), strconv.Itoa(len(sets[half].x)), a.family,
+					a.setting,
 					fmt.Sprintf("%.3f", mean), fmt.Sprintf("%.3f", spread), strconv.FormatBool(chosen[a.family] == q)})
 			}
 		}
 		fmt.Fprintln(os.Stderr, sets[0].name, "measured")
 	}
-	return o.table("audit-poses.csv", []string{"recordings", "half", "faces", "method", "setting", "precision in front", "standard deviation", "chosen on the other half"}, rows)
+	return o.table("audit-poses.csv", []string{"recordings", "half", "faces", "method", "setting", "precision in front",
+		"standard deviation", "chosen on the other half"}, rows)
 }
 
 // threeNearest returns the share of the three nearest faces that have another name.
@@ -233,7 +240,8 @@ func audited(space face.Space, x [][]float32, y []int) (scores []float64, suspec
 	at := make(map[string]int)
 	for i := range x {
 		at[fmt.Sprint(x[i])] = i
-		if _, err := g.Enroll(strconv.Itoa(y[i]), x[i:i+1], time.Unix(0, 0), gallery.Enrolment{Add: true, Force: true}); err != nil {
+		if _, err := g.Enroll(strconv.Itoa(y[i]), x[i:i+1], time.Unix(0, 0),
+			gallery.Enrolment{Add: true, Force: true}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -273,7 +281,8 @@ func (s auditSet) suspects(space face.Space, half int) error {
 			}
 		}
 	}
-	_, err = fmt.Fprintf(os.Stderr, "%s, half %d, %d faces: %d suspects with all names right; of %d renamed in %d runs %d are suspects, and %d others\n",
+	_, err = fmt.Fprintf(os.Stderr,
+		"%s, half %d, %d faces: %d suspects with all names right; of %d renamed in %d runs %d are suspects, and %d others\n",
 		s.name, half+1, len(s.x), len(clean), renamed, poseRuns, right, wrong)
 	return err
 }

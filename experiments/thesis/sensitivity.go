@@ -50,12 +50,18 @@ func variations(space face.Space) []variation {
 		return all
 	}
 	return []variation{
-		{"k", []float64{25, 50, 100, 200, 300, 500, 1000}, func(x float64, s *online.Settings, _ *evaluate.Protocol) { s.K = int(x) }, true},
-		{"sigma", times(space.Sigma, .6, .8, .9, 1, 1.1, 1.2, 1.5), func(x float64, s *online.Settings, _ *evaluate.Protocol) { s.Sigma = x }, false},
-		{"gamma", times(space.Gamma, .01, .1, 1, 10, 100), func(x float64, s *online.Settings, _ *evaluate.Protocol) { s.Gamma = x }, true},
-		{"labelled faces", []float64{1, 2, 4, 8}, func(x float64, _ *online.Settings, p *evaluate.Protocol) { p.Enroll = int(x) }, true},
-		{"stride", []float64{1, 2, 5, 8, 10, 12, 15}, func(x float64, _ *online.Settings, p *evaluate.Protocol) { p.Stride = int(x) }, false},
-		{"order", []float64{0, 1, 2, 3}, func(x float64, _ *online.Settings, p *evaluate.Protocol) { p.Order = inOrders[int(x)] }, false},
+		{"k", []float64{25, 50, 100, 200, 300, 500, 1000},
+			func(x float64, s *online.Settings, _ *evaluate.Protocol) { s.K = int(x) }, true},
+		{"sigma", times(space.Sigma, .6, .8, .9, 1, 1.1, 1.2, 1.5),
+			func(x float64, s *online.Settings, _ *evaluate.Protocol) { s.Sigma = x }, false},
+		{"gamma", times(space.Gamma, .01, .1, 1, 10, 100),
+			func(x float64, s *online.Settings, _ *evaluate.Protocol) { s.Gamma = x }, true},
+		{"labelled faces", []float64{1, 2, 4, 8},
+			func(x float64, _ *online.Settings, p *evaluate.Protocol) { p.Enroll = int(x) }, true},
+		{"stride", []float64{1, 2, 5, 8, 10, 12, 15},
+			func(x float64, _ *online.Settings, p *evaluate.Protocol) { p.Stride = int(x) }, false},
+		{"order", []float64{0, 1, 2, 3},
+			func(x float64, _ *online.Settings, p *evaluate.Protocol) { p.Order = inOrders[int(x)] }, false},
 	}
 }
 

@@ -22,10 +22,11 @@ import (
 
 func newSquares(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "squares",
-		Short: "two square clusters with a label each: graph cuts, and manifold regularisation that fails (Figure synthetic cuts)",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return o.squares() },
+		Use: "squares",
+		Short: "two square clusters with a label each: graph cuts, and manifold regularisation that fails (Figure " +
+			"synthetic cuts)",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.squares() },
 	}
 }
 
@@ -88,7 +89,8 @@ func (o *options) squares() error {
 					}
 				}
 				rows = append(rows, []string{kinds[q], method, fmt.Sprint(sink), fmt.Sprint(wrong)})
-				line = append(line, drawSides(fmt.Sprintf("%s %s, gamma_g %g: %d of 200 wrong", kinds[q], method, sink, wrong), m, x, y, truth))
+				line = append(line, drawSides(fmt.Sprintf("%s %s, gamma_g %g: %d of 200 wrong", kinds[q], method, sink, wrong), m,
+					x, y, truth))
 			}
 			panels = append(panels, line)
 		}

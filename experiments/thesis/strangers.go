@@ -16,10 +16,11 @@ import (
 
 func newStrangers(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "strangers",
-		Short: "who of lfw is taken for one of the people of vidtimit_rot and fast_videos, after all their recordings were seen",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.strangers(c.Context()) },
+		Use: "strangers",
+		Short: "who of lfw is taken for one of the people of vidtimit_rot and fast_videos, " +
+			"after all their recordings were seen",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.strangers(c.Context()) },
 	}
 }
 
@@ -71,7 +72,8 @@ func (o *options) strangers(ctx context.Context) error {
 		}
 	}
 	fmt.Printf("%d people known, %d faces learned, %+v\n", len(known), l.Counts().Learned, l.Radii())
-	fmt.Printf("%d strangers, %d pictures: %d given a name, %d near an enrolled face, so that two such would be confirmed\n",
+	fmt.Printf("%d strangers, %d pictures: %d given a name, %d near an enrolled face, "+
+		"so that two such would be confirmed\n",
 		people, faces, named, anchored)
 	return nil
 }

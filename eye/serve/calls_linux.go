@@ -25,21 +25,25 @@ const (
 )
 
 // needed are the system calls that an eye may make whatever it looks at. They were taken down with strace while it
-// decoded a video, pictures, and streams by HTTP and RTSP, with OpenCV 4.6; beside them stand those that Go's runtime and
-// other versions of glibc use for the same. Names that a machine does not have are passed over.
+// decoded a video, pictures, and streams by HTTP and RTSP, with OpenCV 4.6; beside them stand those that Go's runtime
+// and other versions of glibc use for the same. Names that a machine does not have are passed over.
 var needed = []string{
 	// Files. Landlock says which, and the limit of written files that nothing is written. The rest of /proc is shut.
 	"read", "readv", "pread64", "write", "writev", "close", "lseek", "open", "openat", "getdents64", "getcwd",
-	"stat", "lstat", "fstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "readlink", "readlinkat", "fadvise64",
+	"stat", "lstat", "fstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "readlink", "readlinkat",
+	"fadvise64",
 	// Waiting.
-	"poll", "ppoll", "select", "pselect6", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "eventfd2",
+	"poll", "ppoll", "select", "pselect6", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2",
+	"eventfd2",
 	// Memory.
 	"munmap", "mremap", "madvise", "brk", "mincore", "membarrier",
 	// Threads. Go stops them with signals to itself.
 	"futex", "futex_waitv", "set_robust_list", "rseq", "set_tid_address", "sched_yield", "sched_getaffinity", "getcpu",
-	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "rt_sigtimedwait", "restart_syscall", "exit", "exit_group",
+	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "rt_sigtimedwait", "restart_syscall", "exit",
+	"exit_group",
 	// What the process may know of itself, and the time.
-	"gettid", "getpid", "getuid", "geteuid", "getgid", "getegid", "getrlimit", "getrusage", "uname", "sysinfo", "getrandom",
+	"gettid", "getpid", "getuid", "geteuid", "getgid", "getegid", "getrlimit", "getrusage", "uname", "sysinfo",
+	"getrandom",
 	"clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time", "times",
 }
 
@@ -51,8 +55,8 @@ var connected = []string{
 // Requests of ioctl that golang.org/x/sys has not.
 const fionread, fionbio = 0x541b, 0x5421
 
-// conditional are the calls that an eye may make with some arguments, and not with others. Each line is a way to satisfy
-// them.
+// conditional are the calls that an eye may make with some arguments, and not with others. Each line is a way to
+// satisfy them.
 func conditional(camera bool, n network) (all []seccomp.NameWithConditions) {
 	may := func(name string, conditions ...seccomp.Condition) {
 		all = append(all, seccomp.NameWithConditions{Name: name, Conditions: conditions})
@@ -68,7 +72,9 @@ func conditional(camera bool, n network) (all []seccomp.NameWithConditions) {
 	}
 	// A thread, and no process: one could outlive the eye. What clone3 is asked for cannot be seen here; glibc does with
 	// clone where the kernel has no clone3.
-	may("clone", with(0, unix.CLONE_THREAD), without(0, unix.CLONE_NEWUSER|unix.CLONE_NEWNS|unix.CLONE_NEWNET|unix.CLONE_NEWPID|unix.CLONE_NEWIPC|unix.CLONE_NEWUTS|unix.CLONE_NEWCGROUP))
+	may("clone", with(0, unix.CLONE_THREAD),
+		without(0, unix.CLONE_NEWUSER|unix.CLONE_NEWNS|unix.CLONE_NEWNET|unix.CLONE_NEWPID|
+			unix.CLONE_NEWIPC|unix.CLONE_NEWUTS|unix.CLONE_NEWCGROUP))
 	may("tgkill", is(0, uint64(os.Getpid())))
 	// Code comes from files of the system, and is not made.
 	may("mmap", without(2, unix.PROT_EXEC))
@@ -78,7 +84,8 @@ func conditional(camera bool, n network) (all []seccomp.NameWithConditions) {
 		may("fcntl", is(1, command))
 	}
 	// Names of threads and of memory, and what Go and the tests ask.
-	for _, option := range []uint64{unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_VMA, unix.PR_GET_DUMPABLE, unix.PR_GET_NO_NEW_PRIVS} {
+	for _, option := range []uint64{unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_VMA, unix.PR_GET_DUMPABLE,
+		unix.PR_GET_NO_NEW_PRIVS} {
 		may("prctl", is(0, option))
 	}
 	may("prlimit64", is(2, 0)) // no limit is set
@@ -111,8 +118,8 @@ func conditional(camera bool, n network) (all []seccomp.NameWithConditions) {
 	return all
 }
 
-// relay has all later calls of connect answered by the program at the other end of a socket, which makes the connections
-// itself. The error says that this kernel cannot do that.
+// relay has all later calls of connect answered by the program at the other end of a socket, which makes the
+// connections itself. The error says that this kernel cannot do that.
 func relay(line int) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -137,7 +144,8 @@ func relay(line int) error {
 	}
 	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	listener, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
-		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_TSYNC|unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH, uintptr(unsafe.Pointer(&p)))
+		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_TSYNC|unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH,
+		uintptr(unsafe.Pointer(&p)))
 	if e != 0 {
 		return e
 	}

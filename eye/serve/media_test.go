@@ -69,15 +69,18 @@ func here(t testing.TB, path string, o pipeline.Options, most int) (all []face.F
 
 // An eye gives what the pipeline gives in this process, to the bit.
 func TestSame(t *testing.T) {
-	for _, recording := range []string{"faces/fast_videos/clm_multi_face.avi", "faces/vidtimit_rot/p0", "faces/fast_videos/clm_default.wmv"} {
+	for _, recording := range []string{"faces/fast_videos/clm_multi_face.avi", "faces/vidtimit_rot/p0",
+		"faces/fast_videos/clm_default.wmv"} {
 		path := fixture.Recordings(t, recording)
 		const most = 10
-		want := here(t, path, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112, Frame: func() bool { return true }}, most)
+		want := here(t, path, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112, Frame: func() bool { return true }},
+			most)
 		if len(want) != most {
 			t.Fatalf("%d frames", len(want))
 		}
 		e := start(t)
-		s, err := e.Open(t.Context(), path, eye.Options{Gate: eye.Learn, Picture: 112, Pixels: true, Frame: func() bool { return true }})
+		s, err := e.Open(t.Context(), path, eye.Options{Gate: eye.Learn, Picture: 112, Pixels: true,
+			Frame: func() bool { return true }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +97,8 @@ func TestSame(t *testing.T) {
 				t.Errorf("%s, frame %d differs", recording, i)
 			}
 			for j := range f.Samples {
-				if !slices.Equal(f.Samples[j].Vector, w.Samples[j].Vector) || !slices.Equal(f.Samples[j].Landmarks, w.Samples[j].Landmarks) ||
+				if !slices.Equal(f.Samples[j].Vector, w.Samples[j].Vector) ||
+					!slices.Equal(f.Samples[j].Landmarks, w.Samples[j].Landmarks) ||
 					!bytes.Equal(f.Samples[j].JPEG, w.Samples[j].JPEG) {
 					t.Errorf("%s, frame %d, face %d differs", recording, i, j)
 				}
@@ -128,7 +132,8 @@ func TestSources(t *testing.T) {
 	e := start(t)
 	roots := fixture.Recordings(t, "faces/att")
 	for _, name := range []string{"s1", "s2", "none", "s3"} {
-		s, err := e.Open(t.Context(), filepath.Join(roots, name), eye.Options{Gate: eye.Enrol, Roots: []string{roots}, FPS: 5})
+		s, err := e.Open(t.Context(), filepath.Join(roots, name), eye.Options{Gate: eye.Enrol, Roots: []string{roots},
+			FPS: 5})
 		if name == "none" {
 			if !errors.Is(err, os.ErrNotExist) || eye.Broken(err) {
 				t.Errorf("a folder that is not there: %v", err)
@@ -154,7 +159,8 @@ func TestSources(t *testing.T) {
 			t.Errorf("%s: %d frames, %+v", name, frames, n)
 		}
 	}
-	if _, err := e.Open(t.Context(), fixture.Recordings(t, "faces/umist/s01"), eye.Options{Gate: eye.Learn}); !errors.Is(err, os.ErrPermission) || eye.Broken(err) {
+	if _, err := e.Open(t.Context(), fixture.Recordings(t, "faces/umist/s01"),
+		eye.Options{Gate: eye.Learn}); !errors.Is(err, os.ErrPermission) || eye.Broken(err) {
 		t.Errorf("a folder that is not among the roots: %v", err)
 	}
 }
@@ -211,7 +217,8 @@ func TestMutatedMedia(t *testing.T) {
 		}
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		s, err := e.Open(ctx, path, eye.Options{Gate: eye.Learn, Picture: 112, FPS: 1, Roots: []string{dir}, Timeout: 5 * time.Second})
+		s, err := e.Open(ctx, path, eye.Options{Gate: eye.Learn, Picture: 112, FPS: 1, Roots: []string{dir},
+			Timeout: 5 * time.Second})
 		for n := 0; err == nil && n < 5; n++ {
 			if _, err = s.Next(ctx); err == nil {
 				frames++

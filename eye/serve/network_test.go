@@ -38,7 +38,8 @@ func TestNetworkCamera(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if _, err := fmt.Fprintf(w, "--x\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", len(b), b); err != nil {
+				if _, err := fmt.Fprintf(w, "--x\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", len(b),
+					b); err != nil {
 					return
 				}
 			}
@@ -50,7 +51,8 @@ func TestNetworkCamera(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		e := start(t)
 		if host == "localhost" {
-			_, err := e.Open(t.Context(), "http://no-such-name.invalid:"+port+"/s", eye.Options{Gate: eye.Learn, Timeout: 5 * time.Second})
+			_, err := e.Open(t.Context(), "http://no-such-name.invalid:"+port+"/s",
+				eye.Options{Gate: eye.Learn, Timeout: 5 * time.Second})
 			if err == nil || !strings.Contains(err.Error(), "the name no-such-name.invalid cannot be found") || eye.Broken(err) {
 				t.Errorf("a name that there is not: %v", err)
 			}

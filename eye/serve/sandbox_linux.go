@@ -88,7 +88,8 @@ func sandbox(roots []string, line int) (r eye.Report, err error) {
 	case byPort:
 		// A name is looked up, too.
 		rules = append(rules,
-			landlock.ROFiles("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services",
+			landlock.ROFiles("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf",
+				"/etc/services",
 				"/run/systemd/resolve/stub-resolv.conf").IgnoreIfMissing(),
 			landlock.RODirs(append([]string{"/usr/lib", "/lib", "/usr/share/zoneinfo"}, certificates...)...).IgnoreIfMissing(),
 			landlock.ConnectTCP(53))
@@ -117,15 +118,18 @@ func Available() (string, error) {
 	abi, err := llsys.LandlockGetABIVersion()
 	switch {
 	case err != nil || abi == 0:
-		return "", errors.New("this kernel has no Landlock, so a flaw in a decoder could read your files; use Linux 5.13 or later, with landlock among lsm=")
+		return "", errors.New("this kernel has no Landlock, so a flaw in a decoder could read your files; " +
+			"use Linux 5.13 or later, with landlock among lsm=")
 	case abi < 4 && !relays():
-		return "", fmt.Errorf("the Landlock of this kernel, version %d, does not bound the network, so the eye of a network camera could connect elsewhere; use Linux 5.9 or later", abi)
+		return "", fmt.Errorf("the Landlock of this kernel, version %d, does not bound the network, "+
+			"so the eye of a network camera could connect elsewhere; use Linux 5.9 or later", abi)
 	}
 	return fmt.Sprintf("Landlock %d and seccomp", abi), nil
 }
 
 // certificates are the folders of those that are believed.
-var certificates = []string{"/etc/ssl", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates", "/etc/pki"}
+var certificates = []string{"/etc/ssl", "/etc/ca-certificates", "/usr/share/ca-certificates",
+	"/usr/local/share/ca-certificates", "/etc/pki"}
 
 // readable returns the rules for a file or a folder with all that is below it, and for what links in it lead to.
 func readable(name string) (rules []landlock.Rule) {

@@ -68,8 +68,10 @@ var tries = []struct {
 	}},
 	{"list another folder", never, func(s scene) error { _, err := os.ReadDir(s.Folder); return err }},
 	{"read the passwords", never, func(scene) error { _, err := os.ReadFile("/etc/passwd"); return err }},
-	{"read the memory of the program", never, func(s scene) error { _, err := os.Open(fmt.Sprintf("/proc/%d/mem", s.Parent)); return err }},
-	{"write beside the recording", never, func(s scene) error { return os.WriteFile(s.Inside+".new", []byte("x"), 0o600) }},
+	{"read the memory of the program", never,
+		func(s scene) error { _, err := os.Open(fmt.Sprintf("/proc/%d/mem", s.Parent)); return err }},
+	{"write beside the recording", never,
+		func(s scene) error { return os.WriteFile(s.Inside+".new", []byte("x"), 0o600) }},
 	{"write into the recording", never, func(s scene) error {
 		f, err := os.OpenFile(s.Inside, os.O_WRONLY, 0)
 		if err == nil {
@@ -139,10 +141,11 @@ var tries = []struct {
 	{"use the network where it is the camera's", scene.online, func(s scene) error { return reach(s.Camera, "camera") }},
 	{"use the network elsewhere", never, func(s scene) error { return reach(s.Elsewhere, "elsewhere") }},
 	// Landlock bounds ports, and not machines.
-	{"use another machine by the port of the camera", func(s scene) bool { return s.online() && !s.Relayed }, func(s scene) error {
-		_, port, _ := net.SplitHostPort(s.Camera)
-		return reach(net.JoinHostPort("127.0.0.2", port), "elsewhere")
-	}},
+	{"use another machine by the port of the camera", func(s scene) bool { return s.online() && !s.Relayed },
+		func(s scene) error {
+			_, port, _ := net.SplitHostPort(s.Camera)
+			return reach(net.JoinHostPort("127.0.0.2", port), "elsewhere")
+		}},
 	{"use another machine without a call of connect", never, func(s scene) error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 		if err != nil {
@@ -178,14 +181,16 @@ var tries = []struct {
 		return err
 	}},
 	{"ask the system bus", never, func(scene) error { return dial("unix", "/run/dbus/system_bus_socket") }},
-	{"have a pair of sockets", never, func(scene) error { _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err }},
+	{"have a pair of sockets", never,
+		func(scene) error { _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err }},
 	{"use a raw socket", never, func(scene) error { _, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0); return err }},
 	{"use netlink", never, func(scene) error { _, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, 0); return err }},
 	{"end the program", never, func(s scene) error { return syscall.Kill(s.Parent, 0) }},
 	{"trace the program", never, func(s scene) error { return unix.PtraceAttach(s.Parent) }},
 	{"read the program's memory", never, func(s scene) error {
 		var b [8]byte
-		_, err := unix.ProcessVMReadv(s.Parent, []unix.Iovec{{Base: &b[0], Len: 8}}, []unix.RemoteIovec{{Base: 4096, Len: 8}}, 0)
+		_, err := unix.ProcessVMReadv(s.Parent, []unix.Iovec{{Base: &b[0], Len: 8}}, []unix.RemoteIovec{{Base: 4096, Len: 8}},
+			0)
 		return err
 	}},
 	{"take a descriptor of the program", never, func(s scene) error { _, err := unix.PidfdOpen(s.Parent, 0); return err }},
@@ -314,13 +319,22 @@ func TestSandbox(t *testing.T) {
 	_, port, _ := net.SplitHostPort(camera)
 	listen("127.0.0.2:"+port, "elsewhere")
 	for name, roots := range map[string]func(file, folder string) []string{
-		"a recording":       func(file, _ string) []string { return []string{file} },
-		"a folder":          func(_, folder string) []string { return []string{folder} },
-		"a camera":          func(file, _ string) []string { return []string{"0", file} },
-		"a network camera":  func(file, _ string) []string { return []string{"http://" + camera + "/stream", file} },
-		relayedScene:        func(file, _ string) []string { return []string{"http://" + camera + "/stream", file} },
-		"a link to a film":  func(file, _ string) []string { os.Symlink(file, file+".link"); return []string{file + ".link"} },
-		"a folder of links": func(file, folder string) []string { d := t.TempDir(); os.Symlink(file, d+"/1.jpg"); return []string{d} },
+		"a recording":      func(file, _ string) []string { return []string{file} },
+		"a folder":         func(_, folder string) []string { return []string{folder} },
+		"a camera":         func(file, _ string) []string { return []string{"0", file} },
+		"a network camera": func(file, _ string) []string { return []string{"http://" + camera + "/stream", file} },
+		relayedScene:       func(file, _ string) []string { return []string{"http://" + camera + "/stream", file} },
+		"a link to a film": func(file, _ string) []string {
+			os.Symlink(file, file+".link")
+			return []string{file +
+				".link"}
+		},
+		"a folder of links": func(file, folder string) []string {
+			d := t.TempDir()
+			os.Symlink(file,
+				d+"/1.jpg")
+			return []string{d}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, other := t.TempDir(), t.TempDir()
@@ -412,7 +426,8 @@ func TestStrangers(t *testing.T) {
 // Requests that no program makes are answered by an error, and are not the end.
 func TestRequests(t *testing.T) {
 	s := &server{}
-	for _, q := range []eye.Request{{}, {Open: &eye.Open{Name: "x"}}, {Next: &eye.Next{}}, {Setup: &eye.Setup{}}, {Setup: &eye.Setup{Version: 9}}} {
+	for _, q := range []eye.Request{{}, {Open: &eye.Open{Name: "x"}}, {Next: &eye.Next{}}, {Setup: &eye.Setup{}},
+		{Setup: &eye.Setup{Version: 9}}} {
 		a, b := net.Pipe()
 		s.conn = a
 		go func() {

@@ -62,7 +62,8 @@ func Main(ctx context.Context, file int, of string) error {
 		line = -1 // the system started it, and looks at no URL
 	}
 	if uid, err := eye.Peer(conn); err != nil || uid != asks {
-		return fmt.Errorf("user %d asks for an eye, which looks for user %d alone: %w", uid, asks, errors.Join(err, os.ErrPermission))
+		return fmt.Errorf("user %d asks for an eye, which looks for user %d alone: %w", uid, asks,
+			errors.Join(err, os.ErrPermission))
 	}
 	return serve(ctx, conn, line)
 }
@@ -183,7 +184,8 @@ func (s *server) setup(q eye.Setup) error {
 		return errors.New("an eye is set up once")
 	}
 	if q.Version != eye.Version {
-		return fmt.Errorf("the program speaks version %d, and its eye %d; after an upgrade, restart both", q.Version, eye.Version)
+		return fmt.Errorf("the program speaks version %d, and its eye %d; after an upgrade, restart both", q.Version,
+			eye.Version)
 	}
 	if err := confine(q.Memory); err != nil {
 		return err
@@ -283,7 +285,8 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		s.source, s.pipeline = nil, nil
 	}
 	s.open, s.told = q, time.Now()
-	gate, ok := map[eye.Gate]preprocess.Gate{eye.Learn: preprocess.LearnGate, eye.Login: preprocess.LoginGate, eye.Enrol: preprocess.EnrolGate}[q.Gate]
+	gate, ok := map[eye.Gate]preprocess.Gate{eye.Learn: preprocess.LearnGate, eye.Login: preprocess.LoginGate,
+		eye.Enrol: preprocess.EnrolGate}[q.Gate]
 	if !ok {
 		return fmt.Errorf("unknown gate %q", q.Gate)
 	}
@@ -306,9 +309,10 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		}
 		s.sandboxed, s.report.Landlock, s.report.Seccomp = true, report.Landlock, report.Seccomp
 	}
-	src, err := facedet.Open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name], Damaged: func(_ string, err error) {
-		s.say(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
-	}})
+	src, err := facedet.Open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name],
+		Damaged: func(_ string, err error) {
+			s.say(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
+		}})
 	if err != nil {
 		return err
 	}
@@ -328,7 +332,8 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	}
 	s.source = src
 	o := pipeline.Options{
-		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Spare: q.Spare, Frame: func() bool { return s.picture },
+		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Spare: q.Spare,
+		Frame: func() bool { return s.picture },
 	}
 	if q.Pixels {
 		o.Show = func(img *facedet.Picture, _ face.Frame) (err error) {

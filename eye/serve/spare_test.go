@@ -43,8 +43,8 @@ func seen(t *testing.T, path string, o eye.Options, look bool) (all []face.Frame
 	}
 }
 
-// An eye that spares work finds the same faces on the same tracks, and holds most of them; if it is asked to look at all
-// it holds none.
+// An eye that spares work finds the same faces on the same tracks, and holds most of them; if it is asked to look at
+// all it holds none.
 func TestSpare(t *testing.T) {
 	path := fixture.Recordings(t, "faces/fast_videos/clm_default.wmv")
 	all := seen(t, path, eye.Options{Gate: eye.Learn}, false)
@@ -70,10 +70,14 @@ func TestSpare(t *testing.T) {
 	}
 }
 
-// Frames that come before they are asked for are those that would come if each was asked for, and so is all that is made
-// of them. An eye does not run ahead of a program that wants what is now.
+// Frames that come before they are asked for are those that would come if each was asked for, and so is all that is
+// made of them. An eye does not run ahead of a program that wants what is now.
 func TestAhead(t *testing.T) {
-	path := fixture.Recordings(t, "faces/fast_videos/david.mpg")
+	film := "david.mpg" // somebody walks, comes and goes
+	if testing.Short() {
+		film = "grid_bbaf2n.mpg" // of 3 s
+	}
+	path := fixture.Recordings(t, "faces/fast_videos/"+film)
 	play := func(o eye.Options) (events []replay.Event, more int) {
 		t.Helper()
 		e, err := eye.Start(t.Context(), config(t))
@@ -90,10 +94,11 @@ func TestAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = replay.Run(t.Context(), s, l, replay.NewReport(), replay.Options{Each: func(_ face.Frame, es []replay.Event) error {
-			events = append(events, es...)
-			return nil
-		}})
+		err = replay.Run(t.Context(), s, l, replay.NewReport(),
+			replay.Options{Each: func(_ face.Frame, es []replay.Event) error {
+				events = append(events, es...)
+				return nil
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

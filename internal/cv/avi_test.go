@@ -64,7 +64,8 @@ func TestCountFrames(t *testing.T) {
 		last = n
 	}
 	// Lengths that lead in a circle or far away end the count.
-	for _, text := range []string{"RIFF\x00\x00\x00\x00AVI LIST\x00\x00\x00\x00movi00dc\xff\xff\xff\xff", "junk\xff\xff\xff\xff", "RIFFRIFFRIFFRIFFRIFF"} {
+	for _, text := range []string{"RIFF\x00\x00\x00\x00AVI LIST\x00\x00\x00\x00movi00dc\xff\xff\xff\xff",
+		"junk\xff\xff\xff\xff", "RIFFRIFFRIFFRIFFRIFF"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -442,14 +442,17 @@ func TestDisplay(t *testing.T) {
 func TestThumbnail(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct{ from, to image.Point }{
-		{image.Pt(640, 480), image.Pt(160, 120)}, {image.Pt(512, 384), image.Pt(160, 120)}, {image.Pt(1921, 1079), image.Pt(160, 90)},
-		{image.Pt(200, 150), image.Pt(160, 120)}, {image.Pt(160, 120), image.Pt(160, 120)}, {image.Pt(17, 333), image.Pt(1, 16)}, {image.Pt(1, 1), image.Pt(1, 1)},
+		{image.Pt(640, 480), image.Pt(160, 120)}, {image.Pt(512, 384), image.Pt(160, 120)},
+		{image.Pt(1921, 1079), image.Pt(160, 90)},
+		{image.Pt(200, 150), image.Pt(160, 120)}, {image.Pt(160, 120), image.Pt(160, 120)},
+		{image.Pt(17, 333), image.Pt(1, 16)}, {image.Pt(1, 1), image.Pt(1, 1)},
 	} {
 		pix := make([]byte, 3*c.from.X*c.from.Y)
 		for y := range c.from.Y {
 			for x := range c.from.X {
 				for k := range 3 {
-					pix[3*(y*c.from.X+x)+k] = uint8(128 + 60*math.Sin(float64(x)/9+float64(k)) + 50*math.Cos(float64(y)/7) + 10*rnd.Float64())
+					pix[3*(y*c.from.X+x)+k] = uint8(128 + 60*math.Sin(float64(x)/9+float64(k)) + 50*math.Cos(float64(y)/7) +
+						10*rnd.Float64())
 				}
 			}
 		}

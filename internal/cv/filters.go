@@ -28,9 +28,9 @@ func (m *Image) Blend(other *Image, share float64) (*Image, error) {
 	return &Image{dst}, nil
 }
 
-// Thumbnail returns the grey values, row by row, of the picture scaled down to a size, which must not be larger than the
-// picture on either side. Of a large picture not every pixel counts: each grey value is the mean of four points, each
-// of which is bilinear. That is what makes it cheap.
+// Thumbnail returns the grey values, row by row, of the picture scaled down to a size, which must not be larger than
+// the picture on either side. Of a large picture not every pixel counts: each grey value is the mean of four points,
+// each of which is bilinear. That is what makes it cheap.
 func (m *Image) Thumbnail(size image.Point) ([]byte, error) {
 	if err := cmp.Or(m.check(), checkSize(size)); err != nil {
 		return nil, err

@@ -46,8 +46,10 @@ func Find() (string, error) {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("%w: there is no %s; with Go installed run: go mod download gocv.io/x/gocv@%s, or name a folder "+
-		"that holds s1, s2 and s3 of the ORL Database of Faces with FACEAUTH_DEMO_FACES", ErrNoStills, filepath.Join(tried[0], "s1"), gocvVersion())
+	return "", fmt.Errorf("%w: there is no %s; with Go installed run: go mod download gocv.io/x/gocv@%s, "+
+		"or name a folder "+
+		"that holds s1, s2 and s3 of the ORL Database of Faces with FACEAUTH_DEMO_FACES", ErrNoStills,
+		filepath.Join(tried[0], "s1"), gocvVersion())
 }
 
 // gocvVersion returns the version of gocv that this program was built with.

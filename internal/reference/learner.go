@@ -52,8 +52,9 @@ func NewLearner(space face.Space, s online.Settings) *Learner {
 func (l *Learner) config(s online.Settings) quantized.Config {
 	return quantized.Config{
 		K: s.K, Multiplier: s.Multiplier, Dim: l.Space.Dim, Scale: l.Space.Scale, Kernel: graph.Heat(s.Sigma),
-		Epsilon: s.Epsilon, Reach: max(s.Reach, 0), Link: max(s.Link, 0), Gamma: s.Gamma, Journal: max(s.Journal, 0), HalfLife: s.HalfLife,
-		Absorb: s.Absorb, Normalized: s.Normalized,
+		Epsilon: s.Epsilon, Reach: max(s.Reach, 0), Link: max(s.Link, 0), Gamma: s.Gamma, Journal: max(s.Journal, 0),
+		HalfLife: s.HalfLife,
+		Absorb:   s.Absorb, Normalized: s.Normalized,
 	}
 }
 
@@ -351,7 +352,8 @@ func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	l.oneEach(faces, shown, shownClaims)
 	alike := func(i int) bool {
 		for j := range i {
-			if verdicts[j].Learned && !l.Graph.less(l.Graph.Config.EdgeRadius(), l.Graph.Distance(faces[i].Vector, faces[j].Vector)) {
+			if verdicts[j].Learned && !l.Graph.less(l.Graph.Config.EdgeRadius(),
+				l.Graph.Distance(faces[i].Vector, faces[j].Vector)) {
 				return true
 			}
 		}
@@ -379,7 +381,8 @@ func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	return verdicts
 }
 
-// oneEach takes the name from all but the best of the faces that are claimed by one person, and returns which these are.
+// oneEach takes the name from all but the best of the faces that are claimed by one person, and returns which these
+// are.
 func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict, claims []claim) []bool {
 	worse := make([]bool, len(faces))
 	for i, c := range claims {

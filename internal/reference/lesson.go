@@ -258,7 +258,8 @@ func (l *Learner) after(o online.Observation, seen, own online.Verdict) online.V
 // aid learns a face with the help of others.
 func (l *Learner) aid(o online.Observation, v online.Verdict) online.Verdict {
 	s := l.Settings
-	if o.Hold || s.Freeze || o.As == "" || v.Learned || v.Label != o.As || s.MaxHops > 0 || s.LearnCap > 0 || len(l.Aided) >= s.K {
+	if o.Hold || s.Freeze || o.As == "" || v.Learned || v.Label != o.As || s.MaxHops > 0 || s.LearnCap > 0 ||
+		len(l.Aided) >= s.K {
 		return v
 	}
 	if s.Learn > 0 && l.Graph.below(v.Confidence, s.Learn) {

@@ -37,7 +37,8 @@ func TestOpen(t *testing.T) {
 		f.Close()
 	}
 	for path, want := range map[string]error{
-		pipe: safefile.ErrNotRegular, dir: safefile.ErrNotRegular, "/dev/zero": safefile.ErrNotRegular, filepath.Join(dir, "no"): fs.ErrNotExist,
+		pipe: safefile.ErrNotRegular, dir: safefile.ErrNotRegular, "/dev/zero": safefile.ErrNotRegular,
+		filepath.Join(dir, "no"): fs.ErrNotExist,
 	} {
 		if _, err := safefile.Open(path); !errors.Is(err, want) {
 			t.Errorf("%s: error %v, want %v", path, err, want)

@@ -297,7 +297,8 @@ func TestBadInput(t *testing.T) {
 		t.Errorf("one class of nothing: %v", err)
 	}
 	// What is no kernel at all ends, too.
-	if _, err := svm.Classify(mat.NewSymDense(3, []float64{1, 5, 5, 5, 1, 5, 5, 5, 1}), []float64{1, -1, 1}, 1, true); err != nil && !errors.Is(err, svm.ErrSlow) {
+	if _, err := svm.Classify(mat.NewSymDense(3, []float64{1, 5, 5, 5, 1, 5, 5, 5, 1}), []float64{1, -1, 1}, 1,
+		true); err != nil && !errors.Is(err, svm.ErrSlow) {
 		t.Error(err)
 	}
 }
