@@ -80,6 +80,7 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 		case <-daemon.Daemon:
 			t.stale = true
 		case <-part.device.Changed():
+			t.news = true
 		case <-time.After(time.Second):
 		}
 	}
@@ -107,6 +108,8 @@ type teller struct {
 	followed []tablet.Followed
 	told     map[string]heardOf // by user
 	arrived  bool               // the device was in step once since this program started
+	news     bool               // people may have changed since all was told
+	state    fleet.State        // of which all was told
 	was      bool               // it is connected, when that was last looked at
 	since    time.Time          // that this holds
 	again    time.Time          // before this nothing is tried
@@ -125,7 +128,8 @@ func (t *teller) round(ctx context.Context) error {
 	if here := state.Connected; here != t.was || t.since.IsZero() {
 		t.was, t.since = here, time.Now()
 	}
-	if t.stale || !t.asked {
+	asked := t.stale || !t.asked
+	if asked {
 		t.stale = false
 		owner, err := t.daemon.Owner(ctx)
 		if err != nil {
@@ -150,9 +154,12 @@ func (t *teller) round(ctx context.Context) error {
 			}
 		}
 	}
-	if len(t.followed) == 0 {
+	// The people are looked at only where something may have changed: there may be thousands.
+	same := state.Connected == t.state.Connected && state.InStep == t.state.InStep && state.Keys == t.state.Keys
+	if len(t.followed) == 0 || !asked && !t.news && same {
 		return nil
 	}
+	t.news = true // until all is told
 	people := t.device.People()
 	for _, f := range t.followed {
 		if err := t.about(ctx, f, people, state); bus.NotFollowed(err) {
@@ -161,6 +168,7 @@ func (t *teller) round(ctx context.Context) error {
 			return err
 		}
 	}
+	t.news, t.state = false, state
 	return nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/spf13/cobra"
 )
 
 // process is a command that runs on.
@@ -162,9 +163,46 @@ func TestFleetTablet(t *testing.T) {
 	_, stop = fleetServer(t, "--listen", listen)
 	d.until(has(bus.InStep, 4))
 
+	// Some faces are taken back, by an office that also labels one of another space; then all.
+	following.kill(syscall.SIGTERM)
+	c := &cobra.Command{}
+	c.SetContext(t.Context())
+	part, err := (&memberFlags{fleet: true, state: office}).join(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	her, err := part.device.Find(alice)
+	if err != nil || len(her.Faces) != 4 {
+		t.Fatalf("%d faces, %v", len(her.Faces), err)
+	}
+	say := func(_ ledger.Ref, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(part.device.Label(her.ID, "another", []ledger.Face{{Vector: []float32{1, 0}}}))
+	say(part.device.Retract(her.ID, her.Faces[0].ID))
+	d.until(has(bus.InStep, 3))
+	if s := status(); s.Labelled == 0 {
+		t.Errorf("what was seen does not rest on one face of the fleet alone: %+v", s)
+	}
+	say(part.device.Retract(her.ID, her.Faces[1].ID, her.Faces[2].ID, her.Faces[3].ID))
+	d.until(has(bus.OtherSpace, 0))
+	try("all faces are taken back", "face", enter, false)
+	if s := status(); s.Labelled != 0 || s.Learned != 0 {
+		t.Errorf("%+v", s)
+	}
+	say(part.device.Label(her.ID, her.Faces[0].Space, []ledger.Face{her.Faces[1].Face, her.Faces[2].Face}))
+	d.until(has(bus.InStep, 2))
+	try("anew, the face and the password", "login", enter+right, true)
+	try("anew, the face alone", "face", enter, true)
+	if err := part.close(); err != nil {
+		t.Fatal(err)
+	}
+
 	// Forgotten while the daemon does not run: it hears of it when it does.
 	d.stop(syscall.SIGKILL)
-	following.kill(syscall.SIGTERM)
 	do("people", "remove", "alice", "--gallery", gallery, "--fleet", "--fleet-state", office)
 	d.start()
 	d.said(1, "forgotten in the fleet: the profile is removed")

@@ -254,11 +254,11 @@ type Fleet struct {
 
 // DialFleet connects to the system bus.
 func DialFleet(ctx context.Context) (*Fleet, error) {
-	client, err := Dial(ctx)
+	conn, err := dbus.ConnectSystemBus(dbus.WithContext(ctx))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("connecting to the system bus: %w", err)
 	}
-	return NewFleet(ctx, client.conn)
+	return NewFleet(ctx, conn)
 }
 
 // NewFleet returns a Fleet on a connection, which it closes.

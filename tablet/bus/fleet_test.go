@@ -114,6 +114,12 @@ func TestFleet(t *testing.T) {
 	if err := root.Follow(t.Context(), "nobody", ""); name(err) != "NoProfile" {
 		t.Error(err)
 	}
+	fleet.Close()
+	select {
+	case <-fleet.Gone():
+	case <-time.After(10 * time.Second):
+		t.Error("the connection is not gone")
+	}
 	for _, secret := range []string{"confidence", "distance", "vector"} {
 		if strings.Contains(h.log.String(), secret) {
 			t.Errorf("the log speaks of a %s:\n%s", secret, h.log)
