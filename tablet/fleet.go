@@ -34,6 +34,7 @@ type Followed struct {
 	User   string
 	Asked  string // name or number, as it was asked for
 	Number string // of the person: 32 hexadecimal digits; "" until it is known
+	Share  bool   // faces that this device enrols become the fleet's
 }
 
 // FleetFace is a labelled face of a person of a fleet.
@@ -45,6 +46,7 @@ type FleetFace struct {
 // FleetStatus is what may be told of an account that follows a person of a fleet.
 type FleetStatus struct {
 	Asked, Number string
+	Share         bool      // faces that this device enrols become the fleet's
 	Faces         int       // that the fleet has of the person, in this space
 	Enrolled      int       // faces of this camera that rest on them
 	Revoked       bool      // this device was
@@ -56,6 +58,7 @@ type FleetStatus struct {
 type following struct {
 	Asked   string      `cbor:"asked"`
 	Number  string      `cbor:"number,omitempty"`
+	Share   bool        `cbor:"share,omitempty"`
 	Revoked bool        `cbor:"revoked,omitempty"`
 	Faces   []reference `cbor:"faces,omitempty"`
 	Seen    []witness   `cbor:"seen,omitempty"`
@@ -108,11 +111,11 @@ func number(s string) bool {
 }
 
 // Follow has the account of a user follow a person of a fleet, by number or by the name that the fleet shows. What
-// rested on another person goes. A user without a profile gets one. Whether the caller may do that is the caller's
-// business.
+// rested on another person goes. A user without a profile gets one. With share the fleet may have the faces that this
+// device enrols ([Authenticator.FleetOwn]). Whether the caller may do that is the caller's business.
 //
 // The error wraps [ErrPerson] or [online.ErrName]; nothing has changed then.
-func (a *Authenticator) Follow(user, person string) error {
+func (a *Authenticator) Follow(user, person string, share bool) error {
 	if err := online.CheckName(user); err != nil {
 		return err
 	}
@@ -130,12 +133,16 @@ func (a *Authenticator) Follow(user, person string) error {
 	case err != nil:
 		return err
 	case c.follow != nil && (c.follow.Asked == person || c.follow.Number == person) && !c.follow.Revoked:
-		return nil
+		if c.follow.Share == share {
+			return nil
+		}
+		c.follow.Share = share
+		return a.save(user, c)
 	}
 	if err := a.unfollow(c); err != nil {
 		return err
 	}
-	c.follow = &following{Asked: person}
+	c.follow = &following{Asked: person, Share: share}
 	if number(person) {
 		c.follow.Number = person
 	}
@@ -233,7 +240,7 @@ func (a *Authenticator) Followed() (all []Followed, err error) {
 		case err != nil:
 			a.o.Log.Warn("a profile cannot be read", "user", user, "error", err)
 		case c.follow != nil:
-			all = append(all, Followed{user, c.follow.Asked, c.follow.Number})
+			all = append(all, Followed{user, c.follow.Asked, c.follow.Number, c.follow.Share})
 		}
 	}
 	return all, nil
@@ -401,9 +408,34 @@ func (a *Authenticator) fleetStatus(user string, c *account) *FleetStatus {
 	}
 	n := a.news[user]
 	return &FleetStatus{
-		Asked: c.follow.Asked, Number: c.follow.Number, Faces: len(c.follow.Faces), Enrolled: len(c.follow.Seen),
+		Asked: c.follow.Asked, Number: c.follow.Number, Share: c.follow.Share, Faces: len(c.follow.Faces), Enrolled: len(c.follow.Seen),
 		Revoked: c.follow.Revoked, Word: n.word, Since: n.since,
 	}
+}
+
+// FleetOwn returns the faces that an enrolment at this device took of a user who follows a person, for the fleet: none
+// that rest on it. The error wraps [ErrFollow], also where an administrator did not say that they are to be shared, or
+// [profile.ErrUnknown].
+func (a *Authenticator) FleetOwn(user, number string) (faces []FleetFace, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c, err := a.load(user)
+	if err != nil {
+		return nil, err
+	}
+	if c.follow == nil || c.follow.Number != number || number == "" || !c.follow.Share || c.follow.Revoked {
+		return nil, fmt.Errorf("%w: %s does not share its faces with %s", ErrFollow, user, number)
+	}
+	rest := make(map[string]bool)
+	for _, w := range c.follow.Seen {
+		rest[string(w.Vector)] = true
+	}
+	for _, label := range c.learner.Labels() {
+		if x := c.learner.Vector(label.ID); label.Name == user && !label.Negative && !rest[string(packed(x))] {
+			faces = append(faces, FleetFace{Vector: slices.Clone(x), Taken: c.enrolled})
+		}
+	}
+	return faces, nil
 }
 
 // unproven reports whether the user of an account is to be looked for by faces of the fleet: this camera has enrolled

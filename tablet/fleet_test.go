@@ -46,7 +46,7 @@ func (d *desk) tells(t *testing.T, user string, faces ...[]float32) {
 func follows(t *testing.T, o tablet.Options, faces ...[]float32) *desk {
 	t.Helper()
 	d := newDesk(t, o)
-	if err := d.Follow("alice", first); err != nil {
+	if err := d.Follow("alice", first, false); err != nil {
 		t.Fatal(err)
 	}
 	d.tells(t, "alice", faces...)
@@ -87,7 +87,7 @@ func testFollow(t *testing.T) {
 		r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {})
 		return r.Word, err
 	}
-	if err := d.Follow("alice", first); err != nil {
+	if err := d.Follow("alice", first, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := try(seen(stage.Alice, 9)); !errors.Is(err, profile.ErrUnknown) {
@@ -305,7 +305,7 @@ func testUnfollow(t *testing.T) {
 	if err := d.Unfollow("bob"); !errors.Is(err, profile.ErrUnknown) {
 		t.Error(err)
 	}
-	if err := d.Follow("alice", first); err != nil {
+	if err := d.Follow("alice", first, false); err != nil {
 		t.Fatal(err)
 	}
 	d.tells(t, "alice", stage.Bob)
@@ -335,7 +335,7 @@ func testUnfollow(t *testing.T) {
 	}
 
 	// Enrolled here after the fleet has told: nothing rests on the fleet any more.
-	if err := d.Follow("bob", first); err != nil {
+	if err := d.Follow("bob", first, false); err != nil {
 		t.Fatal(err)
 	}
 	d.tells(t, "bob", stage.Bob)
@@ -347,19 +347,19 @@ func testUnfollow(t *testing.T) {
 		t.Errorf("%+v, %+v, %v", s, s.Fleet, err)
 	}
 	// Another person: what rested on the first goes.
-	if err := d.Follow("carol", first); err != nil {
+	if err := d.Follow("carol", first, false); err != nil {
 		t.Fatal(err)
 	}
 	d.tells(t, "carol", stage.Carol)
 	d.verify(t, "carol", near(stage.Carol, 9), nil)
 	d.password(t, "carol")
-	if err := d.Follow("carol", first); err != nil { // the same again
+	if err := d.Follow("carol", first, false); err != nil { // the same again
 		t.Fatal(err)
 	}
 	if s, err := d.Status("carol"); err != nil || s.Labelled != 3 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if err := d.Follow("carol", second); err != nil {
+	if err := d.Follow("carol", second, false); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := d.Status("carol"); err != nil || s.Labelled != 0 || s.Fleet.Faces != 0 || s.Fleet.Number != second {
@@ -415,13 +415,13 @@ func testFollowRefused(t *testing.T) {
 		t.Errorf("as many as are taken: %t, %v", changed, err)
 	}
 	for _, person := range []string{"", "a\nb", strings.Repeat("x", 2000)} {
-		if err := d.Follow("alice", person); !errors.Is(err, tablet.ErrPerson) {
+		if err := d.Follow("alice", person, false); !errors.Is(err, tablet.ErrPerson) {
 			t.Errorf("%q: %v", person, err)
 		}
 	}
 
 	// A name is looked up once.
-	if err := d.Follow("dora", "Dora"); err != nil {
+	if err := d.Follow("dora", "Dora", false); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := d.Followed(); err != nil || !slices.Contains(all, tablet.Followed{User: "dora", Asked: "Dora"}) {
@@ -446,12 +446,63 @@ func testFollowRefused(t *testing.T) {
 	}
 }
 
+// The fleet may have the faces that an enrolment at this device took, if an administrator said so, and no others.
+func TestFollowShare(t *testing.T) { bubble(testFollowShare)(t) }
+
+func testFollowShare(t *testing.T) {
+	d := follows(t, tablet.Options{}, stage.Alice)
+	none := func(user, number string) {
+		t.Helper()
+		if faces, err := d.FleetOwn(user, number); !errors.Is(err, tablet.ErrFollow) && !errors.Is(err, profile.ErrUnknown) || len(faces) != 0 {
+			t.Errorf("%d faces, %v", len(faces), err)
+		}
+	}
+	share := func(yes bool, want bool) {
+		t.Helper()
+		if err := d.Follow("alice", first, yes); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := d.Followed(); err != nil || len(all) != 1 || all[0].Share != want {
+			t.Errorf("%+v, %v", all, err)
+		}
+	}
+	none("alice", first)
+	none("alice", second)
+	none("bob", first)
+	d.verify(t, "alice", near(stage.Alice, 9), nil)
+	d.password(t, "alice")
+	share(true, true)
+	if faces, err := d.FleetOwn("alice", first); err != nil || len(faces) != 0 {
+		t.Errorf("what a login saw is given away: %v, %v", faces, err)
+	}
+	none("alice", second)
+	d.enrol(t, "alice", stage.At(stage.Alice, .1))
+	faces, err := d.FleetOwn("alice", first)
+	if err != nil || len(faces) != 4 || !slices.Equal(faces[0].Vector, stage.At(stage.Alice, 0)) || time.Since(faces[0].Taken) > time.Minute {
+		t.Errorf("%v, %v", faces, err)
+	}
+	d.verify(t, "alice", near(stage.At(stage.Alice, .3), 9), nil) // which teaches something
+	d.password(t, "alice")
+	if faces, err := d.FleetOwn("alice", first); err != nil || len(faces) != 4 {
+		t.Errorf("what was learned is given away: %v, %v", faces, err)
+	}
+	if _, err := d.FleetRevoked(); err != nil {
+		t.Fatal(err)
+	}
+	none("alice", first)
+	share(false, false)
+	none("alice", first)
+	if s, err := d.Status("alice"); err != nil || s.Labelled != 4 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 // All of it outlives the process, and no profile of a fleet makes an enrolment fail.
 func TestFollowOutlives(t *testing.T) { bubble(testFollowOutlives)(t) }
 
 func testFollowOutlives(t *testing.T) {
 	d := follows(t, tablet.Options{}, stage.Alice, stage.At(stage.Alice, .2))
-	if err := d.Follow("carol", "Carol"); err != nil { // of whom there is no face
+	if err := d.Follow("carol", "Carol", false); err != nil { // of whom there is no face
 		t.Fatal(err)
 	}
 	d.verify(t, "alice", near(stage.Alice, 9), nil)
@@ -509,5 +560,24 @@ func TestSpread(t *testing.T) {
 		if !slices.EqualFunc(got, want, slices.Equal) {
 			t.Fatalf("%v: %v, want %v", faces, got, want)
 		}
+	}
+}
+
+// The password may be given in the moment in which it is asked for.
+func TestFollowAtOnce(t *testing.T) { bubble(testFollowAtOnce)(t) }
+
+func testFollowAtOnce(t *testing.T) {
+	d := follows(t, tablet.Options{}, stage.Alice)
+	d.film.Play(stage.Show{Frames: near(stage.Alice, 9)})
+	_, err := d.Verify(t.Context(), "alice", 0, func(r session.Result) {
+		if r.Word == session.Unproven {
+			d.password(t, "alice")
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := d.Status("alice"); err != nil || s.Labelled != 3 {
+		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -192,6 +192,12 @@ func (v *verification) end() {
 		v.a.o.Log.Error("verifying", "user", v.user, "error", err)
 		v.session.Revoke()
 	}
+	// The password comes as soon as it is asked for: what it is to vouch for waits before that.
+	if v.asker == 0 && v.session.Result().Word == session.Unproven {
+		v.a.mu.Lock()
+		defer v.a.mu.Unlock()
+		v.a.waiting.put(v.user, v.a.o.Now(), v.faces, true)
+	}
 }
 
 // learn learns the faces of a match that is far above what a match takes, and keeps others for the password.
@@ -206,12 +212,7 @@ func (v *verification) learn() {
 		return
 	}
 	now := v.a.o.Now()
-	if v.unproven {
-		if v.session.Result().Word == session.Unproven {
-			v.a.mu.Lock()
-			defer v.a.mu.Unlock()
-			v.a.waiting.put(v.user, now, v.faces, true)
-		}
+	if v.unproven { // see end
 		return
 	}
 	matched := v.session.Result().Word == session.Match

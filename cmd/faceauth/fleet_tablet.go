@@ -80,6 +80,7 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 		case <-daemon.Daemon:
 			t.stale = true
 		case <-part.device.Changed():
+			t.news = true
 		case <-time.After(time.Second):
 		}
 	}
@@ -107,6 +108,9 @@ type teller struct {
 	followed []tablet.Followed
 	told     map[string]heardOf // by user
 	arrived  bool               // the device was in step once since this program started
+	owes     bool               // faces that are to be shared could not be given to the fleet yet
+	news     bool               // people may have changed since all was told
+	state    fleet.State        // of which all was told
 	was      bool               // it is connected, when that was last looked at
 	since    time.Time          // that this holds
 	again    time.Time          // before this nothing is tried
@@ -125,7 +129,8 @@ func (t *teller) round(ctx context.Context) error {
 	if here := state.Connected; here != t.was || t.since.IsZero() {
 		t.was, t.since = here, time.Now()
 	}
-	if t.stale || !t.asked {
+	asked := t.stale || !t.asked
+	if asked {
 		t.stale = false
 		owner, err := t.daemon.Owner(ctx)
 		if err != nil {
@@ -150,17 +155,29 @@ func (t *teller) round(ctx context.Context) error {
 			}
 		}
 	}
-	if len(t.followed) == 0 {
+	// The people are looked at only where something may have changed: there may be thousands.
+	same := state.Connected == t.state.Connected && state.InStep == t.state.InStep && state.Keys == t.state.Keys
+	if len(t.followed) == 0 || !asked && !t.news && same {
 		return nil
 	}
+	t.news = true // until all is told
+	retry := asked
+	defer func() { t.stale = t.stale || retry }()
 	people := t.device.People()
+	shares := asked || t.owes
+	t.owes = false
 	for _, f := range t.followed {
-		if err := t.about(ctx, f, people, state); bus.NotFollowed(err) {
+		err := t.about(ctx, f, people, state)
+		if err == nil && shares && t.owner != "" && f.Share {
+			err = t.share(ctx, f, people)
+		}
+		if bus.NotFollowed(err) {
 			t.stale = true
 		} else if err != nil {
 			return err
 		}
 	}
+	t.news, t.state, retry = false, state, false
 	return nil
 }
 
@@ -211,6 +228,44 @@ func (t *teller) about(ctx context.Context, f tablet.Followed, people []ledger.P
 		word = bus.Away
 	}
 	return t.says(ctx, f, was, word)
+}
+
+// share gives the fleet the faces that this device has enrolled, but for those that the fleet has, or took back or denied
+// once.
+func (t *teller) share(ctx context.Context, f tablet.Followed, people []ledger.Person) error {
+	id, err := ledger.ParseID(f.Number)
+	if err != nil { // it is not known yet, and Followed changes when it is
+		return nil
+	}
+	i := slices.IndexFunc(people, func(p ledger.Person) bool { return p.ID == id || slices.Contains(p.IDs, id) })
+	if !t.arrived || i < 0 || people[i].Sealed > 0 { // what the fleet has of the person is not known yet
+		t.owes = true
+		return nil
+	}
+	own, err := t.daemon.Own(ctx, f.User, f.Number)
+	if err != nil {
+		return err
+	}
+	news := newFaces(people[i], t.space, own)
+	if len(news) == 0 {
+		return nil
+	}
+	if _, err := t.device.Label(id, t.space, news); err != nil {
+		return fmt.Errorf("giving the fleet the faces of %s: %w", f.User, err)
+	}
+	return nil
+}
+
+// newFaces returns those faces of which a person of the fleet has never had any.
+func newFaces(p ledger.Person, space string, own []tablet.FleetFace) (all []ledger.Face) {
+	for _, x := range own {
+		id := ledger.NewFaceID(space, x.Vector)
+		had := func(f ledger.PersonFace) bool { return f.ID == id }
+		if !slices.ContainsFunc(p.Faces, had) && !slices.ContainsFunc(p.Denied, had) && !slices.Contains(p.Gone, id) {
+			all = append(all, ledger.Face{Vector: x.Vector, Taken: x.Taken})
+		}
+	}
+	return all
 }
 
 // says tells the daemon how it stands with an account, where that is another word, and a daemon runs.

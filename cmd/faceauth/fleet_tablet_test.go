@@ -21,6 +21,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/spf13/cobra"
 )
 
 // process is a command that runs on.
@@ -162,9 +163,77 @@ func TestFleetTablet(t *testing.T) {
 	_, stop = fleetServer(t, "--listen", listen)
 	d.until(has(bus.InStep, 4))
 
+	// Some faces are taken back, by an office that also labels one of another space; then all.
+	following.kill(syscall.SIGTERM)
+	c := &cobra.Command{}
+	c.SetContext(t.Context())
+	part, err := (&memberFlags{fleet: true, state: office}).join(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	her, err := part.device.Find(alice)
+	if err != nil || len(her.Faces) != 4 {
+		t.Fatalf("%d faces, %v", len(her.Faces), err)
+	}
+	say := func(_ ledger.Ref, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(part.device.Label(her.ID, "another", []ledger.Face{{Vector: []float32{1, 0}}}))
+	say(part.device.Retract(her.ID, her.Faces[0].ID))
+	d.until(has(bus.InStep, 3))
+	if s := status(); s.Labelled == 0 {
+		t.Errorf("what was seen does not rest on one face of the fleet alone: %+v", s)
+	}
+	say(part.device.Retract(her.ID, her.Faces[1].ID, her.Faces[2].ID, her.Faces[3].ID))
+	d.until(has(bus.OtherSpace, 0))
+	try("all faces are taken back", "face", enter, false)
+	if s := status(); s.Labelled != 0 || s.Learned != 0 {
+		t.Errorf("%+v", s)
+	}
+	say(part.device.Label(her.ID, her.Faces[0].Space, []ledger.Face{her.Faces[1].Face, her.Faces[2].Face}))
+	d.until(has(bus.InStep, 2))
+	try("anew, the face and the password", "login", enter+right, true)
+	try("anew, the face alone", "face", enter, true)
+
+	// What this device enrols is given to the fleet, if an administrator says so, and not again when it was taken back.
+	known := func() int {
+		her, err := part.device.Find(alice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(her.Faces) - 1 // without that of another space
+	}
+	d.enrol(fixture.Recordings(t, "faces/vidtimit_rot/p2")) // the same recording would give the same faces
+	if out, code := d.ask("follow", "--user", "nobody", "--person", alice, "--share"); code != 0 || !strings.Contains(out, "faces enrolled here are given to it") {
+		t.Errorf("%d: %s", code, out)
+	}
+	d.until(func() bool { return known() == 6 })
+	d.until(has(bus.InStep, 6))
+	shared, err := part.device.Find(alice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(part.device.Retract(her.ID, shared.Faces[len(shared.Faces)-1].ID))
+	d.until(has(bus.InStep, 5))
+	teller.kill(syscall.SIGKILL)
+	const given = "faces enrolled here are given to the fleet"
+	n := strings.Count(d.log.String(), given)
+	teller = d.process("fleet", "tablet", "--state", folder)
+	d.said(n+1, given) // they were asked for again
+	d.until(has(bus.InStep, 5))
+	if n := known(); n != 5 {
+		t.Errorf("%d faces are known", n)
+	}
+	d.camera(user)
+	if err := part.close(); err != nil {
+		t.Fatal(err)
+	}
+
 	// Forgotten while the daemon does not run: it hears of it when it does.
 	d.stop(syscall.SIGKILL)
-	following.kill(syscall.SIGTERM)
 	do("people", "remove", "alice", "--gallery", gallery, "--fleet", "--fleet-state", office)
 	d.start()
 	d.said(1, "forgotten in the fleet: the profile is removed")
@@ -252,6 +321,15 @@ func TestFleetFaces(t *testing.T) {
 				t.Errorf("%s: %v, %q, %t", c.name, got, word, whole)
 			}
 		}
+	}
+	p := person(3, 0, "a")
+	p.Denied, p.Gone, p.Faces = p.Faces[1:2], []ledger.FaceID{p.Faces[2].ID}, p.Faces[:1]
+	var own []tablet.FleetFace
+	for i := range 5 {
+		own = append(own, tablet.FleetFace{Vector: []float32{float32(i)}})
+	}
+	if news := newFaces(p, "a", own); len(news) != 2 || news[0].Vector[0] != 3 || news[1].Vector[0] != 4 {
+		t.Errorf("%v are given to a fleet that has, denied and took back the first three", news)
 	}
 	for _, c := range []struct {
 		name, word string

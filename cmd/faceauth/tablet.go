@@ -214,7 +214,7 @@ const heard = 10 * time.Second
 
 func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) error, say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
 	var person string
-	var off bool
+	var off, share bool
 	c := &cobra.Command{
 		Use: "follow", Short: "have an account follow a person of a fleet; takes an administrator", Args: cobra.NoArgs,
 		Long: "Follow has the logins of a user rest on whom a fleet knows, where this device takes part in one\n" +
@@ -224,11 +224,11 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 		Example: "  sudo faceauth tablet follow --user alice --person 0123456789abcdef0123456789abcdef\n" +
 			"  sudo faceauth tablet follow --user alice --off",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if off == (person != "") {
+			if off == (person != "") || off && share {
 				return fail(badUsage, errors.New("give --person NUMBER, which faceauth people --fleet shows on another device, or --off"))
 			}
 			return ask(c, func(client *bus.Client) error {
-				if err := client.Follow(c.Context(), *user, person); err != nil {
+				if err := client.Follow(c.Context(), *user, person, share); err != nil {
 					return err
 				}
 				if off {
@@ -253,6 +253,7 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 		},
 	}
 	c.Flags().StringVar(&person, "person", "", "number of the person, or the name that the fleet shows; it is looked up once")
+	c.Flags().BoolVar(&share, "share", false, "give the fleet the faces that faceauth tablet enroll takes of this user")
 	c.Flags().BoolVar(&off, "off", false, "follow nobody any more, and remove all that rests on the fleet")
 	return c
 }
@@ -269,6 +270,9 @@ func following(f bus.Following) string {
 	had := fmt.Sprintf("follows %s of the fleet: %s from there", who, count(int(f.Faces), "face"))
 	if f.Enrolled > 0 {
 		had += fmt.Sprintf(", on which %s seen here rest", count(int(f.Enrolled), "face"))
+	}
+	if f.Share {
+		had += "; faces enrolled here are given to it"
 	}
 	since := f.Since.Local().Format("2006-01-02 15:04")
 	switch {

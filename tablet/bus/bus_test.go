@@ -320,7 +320,7 @@ func TestCallers(t *testing.T) {
 		},
 		"ClaimFor": func(ctx context.Context, c *bus.Client) error { return c.Call(ctx, "ClaimFor", "nobody", uint32(0)) },
 		"Follow": func(ctx context.Context, c *bus.Client) error {
-			return c.Follow(ctx, "nobody", strings.Repeat("0a", 16))
+			return c.Follow(ctx, "nobody", strings.Repeat("0a", 16), false)
 		},
 		"Health": func(ctx context.Context, c *bus.Client) error { _, err := c.Health(ctx); return err },
 		"Forget": func(ctx context.Context, c *bus.Client) error { // the last: nothing is left to ask about

@@ -213,8 +213,9 @@ func (c *Client) Freeze(ctx context.Context, user string, on bool) error {
 }
 
 // Follow has the account of a user follow a person of a fleet, by name or number, or nobody where person is empty.
-func (c *Client) Follow(ctx context.Context, user, person string) error {
-	return c.call(ctx, "Follow", []any{user, person}, nil)
+// With share the faces that this device enrols become the fleet's.
+func (c *Client) Follow(ctx context.Context, user, person string, share bool) error {
+	return c.call(ctx, "Follow", []any{user, person, share}, nil)
 }
 
 // Forget removes the profile of a user.

@@ -35,7 +35,7 @@ var fleetWords = map[string]bool{InStep: true, Away: true, Nobody: true, Keyless
 
 // fleetMethods are those of [FleetInterface]; byFleet asks each who calls.
 var fleetMethods = map[string]method{
-	"Followed": {in: "", out: "sa(sss)", call: func(s *Service, by caller, _ []any) ([]any, *dbus.Error) {
+	"Followed": {in: "", out: "sa(sssb)", call: func(s *Service, by caller, _ []any) ([]any, *dbus.Error) {
 		if failed := s.byFleet(by); failed != nil {
 			return nil, failed
 		}
@@ -60,6 +60,17 @@ var fleetMethods = map[string]method{
 			return failed
 		}
 		return s.fleetFaces(args[0].(string), args[1].(string), args[2].(string), args[3])
+	})},
+	"Own": {in: "ss", out: "a(xay)", call: one(func(s *Service, by caller, args []any) ([]sentFace, *dbus.Error) {
+		if failed := s.byFleet(by); failed != nil {
+			return nil, failed
+		}
+		faces, err := s.a.FleetOwn(args[0].(string), args[1].(string))
+		if err != nil {
+			return nil, s.toldFleet(err)
+		}
+		s.o.Log.Info("faces enrolled here are given to the fleet", "user", args[0], "faces", len(faces))
+		return pack(faces), nil
 	})},
 	"Forgotten": {in: "ss", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
 		if failed := s.byFleet(by); failed != nil {
@@ -126,22 +137,31 @@ func (s *Service) interruptFor(user string) {
 	}
 }
 
-// fleetFaces takes all faces that the fleet has of a person.
-func (s *Service) fleetFaces(user, number, space string, packed any) *dbus.Error {
-	var sent []struct {
-		Taken  int64
-		Vector []byte
+// sentFace is a face as it goes over the bus.
+type sentFace struct {
+	Taken  int64 // seconds since 1970, or 0
+	Vector []byte
+}
+
+func pack(faces []tablet.FleetFace) []sentFace {
+	all := make([]sentFace, len(faces))
+	for i, x := range faces {
+		if !x.Taken.IsZero() {
+			all[i].Taken = x.Taken.Unix()
+		}
+		for _, v := range x.Vector {
+			all[i].Vector = binary.LittleEndian.AppendUint32(all[i].Vector, math.Float32bits(v))
+		}
 	}
-	if err := dbus.Store([]any{packed}, &sent); err != nil {
-		return failure(fleetRefused, "the faces cannot be read")
-	}
-	if len(sent) > tablet.MostFaces { // before anything is made of them
-		return s.toldFleet(fmt.Errorf("%w: %d of one person, and at most %d are taken", tablet.ErrFaces, len(sent), tablet.MostFaces))
-	}
+	return all
+}
+
+// unpack returns faces, whose bytes it overwrites. The error wraps [tablet.ErrFaces].
+func unpack(sent []sentFace) ([]tablet.FleetFace, error) {
 	faces := make([]tablet.FleetFace, len(sent))
 	for i, f := range sent {
 		if len(f.Vector)%4 != 0 {
-			return s.toldFleet(fmt.Errorf("%w: face %d has %d bytes", tablet.ErrFaces, i+1, len(f.Vector)))
+			return nil, fmt.Errorf("%w: face %d has %d bytes", tablet.ErrFaces, i+1, len(f.Vector))
 		}
 		faces[i].Vector = make([]float32, len(f.Vector)/4)
 		for j := range faces[i].Vector {
@@ -152,6 +172,22 @@ func (s *Service) fleetFaces(user, number, space string, packed any) *dbus.Error
 			faces[i].Taken = time.Unix(f.Taken, 0)
 		}
 	}
+	return faces, nil
+}
+
+// fleetFaces takes all faces that the fleet has of a person.
+func (s *Service) fleetFaces(user, number, space string, packed any) *dbus.Error {
+	var sent []sentFace
+	if err := dbus.Store([]any{packed}, &sent); err != nil {
+		return failure(fleetRefused, "the faces cannot be read")
+	}
+	if len(sent) > tablet.MostFaces { // before anything is made of them
+		return s.toldFleet(fmt.Errorf("%w: %d of one person, and at most %d are taken", tablet.ErrFaces, len(sent), tablet.MostFaces))
+	}
+	faces, err := unpack(sent)
+	if err != nil {
+		return s.toldFleet(err)
+	}
 	changed, err := s.a.FleetFaces(user, number, space, faces)
 	if changed {
 		s.interruptFor(user) // it may look for them by a face that was taken back
@@ -160,8 +196,8 @@ func (s *Service) fleetFaces(user, number, space string, packed any) *dbus.Error
 	return s.toldFleet(err)
 }
 
-// follow has an account follow a person of a fleet, or nobody where that is empty.
-func (s *Service) follow(by caller, name, person string) *dbus.Error {
+// follow has an account follow a person of a fleet, or nobody where that is empty. Share says that the fleet may have the faces that this device enrols.
+func (s *Service) follow(by caller, name, person string, share bool) *dbus.Error {
 	user, failed := s.about(by, name, enrollAction)
 	if failed != nil {
 		return failed
@@ -175,7 +211,7 @@ func (s *Service) follow(by caller, name, person string) *dbus.Error {
 			return failure(invalidUser, "no user of this system has that name; look at how it is written")
 		}
 		s.interruptFor(user)
-		err = s.a.Follow(user, person)
+		err = s.a.Follow(user, person, share)
 	}
 	switch {
 	case errors.Is(err, tablet.ErrFollow):
@@ -185,7 +221,13 @@ func (s *Service) follow(by caller, name, person string) *dbus.Error {
 	case err != nil:
 		return s.told(err)
 	}
-	s.o.Log.Info("follow", "user", user, "uid", by.uid, "person", person)
+	s.o.Log.Info("follow", "user", user, "uid", by.uid, "person", person, "share", share)
+	s.followChanged()
+	return nil
+}
+
+// followChanged tells the process of the fleet to ask anew.
+func (s *Service) followChanged() {
 	s.conn.Send(&dbus.Message{
 		Type: dbus.TypeSignal, Flags: dbus.FlagNoReplyExpected,
 		Headers: map[dbus.HeaderField]dbus.Variant{
@@ -193,13 +235,13 @@ func (s *Service) follow(by caller, name, person string) *dbus.Error {
 			dbus.FieldMember: dbus.MakeVariant("Changed"),
 		},
 	}, nil)
-	return nil
 }
 
 // Following is how it stands with the person of a fleet whom an account follows.
 type Following struct {
 	Asked    string    `json:"asked"`    // name or number, as an administrator gave it
 	Number   string    `json:"number"`   // of the person, or "" until it is known
+	Share    bool      `json:"share"`    // faces that this device enrols become the fleet's
 	Faces    uint32    `json:"faces"`    // that the fleet has of the person
 	Enrolled uint32    `json:"enrolled"` // faces that this device has seen itself, and that rest on those
 	Revoked  bool      `json:"revoked"`  // the fleet does not let this device in any more
@@ -217,7 +259,7 @@ func followingOf(f *tablet.FleetStatus) map[string]dbus.Variant {
 		since = f.Since.Unix()
 	}
 	return map[string]dbus.Variant{
-		"asked": dbus.MakeVariant(f.Asked), "number": dbus.MakeVariant(f.Number), "faces": dbus.MakeVariant(uint32(f.Faces)),
+		"asked": dbus.MakeVariant(f.Asked), "number": dbus.MakeVariant(f.Number), "share": dbus.MakeVariant(f.Share), "faces": dbus.MakeVariant(uint32(f.Faces)),
 		"enrolled": dbus.MakeVariant(uint32(f.Enrolled)), "revoked": dbus.MakeVariant(f.Revoked),
 		"word": dbus.MakeVariant(f.Word), "since": dbus.MakeVariant(since),
 	}
@@ -230,7 +272,7 @@ func readFollowing(m map[string]dbus.Variant) (*Following, error) {
 	}
 	f, since := new(Following), int64(0)
 	for key, to := range map[string]any{
-		"asked": &f.Asked, "number": &f.Number, "faces": &f.Faces, "enrolled": &f.Enrolled, "revoked": &f.Revoked,
+		"asked": &f.Asked, "number": &f.Number, "share": &f.Share, "faces": &f.Faces, "enrolled": &f.Enrolled, "revoked": &f.Revoked,
 		"word": &f.Word, "since": &since,
 	} {
 		if err := m[key].Store(to); err != nil {
@@ -254,11 +296,11 @@ type Fleet struct {
 
 // DialFleet connects to the system bus.
 func DialFleet(ctx context.Context) (*Fleet, error) {
-	client, err := Dial(ctx)
+	conn, err := dbus.ConnectSystemBus(dbus.WithContext(ctx))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("connecting to the system bus: %w", err)
 	}
-	return NewFleet(ctx, client.conn)
+	return NewFleet(ctx, conn)
 }
 
 // NewFleet returns a Fleet on a connection, which it closes.
@@ -319,20 +361,17 @@ func (f *Fleet) Found(ctx context.Context, user, asked, number string) error {
 
 // Faces tells all labelled faces that the fleet has of a person, in place of what was told before.
 func (f *Fleet) Faces(ctx context.Context, user, number, space string, faces []tablet.FleetFace) error {
-	type sent struct {
-		Taken  int64
-		Vector []byte
+	return f.client.ask(ctx, FleetInterface, "Faces", []any{user, number, space, pack(faces)}, nil)
+}
+
+// Own returns the faces that this device has enrolled of a user who shares them. The error is one of which [NotFollowed]
+// is true where they are not to be shared.
+func (f *Fleet) Own(ctx context.Context, user, number string) ([]tablet.FleetFace, error) {
+	var sent []sentFace
+	if err := f.client.ask(ctx, FleetInterface, "Own", []any{user, number}, []any{&sent}); err != nil {
+		return nil, err
 	}
-	all := make([]sent, len(faces))
-	for i, x := range faces {
-		if !x.Taken.IsZero() {
-			all[i].Taken = x.Taken.Unix()
-		}
-		for _, v := range x.Vector {
-			all[i].Vector = binary.LittleEndian.AppendUint32(all[i].Vector, math.Float32bits(v))
-		}
-	}
-	return f.client.ask(ctx, FleetInterface, "Faces", []any{user, number, space, all}, nil)
+	return unpack(sent)
 }
 
 // Forgotten says that a person was forgotten in the fleet.

@@ -55,7 +55,7 @@ func faces(all ...[]float32) (told []tablet.FleetFace) {
 func TestFleet(t *testing.T) {
 	h := newFleetHouse(t, bus.Options{FleetUser: "games"}, fleetRules)
 	root, fleet := h.client(t, 0), h.fleet(t, games)
-	if err := root.Follow(t.Context(), "nobody", "Alice"); err != nil {
+	if err := root.Follow(t.Context(), "nobody", "Alice", false); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -111,8 +111,37 @@ func TestFleet(t *testing.T) {
 	if w := login(stage.Alice); w != "NoProfile" {
 		t.Error(w)
 	}
-	if err := root.Follow(t.Context(), "nobody", ""); name(err) != "NoProfile" {
+	if err := root.Follow(t.Context(), "nobody", "", false); name(err) != "NoProfile" {
 		t.Error(err)
+	}
+
+	// The faces that this device enrols go to the fleet if an administrator said so.
+	if err := root.Follow(t.Context(), "nobody", person, true); err != nil {
+		t.Fatal(err)
+	}
+	for len(fleet.Daemon) > 0 {
+		<-fleet.Daemon
+	}
+	h.enrol(t, "nobody", stage.Alice)
+	select {
+	case <-fleet.Daemon:
+	case <-time.After(10 * time.Second):
+		t.Error("the fleet's process is not told of an enrolment")
+	}
+	if own, err := fleet.Own(t.Context(), "nobody", person); err != nil || len(own) != 4 || !slices.Equal(own[1].Vector, stage.At(stage.Alice, .01)) {
+		t.Errorf("%v, %v", own, err)
+	}
+	if err := root.Follow(t.Context(), "nobody", person, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fleet.Own(t.Context(), "nobody", person); !bus.NotFollowed(err) {
+		t.Errorf("they are given away after that has ended: %v", err)
+	}
+	fleet.Close()
+	select {
+	case <-fleet.Gone():
+	case <-time.After(10 * time.Second):
+		t.Error("the connection is not gone")
 	}
 	for _, secret := range []string{"confidence", "distance", "vector"} {
 		if strings.Contains(h.log.String(), secret) {
@@ -133,7 +162,7 @@ func TestFleetInterrupts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHouseOn(t, fixture.StartBus(t, logindRules), tablet.Options{Policy: session.Policy{Deadline: 30 * time.Second}}, bus.Options{})
 			fleet := h.fleet(t, 0)
-			if err := h.a.Follow("nobody", person); err != nil {
+			if err := h.a.Follow("nobody", person, false); err != nil {
 				t.Fatal(err)
 			}
 			if err := fleet.Faces(t.Context(), "nobody", person, stage.Space.ID, faces(stage.Alice)); err != nil {
@@ -180,7 +209,7 @@ func TestFleetCallers(t *testing.T) {
 		{"the user of the daemon's account", strings.ReplaceAll(fleetRules, "games", "nobody"), nobody, denied},
 	} {
 		h := newFleetHouse(t, bus.Options{FleetUser: "games"}, c.rules)
-		if err := h.a.Follow("nobody", person); err != nil {
+		if err := h.a.Follow("nobody", person, true); err != nil {
 			t.Fatal(err)
 		}
 		f := h.fleet(t, c.uid)
@@ -191,6 +220,7 @@ func TestFleetCallers(t *testing.T) {
 			{"Followed", func() error { _, _, err := f.Followed(t.Context()); return err }},
 			{"Found", func() error { return f.Found(t.Context(), "nobody", person, person) }},
 			{"Faces", func() error { return f.Faces(t.Context(), "nobody", person, stage.Space.ID, nil) }},
+			{"Own", func() error { _, err := f.Own(t.Context(), "nobody", person); return err }},
 			{"Says", func() error { return f.Says(t.Context(), "nobody", bus.Away, time.Now()) }},
 			{"Revoked", func() error { return f.Revoked(t.Context()) }},
 			{"Forgotten", func() error { return f.Forgotten(t.Context(), "nobody", person) }},
@@ -216,7 +246,7 @@ func TestFleetCallers(t *testing.T) {
 func TestFleetRefused(t *testing.T) {
 	h := newFleetHouse(t, bus.Options{})
 	f, conn := h.fleet(t, 0), dial(t, h.address, 0)
-	if err := h.a.Follow("nobody", person); err != nil {
+	if err := h.a.Follow("nobody", person, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Faces(t.Context(), "nobody", person, stage.Space.ID, faces(stage.Alice)); err != nil {
@@ -254,9 +284,9 @@ func TestFleetRefused(t *testing.T) {
 		{"a name for a number", f.Found(t.Context(), "nobody", person, "alice"), "cannot be the name or the number"},
 		{"a word of tomorrow", f.Says(t.Context(), "nobody", "tomorrow", time.Now()), "no such word"},
 		{"an unknown method", call("Enroll"), "no method of that name"},
-		{"a person that cannot be", h.client(t, 0).Follow(t.Context(), "nobody", "a\x01b"), "neither the name nor the number"},
-		{"no user", h.client(t, 0).Follow(t.Context(), "no such user", person), "no user of this system"},
-		{"follows nobody", h.client(t, 0).Follow(t.Context(), "games", ""), "no profile"},
+		{"a person that cannot be", h.client(t, 0).Follow(t.Context(), "nobody", "a\x01b", false), "neither the name nor the number"},
+		{"no user", h.client(t, 0).Follow(t.Context(), "no such user", person, false), "no user of this system"},
+		{"follows nobody", h.client(t, 0).Follow(t.Context(), "games", "", false), "no profile"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.says) {
 			t.Errorf("%s: %v", c.what, c.err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/tablet/enrolment"
+	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -139,8 +140,11 @@ func (s *Service) fprintList(by caller, name string) ([]string, *dbus.Error) {
 	if failed != nil {
 		return nil, asFprint(failed)
 	}
-	if _, err := s.a.Status(user); err != nil {
+	switch st, err := s.a.Status(user); {
+	case err != nil:
 		return nil, asFprint(s.told(err))
+	case st.Labelled == 0 && (st.Fleet == nil || st.Fleet.Faces == 0): // the fleet has told no face yet
+		return nil, asFprint(s.told(profile.ErrUnknown))
 	}
 	return []string{FprintFinger}, nil
 }

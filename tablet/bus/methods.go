@@ -108,8 +108,8 @@ var methods = map[string]method{
 		return s.freeze(by, args[0].(string), args[1].(bool))
 	})},
 	"Forget": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.forget(by, args[0].(string)) })},
-	"Follow": {in: "ss", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.follow(by, args[0].(string), args[1].(string))
+	"Follow": {in: "ssb", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		return s.follow(by, args[0].(string), args[1].(string), args[2].(bool))
 	})},
 	"Users": {in: "", out: "as", call: one(func(s *Service, by caller, _ []any) ([]string, *dbus.Error) { return s.users(by) })},
 	"PasswordUsed": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {

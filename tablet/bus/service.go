@@ -354,6 +354,9 @@ func (s *Service) enrollStart(by caller) *dbus.Error {
 		})
 		if err == nil {
 			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)))
+			if r.Word == enrolment.Enrolled {
+				s.followChanged() // a fleet may be to have the faces
+			}
 		}
 		return err
 	})

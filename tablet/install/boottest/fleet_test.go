@@ -90,7 +90,7 @@ func TestFleet(t *testing.T) {
 			t.Errorf("%s: %d, %s", user, code, out)
 		}
 	}
-	for _, call := range []string{"Users", "Health", "PasswordUsed s alice", "Forget s alice", `Follow ss alice ""`} {
+	for _, call := range []string{"Users", "Health", "PasswordUsed s alice", "Forget s alice", `Follow ssb alice "" false`} {
 		if out, code := s.try(t, "runuser -u faceauth-fleet -- busctl call org.faceauth /org/faceauth/Device org.faceauth.Device "+call); code == 0 {
 			t.Errorf("faceauth-fleet may %s: %s", call, out)
 		}
