@@ -531,6 +531,36 @@ func TestFolders(t *testing.T) {
 	}
 }
 
+// Where the server makes the snapshots, a device that says something fetches none: it may be very long.
+func TestOthersMakeSnapshots(t *testing.T) {
+	log := newMemLog()
+	log.readOnly = true
+	a := newAdmin(t, log)
+	n := a.join(everybody)
+	n.d.Crash()
+	s := fast
+	s.SnapshotEvery = 1
+	n.open(s)
+	n.run()
+	allInStep(t, log, n)
+	log.mu.Lock()
+	before := log.fetched
+	log.mu.Unlock()
+	for i := range 5 {
+		must[ledger.ID](t)(n.d.Enroll(fmt.Sprint("person ", i), space, faceAt(1, 2)))
+		allInStep(t, log, n)
+	}
+	time.Sleep(50 * time.Millisecond)
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if log.fetched != before {
+		t.Errorf("it has fetched %d snapshots", log.fetched-before)
+	}
+	if trouble := n.d.State().Trouble; trouble != "" {
+		t.Error(trouble)
+	}
+}
+
 // What cannot be kept on disk is not said, and later it can be.
 func TestDiskTrouble(t *testing.T) {
 	a := newAdmin(t, newMemLog())
