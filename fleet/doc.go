@@ -35,9 +35,11 @@
 //
 //	device.nk     the device's key, its seed
 //	fleet         the public key of the fleet
-//	keys          the ring of people's keys, replaced whole
+//	keys          the ring of people's keys: a line is added for a new key, and all is written anew to destroy one
 //	outbox        what was said and not seen in the log yet; each line on disk before a method returns
-//	ledger, tail  what the log has come to: a snapshot and the entries after it. It can be moved away and is read anew
+//	ledger, tail  what the log has come to: a snapshot and the entries after it, which are read when they are needed.
+//	              They can be moved away and are read anew
+//	index         where the entries are in the ledger; made anew where it is missing
 //	gallery-…     what a gallery and the fleet had in common: numbers, names in that gallery, hashes of faces
 //	lock          one program at a time
 //

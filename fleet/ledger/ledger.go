@@ -60,9 +60,8 @@ type Ledger struct {
 // A counter says how far an author is.
 type counter struct{ last, gaps uint64 }
 
-// A person is what is kept under one number. Its records are never changed in place but for where their bytes are, as a
-// copy of the ledger has them,
-// too.
+// A person is what is kept under one number. Its records are never changed in place, but for where their bytes are, as
+// a copy of the ledger has them, too.
 type person struct {
 	creator string
 	records []record // of the sealed kinds, in the order of the log
