@@ -20,8 +20,8 @@
 //
 // # Snapshots
 //
-// The device whose own entry makes the log longer by [Settings.SnapshotEvery] than the last snapshot puts a new one. A
-// device that is far behind, or finds the log trimmed, begins with it.
+// Where the log takes snapshots of devices, the device whose own entry makes it longer by [Settings.SnapshotEvery] than
+// the last one puts a new one. A device that is far behind, or finds the log trimmed, begins with the last one.
 //
 // # Galleries
 //
