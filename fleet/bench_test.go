@@ -248,4 +248,6 @@ func BenchmarkDevice(b *testing.B) {
 	keeper.close()
 }
 
-var benchSpace = face.Space{ID: "bench", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, GenuineRadius: .5, ImpostorRadius: .5}
+var benchSpace = face.Space{
+	ID: "bench", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, GenuineRadius: .5, ImpostorRadius: .5,
+}

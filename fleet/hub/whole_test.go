@@ -126,7 +126,8 @@ func newWholes(b *testing.B, n, people int) *wholes {
 		ring.Add(person, key)
 		w.people, w.keys = append(w.people, person), append(w.keys, key)
 		say(author, device, ledger.Entry{Kind: ledger.Name, Person: person}, key, ledger.Naming{Name: fmt.Sprint("person ", i)})
-		say(author, device, ledger.Entry{Kind: ledger.Label, Person: person}, key, ledger.Faces{Space: "bench", Faces: someFaces(rng)})
+		say(author, device, ledger.Entry{Kind: ledger.Label, Person: person}, key,
+			ledger.Faces{Space: "bench", Faces: someFaces(rng)})
 	}
 	ok(ring.Save())
 	ok(ring.Close())
