@@ -531,6 +531,78 @@ func TestFolders(t *testing.T) {
 	}
 }
 
+// Entries that go bad on disk while a device runs are told, nothing is made of the rest, and the log gives them again.
+func TestEntriesRot(t *testing.T) {
+	a := newAdmin(t, newMemLog())
+	n := a.join(everybody).run()
+	must[ledger.ID](t)(n.d.Enroll("alice", space, faceAt(1, 2)))
+	must[ledger.ID](t)(n.d.Enroll("bob", space, faceAt(3, 4)))
+	allInStep(t, a.log, n)
+	g := newGallery(t)
+	n.reconcile(g, false)
+	before := shelfOf(g)
+	path := filepath.Join(n.folder, "tail")
+	data := must[[]byte](t)(os.ReadFile(path))
+	f := must[*os.File](t)(os.OpenFile(path, os.O_WRONLY, 0))
+	must[int](t)(f.WriteAt(make([]byte, 100), int64(len(data)-150)))
+	f.Close()
+	if _, err := n.d.Reconcile(g, fleet.Reconciling{}); !errors.Is(err, fleet.ErrDamaged) || !strings.Contains(err.Error(), "move ledger and tail away") {
+		t.Errorf("reconciling: %v", err)
+	}
+	if got := shelfOf(g); got != before {
+		t.Errorf("the gallery has %s", got)
+	}
+	select {
+	case err := <-n.done:
+		n.stop = nil
+		if !errors.Is(err, fleet.ErrDamaged) {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it goes on")
+	}
+	if s := n.d.State(); !strings.Contains(s.Trouble, "move ledger and tail away") {
+		t.Errorf("its trouble is %q", s.Trouble)
+	}
+	n.close()
+	n.open(fast) // the end of the tail is cut off
+	n.run()
+	allInStep(t, a.log, n)
+	if got := n.names(); got != "alice 1-0, bob 1-0" {
+		t.Errorf("it knows %s", got)
+	}
+}
+
+// Where the server makes the snapshots, a device that says something fetches none: it may be very long.
+func TestOthersMakeSnapshots(t *testing.T) {
+	log := newMemLog()
+	log.readOnly = true
+	a := newAdmin(t, log)
+	n := a.join(everybody)
+	n.d.Crash()
+	s := fast
+	s.SnapshotEvery = 1
+	n.open(s)
+	n.run()
+	allInStep(t, log, n)
+	log.mu.Lock()
+	before := log.fetched
+	log.mu.Unlock()
+	for i := range 5 {
+		must[ledger.ID](t)(n.d.Enroll(fmt.Sprint("person ", i), space, faceAt(1, 2)))
+		allInStep(t, log, n)
+	}
+	time.Sleep(50 * time.Millisecond)
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if log.fetched != before {
+		t.Errorf("it has fetched %d snapshots", log.fetched-before)
+	}
+	if trouble := n.d.State().Trouble; trouble != "" {
+		t.Error(trouble)
+	}
+}
+
 // What cannot be kept on disk is not said, and later it can be.
 func TestDiskTrouble(t *testing.T) {
 	a := newAdmin(t, newMemLog())

@@ -20,8 +20,8 @@
 //
 // # Snapshots
 //
-// The device whose own entry makes the log longer by [Settings.SnapshotEvery] than the last snapshot puts a new one. A
-// device that is far behind, or finds the log trimmed, begins with it.
+// Where the log takes snapshots of devices, the device whose own entry makes it longer by [Settings.SnapshotEvery] than
+// the last one puts a new one. A device that is far behind, or finds the log trimmed, begins with the last one.
 //
 // # Galleries
 //
@@ -35,9 +35,11 @@
 //
 //	device.nk     the device's key, its seed
 //	fleet         the public key of the fleet
-//	keys          the ring of people's keys, replaced whole
+//	keys          the ring of people's keys: a line is added for a new key, and all is written anew to destroy one
 //	outbox        what was said and not seen in the log yet; each line on disk before a method returns
-//	ledger, tail  what the log has come to: a snapshot and the entries after it. It can be moved away and is read anew
+//	ledger, tail  what the log has come to: a snapshot and the entries after it, which are read when they are needed.
+//	              They can be moved away and are read anew
+//	index         where the entries are in the ledger; made anew where it is missing
 //	aside         what the device knows of a log that was put back, until the log has all of it again
 //	gallery-…     what a gallery and the fleet had in common: numbers, names in that gallery, hashes of faces
 //	lock          one program at a time

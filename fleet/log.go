@@ -39,7 +39,8 @@ type Log interface {
 	// may be called at once by several goroutines; where it returns nothing, nothing is sent.
 	ServeKeys(ctx context.Context, id string, answer func(request []byte) []byte) error
 	// PutSnapshot stores a snapshot at a place in the log, in place of those at earlier places. What the log holds up
-	// to there may be trimmed some time later.
+	// to there may be trimmed some time later. At place 0 there is none, and nothing is stored. The error wraps
+	// [errors.ErrUnsupported], at place 0, too, where devices put no snapshots.
 	PutSnapshot(ctx context.Context, seq uint64, data io.Reader) error
 	// Snapshot returns the latest snapshot, to be closed, and its place. The error wraps [ErrNoSnapshot] where there is
 	// none.

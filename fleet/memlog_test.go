@@ -27,6 +27,8 @@ type memLog struct {
 	snapSeq  uint64
 	trimmed  uint64
 	asked    int
+	fetched  int        // how often the snapshot was
+	readOnly bool       // devices put no snapshots
 	faults   *rand.Rand // nil for none
 	restored []byte     // how it was put back last
 }
@@ -250,6 +252,9 @@ func (c *conn) PutSnapshot(ctx context.Context, seq uint64, data io.Reader) erro
 	}
 	c.memLog.mu.Lock()
 	defer c.memLog.mu.Unlock()
+	if c.readOnly {
+		return errors.ErrUnsupported
+	}
 	if seq > c.snapSeq {
 		c.snapshot, c.snapSeq = b, seq
 	}
@@ -262,6 +267,7 @@ func (c *conn) Snapshot(context.Context) (uint64, io.ReadCloser, error) {
 	}
 	c.memLog.mu.Lock()
 	defer c.memLog.mu.Unlock()
+	c.fetched++
 	if c.snapshot == nil {
 		return 0, nil, fleet.ErrNoSnapshot
 	}

@@ -72,6 +72,12 @@
 // place and length as big-endian integers; then the SHA-256 of all that, and the maker's signature. [Restore] folds
 // them again with all checks, signatures too; it gives nothing where anything is wrong.
 //
+// # On disk
+//
+// A [Store] is a ledger whose entries are in files, so that 10,000 people with four faces each take 5 MB of memory and
+// not 100: what is kept of an entry is who said it, of whom, of what kind, and where it is. Its first file is a snapshot.
+// A [Ring] is a file of lines.
+//
 // # What this stops, and what not
 //
 // The server, and who has a copy of it, sees which device wrote how much about which number, and when; it reads no name

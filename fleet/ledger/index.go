@@ -91,7 +91,8 @@ func readIndex(fleet string, text []byte, base *entryFile, last []byte) (*Ledger
 	}
 	for b := range slices.Chunk(rest[n:], indexed) {
 		r := record{seq: binary.BigEndian.Uint64(b), part: binary.BigEndian.Uint64(b[36:]), kind: Kind(b[44])}
-		r.place = place{base, int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint32(b[16:]), binary.BigEndian.Uint32(b[20:])}
+		r.in, r.at = base, int64(binary.BigEndian.Uint64(b[8:]))
+		r.size, r.crc = binary.BigEndian.Uint32(b[16:]), binary.BigEndian.Uint32(b[20:])
 		author := int(binary.BigEndian.Uint32(b[24:]))
 		if author >= len(h.Devices) || r.seq <= l.seq || r.size > MaxEntry {
 			return nil, errIndex

@@ -32,10 +32,10 @@ const (
 //
 // The folder has the snapshot "ledger", and "tail": "faceauth fleet tail\n" and a version, then all entries after it
 // that have used a counter, each with its place in the log, its length and the CRC-32C of all that as big-endian
-// integers before it. What a failure of the machine leaves half written at the end of the tail is cut off: the log gives
-// it again. "index" says where each entry is in the snapshot and of what kind, so that a start need not read all of it;
-// it is signed by the device, which had checked the snapshot then. An entry that has gone bad since is found when it is
-// read.
+// integers before it; one of no length notes the place that the ledger had reached. What a failure of the machine leaves
+// half written at the end of the tail is cut off: the log gives it again. "index" says where each entry is in the
+// snapshot and of what kind, so that a start need not read all of it; it is signed by the device, which had checked the
+// snapshot then. An entry that has gone bad since is found when it is read.
 type Store struct {
 	*Ledger
 	folder, fleet, device string
@@ -44,6 +44,7 @@ type Store struct {
 	base, tail *entryFile // base is nil where there is no snapshot
 	saved      int64      // bytes of the snapshot
 	end        int64      // of the tail
+	kept       uint64     // place in the log that the files reach
 	hole       error      // why an entry is missing in the tail
 }
 
@@ -81,7 +82,7 @@ func (s *Store) open() (err error) {
 	if err := s.openTail(); err != nil {
 		return err
 	}
-	s.Ledger.keep = s.append
+	s.Ledger.keep, s.kept = s.append, s.seq
 	return nil
 }
 
@@ -149,6 +150,11 @@ func (s *Store) openTail() error {
 		if crc(head[:12], data) != binary.BigEndian.Uint32(head[12:]) {
 			return s.cut(nil)
 		}
+		if size == 0 { // the end of the program before
+			s.seq = max(s.seq, seq)
+			s.end += entryHead
+			continue
+		}
 		s.Ledger.keep = func(uint64, []byte) place { return placed(s.tail, s.end+entryHead, data) }
 		if _, err := s.apply(seq, data, false); err != nil {
 			return err
@@ -196,6 +202,7 @@ func (s *Store) append(seq uint64, data []byte) place {
 	}
 	p := placed(s.tail, s.end+entryHead, data)
 	s.end += entryHead + int64(len(data))
+	s.kept = seq
 	return p
 }
 
@@ -266,7 +273,7 @@ func (s *Store) Empty() error {
 
 // fresh empties the tail after a snapshot was put in its place.
 func (s *Store) fresh() error {
-	s.hole = nil
+	s.hole, s.kept = nil, s.seq
 	if err := s.emptyTail(); err != nil {
 		s.hole = fmt.Errorf("emptying the tail of the ledger: %w", err)
 	}
@@ -340,6 +347,9 @@ func (s *Store) Adopt(d *Draft) error {
 func (s *Store) Close() error {
 	var errs []error
 	if s.tail != nil {
+		if s.Ledger != nil && s.keep != nil && s.seq > s.kept {
+			s.append(s.seq, nil) // what came last used no counter
+		}
 		errs = append(errs, s.tail.Sync(), s.tail.Close())
 	}
 	if s.base != nil {

@@ -244,3 +244,21 @@ func TestStoreHole(t *testing.T) {
 		t.Error("what was saved is another state")
 	}
 }
+
+// The place in the log lasts, also where the last entries used no counter.
+func TestStorePlace(t *testing.T) {
+	s, d := stored(t)
+	for range 3 {
+		seq := d.own.Seq() + 5
+		if o, err := d.own.Apply(seq, s.log[3]); err != nil || !errors.Is(o.Reason, ledger.ErrRepeated) {
+			t.Fatal(o.Reason, err)
+		}
+		if err := d.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d.open()
+		if d.own.Seq() != seq || d.own.Hash() != s.a.own.Hash() {
+			t.Fatalf("opened again it is at %d", d.own.Seq())
+		}
+	}
+}

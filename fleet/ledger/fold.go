@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+type merge struct {
+	record
+	from, to ID
+}
+
+type undoing struct {
+	record
+	person ID
+}
+
+// A parent is whom a person was merged into, and where in the log.
+type parent struct {
+	to  ID
+	seq uint64
+}
+
+// fold changes the state by an entry, or returns why it does not. It decides by nothing but the log.
+func (l *Ledger) fold(seq uint64, e Entry, at place) (forgotten []ID, err error) {
+	if e.Kind.Sealed() || e.Kind == Merge || e.Kind == Undo {
+		if l.gone[e.Person] || l.gone[e.Other] {
+			return nil, ErrForgotten
+		}
+		if err := l.writes(e.Device, e.Person); err != nil {
+			return nil, err
+		}
+		if _, known := l.people[e.Person]; !known && e.Kind != Label && e.Kind != Name {
+			return nil, ErrNobody
+		}
+	}
+	var content any
+	if !e.Kind.Sealed() && e.Kind != Merge {
+		if content, err = e.Content(); err != nil {
+			return nil, err
+		}
+	}
+	e.Device = l.intern(e.Device)
+	switch c := content.(type) {
+	case nil:
+		if e.Kind == Merge {
+			return nil, l.foldMerge(seq, e, at)
+		}
+		return nil, l.foldSealed(seq, e, at)
+	case Ref:
+		return nil, l.foldUndo(seq, e, c, at)
+	case Forgetting:
+		return l.foldForget(seq, e, c, at)
+	case Withdrawal:
+		return nil, l.foldWithdraw(seq, e, c, at)
+	case Admission:
+		return nil, l.foldAdmit(seq, e, c, at)
+	case Revocation:
+		return nil, l.foldRevoke(seq, e, c, at)
+	case Restoration:
+		return nil, l.foldRestored(seq, e, c, at)
+	}
+	panic("ledger: an entry of a kind that is not folded")
+}
+
+// intern returns the string of an author that is kept already, so that there is one of each.
+func (l *Ledger) intern(author string) string {
+	if author == l.fleet {
+		return l.fleet
+	}
+	return cmp.Or(l.members[author].id, author)
+}
+
+func (l *Ledger) foldSealed(seq uint64, e Entry, at place) error {
+	p, known := l.people[e.Person]
+	if !known {
+		p.creator = e.Device
+	}
+	if e.Kind == Lessons {
+		if l.members[e.Device].muted {
+			return ErrMuted
+		}
+		p.records = l.without(p.records, func(r record) bool { return r.ref.Device == e.Device && r.part >= e.Part })
+	}
+	p.records = append(p.records, newRecord(seq, e, at))
+	l.people[e.Person] = p
+	return nil
+}
+
+// without returns a copy of the records without some lessons.
+func (l *Ledger) without(records []record, drop func(record) bool) []record {
+	return slices.DeleteFunc(slices.Clone(records), func(r record) bool {
+		gone := r.kind == Lessons && drop(r)
+		if gone {
+			delete(l.undone, r.ref)
+		}
+		return gone
+	})
+}
+
+func (l *Ledger) foldMerge(seq uint64, e Entry, at place) error {
+	if err := l.writes(e.Device, e.Other); err != nil {
+		return err
+	}
+	if _, known := l.people[e.Other]; !known {
+		return ErrNobody
+	}
+	m := merge{newRecord(seq, e, at), e.Other, e.Person}
+	l.merges = append(l.merges, m)
+	l.join(m)
+	return nil
+}
+
+// join has an active merge hold.
+func (l *Ledger) join(m merge) {
+	if from, to := l.root(m.from), l.root(m.to); from != to {
+		l.parents[from] = parent{to, m.seq}
+	}
+}
+
+// root returns the number under which a person is known.
+func (l *Ledger) root(id ID) ID {
+	for {
+		p, ok := l.parents[id]
+		if !ok {
+			return id
+		}
+		id = p.to
+	}
+}
+
+// rejoin has all merges hold anew that are not undone, in the order of the log.
+func (l *Ledger) rejoin() {
+	l.parents = make(map[ID]parent)
+	for _, m := range l.merges {
+		if _, undone := l.undone[m.ref]; !undone {
+			l.join(m)
+		}
+	}
+}
+
+func (l *Ledger) foldUndo(seq uint64, e Entry, what Ref, at place) error {
+	if _, undone := l.undone[what]; undone {
+		return ErrNoEffect
+	}
+	isMerge := slices.ContainsFunc(l.merges, func(m merge) bool { return m.ref == what && m.to == e.Person })
+	if !isMerge && !slices.ContainsFunc(l.people[e.Person].records, func(r record) bool { return r.ref == what }) {
+		return ErrNoEntry
+	}
+	l.undone[what] = undoing{newRecord(seq, e, at), e.Person}
+	if isMerge {
+		l.rejoin()
+	}
+	return nil
+}
+
+func (l *Ledger) foldForget(seq uint64, e Entry, c Forgetting, at place) (forgotten []ID, err error) {
+	all := append([]ID{e.Person}, c.Also...)
+	for _, id := range all {
+		// Nothing of an unknown person may be left in the log of somebody who comes late: the author could write about
+		// them when it was said, or else nothing of them would have been purged.
+		if err := l.writes(e.Device, id); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range all {
+		if !l.gone[id] {
+			l.gone[id] = true
+			forgotten = append(forgotten, id)
+		}
+	}
+	if len(forgotten) == 0 {
+		return nil, ErrNoEffect
+	}
+	l.forgets = append(l.forgets, newRecord(seq, e, at))
+	for _, id := range forgotten {
+		delete(l.people, id)
+	}
+	dropped := make(map[Ref]bool)
+	merges := slices.Clone(l.merges)
+	l.merges = slices.DeleteFunc(merges, func(m merge) bool {
+		drop := l.gone[m.from] || l.gone[m.to]
+		if drop {
+			dropped[m.ref] = true
+		}
+		return drop
+	})
+	maps.DeleteFunc(l.undone, func(what Ref, u undoing) bool { return l.gone[u.person] || dropped[what] })
+	if len(dropped) > 0 {
+		l.rejoin()
+	}
+	return forgotten, nil
+}
+
+func (l *Ledger) foldWithdraw(seq uint64, e Entry, c Withdrawal, at place) error {
+	m, known := l.members[c.Device]
+	switch {
+	case !known:
+		return ErrNobody
+	case !l.members[e.Device].scope.All && e.Device != c.Device:
+		return ErrScope
+	}
+	m.muted = c.Mute
+	l.members[c.Device] = m
+	l.withdrew[c.Device] = newRecord(seq, e, at)
+	for id, p := range l.people {
+		of := func(r record) bool { return r.kind == Lessons && r.ref.Device == c.Device }
+		if slices.ContainsFunc(p.records, of) {
+			p.records = l.without(p.records, of)
+			l.people[id] = p
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) foldAdmit(seq uint64, e Entry, c Admission, at place) error {
+	m, known := l.members[c.Device]
+	if !known {
+		m.order = seq
+	}
+	if known && !c.Scope.All {
+		l.rotated = seq // it may be less than it was
+	}
+	m.id, m.name, m.scope, m.admitted, m.revoked = c.Device, c.Name, c.Scope, e.Time, false
+	m.in = make(map[ID]bool, len(c.Scope.People))
+	for _, id := range c.Scope.People {
+		m.in[id] = true
+	}
+	l.members[c.Device] = m
+	l.rules = append(l.rules, newRecord(seq, e, at))
+	return nil
+}
+
+func (l *Ledger) foldRevoke(seq uint64, e Entry, c Revocation, at place) error {
+	m, known := l.members[c.Device]
+	switch {
+	case !known:
+		return ErrNobody
+	case m.revoked:
+		return ErrNoEffect
+	}
+	m.revoked = true
+	l.members[c.Device] = m
+	l.rotated = seq
+	l.rules = append(l.rules, newRecord(seq, e, at))
+	return nil
+}

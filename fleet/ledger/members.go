@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+type member struct {
+	id       string
+	order    uint64 // place of the first admission
+	name     string
+	scope    Scope
+	admitted time.Time
+	revoked  bool
+	muted    bool
+	in       map[ID]bool // people of the scope
+}
+
+// admits returns nil for an author who is a member now.
+func (l *Ledger) admits(author string) error {
+	if author == l.fleet {
+		return nil
+	}
+	switch m, known := l.members[author]; {
+	case !known:
+		return fmt.Errorf("%w: %s", ErrStranger, author)
+	case m.revoked:
+		return fmt.Errorf("%w: %s", ErrRevoked, author)
+	}
+	return nil
+}
+
+// writes returns nil where a device may write about a person. It rests on nothing but its admission and who enrolled
+// the person: merges may have been purged from the log with somebody who is forgotten, and all devices must agree.
+func (l *Ledger) writes(device string, id ID) error {
+	m := l.members[device]
+	if p, known := l.people[id]; m.scope.All || m.in[id] || !known || p.creator == device {
+		return nil
+	}
+	return ErrScope
+}
+
+// Member is a device of a fleet.
+type Member struct {
+	ID       string    `json:"id"`
+	Name     string    `json:"name"`
+	Scope    Scope     `json:"scope"`
+	Admitted time.Time `json:"admitted"` // by the clock of the join service
+	Revoked  bool      `json:"revoked,omitempty"`
+	Muted    bool      `json:"muted,omitempty"` // its lessons are withdrawn
+	Entries  uint64    `json:"entries"`         // its counter: how many entries it has written
+	Gaps     uint64    `json:"gaps,omitempty"`  // of these, how many never came
+}
+
+// Devices returns the devices that were ever admitted, in the order of their first admission.
+func (l *Ledger) Devices() []Member {
+	ids := slices.SortedFunc(maps.Keys(l.members), func(a, b string) int {
+		return cmp.Or(cmp.Compare(l.members[a].order, l.members[b].order), cmp.Compare(a, b))
+	})
+	all := make([]Member, len(ids))
+	for i, id := range ids {
+		all[i], _ = l.Device(id)
+	}
+	return all
+}
+
+// Device returns a device by its number, and whether it was ever admitted.
+func (l *Ledger) Device(id string) (Member, bool) {
+	m, known := l.members[id]
+	c := l.counters[id]
+	return Member{
+		ID: id, Name: m.name, Scope: Scope{m.scope.All, slices.Clone(m.scope.People)}, Admitted: m.admitted,
+		Revoked: m.revoked, Muted: m.muted, Entries: c.last, Gaps: c.gaps,
+	}, known
+}
+
+// MayWrite reports whether a device is a member that may write about a person, or make one of that number.
+func (l *Ledger) MayWrite(device string, id ID) bool {
+	return l.admits(device) == nil && !l.gone[id] && l.writes(device, id) == nil
+}
+
+// MayRead reports whether a device is a member that may have the keys of a person: one that may write about this
+// person, or about somebody who was merged with them.
+func (l *Ledger) MayRead(device string, id ID) bool {
+	p, known := l.people[id]
+	if !known || device == l.fleet || l.admits(device) != nil {
+		return false
+	}
+	m := l.members[device]
+	if m.scope.All || m.in[id] || p.creator == device {
+		return true
+	}
+	root := l.root(id)
+	if _, merged := l.parents[id]; !merged && !l.hasChildren(id) {
+		return false
+	}
+	for other := range m.in {
+		if l.root(other) == root {
+			return true
+		}
+	}
+	for _, m := range l.merges { // everybody who was merged is in one of these
+		for _, other := range []ID{m.from, m.to} {
+			if l.root(other) == root && l.people[other].creator == device {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (l *Ledger) hasChildren(id ID) bool {
+	for _, p := range l.parents {
+		if p.to == id {
+			return true
+		}
+	}
+	return false
+}
