@@ -514,6 +514,8 @@ func TestInstalled(t *testing.T) {
 		"share/dbus-1/interfaces/org.faceauth.Device.xml":   "",
 		"share/pam-configs/faceauth":                        "",
 		"lib/sysusers.d/faceauth.conf":                      "",
+		"lib/sysusers.d/faceauth-fleet-server.conf":         "",
+		"lib/systemd/system/faceauth-fleet-server.service":  "ExecStart=/usr/bin/faceauth fleet serve --state /var/lib/faceauth-fleet-server --no-token $",
 		"share/pam-configs/faceauth-password":               "",
 	} {
 		b, err := os.ReadFile(filepath.Join(root, "usr", path))
