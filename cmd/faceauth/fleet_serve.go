@@ -63,8 +63,8 @@ func newFleetServe() *cobra.Command {
 				return fail(badUsage, fmt.Errorf("--most-devices must be positive, got %d", s.Limits.Devices))
 			case s.Replicas < 1 || s.Replicas > 5:
 				return fail(badUsage, fmt.Errorf("--replicas must be 1 to 5, got %d", s.Replicas))
-			case s.Cluster == "" && (s.Creds != "" || s.Replicas != 1):
-				return fail(badUsage, errors.New("--creds and --replicas are for --nats"))
+			case s.Cluster == "" && (s.Creds != "" || s.Replicas != 1 || s.Callout != ""):
+				return fail(badUsage, errors.New("--creds, --replicas and --callout are for --nats"))
 			case s.Cluster != "" && c.Flags().Changed("listen"):
 				return fail(badUsage, errors.New("--listen is for the server of this program's own, and --nats for one that is there"))
 			}
@@ -101,6 +101,7 @@ func newFleetServe() *cobra.Command {
 	f.StringVar(&s.URL, "url", "", "how devices reach this server, such as tls://office.example:4222 (default: an address of this machine)")
 	f.StringVar(&s.Cluster, "nats", "", "URL of a NATS cluster with JetStream to use in place of a server of its own; several with commas")
 	f.StringVar(&s.Creds, "creds", "", "file with which the cluster lets this service in: user credentials, the seed of an nkey, or USER:PASSWORD")
+	f.StringVar(&s.Callout, "callout", "", "account of the cluster for which it asks this service who may connect (auth callout)")
 	f.IntVar(&s.Replicas, "replicas", 1, "copies of the log in the cluster")
 	f.BoolVar(&s.Restored, "restored", false, "once, after a backup was put back or the disk was lost: go on from there; devices give back the rest")
 	f.Int64Var(&disk, "disk", 4096, "MB of disk that the log and the snapshots may take")
