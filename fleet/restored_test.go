@@ -19,6 +19,33 @@ import (
 
 var _ fleet.Restorer = (*conn)(nil)
 
+// boundTo is the key of the cut of the connection that a context is bound to.
+type boundTo struct{}
+
+// Bind implements fleet.Restorer.
+func (c *conn) Bind(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	cut, away := c.lost()
+	if away {
+		return nil, nil, errFault
+	}
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, boundTo{}, cut))
+	return ctx, cancel, nil
+}
+
+// isCut reports whether the connection that a context is bound to is lost.
+func isCut(ctx context.Context) bool {
+	cut, bound := ctx.Value(boundTo{}).(<-chan struct{})
+	if !bound {
+		return false
+	}
+	select {
+	case <-cut:
+		return true
+	default:
+		return false
+	}
+}
+
 // Restored implements fleet.Restorer.
 func (c *conn) Restored(context.Context) ([]byte, error) {
 	if _, away := c.lost(); away {
@@ -58,7 +85,7 @@ func (a *admin) putBack(b backup) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all, l.seq, l.snapSeq, l.snapshot, l.trimmed, l.restored = slices.Clone(b.all), b.seq, b.snap, b.snapshot, b.trimmed, b.descr
-	l.ids = make(map[string]bool)
+	l.ids, l.served = make(map[string]bool), l.served+1
 	for _, e := range l.all {
 		if x, err := ledger.Parse(e.data); err == nil {
 			l.ids[x.MessageID()] = true
@@ -249,6 +276,7 @@ func testRestored(t *testing.T, seed uint64) {
 		for i, n := range append(nodes, bad) {
 			if t.Failed() {
 				t.Logf("device %d, of a log with %d entries: %+v", i, log.last(), n.d.State())
+				t.Log(n.d.Stuck())
 			}
 		}
 	})

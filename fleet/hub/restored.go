@@ -45,6 +45,11 @@ func described(text string) []byte {
 	return b
 }
 
+// Bind implements [fleet.Restorer].
+func (c *Conn) Bind(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	return c.ready(ctx)
+}
+
 // Restored implements [fleet.Restorer].
 func (c *Conn) Restored(ctx context.Context) ([]byte, error) {
 	ctx, cancel, err := c.ready(ctx)
