@@ -122,6 +122,7 @@ install-files:
 	install -m 644 tablet/install/fprintd/faceauth-fprintd.conf tablet/install/fprintd/net.reactivated.Fprint.service \
 		$(DESTDIR)$(datadir)/faceauth/fprintd/
 	install -m 644 tablet/install/faceauth.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf
+	install -m 644 fleet/install/faceauth-fleet-server.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-fleet-server.conf
 	install -m 644 tablet/install/faceauth.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf
 	install -m 644 tablet/install/org.faceauth.conf $(DESTDIR)$(datadir)/dbus-1/system.d/
 	install -m 644 tablet/bus/org.faceauth.Device.xml $(DESTDIR)$(datadir)/dbus-1/interfaces/
@@ -133,6 +134,7 @@ install-files:
 	sed 's|@bindir@|$(bindir)|' tablet/install/org.faceauth.service >$(DESTDIR)$(datadir)/dbus-1/system-services/org.faceauth.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth.service >$(DESTDIR)$(unitdir)/faceauth.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth-eye@.service >$(DESTDIR)$(unitdir)/faceauth-eye@.service
+	sed 's|@bindir@|$(bindir)|' fleet/install/faceauth-fleet-server.service >$(DESTDIR)$(unitdir)/faceauth-fleet-server.service
 	install -m 644 tablet/install/faceauth-eye.socket $(DESTDIR)$(unitdir)/
 	sed 's|@bindir@|$(bindir)|' tablet/install/faceauth-fleet.service >$(DESTDIR)$(unitdir)/faceauth-fleet.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/apparmor >$(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon
@@ -167,6 +169,7 @@ uninstall:
 		$(DESTDIR)$(datadir)/pam-configs/faceauth-password $(DESTDIR)$(datadir)/dbus-1/system-services/org.faceauth.service \
 		$(DESTDIR)$(unitdir)/faceauth.service $(DESTDIR)$(unitdir)/faceauth-eye@.service $(DESTDIR)$(unitdir)/faceauth-eye.socket \
 		$(DESTDIR)$(unitdir)/faceauth-fleet.service \
+		$(DESTDIR)$(unitdir)/faceauth-fleet-server.service $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-fleet-server.conf \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf \
 		$(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf $(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon \
 		$(DESTDIR)$(datadir)/man/man1/faceauth.1 $(DESTDIR)$(datadir)/man/man1/faceauth-*.1 \

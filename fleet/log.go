@@ -49,6 +49,9 @@ type Log interface {
 
 // Restorer is a [Log] that may be put back to an earlier state, by the word of the fleet's admin key.
 type Restorer interface {
+	// Bind returns a context that ends with the connection that there is now. No method that is called with it reaches
+	// the server over a later one: that may be of a log that was put back.
+	Bind(ctx context.Context) (context.Context, context.CancelFunc, error)
 	// Restored returns the entry of the admin key that says so, or nil for a log that never was put back.
 	Restored(ctx context.Context) ([]byte, error)
 	// Rejoin gives the server the entries of the admin key that this device knows, revocations first: the server may

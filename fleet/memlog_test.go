@@ -27,10 +27,12 @@ type memLog struct {
 	snapSeq  uint64
 	trimmed  uint64
 	asked    int
+	full     uint64     // a place beyond which nothing is stored; 0 for none
 	fetched  int        // how often the snapshot was
 	readOnly bool       // devices put no snapshots
 	faults   *rand.Rand // nil for none
 	restored []byte     // how it was put back last
+	served   int        // how often: nothing that was sent to the server before arrives at the one after it
 }
 
 type logEntry struct {
@@ -56,6 +58,10 @@ func (l *memLog) fault(n int) bool {
 func (l *memLog) add(subject, id string, data []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.append(subject, id, data)
+}
+
+func (l *memLog) append(subject, id string, data []byte) {
 	if id != "" && l.ids[id] {
 		return
 	}
@@ -122,6 +128,9 @@ func (c *conn) lost() (<-chan struct{}, bool) {
 
 func (c *conn) Append(ctx context.Context, person, id string, data []byte) error {
 	cut, away := c.lost()
+	c.memLog.mu.Lock()
+	served := c.served
+	c.memLog.mu.Unlock()
 	if away || c.fault(12) {
 		return errFault
 	}
@@ -135,7 +144,13 @@ func (c *conn) Append(ctx context.Context, person, id string, data []byte) error
 	if c.fault(12) {
 		id = "" // the log has forgotten that it was given this
 	}
-	c.add(person, id, data)
+	c.memLog.mu.Lock()
+	if c.served != served || isCut(ctx) || c.full > 0 && c.seq >= c.full {
+		c.memLog.mu.Unlock()
+		return errFault
+	}
+	c.append(person, id, data)
+	c.memLog.mu.Unlock()
 	if c.fault(12) {
 		return errFault // it is stored, and its author does not hear of it
 	}
@@ -144,7 +159,7 @@ func (c *conn) Append(ctx context.Context, person, id string, data []byte) error
 
 func (c *conn) Follow(ctx context.Context, after uint64, take func(uint64, []byte) error) error {
 	cut, away := c.lost()
-	if away {
+	if away || isCut(ctx) {
 		return errFault
 	}
 	c.memLog.mu.Lock()
@@ -254,6 +269,9 @@ func (c *conn) PutSnapshot(ctx context.Context, seq uint64, data io.Reader) erro
 	defer c.memLog.mu.Unlock()
 	if c.readOnly {
 		return errors.ErrUnsupported
+	}
+	if seq > c.seq || isCut(ctx) {
+		return errFault // it is of a log that is not there any more
 	}
 	if seq > c.snapSeq {
 		c.snapshot, c.snapSeq = b, seq

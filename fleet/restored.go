@@ -41,6 +41,10 @@ type kept struct {
 	until uint64 // the log has taken it and had this many entries then; 0 where that is not known
 }
 
+// asideHead is how many bytes come before the entries: the number of the log that is read anew, and the hash of the
+// ledger before that.
+const asideHead = 8 + 32
+
 var asideKind = safefile.Kind{Magic: "faceauth fleet aside", Version: 1}
 
 func (a *aside) add(data []byte) error {
@@ -102,11 +106,15 @@ func (d *Device) openAside() error {
 	if err != nil {
 		return err
 	}
-	if len(body) < 8 {
+	if len(body) < asideHead {
 		return damaged(errors.New("it is cut off"))
 	}
 	a := &aside{ids: make(map[string]int), log: binary.BigEndian.Uint64(body)}
-	for body = body[8:]; len(body) > 0; {
+	// The program was killed before the ledger was emptied: it begins again.
+	if hash := d.base.Hash(); bytes.Equal(hash[:], body[8:asideHead]) {
+		a.log = 0
+	}
+	for body = body[asideHead:]; len(body) > 0; {
 		if len(body) < 4 || len(body)-4 < int(binary.BigEndian.Uint32(body)) {
 			return damaged(errors.New("it is cut off"))
 		}
@@ -131,21 +139,21 @@ func (d *Device) setAside(log uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a := &aside{ids: make(map[string]int), log: log}
-	body := binary.BigEndian.AppendUint64(nil, log)
+	hash := d.base.Hash()
+	body := append(binary.BigEndian.AppendUint64(nil, log), hash[:]...)
 	keep := func(data []byte) error {
-		body = append(binary.BigEndian.AppendUint32(body, uint32(len(data))), data...)
-		return a.add(data)
-	}
-	var errs []error
-	d.aside.each(func(data []byte) { errs = append(errs, keep(data)) })
-	errs = append(errs, d.base.EachEntry(func(_ uint64, data []byte) error {
 		if e, err := ledger.Parse(data); err == nil {
 			if _, twice := a.ids[e.MessageID()]; twice {
 				return nil
 			}
 		}
-		return keep(data)
-	}))
+		body = append(binary.BigEndian.AppendUint32(body, uint32(len(data))), data...)
+		return a.add(data)
+	}
+	// The ledger first: it is a beginning of the log that was read last, and the entries that are still set aside come
+	// after those of their authors in it.
+	errs := []error{d.base.EachEntry(func(_ uint64, data []byte) error { return keep(data) })}
+	d.aside.each(func(data []byte) { errs = append(errs, keep(data)) })
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("setting aside what this device knows: %w", err)
 	}

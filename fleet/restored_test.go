@@ -19,6 +19,33 @@ import (
 
 var _ fleet.Restorer = (*conn)(nil)
 
+// boundTo is the key of the cut of the connection that a context is bound to.
+type boundTo struct{}
+
+// Bind implements fleet.Restorer.
+func (c *conn) Bind(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	cut, away := c.lost()
+	if away {
+		return nil, nil, errFault
+	}
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, boundTo{}, cut))
+	return ctx, cancel, nil
+}
+
+// isCut reports whether the connection that a context is bound to is lost.
+func isCut(ctx context.Context) bool {
+	cut, bound := ctx.Value(boundTo{}).(<-chan struct{})
+	if !bound {
+		return false
+	}
+	select {
+	case <-cut:
+		return true
+	default:
+		return false
+	}
+}
+
 // Restored implements fleet.Restorer.
 func (c *conn) Restored(context.Context) ([]byte, error) {
 	if _, away := c.lost(); away {
@@ -58,7 +85,7 @@ func (a *admin) putBack(b backup) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all, l.seq, l.snapSeq, l.snapshot, l.trimmed, l.restored = slices.Clone(b.all), b.seq, b.snap, b.snapshot, b.trimmed, b.descr
-	l.ids = make(map[string]bool)
+	l.ids, l.served = make(map[string]bool), l.served+1
 	for _, e := range l.all {
 		if x, err := ledger.Parse(e.data); err == nil {
 			l.ids[x.MessageID()] = true
@@ -125,6 +152,42 @@ func TestRewoundWithoutAWord(t *testing.T) {
 	a.putBack(b)
 	two.conn.part(false)
 	until(t, "the log is refused again", func() bool { return strings.Contains(two.d.State().Trouble, "log 8") })
+}
+
+// A backup is put back again while a device has given back a part of what the log had lost. Nobody else knows it.
+func TestRestoredAgainMeanwhile(t *testing.T) {
+	log := newMemLog()
+	a := newAdmin(t, log)
+	author, one := a.join(everybody).run(), a.join(everybody).run()
+	allInStep(t, log, author, one)
+	b := a.backup(0)
+	alice := must[ledger.ID](t)(author.d.Enroll("alice", space, faceAt(1, 2)))
+	for i := range 4 {
+		must[ledger.Ref](t)(author.d.Label(alice, space, faceAt(float32(i), 7)))
+	}
+	allInStep(t, log, author, one)
+	all := one.names()
+	author.close()
+	one.conn.part(true)
+	a.putBack(b)
+	a.restore(b, 10)
+	b = a.backup(10)
+	log.mu.Lock()
+	log.full = b.seq + 3
+	log.mu.Unlock()
+	one.conn.part(false)
+	until(t, "a part is given back and seen", func() bool { return one.d.State().Seq == b.seq+3 })
+	one.conn.part(true)
+	log.mu.Lock()
+	log.full = 0
+	log.mu.Unlock()
+	a.putBack(b)
+	a.restore(b, 20)
+	one.conn.part(false)
+	allInStep(t, log, one)
+	if one.names() != all {
+		t.Errorf("it knows %q, and knew %q", one.names(), all)
+	}
 }
 
 // Backups are put back at any time, twice, while devices have read more or less, are killed, and come back when others
@@ -249,6 +312,7 @@ func testRestored(t *testing.T, seed uint64) {
 		for i, n := range append(nodes, bad) {
 			if t.Failed() {
 				t.Logf("device %d, of a log with %d entries: %+v", i, log.last(), n.d.State())
+				t.Log(n.d.Stuck())
 			}
 		}
 	})

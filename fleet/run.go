@@ -66,6 +66,14 @@ func (d *Device) Run(ctx context.Context, log Log) error {
 
 // session takes part until something fails.
 func (d *Device) session(ctx context.Context, log Log) error {
+	if x, ok := log.(Restorer); ok {
+		bound, unbind, err := x.Bind(ctx)
+		if err != nil {
+			return fmt.Errorf("looking at the fleet's log: %w", err)
+		}
+		defer unbind()
+		ctx = bound
+	}
 	err := d.look(ctx, log)
 	var anew restored
 	if errors.As(err, &anew) {
@@ -97,6 +105,7 @@ func (d *Device) session(ctx context.Context, log Log) error {
 	d.mu.Unlock()
 	signal(d.wake)
 	signal(d.ask)
+	bound := ctx
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		err := log.Follow(ctx, seq, d.take)
@@ -110,7 +119,11 @@ func (d *Device) session(ctx context.Context, log Log) error {
 	g.Go(func() error { return d.collect(ctx, log) })
 	g.Go(func() error { return d.watch(ctx, log) })
 	g.Go(func() error { return d.shoot(ctx, log) })
-	return g.Wait()
+	err = g.Wait()
+	if why := context.Cause(bound); why != nil {
+		return why // the connection ended, or the program does
+	}
+	return err
 }
 
 // errForgotten ends a session in which the server has not known this device, and was told.

@@ -66,7 +66,7 @@ func fleetFailure(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, hub.ErrToken), errors.Is(err, hub.ErrName), errors.Is(err, hub.ErrJoined), errors.Is(err, hub.ErrFleet),
-		errors.Is(err, hub.ErrNoServer):
+		errors.Is(err, hub.ErrNoServer), errors.Is(err, hub.ErrLost):
 		return fail(badUsage, err)
 	case errors.Is(err, hub.ErrOffline), errors.Is(err, hub.ErrPin), errors.Is(err, context.DeadlineExceeded):
 		return fail(badSource, err)

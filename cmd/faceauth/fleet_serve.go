@@ -37,7 +37,7 @@ func newFleetServe() *cobra.Command {
 	var o fleetFlags
 	var s hub.Options
 	var disk int64
-	verbose := false
+	verbose, noToken := false, false
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "run the server of a fleet",
@@ -63,8 +63,8 @@ func newFleetServe() *cobra.Command {
 				return fail(badUsage, fmt.Errorf("--most-devices must be positive, got %d", s.Limits.Devices))
 			case s.Replicas < 1 || s.Replicas > 5:
 				return fail(badUsage, fmt.Errorf("--replicas must be 1 to 5, got %d", s.Replicas))
-			case s.Cluster == "" && (s.Creds != "" || s.Replicas != 1):
-				return fail(badUsage, errors.New("--creds and --replicas are for --nats"))
+			case s.Cluster == "" && (s.Creds != "" || s.Replicas != 1 || s.Callout != ""):
+				return fail(badUsage, errors.New("--creds, --replicas and --callout are for --nats"))
 			case s.Cluster != "" && c.Flags().Changed("listen"):
 				return fail(badUsage, errors.New("--listen is for the server of this program's own, and --nats for one that is there"))
 			}
@@ -73,7 +73,7 @@ func newFleetServe() *cobra.Command {
 			ctx, cancel := context.WithCancel(c.Context())
 			defer cancel()
 			s.Ready = func(r hub.Ready) {
-				go func() { told <- o.welcome(ctx, c, s, r) }() // the server answers while this asks it for a token
+				go func() { told <- o.welcome(ctx, c, s, r, noToken) }() // the server answers while this asks it for a token
 			}
 			done := make(chan error, 1)
 			go func() { done <- hub.Serve(ctx, s) }()
@@ -101,23 +101,25 @@ func newFleetServe() *cobra.Command {
 	f.StringVar(&s.URL, "url", "", "how devices reach this server, such as tls://office.example:4222 (default: an address of this machine)")
 	f.StringVar(&s.Cluster, "nats", "", "URL of a NATS cluster with JetStream to use in place of a server of its own; several with commas")
 	f.StringVar(&s.Creds, "creds", "", "file with which the cluster lets this service in: user credentials, the seed of an nkey, or USER:PASSWORD")
+	f.StringVar(&s.Callout, "callout", "", "account of the cluster for which it asks this service who may connect (auth callout)")
 	f.IntVar(&s.Replicas, "replicas", 1, "copies of the log in the cluster")
 	f.BoolVar(&s.Restored, "restored", false, "once, after a backup was put back or the disk was lost: go on from there; devices give back the rest")
 	f.Int64Var(&disk, "disk", 4096, "MB of disk that the log and the snapshots may take")
 	f.IntVar(&s.Limits.Devices, "most-devices", 10000, "connections at once")
+	f.BoolVar(&noToken, "no-token", false, "print no token at the first start, as for a journal that others read")
 	f.BoolVarP(&verbose, "verbose", "v", false, "say more about what happens")
 	return c
 }
 
 // welcome says how a device joins.
-func (o *fleetFlags) welcome(ctx context.Context, c *cobra.Command, s hub.Options, r hub.Ready) error {
+func (o *fleetFlags) welcome(ctx context.Context, c *cobra.Command, s hub.Options, r hub.Ready, noToken bool) error {
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "the fleet is at %s\n  id: %s\n  devices: %d\n", r.URL, r.Fleet, r.Devices)
 	if s.Restored {
 		fmt.Fprintln(out, "the log goes on from where it is: devices that were members come back by themselves, and give back what it has lost")
 		return nil
 	}
-	if r.Devices > 0 {
+	if r.Devices > 0 || noToken {
 		fmt.Fprintln(out, "for a token with which another device joins: faceauth fleet invite")
 		return nil
 	}

@@ -174,7 +174,7 @@ func TestFleetCommands(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"serve", "--disk", "1"}, {"serve", "--replicas", "0"}, {"serve", "--replicas", "3"}, {"serve", "--most-devices", "0"}, {"serve", "x"},
-		{"serve", "--nats", "tls://a:1", "--listen", ":1"}, {"revoke"}, {"join", "a", "b"}, {"join", "--timeout", "0s", "--token", token, "--name", "x"}, {"invite", "--timeout", "-1s"},
+		{"serve", "--nats", "tls://a:1", "--listen", ":1"}, {"serve", "--callout", "FLEET"}, {"revoke"}, {"join", "a", "b"}, {"join", "--timeout", "0s", "--token", token, "--name", "x"}, {"invite", "--timeout", "-1s"},
 	} {
 		do(badUsage, args...)
 	}

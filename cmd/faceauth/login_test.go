@@ -547,11 +547,13 @@ func TestInstalled(t *testing.T) {
 		"share/dbus-1/system-services/org.faceauth.service": "Exec=/usr/bin/faceauth-daemon daemon\n",
 		"lib/systemd/system/faceauth.service": "ExecStart=/usr/bin/faceauth-daemon daemon --eye " +
 			"/run/faceauth-eye --counters /var/lib/faceauth-counters/seen $FACEAUTH_OPTIONS\n",
-		"share/polkit-1/actions/org.faceauth.policy":      "",
-		"share/dbus-1/interfaces/org.faceauth.Device.xml": "",
-		"share/pam-configs/faceauth":                      "",
-		"lib/sysusers.d/faceauth.conf":                    "",
-		"share/pam-configs/faceauth-password":             "",
+		"share/polkit-1/actions/org.faceauth.policy":       "",
+		"share/dbus-1/interfaces/org.faceauth.Device.xml":  "",
+		"share/pam-configs/faceauth":                       "",
+		"lib/sysusers.d/faceauth.conf":                     "",
+		"share/pam-configs/faceauth-password":              "",
+		"lib/sysusers.d/faceauth-fleet-server.conf":        "",
+		"lib/systemd/system/faceauth-fleet-server.service": "ExecStart=/usr/bin/faceauth fleet serve --state /var/lib/faceauth-fleet-server --no-token $",
 	} {
 		b, err := os.ReadFile(filepath.Join(root, "usr", path))
 		if err != nil || !strings.Contains(string(b), want) || regexp.MustCompile(`@\w+@`).Match(b) {

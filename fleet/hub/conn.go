@@ -262,6 +262,9 @@ func (c *Conn) Append(ctx context.Context, about, id string, data []byte) error 
 		return err
 	}
 	defer cancel()
+	if err := ctx.Err(); err != nil { // nothing may be sent then: the connection may be another one by now
+		return cause(ctx, err)
+	}
 	m := nats.NewMsg(c.names.log(p))
 	m.Data = data
 	_, err = c.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectStream(c.names.stream()), jetstream.WithRetryAttempts(0))

@@ -41,6 +41,13 @@ func OpenBucket(ctx context.Context, js jetstream.JetStream, fleet string, limit
 
 var PutSnapshot = putSnapshot
 
+// CalloutLife has devices of a cluster ask again after so long.
+func CalloutLife(t testing.TB, life time.Duration) {
+	was := calloutLife
+	calloutLife = life
+	t.Cleanup(func() { calloutLife = was })
+}
+
 // LimitsOf returns limits without zeros.
 func LimitsOf(l Limits) Limits { return l.defaults() }
 

@@ -53,13 +53,14 @@ func join(t testing.TB, token hub.Token, name string) part {
 	return p
 }
 
+func face(x float32) []ledger.Face { return []ledger.Face{{Vector: []float32{x, 1, 0, 0}}} }
+
 // Who is enrolled at one device is known at all, also after kill -9 of the server, and who is forgotten at one is
 // forgotten at all. States agree.
 func TestFleetOfDevices(t *testing.T) {
 	c := startChild(t, childConfig{Folder: filepath.Join(t.TempDir(), "server"), Listen: "127.0.0.1:0"})
 	a := admin(t, c.config.Folder)
 	parts := []part{takePart(t, a, "door"), takePart(t, a, "hall")}
-	face := func(x float32) []ledger.Face { return []ledger.Face{{Vector: []float32{x, 1, 0, 0}}} }
 	knows := func(p part, name string) bool {
 		found, err := p.Find(name)
 		return err == nil && len(found.Faces) > 0

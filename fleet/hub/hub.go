@@ -30,5 +30,6 @@
 //
 // # Caveats
 //
-// A cluster of somebody else decides itself who may connect; docs/fleet.md says which subjects it should allow to whom.
+// A cluster of somebody else decides itself who may connect, or asks the service ([Options.Callout]); docs/fleet.md says
+// which subjects it should allow to whom.
 package hub

@@ -98,18 +98,6 @@ func (v *invitations) find(key string) (invitation, bool) {
 	return i, known
 }
 
-// used reports whether any token was used.
-func (v *invitations) used() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, i := range v.all {
-		if i.Device != "" {
-			return true
-		}
-	}
-	return false
-}
-
 // bearers returns until when each token lets its bearer ask.
 func (v *invitations) bearers() map[string]time.Time {
 	v.mu.Lock()

@@ -45,6 +45,11 @@ func described(text string) []byte {
 	return b
 }
 
+// Bind implements [fleet.Restorer].
+func (c *Conn) Bind(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	return c.ready(ctx)
+}
+
 // Restored implements [fleet.Restorer].
 func (c *Conn) Restored(ctx context.Context) ([]byte, error) {
 	ctx, cancel, err := c.ready(ctx)
@@ -216,7 +221,7 @@ func (s *service) epoch() uint64 {
 
 // lost returns an error where there was a fleet and its log is gone.
 func (s *service) lost(last uint64) error {
-	if s.Restored || last > 0 || s.known && !s.tokens.used() {
+	if s.Restored || last > 0 || s.known && len(s.places) == 0 { // devices have places once they have read something
 		return nil
 	}
 	return fmt.Errorf("%w: the admin key %s is there, and the log is empty; if the disk was lost or a backup was put back, start it once by: "+

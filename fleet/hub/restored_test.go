@@ -245,8 +245,10 @@ func TestDiskIsLost(t *testing.T) {
 	_, err = w.admin.Revoke(within(t, 20*time.Second), "old")
 	w.must(err)
 	w.enroll("tablet", "tom")
-	w.agreed("door", "hall")
 	eventually(t, "the tablet to be in step", func() bool { return w.parts["tablet"].State().InStep })
+	last, _ := w.parts["tablet"].Hash()
+	eventually(t, "the door to be there, too", func() bool { seq, _ := w.parts["door"].Hash(); return seq >= last })
+	w.agreed("door", "hall")
 	before := told(w.parts["door"])
 	w.server.kill()
 	folder := w.server.config.Folder
@@ -268,11 +270,11 @@ func TestDiskIsLost(t *testing.T) {
 
 	w.restart(true)
 	w.agreed("door", "hall")
-	eventually(t, "the tablet to be in step", func() bool { return w.parts["tablet"].State().InStep })
-	seq, hash := w.parts["door"].Hash()
-	if s, h := w.parts["tablet"].Hash(); s != seq || h != hash {
-		t.Errorf("the tablet has come to %x at %d, and the door to %x at %d", h[:4], s, hash[:4], seq)
-	}
+	eventually(t, "the tablet to be in step, and in the same state", func() bool {
+		seq, hash := w.parts["door"].Hash()
+		s, h := w.parts["tablet"].Hash()
+		return s == seq && h == hash && w.parts["tablet"].State().InStep
+	})
 	for _, name := range []string{"door", "hall"} {
 		if got := told(w.parts[name]); !slices.Equal(got, before) {
 			t.Errorf("%s knows\n%s, not\n%s", name, strings.Join(got, "\n"), strings.Join(before, "\n"))

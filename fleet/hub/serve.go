@@ -35,7 +35,10 @@ type Options struct {
 	// with which it lets this service in.
 	Cluster, Creds string
 	Replicas       int // of the log, in a cluster. Default 1
-	Limits         Limits
+	// Callout is the account of the cluster in which the fleet is, where the cluster asks this service who may connect
+	// (auth callout, with the fleet's id as the issuer). Empty for a cluster that decides itself.
+	Callout string
+	Limits  Limits
 	// Restored says that the log was put back to an earlier state, or lost, and is to go on from there. Devices then
 	// give back what they know of the rest. Say it for one start.
 	Restored bool
@@ -286,6 +289,10 @@ func (s *service) run(ctx context.Context, cancel context.CancelCauseFunc) error
 	if err != nil {
 		return err
 	}
+	callout, err := s.listenCallout()
+	if err != nil {
+		return err
+	}
 	s.url = cmp.Or(s.URL, s.Cluster)
 	local := s.Cluster
 	if s.server != nil {
@@ -305,6 +312,7 @@ func (s *service) run(ctx context.Context, cancel context.CancelCauseFunc) error
 	work.Go(func() { s.answer(ctx, asks) })
 	work.Go(func() { s.follow(ctx, cancel) })
 	work.Go(func() { s.keep(ctx) })
+	work.Go(func() { s.answerCallout(ctx, callout) })
 	if s.Ready != nil {
 		s.Ready(Ready{URL: s.url, Fleet: s.names.fleet, Devices: len(s.members())})
 	}

@@ -39,8 +39,9 @@ done
 gzip -dc /usr/share/man/man1/faceauth.1.gz | groff -man -Tutf8 -ww -z || stop 'the manual page is not in order'
 bash -n /usr/share/bash-completion/completions/faceauth || stop 'the completion of bash is not in order'
 quietly apparmor_parser -Q -K /etc/apparmor.d/faceauth-daemon
-quietly systemd-analyze verify --man=no faceauth.service
-quietly systemd-analyze verify --man=no faceauth-fleet.service
+quietly systemd-analyze verify --man=no faceauth.service faceauth-fleet.service faceauth-fleet-server.service
+must getent passwd faceauth-fleet-server
+mustnt systemctl is-enabled faceauth-fleet-server.service
 ! command -v ldd >/dev/null || mustnt sh -c 'ldd /usr/bin/faceauth /lib/*/security/pam_faceauth.so | grep "not found"'
 # It is off until somebody wants it.
 mustnt grep -r pam_faceauth /etc/pam.d
