@@ -413,13 +413,13 @@ const (
 	samePerson  = .75 // between pictures of one person: the distance that puts them into one group
 )
 
-// pictured returns the numbers of pictures by the vectors of their faces, of the corrections and the strangers.
+// pictured returns the numbers of the pictures of the corrections, by the vectors of their faces.
 func (w *Office) pictured() map[string]uint64 {
-	state := [2]uint64{w.turn, uint64(w.o.Past.said.Len())}
-	if w.pictures != nil && w.picturesOf == state { // a page asks again and again
+	turn := w.o.Past.said.Turns()
+	if w.pictures != nil && w.picturesOf == turn { // a page asks again and again
 		return w.pictures
 	}
-	w.picturesOf = state
+	w.picturesOf = turn
 	all := make(map[string]uint64)
 	w.pictures = all
 	take := func(faces []unknown.Face) {

@@ -131,7 +131,7 @@ type Office struct {
 	latest  latestFaces
 
 	pictures   map[string]uint64 // numbers of pictures by their vectors
-	picturesOf [2]uint64         // the state of the journal in which that was so
+	picturesOf uint64            // the turn of the journal in which that was so
 
 	sites  []Site           // that were told of
 	doomed []uint64         // groups of unknown faces that look like people who were forgotten elsewhere
