@@ -125,8 +125,8 @@ func (d *Device) called(people map[string]ledger.ID, name string) (ledger.ID, bo
 }
 
 // SayMerged tells the fleet that two people of a gallery are one, who has the name to. People are as in [Device.Say]. It
-// returns the entry that says so, for [Device.Unmerge]. The error is that of [Device.Merge]; it wraps [ErrUnknown] where
-// the fleet does not know both.
+// returns the entry that says so, for [Device.Unmerge]: of another device, where that has said it already. The error is
+// that of [Device.Merge]; it wraps [ErrUnknown] where the fleet does not know both.
 func (d *Device) SayMerged(people map[string]ledger.ID, from, to string) (ledger.Ref, error) {
 	var ids [2]ledger.ID
 	for i, name := range []string{from, to} {
@@ -137,6 +137,13 @@ func (d *Device) SayMerged(people map[string]ledger.ID, from, to string) (ledger
 		ids[i] = id
 	}
 	by, err := d.Merge(ids[0], ids[1])
+	if errors.Is(err, ledger.ErrNoEffect) {
+		for _, id := range ids {
+			if by, merged := d.mergedBy(id); merged {
+				return by, nil
+			}
+		}
+	}
 	if err != nil {
 		err = fmt.Errorf("telling the fleet who is one person: %w", err)
 	}
@@ -161,6 +168,12 @@ func (d *Device) Unmerge(merge ledger.Ref) error {
 func (d *Device) Unmerged(merge ledger.Ref) bool {
 	says, undone := d.merged(merge)
 	return says && undone
+}
+
+func (d *Device) mergedBy(id ledger.ID) (ledger.Ref, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now().MergedBy(id)
 }
 
 func (d *Device) merged(merge ledger.Ref) (says, undone bool) {

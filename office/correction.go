@@ -58,6 +58,8 @@ type Correction struct {
 	Face     uint64         `json:"face,omitempty"`     // a picture, for [Office.Face]
 	Undone   bool           `json:"undone"`
 	CanUndo  bool           `json:"can_undo"`
+	// Elsewhere says that it came from another office.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // statement is what is kept of a correction, but for faces.
@@ -266,7 +268,7 @@ func (w *Office) statement(id uint64) (s statement, p proof, err error) {
 func (s statement) correction(id uint64, at time.Time) Correction {
 	return Correction{
 		ID: id, At: at, Kind: s.Kind, Name: s.Name, Was: s.Was, Group: s.Group, Sighting: s.Sighting, Face: s.Face,
-		Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && s.Kind != Forgot && s.Kind != ForgotGroup && (!s.Foreign || s.Pure || s.Merge != ""),
+		Elsewhere: s.Foreign, Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && s.Kind != Forgot && s.Kind != ForgotGroup && (!s.Foreign || s.Pure || s.Merge != ""),
 	}
 }
 

@@ -104,7 +104,7 @@ func (m *member) said(x office.Said) (merge string, err error) {
 			delete(m.people, x.Merged.From)
 			return mergeName(by), nil
 		}
-		if !errors.Is(err, fleet.ErrUnknown) && !errors.Is(err, ledger.ErrNoEffect) {
+		if !errors.Is(err, fleet.ErrUnknown) {
 			return "", err
 		}
 		// The fleet does not know both: their labels say it.
