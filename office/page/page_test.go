@@ -483,41 +483,28 @@ func TestListen(t *testing.T) {
 // The answer to what somebody says has their own correction, and not one that comes from another office at that moment.
 func TestSaidMeanwhile(t *testing.T) {
 	p, w := site(t, page.Options{})
-	if err := w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
-		_, err := g.Enroll("bob", [][]float32{{5, 5}}, time.Now(), gallery.Enrolment{})
-		return office.Exchanged{Changed: true}, err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	stop, done := make(chan bool), make(chan error, 1)
-	go func() {
-		names := []string{"bob", "rob"}
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				done <- nil
-				return
-			default:
-			}
-			r := office.Rename{From: names[i%2], To: names[(i+1)%2]}
-			if err := w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
-				return office.Exchanged{Changed: true, Renamed: []office.Rename{r}}, g.Rename(r.From, r.To)
-			}); err != nil {
-				done <- err
-				return
-			}
-		}
-	}()
-	names := []string{"alice", "alicia"}
-	for i := range 200 {
-		from, to := names[i%2], names[(i+1)%2]
-		answer := ask(p, "POST", "/api/rename", `{"from":"`+from+`","to":"`+to+`"}`)
-		if !strings.Contains(answer.Body.String(), `"name":"`+to+`"`) {
-			t.Fatalf("from %s to %s: %d %s", from, to, answer.Code, answer.Body)
+	elsewhere := func(from, to string) {
+		t.Helper()
+		if err := w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
+			return office.Exchanged{Changed: true, Renamed: []office.Rename{{From: from, To: to}}}, g.Rename(from, to)
+		}); err != nil {
+			t.Fatal(err)
 		}
 	}
-	close(stop)
-	if err := <-done; err != nil {
-		t.Error(err)
+	c, err := p.Say(func() error {
+		err := w.Rename("alice", "alicia")
+		elsewhere("alicia", "ann")
+		elsewhere("ann", "anna")
+		return err
+	})
+	if err != nil || c == nil || c.Name != "alicia" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	c, err = p.Say(func() error {
+		elsewhere("anna", "alice")
+		return nil
+	})
+	if err != nil || c != nil {
+		t.Errorf("nothing was said, and the answer has %+v, %v", c, err)
 	}
 }
