@@ -211,6 +211,23 @@ func TestMergedAtOnce(t *testing.T) {
 	}
 }
 
+// A face that is taken back while its person is one with another stays away when they are two again.
+func TestRetractedWhileMerged(t *testing.T) {
+	p := newPair(t)
+	enroll(t, p.g[0], "ann", []float32{1, 0}, []float32{1, .2})
+	enroll(t, p.g[0], "bob", []float32{3, 3})
+	p.settle()
+	people := p.nodes[0].reconcile(p.g[0], true).People
+	by := must[ledger.Ref](t)(p.nodes[0].d.SayMerged(people, "ann", "bob"))
+	p.both("bob[1.0 0.0] bob[1.0 0.2] bob[3.0 3.0]")
+	must[ledger.Ref](t)(p.nodes[1].d.Retract(people["bob"], ledger.NewFaceID(space, []float32{1, 0})))
+	p.both("bob[1.0 0.2] bob[3.0 3.0]")
+	if err := p.nodes[1].d.Unmerge(by); err != nil {
+		t.Fatal(err)
+	}
+	p.both("ann[1.0 0.2] bob[3.0 3.0]")
+}
+
 // People whom a gallery had before stay in it alone until it is asked to publish them.
 func TestPublishOnRequest(t *testing.T) {
 	p := newPair(t)
