@@ -40,7 +40,8 @@ type Change struct {
 // Renaming is another name for a person.
 type Renaming struct {
 	From, To string
-	// Merge is the entry that says so where From and To are one person now, for [Device.Unmerge]. Zero for another name.
+	// Merge is the entry that says so where From and To are one person now, for [Device.Unmerge]. Zero for another
+	// name.
 	Merge ledger.Ref
 }
 
@@ -124,9 +125,9 @@ func (d *Device) called(people map[string]ledger.ID, name string) (ledger.ID, bo
 	return p.ID, err == nil
 }
 
-// SayMerged tells the fleet that two people of a gallery are one, who has the name to. People are as in [Device.Say]. It
-// returns the entry that says so, for [Device.Unmerge]: of another device, where that has said it already. The error is
-// that of [Device.Merge]; it wraps [ErrUnknown] where the fleet does not know both.
+// SayMerged tells the fleet that two people of a gallery are one, who has the name to. People are as in [Device.Say].
+// It returns the entry that says so, for [Device.Unmerge]: of another device, where that has said it already. The error
+// is that of [Device.Merge]; it wraps [ErrUnknown] where the fleet does not know both.
 func (d *Device) SayMerged(people map[string]ledger.ID, from, to string) (ledger.Ref, error) {
 	var ids [2]ledger.ID
 	for i, name := range []string{from, to} {
@@ -150,8 +151,8 @@ func (d *Device) SayMerged(people map[string]ledger.ID, from, to string) (ledger
 	return by, err
 }
 
-// Unmerge tells the fleet that two people are not one, as an entry said. Where that was undone already, nothing is said.
-// The error is that of [Device.Undo].
+// Unmerge tells the fleet that two people are not one, as an entry said. Where that was undone already, nothing is
+// said. The error is that of [Device.Undo].
 func (d *Device) Unmerge(merge ledger.Ref) error {
 	if says, undone := d.merged(merge); !says {
 		return fmt.Errorf("telling the fleet who is not one person: %w", ledger.ErrNoEntry)

@@ -23,8 +23,8 @@ type Reconciling struct {
 	// Publish makes what only the gallery has the fleet's: people, faces, denied faces and names that its program gave.
 	// Without it they stay in this gallery alone, but for names, which the fleet decides.
 	Publish bool
-	// Forgetting is told of somebody who was forgotten in the fleet, before the gallery is: by the name and with the faces
-	// that it still has. It must not call the device. May be nil.
+	// Forgetting is told of somebody who was forgotten in the fleet, before the gallery is: by the name and with the
+	// faces that it still has. It must not call the device. May be nil.
 	Forgetting func(name string)
 }
 

@@ -155,7 +155,8 @@ func TestReconcile(t *testing.T) {
 	p.both("")
 }
 
-// A face that a gallery has several times, as a camera that stands still gives it, is taken back with all of its labels.
+// A face that a gallery has several times, as a camera that stands still gives it, is taken back with all of its
+// labels.
 func TestReconcileSameFace(t *testing.T) {
 	p := newPair(t)
 	one := p.nodes[0]

@@ -201,8 +201,8 @@ func (d *Device) sayOf(kind ledger.Kind, person ledger.ID, content any) (ledger.
 	return d.say(statement{ledger.Entry{Kind: kind, Person: id}, content})
 }
 
-// Retract takes labelled faces of a person back. It is said of all numbers of a person who was merged, so that the faces
-// stay away where that is undone; the entry that it returns is the one of person.
+// Retract takes labelled faces of a person back. It is said of all numbers of a person who was merged, so that the
+// faces stay away where that is undone; the entry that it returns is the one of person.
 func (d *Device) Retract(person ledger.ID, faces ...ledger.FaceID) (ledger.Ref, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

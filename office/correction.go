@@ -265,10 +265,16 @@ func (w *Office) statement(id uint64) (s statement, p proof, err error) {
 	return r.Head, p, nil
 }
 
+// final reports whether a statement cannot be undone.
+func (s statement) final() bool { return s.Kind == Forgot || s.Kind == ForgotGroup }
+
+// elsewhere reports whether a statement can be undone only at the office that made it.
+func (s statement) elsewhere() bool { return s.Foreign && !s.Pure && s.Merge == "" }
+
 func (s statement) correction(id uint64, at time.Time) Correction {
 	return Correction{
 		ID: id, At: at, Kind: s.Kind, Name: s.Name, Was: s.Was, Group: s.Group, Sighting: s.Sighting, Face: s.Face,
-		Elsewhere: s.Foreign, Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && s.Kind != Forgot && s.Kind != ForgotGroup && (!s.Foreign || s.Pure || s.Merge != ""),
+		Elsewhere: s.Foreign, Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && !s.final() && !s.elsewhere(),
 	}
 }
 

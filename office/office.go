@@ -60,8 +60,8 @@ type Options struct {
 	Frame  func(camera string, at time.Time, seen []Seen) // told who is in view, with each frame
 	Room   func(Room)                                     // told when there is no room to learn any more, or there is again
 	Disk   func(Disk)                                     // told when the disk cannot be written, or can again
-	// Said is told what somebody changed of the people, when that is in the journal. Of two people who are one it returns
-	// a name by which [Office.Exchange] and a later Said speak of it, or "".
+	// Said is told what somebody changed of the people, when that is in the journal. Of two people who are one it
+	// returns a name by which [Office.Exchange] and a later Said speak of it, or "".
 	Said func(Said) (merge string)
 }
 

@@ -188,7 +188,9 @@ func (m *member) tell(ctx context.Context, w *office.Office, others *sites) {
 		now := w.Now()
 		here := fleet.Here{At: time.Now(), People: make(map[string]ledger.Guest), Unknown: now.Unknown}
 		for _, p := range now.People {
-			here.People[p.Name] = ledger.Guest{Since: p.Since, Last: p.Last, Camera: p.Camera, Trust: string(p.Trust), Unsure: p.Unsure}
+			here.People[p.Name] = ledger.Guest{
+				Since: p.Since, Last: p.Last, Camera: p.Camera, Trust: string(p.Trust), Unsure: p.Unsure,
+			}
 		}
 		if data, err := m.device.SealRoom(here); err == nil {
 			m.conn.Broadcast(ctx, data) // who does not hear it hears the next one

@@ -62,8 +62,8 @@ type File struct {
 }
 
 // Open opens the file at path, makes one where there is none, and hands each line to take, which may refuse it. The
-// error wraps [ErrVersion], [ErrDamaged], [ErrBusy] when another program does not let go of the file for two seconds, or
-// is that of take; the file is then as it was.
+// error wraps [ErrVersion], [ErrDamaged], [ErrBusy] when another program does not let go of the file for two seconds,
+// or is that of take; the file is then as it was.
 func Open(path string, o Options, take func(line []byte) error) (*File, error) {
 	f := &File{o: o, path: path}
 	if err := f.open(take); err != nil {
