@@ -40,7 +40,8 @@ type Change struct {
 // Renaming is another name for a person.
 type Renaming struct {
 	From, To string
-	// Merge is the entry that says so where From and To are one person now, for [Device.Unmerge]. Zero for another name.
+	// Merge is the entry that says so where From and To are one person now, for [Device.Unmerge]. Zero for another
+	// name.
 	Merge ledger.Ref
 }
 
@@ -124,9 +125,9 @@ func (d *Device) called(people map[string]ledger.ID, name string) (ledger.ID, bo
 	return p.ID, err == nil
 }
 
-// SayMerged tells the fleet that two people of a gallery are one, who has the name to. People are as in [Device.Say]. It
-// returns the entry that says so, for [Device.Unmerge]. The error is that of [Device.Merge]; it wraps [ErrUnknown] where
-// the fleet does not know both.
+// SayMerged tells the fleet that two people of a gallery are one, who has the name to. People are as in [Device.Say].
+// It returns the entry that says so, for [Device.Unmerge]: of another device, where that has said it already. The error
+// is that of [Device.Merge]; it wraps [ErrUnknown] where the fleet does not know both.
 func (d *Device) SayMerged(people map[string]ledger.ID, from, to string) (ledger.Ref, error) {
 	var ids [2]ledger.ID
 	for i, name := range []string{from, to} {
@@ -137,14 +138,21 @@ func (d *Device) SayMerged(people map[string]ledger.ID, from, to string) (ledger
 		ids[i] = id
 	}
 	by, err := d.Merge(ids[0], ids[1])
+	if errors.Is(err, ledger.ErrNoEffect) {
+		for _, id := range ids {
+			if by, merged := d.mergedBy(id); merged {
+				return by, nil
+			}
+		}
+	}
 	if err != nil {
 		err = fmt.Errorf("telling the fleet who is one person: %w", err)
 	}
 	return by, err
 }
 
-// Unmerge tells the fleet that two people are not one, as an entry said. Where that was undone already, nothing is said.
-// The error is that of [Device.Undo].
+// Unmerge tells the fleet that two people are not one, as an entry said. Where that was undone already, nothing is
+// said. The error is that of [Device.Undo].
 func (d *Device) Unmerge(merge ledger.Ref) error {
 	if says, undone := d.merged(merge); !says {
 		return fmt.Errorf("telling the fleet who is not one person: %w", ledger.ErrNoEntry)
@@ -161,6 +169,12 @@ func (d *Device) Unmerge(merge ledger.Ref) error {
 func (d *Device) Unmerged(merge ledger.Ref) bool {
 	says, undone := d.merged(merge)
 	return says && undone
+}
+
+func (d *Device) mergedBy(id ledger.ID) (ledger.Ref, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now().MergedBy(id)
 }
 
 func (d *Device) merged(merge ledger.Ref) (says, undone bool) {

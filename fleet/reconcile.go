@@ -23,8 +23,8 @@ type Reconciling struct {
 	// Publish makes what only the gallery has the fleet's: people, faces, denied faces and names that its program gave.
 	// Without it they stay in this gallery alone, but for names, which the fleet decides.
 	Publish bool
-	// Forgetting is told of somebody who was forgotten in the fleet, before the gallery is: by the name and with the faces
-	// that it still has. It must not call the device. May be nil.
+	// Forgetting is told of somebody who was forgotten in the fleet, before the gallery is: by the name and with the
+	// faces that it still has. It must not call the device. May be nil.
 	Forgetting func(name string)
 }
 
@@ -238,8 +238,7 @@ func (x *reconciling) run() error {
 		x.People[name] = p.ID
 		for _, id := range p.IDs {
 			if was := x.begun[id]; was != "" && was != name {
-				by, _ := x.d.now().MergedBy(id)
-				x.Renamed = append(x.Renamed, Renaming{was, name, by})
+				x.renamed(was, name, id, p.IDs)
 			}
 		}
 		for _, lesson := range p.Lessons {
@@ -249,6 +248,23 @@ func (x *reconciling) run() error {
 		}
 	}
 	return nil
+}
+
+// renamed notes another name of a person of the gallery, who is one with others, once: the gallery's program may have
+// merged them, too, the other way round.
+func (x *reconciling) renamed(from, to string, id ledger.ID, group []ledger.ID) {
+	by, merged := x.d.now().MergedBy(id)
+	for _, other := range group {
+		if !merged && x.had.People[other].Name == from {
+			by, merged = x.d.now().MergedBy(other)
+		}
+	}
+	i := slices.IndexFunc(x.Renamed, func(r Renaming) bool { return r.From == from && r.To == to })
+	if i < 0 {
+		x.Renamed = append(x.Renamed, Renaming{from, to, by})
+	} else if x.Renamed[i].Merge == (ledger.Ref{}) {
+		x.Renamed[i].Merge = by
+	}
 }
 
 func (x *reconciling) refuse(format string, args ...any) {

@@ -155,7 +155,8 @@ func TestReconcile(t *testing.T) {
 	p.both("")
 }
 
-// A face that a gallery has several times, as a camera that stands still gives it, is taken back with all of its labels.
+// A face that a gallery has several times, as a camera that stands still gives it, is taken back with all of its
+// labels.
 func TestReconcileSameFace(t *testing.T) {
 	p := newPair(t)
 	one := p.nodes[0]
@@ -170,6 +171,62 @@ func TestReconcileSameFace(t *testing.T) {
 	must[ledger.Ref](t)(one.d.Retract(alice.ID, ledger.NewFaceID(space, []float32{1, 0})))
 	must[ledger.Ref](t)(one.d.Undo(alice.Denied[0].By))
 	p.both("alice[1.0 0.2]")
+}
+
+// Two devices say at the same time that two people are one, each in another direction. The name of the first one holds,
+// both know which entry it is, and each gallery hears of another name once.
+func TestMergedAtOnce(t *testing.T) {
+	p := newPair(t)
+	enroll(t, p.g[0], "ann", []float32{1, 0})
+	enroll(t, p.g[0], "bob", []float32{3, 3})
+	p.settle()
+	people := p.nodes[1].reconcile(p.g[1], true).People
+	first := must[ledger.Ref](t)(p.nodes[0].d.SayMerged(people, "ann", "bob"))
+	allInStep(t, p.log, p.nodes[:]...)
+	second := must[ledger.Ref](t)(p.nodes[1].d.SayMerged(people, "bob", "ann"))
+	if first != second {
+		t.Errorf("said first by %v, and then by %v", first, second)
+	}
+	// The second gallery's program has joined them under the other name.
+	if err := p.g[1].Remove("bob"); err != nil {
+		t.Fatal(err)
+	}
+	enroll(t, p.g[1], "ann", []float32{3, 3})
+	r := p.nodes[1].reconcile(p.g[1], true)
+	if want := []fleet.Renaming{{From: "ann", To: "bob", Merge: first}}; !slices.Equal(r.Renamed, want) {
+		t.Errorf("%+v, want %+v", r.Renamed, want)
+	}
+	p.both("bob[1.0 0.0] bob[3.0 3.0]")
+	if err := p.nodes[1].d.Unmerge(second); err != nil || !p.nodes[1].d.Unmerged(first) {
+		t.Errorf("%v", err)
+	}
+	p.both("ann[1.0 0.0] bob[3.0 3.0]")
+	if err := p.nodes[0].d.Unmerge(first); err != nil {
+		t.Errorf("a second time: %v", err)
+	}
+	if err := p.nodes[0].d.Unmerge(ledger.Ref{Device: first.Device, N: 1}); !errors.Is(err, ledger.ErrNoEntry) {
+		t.Errorf("what is no merge: %v", err)
+	}
+	if _, err := p.nodes[0].d.SayMerged(people, "ann", "nobody"); !errors.Is(err, fleet.ErrUnknown) {
+		t.Errorf("with nobody: %v", err)
+	}
+}
+
+// A face that is taken back while its person is one with another stays away when they are two again.
+func TestRetractedWhileMerged(t *testing.T) {
+	p := newPair(t)
+	enroll(t, p.g[0], "ann", []float32{1, 0}, []float32{1, .2})
+	enroll(t, p.g[0], "bob", []float32{3, 3})
+	p.settle()
+	people := p.nodes[0].reconcile(p.g[0], true).People
+	by := must[ledger.Ref](t)(p.nodes[0].d.SayMerged(people, "ann", "bob"))
+	p.both("bob[1.0 0.0] bob[1.0 0.2] bob[3.0 3.0]")
+	must[ledger.Ref](t)(p.nodes[1].d.Retract(people["bob"], ledger.NewFaceID(space, []float32{1, 0})))
+	p.both("bob[1.0 0.2] bob[3.0 3.0]")
+	if err := p.nodes[1].d.Unmerge(by); err != nil {
+		t.Fatal(err)
+	}
+	p.both("ann[1.0 0.2] bob[3.0 3.0]")
 }
 
 // People whom a gallery had before stay in it alone until it is asked to publish them.

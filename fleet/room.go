@@ -4,6 +4,8 @@ package fleet
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
@@ -23,23 +25,25 @@ type Room struct {
 	Names map[ledger.ID]string // of the people, as they are shown here
 }
 
-// SealRoom returns who is at this device as it is broadcast. Guests are given by the names that are shown; those whom
-// the fleet does not know are left out.
-func (d *Device) SealRoom(r ledger.Room, names []string) ([]byte, error) {
+// Here is who is at this device at a moment.
+type Here struct {
+	At      time.Time
+	People  map[string]ledger.Guest // by the names that are shown; the number of the person is found by the name
+	Unknown int                     // how many more are there, whom nobody has named
+}
+
+// SealRoom returns who is at this device as it is broadcast. Those whom the fleet does not know are left out.
+func (d *Device) SealRoom(here Here) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	ids := make(map[string]ledger.ID)
+	r := ledger.Room{At: here.At, Unknown: here.Unknown}
 	for id, name := range d.shown() {
-		ids[name] = id
-	}
-	all := r.People
-	r.People = nil
-	for i, g := range all {
-		if id, known := ids[names[i]]; known {
+		if g, there := here.People[name]; there {
 			g.Person = id
 			r.People = append(r.People, g)
 		}
 	}
+	slices.SortFunc(r.People, func(a, b ledger.Guest) int { return slices.Compare(a.Person[:], b.Person[:]) })
 	return d.now().SealRoom(r, d.ring, d.key)
 }
 

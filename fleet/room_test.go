@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
@@ -33,12 +34,12 @@ func TestRoom(t *testing.T) {
 		return len(two.d.People()) == 2 && two.d.People()[0].Name != "" && two.d.People()[1].Name != ""
 	})
 	at := time.Date(2026, 11, 22, 9, 0, 0, 5, time.UTC)
-	room := ledger.Room{At: at, Unknown: 2, People: []ledger.Guest{
-		{Since: at.Add(-time.Hour), Last: at, Camera: "door", Trust: "confirmed"},
-		{Since: at.Add(-time.Minute), Last: at, Camera: "hall", Trust: "learned", Unsure: true},
-		{Since: at, Last: at, Camera: "hall"},
+	here := fleet.Here{At: at, Unknown: 2, People: map[string]ledger.Guest{
+		"ann":                                   {Since: at.Add(-time.Hour), Last: at, Camera: "door", Trust: "confirmed"},
+		"bob":                                   {Since: at.Add(-time.Minute), Last: at, Camera: "hall", Trust: "learned", Unsure: true},
+		"somebody whom the fleet does not know": {Since: at, Last: at, Camera: "hall"},
 	}}
-	data, err := one.d.SealRoom(room, []string{"ann", "bob", "somebody whom the fleet does not know"})
+	data, err := one.d.SealRoom(here)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +52,17 @@ func TestRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := room
-	want.People = room.People[:2:2]
-	want.People[0].Person, want.People[1].Person = ann, bob
-	if got.Device.ID != one.d.ID() || !reflect.DeepEqual(got.Room, want) || got.Names[ann] != "ann" || got.Names[bob] != "bob" {
+	want := make(map[ledger.ID]ledger.Guest)
+	for id, name := range map[ledger.ID]string{ann: "ann", bob: "bob"} {
+		guest := here.People[name]
+		guest.Person = id
+		want[id] = guest
+	}
+	people := make(map[ledger.ID]ledger.Guest)
+	for _, guest := range got.People {
+		people[guest.Person] = guest
+	}
+	if got.Device.ID != one.d.ID() || !got.At.Equal(at) || got.Unknown != 2 || len(got.People) != 2 || !reflect.DeepEqual(people, want) || got.Names[ann] != "ann" || got.Names[bob] != "bob" {
 		t.Errorf("%+v", got)
 	}
 	got, err = limited.d.OpenRoom(data)

@@ -201,9 +201,22 @@ func (d *Device) sayOf(kind ledger.Kind, person ledger.ID, content any) (ledger.
 	return d.say(statement{ledger.Entry{Kind: kind, Person: id}, content})
 }
 
-// Retract takes labelled faces of a person back.
+// Retract takes labelled faces of a person back. It is said of all numbers of a person who was merged, so that the
+// faces stay away where that is undone; the entry that it returns is the one of person.
 func (d *Device) Retract(person ledger.ID, faces ...ledger.FaceID) (ledger.Ref, error) {
-	return d.sayOf(ledger.Retract, person, ledger.Refs{Faces: faces})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id, err := d.may(person)
+	if err != nil {
+		return ledger.Ref{}, err
+	}
+	var all []statement
+	for _, other := range d.now().Group(id) {
+		if other != id && d.now().MayWrite(d.id, other) {
+			all = append(all, statement{ledger.Entry{Kind: ledger.Retract, Person: other}, ledger.Refs{Faces: faces}})
+		}
+	}
+	return d.say(append(all, statement{ledger.Entry{Kind: ledger.Retract, Person: id}, ledger.Refs{Faces: faces}})...)
 }
 
 // Rename gives a person another name. The error may also be that of [online.CheckName].

@@ -58,6 +58,8 @@ type Correction struct {
 	Face     uint64         `json:"face,omitempty"`     // a picture, for [Office.Face]
 	Undone   bool           `json:"undone"`
 	CanUndo  bool           `json:"can_undo"`
+	// Elsewhere says that it came from another office.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // statement is what is kept of a correction, but for faces.
@@ -263,10 +265,16 @@ func (w *Office) statement(id uint64) (s statement, p proof, err error) {
 	return r.Head, p, nil
 }
 
+// final reports whether a statement cannot be undone.
+func (s statement) final() bool { return s.Kind == Forgot || s.Kind == ForgotGroup }
+
+// elsewhere reports whether a statement can be undone only at the office that made it.
+func (s statement) elsewhere() bool { return s.Foreign && !s.Pure && s.Merge == "" }
+
 func (s statement) correction(id uint64, at time.Time) Correction {
 	return Correction{
 		ID: id, At: at, Kind: s.Kind, Name: s.Name, Was: s.Was, Group: s.Group, Sighting: s.Sighting, Face: s.Face,
-		Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && s.Kind != Forgot && s.Kind != ForgotGroup && (!s.Foreign || s.Pure || s.Merge != ""),
+		Elsewhere: s.Foreign, Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && !s.final() && !s.elsewhere(),
 	}
 }
 
@@ -413,13 +421,13 @@ const (
 	samePerson  = .75 // between pictures of one person: the distance that puts them into one group
 )
 
-// pictured returns the numbers of pictures by the vectors of their faces, of the corrections and the strangers.
+// pictured returns the numbers of the pictures of the corrections, by the vectors of their faces.
 func (w *Office) pictured() map[string]uint64 {
-	state := [2]uint64{w.turn, uint64(w.o.Past.said.Len())}
-	if w.pictures != nil && w.picturesOf == state { // a page asks again and again
+	turn := w.o.Past.said.Turns()
+	if w.pictures != nil && w.picturesOf == turn { // a page asks again and again
 		return w.pictures
 	}
-	w.picturesOf = state
+	w.picturesOf = turn
 	all := make(map[string]uint64)
 	w.pictures = all
 	take := func(faces []unknown.Face) {

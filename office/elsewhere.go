@@ -81,8 +81,8 @@ type Exchanged struct {
 	// Forgotten are names that are to be removed from all that is kept of the past. The gallery stays as do left it: it may
 	// know somebody else by one of them.
 	Forgotten []string
-	// Unmerged reports whether somebody said elsewhere that two people are not one after all, by the name that the merge
-	// has. May be nil.
+	// Unmerged reports whether somebody said elsewhere that two people are not one after all, by the name that the
+	// merge has. May be nil.
 	Unmerged func(merge string) bool
 	// Saved is called when the gallery was saved. May be nil.
 	Saved func() error
@@ -97,8 +97,8 @@ type Rename struct {
 // Said is what somebody changed of the people whom an office knows, so that other devices can be told.
 type Said struct {
 	Renamed *Rename // another name for a person
-	// Merged are two people who are one with the name of the second. Added and Removed say the same in labels, for those
-	// who cannot take it.
+	// Merged are two people who are one with the name of the second. Added and Removed say the same in labels, for
+	// those who cannot take it.
 	Merged         *Rename
 	Unmerged       string // the name of a merge that does not hold any more
 	Forgotten      string // somebody who was forgotten
@@ -134,11 +134,10 @@ func (w *Office) said(s statement, p proof) (merge string) {
 }
 
 // Exchange has do change the people from outside, by what other devices know. No camera is judged while it runs. Do
-// calls forgetting with the name of somebody who was forgotten, before it removes them: strangers who look like them are
-// forgotten, too.
-// Sightings, presence and events then follow: people are renamed, those whom the gallery knows no longer leave, and of
-// those who were forgotten nothing is kept. Other names, and who is one person, are in the journal, and can be undone
-// here; all else is undone where it was said. The error is that of do, or one of saving.
+// calls forgetting with the name of somebody who was forgotten, before it removes them: strangers who look like them
+// are forgotten, too. Sightings, presence and events then follow: people are renamed, those whom the gallery knows no
+// longer leave, and of those who were forgotten nothing is kept. Other names, and who is one person, are in the
+// journal, and can be undone here; all else is undone where it was said. The error is that of do, or one of saving.
 func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name string)) (Exchanged, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

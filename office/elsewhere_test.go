@@ -156,8 +156,8 @@ func TestExchangeMerged(t *testing.T) {
 	}
 }
 
-// With somebody who is forgotten elsewhere the strangers go who look like them, also where the name is somebody else's by
-// then, an old gallery had them again, or the first exchange failed half way.
+// With somebody who is forgotten elsewhere the strangers go who look like them, also where the name is somebody else's
+// by then, an old gallery had them again, or the first exchange failed half way.
 func TestExchangeForgetsStrangers(t *testing.T) {
 	for _, c := range []string{"forgotten", "an old gallery", "failed at first"} {
 		h := enter(t, t.TempDir(), office.Options{Freeze: true})

@@ -60,8 +60,8 @@ type Options struct {
 	Frame  func(camera string, at time.Time, seen []Seen) // told who is in view, with each frame
 	Room   func(Room)                                     // told when there is no room to learn any more, or there is again
 	Disk   func(Disk)                                     // told when the disk cannot be written, or can again
-	// Said is told what somebody changed of the people, when that is in the journal. Of two people who are one it returns
-	// a name by which [Office.Exchange] and a later Said speak of it, or "".
+	// Said is told what somebody changed of the people, when that is in the journal. Of two people who are one it
+	// returns a name by which [Office.Exchange] and a later Said speak of it, or "".
 	Said func(Said) (merge string)
 }
 
@@ -131,7 +131,7 @@ type Office struct {
 	latest  latestFaces
 
 	pictures   map[string]uint64 // numbers of pictures by their vectors
-	picturesOf [2]uint64         // the state of the journal in which that was so
+	picturesOf uint64            // the turn of the journal in which that was so
 
 	sites  []Site           // that were told of
 	doomed []uint64         // groups of unknown faces that look like people who were forgotten elsewhere

@@ -23,7 +23,7 @@ func (w *Office) settle() {
 			w.fail(err)
 		case s.UndoneAt > 0:
 			w.fail(w.takeBack(id, s, p))
-		case s.Kind == Forgot || s.Kind == ForgotGroup:
+		case s.final():
 			w.fail(w.forgotten(id, s))
 		case !w.began(s, p):
 			w.fail(w.o.Past.said.Delete(id))

@@ -29,9 +29,9 @@ func (w *Office) Undo(id uint64) error {
 		return err
 	case s.UndoneAt > 0:
 		return fmt.Errorf("%w: %d", ErrUndone, id)
-	case s.Kind == Forgot || s.Kind == ForgotGroup:
+	case s.final():
 		return ErrFinal
-	case s.Foreign && !s.Pure && s.Merge == "":
+	case s.elsewhere():
 		return ErrElsewhere
 	case s.Kind == Renamed && s.Pure && w.gallery.Learner().Knows(s.Was):
 		return fmt.Errorf("%w: %s", ErrLater, s.Was)

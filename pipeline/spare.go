@@ -146,13 +146,11 @@ func (p *Pipeline) look(frame *facedet.Frame, found []facedet.Face, asked bool) 
 			}
 			found[i].Landmarks = f.Landmarks
 		}
-		l := still.Look{Crowded: near}
-		if l.Sample, err = p.measured(img, f, track); err != nil {
+		l, err := p.glance(img, f, track)
+		if err != nil {
 			return nil, err
 		}
-		if l.Patch, err = patch(img, f.Box); err != nil {
-			return nil, err
-		}
+		l.Crowded = near
 		if !asked && !s.faces.Changed(frame.Time, l) {
 			if x, ok := s.faces.Hold(frame.Time, track, f.Box, f.Score); ok {
 				samples = append(samples, x)
@@ -215,11 +213,8 @@ func (p *Pipeline) follow(frame *facedet.Frame) (samples []face.Sample, ok bool,
 			}
 			continue
 		}
-		var l still.Look
-		if l.Sample, err = p.measured(img, f, tracks[i]); err != nil {
-			return nil, false, err
-		}
-		if l.Patch, err = patch(img, f.Box); err != nil {
+		l, err := p.glance(img, f, tracks[i])
+		if err != nil {
 			return nil, false, err
 		}
 		if s.faces.Changed(frame.Time, l) {
@@ -252,6 +247,14 @@ func shift(before, now []face.Point) (by image.Point, ok bool) {
 	}
 	n := float64(len(now))
 	return image.Pt(int(math.Round(x/n)), int(math.Round(y/n))), true
+}
+
+// glance returns a face as it is compared with how it was: measured, without a vector.
+func (p *Pipeline) glance(img *facedet.Picture, f facedet.Face, track int) (l still.Look, err error) {
+	if l.Sample, err = p.measured(img, f, track); err == nil {
+		l.Patch, err = patch(img, f.Box)
+	}
+	return l, err
 }
 
 // patch returns the face in grey values, or nil for one that is too small.

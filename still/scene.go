@@ -22,6 +22,7 @@ package still
 
 import (
 	"image"
+	"iter"
 	"slices"
 	"time"
 )
@@ -195,17 +196,26 @@ func (s *Scene) MovedIn(part image.Rectangle, of image.Point) bool {
 // MovedOnlyIn reports whether all that moved is in those parts of the picture, given in pixels of a picture of that
 // size.
 func (s *Scene) MovedOnlyIn(parts []image.Rectangle, of image.Point) bool {
+	for range s.movedOutside(parts, of) {
+		return false
+	}
+	return true
+}
+
+// movedOutside gives the cells that moved, but for those that touch some parts of a picture of that size.
+func (s *Scene) movedOutside(parts []image.Rectangle, of image.Point) iter.Seq[int] {
 	in := make([]image.Rectangle, len(parts))
 	for i, p := range parts {
 		in[i] = s.cells(p, of)
 	}
-	for i, m := range s.moved {
-		at := image.Pt(i%s.cols, i/s.cols)
-		if m && !slices.ContainsFunc(in, func(r image.Rectangle) bool { return at.In(r) }) {
-			return false
+	return func(yield func(int) bool) {
+		for i, m := range s.moved {
+			at := image.Pt(i%s.cols, i/s.cols)
+			if m && !slices.ContainsFunc(in, func(r image.Rectangle) bool { return at.In(r) }) && !yield(i) {
+				return
+			}
 		}
 	}
-	return true
 }
 
 // cells returns the cells that a part of a picture of that size touches.
@@ -236,17 +246,10 @@ func (s *Scene) Looked() {
 func (s *Scene) Nothing(faces []image.Rectangle, of image.Point) {
 	near := make([]image.Rectangle, len(faces))
 	for i, f := range faces {
-		near[i] = s.cells(Around(f), of)
+		near[i] = Around(f)
 	}
-	for i, m := range s.moved {
-		at := image.Pt(i%s.cols, i/s.cols)
-		spared := false
-		for _, n := range near {
-			spared = spared || at.In(n)
-		}
-		if m && !spared {
-			s.waived[i] = min(mostWaived, s.waived[i]+max(0, s.diff[i]-s.threshold(i))+waivedMore)
-		}
+	for i := range s.movedOutside(near, of) {
+		s.waived[i] = min(mostWaived, s.waived[i]+max(0, s.diff[i]-s.threshold(i))+waivedMore)
 	}
 }
 

@@ -104,7 +104,7 @@ func (m *member) said(x office.Said) (merge string, err error) {
 			delete(m.people, x.Merged.From)
 			return mergeName(by), nil
 		}
-		if !errors.Is(err, fleet.ErrUnknown) && !errors.Is(err, ledger.ErrNoEffect) {
+		if !errors.Is(err, fleet.ErrUnknown) {
 			return "", err
 		}
 		// The fleet does not know both: their labels say it.
@@ -186,13 +186,13 @@ func (m *member) hear(ctx context.Context, others *sites) {
 func (m *member) tell(ctx context.Context, w *office.Office, others *sites) {
 	for {
 		now := w.Now()
-		r := ledger.Room{At: time.Now(), Unknown: now.Unknown}
-		var names []string
+		here := fleet.Here{At: time.Now(), People: make(map[string]ledger.Guest), Unknown: now.Unknown}
 		for _, p := range now.People {
-			r.People = append(r.People, ledger.Guest{Since: p.Since, Last: p.Last, Camera: p.Camera, Trust: string(p.Trust), Unsure: p.Unsure})
-			names = append(names, p.Name)
+			here.People[p.Name] = ledger.Guest{
+				Since: p.Since, Last: p.Last, Camera: p.Camera, Trust: string(p.Trust), Unsure: p.Unsure,
+			}
 		}
-		if data, err := m.device.SealRoom(r, names); err == nil {
+		if data, err := m.device.SealRoom(here); err == nil {
 			m.conn.Broadcast(ctx, data) // who does not hear it hears the next one
 		}
 		w.Elsewhere(others.offices(time.Now()))

@@ -52,8 +52,8 @@ type watched struct {
 	keep bool             // what the watch learns is kept in the file
 }
 
-// run follows the fleet until end is called. What is to be watched goes through the stream that it returns. Failed is told
-// where the device cannot take part any more.
+// run follows the fleet until end is called. What is to be watched goes through the stream that it returns. Failed is
+// told where the device cannot take part any more.
 func (w *watched) run(ctx context.Context, s face.Stream, failed func(error)) (between face.Stream, end func(), err error) {
 	if err := w.begin(); err != nil {
 		return nil, nil, err
@@ -127,8 +127,8 @@ func (w *watched) exchange() error {
 	return w.m.keep(w.c, w.g, w.path)
 }
 
-// kept brings the file of a gallery that a watch has saved in line with the fleet, and gives the others what the watch has
-// learned. After Ctrl-C this waits on the disk.
+// kept brings the file of a gallery that a watch has saved in line with the fleet, and gives the others what the watch
+// has learned. After Ctrl-C this waits on the disk.
 func (m *member) kept(c *cobra.Command, g *gallery.Gallery, path string) error {
 	if _, err := m.device.TeachLessons(g, m.people); err != nil {
 		return err

@@ -183,8 +183,8 @@ func newPeople() *cobra.Command {
 // meanwhile.
 const tries = 20
 
-// amend changes the gallery, and saves it where change reports that it has. Where this device takes part in a fleet, the
-// gallery is brought in line with that before, and the fleet is told of the change.
+// amend changes the gallery, and saves it where change reports that it has. Where this device takes part in a fleet,
+// the gallery is brought in line with that before, and the fleet is told of the change.
 func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed bool, err error)) (err error) {
 	part, err := o.member.join(c)
 	if err != nil {

@@ -77,7 +77,8 @@ func newWatch() *cobra.Command {
 					return fail(badGallery, err)
 				}
 			}
-			err = replay.Run(ctx, frames, g.Learner(), replay.NewReport(), replay.Options{Freeze: freeze, Now: time.Now, Each: w.each})
+			how := replay.Options{Freeze: freeze, Now: time.Now, Each: w.each}
+			err = replay.Run(ctx, frames, g.Learner(), replay.NewReport(), how)
 			end()
 			if ctx.Err() != nil && c.Context().Err() == nil {
 				return context.Cause(ctx)

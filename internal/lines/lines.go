@@ -25,6 +25,7 @@ import (
 
 // Errors of [Open].
 var (
+	ErrVersion = errors.New("file of another version")
 	ErrDamaged = errors.New("damaged file")
 	ErrBusy    = errors.New("file that another program is using")
 )
@@ -39,6 +40,14 @@ const longest = 1 << 24
 type Options struct {
 	Lazy    bool // lines are not synced: after a failure of the machine the last ones may be gone
 	Lenient bool // the file ends before its first damaged line, instead of being refused
+	// Version, where it is not 0, must be in the first line, as "version". It is put into a file that is empty; what
+	// [File.Rewrite] writes must begin with it.
+	Version int
+}
+
+// versioned is the part of a first line that has the version.
+type versioned struct {
+	Version int `json:"version"`
 }
 
 // File is an open file of lines. It is used by one goroutine at a time. Close it.
@@ -52,8 +61,8 @@ type File struct {
 }
 
 // Open opens the file at path, makes one where there is none, and hands each line to take, which may refuse it. The
-// error wraps [ErrDamaged], [ErrBusy] when another program does not let go of the file for two seconds, or is that of
-// take; the file is then as it was.
+// error wraps [ErrVersion], [ErrDamaged], [ErrBusy] when another program does not let go of the file for two seconds,
+// or is that of take; the file is then as it was.
 func Open(path string, o Options, take func(line []byte) error) (*File, error) {
 	f := &File{o: o, path: path}
 	if err := f.open(take); err != nil {
@@ -78,10 +87,30 @@ func (f *File) open(take func([]byte) error) (err error) {
 		return err
 	}
 	os.Remove(f.path + suffix) // a program was killed while it wrote it
-	if err := f.read(take); err != nil {
+	if err := f.read(f.checked(take)); err != nil {
 		return fmt.Errorf("%w; move it away to begin anew", err)
 	}
+	if f.o.Version != 0 && f.lines == 0 {
+		return f.Append(versioned{f.o.Version})
+	}
 	return nil
+}
+
+// checked returns take with a look at the version in the first line.
+func (f *File) checked(take func([]byte) error) func([]byte) error {
+	return func(line []byte) error {
+		if f.o.Version == 0 || f.lines > 0 {
+			return take(line)
+		}
+		var v versioned
+		if err := json.Unmarshal(line, &v); err != nil {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		if v.Version != f.o.Version {
+			return fmt.Errorf("%w: it has version %d, and this program reads version %d", ErrVersion, v.Version, f.o.Version)
+		}
+		return take(line)
+	}
 }
 
 // lock keeps other programs from opening the file.

@@ -112,3 +112,41 @@ func TestDamaged(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A file has its version in the first line, and is refused with another one, or none.
+func TestVersion(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	open := func(version int) (got []string, err error) {
+		f, err := lines.Open(path, lines.Options{Version: version}, func(line []byte) error {
+			got = append(got, string(line))
+			return nil
+		})
+		if err == nil {
+			err = f.Append(struct{ A int }{1})
+			f.Close()
+		}
+		return got, err
+	}
+	for i, want := range [][]string{nil, {`{"version":2}`, `{"A":1}`}} {
+		if got, err := open(2); err != nil || !slices.Equal(got, want) {
+			t.Errorf("opened %d times before: %q, %v", i, got, err)
+		}
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := open(3); !errors.Is(err, lines.ErrVersion) || got != nil {
+		t.Errorf("another version: %q, %v", got, err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("a file that was refused has changed: %v", err)
+	}
+	os.Remove(path)
+	if _, err := open(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(2); !errors.Is(err, lines.ErrVersion) {
+		t.Errorf("a file without a version: %v", err)
+	}
+}

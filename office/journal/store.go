@@ -36,7 +36,7 @@ import (
 
 // Errors of [Open], [OpenNumbers] and the methods of [Store].
 var (
-	ErrVersion  = errors.New("journal of another version")
+	ErrVersion  = lines.ErrVersion
 	ErrDamaged  = lines.ErrDamaged
 	ErrBusy     = lines.ErrBusy
 	ErrNoRecord = errors.New("no such record")
@@ -116,17 +116,12 @@ func (st *Store[H]) open() (err error) {
 	if err := os.MkdirAll(st.dir, 0o700); err != nil {
 		return err
 	}
-	begun := false
-	o := lines.Options{Lazy: st.s.Lazy, Lenient: st.s.Lazy}
+	o := lines.Options{Lazy: st.s.Lazy, Lenient: st.s.Lazy, Version: version}
 	st.file, err = lines.Open(filepath.Join(st.dir, "index"), o, func(line []byte) error {
 		var e entry[H]
 		if err := json.Unmarshal(line, &e); err != nil {
 			return fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
-		if !begun && e.Version != version {
-			return fmt.Errorf("%w: it has version %d, and this program reads version %d", ErrVersion, e.Version, version)
-		}
-		begun = true
 		for _, r := range e.Put {
 			if r.ID == 0 || r.Size < 0 {
 				return fmt.Errorf("%w: record %d has %d bytes", ErrDamaged, r.ID, r.Size)
@@ -137,11 +132,6 @@ func (st *Store[H]) open() (err error) {
 	})
 	if err != nil {
 		return err
-	}
-	if !begun {
-		if err := st.file.Append(entry[H]{Version: version}); err != nil {
-			return err
-		}
 	}
 	return st.sweep()
 }

@@ -31,7 +31,7 @@ import (
 
 // Errors of [Open] and of the methods of [Book].
 var (
-	ErrVersion = errors.New("logbook of another version")
+	ErrVersion = lines.ErrVersion
 	ErrDamaged = errors.New("damaged logbook")
 	ErrBusy    = errors.New("logbook that another program is using")
 )
@@ -70,7 +70,6 @@ type Book struct {
 
 	mu     sync.Mutex
 	file   *lines.File
-	begun  bool // the file has its first line
 	notes  notes
 	hold   hold
 	state  presence.State
@@ -97,15 +96,11 @@ func Open(path string, s Settings) (*Book, error) {
 }
 
 func (b *Book) open() (err error) {
-	b.file, err = lines.Open(b.path, lines.Options{}, func(line []byte) error {
+	b.file, err = lines.Open(b.path, lines.Options{Version: version}, func(line []byte) error {
 		var e entry
 		if err := json.Unmarshal(line, &e); err != nil {
 			return fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
-		if !b.begun && e.Version != version {
-			return fmt.Errorf("%w: it has version %d, and this program reads version %d", ErrVersion, e.Version, version)
-		}
-		b.begun = true
 		if err := b.check(e); err != nil {
 			return err
 		}
@@ -125,10 +120,7 @@ func (b *Book) open() (err error) {
 	}
 	b.hold = hold{}
 	b.kept()
-	if b.begun {
-		return nil
-	}
-	return b.file.Append(entry{Version: version})
+	return nil
 }
 
 // check returns nil for an entry that can follow what is known.

@@ -129,12 +129,22 @@ func post[Q any](p *Page, m *http.ServeMux, path string, do func(Q, *said) error
 func (p *Page) say(do func(*said) error) (s said, err error) {
 	p.saying.Lock()
 	defer p.saying.Unlock()
-	before := p.office.Corrections(0, 1)
+	last := uint64(0)
+	if before := p.office.Corrections(0, 1); len(before) > 0 {
+		last = before[0].ID
+	}
 	if err := do(&s); err != nil {
 		return s, err
 	}
-	if after := p.office.Corrections(0, 1); len(after) > 0 && (len(before) == 0 || after[0].ID > before[0].ID) {
-		s.Correction = &after[0]
+	for before := uint64(0); ; { // others may have come from other offices meanwhile
+		c := p.office.Corrections(before, 1)
+		if len(c) == 0 || c[0].ID <= last {
+			return s, nil
+		}
+		if !c[0].Elsewhere {
+			s.Correction = &c[0]
+			return s, nil
+		}
+		before = c[0].ID
 	}
-	return s, nil
 }

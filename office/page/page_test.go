@@ -479,3 +479,32 @@ func TestListen(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// The answer to what somebody says has their own correction, and not one that comes from another office at that moment.
+func TestSaidMeanwhile(t *testing.T) {
+	p, w := site(t, page.Options{})
+	elsewhere := func(from, to string) {
+		t.Helper()
+		if err := w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
+			return office.Exchanged{Changed: true, Renamed: []office.Rename{{From: from, To: to}}}, g.Rename(from, to)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := p.Say(func() error {
+		err := w.Rename("alice", "alicia")
+		elsewhere("alicia", "ann")
+		elsewhere("ann", "anna")
+		return err
+	})
+	if err != nil || c == nil || c.Name != "alicia" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	c, err = p.Say(func() error {
+		elsewhere("anna", "alice")
+		return nil
+	})
+	if err != nil || c != nil {
+		t.Errorf("nothing was said, and the answer has %+v, %v", c, err)
+	}
+}

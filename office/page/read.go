@@ -5,6 +5,7 @@ package page
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"strconv"
 	"time"
@@ -137,20 +138,32 @@ func image(w http.ResponseWriter, jpeg []byte) {
 // events returns the last n events before the one of a number which are wanted, the newest first.
 func events(w *office.Office, before uint64, n int, wanted func(presence.Event) bool) []presence.Event {
 	found := []presence.Event{}
-	for {
-		some := w.Events(before, someEvents)
-		for _, e := range some {
-			if wanted(e) {
-				found = append(found, e)
-			}
-			if len(found) == n {
-				return found
-			}
+	for e := range eventsBefore(w, before) {
+		if wanted(e) {
+			found = append(found, e)
 		}
-		if len(some) < someEvents {
-			return found
+		if len(found) == n {
+			break
 		}
-		before = some[len(some)-1].ID
+	}
+	return found
+}
+
+// eventsBefore gives the events before the one of a number, or all where it is 0, the newest first.
+func eventsBefore(w *office.Office, before uint64) iter.Seq[presence.Event] {
+	return func(yield func(presence.Event) bool) {
+		for {
+			some := w.Events(before, someEvents)
+			for _, e := range some {
+				if !yield(e) {
+					return
+				}
+			}
+			if len(some) < someEvents {
+				return
+			}
+			before = some[len(some)-1].ID
+		}
 	}
 }
 
@@ -178,18 +191,14 @@ func everybody(w *office.Office) []person {
 		}
 	}
 	missing := len(now.Known) - len(now.People)
-	for before := uint64(0); missing > 0; {
-		some := w.Events(before, someEvents)
-		for _, e := range some {
-			if i, ok := at[e.Name]; ok && all[i].Last.IsZero() && e.Kind == presence.Left {
-				all[i].Last, all[i].Camera = e.At, e.Camera
-				missing--
-			}
-		}
-		if len(some) < someEvents {
+	for e := range eventsBefore(w, 0) {
+		if missing <= 0 {
 			break
 		}
-		before = some[len(some)-1].ID
+		if i, ok := at[e.Name]; ok && all[i].Last.IsZero() && e.Kind == presence.Left {
+			all[i].Last, all[i].Camera = e.At, e.Camera
+			missing--
+		}
 	}
 	for _, s := range w.Sightings() {
 		if i, ok := at[s.Name]; ok && all[i].Face == 0 {
