@@ -360,7 +360,7 @@ func (l *Learner) lend(o Observation, own Verdict, c claim) (Verdict, claim, err
 		s.err = err
 		return own, c, nil
 	}
-	v.Lent = true
+	v.Lent, v.Anchored = true, false // what rests on lessons confirms nobody
 	return v, lent, err
 }
 

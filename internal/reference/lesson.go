@@ -228,7 +228,7 @@ func (l *Learner) show(o online.Observation) (online.Verdict, claim) {
 	v, c := l.judge(l.look(o))
 	if len(l.Given) > 0 && v.Label == "" && v.Reason != online.Rejected {
 		v, c = l.judge(l.see(o))
-		v.Lent = true
+		v.Lent, v.Anchored = true, false
 	}
 	return v, c
 }
