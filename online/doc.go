@@ -83,9 +83,9 @@
 //
 // Lessons may be wrong, and nobody sees that of a centroid: invented ones lead from a person to a stranger in as small
 // steps as they like, and a bound on their weights, or on their distance from the person's enrolled faces, does not stop
-// them (docs/results.md). So a lent name is not to be believed by itself. Package sighting counts it only on a sighting of
-// which l has named a face so without lessons. With that rule the worst lessons can take away no name that l gives by
-// itself, and can give a name to nobody who would not have got it, on that sighting, from l itself.
+// them (docs/results.md). Whatever they are, they take away no name that l gives by itself. Names that they lend are as good
+// as their source: sighting.Rules.Own has package sighting count them only on sightings of which l has named a face so
+// without lessons, at some cost in recall, so that the worst lessons name nobody whom l would not have named there.
 //
 // Nothing of what l learns itself hangs on lessons: it judges a face that may be learned a second time, without them, and
 // goes by that. A face that it does not reach so is learned with the help of others only where the caller says who it is

@@ -19,17 +19,14 @@ type Belief struct {
 	Trust  Trust   // on what the name rests
 }
 
-// Off switches a rule off whose zero value stands for a default: Own.
-const Off = -1
-
 // Rules say when somebody in view is taken for a person. The zero value of each field stands for its default.
 type Rules struct {
 	Frames   float64 // judged frames that it takes. Default 3
 	Share    float64 // of them that speak for the person. Default 0.6
 	HalfLife float64 // judged frames after which one counts half. Default 50
 	Anchors  int     // faces near an enrolled one that confirm a person. Default 2
-	// Own is how many faces of a sighting the learner must name by itself before it is named so by what others have
-	// learned, too (package online, "Lessons"). Default 1. Off: none, so that lessons alone name people
+	// Own is how many faces of a sighting the learner must name by itself before what others have learned names it so,
+	// too (package online, "Lessons"). It is for a fleet in which a device may lie. Default 0, none
 	Own int
 	// Lapse is how long a person stays confirmed without another such face. Default 10 s
 	Lapse time.Duration
@@ -40,7 +37,6 @@ func (r Rules) defaults() Rules {
 	r.Share = cmp.Or(r.Share, .6)
 	r.HalfLife = cmp.Or(r.HalfLife, 50)
 	r.Anchors = cmp.Or(r.Anchors, 2)
-	r.Own = cmp.Or(r.Own, 1)
 	r.Lapse = cmp.Or(r.Lapse, 10*time.Second)
 	return r
 }

@@ -108,11 +108,11 @@ func TestDeny(t *testing.T) {
 	}
 }
 
-// A sighting of which only the lessons of others speak has no name, however long it is in view, and with the rule off
-// one that is learned and never confirmed. One face that the learner names by itself is enough for lessons to count:
+// A sighting of which only the lessons of others speak has a name that is learned and never confirmed, however long it
+// is in view, and none with the rule against it. One face that the learner names by itself is enough for lessons to count:
 // the sighting is named on when that face has gone. Near an enrolled face it is confirmed.
 func TestLessonsAreLearned(t *testing.T) {
-	for name, r := range map[string]sighting.Rules{"": {}, "off": {Own: sighting.Off}} {
+	for name, r := range map[string]sighting.Rules{"": {}, "own": {Own: 1}} {
 		t.Run(name, func(t *testing.T) { lessonsAreLearned(t, r) })
 	}
 }
@@ -135,9 +135,9 @@ func lessonsAreLearned(t *testing.T, r sighting.Rules) {
 		t.Fatal(err)
 	}
 	w := sighting.NewWatcher(l, sighting.Settings{Far: 9, Lost: 9}, r)
-	alone := ""
-	if r.Own == sighting.Off {
-		alone = "alice"
+	alone := "alice"
+	if r.Own > 0 {
+		alone = ""
 	}
 	see := func(i int, y float32) sighting.Seen {
 		t.Helper()

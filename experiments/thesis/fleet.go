@@ -51,7 +51,7 @@ func (f *fleet) flags(c *cobra.Command) {
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "of the lot by which days are composed")
 	c.Flags().DurationVar(&f.share, "share", time.Second, "how often devices give each other what they have learned")
 	c.Flags().IntSliceVar(&f.ks, "k", []int{60, 150, 300, 1000}, "centroids of a device")
-	c.Flags().IntVar(&f.own, "own", 1, "faces of a sighting that a device names by itself before lessons count there; -1 for none")
+	c.Flags().IntVar(&f.own, "own", 0, "faces of a sighting that a device names by itself before lessons count there")
 }
 
 func (f *fleet) run(ctx context.Context, o *options) error {
