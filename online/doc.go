@@ -76,7 +76,9 @@
 // What all sources gave is merged within K, which bounds it apart from what l learned itself: at most K centroids of
 // its own, and at most K of others. A face that l names by what it has seen itself has that name, whatever others gave, and
 // so one that l knows not to be a person's is not named. Every other face is judged by both together: the harmonic
-// solution is that on the union of the two graphs ([quantized.Union]), and Verdict.Lent says so. The names of lessons decide which centroids are merged and which are forgotten. They
+// solution is that on the union of the two graphs ([quantized.Union]), and Verdict.Lent says so.
+//
+// The names of lessons decide which centroids are merged and which are forgotten. They
 // name no face: a centroid is a vertex without a label, and whose it is follows from the ways by which labelled faces are
 // reached here. Faces of bob under the name of alice look like bob. No lesson is a label, no face is anchored to one, and
 // nothing that only lessons speak for is ever confirmed (package sighting).
