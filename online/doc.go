@@ -74,11 +74,20 @@
 // what that gave before, and [Learner.WithdrawLessons] takes them back. The people have to be enrolled here.
 //
 // What all sources gave is merged within K, which bounds it apart from what l learned itself: at most K centroids of
-// its own, and at most K of others. Faces are judged by both together: the harmonic solution is that on the union of
-// the two graphs ([quantized.Union]). The names of lessons decide which centroids are merged and which are forgotten. They
+// its own, and at most K of others. A face that l names by what it has seen itself has that name, whatever others gave, and
+// so one that l knows not to be a person's is not named. Every other face is judged by both together: the harmonic
+// solution is that on the union of the two graphs ([quantized.Union]), and Verdict.Lent says so.
+//
+// The names of lessons decide which centroids are merged and which are forgotten. They
 // name no face: a centroid is a vertex without a label, and whose it is follows from the ways by which labelled faces are
 // reached here. Faces of bob under the name of alice look like bob. No lesson is a label, no face is anchored to one, and
 // nothing that only lessons speak for is ever confirmed (package sighting).
+//
+// Lessons may be wrong, and nobody sees that of a centroid: invented ones lead from a person to a stranger in as small
+// steps as they like, and a bound on their weights, or on their distance from the person's enrolled faces, does not stop
+// them (docs/results.md). Whatever they are, they take away no name that l gives by itself. Names that they lend are as good
+// as their source: sighting.Rules.Own has package sighting count them only on sightings of which l has named a face so
+// without lessons, at some cost in recall, so that the worst lessons name nobody whom l would not have named there.
 //
 // Nothing of what l learns itself hangs on lessons: it judges a face that may be learned a second time, without them, and
 // goes by that. A face that it does not reach so is learned with the help of others only where the caller says who it is

@@ -247,7 +247,7 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 		}
 		verdicts[i], claims[i] = v, c
 		if l.helped() {
-			v, _, err := l.see(f)
+			v, _, err := l.lend(f, v, c)
 			if err != nil {
 				return nil, err
 			}

@@ -329,24 +329,39 @@ func (s *shared) look(l *Learner, o Observation) (quantized.Trial, error) {
 	return s.union.Look(o.Vector, l.Radii().sight(), o.Follows, others)
 }
 
-// see judges a face by what l has learned and by what others have given, and changes nothing.
+// see judges a face by what l has learned itself and, where that names nobody and denies nobody, by that and by what
+// others have given. It changes nothing.
 func (l *Learner) see(o Observation) (Verdict, claim, error) {
+	own, c, err := l.look(o)
+	if err != nil {
+		return own, c, err
+	}
+	return l.lend(o, own, c)
+}
+
+// lend returns the verdict by what others have given, too, on a face which has a verdict by what l has learned itself.
+func (l *Learner) lend(o Observation, own Verdict, c claim) (Verdict, claim, error) {
+	if own.Label != "" || own.Reason == Rejected || !l.helped() {
+		return own, c, nil
+	}
 	s := l.share()
 	if s == nil || s.err != nil {
-		return l.look(o)
+		return own, c, nil
 	}
 	t, err := s.look(l, o)
-	v, c := Verdict{}, claim{}
+	var v Verdict
+	var lent claim
 	if err == nil {
-		v, c, err = l.judge(t)
+		v, lent, err = l.judge(t)
 	}
 	// There have come so many enrolled faces since, or others gave weights that nothing can be solved with: what they gave
 	// must not keep l from judging by what it knows itself. Warnings says so.
 	if errors.Is(err, ErrFull) || errors.Is(err, quantized.ErrUnsolved) {
 		s.err = err
-		return l.look(o)
+		return own, c, nil
 	}
-	return v, c, err
+	v.Lent, v.Anchored = true, false // what rests on lessons confirms nobody
+	return v, lent, err
 }
 
 // helped reports whether others have given anything.

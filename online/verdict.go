@@ -24,7 +24,9 @@ type Verdict struct {
 	Anchored bool `json:"anchored,omitempty"`
 	// Distance is that to the nearest enrolled face of the named person; 0 without a name.
 	Distance float64 `json:"distance,omitempty"`
-	Stored   int64   `json:"-"` // number of the stored face that it is now, or that has taken it in; 0 where it was not learned
+	// Lent says that the verdict rests on lessons, too: what this learner was shown and has learned itself names nobody.
+	Lent   bool  `json:"lent,omitempty"`
+	Stored int64 `json:"-"` // number of the stored face that it is now, or that has taken it in; 0 where it was not learned
 }
 
 // Reason says in words for a person why a face was not recognised.
@@ -120,7 +122,11 @@ func oneEach(verdicts []Verdict) (worse []bool) {
 		order[i] = i
 	}
 	sort.SliceStable(order, func(a, b int) bool {
-		return verdicts[order[a]].Confidence > verdicts[order[b]].Confidence
+		v, w := verdicts[order[a]], verdicts[order[b]]
+		if v.Lent != w.Lent {
+			return w.Lent // no lesson takes a name from a face that has it without one
+		}
+		return v.Confidence > w.Confidence
 	})
 	taken := make(map[string]bool)
 	worse = make([]bool, len(verdicts))

@@ -25,6 +25,9 @@ type Rules struct {
 	Share    float64 // of them that speak for the person. Default 0.6
 	HalfLife float64 // judged frames after which one counts half. Default 50
 	Anchors  int     // faces near an enrolled one that confirm a person. Default 2
+	// Own is how many faces of a sighting the learner must name by itself before what others have learned names it so,
+	// too (package online, "Lessons"). It is for a fleet in which a device may lie. Default 0, none
+	Own int
 	// Lapse is how long a person stays confirmed without another such face. Default 10 s
 	Lapse time.Duration
 }
@@ -50,6 +53,7 @@ type Identities struct {
 type evidence struct {
 	frames float64
 	names  map[string]float64
+	own    map[string]int // faces of these that the learner named without lessons
 	near   map[string]*anchors
 	denied []string // whom it is not, whatever verdicts say
 
@@ -77,10 +81,14 @@ func (i *Identities) Add(track int, at time.Duration, v online.Verdict) {
 	for name, w := range e.names {
 		if e.names[name] = i.fade * w; e.names[name] < 1e-3 {
 			delete(e.names, name)
+			delete(e.own, name)
 		}
 	}
 	if v.Label != "" && !slices.Contains(e.denied, v.Label) {
 		e.names[v.Label]++
+		if !v.Lent {
+			e.own[v.Label]++
+		}
 		if v.Anchored {
 			a := e.near[v.Label]
 			if a == nil {
@@ -136,7 +144,7 @@ func (i *Identities) confirmed(track int, at time.Duration) (name string) {
 func (i *Identities) of(track int) *evidence {
 	e := i.people[track]
 	if e == nil {
-		e = &evidence{names: make(map[string]float64), near: make(map[string]*anchors)}
+		e = &evidence{names: make(map[string]float64), own: make(map[string]int), near: make(map[string]*anchors)}
 		i.people[track] = e
 	}
 	return e
@@ -161,6 +169,7 @@ func (i *Identities) Reset(track int) {
 	e := i.of(track)
 	e.frames, e.anchored = 0, ""
 	clear(e.names)
+	clear(e.own)
 	clear(e.near)
 }
 
@@ -202,7 +211,7 @@ func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 			continue
 		}
 		for name, w := range e.names {
-			if w >= i.rules.Share*e.frames {
+			if w >= i.rules.Share*e.frames && e.own[name] >= i.rules.Own {
 				claims = append(claims, claim{place, name, w})
 			}
 		}

@@ -6,7 +6,8 @@
 // [NewTracker] goes by where a face is and by its vector, so that people who cross, and people who take each other's
 // seat, are kept apart; [NewBoxTracker] goes by the overlap of boxes alone. [Identities] gathers the verdicts of each
 // track: all verdicts together decide who somebody is, on what that rests ([Trust]), and no name is given to two people
-// in view at once. A [Watcher] does all of it for a camera, and has the learner learn along confirmed sightings.
+// in view at once. A name that rests on what other devices have learned can be made to count only where the learner itself
+// has named a face of the same track so ([Rules].Own). A [Watcher] does all of it for a camera, and has the learner learn along confirmed sightings.
 package sighting
 
 import (

@@ -108,9 +108,16 @@ func TestDeny(t *testing.T) {
 	}
 }
 
-// A face that only the lessons of others speak for has a name that is learned, and is never confirmed, however long it
-// is in view. Near an enrolled face the sighting is confirmed, and the others are learned then with their help.
+// A sighting of which only the lessons of others speak has a name that is learned and never confirmed, however long it
+// is in view, and none with the rule against it. One face that the learner names by itself is enough for lessons to count:
+// the sighting is named on when that face has gone. Near an enrolled face it is confirmed.
 func TestLessonsAreLearned(t *testing.T) {
+	for name, r := range map[string]sighting.Rules{"": {}, "own": {Own: 1}} {
+		t.Run(name, func(t *testing.T) { lessonsAreLearned(t, r) })
+	}
+}
+
+func lessonsAreLearned(t *testing.T, r sighting.Rules) {
 	space := plane
 	space.Sigma, space.Gamma, space.Reach = .2, 1e-3, .6
 	l, err := online.New(space, online.Settings{})
@@ -127,7 +134,11 @@ func TestLessonsAreLearned(t *testing.T) {
 	if err := l.TakeLessons("door", []online.Lesson{s}); err != nil {
 		t.Fatal(err)
 	}
-	w := sighting.NewWatcher(l, sighting.Settings{Far: 9, Lost: 9}, sighting.Rules{})
+	w := sighting.NewWatcher(l, sighting.Settings{Far: 9, Lost: 9}, r)
+	alone := "alice"
+	if r.Own > 0 {
+		alone = ""
+	}
 	see := func(i int, y float32) sighting.Seen {
 		t.Helper()
 		shot := face.Sample{Space: plane.ID, Box: image.Rect(0, 0, 90, 90), Vector: []float32{0, y}}
@@ -138,15 +149,19 @@ func TestLessonsAreLearned(t *testing.T) {
 		return all[0]
 	}
 	for i := range 100 {
-		if v := see(i, 2.2+.02*float32(i%10)); v.Trust == sighting.Confirmed || v.Verdict.Anchored || v.Belief.Trust == sighting.Confirmed || i > 5 && (v.Belief.Name != "alice" || v.Trust != sighting.Learned) {
+		if v := see(i, 2.2+.02*float32(i%10)); v.Trust == sighting.Confirmed || v.Verdict.Anchored || v.Belief.Trust == sighting.Confirmed || !v.Verdict.Lent || i > 5 && (v.Belief.Name != alone || v.Trust != sighting.Learned) {
 			t.Fatalf("face %d: %+v", i, v)
 		}
 	}
 	if l.Aided() != 0 || len(l.Lessons()) != 0 || len(l.Labels()) != 1 {
 		t.Fatalf("%d aided, %d lessons, %d labels", l.Aided(), len(l.Lessons()), len(l.Labels()))
 	}
-	see(100, .1)
-	if v := see(101, .12); v.Trust != sighting.Confirmed {
+	see(100, .3) // within reach, and no anchor
+	if v := see(101, 2.3); !v.Verdict.Lent || v.Belief.Name != "alice" || v.Belief.Trust != sighting.Learned {
+		t.Errorf("once the learner has named a face by itself: %+v", v)
+	}
+	see(102, .1)
+	if v := see(103, .12); v.Trust != sighting.Confirmed {
 		t.Errorf("near the enrolled face: %+v", v)
 	}
 }

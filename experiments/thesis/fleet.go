@@ -18,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/sighting"
 	"github.com/spf13/cobra"
 )
 
@@ -41,6 +42,7 @@ type fleet struct {
 	seed  uint64
 	share time.Duration
 	ks    []int
+	own   int
 }
 
 func (f *fleet) flags(c *cobra.Command) {
@@ -49,6 +51,7 @@ func (f *fleet) flags(c *cobra.Command) {
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "of the lot by which days are composed")
 	c.Flags().DurationVar(&f.share, "share", time.Second, "how often devices give each other what they have learned")
 	c.Flags().IntSliceVar(&f.ks, "k", []int{60, 150, 300, 1000}, "centroids of a device")
+	c.Flags().IntVar(&f.own, "own", 0, "faces of a sighting that a device names by itself before lessons count there")
 }
 
 func (f *fleet) run(ctx context.Context, o *options) error {
@@ -60,6 +63,12 @@ func (f *fleet) run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
+	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	blend := blends(e)
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer t.Flush()
 	fmt.Fprintln(t, "k\tdevices\tpoison\tfaces: precision\trecall\twrong, strangers\tlater: "+
@@ -68,6 +77,7 @@ func (f *fleet) run(ctx context.Context, o *options) error {
 	row := func(k int, name string, devices int, more trial.Options) error {
 		more.Strangers, more.Cameras, more.Devices, more.Days, more.Seed = 2, 4, devices, f.days, f.seed
 		more.Usable, more.Spare, more.Learner = preprocess.EnrolGate.Passes, true, online.Settings{K: k}
+		more.Rules, more.Blend = sighting.Rules{Own: f.own}, blend
 		r, err := trial.Run(ctx, space, all, more)
 		if err != nil {
 			return err
@@ -91,7 +101,7 @@ func (f *fleet) run(ctx context.Context, o *options) error {
 			return err
 		}
 	}
-	for _, p := range []trial.Poison{trial.Swapped, trial.Bridged} {
+	for _, p := range []trial.Poison{trial.Swapped, trial.Bridged, trial.Blended} {
 		if err := row(300, "four, lessons", 4, trial.Options{Share: f.share, Poison: p}); err != nil {
 			return err
 		}
@@ -101,6 +111,52 @@ func (f *fleet) run(ctx context.Context, o *options) error {
 		}
 	}
 	return nil
+}
+
+// blends returns a function that blends two faces by their small pictures, each pair once.
+func blends(e *preprocess.Embedding) func(from, to face.Sample) ([][]float32, error) {
+	type pair [2]string
+	done := make(map[pair][][]float32)
+	return func(from, to face.Sample) ([][]float32, error) {
+		of := pair{string(from.JPEG), string(to.JPEG)}
+		if x, there := done[of]; there {
+			return x, nil
+		}
+		a, err := aligned(e, from)
+		if err != nil {
+			return nil, err
+		}
+		defer a.Close()
+		b, err := aligned(e, to)
+		if err != nil {
+			return nil, err
+		}
+		defer b.Close()
+		all, err := preprocess.Blends(e, a, b, 20)
+		if err == nil {
+			done[of] = all
+		}
+		return all, err
+	}
+}
+
+// aligned returns the face in the small picture of it, which shows an eighth of its longer side around it.
+func aligned(e *preprocess.Embedding, s face.Sample) (*facedet.Picture, error) {
+	p, err := facedet.DecodePicture(s.JPEG)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	long := float64(max(s.Box.Dx(), s.Box.Dy()))
+	scale := float64(max(p.Size().X, p.Size().Y)) / (1.25 * long)
+	landmarks := make([]face.Point, len(s.Landmarks))
+	for i, x := range s.Landmarks {
+		landmarks[i] = face.Point{
+			X: float32((float64(x.X) - float64(s.Box.Min.X) + long/8) * scale),
+			Y: float32((float64(x.Y) - float64(s.Box.Min.Y) + long/8) * scale),
+		}
+	}
+	return e.Align(p, p.Bounds(), landmarks)
 }
 
 // recordings returns those of people, as embeddings with small pictures, and their space.

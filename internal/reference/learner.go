@@ -256,7 +256,7 @@ func (l *Learner) learn(o online.Observation, n int, observation int64, must *cl
 
 // Recall learns from a face that was observed before.
 func (l *Learner) Recall(o online.Observation, observation int64) online.Verdict {
-	seen, _ := l.judge(l.see(o))
+	seen, _ := l.show(o)
 	if o.Hold || l.Settings.Freeze {
 		return seen
 	}
@@ -333,7 +333,7 @@ func (l *Learner) count(v online.Verdict) {
 func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	verdicts := make([]online.Verdict, len(faces))
 	if len(faces) == 1 {
-		verdicts[0], _ = l.judge(l.see(faces[0]))
+		verdicts[0], _ = l.show(faces[0])
 		if !faces[0].Hold && !l.Settings.Freeze {
 			verdicts[0] = l.after(faces[0], verdicts[0], l.learn(faces[0], 1, l.Counts.Observed+1, nil))
 		}
@@ -346,7 +346,7 @@ func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	}
 	shown, shownClaims := make([]online.Verdict, len(faces)), make([]claim, len(faces))
 	for i, f := range faces {
-		shown[i], shownClaims[i] = l.judge(l.see(f))
+		shown[i], shownClaims[i] = l.show(f)
 	}
 	worse := l.oneEach(faces, verdicts, claims)
 	l.oneEach(faces, shown, shownClaims)
@@ -397,7 +397,11 @@ func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict,
 				!slices.Equal(faces[i].Vector, faces[j].Vector) {
 				l.Graph.Delicate = true
 			}
-			worse[i] = worse[i] || d.value > c.value || d.value == c.value && j < i
+			better := d.value > c.value || d.value == c.value && j < i
+			if verdicts[i].Lent != verdicts[j].Lent {
+				better = verdicts[i].Lent
+			}
+			worse[i] = worse[i] || better
 		}
 	}
 	for i := range verdicts {

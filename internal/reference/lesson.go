@@ -222,6 +222,17 @@ func (l *Learner) union() (*Graph, map[int64]*Vertex) {
 	return &u, where
 }
 
+// show returns the verdict on a face: that by what the learner knows itself where this names or denies somebody, and
+// otherwise that by all that is known.
+func (l *Learner) show(o online.Observation) (online.Verdict, claim) {
+	v, c := l.judge(l.look(o))
+	if len(l.Given) > 0 && v.Label == "" && v.Reason != online.Rejected {
+		v, c = l.judge(l.see(o))
+		v.Lent, v.Anchored = true, false
+	}
+	return v, c
+}
+
 // see tries a face by all that is known, also from others.
 func (l *Learner) see(o online.Observation) Trial {
 	if len(l.Given) == 0 {

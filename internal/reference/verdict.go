@@ -147,6 +147,6 @@ func (l *Learner) rejects(t Trial, name string) bool {
 }
 
 func (l *Learner) Judge(x []float32) online.Verdict {
-	v, _ := l.judge(l.see(online.Observation{Vector: x}))
+	v, _ := l.show(online.Observation{Vector: x})
 	return v
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
@@ -25,6 +26,9 @@ const (
 	// Bridged gives these, and faces that nobody has: a way from the enrolled faces of the person to those of the other
 	// one, in steps that are edges.
 	Bridged Poison = "bridged"
+	// Blended gives those of Swapped, and on the way to them what [Options].Blend makes of an enrolled face of the person
+	// and of one of the other person, the two that are nearest to each other.
+	Blended Poison = "blended"
 )
 
 // fleet is the devices of a day.
@@ -149,6 +153,16 @@ func (f *fleet) poison(people []subject, known map[string]bool) error {
 					}
 				}
 			}
+			if f.o.Poison == Blended {
+				a, b := nearest(p.samples, other.samples, g.Space().Scale)
+				blends, err := f.o.Blend(a, b)
+				if err != nil {
+					return err
+				}
+				for _, x := range blends {
+					add(x, 100)
+				}
+			}
 			for q := 0; q < len(faces); q += max(1, len(faces)/40) {
 				add(faces[q], 10)
 			}
@@ -159,6 +173,19 @@ func (f *fleet) poison(people []subject, known map[string]bool) error {
 		}
 	}
 	return nil
+}
+
+// nearest returns the two faces, one of each person, that are nearest to each other.
+func nearest(all, others []face.Sample, scale float64) (a, b face.Sample) {
+	best := math.Inf(1)
+	for _, x := range all {
+		for _, y := range others {
+			if d := graph.Distance(x.Vector, y.Vector, scale); d < best {
+				a, b, best = x, y, d
+			}
+		}
+	}
+	return a, b
 }
 
 // way returns points between two faces, about a step apart.

@@ -23,6 +23,7 @@ import (
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // ErrTooFew is wrapped by the error of [Run] where the recordings show too few people for the trial.
@@ -45,6 +46,7 @@ type Options struct {
 	Days      int             // at most; there is one for each choice of strangers. Default 30
 	Seed      uint64          // of the lot
 	Learner   online.Settings // of each day's learner
+	Rules     sighting.Rules  // by which somebody in view is taken for a person
 	// Spare holds faces that are as they were, as package pipeline does where faces move. It takes recordings with
 	// pictures of the faces.
 	Spare  bool
@@ -58,6 +60,9 @@ type Options struct {
 	Share time.Duration
 	// Poison is what another device, which has no camera, gives all of them as the day begins. Default: nothing.
 	Poison Poison
+	// Blend returns the vectors of pictures on the way from one face to another, for Blended. The faces have the pictures
+	// that the recordings have.
+	Blend func(from, to face.Sample) ([][]float32, error)
 	// Withdraw is when devices take that back. Default: never.
 	Withdraw time.Duration
 }
@@ -158,9 +163,10 @@ type Report struct {
 
 // subject is a person with what is shown of them.
 type subject struct {
-	name   string
-	enroll [][]float32
-	visits [][]shown // one without a space is a frame without a face
+	name    string
+	enroll  [][]float32
+	samples []face.Sample // of the same
+	visits  [][]shown     // one without a space is a frame without a face
 }
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -171,6 +177,9 @@ func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Rep
 	o = o.defaults()
 	people := subjects(all, o)
 	r := Report{People: len(people)}
+	if o.Poison == Blended && o.Blend == nil {
+		return r, errors.New("blended lessons take a way to blend two faces, and Blend is nil")
+	}
 	if len(people) <= o.Strangers {
 		return r, fmt.Errorf("%w: %d can be enrolled, and %d are to be strangers", ErrTooFew, len(people), o.Strangers)
 	}
@@ -225,7 +234,7 @@ func subjects(all []Recording, o Options) (people []subject) {
 			s := largest(f)
 			if len(p.enroll) < o.Enroll && len(p.visits) == 0 {
 				if s.Vector != nil && s.Reason == "" && o.Usable(s.Quality) {
-					p.enroll = append(p.enroll, s.Vector)
+					p.enroll, p.samples = append(p.enroll, s.Vector), append(p.samples, s)
 				}
 				continue
 			}
@@ -308,7 +317,7 @@ func (r *Report) day(ctx context.Context, space face.Space, rnd *rand.Rand, peop
 	var all sync.WaitGroup
 	for i, g := range fleet.devices {
 		opt := office.Options{
-			Presence: presence.Settings{Away: o.Away}, Now: clock.get, Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) },
+			Presence: presence.Settings{Away: o.Away}, Rules: o.Rules, Now: clock.get, Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) },
 			Frame: func(camera string, at time.Time, seen []office.Seen) { count.frame(i, camera, at, seen) },
 		}
 		if o.Devices == 1 {
