@@ -50,7 +50,7 @@ func exact(rate, n float64) Interval {
 	return i
 }
 
-// ErrorRate is a share of attempts that went wrong, and of people of whom at least one did. Over several runs the
+// ErrorRate is the share of attempts that went wrong, and the share of people with at least one such attempt. Over several runs the
 // attempts of all are added up, as ISO/IEC 19795-1 has it: a face is an attempt in each run in which it is judged.
 type ErrorRate struct {
 	Rate   Rate `json:"rate"`

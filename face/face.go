@@ -40,7 +40,7 @@ type Sample struct {
 	Liveness  *float32        `json:"liveness,omitempty"` // probability of a live face in [0,1]; nil when not measured
 	JPEG      []byte          `json:"jpeg,omitempty"`     // a small picture of the face for reports; nil unless asked for
 	// Held says that the face looks as it did in an earlier frame, so that it is no new evidence. It has no vector, no
-	// landmarks and no picture, and Quality and Reason are those of the frame in which it was last looked at closely.
+	// landmarks and no picture, and Quality and Reason come from the frame in which it was last looked at closely.
 	Held bool `json:"held,omitempty"`
 }
 

@@ -80,7 +80,7 @@ func (m Impostors) Within(rate float64) float64 {
 	return max(0, m.Distances[last]-steepest*(at-float64(last)))
 }
 
-// Mismatch says in words for a person why vectors of the space with that ID cannot be compared with those of s, and
+// Mismatch says in words for a person why vectors of the space with that ID cannot be compared with vectors of s, and
 // what to do.
 func (s Space) Mismatch(id string) string {
 	what := fmt.Sprintf("it holds %s, and this is %s", id, s.ID)

@@ -52,8 +52,9 @@ func Difference(before, after map[int64]Label, renamed ...Renaming) (c Change) {
 	return c
 }
 
-// Say tells the fleet what was done to the people of a gallery. People are those of its names whom the fleet knows, as
-// [Reconciled] gave them; others are enrolled. What is not so in the fleet any more is passed over.
+// Say tells the fleet the changes of a gallery. People has the numbers of the gallery's names that the fleet knows, as
+// [Reconciled] gave them; other names are enrolled. A change of something that the fleet has not got any more is passed
+// over.
 func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err error) {
 	people = maps.Clone(people)
 	find := func(name string) (ledger.ID, bool) { return d.called(people, name) }

@@ -34,7 +34,7 @@ const (
 	fleetFile   = "fleet"     // the public key of its fleet
 	lockFile    = "lock"
 	ringFile    = "keys"   // of people
-	outboxFile  = "outbox" // what it said and has not seen in the log
+	outboxFile  = "outbox" // entries of this device that it has not seen in the log
 	ledgerFile  = ledger.BaseFile
 	tailFile    = ledger.TailFile
 	asideFile   = "aside" // entries that this device knows of a log that was put back

@@ -175,7 +175,7 @@ func (d *Device) sayFaces(kind ledger.Kind, person ledger.ID, space string, face
 }
 
 // Label says that faces are a person's. The errors of this and the next methods wrap [ErrUnknown],
-// [ledger.ErrForgotten], [ledger.ErrScope] or [ledger.ErrRevoked], or are those of the disk; nothing was said then.
+// [ledger.ErrForgotten], [ledger.ErrScope] or [ledger.ErrRevoked], or come from the disk; nothing was said then.
 func (d *Device) Label(person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
 	return d.sayFaces(ledger.Label, person, space, faces)
 }

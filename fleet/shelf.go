@@ -17,7 +17,7 @@ type shelf struct {
 	people map[string]*shelved
 }
 
-// shelved is a person of a gallery: the numbers of labels by those of faces.
+// shelved is a person of a gallery: the number of the label of each face.
 type shelved struct {
 	faces, denied map[ledger.FaceID]int64
 	more          map[int64][]int64 // of faces that have several labels: the others, by the first

@@ -54,7 +54,7 @@ type Unusual struct {
 // the faces around it (SoftHAD, conditional anomaly detection; package anomaly) and the nearest face of its own name
 // and of another: a face enrolled under another person's name comes first. Isolated faces, which are unlike all others,
 // come last, by their margin: nothing near says anything of their names. A learned face has the name of the person
-// through whom it was accepted; one of several, and one that is known not to be somebody's, is left out.
+// through whom it was accepted; a face with several names, and a face that is known not to be somebody's, is left out.
 //
 // The error wraps [ErrOnePerson].
 func (g *Gallery) Audit(learned bool) ([]Unusual, error) {

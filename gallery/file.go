@@ -72,8 +72,7 @@ func Open(path string, space face.Space) (*Gallery, error) {
 	return g, nil
 }
 
-// Read reads the gallery at path, of whatever space it is. Its errors are those of [Open] but for
-// [ErrSpace].
+// Read reads the gallery at path, of any space. It has the errors of [Open], but for [ErrSpace].
 func Read(path string) (*Gallery, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -107,7 +106,7 @@ func readFile(path string) ([]byte, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	// A large file that is none costs no memory.
+	// A large file that is not a gallery costs no memory.
 	if err := inspect(head[:n], info.Size()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

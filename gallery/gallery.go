@@ -244,7 +244,7 @@ func (g *Gallery) Unlabel(id int64) error {
 	return err
 }
 
-// Remove forgets a person and what was learned from them. The error wraps [online.ErrUnknown].
+// Remove forgets a person and the faces that were learned through them. The error wraps [online.ErrUnknown].
 func (g *Gallery) Remove(name string) error {
 	if err := g.learner.Forget(name); err != nil {
 		return err
@@ -266,8 +266,8 @@ func (g *Gallery) Rename(from, to string) error {
 // mostConfirmed is how many learned faces [Gallery.Confirm] enrols.
 const mostConfirmed = 8
 
-// Unconfirmed returns the learned faces that [Gallery.Confirm] would enrol: those of the person that lie beyond the
-// anchor of all enrolled ones and of each other, at most eight, first those that stand for most faces. The error wraps
+// Unconfirmed returns the learned faces that [Gallery.Confirm] would enrol: faces of the person that lie beyond the
+// anchor of all enrolled faces and of each other, at most eight. Faces that stand for most others come first. The error wraps
 // [online.ErrUnknown].
 func (g *Gallery) Unconfirmed(name string) ([]online.Stored, error) {
 	l := g.learner

@@ -13,8 +13,8 @@ type Kernel struct {
 // (Section "Online Quantized SSL Experiments", Face recognition).
 func Heat(sigma float64) Kernel { return Kernel{2 * sigma * sigma} }
 
-// ScaledHeat returns the kernel exp(-d²/(2 p sigma²)) for p features, that of the thesis's UCI
-// experiments.
+// ScaledHeat returns the kernel exp(-d²/(2 p sigma²)) for p features, which the thesis's UCI
+// experiments use.
 func ScaledHeat(p int, sigma float64) Kernel { return Kernel{2 * float64(p) * sigma * sigma} }
 
 // Weight returns the similarity of two points at distance d.

@@ -77,7 +77,7 @@ func clarity(picture []byte) float64 {
 	return math.Log1p(squares/n - sum/n*sum/n)
 }
 
-// best returns at most n of the faces, the clearest first and then such as are both clear and unlike those before.
+// best returns at most n of the faces, the clearest first, and then faces that are clear and differ from the faces before.
 func (c *clarities) best(space face.Space, faces []unknown.Face, n int) []unknown.Face {
 	clear := make([]float64, len(faces))
 	apart := make([]float64, len(faces)) // from the nearest that is chosen

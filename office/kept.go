@@ -19,7 +19,7 @@ import (
 // Portrait is a picture that shows a face which the learner keeps: the learner itself has none.
 type Portrait struct {
 	Face   uint64    `json:"face"`             // for [Office.Face]; 0 where no picture is like it
-	Apart  float64   `json:"apart"`            // distance from the face to that of the picture: 0 for its very own
+	Apart  float64   `json:"apart"`            // distance from the face to the face in the picture: 0 for its own picture
 	Seen   time.Time `json:"seen,omitzero"`    // when the picture was made
 	Camera string    `json:"camera,omitempty"` // that made it
 }

@@ -156,7 +156,7 @@ func (w *Office) store(s *visit) {
 	}
 }
 
-// mostTracks is of how many past sightings the track is known: what is said of the room concerns the latest alone.
+// mostTracks is the number of past sightings whose track is kept: presence asks for the latest alone.
 const mostTracks = 256
 
 // pictures returns the numbers of the faces of a sighting.
@@ -174,7 +174,7 @@ func (w *Office) fail(err error) {
 	}
 }
 
-// reserve has no number given twice, whatever ends the program.
+// reserve keeps a number from being given twice, also after a crash.
 func (w *Office) reserve() {
 	face, group := w.unknown.Given()
 	n := w.o.Past.numbers

@@ -26,8 +26,8 @@ type Stream interface {
 // Camera is one of several. Names differ.
 type Camera struct {
 	Name string
-	// Open opens it. Picture says of the frame that comes next whether its own picture is wanted, and not only those of
-	// the faces.
+	// Open opens it. Picture says of the frame that comes next whether its own picture is wanted, and not only the pictures
+	// of the faces.
 	Open func(ctx context.Context, picture func() bool) (Stream, error)
 	Ends bool // as a recording does: its end is no fault, and a fault ends the run
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Errors of what is said to an [Office]. Those of packages gallery, online and unknown pass through.
+// Errors of corrections to an [Office]. Errors of packages gallery, online and unknown pass through.
 var (
 	ErrNoSighting = errors.New("sighting not found; it may be too long ago")
 	ErrNobody     = errors.New("nobody was recognised there")
@@ -157,7 +157,7 @@ const rejectedFaces = 8
 // elsewhere. A sighting of nobody known can be given a name in the same way.
 //
 // Where the name itself was given to this sighting by [Office.Name], or to nearly the same pictures, the labels
-// contradict what is said now: they go, with what was learned through them, and a person of whom nothing else is
+// contradict the new correction: they are taken back, with what was learned through them, and a person of whom nothing else is
 // labelled goes with them. [Office.Naming] says which correction gave the name, and [Office.Undo] takes back the rest
 // of it.
 //

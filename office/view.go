@@ -92,7 +92,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 // leastScore is how sure a detector is of the faces that are kept of a sighting, and so of those that make a group of
 // unknown faces. In clm_multi_face a hand has .68 and .71, and what is no face in al_pacino .68 to .82. Of the faces
 // that pass the gate, all of att, lfw and vidtimit_rot have more, and .83 or more in clm_multi_face; of the profiles of
-// umist one in twenty has less. A score of 0 is none.
+// umist one in twenty has less. A score of 0 means that there is no score.
 const leastScore = .85
 
 // judge has the learner see the faces of a frame, and gathers what it says.

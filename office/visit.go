@@ -38,8 +38,7 @@ func (w *Office) sighting(v *view, track int, at time.Time) *visit {
 // ungroup says that a sighting is in no group.
 func (s *visit) ungroup() { s.Group, s.began = 0, false }
 
-// end keeps the sightings of a camera that have come to their end, which those of the live tracks have not, with those
-// of the past.
+// end moves the sightings of a camera that have ended to the past ones. Sightings of live tracks have not ended.
 func (w *Office) end(v *view, live []int) {
 	var ended []*visit
 	for track, s := range v.sightings {

@@ -28,7 +28,7 @@
 // A face is learned within one distance of a stored one, and recognised within larger ones of enrolled and of learned
 // faces ([Learner.Radii]). They follow from false match rates that were measured of the space, and shrink with the
 // number of enrolled faces and people. A face without an edge is judged by the faces that it sees within these; the
-// weights of such edges go on from those of the longest ordinary ones.
+// weights of these edges continue the weights of the longest ordinary edges.
 //
 // A face that follows another one of the same person ([Observation].Follows) is joined to it further than others are: a
 // must-link, which stays in the graph. Two faces of one frame are two people: nothing is learned of one through the
@@ -36,8 +36,8 @@
 //
 // # Learning safely
 //
-// An accepted face changes the graph, so whoever is accepted shapes who will be. What stands against
-// that, from the first line of defence to the last:
+// An accepted face changes the graph, so it changes which faces are accepted later. These settings protect
+// against that, from the first line of defence to the last:
 //
 //   - Settings.Reach bounds the length of an edge, whatever the kernel. Without it the graph percolates:
 //     chains of weak edges join people and strangers. It is on by default where the space names one.
@@ -97,7 +97,7 @@
 //   - With all sources withdrawn, l is to the last bit what it would be if it had been shown the same and never been
 //     given anything, but for [Counts], which say what verdicts were. Callers have to have done the same: whom a program
 //     takes to be confirmed, and so what it shows, can hang on verdicts.
-//   - With one source withdrawn, all verdicts are those of the others, as if it had never given anything. All aided
+//   - With one source withdrawn, all verdicts are the same as if this source had never given a lesson. All aided
 //     faces go with any source: nobody knows which of them came through which.
 //   - The order in which sources give makes no difference, nor what they gave before: the newest lessons count, sorted.
 //   - Lessons gives nothing that came from others, and no aided face: nothing echoes.

@@ -16,8 +16,8 @@ import (
 type Drift struct {
 	Name      string  `json:"name"`
 	Learned   float64 `json:"learned"`   // faces accepted as this person, and nobody else, that are stored
-	Distance  float64 `json:"distance"`  // of their centre from that of the labelled faces, in units of the space's distance
-	Constancy float64 `json:"constancy"` // cosine, in [-1,1], of the way to the centre of the older half and the way on to that of the newer
+	Distance  float64 `json:"distance"`  // from their centre to the centre of the labelled faces, in units of the space's distance
+	Constancy float64 `json:"constancy"` // cosine, in [-1,1], between the way to the centre of the older half and the way from there to the newer half's
 	Alarm     bool    `json:"alarm"`     // distance and constancy exceed the settings' DriftDistance and DriftConstancy
 }
 

@@ -207,7 +207,7 @@ type Observation struct {
 	// came before it on one track. It is joined to them up to the length Link, where faces are as a rule joined up to
 	// Reach: a must-link.
 	Follows []int64
-	// As is the person that it may be learned as, or "" for whoever claims it.
+	// As is the person that it may be learned as, or "" where any person may claim the face.
 	As string
 }
 

@@ -428,7 +428,7 @@ func tidy(lessons []Lesson) (all []Lesson) {
 	return all
 }
 
-// admit returns an error where lessons cannot be those of a source, or not for l.
+// admit returns an error where lessons cannot come from a source, or do not fit l.
 func (l *Learner) admit(source string, lessons []Lesson) error {
 	if err := CheckName(source); err != nil {
 		return fmt.Errorf("taking lessons: source: %w", err)

@@ -24,8 +24,8 @@ const (
 // the most confident one wins (thesis, Section "Parallel Multi-Manifold Learning").
 //
 // n graphs of k centroids take the memory of n·k centroids, and their solutions cost less than that of
-// one graph of that size. The price is that no graph knows of the others' people: what lies between two
-// is claimed by whoever is surer, and there is no negative evidence. It is not safe for concurrent use.
+// one graph of that size. The price is that no graph knows of the others' people: a face between two
+// people goes to the one with the higher confidence, and there is no negative evidence. It is not safe for concurrent use.
 type Parallel struct {
 	space    face.Space
 	settings Settings

@@ -23,7 +23,7 @@ func (l *Learner) class(name string, negative bool) int {
 
 // Reject shows l a face that is not the named person's, as [Learner.Label] shows one that is: a negative label. The
 // faces rejected of a person, at most [MaxRejected], are a class of their own, which nobody is named after: a face that
-// the harmonic solution gives to it rather than to anybody is unknown, and so is one that would be this person's but
+// the harmonic solution gives to it rather than to anybody is unknown, and so is a face that would be this person's but
 // has an edge to a rejected face that is at least as near as each of their labelled ones. A face like a rejected one is
 // learned through it.
 //
@@ -158,8 +158,8 @@ func (l *Learner) Unlabel(id int64) (Label, error) {
 	return gone, nil
 }
 
-// Unlearn takes back the faces learned from the observations in the ranges, both ends included, and whatever was
-// accepted through it, and returns how many faces that are. Observations count as [Counts].Observed does. Faces that
+// Unlearn takes back the faces learned from the observations in the ranges, both ends included, and all faces that were
+// accepted through them, and returns how many faces that are. Observations count as [Counts].Observed does. Faces that
 // another one took in longer ago than the journal reaches stay in its multiplicity, and what was accepted through a
 // centroid stays where that has faded or been removed in another way before.
 func (l *Learner) Unlearn(ranges [][2]int64) (faces int) {

@@ -34,7 +34,7 @@ func (l *Learner) Rename(from, to string) error {
 	return nil
 }
 
-// Vector returns a stored face by its number, which must not be changed, or nil where there is none.
+// Vector returns the vector of the stored face with this number, or nil where there is none. It must not be changed.
 func (l *Learner) Vector(id int64) []float32 {
 	if i, ok := l.graph.Find(id); ok {
 		return l.graph.Point(i)

@@ -20,7 +20,7 @@ type Stored struct {
 	// At is when it was learned: the zero time for a labelled face, and where that is not known.
 	At   time.Time
 	Hops int // faces on the way from a labelled one, as [Learner.Path] goes; 0 for a labelled one
-	// Margin is the harmonic value of the person who was asked for, minus those of all others and of what was rejected: in
+	// Margin is the harmonic value of the person who was asked for, minus the values of all other people and of rejected faces: in
 	// [-1,1], and 0 where nothing is known.
 	Margin float64
 }

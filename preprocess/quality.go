@@ -23,8 +23,8 @@ func Measure(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) 
 	return q, nil
 }
 
-// turn returns [face.Pose].Turn, or what there is to say without landmarks: 0 where there are none, and 1 where they
-// are those of no face.
+// turn returns [face.Pose].Turn, or where that cannot be had 0 without landmarks, and 1 for landmarks that fit no
+// face.
 func turn(landmarks []face.Point) float64 {
 	if len(landmarks) == 0 {
 		return 0

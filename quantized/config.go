@@ -83,7 +83,7 @@ func (c Config) EdgeRadius() float64 {
 	return r
 }
 
-// Weight returns that of an edge between two points at distance d, or 0 where there is none.
+// Weight returns the weight of an edge between two points at distance d, or 0 where there is none.
 func (c Config) Weight(d float64) float64 { return c.weight(d, c.EdgeRadius()) }
 
 // weight is Weight for an edge radius that is known.

@@ -34,8 +34,8 @@
 // kept goes to the nearest one that is.
 //
 // The guarantee is that every point lies within the sum of all R so far of its centroid ([Graph.Bound]), which is less
-// than R·m/(m-1) unless R was cut short at the edge radius. It is not that of the doubling algorithm, which moves
-// centroids.
+// than R·m/(m-1) unless R was cut short at the edge radius. It is not the guarantee of the doubling algorithm, which
+// moves centroids.
 //
 // An edge is at most [Config].Reach long, whatever the kernel. The thesis bounds its weight alone. Between points of
 // which the caller knows that one follows the other it may be [Config].Link long; such an edge ends with either vertex,
@@ -50,7 +50,7 @@
 // repartition, and a point moves by less than the R of that moment: by less than R + R/m + R/m² + … = R·m/(m-1) in all,
 // or by less than the sum of all R ([Graph.Bound]), which is what counts once R was cut short. Call that R₁. The centroid is
 // then merged once, at R₂, into one of its group that is closer than R₂. By the triangle inequality the point lies within
-// R₁ + R₂ of that, whatever the order in which points, and summaries, came. A summary of K₁ centroids that is merged
+// R₁ + R₂ of it, in whatever order points and summaries came. A summary of K₁ centroids that is merged
 // again would add another R each time; but what was merged is not given on, so that there are two terms and no more. R₂
 // is at most 2m times what the best K centres could reach ([Config.Merge] has the proof), and never beyond the edge
 // radius: no centroid stands for one that it has no edge to.

@@ -18,7 +18,7 @@ import (
 // and bend times the squared distance of each node to the mean of its neighbours, for at most so many rounds. Which
 // nodes are joined stays.
 //
-// The error wraps [ErrConfig], or is that of the context, which is asked once a round.
+// The error wraps [ErrConfig], or is the context's, which is asked once a round.
 func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stretch, bend float64, rounds int) ([][]float32, error) {
 	if err := checkPoints(x); err != nil {
 		return nil, err

@@ -187,7 +187,7 @@ func (o Offline) propagate(b *Backbone, y *mat.Dense) error {
 // more than its points hold, so that the objective has no minimum there, stands still for a round. Points without a
 // label that are nearest to a labelled one need no centroid.
 //
-// The error wraps [ErrConfig], or is that of the context, which is asked once a round.
+// The error wraps [ErrConfig], or is the context's, which is asked once a round.
 func (o Offline) Joint(ctx context.Context, x [][]float32, classes []int, seeds [][]float32, r *rand.Rand) (*Backbone, error) {
 	if err := o.check(x, classes, seeds); err != nil {
 		return nil, err

@@ -159,7 +159,7 @@ func (g *Graph) UnlearnThrough(ids ...int64) (points float64) {
 }
 
 // unlearn takes back the points of which gone is true, and what was accepted through them or through a vertex that is
-// spoilt. The ID is that of the vertex which a point is or was, or 0.
+// spoilt. ID is the ID of the vertex that a point is or was, or 0.
 func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) bool) (points float64) {
 	// Points that are or once were vertices, in the order of their IDs: a point is younger than the one through which it
 	// came.

@@ -83,7 +83,7 @@ func mean(to []float32, sum []float64, n float64) {
 
 // KMeans returns the centres that Lloyd's iteration reaches from seeds, in at most so many rounds: each goes to the
 // mean of the points that are nearest to it. A centre without points stays where it is. Seeds are not changed. The
-// error is that of the context, which is asked once a round, or wraps [ErrConfig].
+// error is the context's, which is asked once a round, or wraps [ErrConfig].
 func KMeans(ctx context.Context, x, seeds [][]float32, rounds int) ([][]float32, error) {
 	if err := checkPoints(x); err != nil {
 		return nil, err

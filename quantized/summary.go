@@ -42,9 +42,9 @@ const leastRadius = 1e-3
 // than K. Otherwise it is the least of the radii r, r/m, r/m², … that does, where r is the edge radius and m the
 // multiplier. Where r itself leaves more, the first K that are kept stay, and what is not within r of them is left out.
 //
-// The points of a summary that is kept are those of all that went to it. A point lies within its own summary's radius R₁
+// A summary that is kept has the points of all summaries that were merged into it. A point lies within its own summary's radius R₁
 // of that summary, which lies closer than R₂ to the kept one. By the triangle inequality no point is further than R₁ +
-// R₂ from the kept one, whatever the order was. Kept.Radius is the largest R₁ + d of those that went there, which is
+// R₂ from the kept one, whatever the order was. Kept.Radius is the largest R₁ + d of the summaries merged into it, which is
 // never more. A kept summary is not given on (package online), so that the sum has two terms and does not grow.
 //
 // Where R₂ is above the least of the radii and nothing was left out, R₂/m left more than K: K+1 summaries of distances

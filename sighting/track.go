@@ -24,7 +24,7 @@ import (
 // Settings of a [Tracker]. The zero value of each field stands for its default.
 type Settings struct {
 	Overlap float64 // least intersection over union of a person's boxes in two frames. Default 0.25
-	// Near is the distance, in units of the space, within which a face is one that was lost elsewhere. Default: 0.75
+	// Near is the distance, in units of the space, within which a face is taken for a face that was lost elsewhere in the picture. Default: 0.75
 	// times the space's impostor radius.
 	Near float64
 	// Far is the distance beyond which a face is somebody else's, wherever it is. Default: the distance at a false match

@@ -37,7 +37,7 @@ type Seen struct {
 	// before: earlier faces of the track are that person's, too.
 	Since time.Duration
 	Known bool
-	// Lessons are the numbers of the observations of the track that were learned now: that of this face, and those of
+	// Lessons are the numbers of the observations of the track that were learned now: this face, and
 	// faces before it that waited for the track to be confirmed.
 	Lessons []int64
 }

@@ -74,7 +74,7 @@ func (f *Faces) Changed(at time.Duration, l Look) bool {
 	return Alike(l.Patch, t.patch) < alike
 }
 
-// Due reports whether a vector of a face that moved should be made whatever it looks like: there are too few of its
+// Due reports whether a vector of a face that moved should be made without comparing its picture: there are too few of its
 // track, or the last one is old.
 func (f *Faces) Due(at time.Duration, track int) bool {
 	t := f.tracks[track]

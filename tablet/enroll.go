@@ -42,7 +42,7 @@ func (a *Authenticator) Enroll(ctx context.Context, user string, report func(enr
 		e.End(a.enrolled(user, e.Faces()))
 	case r.Final:
 	case err != nil:
-		if ctx.Err() == nil { // whoever ended it knows
+		if ctx.Err() == nil { // its canceller knows why
 			a.o.Log.Warn("enrolling", "user", user, "error", err)
 		}
 		e.End(enrolment.Failed)

@@ -84,7 +84,7 @@ type Options struct {
 	Learner online.Settings // Learn: default 0.9. A match below it teaches nothing
 
 	// Anchor is the distance, in the units of the space, from the nearest enrolled face beyond which nobody is let
-	// in. Default: that of the function of this name.
+	// in. Default: the result of the function [Anchor].
 	Anchor float64
 
 	EnrolmentLimit time.Duration // of an enrolment. Default 60 s
@@ -206,7 +206,7 @@ type shot struct {
 
 // watch opens the camera and hands its frames to each, until that returns true, the deadline has passed, the camera
 // fails, or ctx ends. It returns when the camera has been released, or does not let go for a while; the lock stays
-// taken until it does. The error is that of the camera or of ctx; nil at the deadline.
+// taken until it does. The error is the camera's or ctx's; nil at the deadline.
 func (a *Authenticator) watch(ctx context.Context, p Purpose, limit time.Duration, each func(face.Frame) (over bool)) error {
 	if !a.looking.TryLock() {
 		return ErrBusy

@@ -61,7 +61,7 @@ func (a *Authenticator) Verify(ctx context.Context, user string, asker uint32, r
 	})
 	if !s.Result().Final {
 		if err != nil {
-			if ctx.Err() == nil { // whoever ended it knows
+			if ctx.Err() == nil { // its canceller knows why
 				a.o.Log.Warn("verifying", "user", user, "error", err)
 			}
 			s.Fail()
