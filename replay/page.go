@@ -80,9 +80,7 @@ func (r *Report) WriteHTML(w io.Writer, m Meta) error {
 	s := r.Summary()
 	p := page{Meta: m, Summary: s, Headline: headline(s), Clock: clock(s.Duration), Reasons: tally(s.Reasons),
 		Refused: tally(s.Refused)}
-	if m.Declared > m.Read {
-		p.Missing = m.Declared - m.Read
-	}
+	p.Missing = max(0, m.Declared-m.Read-m.Damaged) // where nothing is declared, that is less than 0
 	columns := int(r.end/r.width) + 1
 	for i, ps := range s.People {
 		l := r.people[ps.Name].lane(columns)

@@ -289,7 +289,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 		return r, fmt.Errorf("writing %s: %w", r.Report, err)
 	}
 	warn(c, g.Learner().Warnings()...)
-	if d := r.Count.Declared; d > r.Count.Read {
+	if d := r.Count.Declared; d > r.Count.Read+r.Count.Damaged {
 		warn(c, fmt.Sprintf("%s declares %d frames and gave %d; it may be cut off", r.Source, d, r.Count.Read))
 	}
 	return r, nil
