@@ -787,6 +787,11 @@ func TestKilled(t *testing.T) {
 	n.open(fast)
 	n.run()
 	other := a.join(everybody).run()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%+v%s; %+v%s", n.d.State(), n.d.Stuck(), other.d.State(), other.d.Stuck())
+		}
+	})
 	allInStep(t, a.log, n, other)
 	known := make(map[string]bool)
 	for _, p := range other.d.People() {

@@ -5,6 +5,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -20,6 +21,9 @@ var (
 	// ErrRefused is returned by any method where the server does not let this device in: it was revoked, or never
 	// admitted.
 	ErrRefused = errors.New("the fleet does not let this device in")
+	// ErrRevoked is returned by [Restorer.Rejoin] with the word of the admin key that this device was revoked. It wraps
+	// [ErrRefused].
+	ErrRevoked = fmt.Errorf("%w: it was revoked", ErrRefused)
 )
 
 // Log is the ordered log that the devices of a fleet share. Its methods may be called at once. Every one ends with an

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,22 +30,26 @@ const (
 	firstAsk     = 100 * time.Millisecond
 	longestAsk   = 30 * time.Second
 	answerTime   = 3 * time.Second
-	fewKeys      = 32 // up to here their authors are asked, one by one
+	fewKeys      = 32 // up to here their authors are asked first; and how many authors are asked at a time
 )
 
 // Run takes part in the fleet through a log until ctx ends, when it returns nil, or until that cannot go on: the error
-// then wraps [ledger.ErrFuture], [ErrDamaged], or [ErrRefused] for a device that never read in the log that it is a
-// member. Where the log fails it tries again. A server that was put back to an earlier state may refuse a member for a
-// while; who was revoked and has not read it cannot tell the difference, and tries again too. It is called once at a
-// time.
+// then wraps [ledger.ErrFuture], [ErrDamaged], [ErrRevoked], or [ErrRefused] for a device that never read in the log that
+// it is a member. Where the log fails it tries again, and also where the server refuses a member without the admin key's
+// word that the device was revoked: it may have been put back to an earlier state. It is called once at a time.
 func (d *Device) Run(ctx context.Context, log Log) error {
 	pause := backoff.Pause{First: d.s.Retry, Longest: longestRetry}
 	for ctx.Err() == nil {
 		begun := time.Now()
 		err := d.session(ctx, log)
-		refused := errors.Is(err, ErrRefused)
-		if refused && ctx.Err() == nil && d.rejoinSoon(ctx, log) == nil {
-			err = errForgotten
+		refused, revoked := errors.Is(err, ErrRefused), false
+		if refused && ctx.Err() == nil {
+			switch again := d.rejoinSoon(ctx, log); {
+			case again == nil:
+				err = errForgotten
+			case errors.Is(again, ErrRevoked):
+				err, revoked = again, true
+			}
 		}
 		d.mu.Lock()
 		d.connected = false
@@ -53,7 +58,7 @@ func (d *Device) Run(ctx context.Context, log Log) error {
 			d.complain(err)
 		}
 		d.mu.Unlock()
-		if errors.Is(err, ledger.ErrFuture) || errors.Is(err, ErrDamaged) || refused && !d.admitted() {
+		if errors.Is(err, ledger.ErrFuture) || errors.Is(err, ErrDamaged) || revoked || refused && !d.admitted() {
 			return err
 		}
 		if time.Since(begun) > longestRetry {
@@ -396,24 +401,34 @@ func (d *Device) askAll(ctx context.Context, log Log) (before, after int) {
 	if before == 0 {
 		return 0, 0
 	}
-	if before <= fewKeys {
-		authors := make(map[string][]ledger.Want)
-		for _, w := range all {
+	// Few keys come from their authors, which surely have them; many from any device, and what it has not from their
+	// authors: any device may be this one.
+	if before > fewKeys {
+		d.askFor(ctx, log, "", all)
+	}
+	authors := make(map[string][]ledger.Want)
+	for _, w := range d.wants() {
+		if _, known := authors[w.Author]; known || len(authors) < fewKeys {
 			authors[w.Author] = append(authors[w.Author], w)
 		}
-		for author, wants := range authors {
-			if author != d.id && ctx.Err() == nil {
-				d.askKeys(ctx, log, author, wants)
-			}
-		}
-		all = d.wants()
 	}
-	for len(all) > 0 && ctx.Err() == nil {
-		n := min(len(all), ledger.MaxWants)
-		d.askKeys(ctx, log, "", all[:n])
-		all = all[n:]
+	delete(authors, d.id)
+	for author, wants := range authors {
+		d.askFor(ctx, log, author, wants)
+	}
+	if before <= fewKeys {
+		d.askFor(ctx, log, "", d.wants())
 	}
 	return before, len(d.wants())
+}
+
+// askFor asks one device, or any, for keys, in as many requests as it takes.
+func (d *Device) askFor(ctx context.Context, log Log, of string, wants []ledger.Want) {
+	for part := range slices.Chunk(wants, ledger.MaxWants) {
+		if ctx.Err() == nil {
+			d.askKeys(ctx, log, of, part)
+		}
+	}
 }
 
 // askKeys asks one device, or any, and takes in its answer.

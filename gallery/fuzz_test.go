@@ -542,7 +542,7 @@ func (m *machine) step() {
 		})
 	case 41:
 		m.refuse()
-	case 42, 43:
+	case 42, 43, 63:
 		name := pick(m, names...)
 		known := l.Knows(name)
 		var want []online.Stored
@@ -623,7 +623,7 @@ func (m *machine) step() {
 		m.both("WithdrawLessons "+source, nil, unknown(there), func(g *gallery.Gallery) (any, error) {
 			return nil, g.Learner().WithdrawLessons(source)
 		})
-	case 51, 52, 53: // somebody who was confirmed
+	case 51, 52, 53, 59, 60: // somebody who was confirmed
 		for range 1 + m.next()%4 {
 			o := online.Observation{Vector: m.vector()}
 			var given []online.Centroid
@@ -632,7 +632,7 @@ func (m *machine) step() {
 					given = append(given, s.Centroids...)
 				}
 			}
-			if b := int(m.next()); len(given) > 0 && b%4 > 0 { // on the way to what others gave
+			if b := int(m.next()); len(given) > 0 && b%8 > 0 { // on the way to what others gave
 				for i, y := range given[b%len(given)].Vector {
 					o.Vector[i] += .7 * (y - o.Vector[i])
 				}

@@ -425,11 +425,10 @@ func TestStrangers(t *testing.T) {
 
 // Requests that no program makes are answered by an error, and are not the end.
 func TestRequests(t *testing.T) {
-	s := &server{}
 	for _, q := range []eye.Request{{}, {Open: &eye.Open{Name: "x"}}, {Next: &eye.Next{}}, {Setup: &eye.Setup{}},
 		{Setup: &eye.Setup{Version: 9}}} {
 		a, b := net.Pipe()
-		s.conn = a
+		s := &server{conn: a}
 		go func() {
 			s.handle(t.Context(), q)
 			a.Close()

@@ -15,6 +15,28 @@ func (s *service) members() []ledger.Member {
 	return slices.DeleteFunc(s.ledger.Devices(), func(m ledger.Member) bool { return m.Revoked || s.barred.bars(m.ID) })
 }
 
+// revoked returns the devices that were revoked.
+func (s *service) revoked() (ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.ledger.Devices() {
+		if m.Revoked || s.barred.bars(m.ID) {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// revocation returns the entry by which a device was revoked, or nil where it was not. The error is that of the disk.
+func (s *service) revocation(id string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if data := s.barred.entries[id]; data != nil {
+		return data, nil
+	}
+	return s.ledger.Revocation(id)
+}
+
 // refresh has the embedded server let in the members, and nobody else.
 func (s *service) refresh() {
 	if s.server == nil {
@@ -25,6 +47,7 @@ func (s *service) refresh() {
 		ids = append(ids, m.ID)
 	}
 	s.server.Admit(ids)
+	s.server.Revoked(s.revoked())
 	if s.epoch() > 0 {
 		s.server.Rejoin()
 	}

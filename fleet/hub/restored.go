@@ -81,6 +81,7 @@ type rejoinRequest struct {
 type rejoinAnswer struct {
 	Version int    `cbor:"1,keyasint"`
 	Refused string `cbor:"2,keyasint,omitempty"`
+	Revoked []byte `cbor:"3,keyasint,omitempty"` // the entry by which the device was revoked
 }
 
 // rejoinPart is how many bytes of entries one request has, where there are several.
@@ -118,6 +119,9 @@ func (c *Conn) Rejoin(ctx context.Context, rules [][]byte) error {
 		var answer rejoinAnswer
 		if err := strict.Unmarshal(reply.Data, &answer); err != nil || answer.Version != rejoinVersion {
 			return fmt.Errorf("%w: its answer cannot be read; update faceauth here and there to one version", ErrDenied)
+		}
+		if answer.Revoked != nil && ledger.CheckRevocation(c.names.fleet, c.id, answer.Revoked) == nil {
+			return fleet.ErrRevoked
 		}
 		if answer.Refused != "" {
 			return fmt.Errorf("%w: %s", ErrDenied, printable(answer.Refused))
@@ -273,6 +277,15 @@ func (s *service) rejoin(ctx context.Context, data []byte) rejoinAnswer {
 	var r rejoinRequest
 	if strict.Unmarshal(data, &r) != nil || r.Version != rejoinVersion {
 		answer.Refused = "the request cannot be read; update faceauth here and there to one version"
+		return answer
+	}
+	data, err := s.revocation(r.Device)
+	if err != nil {
+		answer.Refused = err.Error()
+		return answer
+	}
+	if data != nil {
+		answer.Refused, answer.Revoked = "the device was revoked", data
 		return answer
 	}
 	if s.epoch() == 0 {

@@ -398,6 +398,42 @@ func TestBearerMayNot(t *testing.T) {
 	}
 }
 
+// A device that was away when it was revoked is told so, by the word of the admin key, and ends.
+func TestRevokedWhileAway(t *testing.T) {
+	s := serve(t, hub.Options{})
+	a := admin(t, s.folder)
+	folder := filepath.Join(t.TempDir(), "hall")
+	m, err := hub.Join(within(t, 20*time.Second), folder, invite(t, a), hub.Joining{Name: "hall"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Revoke(within(t, 20*time.Second), "hall"); err != nil {
+		t.Fatal(err)
+	}
+	d, err := fleet.Open(folder, fleet.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Run(within(t, 30*time.Second), open(t, m)); !errors.Is(err, fleet.ErrRevoked) {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+// The room for the log and the snapshots may become less and more.
+func TestRoomChanges(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "server")
+	for i, disk := range []int64{1 << 30, 64 << 20, 256 << 20} {
+		s := serve(t, hub.Options{Folder: folder, Limits: hub.Limits{Disk: disk}})
+		_, c := joined(t, admin(t, s.folder), fmt.Sprint("door", i))
+		isUp(t, c)
+		c.Close()
+		if err := s.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A revoked device is out at once, stays out over a restart of the server, and cannot join with its key again.
 func TestRevoke(t *testing.T) {
 	s := serve(t, hub.Options{})

@@ -24,6 +24,8 @@ type Server interface {
 	Invite(tokens map[string]time.Time)
 	// Rejoin lets in all devices that give [RejoinToken] as their token, with their [RejoinRights].
 	Rejoin()
+	// Revoked lets these devices in to be told so, where they give [RejoinToken], with their [RejoinRights].
+	Revoked(devices []string)
 	// Pause takes no entries of a device until a moment, and lets it read.
 	Pause(device string, until time.Time)
 	// Connections returns the devices that are connected, and since when.

@@ -48,12 +48,21 @@ func openStream(ctx context.Context, js jetstream.JetStream, names subjects, lim
 // openBucket returns where the snapshots of a fleet lie, which is made where there is none.
 func openBucket(ctx context.Context, js jetstream.JetStream, names subjects, limits Limits, replicas int) (jetstream.ObjectStore, error) {
 	limits = limits.defaults()
-	bucket, err := js.ObjectStore(ctx, names.bucket())
+	config := jetstream.ObjectStoreConfig{
+		Bucket: names.bucket(), Description: "snapshots of a faceauth fleet", Storage: jetstream.FileStorage,
+		Replicas: replicas, MaxBytes: limits.Disk - logBytes(limits),
+	}
+	bucket, err := js.ObjectStore(ctx, config.Bucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		bucket, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-			Bucket: names.bucket(), Description: "snapshots of a faceauth fleet", Storage: jetstream.FileStorage, Replicas: replicas,
-			MaxBytes: limits.Disk - logBytes(limits),
-		})
+		bucket, err = js.CreateObjectStore(ctx, config)
+	} else if err == nil {
+		var was jetstream.ObjectStoreStatus
+		if was, err = bucket.Status(ctx); err == nil {
+			if b, ok := was.(*jetstream.ObjectBucketStatus); ok && b.StreamInfo().Config.MaxBytes != config.MaxBytes {
+				config.Replicas = was.Replicas()
+				bucket, err = js.UpdateObjectStore(ctx, config)
+			}
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the snapshots of the fleet: %w", storage(err))

@@ -55,6 +55,46 @@ func (l *Ledger) Restoration() ([]byte, error) {
 	return nil, nil
 }
 
+// Revocation returns the entry by which a device was revoked as it came, or nil where it is not revoked. The error is
+// that of the disk.
+func (l *Ledger) Revocation(device string) ([]byte, error) {
+	if !l.members[device].revoked {
+		return nil, nil
+	}
+	for _, r := range slices.Backward(l.rules) {
+		if r.kind != Revoke {
+			continue
+		}
+		data, err := r.bytes()
+		if err != nil {
+			return nil, err
+		}
+		if e, err := Parse(data); err == nil && revokes(e, device) {
+			return data, nil
+		}
+	}
+	return nil, nil
+}
+
+// CheckRevocation returns nil where an entry says, with the signature of the admin key of the fleet, that a device was
+// revoked. The error wraps those of [Parse] and [Entry.Verify], or [ErrContent].
+func CheckRevocation(fleet, device string, data []byte) error {
+	e, err := Parse(data)
+	if err != nil {
+		return err
+	}
+	if e.Device != fleet || !revokes(e, device) {
+		return fmt.Errorf("%w: %s does not revoke %s", ErrContent, &e, device)
+	}
+	return e.Verify(fleet)
+}
+
+func revokes(e Entry, device string) bool {
+	c, err := e.Content()
+	r, ok := c.(Revocation)
+	return err == nil && ok && r.Device == device
+}
+
 // old reports whether an entry is one of the admin key from before the last restoration. Its counter says nothing: the
 // server may have admitted others since. It counts by its effect: it admits nobody a second time, and revokes for ever.
 func (l *Ledger) old(e *Entry) bool {

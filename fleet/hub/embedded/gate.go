@@ -27,6 +27,7 @@ type gate struct {
 	devices map[string]*admitted   // by id
 	bearers map[string]time.Time   // until when a token may be used, by its public key
 	open    map[string][]connected // by key
+	revoked map[string]bool        // who may be told so
 	lost    bool                   // the log may have lost who is a member: devices may show that they are
 }
 
@@ -79,7 +80,7 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 			user.Permissions.Publish.Deny = []string{hub.LogSubjects(g.fleet)}
 			user.ConnectionDeadline = d.paused // it connects again, and may
 		}
-	case g.lost && o.Token == hub.RejoinToken && nkeys.IsValidPublicUserKey(id):
+	case (g.lost || g.revoked[id]) && o.Token == hub.RejoinToken && nkeys.IsValidPublicUserKey(id):
 		if !verify(id, c.GetNonce(), o.Sig) {
 			return false
 		}
@@ -141,6 +142,16 @@ func (g *gate) rejoin() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.lost = true
+}
+
+// tell lets devices in to be told that they were revoked.
+func (g *gate) tell(ids []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.revoked = make(map[string]bool, len(ids))
+	for _, id := range ids {
+		g.revoked[id] = true
+	}
 }
 
 // pause takes no entries of a device until a moment: it connects again, and may only read.

@@ -110,7 +110,9 @@ func start(so hub.ServerOptions) (_ *Server, err error) {
 		MaxPending:   64 << 20, // above the 32 MiB that JetStream sends before it waits
 		PingInterval: 30 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second,
 		JetStream: true, StoreDir: filepath.Join(folder, "jetstream"), DisableJetStreamBanner: true,
-		JetStreamMaxStore: limits.Disk, JetStreamMaxMemory: 256 << 20,
+		// The log and the snapshots have bounds of their own, of [hub.Limits]. One here would keep them from being made
+		// smaller.
+		JetStreamMaxStore: 1 << 50, JetStreamMaxMemory: 256 << 20,
 		// What was said to be stored is on disk when the power goes.
 		SyncAlways: true,
 	}
@@ -156,6 +158,9 @@ func (e *Server) Invite(tokens map[string]time.Time) { e.gate.invite(tokens) }
 
 // Rejoin implements [hub.Server].
 func (e *Server) Rejoin() { e.gate.rejoin() }
+
+// Revoked implements [hub.Server].
+func (e *Server) Revoked(devices []string) { e.gate.tell(devices) }
 
 // Pause takes no entries of a device until a moment, and lets it read.
 func (e *Server) Pause(device string, until time.Time) { e.gate.pause(device, until) }
