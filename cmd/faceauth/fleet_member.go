@@ -204,11 +204,14 @@ func (m *member) share(ctx context.Context, c *cobra.Command, exchange func() er
 	}
 }
 
-// mind tells failed where the device cannot take part any more, until ctx ends.
-func (m *member) mind(ctx context.Context, failed func(error)) {
+// mind tells failed where the device cannot take part any more, until ctx ends. A program of a device that was revoked
+// goes on without the fleet.
+func (m *member) mind(ctx context.Context, c *cobra.Command, failed func(error)) {
 	select {
 	case err := <-m.ended:
-		if err != nil {
+		if errors.Is(err, fleet.ErrRevoked) {
+			warn(c, "fleet: this device was revoked; this goes on without the fleet, with the people that it knows")
+		} else if err != nil {
 			failed(memberFailure(err))
 		}
 	case <-ctx.Done():

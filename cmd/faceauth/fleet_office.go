@@ -83,7 +83,7 @@ func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office,
 	work.Go(func() { m.share(ctx, c, func() error { return m.office(c, w, teach) }) })
 	work.Go(func() { m.hear(ctx, others) })
 	work.Go(func() { m.tell(ctx, w, others) })
-	work.Go(func() { m.mind(ctx, failed) })
+	work.Go(func() { m.mind(ctx, c, failed) })
 	return func() {
 		cancel()
 		work.Wait()

@@ -69,7 +69,7 @@ func (w *watched) run(ctx context.Context, s face.Stream, failed func(error)) (b
 			return w.exchange()
 		})
 	})
-	work.Go(func() { w.m.mind(ctx, failed) })
+	work.Go(func() { w.m.mind(ctx, w.c, failed) })
 	return frames, func() {
 		cancel()
 		frames.mu.Unlock()

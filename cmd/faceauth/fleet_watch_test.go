@@ -7,6 +7,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/fleet/hub"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
@@ -111,5 +113,18 @@ func TestFleetWatch(t *testing.T) {
 		if s := words.String(); s != "" {
 			t.Errorf("it said %s", s)
 		}
+	}
+}
+
+// What takes part in a fleet goes on without it where its device was revoked, and says so.
+func TestRevokedGoesOn(t *testing.T) {
+	m := &member{ended: make(chan error, 1)}
+	m.ended <- fmt.Errorf("taking part: %w", fleet.ErrRevoked)
+	var words bytes.Buffer
+	c := &cobra.Command{}
+	c.SetErr(&words)
+	m.mind(t.Context(), c, func(err error) { t.Errorf("it ends: %v", err) })
+	if !strings.Contains(words.String(), "this device was revoked") {
+		t.Errorf("it says %q", &words)
 	}
 }
