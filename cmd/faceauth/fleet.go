@@ -149,7 +149,7 @@ func newFleetJoin() *cobra.Command {
 			if !m.Scope.All {
 				scope = count(len(m.Scope.People), "person") + ", and those it enrols"
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "this device is %s, %s, in fleet %s\nit shares %s\n"+
+			_, err = fmt.Fprintf(c.OutOrStdout(), "this device is %s, %s, in fleet %s\nit shares %s; "+
 				"office, watch, enroll and people take part with --fleet, and logins by: faceauth fleet tablet\n",
 				m.Name, m.ID, m.Fleet, scope)
 			return err
