@@ -34,7 +34,7 @@ for dir in /var/lib/faceauth /var/lib/faceauth-counters; do
 	[ "$(stat -c %U:%a $dir)" = faceauth:700 ] || stop "$dir is $(stat -c %U:%a $dir)"
 done
 [ "$(stat -c %U:%a /var/lib/faceauth-fleet)" = faceauth-fleet:700 ] || stop "/var/lib/faceauth-fleet is $(stat -c %U:%a /var/lib/faceauth-fleet)"
-[ -z "$(id -nG faceauth-fleet | grep -wE 'video|tss|faceauth')" ] || stop "the user faceauth-fleet is in the groups $(id -nG faceauth-fleet)"
+[ -z "$(id -nG faceauth-fleet | tr ' ' '\n' | grep -xE 'video|tss|faceauth')" ] || stop "the user faceauth-fleet is in the groups $(id -nG faceauth-fleet)"
 [ ! -e /etc/systemd/system/multi-user.target.wants/faceauth-fleet.service ] || stop 'faceauth-fleet is enabled'
 gzip -dc /usr/share/man/man1/faceauth.1.gz | groff -man -Tutf8 -ww -z || stop 'the manual page is not in order'
 bash -n /usr/share/bash-completion/completions/faceauth || stop 'the completion of bash is not in order'
