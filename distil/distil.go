@@ -20,13 +20,13 @@ package distil
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/maxmargin"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
@@ -173,9 +173,7 @@ var encoding = func() cbor.EncMode {
 func (v *Verifier) MarshalBinary() ([]byte, error) {
 	c := content{Name: v.name, Space: v.space, Width: v.width, Threshold: v.threshold, Weights: v.machine.Weights}
 	for _, x := range v.machine.Support {
-		for _, f := range x {
-			c.Support = binary.LittleEndian.AppendUint32(c.Support, math.Float32bits(f))
-		}
+		c.Support = vector.Append(c.Support, x)
 	}
 	body, err := encoding.Marshal(c)
 	if err != nil {
@@ -211,10 +209,7 @@ func Parse(data []byte) (*Verifier, error) {
 		if math.IsNaN(w) || math.IsInf(w, 0) {
 			return nil, fmt.Errorf("%w: weight %d is not finite", ErrInvalid, i)
 		}
-		x := make([]float32, c.Space.Dim)
-		for q := range x {
-			x[q] = math.Float32frombits(binary.LittleEndian.Uint32(c.Support[4*(i*c.Space.Dim+q):]))
-		}
+		x := vector.Floats(c.Support[4*i*c.Space.Dim:][:4*c.Space.Dim])
 		if err := c.Space.Check(x); err != nil {
 			return nil, fmt.Errorf("%w: support vector %d: %w", ErrInvalid, i, err)
 		}

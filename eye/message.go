@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/vector"
 )
 
 // Version is that of the messages. An eye of another version is refused.
@@ -460,10 +461,7 @@ func (p *parser) sample(size image.Point, l Limits) face.Sample {
 		if p.err != nil {
 			break
 		}
-		s.Vector = make([]float32, n)
-		for i := range s.Vector {
-			s.Vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		}
+		s.Vector = vector.Floats(b)
 		if err := l.Space.Check(s.Vector); err != nil {
 			p.wrong("%v", err)
 		}

@@ -3,14 +3,13 @@
 package gallery
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -54,7 +53,7 @@ func (g *Gallery) Export(names ...string) ([]byte, error) {
 		d := exportedPerson{Name: p.Name, Enrolled: p.Enrolled}
 		for _, s := range stored {
 			if s.Labelled && !s.Negative && s.Name == p.Name {
-				d.Faces = append(d.Faces, face32(s.Vector))
+				d.Faces = append(d.Faces, vector.Bytes(s.Vector))
 			}
 		}
 		e.People = append(e.People, d)
@@ -73,13 +72,6 @@ func (g *Gallery) Export(names ...string) ([]byte, error) {
 		return nil, err
 	}
 	return safefile.Seal(archive, body), nil
-}
-
-func face32(x []float32) (b []byte) {
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
 }
 
 // Import enrols the people of an archive that [Gallery.Export] made, and returns their names. Somebody of a name that
@@ -121,10 +113,7 @@ func (g *Gallery) take(people []exportedPerson, add bool) (names []string, err e
 			if len(b) != 4*g.Space().Dim {
 				return nil, fmt.Errorf("importing %s: %w: a face has %d bytes", d.Name, ErrArchive, len(b))
 			}
-			x := make([]float32, g.Space().Dim)
-			for i := range x {
-				x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-			}
+			x := vector.Floats(b)
 			if known {
 				near, err := g.learner.Nearest(x, d.Name)
 				if err != nil {

@@ -5,7 +5,6 @@ package office
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/sighting"
@@ -351,11 +351,7 @@ func (w *Office) Naming(id uint64) (Correction, bool) {
 
 // key is equal for equal vectors.
 func key(x []float32) string {
-	b := make([]byte, 0, 4*len(x))
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	sum := sha256.Sum256(b)
+	sum := sha256.Sum256(vector.Bytes(x))
 	return string(sum[:])
 }
 

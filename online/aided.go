@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/faceauth/faceauth/internal/vector"
 )
 
 // aided is a face that was learned with the help of what others gave: what l learned itself does not reach it. It is
@@ -103,7 +105,7 @@ func (l *Learner) restoreAided(all []snapshotAided, last int64) error {
 			return fmt.Errorf("face %d, which was learned with the help of others, is impossible", a.ID)
 		}
 		before = a.ID
-		x := decode(a.Point)
+		x := vector.Floats(a.Point)
 		if err := l.space.Check(x); err != nil {
 			return err
 		}

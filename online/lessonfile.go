@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/faceauth/faceauth/internal/vector"
 )
 
 // lessonVersion is that of a lesson which travels by itself.
@@ -28,7 +30,7 @@ type snapshotCentroid struct {
 func (s Lesson) snapshot() snapshotLesson {
 	kept := snapshotLesson{Name: s.Name, Links: s.Links}
 	for _, c := range s.Centroids {
-		kept.Centroids = append(kept.Centroids, snapshotCentroid{Point: encode(c.Vector), Multiplicity: c.Multiplicity, Radius: c.Radius})
+		kept.Centroids = append(kept.Centroids, snapshotCentroid{Point: vector.Bytes(c.Vector), Multiplicity: c.Multiplicity, Radius: c.Radius})
 	}
 	return kept
 }
@@ -43,7 +45,7 @@ func (s snapshotLesson) lesson(space string) (Lesson, error) {
 		if len(c.Point)%4 != 0 {
 			return l, fmt.Errorf("%w: centroid %d has %d bytes", ErrLesson, i+1, len(c.Point))
 		}
-		l.Centroids = append(l.Centroids, Centroid{Vector: decode(c.Point), Multiplicity: c.Multiplicity, Radius: c.Radius})
+		l.Centroids = append(l.Centroids, Centroid{Vector: vector.Floats(c.Point), Multiplicity: c.Multiplicity, Radius: c.Radius})
 	}
 	return l, nil
 }

@@ -3,14 +3,13 @@
 package online
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/quantized"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -132,7 +131,7 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 	for i, v := range state.Vertices {
 		o := v.Origin
 		s.Vertices[i] = snapshotVertex{
-			Point: encode(v.Point), Multiplicity: v.Multiplicity, Points: v.Points, Class: v.Class, Source: v.Source,
+			Point: vector.Bytes(v.Point), Multiplicity: v.Multiplicity, Points: v.Points, Class: v.Class, Source: v.Source,
 			Origin: snapshotOrigin{
 				ID: o.ID, Observation: o.Observation, Time: o.Time, Via: o.Via, Hops: o.Hops, Own: o.Own, Born: o.Born,
 			},
@@ -151,27 +150,9 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 		s.LastAid = l.lastAided
 	}
 	for _, a := range l.aided {
-		s.Aided = append(s.Aided, snapshotAided{ID: a.id, Name: a.name, Point: encode(a.vector), Clock: a.clock, Links: a.links})
+		s.Aided = append(s.Aided, snapshotAided{ID: a.id, Name: a.name, Point: vector.Bytes(a.vector), Clock: a.clock, Links: a.links})
 	}
 	return encoding.Marshal(s)
-}
-
-// encode returns the values of x as little-endian float32.
-func encode(x []float32) []byte {
-	b := make([]byte, 0, 4*len(x))
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
-}
-
-// decode returns the values that encode has made bytes of.
-func decode(b []byte) []float32 {
-	x := make([]float32, len(b)/4)
-	for q := range x {
-		x[q] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*q:]))
-	}
-	return x
 }
 
 // UnmarshalBinary makes l the learner of which data is a snapshot. It reads no more than data holds: no number in it
@@ -286,7 +267,7 @@ func (s *snapshot) learner() (*Learner, error) {
 		if dim < 1 || len(v.Point) != 4*dim {
 			return nil, fmt.Errorf("vertex %d has %d bytes, want %d", i, len(v.Point), 4*dim)
 		}
-		point := decode(v.Point)
+		point := vector.Floats(v.Point)
 		if err := s.Space.Check(point); err != nil {
 			return nil, fmt.Errorf("vertex %d: %w", i, err)
 		}

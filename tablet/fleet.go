@@ -5,7 +5,6 @@ package tablet
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet/enrolment"
 	"github.com/faceauth/faceauth/tablet/profile"
@@ -81,22 +81,6 @@ type witness struct {
 type news struct {
 	word  string
 	since time.Time
-}
-
-func packed(x []float32) []byte {
-	b := make([]byte, 0, 4*len(x))
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
-}
-
-func unpacked(b []byte) []float32 {
-	x := make([]float32, len(b)/4)
-	for i := range x {
-		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return x
 }
 
 func (r reference) hash() []byte {
@@ -283,7 +267,7 @@ func (a *Authenticator) FleetFaces(user, number, space string, faces []FleetFace
 		if err := a.space.Check(f.Vector); err != nil {
 			return false, fmt.Errorf("%w: face %d: %w", ErrFaces, i+1, err)
 		}
-		r := reference{Vector: packed(f.Vector)}
+		r := reference{Vector: vector.Bytes(f.Vector)}
 		if !f.Taken.IsZero() {
 			r.Taken = f.Taken.Unix()
 		}
@@ -329,7 +313,7 @@ func (a *Authenticator) rest(c *account) error {
 	}
 	for _, label := range c.learner.Labels() {
 		x := c.learner.Vector(label.ID)
-		if label.Negative || gone[string(packed(x))] {
+		if label.Negative || gone[string(vector.Bytes(x))] {
 			continue
 		}
 		if err := l.Label(x, label.Name); err != nil {
@@ -431,7 +415,7 @@ func (a *Authenticator) FleetOwn(user, number string) (faces []FleetFace, err er
 		rest[string(w.Vector)] = true
 	}
 	for _, label := range c.learner.Labels() {
-		if x := c.learner.Vector(label.ID); label.Name == user && !label.Negative && !rest[string(packed(x))] {
+		if x := c.learner.Vector(label.ID); label.Name == user && !label.Negative && !rest[string(vector.Bytes(x))] {
 			faces = append(faces, FleetFace{Vector: slices.Clone(x), Taken: c.enrolled})
 		}
 	}
@@ -451,7 +435,7 @@ func (a *Authenticator) stranger(user string, c *account) (*online.Learner, erro
 		return nil, err
 	}
 	for _, r := range c.follow.Faces {
-		if err := l.Label(unpacked(r.Vector), user); err != nil {
+		if err := l.Label(vector.Floats(r.Vector), user); err != nil {
 			return nil, fmt.Errorf("face of the fleet: %w", err)
 		}
 	}
@@ -489,9 +473,9 @@ func (a *Authenticator) prove(user string, c *account, faces [][]float32) error 
 		return nil
 	}
 	for _, x := range spread(matching, enrolment.Stages, a.space.Scale) {
-		w := witness{Vector: packed(x)}
+		w := witness{Vector: vector.Bytes(x)}
 		for _, r := range c.follow.Faces {
-			if graph.Distance(x, unpacked(r.Vector), a.space.Scale) <= a.o.Anchor {
+			if graph.Distance(x, vector.Floats(r.Vector), a.space.Scale) <= a.o.Anchor {
 				w.By = append(w.By, r.hash())
 			}
 		}

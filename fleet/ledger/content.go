@@ -14,6 +14,8 @@ import (
 
 	"github.com/nats-io/nkeys"
 	"golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/faceauth/faceauth/internal/vector"
 )
 
 // Limits of what an entry may say.
@@ -30,11 +32,11 @@ const (
 type FaceID [16]byte
 
 // NewFaceID returns the number of a face.
-func NewFaceID(space string, vector []float32) (id FaceID) {
-	b := make([]byte, 0, 64+len(space)+4*len(vector))
+func NewFaceID(space string, x []float32) (id FaceID) {
+	b := make([]byte, 0, 64+len(space)+4*len(x))
 	b = append(b, "faceauth fleet face\x00"...)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(space)))
-	b = appendBytes32(append(b, space...), vector)
+	b = vector.Append(append(b, space...), x)
 	sum := sha256.Sum256(b)
 	copy(id[:], sum[:])
 	return id
@@ -168,23 +170,13 @@ type wireLesson struct {
 	Links     [][2]int       `cbor:"3,keyasint,omitempty"`
 }
 
-func bytes32(x []float32) []byte { return appendBytes32(make([]byte, 0, 4*len(x)), x) }
-
-func appendBytes32(b []byte, x []float32) []byte {
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
-}
-
 func floats32(b []byte) ([]float32, error) {
 	if len(b) == 0 || len(b)%4 != 0 || len(b) > 4*maxDim {
 		return nil, fmt.Errorf("%w: a vector has %d bytes", ErrContent, len(b))
 	}
-	x := make([]float32, len(b)/4)
-	for i := range x {
-		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		if v := float64(x[i]); math.IsNaN(v) || math.IsInf(v, 0) {
+	x := vector.Floats(b)
+	for _, v := range x {
+		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("%w: a vector has a value that is not a finite number", ErrContent)
 		}
 	}
@@ -198,7 +190,7 @@ func encodeContent(k Kind, content any) []byte {
 		if k == Label || k == Deny || k == Confirm {
 			w := wireFaces{Space: c.Space}
 			for _, f := range c.Faces {
-				x := wireFace{Vector: bytes32(f.Vector), Quality: f.Quality}
+				x := wireFace{Vector: vector.Bytes(f.Vector), Quality: f.Quality}
 				if !f.Taken.IsZero() {
 					x.Taken = f.Taken.UnixMilli()
 				}
@@ -222,7 +214,7 @@ func encodeContent(k Kind, content any) []byte {
 		if k == Lessons {
 			w := wireLesson{Space: c.Space, Links: c.Links}
 			for _, x := range c.Centroids {
-				y := wireCentroid{Vector: bytes32(x.Vector), Multiplicity: x.Multiplicity, Radius: x.Radius}
+				y := wireCentroid{Vector: vector.Bytes(x.Vector), Multiplicity: x.Multiplicity, Radius: x.Radius}
 				w.Centroids = append(w.Centroids, y)
 			}
 			return marshal(w)

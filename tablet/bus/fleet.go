@@ -4,12 +4,11 @@ package bus
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/godbus/dbus/v5"
@@ -149,9 +148,7 @@ func pack(faces []tablet.FleetFace) []sentFace {
 		if !x.Taken.IsZero() {
 			all[i].Taken = x.Taken.Unix()
 		}
-		for _, v := range x.Vector {
-			all[i].Vector = binary.LittleEndian.AppendUint32(all[i].Vector, math.Float32bits(v))
-		}
+		all[i].Vector = vector.Bytes(x.Vector)
 	}
 	return all
 }
@@ -163,10 +160,7 @@ func unpack(sent []sentFace) ([]tablet.FleetFace, error) {
 		if len(f.Vector)%4 != 0 {
 			return nil, fmt.Errorf("%w: face %d has %d bytes", tablet.ErrFaces, i+1, len(f.Vector))
 		}
-		faces[i].Vector = make([]float32, len(f.Vector)/4)
-		for j := range faces[i].Vector {
-			faces[i].Vector[j] = math.Float32frombits(binary.LittleEndian.Uint32(f.Vector[4*j:]))
-		}
+		faces[i].Vector = vector.Floats(f.Vector)
 		clear(f.Vector)
 		if f.Taken != 0 {
 			faces[i].Taken = time.Unix(f.Taken, 0)
