@@ -127,8 +127,8 @@ func (d *Device) called(people map[string]ledger.ID, name string) (ledger.ID, bo
 }
 
 // SayMerged tells the fleet that two people of a gallery are one, who has the name to. People are as in [Device.Say].
-// It returns the entry that says so, for [Device.Unmerge]: of another device, where that has said it already. The error
-// is that of [Device.Merge]; it wraps [ErrUnknown] where the fleet does not know both.
+// It returns the entry that says so, for [Device.Unmerge]: of another device, where that has said it already. It has
+// the errors of [Device.Merge], and one that wraps [ErrUnknown] where the fleet does not know both.
 func (d *Device) SayMerged(people map[string]ledger.ID, from, to string) (ledger.Ref, error) {
 	var ids [2]ledger.ID
 	for i, name := range []string{from, to} {
@@ -153,7 +153,7 @@ func (d *Device) SayMerged(people map[string]ledger.ID, from, to string) (ledger
 }
 
 // Unmerge tells the fleet that two people are not one, as an entry said. Where that was undone already, nothing is
-// said. The error is that of [Device.Undo].
+// said. It has the errors of [Device.Undo].
 func (d *Device) Unmerge(merge ledger.Ref) error {
 	if says, undone := d.merged(merge); !says {
 		return fmt.Errorf("telling the fleet who is not one person: %w", ledger.ErrNoEntry)

@@ -53,7 +53,7 @@ type Device struct {
 
 	mu        sync.Mutex
 	store     *ledger.Store
-	base      *ledger.Ledger       // what the log has come to: that of the store
+	base      *ledger.Ledger       // what the log has come to; the ledger of store
 	view      *ledger.Ledger       // the same with what waits in the outbox; nil where it is to be made anew
 	names     map[ledger.ID]string // of the view; nil where they are to be found anew
 	ring      *ledger.Ring

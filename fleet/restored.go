@@ -47,16 +47,19 @@ const asideHead = 8 + 32
 
 var asideKind = safefile.Kind{Magic: "faceauth fleet aside", Version: 1}
 
-func (a *aside) add(data []byte) error {
+// add adds an entry that is not there yet, and reports whether it was not.
+func (a *aside) add(data []byte) (added bool, err error) {
 	e, err := ledger.Parse(data)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if _, twice := a.ids[e.MessageID()]; !twice {
-		a.ids[e.MessageID()] = len(a.all)
-		a.all = append(a.all, kept{waiting: waiting{e: e, data: data}})
+	id := e.MessageID()
+	if _, twice := a.ids[id]; twice {
+		return false, nil
 	}
-	return nil
+	a.ids[id] = len(a.all)
+	a.all = append(a.all, kept{waiting: waiting{e: e, data: data}})
+	return true, nil
 }
 
 // left returns how many entries are not in the log, as far as it is known.
@@ -119,7 +122,7 @@ func (d *Device) openAside() error {
 			return damaged(errors.New("it is cut off"))
 		}
 		n := int(binary.BigEndian.Uint32(body))
-		if err := a.add(body[4 : 4+n : 4+n]); err != nil {
+		if _, err := a.add(body[4 : 4+n : 4+n]); err != nil {
 			return damaged(err)
 		}
 		body = body[4+n:]
@@ -142,13 +145,11 @@ func (d *Device) setAside(log uint64) error {
 	hash := d.base.Hash()
 	body := append(binary.BigEndian.AppendUint64(nil, log), hash[:]...)
 	keep := func(data []byte) error {
-		if e, err := ledger.Parse(data); err == nil {
-			if _, twice := a.ids[e.MessageID()]; twice {
-				return nil
-			}
+		added, err := a.add(data)
+		if added {
+			body = append(binary.BigEndian.AppendUint32(body, uint32(len(data))), data...)
 		}
-		body = append(binary.BigEndian.AppendUint32(body, uint32(len(data))), data...)
-		return a.add(data)
+		return err
 	}
 	// The ledger first: it is a beginning of the log that was read last, and the entries that are still set aside come
 	// after those of their authors in it.

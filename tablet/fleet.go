@@ -324,17 +324,29 @@ func (a *Authenticator) rest(c *account) error {
 	return nil
 }
 
+// followed returns what an account follows, without its learner. It is called with the mutex held.
+func (a *Authenticator) followed(user string) (*following, error) {
+	p, c, err := a.unseal(user)
+	clear(p.Learner)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.follow == nil:
+		return nil, fmt.Errorf("%w: %s", ErrFollow, user)
+	}
+	return c.follow, nil
+}
+
 // FleetForgot removes the profile of an account whose person was forgotten in the fleet. The error wraps [ErrFollow] or
 // [profile.ErrUnknown].
 func (a *Authenticator) FleetForgot(user, number string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p, c, err := a.unseal(user)
-	clear(p.Learner)
+	f, err := a.followed(user)
 	switch {
 	case err != nil:
 		return err
-	case c.follow == nil || c.follow.Number != number || number == "":
+	case f.Number != number || number == "":
 		return fmt.Errorf("%w: %s does not follow %s", ErrFollow, user, number)
 	}
 	return a.forget(user)
@@ -370,13 +382,8 @@ func (a *Authenticator) FleetRevoked() (users []string, err error) {
 func (a *Authenticator) FleetSays(user, word string, since time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p, c, err := a.unseal(user)
-	clear(p.Learner)
-	switch {
-	case err != nil:
+	if _, err := a.followed(user); err != nil {
 		return err
-	case c.follow == nil:
-		return fmt.Errorf("%w: %s", ErrFollow, user)
 	}
 	if a.news == nil {
 		a.news = make(map[string]news)

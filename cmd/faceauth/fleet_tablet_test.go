@@ -204,7 +204,7 @@ func TestFleetTablet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(her.Faces) - 1 // without that of another space
+		return len(her.Faces) - 1 // the face of another space is not taken
 	}
 	d.enrol(fixture.Recordings(t, "faces/vidtimit_rot/p2")) // the same recording would give the same faces
 	if out, code := d.ask("follow", "--user", "nobody", "--person", alice, "--share"); code != 0 || !strings.Contains(out, "faces enrolled here are given to it") {

@@ -20,7 +20,7 @@ var ErrFleet = errors.New("the admin key is of another fleet than the folder of 
 // fleetIDFile is the file in the folder of a server that says of which fleet it is.
 const fleetIDFile = "fleet"
 
-// noteFleet has the folder be that of a fleet.
+// noteFleet writes into the folder which fleet it belongs to.
 func noteFleet(folder, public string) error {
 	return safefile.Write(filepath.Join(folder, fleetIDFile), []byte(public+"\n"))
 }

@@ -23,11 +23,15 @@ import (
 // benchDevices is how many devices there are; FACEAUTH_FLEET_DEVICES gives another number. A thousand need as many
 // files: ulimit -n 8192.
 func benchDevices(b *testing.B) int {
-	n := 100
-	if s := os.Getenv("FACEAUTH_FLEET_DEVICES"); s != "" {
+	return fromEnvironment(b, "FACEAUTH_FLEET_DEVICES", 100)
+}
+
+// fromEnvironment returns the number that a variable of the environment gives, or n where it gives none.
+func fromEnvironment(b *testing.B, name string, n int) int {
+	if s := os.Getenv(name); s != "" {
 		var err error
 		if n, err = strconv.Atoi(s); err != nil || n < 1 {
-			b.Fatalf("FACEAUTH_FLEET_DEVICES=%s is no number of devices", s)
+			b.Fatalf("%s=%s is not a number above 0", name, s)
 		}
 	}
 	return n

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -99,7 +98,7 @@ func (s *service) mayConnect(id, token string, now time.Time) (Rights, time.Time
 	if until, bearer := s.tokens.bearers()[id]; bearer && now.Before(until) {
 		return BearerRights(s.names.fleet, id), now.Add(time.Minute), nil
 	}
-	if (s.epoch() > 0 || slices.Contains(s.revoked(), id)) && token == RejoinToken {
+	if (s.epoch() > 0 || s.isRevoked(id)) && token == RejoinToken {
 		return RejoinRights(s.names.fleet, id), now.Add(time.Minute), nil
 	}
 	return Rights{}, now, errors.New("it was revoked, or never admitted")

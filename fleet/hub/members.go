@@ -12,7 +12,19 @@ import (
 func (s *service) members() []ledger.Member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(s.ledger.Devices(), func(m ledger.Member) bool { return m.Revoked || s.barred.bars(m.ID) })
+	return slices.DeleteFunc(s.ledger.Devices(), func(m ledger.Member) bool { return s.out(m.ID) })
+}
+
+// out reports whether a device was revoked. It is called with the mutex held.
+func (s *service) out(id string) bool {
+	m, _ := s.ledger.Device(id)
+	return m.Revoked || s.barred.bars(id)
+}
+
+func (s *service) isRevoked(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out(id)
 }
 
 // revoked returns the devices that were revoked.
@@ -20,7 +32,7 @@ func (s *service) revoked() (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.ledger.Devices() {
-		if m.Revoked || s.barred.bars(m.ID) {
+		if s.out(m.ID) {
 			ids = append(ids, m.ID)
 		}
 	}

@@ -309,8 +309,8 @@ func (s *service) rejoin(ctx context.Context, data []byte) rejoinAnswer {
 func (s *service) isMember(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d, known := s.ledger.Device(id)
-	return known && !d.Revoked && !s.barred.bars(id)
+	_, known := s.ledger.Device(id)
+	return known && !s.out(id)
 }
 
 // rule takes in one entry of the admin key: who was admitted is again, and who was revoked is not let in.
@@ -325,11 +325,7 @@ func (s *service) rule(ctx context.Context, data []byte) error {
 	}
 	switch c := content.(type) {
 	case ledger.Revocation:
-		s.mu.Lock()
-		d, _ := s.ledger.Device(c.Device)
-		known := d.Revoked || s.barred.bars(c.Device)
-		s.mu.Unlock()
-		if known {
+		if s.isRevoked(c.Device) {
 			return nil
 		}
 		if err := e.Verify(s.names.fleet); err != nil {

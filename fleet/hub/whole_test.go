@@ -30,14 +30,7 @@ import (
 
 // wholePeople is how many people there are; FACEAUTH_FLEET_PEOPLE gives another number.
 func wholePeople(b *testing.B) int {
-	n := 10_000
-	if s := os.Getenv("FACEAUTH_FLEET_PEOPLE"); s != "" {
-		var err error
-		if n, err = strconv.Atoi(s); err != nil || n < 1 {
-			b.Fatalf("FACEAUTH_FLEET_PEOPLE=%s is no number of people", s)
-		}
-	}
-	return n
+	return fromEnvironment(b, "FACEAUTH_FLEET_PEOPLE", 10_000)
 }
 
 // wholes are whole devices, each with its folder and its connection over TLS, and a server in a process of its own.
