@@ -16,7 +16,8 @@ var (
 	// ErrTrimmed is returned by [Log.Follow] where the log no longer holds what comes next, and there is a snapshot of
 	// a later place. Messages that are missing because their person was forgotten are no reason for it.
 	ErrTrimmed = errors.New("the fleet's log does not reach back so far; a snapshot does")
-	// ErrNoAnswer is returned by [Log.AskKeys] where nobody is there to answer.
+	// ErrNoAnswer is returned by [Log.AskKeys] where no device is there to answer, or the one that was
+	// asked is busy.
 	ErrNoAnswer = errors.New("no device answers")
 	// ErrRefused is returned by any method where the server does not let this device in: it was revoked, or never
 	// admitted.

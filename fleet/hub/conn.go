@@ -470,11 +470,18 @@ func (c *Conn) AskKeys(ctx context.Context, of string, request []byte) ([]byte, 
 	if err != nil {
 		return nil, cause(ctx, err)
 	}
+	if len(answer.Data) == 0 {
+		return nil, fmt.Errorf("%w: the device that was asked is busy", fleet.ErrNoAnswer)
+	}
 	return answer.Data, nil
 }
 
-// waiting is how many questions for keys may wait; more of them are dropped, and asked again.
-const waiting = 256
+// waiting is how many questions for keys may wait. All devices of a large fleet ask at the same time for the key of somebody
+// new. To more of them the device says at once that it is busy: they ask another one, which may have the key by then.
+const waiting = 1024
+
+// busy is the answer of a device where too many questions wait.
+var busy = []byte(nil)
 
 // ServeKeys answers questions for keys until ctx or the connection ends. Answer is called for one question at a time; nil
 // is no answer.
@@ -489,12 +496,19 @@ func (c *Conn) ServeKeys(ctx context.Context, id string, answer func(request []b
 	}
 	defer cancel()
 	questions := make(chan *nats.Msg, waiting)
-	own, err := c.nc.ChanSubscribe(c.names.keys(id), questions)
+	wait := func(m *nats.Msg) {
+		select {
+		case questions <- m:
+		default:
+			m.Respond(busy)
+		}
+	}
+	own, err := c.nc.Subscribe(c.names.keys(id), wait)
 	if err != nil {
 		return plain(err)
 	}
 	defer own.Unsubscribe()
-	all, err := c.nc.ChanQueueSubscribe(c.names.keys(""), keysGroup, questions)
+	all, err := c.nc.QueueSubscribe(c.names.keys(""), keysGroup, wait)
 	if err != nil {
 		return plain(err)
 	}

@@ -252,6 +252,48 @@ func TestFull(t *testing.T) {
 	eventually(t, "what was stored", func() bool { return len(r.all()) == stored })
 }
 
+// All devices of a large fleet ask the device that enrolled somebody. Where too many questions wait, the others are not
+// left to wait for an answer that does not come.
+func TestKeysBusy(t *testing.T) {
+	h := newHouse(t, hub.Limits{})
+	a, b := h.device(t), h.device(t)
+	isUp(t, a)
+	isUp(t, b)
+	release := make(chan struct{})
+	go a.ServeKeys(t.Context(), a.ID(), func(q []byte) []byte {
+		<-release
+		return append(q, '!')
+	})
+	eventually(t, "a question is taken", func() bool {
+		_, err := b.AskKeys(within(t, 100*time.Millisecond), a.ID(), []byte("?"))
+		return !errors.Is(err, fleet.ErrNoAnswer)
+	})
+	const questions = 1200
+	errs := make(chan error, questions)
+	ctx := within(t, time.Minute)
+	for range questions {
+		go func() {
+			_, err := b.AskKeys(ctx, a.ID(), []byte("?"))
+			errs <- err
+		}()
+	}
+	if err := <-errs; !errors.Is(err, fleet.ErrNoAnswer) {
+		t.Fatalf("while the device is busy: %v", err)
+	}
+	close(release)
+	answered := 0
+	for range questions - 1 {
+		if err := <-errs; err == nil {
+			answered++
+		} else if !errors.Is(err, fleet.ErrNoAnswer) {
+			t.Fatal(err)
+		}
+	}
+	if answered < 1000 {
+		t.Errorf("%d questions of %d were answered", answered, questions)
+	}
+}
+
 func TestKeys(t *testing.T) {
 	h := newHouse(t, hub.Limits{})
 	a, b := h.device(t), h.device(t)
