@@ -540,7 +540,7 @@ func TestEntriesRot(t *testing.T) {
 	allInStep(t, a.log, n)
 	g := newGallery(t)
 	n.reconcile(g, false)
-	before := shelfOf(g)
+	before := labelsOf(g)
 	path := filepath.Join(n.folder, "tail")
 	data := must[[]byte](t)(os.ReadFile(path))
 	f := must[*os.File](t)(os.OpenFile(path, os.O_WRONLY, 0))
@@ -549,7 +549,7 @@ func TestEntriesRot(t *testing.T) {
 	if _, err := n.d.Reconcile(g, fleet.Reconciling{}); !errors.Is(err, fleet.ErrDamaged) || !strings.Contains(err.Error(), "move ledger and tail away") {
 		t.Errorf("reconciling: %v", err)
 	}
-	if got := shelfOf(g); got != before {
+	if got := labelsOf(g); got != before {
 		t.Errorf("the gallery has %s", got)
 	}
 	select {

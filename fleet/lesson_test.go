@@ -15,8 +15,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// What one device has learned helps another one, is learned there and no more, and goes with its withdrawal and with the
-// person.
+// What one device has learned helps another one, is learned there and no more, and goes with its withdrawal and with
+// the person.
 func TestLessons(t *testing.T) {
 	plane := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3}
 	log := newMemLog()
@@ -118,8 +118,8 @@ func TestLessons(t *testing.T) {
 	}
 }
 
-// What is said of a gallery holds at the others: a face taken back, a face denied and allowed again, another name, and a
-// person with the same faces as one that was undone.
+// What is said of a gallery holds at the others: a face taken back, a face denied and allowed again, another name, and
+// a person with the same faces as one that was undone.
 func TestSay(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)

@@ -110,7 +110,8 @@ func (a *admin) restore(b backup, epoch uint64) {
 	a.log.add("-", e.MessageID(), e.Encode())
 }
 
-// A log that was put back without the word of the admin key is refused for as long as it takes. All hold what they knew.
+// A log that was put back without the word of the admin key is refused for as long as it takes. All hold what they
+// knew.
 func TestRewoundWithoutAWord(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -138,7 +139,7 @@ func TestRewoundWithoutAWord(t *testing.T) {
 	log.mu.Lock()
 	log.all, log.seq = log.all[:len(log.all)-1], log.seq-1
 	log.mu.Unlock()
-	until(t, "the word is refused", func() bool { return strings.Contains(two.d.State().Trouble, "what the server says of that") })
+	until(t, "the word is refused", func() bool { return strings.Contains(two.d.State().Trouble, "checking the signature that the server shows") })
 	if one.names() != "alice 1-0, bob 2-0" || two.names() != "alice 1-0, bob 1-0" {
 		t.Errorf("they know %q and %q", one.names(), two.names())
 	}
