@@ -385,7 +385,7 @@ func TestFutureAndGarbage(t *testing.T) {
 		}
 		log.add("-", "", e.Encode())
 	}
-	if err := <-one.done; !errors.Is(err, ledger.ErrFuture) || !strings.Contains(err.Error(), "update this device") {
+	if err := <-one.done; !errors.Is(err, ledger.ErrFuture) || !strings.Contains(err.Error(), "update faceauth") {
 		t.Errorf("a newer version: %v", err)
 	}
 	one.stop = nil

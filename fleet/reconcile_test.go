@@ -261,7 +261,7 @@ func TestOtherSpace(t *testing.T) {
 	if got := labelsOf(p.g[0.0]); got != "alice[2.0 0.0]" {
 		t.Errorf("the gallery has %s", got)
 	}
-	if len(r.Refused) != 2 || !strings.Contains(r.Refused[0.0], "alice: 1 of 2 labelled faces are not taken") {
+	if len(r.Refused) != 2 || !strings.Contains(r.Refused[0.0], "alice: 1 of 2 labelled faces are not used") {
 		t.Errorf("it says %q", r.Refused)
 	}
 }

@@ -139,7 +139,9 @@ func TestRewoundWithoutAWord(t *testing.T) {
 	log.mu.Lock()
 	log.all, log.seq = log.all[:len(log.all)-1], log.seq-1
 	log.mu.Unlock()
-	until(t, "the word is refused", func() bool { return strings.Contains(two.d.State().Trouble, "checking the signature that the server shows") })
+	until(t, "the word is refused", func() bool {
+		return strings.Contains(two.d.State().Trouble, "checking the signature that the server shows")
+	})
 	if one.names() != "alice 1-0, bob 2-0" || two.names() != "alice 1-0, bob 1-0" {
 		t.Errorf("they know %q and %q", one.names(), two.names())
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
-// A log that was put back takes what it lost: entries of the admin key by their effect, those of devices in their order.
+// A log that was put back takes what it lost: entries of the admin key by their effect, those of devices in their
+// order.
 func TestRestored(t *testing.T) {
 	s := newSmall(t)
 	restore := func(r ledger.Restoration, n uint64) []byte {
