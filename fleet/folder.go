@@ -131,7 +131,8 @@ func Joined(folder string) (fleet string, err error) {
 	case err != nil:
 		return "", err
 	case !nkeys.IsValidPublicAccountKey(string(text)):
-		return "", fmt.Errorf("%w: %s does not hold the public key of a fleet; move it away and join again", ErrDamaged, path)
+		return "", fmt.Errorf("%w: %s does not hold the public key of a fleet; move it away and join again", ErrDamaged,
+			path)
 	}
 	return string(text), nil
 }

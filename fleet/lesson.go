@@ -104,7 +104,8 @@ func (d *Device) TeachLessons(g *gallery.Gallery, people map[string]ledger.ID) (
 		for _, c := range own[name].Centroids {
 			x.Centroids = append(x.Centroids, ledger.Centroid(c))
 		}
-		at := slices.IndexFunc(p.Lessons, func(l ledger.PersonLesson) bool { return l.Device == d.id && l.Space == x.Space })
+		at := slices.IndexFunc(p.Lessons,
+			func(l ledger.PersonLesson) bool { return l.Device == d.id && l.Space == x.Space })
 		if at < 0 && len(x.Centroids) == 0 || at >= 0 && p.Lessons[at].Lesson.Equal(x) {
 			continue
 		}

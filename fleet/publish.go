@@ -34,7 +34,8 @@ func (x *reconciling) vectors(
 			ids = append(ids, id)
 		}
 	}
-	slices.SortFunc(ids, func(a, b ledger.FaceID) int { return int(labels[a] - labels[b]) }) // in the order of labelling
+	slices.SortFunc(ids,
+		func(a, b ledger.FaceID) int { return int(labels[a] - labels[b]) }) // in the order of labelling
 	for _, id := range ids {
 		all = append(all, ledger.Face{Vector: slices.Clone(x.g.Learner().Vector(labels[id]))})
 	}
@@ -114,7 +115,8 @@ func (x *reconciling) publish() error {
 			continue
 		}
 		if !slices.ContainsFunc(ids, func(id ledger.FaceID) bool { return !gone[id] }) {
-			x.refuse("%s stays in this gallery: all faces of this person were taken back in the fleet; enrol %s again with new faces",
+			x.refuse(
+				"%s stays in this gallery: all faces of this person were taken back in the fleet; enrol %s again with new faces",
 				name, name)
 			continue
 		}

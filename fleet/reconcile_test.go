@@ -146,7 +146,8 @@ func TestReconcile(t *testing.T) {
 	must[ledger.Ref](t)(one.d.Rename(bob, "alicia"))
 	must[ledger.Ref](t)(one.d.Rename(alice, "bob"))
 	p.settle()
-	if got := labelsOf(p.g[0.0]); got != labelsOf(p.g[1.0]) || !strings.Contains(got, "alicia[3.0 3.0]") && !strings.Contains(got, "alicia[9.0 9.0]") {
+	if got := labelsOf(p.g[0.0]); got != labelsOf(p.g[1.0]) ||
+		!strings.Contains(got, "alicia[3.0 3.0]") && !strings.Contains(got, "alicia[9.0 9.0]") {
 		t.Errorf("names that were exchanged: %s", got)
 	}
 	for _, id := range []ledger.ID{bob, other, alice} {
@@ -239,7 +240,8 @@ func TestPublishOnRequest(t *testing.T) {
 	must[ledger.ID](t)(two.d.Enroll("carol", space, faceAt(4, 0)))  // does not
 	allInStep(t, p.log, one, two)
 	r := one.reconcile(p.g[0.0], false)
-	if got := labelsOf(p.g[0.0]); got != "alice[1.0 0.0] alice[1.0 0.1] carol (2)[4.0 0.0] carol[-4.0 0.0]" || r.Published != 0 {
+	if got := labelsOf(p.g[0.0]); got != "alice[1.0 0.0] alice[1.0 0.1] carol (2)[4.0 0.0] carol[-4.0 0.0]" ||
+		r.Published != 0 {
 		t.Errorf("the gallery has %s", got)
 	}
 	if r := one.reconcile(p.g[0.0], false); r.Changed {
@@ -357,7 +359,8 @@ func TestKeepWhileOthersSave(t *testing.T) {
 	})
 	for i := range 10 {
 		must[ledger.ID](t)(one.d.Enroll(fmt.Sprint("fleet", i), space, faceAt(float32(i), -5)))
-		if _, err := one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{Publish: true}); err != nil && !errors.Is(err, gallery.ErrChanged) {
+		if _, err := one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{Publish: true}); err != nil &&
+			!errors.Is(err, gallery.ErrChanged) {
 			t.Fatal(err)
 		}
 	}

@@ -101,7 +101,8 @@ func (d *Device) openAside() error {
 		return nil
 	}
 	damaged := func(err error) error {
-		return fmt.Errorf("%w: %s: %w; move it away: other devices then give back what the server lost", ErrDamaged, path, err)
+		return fmt.Errorf("%w: %s: %w; move it away: other devices then give back what the server lost", ErrDamaged,
+			path, err)
 	}
 	if errors.Is(err, safefile.ErrDamaged) || errors.Is(err, safefile.ErrVersion) {
 		return damaged(err)
@@ -202,7 +203,8 @@ func (d *Device) checkContinues(r ledger.Restoration, seq, end uint64) error {
 	}
 	switch {
 	case r.Epoch < d.follow:
-		return fmt.Errorf("%w: the server has log %d, and this device has read log %d; %s", ErrRewound, r.Epoch, d.follow, askAdmin)
+		return fmt.Errorf("%w: the server has log %d, and this device has read log %d; %s", ErrRewound, r.Epoch,
+			d.follow, askAdmin)
 	case r.Epoch > d.follow:
 		return restored{r.Epoch}
 	case end < seq:

@@ -136,11 +136,13 @@ func (d *Device) faces(kind ledger.Kind, id ledger.ID, space string, faces []led
 	}
 	for _, f := range faces {
 		if len(f.Vector) == 0 || len(f.Vector) != len(faces[0].Vector) {
-			return nil, fmt.Errorf("%s: a face has %d values; all faces of an entry need the same number, at least 1", kind, len(f.Vector))
+			return nil, fmt.Errorf("%s: a face has %d values; all faces of an entry need the same number, at least 1",
+				kind, len(f.Vector))
 		}
 	}
 	for _, p := range portions(len(faces), 4*len(faces[0].Vector)) {
-		all = append(all, statement{ledger.Entry{Kind: kind, Person: id}, ledger.Faces{Space: space, Faces: faces[p[0]:p[1]]}})
+		all = append(all,
+			statement{ledger.Entry{Kind: kind, Person: id}, ledger.Faces{Space: space, Faces: faces[p[0]:p[1]]}})
 	}
 	return all, nil
 }
@@ -333,7 +335,8 @@ func (d *Device) Withdraw(device string, mute bool) (ledger.Ref, error) {
 		return ledger.Ref{}, fmt.Errorf("withdrawing lessons: %w: %s", ledger.ErrNobody, device)
 	}
 	if m, known := d.current().Device(d.id); known && !m.Scope.All && device != d.id {
-		return ledger.Ref{}, fmt.Errorf("withdrawing lessons: this device is limited to some people: %w", ledger.ErrScope)
+		return ledger.Ref{}, fmt.Errorf("withdrawing lessons: this device is limited to some people: %w",
+			ledger.ErrScope)
 	}
 	return d.say(statement{ledger.Entry{Kind: ledger.Withdraw}, ledger.Withdrawal{Device: device, Mute: mute}})
 }

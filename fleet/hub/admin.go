@@ -117,7 +117,8 @@ func (s *service) command(ctx context.Context, data []byte) (answer commandAnswe
 	refuse := func(format string, a ...any) commandAnswer { return commandAnswer{Refused: fmt.Sprintf(format, a...)} }
 	var signed signedCommand
 	var c command
-	if strict.Unmarshal(data, &signed) != nil || !signedBy(s.names.fleet, commandText(s.names.fleet, signed.Command), signed.Sig) {
+	if strict.Unmarshal(data, &signed) != nil ||
+		!signedBy(s.names.fleet, commandText(s.names.fleet, signed.Command), signed.Sig) {
 		return refuse("the command is not signed by the admin key of this fleet")
 	}
 	now := time.Now()
@@ -125,7 +126,9 @@ func (s *service) command(ctx context.Context, data []byte) (answer commandAnswe
 		return refuse("the command cannot be read; install the same version of faceauth on the device and the server")
 	}
 	if age := now.Sub(time.UnixMilli(c.Time)); age > commandAge || age < -commandAge {
-		return refuse("the time of the command is wrong: the clocks of the server and of this machine are %v apart; set them", age.Abs().Round(time.Second))
+		return refuse(
+			"the time of the command is wrong: the clocks of the server and of this machine are %v apart; set them",
+			age.Abs().Round(time.Second))
 	}
 	if !s.nonces.first(c.Nonce, now) {
 		return refuse("the command was executed already")
@@ -163,7 +166,8 @@ func (s *service) command(ctx context.Context, data []byte) (answer commandAnswe
 func (s *service) invite(c command, now time.Time) (Token, error) {
 	lasts := time.Duration(c.Lasts) * time.Second
 	if lasts < shortestToken || lasts > longestLife {
-		return Token{}, fmt.Errorf("a token must last from %v to %d days, got %v", shortestToken, longestLife/(24*time.Hour), lasts)
+		return Token{}, fmt.Errorf("a token must last from %v to %d days, got %v", shortestToken,
+			longestLife/(24*time.Hour), lasts)
 	}
 	scope := ledger.Scope{All: len(c.People) == 0}
 	for _, p := range c.People {
@@ -208,7 +212,7 @@ func (s *service) devices() []Device {
 	now, all := time.Now(), []Device{}
 	for _, m := range s.ledger.Devices() {
 		d := Device{Member: m}
-		d.Revoked = d.Revoked || s.barred.bars(m.ID)
+		d.Revoked = d.Revoked || s.barred.has(m.ID)
 		p, said := s.places[m.ID]
 		if d.Seen = p.Seen; said && p.Seq < s.ledger.Seq() {
 			d.Behind = s.ledger.Seq() - p.Seq
@@ -252,7 +256,8 @@ func (s *service) revoke(ctx context.Context, name string) (ledger.Member, error
 	switch len(found) {
 	case 0:
 		s.mu.Lock()
-		was := slices.ContainsFunc(s.ledger.Devices(), func(m ledger.Member) bool { return m.Name == name || m.ID == name })
+		was := slices.ContainsFunc(s.ledger.Devices(),
+			func(m ledger.Member) bool { return m.Name == name || m.ID == name })
 		s.mu.Unlock()
 		if was {
 			return ledger.Member{}, fmt.Errorf("the device %q is revoked already", name)
@@ -260,7 +265,8 @@ func (s *service) revoke(ctx context.Context, name string) (ledger.Member, error
 		return ledger.Member{}, fmt.Errorf("there is no device %q; see faceauth fleet devices", name)
 	case 1:
 	default:
-		return ledger.Member{}, fmt.Errorf("%d devices are named %q; give the id; faceauth fleet devices shows it", len(found), name)
+		return ledger.Member{}, fmt.Errorf("%d devices are named %q; give the id; faceauth fleet devices shows it",
+			len(found), name)
 	}
 	if _, err := s.say(ctx, ledger.Revoke, ledger.Revocation{Device: found[0].ID}); err != nil {
 		return found[0], err
@@ -282,14 +288,16 @@ type Admin struct {
 func OpenAdmin(ctx context.Context, folder, keyFile string) (*Admin, error) {
 	b, err := safefile.ReadBytes(filepath.Join(folder, noteFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w in %s; run this on the machine, and as the user, that runs faceauth fleet serve", ErrNoServer, folder)
+		return nil, fmt.Errorf("%w in %s; run this on the machine, and as the user, that runs faceauth fleet serve",
+			ErrNoServer, folder)
 	}
 	var note serverNote
 	if err == nil {
 		err = json.Unmarshal(b, &note)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w in %s: %s cannot be read (%v); restart faceauth fleet serve to write it again", ErrNoServer, folder, noteFile, err)
+		return nil, fmt.Errorf("%w in %s: %s cannot be read (%v); restart faceauth fleet serve to write it again",
+			ErrNoServer, folder, noteFile, err)
 	}
 	key, public, err := readAdminKey(cmp.Or(keyFile, note.Key))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -353,12 +361,15 @@ func (a *Admin) do(ctx context.Context, c command) (commandAnswer, error) {
 	case errors.Is(err, nats.ErrNoResponders):
 		return answer, fmt.Errorf("%w: no service answers for this fleet; start faceauth fleet serve", ErrOffline)
 	case err != nil && ctx.Err() != nil:
-		return answer, fmt.Errorf("%w: it does not answer in time; read the messages of faceauth fleet serve, and try again", ErrOffline)
+		return answer, fmt.Errorf(
+			"%w: it does not answer in time; read the messages of faceauth fleet serve, and try again", ErrOffline)
 	case err != nil:
 		return answer, plain(err)
 	}
 	if err := strict.Unmarshal(reply.Data, &answer); err != nil {
-		return answer, fmt.Errorf("%w: its answer cannot be read; install the same version of faceauth on the device and the server", ErrCommand)
+		return answer, fmt.Errorf(
+			"%w: its answer cannot be read; install the same version of faceauth on the device and the server",
+			ErrCommand)
 	}
 	if answer.Refused != "" {
 		return answer, fmt.Errorf("%w: %s", ErrCommand, printable(answer.Refused))
@@ -386,7 +397,9 @@ func (a *Admin) Devices(ctx context.Context) ([]Device, error) {
 		}
 		var part []Device
 		if err := json.Unmarshal(answer.Devices, &part); err != nil {
-			return nil, fmt.Errorf("%w: its answer cannot be read; install the same version of faceauth on the device and the server", ErrCommand)
+			return nil, fmt.Errorf(
+				"%w: its answer cannot be read; install the same version of faceauth on the device and the server",
+				ErrCommand)
 		}
 		if all = append(all, part...); len(part) == 0 || len(all) >= answer.Total {
 			return all, nil

@@ -63,7 +63,9 @@ func adminKey(path, folder string) (nkeys.KeyPair, string, bool, error) {
 		return nil, "", false, err
 	}
 	if known != "" && known != public {
-		return nil, "", false, fmt.Errorf("%w: %s is the key of %s, and %s holds %s; give the right key with --admin-key", ErrFleet, path, public, folder, known)
+		return nil, "", false, fmt.Errorf(
+			"%w: %s is the key of %s, and %s holds %s; give the right key with --admin-key", ErrFleet, path, public,
+			folder, known)
 	}
 	return key, public, known != "", nil
 }
@@ -85,7 +87,8 @@ func readAdminKey(path string) (nkeys.KeyPair, string, error) {
 	}
 	public, err := key.PublicKey()
 	if err != nil || !nkeys.IsValidPublicAccountKey(public) {
-		return nil, "", fmt.Errorf("%s holds a key that is not the admin key of a fleet; put back your copy of it", path)
+		return nil, "", fmt.Errorf("%s holds a key that is not the admin key of a fleet; put back your copy of it",
+			path)
 	}
 	return key, public, nil
 }

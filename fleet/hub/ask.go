@@ -34,7 +34,12 @@ const (
 
 // listen subscribes to the requests.
 func (s *service) listen() (asks, error) {
-	a := asks{make(chan *nats.Msg, joinsWaiting), make(chan *nats.Msg, rejoinsWaiting), make(chan *nats.Msg, adminWaiting), make(chan *nats.Msg, placesWaiting)}
+	a := asks{
+		make(chan *nats.Msg, joinsWaiting),
+		make(chan *nats.Msg, rejoinsWaiting),
+		make(chan *nats.Msg, adminWaiting),
+		make(chan *nats.Msg, placesWaiting),
+	}
 	for subject, ch := range map[string]chan *nats.Msg{
 		s.names.join(): a.join, s.names.rejoin(): a.rejoin, s.names.admin(): a.admin, s.names.at("*"): a.places,
 	} {
@@ -142,16 +147,20 @@ const askForToken = "; ask for a new one: faceauth fleet invite"
 
 // admit checks a request to join, and adds the admission to the log.
 func (s *service) admit(ctx context.Context, data []byte) ([]byte, error) {
-	unreadable := refusal("the request cannot be read; install the same version of faceauth on the device and the server")
+	unreadable := refusal(
+		"the request cannot be read; install the same version of faceauth on the device and the server")
 	var signed signedJoin
 	var r joinRequest
-	if strict.Unmarshal(data, &signed) != nil || strict.Unmarshal(signed.Request, &r) != nil || r.Version != joinVersion {
+	if strict.Unmarshal(data, &signed) != nil || strict.Unmarshal(signed.Request, &r) != nil ||
+		r.Version != joinVersion {
 		return nil, unreadable
 	}
 	text := joinText(s.names.fleet, signed.Request)
-	if !nkeys.IsValidPublicUserKey(r.Token) || !nkeys.IsValidPublicUserKey(r.Device) || !signedBy(r.Token, text, signed.ByToken) ||
+	if !nkeys.IsValidPublicUserKey(r.Token) || !nkeys.IsValidPublicUserKey(r.Device) ||
+		!signedBy(r.Token, text, signed.ByToken) ||
 		!signedBy(r.Device, text, signed.ByDevice) {
-		return nil, refusal("the request is not signed by the token and the device, or is for another fleet" + askForToken)
+		return nil, refusal(
+			"the request is not signed by the token and the device, or is for another fleet" + askForToken)
 	}
 	if err := CheckName(r.Name); err != nil {
 		return nil, refusal(err.Error())
@@ -162,10 +171,15 @@ func (s *service) admit(ctx context.Context, data []byte) ([]byte, error) {
 	case !known:
 		return nil, refusal("this token is not of this fleet, or is older than a month" + askForToken)
 	case i.Device != "" && i.Device != r.Device:
-		return nil, refusal(fmt.Sprintf("this token was used already, on %s, by the device %q; each token admits one device%s",
-			i.Used.Format("2006-01-02 15:04 MST"), i.Name, askForToken))
+		return nil, refusal(
+			fmt.Sprintf("this token was used already, on %s, by the device %q; each token admits one device%s",
+				i.Used.Format("2006-01-02 15:04 MST"), i.Name, askForToken),
+		)
 	case i.Device == "" && now.After(i.Expires):
-		return nil, refusal(fmt.Sprintf("this token expired on %s, by the clock of the server%s", i.Expires.Format("2006-01-02 15:04 MST"), askForToken))
+		return nil, refusal(
+			fmt.Sprintf("this token expired on %s, by the clock of the server%s",
+				i.Expires.Format("2006-01-02 15:04 MST"), askForToken),
+		)
 	}
 	if d, was := s.device(r.Device); was {
 		switch {
@@ -174,7 +188,11 @@ func (s *service) admit(ctx context.Context, data []byte) ([]byte, error) {
 		case i.Device == r.Device: // it did not get the first answer
 			return s.admissionOf(r.Device)
 		}
-		return nil, refusal(fmt.Sprintf("this device is a member already, as %q; if parts of its folder are lost, remove the folder and join again", d.Name))
+		return nil, refusal(
+			fmt.Sprintf(
+				"this device is a member already, as %q; if parts of its folder are lost, remove the folder and join again",
+				d.Name),
+		)
 	}
 	if slices.ContainsFunc(s.members(), func(m ledger.Member) bool { return m.Name == r.Name }) {
 		return nil, refusal(fmt.Sprintf("another device is named %q; choose another name with --name", r.Name))

@@ -24,12 +24,16 @@ var (
 	// ErrOffline is returned while there is no connection. The device works without it.
 	ErrOffline = errors.New("there is no connection to the server of the fleet")
 	// ErrRefused is returned if the server does not know the connecting key, or the key was revoked.
-	ErrRefused = fmt.Errorf("%w: it was revoked or never admitted; if that is a mistake, remove its folder and join again with "+
-		"a new token: faceauth fleet join", fleet.ErrRefused)
+	ErrRefused = fmt.Errorf(
+		"%w: it was revoked or never admitted; if that is a mistake, remove its folder and join again with "+
+			"a new token: faceauth fleet join",
+		fleet.ErrRefused,
+	)
 	// ErrTooLarge is returned for an entry that is too large for the server.
 	ErrTooLarge = errors.New("the entry is too large for the server of the fleet")
 	// ErrFull is returned if the server has no room left.
-	ErrFull = errors.New("the server of the fleet has no room left; allow more with faceauth fleet serve --disk, or free space on its disk")
+	ErrFull = errors.New(
+		"the server of the fleet has no room left; allow more with faceauth fleet serve --disk, or free space on its disk")
 	// ErrPerson is returned for an id of a person that cannot be part of a subject.
 	ErrPerson = errors.New("unusable id of a person")
 )
@@ -39,7 +43,9 @@ const connectTime = 10 * time.Second
 
 // dial connects once and waits for the connection until ctx ends. An empty address means a server in this process.
 func dial(ctx context.Context, address string, options ...nats.Option) (*nats.Conn, error) {
-	o := append([]nats.Option{nats.Name("faceauth"), nats.Timeout(connectTime), nats.NoCallbacksAfterClientClose()}, options...)
+	o := append(
+		[]nats.Option{nats.Name("faceauth"), nats.Timeout(connectTime), nats.NoCallbacksAfterClientClose()},
+		options...)
 	type result struct {
 		c   *nats.Conn
 		err error
@@ -78,13 +84,21 @@ func plain(err error) error {
 	case errors.As(err, &dns):
 		return fmt.Errorf("%w: the name %s cannot be found; check the network and the name", ErrOffline, dns.Name)
 	case errors.As(err, &network) && network.Op == "dial":
-		return fmt.Errorf("%w: %v; check that faceauth fleet serve runs there, and that no firewall blocks its port", ErrOffline, network)
+		return fmt.Errorf("%w: %v; check that faceauth fleet serve runs there, and that no firewall blocks its port",
+			ErrOffline, network)
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%w: it does not answer; check that faceauth fleet serve runs there, and that no firewall blocks its port", ErrOffline)
+		return fmt.Errorf(
+			"%w: it does not answer; check that faceauth fleet serve runs there, and that no firewall blocks its port",
+			ErrOffline)
 	case errors.Is(err, nats.ErrSecureConnWanted), errors.Is(err, nats.ErrSecureConnRequired):
 		return fmt.Errorf("%w: only one side uses TLS; check whether the URL begins with tls://", ErrOffline)
-	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrReconnectBufExceeded),
-		errors.Is(err, nats.ErrStaleConnection), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, io.EOF):
+	case errors.Is(err, nats.ErrConnectionClosed),
+		errors.Is(err, nats.ErrDisconnected),
+		errors.Is(err, nats.ErrConnectionReconnecting),
+		errors.Is(err, nats.ErrReconnectBufExceeded),
+		errors.Is(err, nats.ErrStaleConnection),
+		errors.Is(err, nats.ErrAuthExpired),
+		errors.Is(err, io.EOF):
 		return ErrOffline
 	}
 	return err

@@ -83,7 +83,8 @@ func (v *invitations) change(now time.Time, do func(all map[string]invitation) e
 func (v *invitations) add(i invitation) error {
 	return v.change(i.Made, func(all map[string]invitation) error {
 		if len(all) >= mostInvitations {
-			return fmt.Errorf("there are %d tokens already; each is removed %d days after it expires", len(all), remembered/(24*time.Hour))
+			return fmt.Errorf("there are %d tokens already; each is removed %d days after it expires", len(all),
+				remembered/(24*time.Hour))
 		}
 		all[i.Key] = i
 		return nil

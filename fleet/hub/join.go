@@ -64,7 +64,8 @@ type Joining struct {
 // CheckName returns nil for a valid name of a device. The error wraps [ErrName].
 func CheckName(name string) error {
 	if name == "" || len(name) > 64 || !utf8.ValidString(name) || strings.TrimSpace(name) != name ||
-		strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) || nkeys.IsValidPublicUserKey(name) {
+		strings.ContainsFunc(name,
+			func(r rune) bool { return !unicode.IsPrint(r) }) || nkeys.IsValidPublicUserKey(name) {
 		return fmt.Errorf("%w: %q; use 1 to 64 printable bytes, and no space at the ends", ErrName, name)
 	}
 	return nil
@@ -119,9 +120,12 @@ func Join(ctx context.Context, folder string, t Token, j Joining) (*Member, erro
 	}
 	if m, err := Open(folder); err == nil {
 		if m.Fleet == t.Fleet {
-			return nil, fmt.Errorf("%w: it has been %q of this fleet since %s; there is nothing to do", ErrJoined, m.Name, m.Since.Local().Format("2006-01-02 15:04"))
+			return nil, fmt.Errorf("%w: it has been %q of this fleet since %s; there is nothing to do", ErrJoined,
+				m.Name, m.Since.Local().Format("2006-01-02 15:04"))
 		}
-		return nil, fmt.Errorf("%w: %s belongs to another fleet; give another folder with --state, or remove this folder first", ErrJoined, folder)
+		return nil, fmt.Errorf(
+			"%w: %s belongs to another fleet; give another folder with --state, or remove this folder first", ErrJoined,
+			folder)
 	} else if !errors.Is(err, fleet.ErrNotJoined) {
 		return nil, err
 	}
@@ -202,8 +206,11 @@ func ask(ctx context.Context, address string, t Token, j Joining, key nkeys.KeyP
 	names := subjects{t.Fleet}
 	nc, err := dial(ctx, address, options...)
 	if errors.Is(err, ErrRefused) {
-		return nil, fmt.Errorf("%w: it does not know this token: the token is of another fleet, or older than a month; "+
-			"ask for a new one: faceauth fleet invite", ErrDenied)
+		return nil, fmt.Errorf(
+			"%w: it does not know this token: the token is of another fleet, or older than a month; "+
+				"ask for a new one: faceauth fleet invite",
+			ErrDenied,
+		)
 	}
 	if err != nil {
 		return nil, err
@@ -212,7 +219,8 @@ func ask(ctx context.Context, address string, t Token, j Joining, key nkeys.KeyP
 	reply, err := nc.RequestWithContext(ctx, names.join(), text)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return nil, fmt.Errorf("%w: no service answers for this fleet at %s; start faceauth fleet serve", ErrOffline, address)
+		return nil, fmt.Errorf("%w: no service answers for this fleet at %s; start faceauth fleet serve", ErrOffline,
+			address)
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("%w: it does not answer in time; try again", ErrOffline)
 	case err != nil:
@@ -221,7 +229,9 @@ func ask(ctx context.Context, address string, t Token, j Joining, key nkeys.KeyP
 	now := time.Now()
 	var answer joinAnswer
 	if err := strict.Unmarshal(reply.Data, &answer); err != nil || answer.Version != joinVersion {
-		return nil, fmt.Errorf("%w: its answer cannot be read; install the same version of faceauth on the device and the server", ErrDenied)
+		return nil, fmt.Errorf(
+			"%w: its answer cannot be read; install the same version of faceauth on the device and the server",
+			ErrDenied)
 	}
 	skew := now.Sub(time.UnixMilli(answer.Time))
 	if answer.Refused != "" {
@@ -245,9 +255,11 @@ const clockTolerance = 2 * time.Minute
 func aboutClock(skew time.Duration) string {
 	switch {
 	case skew > clockTolerance:
-		return fmt.Sprintf(" (the clock of this device is %v ahead of the server's: one of them is wrong)", skew.Round(time.Minute))
+		return fmt.Sprintf(" (the clock of this device is %v ahead of the server's: one of them is wrong)",
+			skew.Round(time.Minute))
 	case skew < -clockTolerance:
-		return fmt.Sprintf(" (the clock of this device is %v behind the server's: one of them is wrong)", (-skew).Round(time.Minute))
+		return fmt.Sprintf(" (the clock of this device is %v behind the server's: one of them is wrong)",
+			(-skew).Round(time.Minute))
 	}
 	return ""
 }
@@ -300,7 +312,8 @@ func Open(folder string) (*Member, error) {
 	b, err := safefile.ReadSealed(path, memberKind)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w (%s has no fleet); run: faceauth fleet join --token TOKEN", fleet.ErrNotJoined, folder)
+		return nil, fmt.Errorf("%w (%s has no fleet); run: faceauth fleet join --token TOKEN", fleet.ErrNotJoined,
+			folder)
 	case errors.Is(err, safefile.ErrDamaged), errors.Is(err, safefile.ErrVersion):
 		return nil, fmt.Errorf("%w: %s: %w; remove it and join again with a new token", fleet.ErrDamaged, path, err)
 	case err != nil:
@@ -308,13 +321,15 @@ func Open(folder string) (*Member, error) {
 	}
 	m := &Member{}
 	if err := json.Unmarshal(b, m); err != nil || CheckURL(m.URL) != nil || !nkeys.IsValidPublicAccountKey(m.Fleet) {
-		return nil, fmt.Errorf("%w: %s cannot be read; remove it and join again with a new token", fleet.ErrDamaged, path)
+		return nil, fmt.Errorf("%w: %s cannot be read; remove it and join again with a new token", fleet.ErrDamaged,
+			path)
 	}
 	if m.key, err = fleet.Identity(folder); err != nil {
 		return nil, err
 	}
 	if id, err := m.key.PublicKey(); err != nil || id != m.ID {
-		return nil, fmt.Errorf("%w: the key in %s is not the admitted key; put back a copy of it, or remove the folder and join again",
+		return nil, fmt.Errorf(
+			"%w: the key in %s is not the admitted key; put back a copy of it, or remove the folder and join again",
 			fleet.ErrDamaged, folder)
 	}
 	return m, nil

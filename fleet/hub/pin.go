@@ -10,8 +10,10 @@ import (
 )
 
 // ErrPin is returned if a server's certificate differs from the one in the token.
-var ErrPin = errors.New("the server shows another certificate than the token names: it is not the server of this fleet, " +
-	"or its folder is new; ask for a new token: faceauth fleet invite")
+var ErrPin = errors.New(
+	"the server shows another certificate than the token names: it is not the server of this fleet, " +
+		"or its folder is new; ask for a new token: faceauth fleet invite",
+)
 
 // pinned returns the TLS settings of a device. With a pin the certificate must have this hash, and nothing else is
 // checked. Without a pin, an authority of the system must have signed the certificate.

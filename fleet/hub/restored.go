@@ -117,7 +117,9 @@ func (c *Conn) Rejoin(ctx context.Context, entries [][]byte) error {
 		}
 		var answer rejoinAnswer
 		if err := strict.Unmarshal(reply.Data, &answer); err != nil || answer.Version != rejoinVersion {
-			return fmt.Errorf("%w: its answer cannot be read; install the same version of faceauth on the device and the server", ErrDenied)
+			return fmt.Errorf(
+				"%w: its answer cannot be read; install the same version of faceauth on the device and the server",
+				ErrDenied)
 		}
 		if answer.Revoked != nil && ledger.CheckRevocation(c.names.fleet, c.id, answer.Revoked) == nil {
 			return fleet.ErrRevoked
@@ -132,14 +134,14 @@ func (c *Conn) Rejoin(ctx context.Context, entries [][]byte) error {
 	return nil
 }
 
-// goOn begins the log anew from where it is, where the administrator says that it was put back; and has its description
-// say how it was put back last.
-func (s *service) goOn(ctx context.Context, last uint64) error {
+// continueLog starts a new log at the present end if the administrator says that the log was put back. It also keeps
+// the newest restoration in the description of the stream.
+func (s *service) continueLog(ctx context.Context, last uint64) error {
 	config := s.stream.CachedInfo().Config
-	said := described(config.Description)
-	r, err := ledger.ParseRestoration(s.names.fleet, said)
+	inStream := described(config.Description)
+	newest, err := ledger.ParseRestoration(s.names.fleet, inStream)
 	if err != nil {
-		r, said = ledger.Restoration{}, nil
+		newest, inStream = ledger.Restoration{}, nil
 	}
 	s.mu.Lock()
 	epoch := s.ledger.Epoch()
@@ -148,22 +150,22 @@ func (s *service) goOn(ctx context.Context, last uint64) error {
 	if err != nil {
 		return err
 	}
-	if r.Epoch > epoch { // this was killed before the log had it
-		data = said
+	if newest.Epoch > epoch { // the service was killed before the log had the entry
+		data = inStream
 	}
 	if s.Restored {
-		// By the clock no number comes twice, also where the same backup is put back again.
-		next := ledger.Restoration{Epoch: max(epoch, r.Epoch) + 1, Before: epoch, At: last}
+		// The clock makes the number unique, even if the same backup is put back twice.
+		newest = ledger.Restoration{Epoch: max(epoch, newest.Epoch) + 1, Before: epoch, At: last}
 		if now := time.Now().Unix(); now > 0 {
-			next.Epoch = max(next.Epoch, uint64(now))
+			newest.Epoch = max(newest.Epoch, uint64(now))
 		}
-		e := ledger.Entry{N: next.Counter(), Time: time.Now(), Kind: ledger.Restored}
-		e.Put(next)
+		e := ledger.Entry{N: newest.Counter(), Time: time.Now(), Kind: ledger.Restored}
+		e.Put(newest)
 		if err := e.Sign(s.names.fleet, s.admin); err != nil {
 			return err
 		}
 		data = e.Encode()
-		// A token that was used since the backup must not admit anybody else.
+		// A token may have been used since the backup: it must not admit a second device.
 		err := s.tokens.change(time.Now(), func(all map[string]invitation) error {
 			for key, i := range all {
 				if i.Device == "" {
@@ -185,35 +187,21 @@ func (s *service) goOn(ctx context.Context, last uint64) error {
 			return storage(err)
 		}
 	}
-	if s.epoch() < ledgerEpoch(s.names.fleet, data) {
-		if err := s.conn.Append(ctx, "", restorationID(data), data); err != nil {
-			return err
-		}
-		if last, err = s.conn.Last(ctx); err != nil {
-			return err
-		}
-		if err := s.readTo(ctx, last); err != nil {
-			return err
-		}
-		s.Log.Info("the log goes on from where it is; devices give back what it has lost", "entries", last)
+	if epoch >= newest.Epoch {
+		return nil
 	}
+	e := ledger.Entry{Device: s.names.fleet, N: newest.Counter()}
+	if err := s.conn.Append(ctx, "", e.MessageID(), data); err != nil {
+		return err
+	}
+	if last, err = s.conn.Last(ctx); err != nil {
+		return err
+	}
+	if err := s.readTo(ctx, last); err != nil {
+		return err
+	}
+	s.Log.Info("the log continues from its present end; devices give back the lost entries", "entries", last)
 	return nil
-}
-
-func ledgerEpoch(fleetID string, data []byte) uint64 {
-	r, err := ledger.ParseRestoration(fleetID, data)
-	if err != nil {
-		return 0
-	}
-	return r.Epoch
-}
-
-func restorationID(data []byte) string {
-	e, err := ledger.Parse(data)
-	if err != nil {
-		return ""
-	}
-	return e.MessageID()
 }
 
 func (s *service) epoch() uint64 {
@@ -227,8 +215,12 @@ func (s *service) checkLost(last uint64) error {
 	if s.Restored || last > 0 || s.known && len(s.places) == 0 { // devices that have read something have places
 		return nil
 	}
-	return fmt.Errorf("%w: the admin key %s exists, and the log is empty; if the disk was lost or a backup was put back, start the server once with: "+
-		"faceauth fleet serve --restored; for a new fleet choose another folder and another admin key", ErrLost, s.AdminKey)
+	return fmt.Errorf(
+		"%w: the admin key %s exists, and the log is empty; if the disk was lost or a backup was put back, start the server once with: "+
+			"faceauth fleet serve --restored; for a new fleet choose another folder and another admin key",
+		ErrLost,
+		s.AdminKey,
+	)
 }
 
 // barred holds revocations that the log has lost and that a device has shown. The revoked devices are not let in. Later
@@ -250,7 +242,8 @@ func openBarred(path string) (*barred, error) {
 		err = json.Unmarshal(text, &b.entries)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; remove the file, and revoke again the devices that were revoked since the backup", path, err)
+		return nil, fmt.Errorf(
+			"%s: %w; remove the file, and revoke again the devices that were revoked since the backup", path, err)
 	}
 	return b, nil
 }
@@ -309,7 +302,7 @@ func (s *service) isMember(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, known := s.ledger.Device(id)
-	return known && !s.out(id)
+	return known && !s.isOut(id)
 }
 
 // takeBack takes one entry of the admin key: an admitted device is a member again, and a revoked device is not let in.

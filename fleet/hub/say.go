@@ -70,7 +70,8 @@ func (s *service) store(ctx context.Context, u *unsaid) error {
 			return nil
 		}
 		if found != nil {
-			return errors.New("another service uses this fleet's admin key at the same time; run faceauth fleet serve only once")
+			return errors.New(
+				"another service uses this fleet's admin key at the same time; run faceauth fleet serve only once")
 		}
 		select {
 		case <-applied:

@@ -136,7 +136,15 @@ func Serve(ctx context.Context, o Options) error {
 		if o.Start == nil {
 			return errors.New("there is neither a server to start nor a cluster; give the URL of a cluster with --nats")
 		}
-		s.server, err = o.Start(ServerOptions{Folder: o.Folder, Listen: o.Listen, Fleet: s.names.fleet, Limits: o.Limits.defaults(), Log: o.Log})
+		s.server, err = o.Start(
+			ServerOptions{
+				Folder: o.Folder,
+				Listen: o.Listen,
+				Fleet:  s.names.fleet,
+				Limits: o.Limits.defaults(),
+				Log:    o.Log,
+			},
+		)
 		if err != nil {
 			return err
 		}
@@ -275,7 +283,9 @@ func (s *service) restore(ctx context.Context) (err error) {
 			return storage(err2)
 		}
 		if info.State.FirstSeq > 1 {
-			return fmt.Errorf("the snapshot cannot be read, and the log no longer has its entries: %w; put back a copy of %s", err, s.Folder)
+			return fmt.Errorf(
+				"the snapshot cannot be read, and the log no longer has its entries: %w; put back a copy of %s", err,
+				s.Folder)
 		}
 		s.Log.Warn("the snapshot cannot be read; the log still has all entries", "error", err)
 	}
@@ -319,8 +329,10 @@ func (s *service) run(ctx context.Context, cancel context.CancelCauseFunc) error
 	select {
 	case <-ctx.Done():
 	case <-s.ended():
-		cancel(errors.New("the NATS server has ended or cannot write its files; read its messages and check the disk; " +
-			"then start it again: stored entries are not lost"))
+		cancel(
+			errors.New("the NATS server has ended or cannot write its files; read its messages and check the disk; " +
+				"then start it again: stored entries are not lost"),
+		)
 	}
 	s.writePlaces()
 	return context.Cause(ctx)

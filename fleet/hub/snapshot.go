@@ -22,7 +22,8 @@ import (
 // Errors of [Conn.Snapshot].
 var (
 	// ErrSnapshot is returned for a damaged snapshot, or one that the fleet's admin key has not signed.
-	ErrSnapshot = errors.New("the snapshot on the server is damaged, or of another fleet; restart faceauth fleet serve to make a new one")
+	ErrSnapshot = errors.New(
+		"the snapshot on the server is damaged, or of another fleet; restart faceauth fleet serve to make a new one")
 	// ErrReadOnly is returned by [Conn.PutSnapshot]: only the service of the fleet stores snapshots.
 	ErrReadOnly = fmt.Errorf("snapshots are made by the server of the fleet: %w", errors.ErrUnsupported)
 )
@@ -47,7 +48,14 @@ func signedSnapshot(id string, seq uint64, data []byte) []byte {
 }
 
 // putSnapshot replaces the snapshot. Seq is the place of its last entry.
-func putSnapshot(ctx context.Context, bucket jetstream.ObjectStore, admin nkeys.KeyPair, id string, seq uint64, data []byte) error {
+func putSnapshot(
+	ctx context.Context,
+	bucket jetstream.ObjectStore,
+	admin nkeys.KeyPair,
+	id string,
+	seq uint64,
+	data []byte,
+) error {
 	sig, err := admin.Sign(signedSnapshot(id, seq, data))
 	if err != nil {
 		return err

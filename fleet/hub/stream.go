@@ -19,7 +19,13 @@ const Window = 10 * time.Minute
 func logBytes(l Limits) int64 { return int64(float64(l.Disk) * logShare) }
 
 // openStream returns the log of a fleet, and makes it if it is missing.
-func openStream(ctx context.Context, js jetstream.JetStream, names subjects, limits Limits, replicas int) (jetstream.Stream, error) {
+func openStream(
+	ctx context.Context,
+	js jetstream.JetStream,
+	names subjects,
+	limits Limits,
+	replicas int,
+) (jetstream.Stream, error) {
 	limits = limits.defaults()
 	config := jetstream.StreamConfig{
 		Name: names.stream(), Description: logText, Subjects: []string{names.log("*")},
@@ -46,7 +52,13 @@ func openStream(ctx context.Context, js jetstream.JetStream, names subjects, lim
 }
 
 // openBucket returns the object store with the snapshots of a fleet, and makes it if it is missing.
-func openBucket(ctx context.Context, js jetstream.JetStream, names subjects, limits Limits, replicas int) (jetstream.ObjectStore, error) {
+func openBucket(
+	ctx context.Context,
+	js jetstream.JetStream,
+	names subjects,
+	limits Limits,
+	replicas int,
+) (jetstream.ObjectStore, error) {
 	limits = limits.defaults()
 	config := jetstream.ObjectStoreConfig{
 		Bucket: names.bucket(), Description: "snapshots of a faceauth fleet", Storage: jetstream.FileStorage,

@@ -71,7 +71,8 @@ func (s *service) checkDisk(ctx context.Context) error {
 		return storage(err)
 	}
 	if s.tight = tight; tight {
-		s.Log.Error("the disk is nearly full: the log refuses entries until there is room", "folder", s.Folder, "free_mb", free>>20)
+		s.Log.Error("the disk is nearly full: the log refuses entries until there is room", "folder", s.Folder,
+			"free_mb", free>>20)
 	} else {
 		s.Log.Info("there is room again: the log accepts entries", "free_mb", free>>20)
 	}
@@ -100,7 +101,8 @@ func (s *service) compact(ctx context.Context) error {
 	}
 	for _, p := range purges {
 		// The Forget entry stays: it has the given sequence number.
-		err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.names.log(p.person.String())), jetstream.WithPurgeSequence(p.before))
+		err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.names.log(p.person.String())),
+			jetstream.WithPurgeSequence(p.before))
 		if err != nil {
 			return fmt.Errorf("purging the entries about a forgotten person: %w", storage(err))
 		}

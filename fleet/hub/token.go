@@ -52,7 +52,13 @@ type tokenBody struct {
 
 // NewToken returns a token with a new secret.
 func NewToken(address, fleet string, pin []byte, expires time.Time) Token {
-	t := Token{URL: address, Fleet: fleet, Pin: pin, Secret: make([]byte, secretSize), Expires: expires.Truncate(time.Second)}
+	t := Token{
+		URL:     address,
+		Fleet:   fleet,
+		Pin:     pin,
+		Secret:  make([]byte, secretSize),
+		Expires: expires.Truncate(time.Second),
+	}
 	rand.Read(t.Secret)
 	return t
 }
@@ -83,27 +89,38 @@ func ParseToken(s string) (Token, error) {
 	case s == "":
 		return Token{}, fmt.Errorf("%w: it is empty; copy the whole output of faceauth fleet invite", ErrToken)
 	case len(s) > longestToken || err != nil || len(b) < 1+checkSize:
-		return Token{}, fmt.Errorf("%w: it has wrong characters or a wrong length; copy the whole output of faceauth fleet invite", ErrToken)
+		return Token{}, fmt.Errorf(
+			"%w: it has wrong characters or a wrong length; copy the whole output of faceauth fleet invite", ErrToken)
 	}
 	body, check := b[:len(b)-checkSize], b[len(b)-checkSize:]
 	if sum := sha256.Sum256(body); !bytes.Equal(sum[:checkSize], check) {
-		return Token{}, fmt.Errorf("%w: it is incomplete or has a wrong character; copy the whole output of faceauth fleet invite", ErrToken)
+		return Token{}, fmt.Errorf(
+			"%w: it is incomplete or has a wrong character; copy the whole output of faceauth fleet invite", ErrToken)
 	}
 	if body[0] != tokenVersion {
-		return Token{}, fmt.Errorf("%w: it has version %d, and this program reads version %d; update faceauth on this device", ErrToken, body[0], tokenVersion)
+		return Token{}, fmt.Errorf(
+			"%w: it has version %d, and this program reads version %d; update faceauth on this device", ErrToken,
+			body[0], tokenVersion)
 	}
 	var in tokenBody
 	if err := strict.Unmarshal(body[1:], &in); err != nil {
 		return Token{}, fmt.Errorf("%w: ask for a new one: faceauth fleet invite", ErrToken)
 	}
 	fleet, err := nkeys.Encode(nkeys.PrefixByteAccount, in.Fleet)
-	if err != nil || len(in.Fleet) != 32 || len(in.Secret) != secretSize || len(in.Pin) != 0 && len(in.Pin) != sha256.Size {
+	if err != nil || len(in.Fleet) != 32 || len(in.Secret) != secretSize ||
+		len(in.Pin) != 0 && len(in.Pin) != sha256.Size {
 		return Token{}, fmt.Errorf("%w: ask for a new one: faceauth fleet invite", ErrToken)
 	}
 	if err := CheckURL(in.URL); err != nil {
 		return Token{}, fmt.Errorf("%w: %v", ErrToken, err)
 	}
-	return Token{URL: in.URL, Fleet: string(fleet), Pin: in.Pin, Secret: in.Secret, Expires: time.Unix(in.Expires, 0)}, nil
+	return Token{
+		URL:     in.URL,
+		Fleet:   string(fleet),
+		Pin:     in.Pin,
+		Secret:  in.Secret,
+		Expires: time.Unix(in.Expires, 0),
+	}, nil
 }
 
 // CheckURL returns nil for the URL of a server, or for several URLs of one cluster with commas between.
@@ -114,9 +131,12 @@ func CheckURL(all string) error {
 		case err != nil || u.Host == "" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || len(one) > 1024:
 			return errors.New("the URL of the server must look like tls://office.local:4222")
 		case u.Scheme != "tls" && u.Scheme != "nats":
-			return fmt.Errorf("the URL of the server begins with %q; it must be tls://, or nats:// for a cluster without TLS", u.Scheme)
+			return fmt.Errorf(
+				"the URL of the server begins with %q; it must be tls://, or nats:// for a cluster without TLS",
+				u.Scheme)
 		case u.User != nil:
-			return errors.New("the URL of the server contains a user; put user and password into a file, and give it with --creds")
+			return errors.New(
+				"the URL of the server contains a user; put user and password into a file, and give it with --creds")
 		}
 	}
 	return nil

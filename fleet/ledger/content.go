@@ -95,9 +95,10 @@ func (x Lesson) Equal(o Lesson) bool {
 	for _, links := range [][][2]int{a, b} {
 		slices.SortFunc(links, func(p, q [2]int) int { return slices.Compare(p[:], q[:]) })
 	}
-	return x.Space == o.Space && slices.Equal(a, b) && slices.EqualFunc(x.Centroids, o.Centroids, func(p, q Centroid) bool {
-		return p.Multiplicity == q.Multiplicity && p.Radius == q.Radius && slices.Equal(p.Vector, q.Vector)
-	})
+	return x.Space == o.Space && slices.Equal(a, b) &&
+		slices.EqualFunc(x.Centroids, o.Centroids, func(p, q Centroid) bool {
+			return p.Multiplicity == q.Multiplicity && p.Radius == q.Radius && slices.Equal(p.Vector, q.Vector)
+		})
 }
 
 // Centroid is a learned vector.
@@ -287,7 +288,8 @@ func decodeContent(k Kind, data []byte) (any, error) {
 				return nil, err
 			}
 			if len(x.Vector) != len(w.Faces[0].Vector) || !finite(x.Quality) {
-				return nil, fmt.Errorf("%w: %s: the vectors have different lengths, or a quality is not finite", ErrContent, k)
+				return nil, fmt.Errorf("%w: %s: the vectors have different lengths, or a quality is not finite",
+					ErrContent, k)
 			}
 			f := Face{Vector: v, Quality: x.Quality}
 			if x.Taken != 0 {
@@ -342,7 +344,8 @@ func decodeContent(k Kind, data []byte) (any, error) {
 				return nil, fmt.Errorf("%w: the centroids have different lengths", ErrContent)
 			}
 			if !finite(x.Multiplicity) || x.Multiplicity <= 0 || !finite(x.Radius) || x.Radius < 0 {
-				return nil, fmt.Errorf("%w: a centroid stands for %v faces within %v", ErrContent, x.Multiplicity, x.Radius)
+				return nil, fmt.Errorf("%w: a centroid stands for %v faces within %v", ErrContent, x.Multiplicity,
+					x.Radius)
 			}
 			c.Centroids = append(c.Centroids, Centroid{v, x.Multiplicity, x.Radius})
 		}

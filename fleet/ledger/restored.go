@@ -154,7 +154,8 @@ func (l *Ledger) Give(data []byte) {
 
 func (l *Ledger) foldRestored(seq uint64, e Entry, c Restoration, at place) error {
 	if c.Epoch <= l.epoch || c.Before != l.epoch || e.N != c.Counter() {
-		return fmt.Errorf("%w: the entry continues log %d as log %d, and this is log %d", ErrContent, c.Before, c.Epoch, l.epoch)
+		return fmt.Errorf("%w: the entry continues log %d as log %d, and this is log %d", ErrContent, c.Before, c.Epoch,
+			l.epoch)
 	}
 	l.epoch = c.Epoch
 	l.adminEntries = append(l.adminEntries, newRecord(seq, e, at))

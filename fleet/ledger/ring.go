@@ -135,7 +135,8 @@ func OpenRing(path string) (*Ring, error) {
 		return r.take(line.Keys)
 	})
 	if errors.Is(err, lines.ErrDamaged) || errors.Is(err, ErrRing) {
-		return nil, fmt.Errorf("opening %s: %w: %w; move it away: this device then asks other devices for the keys", path, ErrRing, err)
+		return nil, fmt.Errorf("opening %s: %w: %w; move it away: this device then asks other devices for the keys",
+			path, ErrRing, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the ring of keys: %w", err)

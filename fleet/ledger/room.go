@@ -61,7 +61,8 @@ type sealedGuest struct {
 
 // boundGuest returns the associated data of a sealed guest: device, moment and person.
 func (l *Ledger) boundGuest(device string, at int64, person ID) []byte {
-	return signed("guest", l.fleet, Version, device, append(binary.BigEndian.AppendUint64(nil, uint64(at)), person[:]...))
+	return signed("guest", l.fleet, Version, device,
+		append(binary.BigEndian.AppendUint64(nil, uint64(at)), person[:]...))
 }
 
 // SealRoom encodes a room, signed by this device. Each person is sealed with the person's own key: the server reads

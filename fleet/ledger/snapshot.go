@@ -186,7 +186,8 @@ func restore(fleet string, from io.Reader, how restoring) (*Ledger, error) {
 		return nil, err
 	}
 	if version > snapshotVersion {
-		return nil, fmt.Errorf("snapshot has version %d, and this program reads %d: %w", version, snapshotVersion, ErrFuture)
+		return nil, fmt.Errorf("snapshot has version %d, and this program reads %d: %w", version, snapshotVersion,
+			ErrFuture)
 	}
 	if version != snapshotVersion {
 		return nil, fmt.Errorf("%w: it has version %d", ErrSnapshot, version)

@@ -214,7 +214,8 @@ func (s *Store) Hole() error { return s.hole }
 func (s *Store) Damage() error {
 	for _, f := range []*entryFile{s.base, s.tail} {
 		if f != nil && f.fault != nil {
-			return fmt.Errorf("%w; move %s and %s away in %s: faceauth then reads the log again", f.fault, BaseFile, TailFile, s.folder)
+			return fmt.Errorf("%w; move %s and %s away in %s: faceauth then reads the log again", f.fault, BaseFile,
+				TailFile, s.folder)
 		}
 	}
 	return nil

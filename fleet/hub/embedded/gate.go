@@ -215,7 +215,10 @@ func (g *gate) connections() map[string]time.Time {
 
 // permissions converts rights into the server's type.
 func permissions(r hub.Rights) *server.Permissions {
-	p := &server.Permissions{Publish: &server.SubjectPermission{Allow: r.Publish}, Subscribe: &server.SubjectPermission{Allow: r.Subscribe}}
+	p := &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: r.Publish},
+		Subscribe: &server.SubjectPermission{Allow: r.Subscribe},
+	}
 	if r.Answers {
 		p.Response = &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute}
 	}

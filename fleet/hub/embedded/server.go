@@ -179,7 +179,8 @@ func (e *Server) Listen() error {
 	go e.server.AcceptLoop(ready) // it returns when the socket is open; the server owns the goroutine that accepts
 	<-ready
 	if e.server.Addr() == nil {
-		return errors.New("the server cannot listen: another program has taken its address; give another address with --listen")
+		return errors.New(
+			"the server cannot listen: another program has taken its address; give another address with --listen")
 	}
 	return nil
 }
