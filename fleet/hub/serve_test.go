@@ -266,7 +266,7 @@ func TestJoin(t *testing.T) {
 		"does not know this token")
 	other := serve(t, hub.Options{})
 	foreign := invite(t, admin(t, other.folder))
-	refused("another fleet's folder", folder, foreign, hub.Joining{Name: "x"}, hub.ErrJoined, "another one")
+	refused("another fleet's folder", folder, foreign, hub.Joining{Name: "x"}, hub.ErrJoined, "another fleet")
 	refused("another server", fresh(), invite(t, a), hub.Joining{Name: "x", URL: other.URL}, hub.ErrPin,
 		"another certificate")
 	mixed := foreign
