@@ -18,16 +18,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// child is a process of this one. The methods of nil do nothing.
+// child is the process of an eye that this program has started. Methods of nil do nothing.
 type child struct {
 	process *os.Process
 	ended   chan struct{}
 	state   *os.ProcessState // after ended
-	killed  atomic.Bool      // by us
-	relay   *relay           // that makes its connections
+	killed  atomic.Bool      // this program killed it
+	relay   *relay           // makes its connections
 }
 
-// kept are the beginnings of the names of variables that a child is given. Others may be secrets.
+// kept are prefixes of the environment variables that a child gets. Other variables may be secret.
 var kept = []string{
 	"PATH=", "LANG=", "LC_", "TZ=", "TMPDIR=", "LD_LIBRARY_PATH=", "GODEBUG=", "GOTRACEBACK=", "GOMAXPROCS=",
 	"GOCOVERDIR=",
@@ -80,7 +80,8 @@ func spawn(c Config) (net.Conn, *child, error) {
 	ch := &child{ended: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The kernel ends a child when the thread ends that started it, so this one lives as long as the child.
+		// The kernel kills the child when the thread that started it ends, so this thread must live as long as the
+		// child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -102,7 +103,7 @@ func spawn(c Config) (net.Conn, *child, error) {
 	return conn, ch, nil
 }
 
-// kill ends the child, whatever it does.
+// kill kills the child.
 func (c *child) kill() {
 	if c != nil {
 		c.killed.Store(true)
@@ -110,7 +111,8 @@ func (c *child) kill() {
 	}
 }
 
-// end kills the child and waits until it has ended. One that hangs in the kernel, as in a driver, is left to it.
+// end kills the child and waits until it has ended. It does not wait for a child that hangs in the kernel, as in a
+// driver.
 func (c *child) end() {
 	if c == nil {
 		return
@@ -123,7 +125,7 @@ func (c *child) end() {
 	c.relay.close()
 }
 
-// fate says how a child ended that was not killed by us, or "".
+// fate describes how a child ended that this program did not kill, or returns "".
 func (c *child) fate() string {
 	if c == nil || c.killed.Load() {
 		return ""
@@ -139,7 +141,7 @@ func (c *child) fate() string {
 		return "it was killed, perhaps for want of memory"
 	case ok && w.Signaled():
 		return "signal: " + w.Signal().String()
-	case ok && w.ExitStatus() == 2: // of Go's runtime, which is told of a fault in a library, and of abort
+	case ok && w.ExitStatus() == 2: // exit code of Go's runtime after a fault or abort in a library
 		return "a fault in a library, or in Go: exit code 2"
 	case ok:
 		return fmt.Sprintf("exit code %d", w.ExitStatus())
@@ -147,14 +149,14 @@ func (c *child) fate() string {
 	return ""
 }
 
-// lead says where the connections of the child lead from now on: to the host of a source that is a URL.
+// lead sets the target of the child's connections: the host of a source that is a URL.
 func (c *child) lead(name string, within time.Duration) {
 	if c != nil {
 		c.relay.lead(name, within)
 	}
 }
 
-// dial connects to a socket at which the system manager starts eyes. What listens there must be this user's or root's.
+// dial connects to a socket at which the system manager starts eyes. Only this user or root may listen there.
 func dial(ctx context.Context, path string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
@@ -175,7 +177,7 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 func Peer(conn net.Conn) (uid int, err error) {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
-		return 0, errors.New("no Unix socket")
+		return 0, errors.New("not a Unix socket")
 	}
 	raw, err := u.SyscallConn()
 	if err != nil {

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package eye sees by way of another process: camera, decoder and networks run in a child, the eye, that holds nothing
-// worth stealing. What a decoder or a network does with a hostile recording happens there.
+// Package eye runs camera, decoder and networks in a separate process, the eye, which holds no secrets. A hostile
+// recording that attacks a decoder or a network can only reach that process.
 //
-// [Start] starts an eye, and [Eye.Open] has it open a source and returns a [Stream] of frames of samples. Package serve
-// is the other side of it, which links OpenCV; this package builds without cgo.
+// [Start] starts an eye. [Eye.Open] lets it open a source and returns a [Stream] of frames with faces. Package serve is
+// the eye's side and links OpenCV; this package builds without cgo.
 //
 // # What is trusted
 //
-// The eye believes the program, and the program believes nothing that the eye says before it has checked it: lengths,
-// numbers that are finite and in range, boxes inside the frame, vectors of the space, pictures of the size that was
-// asked for, frames in order, and an answer in time. An eye that breaks a rule is ended, and the error wraps
-// [ErrRules]. One that ends by itself, as after a fault in a decoder, gives [ErrEnded], and one that does not answer
-// [ErrSilent].
+// The eye trusts the program. The program checks everything that the eye sends before it uses it: lengths, numbers that
+// are finite and in range, boxes inside the frame, vectors of the space, pictures of the requested size, frames in
+// order, and an answer in time. An eye that breaks a rule is ended, and the error wraps [ErrRules]. If the eye ends by
+// itself, as after a fault in a decoder, the error wraps [ErrEnded]; if it does not answer, [ErrSilent].
 //
 // # Caveats
 //
-// An eye that was taken over can still say what it likes within the rules: that a face is there which is not. Use an
-// eye for one source where that matters.
+// An attacker who controls an eye can still send false results within the rules, for example a face that is not there.
+// Use one eye per source if this matters.
 package eye
 
 import (
@@ -39,50 +38,52 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Errors of an [Eye]. [ErrRules] is another one. The eye is then of no more use: close it, and start another one.
+// Errors of an [Eye]; [ErrRules] is a further one. After such an error, close the eye and start a new one.
 var (
 	ErrEnded  = errors.New("the eye, the process that decodes, has ended")
 	ErrSilent = errors.New("the eye, the process that decodes, gives no answer")
 	ErrClosed = errors.New("the eye is closed")
 )
 
-// ErrSettings is wrapped by the errors of [Start] and [Eye.Open] about a [Config] or [Options] that cannot be used.
-// They say which field, and its value. They cost the eye nothing.
+// ErrSettings is wrapped by the errors of [Start] and [Eye.Open] about an unusable [Config] or [Options]. They name the
+// field and its value. The eye stays usable.
 var ErrSettings = errors.New("unusable setting")
 
-// Broken reports whether err means that the eye is of no more use, through its own fault: a crash, a hang or a lie. The
-// source may be tried again, with another eye.
+// Broken reports whether err means that the eye is unusable through its own fault: a crash, a hang or a broken rule.
+// The source may be tried again with another eye.
 func Broken(err error) bool {
 	return errors.Is(err, ErrEnded) || errors.Is(err, ErrSilent) || errors.Is(err, ErrRules)
 }
 
-// Vision says how an eye finds faces and makes vectors of them.
+// Vision tells an eye how to find faces and compute their vectors.
 type Vision struct {
 	Features       string `json:"features"` // "embedding" or "pixels"
 	Detector       string `json:"detector"` // "network", "haar" or "lbp"
 	Models         string `json:"models"`   // folder of the model files
 	DetectorModel  string `json:"detector_model,omitempty"`
-	EmbeddingModel string `json:"embedding_model,omitempty"` // files of descriptions of one's own
+	EmbeddingModel string `json:"embedding_model,omitempty"` // files with the user's own model descriptions
 	Liveness       bool   `json:"liveness,omitempty"`        // score each face
-	LivenessModel  string `json:"liveness_model,omitempty"`  // file of a description of one's own
+	LivenessModel  string `json:"liveness_model,omitempty"`  // file with the user's own model description
 }
 
 // Config of an [Eye].
 type Config struct {
 	Vision Vision
-	Space  face.Space // in which vectors must lie; the eye is refused if it makes others
+	Space  face.Space // space of the vectors; an eye with another space is refused
 
-	// Socket is the name of a Unix socket at which eyes are started (see package serve); "" for a child of this process.
+	// Socket is the name of a Unix socket at which eyes are started (see package serve). "" starts a child of this
+	// process.
 	Socket string
-	// Command starts a child: a program, and its arguments from its own name on. It finds the socket as file 3. Default:
-	// this program, with the name that it was started with and the argument "eye".
+	// Command starts a child: a program and its arguments, beginning with its own name. The child finds the socket as
+	// file 3. Default: this program, under the name with which it was started, with the argument "eye".
 	Command []string
-	// Stderr takes what the libraries of a child print; nil discards it, as the child decides on every byte.
+	// Stderr receives the output of a child's libraries. nil discards it, because the child decides every byte of it.
 	Stderr io.Writer
 
-	// Memory is how many bytes of its own a child may have. Default 3 GiB.
+	// Memory is the memory limit of a child in bytes. Default 3 GiB.
 	Memory uint64
-	// Slack is how long an answer may take beyond what the source may. Default 20 s, as a large picture takes seconds.
+	// Slack is the time that an answer may take beyond the timeout of the source. Default 20 s, because a large picture
+	// takes seconds.
 	Slack time.Duration
 }
 
@@ -96,7 +97,7 @@ func (c Config) defaults() Config {
 	return c
 }
 
-// check returns nil for options that can be used, or an error that wraps [ErrSettings].
+// check returns nil for usable options, or an error that wraps [ErrSettings].
 func (o Options) check() error {
 	switch {
 	case o.Timeout < 0:
@@ -111,7 +112,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// Gate says what a face must pass: those of package preprocess.
+// Gate is the quality gate for faces, as in package preprocess.
 type Gate string
 
 // Gates.
@@ -124,38 +125,39 @@ const (
 // Options of a [Stream].
 type Options struct {
 	Gate    Gate
-	Faces   int     // of a frame, the largest first. Default [MostFaces], which is also the most
-	Picture int     // longer side of a JPEG of each face in pixels; 0 for none
-	Pixels  bool    // the pixels of each frame, for [Stream.Pixels]
-	FPS     float64 // frames a second of a recording to look at; 0 for all
-	// Spare holds faces that are as they were, and looks for faces again only where something moved, or now and then. It
-	// is for the gate Learn, and not for an eye that scores liveness: no login rests on a face that was not looked at.
+	Faces   int     // greatest number of faces of a frame, the largest first. Default and maximum [MostFaces]
+	Picture int     // longer side of the JPEG of each face, in pixels; 0 for none
+	Pixels  bool    // send the pixels of each frame, for [Stream.Pixels]
+	FPS     float64 // frames per second of a recording; 0 for all
+	// Spare holds unchanged faces, and detects faces only after movement or from time to time. Use it with the gate
+	// Learn, and not with liveness scores: a login must only rest on faces that were really examined.
 	Spare bool
-	// After is the index of the last frame that is passed over, as an earlier run has seen it; nil for none.
+	// After is the index of the last frame to skip, because an earlier run has seen it; nil for none.
 	After *int
-	// Live gives what is now: of a camera or a stream the newest frame, of a recording with Pace what its clock says.
+	// Live delivers present frames: the newest frame of a camera or a stream. For a recording with Pace it delivers the
+	// frame at the recording's clock.
 	Live, Pace bool
-	Timeout    time.Duration // to open the source, and for each frame. Default 10 s
-	// Roots are the files, folders and devices that this eye may ever open, beside the name: those of all recordings that
-	// it is to open. The first call of Open decides.
+	Timeout    time.Duration // for opening the source, and for each frame. Default 10 s
+	// Roots are all files, folders and devices that this eye may ever open besides the name, as for later recordings.
+	// The first call of Open decides.
 	Roots []string
 
-	// Damaged, if it is not nil, is told of each file that is passed over.
+	// Damaged is called for each skipped file. May be nil.
 	Damaged func(text string)
-	// Frame, if it is not nil, says of each frame whether a picture of all of it is wanted, at most 640 pixels wide.
+	// Frame reports for each frame whether a picture of the whole frame is wanted, at most 640 pixels wide. May be nil.
 	Frame func() bool
-	// Step, if it is not nil, is told what was read so far, also where frames are passed over.
+	// Step is called with the progress of reading, also while frames are skipped. May be nil.
 	Step func(face.Count)
 }
 
-// Setup is the first that an eye is told.
+// Setup is the first message to an eye.
 type Setup struct {
 	Version int    `json:"version"`
 	Vision  Vision `json:"vision"`
 	Memory  uint64 `json:"memory"`
 }
 
-// Request is what an eye is asked for: one of its fields is there.
+// Request is a message to an eye. Exactly one field is set.
 type Request struct {
 	Setup *Setup `json:"setup,omitempty"`
 	Open  *Open  `json:"open,omitempty"`
@@ -180,23 +182,23 @@ type Open struct {
 
 // Next asks for the next frame.
 type Next struct {
-	Picture bool `json:"picture,omitempty"` // of the whole frame
-	Look    bool `json:"look,omitempty"`    // no face is to be held
-	// Ahead is how many more frames may follow without being asked for, as long as nobody is in them. With Sure the faces
-	// in them may be held, too.
+	Picture bool `json:"picture,omitempty"` // send a picture of the whole frame
+	Look    bool `json:"look,omitempty"`    // hold no face
+	// Ahead is the number of further frames that the eye may send without a request, as long as they show nobody. With
+	// Sure, faces in them may be held, too.
 	Ahead int  `json:"ahead,omitempty"`
 	Sure  bool `json:"sure,omitempty"`
 	Renew bool `json:"renew,omitempty"` // as if the source began with this frame
 }
 
-// mostAhead is how many frames an eye is asked for at once. A message of its own for each of them, with the answer to
-// it, takes longer than finding out that nothing moved.
+// mostAhead is the greatest number of frames of one request. Without movement, a request and an answer per frame would
+// take longer than the work on the frame.
 const mostAhead = 64
 
-// mostRequest is how long a request may be. A folder has many recordings, and their names are long.
+// mostRequest is the greatest size of a request in bytes. A folder may have many recordings with long names.
 const mostRequest = 64 << 20
 
-// ReadRequest reads what a program asks for.
+// ReadRequest reads a request of a program. The error comes from r or tells that the request is too large or malformed.
 func ReadRequest(r io.Reader) (q Request, err error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -213,22 +215,24 @@ func ReadRequest(r io.Reader) (q Request, err error) {
 	return q, json.Unmarshal(b.Bytes(), &q)
 }
 
-// Eye is a process that sees. Its methods are safe for concurrent use, those of its stream are not.
+// Eye is a process that reads a camera and finds faces. Its methods are safe for concurrent use; those of its stream
+// are not.
 type Eye struct {
 	c     Config
 	conn  net.Conn
-	child *child // nil where the process is another's
+	child *child // nil if the system manager started the process
 
-	mu      sync.Mutex // of what follows; held while something is asked
+	mu      sync.Mutex // guards the fields below; held during a request
 	ready   bool
 	report  Report
-	broken  error // with which the eye ceased to be of use
+	broken  error // the error that made the eye unusable
 	stream  *Stream
 	closing chan struct{}
 	once    sync.Once
 }
 
-// Start starts an eye, which opens its networks meanwhile: errors about them come from [Eye.Open]. Close it.
+// Start starts an eye. The eye opens its networks meanwhile: errors about them come from [Eye.Open]. The caller closes
+// it.
 func Start(ctx context.Context, c Config) (*Eye, error) {
 	if c.Slack < 0 {
 		return nil, fmt.Errorf("starting the eye: %w: the slack is %v, but must not be negative", ErrSettings, c.Slack)
@@ -251,7 +255,7 @@ func Start(ctx context.Context, c Config) (*Eye, error) {
 	return e, nil
 }
 
-// send asks for something.
+// send sends a request.
 func (e *Eye) send(ctx context.Context, q Request, within time.Duration) error {
 	b, err := json.Marshal(q)
 	if err != nil {
@@ -266,7 +270,7 @@ func (e *Eye) send(ctx context.Context, q Request, within time.Duration) error {
 	return e.fault(ctx, err)
 }
 
-// until gives what follows a deadline, which the end of ctx brings forward. Call release before the next one.
+// until sets a deadline for the connection; the end of ctx brings it forward. Call release before the next one.
 func (e *Eye) until(ctx context.Context, within time.Duration) (release func()) {
 	e.conn.SetDeadline(time.Now().Add(within))
 	done := make(chan struct{})
@@ -281,7 +285,7 @@ func (e *Eye) until(ctx context.Context, within time.Duration) (release func()) 
 	}
 }
 
-// fault says what an error of the connection means. The eye is of no more use then.
+// fault makes the eye unusable after an error of the connection, and returns the error with its meaning.
 func (e *Eye) fault(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -323,8 +327,8 @@ func (e *Eye) read(ctx context.Context, l Limits, within time.Duration) (Message
 	return m, e.fault(ctx, err)
 }
 
-// lie ends an eye that said something that it may not.
-func (e *Eye) lie(format string, args ...any) error {
+// breach ends an eye that broke a rule.
+func (e *Eye) breach(format string, args ...any) error {
 	return e.fault(context.Background(), fmt.Errorf("%w: "+format, append([]any{ErrRules}, args...)...))
 }
 
@@ -341,27 +345,27 @@ func (e *Eye) await(ctx context.Context) error {
 		e.broken = failed(m, ErrVision)
 		return e.broken
 	case m.Kind != Ready:
-		return e.lie("it said %d where its networks were to be ready", m.Kind)
+		return e.breach("it said %d where its networks were to be ready", m.Kind)
 	case m.Report.Version != Version:
-		return e.lie("the eye speaks version %d, and this program %d; after an upgrade, restart both", m.Report.Version,
+		return e.breach("the eye speaks version %d, and this program %d; after an upgrade, restart both", m.Report.Version,
 			Version)
 	case m.Space != e.c.Space.ID:
-		return e.lie("its vectors are of another feature space than %s", e.c.Space.ID)
+		return e.breach("its vectors are of another feature space than %s", e.c.Space.ID)
 	}
 	e.ready = true
 	return nil
 }
 
-// Await waits until the networks are open, or ctx ends, which ends the eye. Nobody has to call it.
+// Await waits until the networks are open or ctx ends, which ends the eye. Calling it is optional.
 func (e *Eye) Await(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.await(ctx)
 }
 
-// Open has the eye open a source, named as for facedet.Open, and ends the stream before. The first source decides what
-// the eye may see of the system: see [Options].Roots. The error is that of the source, which leaves the eye as it is,
-// or one of those of this package.
+// Open lets the eye open a source, named as for facedet.Open, and ends the stream before. The first source decides
+// which files the eye may ever read: see [Options].Roots. The error is that of the source, which leaves the eye usable,
+// or one of this package's errors.
 func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -395,28 +399,28 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 		return nil, err
 	}
 	if m.Kind != Opened {
-		return nil, e.lie("it said %d where a source was to be opened", m.Kind)
+		return nil, e.breach("it said %d where a source was to be opened", m.Kind)
 	}
 	e.report, s.count = m.Report, m.Count
 	e.stream = s
 	return s, nil
 }
 
-// Err returns the error with which the eye ceased to be of use, or nil.
+// Err returns the error that made the eye unusable, or nil.
 func (e *Eye) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.broken
 }
 
-// Report returns what the eye says of its sandbox, from the first source on.
+// Report returns the eye's report about its sandbox; it is empty before the first source.
 func (e *Eye) Report() Report {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.report
 }
 
-// Close ends the eye, and waits until a child has ended. It may be called twice, and while something waits.
+// Close ends the eye, and waits until a child has ended. It may be called twice, and during other calls.
 func (e *Eye) Close() error {
 	e.once.Do(func() {
 		close(e.closing)
@@ -426,22 +430,22 @@ func (e *Eye) Close() error {
 	return nil
 }
 
-// Stream gives the frames of a source.
+// Stream returns the frames of a source.
 type Stream struct {
 	eye    *Eye
 	o      Options
 	limits Limits
 	count  face.Count
-	index  int // of the frame before, plus one
+	index  int // index of the last frame, plus one
 	time   time.Duration
 	pixels []byte
 	size   image.Point
-	look   bool                  // at each face of the next frame
+	look   bool                  // examine each face of the next frame
 	sure   bool                  // no closer look will be asked for while faces are held
-	renew  bool                  // begin anew with the next frame
-	ahead  int                   // frames that may still come without being asked for
-	more   bool                  // the next one does
-	looked map[int]time.Duration // when a track had a face that was not held
+	renew  bool                  // start again with the next frame
+	ahead  int                   // number of frames that may still come without a request
+	more   bool                  // the next frame comes without a request
+	looked map[int]time.Duration // time of each track's last face that was not held
 	ended  error
 }
 
@@ -452,21 +456,21 @@ var (
 	_ face.Renewer = (*Stream)(nil)
 )
 
-// Look implements [face.Looker]. Of a recording, frames in which nobody is may be on their way already: then the frame
-// after them is meant.
+// Look implements [face.Looker]. Empty frames of a recording may be on their way already: then it applies to the next
+// frame after them.
 func (s *Stream) Look() { s.look = true }
 
 // Sure implements [face.Looker].
 func (s *Stream) Sure() { s.sure = true }
 
-// Renew has the eye forget what it knows of the frames so far: those that follow come as if the source began with them,
-// but for their number and time. It does nothing and returns false while frames are on their way, and for what is live.
+// Renew lets the eye forget earlier frames: later frames come as if the source began with them, except for their number
+// and time. It does nothing and returns false while frames are on their way, and for a live source.
 func (s *Stream) Renew() bool {
 	s.renew = !s.more && !s.o.Live
 	return s.renew
 }
 
-// answer reads what the eye answers, up to the message that ends it. Each message gives it as much time as the first.
+// answer reads messages up to the one that ends the answer. Each message may take as long as the first.
 func (s *Stream) answer(ctx context.Context) (Message, error) {
 	e, within := s.eye, s.o.Timeout+s.eye.c.Slack
 	for {
@@ -480,14 +484,14 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 			before := s.count
 			if m.Kind != Opened && (m.Count.Declared != before.Declared || m.Count.Read < before.Read ||
 				m.Count.Dropped < before.Dropped || m.Count.Damaged < before.Damaged) {
-				return m, e.lie("it has read fewer frames than before")
+				return m, e.breach("it has read fewer frames than before")
 			}
 			if m.Count.Dropped > m.Count.Read {
-				return m, e.lie("it has dropped more frames than it has read")
+				return m, e.breach("it has dropped more frames than it has read")
 			}
 			if m.Kind == Progress {
 				if m.Wait == 0 && m.Count == before || m.Wait > 0 && !s.o.Pace {
-					return m, e.lie("progress without any") // or it could keep a program waiting for ever
+					return m, e.breach("progress without any") // otherwise the eye could keep the program waiting for ever
 				}
 				within += m.Wait
 			}
@@ -501,7 +505,7 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 			return m, nil
 		case Damaged:
 			if s.count.Damaged++; s.count.Declared >= 0 && s.count.Damaged > s.count.Declared {
-				return m, e.lie("more damaged files than there are")
+				return m, e.breach("more damaged files than there are")
 			}
 			if s.o.Damaged != nil {
 				s.o.Damaged(m.Text)
@@ -509,12 +513,12 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 		case Failed:
 			return m, failed(m)
 		default:
-			return m, e.lie("it said %d where a source was asked for", m.Kind)
+			return m, e.breach("it said %d where a source was asked for", m.Kind)
 		}
 	}
 }
 
-// Next implements [face.Stream]. A source that has ended, or failed, stays so.
+// Next implements [face.Stream]. After the end or an error, it returns the same error again.
 func (s *Stream) Next(ctx context.Context) (face.Frame, error) {
 	e := s.eye
 	e.mu.Lock()
@@ -565,17 +569,17 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	case m.Kind == End:
 		return f, io.EOF
 	case m.Kind != Image:
-		return f, e.lie("it said %d where a frame was to come", m.Kind)
+		return f, e.breach("it said %d where a frame was to come", m.Kind)
 	case m.More && s.ahead == 0:
-		return f, e.lie("more frames than were asked for")
+		return f, e.breach("more frames than were asked for")
 	case f.Index < s.index:
-		return f, e.lie("frame %d after frame %d", f.Index, s.index-1)
+		return f, e.breach("frame %d after frame %d", f.Index, s.index-1)
 	case f.Time < s.time:
-		return f, e.lie("a frame that is older than its predecessor")
+		return f, e.breach("a frame that is older than its predecessor")
 	case f.JPEG != nil && !q.Picture:
-		return f, e.lie("picture of a frame that nobody asked for")
+		return f, e.breach("picture of a frame that nobody asked for")
 	case !s.holds(f, q.Look):
-		return f, e.lie("face that is held for more than %v, against a wish, or from the beginning", longestHeld)
+		return f, e.breach("face that is held for more than %v, against a wish, or from the beginning", longestHeld)
 	}
 	s.index, s.time, s.pixels, s.size = f.Index+1, f.Time, m.Pixels, f.Size
 	if s.more = m.More; s.more {
@@ -584,13 +588,13 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	return f, nil
 }
 
-// longestHeld is for how long a face may be held. Package pipeline looks closely more often than that.
+// longestHeld is the longest time for which a face may be held. Package pipeline examines faces more often.
 const longestHeld = time.Minute
 
-// holds reports whether the faces that are held in a frame may be: an eye must have looked at them not long ago.
+// holds reports whether the held faces of a frame are allowed: the eye must have examined each of them recently.
 func (s *Stream) holds(f face.Frame, look bool) bool {
 	if !s.o.Spare {
-		return true // none is held
+		return true // no face is held
 	}
 	looked := make(map[int]time.Duration)
 	for track, at := range s.looked {
@@ -613,12 +617,12 @@ func (s *Stream) holds(f face.Frame, look bool) bool {
 	return true
 }
 
-// Pixels returns those of the frame that came last, blue, green and red, row by row, and its size; nil unless they were
-// asked for. They are valid until the next call of Next.
+// Pixels returns the pixels of the last frame (blue, green and red, row by row) and its size, or nil if they were not
+// requested. They are valid until the next call of Next.
 func (s *Stream) Pixels() (pix []byte, size image.Point) { return s.pixels, s.size }
 
-// Count returns what has been read so far.
+// Count returns the numbers of frames read so far.
 func (s *Stream) Count() face.Count { return s.count }
 
-// Dropped returns how many frames were passed over as newer ones had come.
+// Dropped returns the number of frames that were skipped because newer ones had come.
 func (s *Stream) Dropped() int { return s.count.Dropped }

@@ -12,10 +12,10 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// Code says what kind of error an eye has met.
+// Code is the kind of an error of an eye.
 type Code byte
 
-// meanings has the error that each code stands for; nil where the text is all.
+// meanings maps each code to an error; nil if only the text matters.
 var meanings = []error{
 	nil, fs.ErrNotExist, fs.ErrPermission, face.ErrNoCamera, face.ErrNotVideo, face.ErrNoImages, face.ErrTimeout,
 	face.ErrScheme,
@@ -24,10 +24,10 @@ var meanings = []error{
 
 var lastCode = Code(len(meanings))
 
-// ErrVision is what errors of [Eye.Open] are that come from the networks and not from the source.
+// ErrVision is wrapped by errors of [Eye.Open] about the networks, and not the source.
 var ErrVision = errors.New("the networks cannot be used")
 
-// failure is an error that an eye has met, in its words.
+// failure is an error that an eye has sent.
 type failure struct {
 	text string
 	is   []error
@@ -42,7 +42,7 @@ func failed(m Message, more ...error) *failure {
 
 func (f *failure) Error() string { return f.text }
 
-// Unwrap returns the error that the code of the eye stands for.
+// Unwrap returns the errors of the eye's code.
 func (f *failure) Unwrap() []error { return f.is }
 
 // Failure returns the message about an error.
@@ -57,7 +57,7 @@ func Failure(err error) Message {
 	return m
 }
 
-// Printable returns a text as a message may hold it: in one line, and not too long.
+// Printable returns a text as a message may hold it: one line of limited length.
 func Printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

@@ -20,54 +20,54 @@ import (
 	"github.com/faceauth/faceauth/internal/vector"
 )
 
-// Version is that of the messages. An eye of another version is refused.
+// Version is the version of the messages. An eye of another version is refused.
 const Version = 3
 
-// Kind says what a message of an eye is.
+// Kind is the kind of an eye's message.
 type Kind byte
 
-// Kinds of messages. An eye speaks when it is asked, and each answer ends with one of Ready, Opened, Image, End and
+// Kinds of messages. An eye only answers requests, and each answer ends with one of Ready, Opened, Image, End and
 // Failed. Progress and Damaged may come before it.
 const (
 	Ready    Kind = 1 + iota // the networks are open
 	Opened                   // the source is open
 	Image                    // a frame
-	Progress                 // frames are passed over, or the next one is waited for
-	Damaged                  // a file was passed over
+	Progress                 // the eye skips frames or waits for the next one
+	Damaged                  // a file was skipped
 	End                      // after the last frame
-	Failed                   // with an error
+	Failed                   // an error
 )
 
-// What a message may hold, at the most.
+// Limits of messages.
 const (
-	// MostFaces is how many faces of a frame an eye can be asked for.
+	// MostFaces is the greatest number of faces of a frame.
 	MostFaces = 256
-	// landmarks is how many points a face has, if it has any.
+	// landmarks is the number of landmarks of a face that has any.
 	landmarks = 68
 	// mostFaceJPEG and mostFrameJPEG are in bytes. Pictures of 112 and of 640 pixels have 6 and 90 kB.
 	mostFaceJPEG, mostFrameJPEG = 64 << 10, 2 << 20
-	// mostPixels is that of package facedet.
+	// mostPixels is the same limit as in package facedet.
 	mostPixels = 64 << 20
 	mostText   = 1 << 10
 	mostSide   = 1 << 16
-	// farthest is in pixels. A landmark may lie outside the frame.
+	// farthest is the greatest coordinate of a landmark in pixels. A landmark may be outside the frame.
 	farthest = 1e6
 	longest  = 10 * 365 * 24 * time.Hour
 )
 
-// ErrRules is wrapped by errors about an eye that says something that no eye may say. Such an eye is ended.
+// ErrRules is wrapped by errors about a message that no eye may send. Such an eye is ended.
 var ErrRules = errors.New("the eye broke the rules of its messages")
 
-// Limits say what an eye was asked for. It may give less, and nothing else.
+// Limits describe the request. An answer may have less, and nothing else.
 type Limits struct {
 	Space   face.Space
-	Faces   int  // of a frame
+	Faces   int  // greatest number of faces
 	Picture int  // longer side of the picture of a face; 0 for none
 	Pixels  bool // the pixels of each frame
 	Spare   bool // faces may be held
 }
 
-// size returns the length of the longest message.
+// size returns the greatest length of a message.
 func (l Limits) size(k Kind) int {
 	switch k {
 	case Image:
@@ -84,14 +84,14 @@ func (l Limits) size(k Kind) int {
 	}
 }
 
-// Report is what an eye says of the sandbox that it is in.
+// Report is an eye's description of its sandbox.
 type Report struct {
 	Version  int
-	Landlock int  // the version of Landlock that is in force; 0 where the kernel has none
-	Seccomp  bool // the filter of system calls is in force
+	Landlock int  // the active version of Landlock; 0 if the kernel has none
+	Seccomp  bool // the filter of system calls is active
 }
 
-// Message is what an eye says. Which fields have a meaning depends on its kind.
+// Message is a message of an eye. Its kind decides which fields are used.
 type Message struct {
 	Kind   Kind
 	Report Report        // Ready, Opened
@@ -108,7 +108,7 @@ type Message struct {
 var reasons = []face.Reason{"", face.TooSmall, face.TooDark, face.TooBright, face.Flat, face.Blurred, face.TurnedAway,
 	face.NoVector}
 
-// Append appends a message to b, as [Read] takes it.
+// Append appends an encoded message to b, for [Read].
 func Append(b []byte, m Message) []byte {
 	begin := len(b)
 	le := binary.LittleEndian
@@ -208,8 +208,8 @@ func Append(b []byte, m Message) []byte {
 	return b
 }
 
-// Read reads a message, and checks everything in it that can be checked without knowing what was said before. The error
-// wraps [ErrRules], or is one of r.
+// Read reads a message, and checks everything that does not depend on earlier messages. The error wraps [ErrRules], or
+// comes from r.
 func Read(r io.Reader, l Limits) (Message, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -222,7 +222,7 @@ func Read(r io.Reader, l Limits) (Message, error) {
 	if most := int64(l.size(kind)); n > most {
 		return Message{}, fmt.Errorf("%w: message of %d bytes; %d are allowed", ErrRules, n, most)
 	}
-	// The buffer grows with what arrives, and not with what is announced.
+	// The buffer grows with the received bytes, and not with the announced length.
 	var body bytes.Buffer
 	body.Grow(int(min(n, 256<<10)))
 	if _, err := io.CopyN(&body, r, n); err != nil {
@@ -234,7 +234,7 @@ func Read(r io.Reader, l Limits) (Message, error) {
 	return parse(kind, body.Bytes(), l)
 }
 
-// parser takes a message apart. The first thing that is wrong is kept, and everything after it is zero.
+// parser decodes a message. It keeps the first error; later values are zero.
 type parser struct {
 	b   []byte
 	err error
@@ -259,11 +259,11 @@ func (p *parser) take(n int) []byte {
 	return b
 }
 
-// num returns a whole number from low to high.
-func (p *parser) num(what string, low, high int) int {
+// num returns a whole number from low to high. Name is for the error.
+func (p *parser) num(name string, low, high int) int {
 	n := int(int32(binary.LittleEndian.Uint32(p.take(4))))
 	if p.err == nil && (n < low || n > high) {
-		p.wrong("%s %d, which is not from %d to %d", what, n, low, high)
+		p.wrong("%s %d, which is not from %d to %d", name, n, low, high)
 	}
 	if p.err != nil {
 		return max(low, 0)
@@ -281,33 +281,33 @@ func (p *parser) flag() bool {
 	return b == 1
 }
 
-// short returns a number from low to high. The number is in no error: it may be of a face.
-func (p *parser) short(what string, low, high float32) float32 {
+// short returns a number from low to high. The error does not contain the number, which may be part of a face.
+func (p *parser) short(name string, low, high float32) float32 {
 	x := math.Float32frombits(binary.LittleEndian.Uint32(p.take(4)))
 	if p.err == nil && !(x >= low && x <= high) {
-		p.wrong("%s that is not a number from %g to %g", what, low, high)
+		p.wrong("%s that is not a number from %g to %g", name, low, high)
 	}
 	return x
 }
 
-func (p *parser) real(what string, low, high float64) float64 {
+func (p *parser) real(name string, low, high float64) float64 {
 	x := math.Float64frombits(binary.LittleEndian.Uint64(p.take(8)))
 	if p.err == nil && !(x >= low && x <= high) {
-		p.wrong("%s that is not a number from %g to %g", what, low, high)
+		p.wrong("%s that is not a number from %g to %g", name, low, high)
 	}
 	return x
 }
 
-// bytes returns a copy of at most so many bytes, or nil where there are none.
-func (p *parser) bytes(what string, most int) []byte {
-	n := p.num("length of the "+what, 0, most)
+// bytes returns a copy of at most "most" bytes, or nil for none.
+func (p *parser) bytes(name string, most int) []byte {
+	n := p.num("length of the "+name, 0, most)
 	if n == 0 || p.err != nil {
 		return nil
 	}
 	return bytes.Clone(p.take(n))
 }
 
-// text returns words that can be shown to a person: no control characters, and no line but one.
+// text returns a text for people: one line without control characters.
 func (p *parser) text() string {
 	b := p.bytes("text", mostText)
 	if p.err != nil {
@@ -334,17 +334,17 @@ func (p *parser) report() Report {
 }
 
 // jpeg returns a JPEG file whose picture is at most side pixels wide and high.
-func (p *parser) jpeg(what string, most, side int) []byte {
-	b := p.bytes(what, most)
+func (p *parser) jpeg(name string, most, side int) []byte {
+	b := p.bytes(name, most)
 	if p.err != nil || b == nil {
 		return nil
 	}
 	c, err := jpeg.DecodeConfig(bytes.NewReader(b))
 	switch {
 	case err != nil:
-		p.wrong("%s that is no JPEG", what)
+		p.wrong("%s that is not a JPEG", name)
 	case c.Width > side || c.Height > side:
-		p.wrong("%s of %dx%d pixels; %d are allowed", what, c.Width, c.Height, side)
+		p.wrong("%s of %dx%d pixels; %d are allowed", name, c.Width, c.Height, side)
 	default:
 		return b
 	}
@@ -383,7 +383,7 @@ func parse(kind Kind, b []byte, l Limits) (Message, error) {
 			if !l.Pixels || n != 3*m.Frame.Size.X*m.Frame.Size.Y {
 				p.wrong("%d bytes of pixels that nobody asked for, or of another size", n)
 			} else {
-				m.Pixels = p.take(n) // the message is nobody else's
+				m.Pixels = p.take(n) // no copy: nobody else uses the message
 			}
 		} else if l.Pixels {
 			p.wrong("frame without the pixels that were asked for")
@@ -427,7 +427,7 @@ func (p *parser) frame(l Limits) face.Frame {
 
 func (p *parser) sample(size image.Point, l Limits) face.Sample {
 	s := face.Sample{Space: l.Space.ID, Track: p.num("track", 1, math.MaxInt32)}
-	side := func(what string, most int) int { return p.num(what+" of a box", 0, most) }
+	side := func(name string, most int) int { return p.num(name+" of a box", 0, most) }
 	s.Box.Min = image.Pt(side("left", size.X), side("top", size.Y))
 	s.Box.Max = image.Pt(side("right", size.X), side("bottom", size.Y))
 	if s.Box.Empty() {
@@ -466,7 +466,7 @@ func (p *parser) sample(size image.Point, l Limits) face.Sample {
 			p.wrong("%v", err)
 		}
 	}
-	const large = 1e9 // far above what can be measured of 8 bits
+	const large = 1e9 // far above all measures of 8-bit pictures
 	s.Quality = face.Quality{
 		Size:      p.num("size of a face", 0, mostSide),
 		Sharpness: p.real("sharpness", 0, large), Brightness: p.real("brightness", 0, 256),

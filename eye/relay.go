@@ -19,13 +19,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LineVariable is the variable of a child's environment that names the file by which it hands its calls of connect to
-// the program: the child sends the descriptor of a seccomp listener there. See [Address].
+// LineVariable is the environment variable of a child with the number of the file to which the child sends the
+// descriptor of a seccomp listener. With the listener, the program makes the child's connections. See [Address].
 const LineVariable = "FACEAUTH_EYE_LINE"
 
-// Address returns the host and the port that a URL of a camera means. An eye that looks at that URL gets connections to
-// there and to nowhere else: whatever address it wants to connect to, the program makes the connection, and hands it
-// over. The program does not read the address, so that there is nothing to lie about.
+// Address returns the host and port of a camera's URL. An eye that reads this URL can only connect there: whatever
+// address it gives to connect, the program makes the connection to this host and hands it over. The program does not
+// read the eye's address, so a wrong one has no effect.
 func Address(name string) (string, error) {
 	u, err := url.Parse(name)
 	if err != nil {
@@ -36,19 +36,18 @@ func Address(name string) (string, error) {
 		port = map[string]string{"http": "80", "https": "443", "rtsp": "554", "rtsps": "322"}[strings.ToLower(u.Scheme)]
 	}
 	if port == "" || u.Hostname() == "" {
-		return "", errors.New("a URL of a camera has a host")
+		return "", errors.New("the URL of a camera must have a host")
 	}
 	return net.JoinHostPort(u.Hostname(), port), nil
 }
 
-// target is where the connections of an eye lead.
+// target is the destination of an eye's connections.
 type target struct {
 	address string
 	within  time.Duration
 }
 
-// Connections of one eye that are being made at a time, and those that it may ask for in a minute. A camera takes two
-// or three.
+// Limits of one eye: connections being made at once, and connections per minute. A camera needs two or three.
 const (
 	relaysAtOnce    = 4
 	relaysPerMinute = 60
@@ -85,7 +84,7 @@ func (r *relay) close() {
 	}
 }
 
-// lead says where connections lead from now on.
+// lead sets the destination of later connections.
 func (r *relay) lead(name string, within time.Duration) {
 	if r == nil {
 		return
@@ -96,11 +95,11 @@ func (r *relay) lead(name string, within time.Duration) {
 	}
 }
 
-// serve answers what the listener tells, which the child sends when it closes its sandbox.
+// serve answers the listener, which the child sends when it closes its sandbox.
 func (r *relay) serve() {
 	listener, err := r.listener()
 	if err != nil {
-		return // it has ended, or has none to send
+		return // the child has ended, or has no listener
 	}
 	defer unix.Close(listener)
 	slots := make(chan struct{}, relaysAtOnce)
@@ -108,7 +107,7 @@ func (r *relay) serve() {
 	defer asked.Wait()
 	for r.ctx.Err() == nil {
 		fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
-		n, err := unix.Poll(fds, 1000) // the end of the child wakes it
+		n, err := unix.Poll(fds, 1000) // the end of the child ends the wait
 		switch {
 		case errors.Is(err, unix.EINTR) || err == nil && n == 0:
 			continue
@@ -117,7 +116,7 @@ func (r *relay) serve() {
 		}
 		var q notification
 		if err := notifyIoctl(listener, notifyReceive, unsafe.Pointer(&q)); err != nil {
-			if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ENOENT) { // who asked has gone meanwhile
+			if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ENOENT) { // the caller has ended meanwhile
 				continue
 			}
 			return
@@ -128,7 +127,7 @@ func (r *relay) serve() {
 			respond(listener, q.id, unix.EAGAIN)
 			continue
 		}
-		if !r.may(time.Now()) {
+		if !r.allow(time.Now()) {
 			<-slots
 			respond(listener, q.id, unix.ECONNREFUSED)
 			continue
@@ -142,8 +141,8 @@ func (r *relay) serve() {
 	}
 }
 
-// may counts a connection, where one may be made.
-func (r *relay) may(now time.Time) bool {
+// allow counts a connection and reports whether it is allowed.
+func (r *relay) allow(now time.Time) bool {
 	for len(r.begun) > 0 && now.Sub(r.begun[0]) > time.Minute {
 		r.begun = r.begun[1:]
 	}
@@ -188,8 +187,8 @@ func (r *relay) listener() (int, error) {
 	return fds[0], nil
 }
 
-// connect makes the connection that a call of connect gets, whatever address it named, in place of the socket with
-// which it was called.
+// connect makes the connection for a call of connect, whatever address the call has, and replaces the socket of the
+// call.
 func (r *relay) connect(listener int, q notification) unix.Errno {
 	to := r.target.Load()
 	if to == nil {
@@ -211,7 +210,7 @@ func (r *relay) connect(listener int, q notification) unix.Errno {
 		return unix.ENOBUFS
 	}
 	defer file.Close()
-	// FFmpeg and Go have made their sockets so, and the flag is of the connection. Fd takes it away.
+	// FFmpeg and Go use nonblocking sockets, and the flag belongs to the connection. File.Fd clears it.
 	fd := file.Fd()
 	if err := unix.SetNonblock(int(fd), true); err != nil {
 		return unix.ENOBUFS
@@ -223,7 +222,7 @@ func (r *relay) connect(listener int, q notification) unix.Errno {
 	return 0
 }
 
-// Requests of a seccomp listener, and what goes with them: seccomp_unotify(2).
+// Requests of a seccomp listener and their structures: seccomp_unotify(2).
 const (
 	notifyReceive = 0xc0502100
 	notifySend    = 0xc0182101
@@ -261,7 +260,7 @@ func notifyIoctl(fd int, request uintptr, p unsafe.Pointer) error {
 	return nil
 }
 
-// respond answers a call. A caller that has gone needs no answer.
+// respond answers a call. An error means that the caller has ended.
 func respond(listener int, id uint64, e unix.Errno) {
 	a := response{id: id, err: -int32(e)}
 	notifyIoctl(listener, notifySend, unsafe.Pointer(&a))

@@ -230,7 +230,8 @@ func BenchmarkDevice(b *testing.B) {
 			continue // it takes minutes with 10,000 people
 		}
 		g := must[*gallery.Gallery](b)(gallery.New(benchSpace, online.Settings{}))
-		step("an empty gallery is brought in line", func() { must[fleet.Reconciled](b)(one.d.Reconcile(g, fleet.Reconciling{})) })
+		step("an empty gallery is brought in line",
+			func() { must[fleet.Reconciled](b)(one.d.Reconcile(g, fleet.Reconciling{})) })
 		r := must[fleet.Reconciled](b)(one.d.Reconcile(g, fleet.Reconciling{}))
 		if err := r.Done(); err != nil {
 			b.Fatal(err)

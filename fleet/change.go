@@ -12,14 +12,14 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 )
 
-// Label is a labelled face of a gallery, or one that is known not to be a person's.
+// Label is a labelled face of a gallery. A negative label states that the face is not this person's.
 type Label struct {
 	Name     string
 	Negative bool
 	Vector   []float32
 }
 
-// Labels returns the labelled faces of a gallery, by their numbers there.
+// Labels returns the labelled faces of a gallery by label number.
 func Labels(g *gallery.Gallery) map[int64]Label {
 	l := g.Learner()
 	all := make(map[int64]Label)
@@ -29,32 +29,32 @@ func Labels(g *gallery.Gallery) map[int64]Label {
 	return all
 }
 
-// Change is what somebody did to the people of a gallery. [Device.Reconcile] finds what was added by itself, and takes
-// what is missing for an old copy; that a face was taken back, or somebody forgotten, must be said.
+// Change lists the changes that a program made to the people of a gallery. [Device.Reconcile] finds additions by
+// itself. Removals must be told: if something is missing, Reconcile takes the gallery for an old copy.
 type Change struct {
 	Renamed        []Renaming
 	Forgotten      []string
 	Added, Removed []Label
 }
 
-// Renaming is another name for a person.
+// Renaming is a new name for a person.
 type Renaming struct {
 	From, To string
-	// Merge is the entry that says so where From and To are one person now, for [Device.Unmerge]. Zero for another
-	// name.
+	// Merge is the entry that merged From into To, for [Device.Unmerge]. It is zero if the person only has a new name.
 	Merge ledger.Ref
 }
 
-// Difference returns what was added to labels and what was removed. Renamed are the names that changed in between.
+// Difference returns the labels that were added and removed between before and after. Renamed lists the names that
+// changed in between.
 func Difference(before, after map[int64]Label, renamed ...Renaming) (c Change) {
 	c.Renamed = renamed
 	c.Added, c.Removed = gallery.Difference(before, after)
 	return c
 }
 
-// Say tells the fleet the changes of a gallery. People has the numbers of the gallery's names that the fleet knows, as
-// [Reconciled] gave them; other names are enrolled. A change of something that the fleet has not got any more is passed
-// over.
+// Say publishes the changes of a gallery to the fleet. People maps the gallery's names to the fleet's numbers, as
+// [Reconciled] has it; other names are enrolled. Say skips changes of people and faces that the fleet no longer has.
+// The errors are those of the methods that write the entries, joined.
 func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err error) {
 	people = maps.Clone(people)
 	find := func(name string) (ledger.ID, bool) { return d.called(people, name) }
@@ -106,7 +106,8 @@ func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err e
 		_, e := say(id, space, []ledger.Face{{Vector: x.Vector}})
 		note(e)
 	}
-	// Reconcile would find them, too, but for faces that somebody else had once: it takes those for an old copy.
+	// Reconcile finds new people, too, except those whose faces another person had before: it takes these for an old
+	// copy.
 	for _, name := range slices.Sorted(maps.Keys(made)) {
 		_, e := d.Enroll(name, space, made[name])
 		note(e)
@@ -117,7 +118,7 @@ func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err e
 	return nil
 }
 
-// called returns the person of the fleet who has a name in a gallery.
+// called returns the number of the fleet's person with this name in a gallery.
 func (d *Device) called(people map[string]ledger.ID, name string) (ledger.ID, bool) {
 	if id, known := people[name]; known && !d.Forgotten(id) {
 		return id, true
@@ -126,15 +127,15 @@ func (d *Device) called(people map[string]ledger.ID, name string) (ledger.ID, bo
 	return p.ID, err == nil
 }
 
-// SayMerged tells the fleet that two people of a gallery are one, who has the name to. People are as in [Device.Say].
-// It returns the entry that says so, for [Device.Unmerge]: of another device, where that has said it already. It has
-// the errors of [Device.Merge], and one that wraps [ErrUnknown] where the fleet does not know both.
+// SayMerged publishes that two people of a gallery are one, with the name to. People is as in [Device.Say]. It returns
+// the entry of the merge for [Device.Unmerge]; this may be another device's entry if that device merged them first. The
+// errors are those of [Device.Merge]; the error wraps [ErrUnknown] if the fleet does not know both people.
 func (d *Device) SayMerged(people map[string]ledger.ID, from, to string) (ledger.Ref, error) {
 	var ids [2]ledger.ID
 	for i, name := range []string{from, to} {
 		id, known := d.called(people, name)
 		if !known {
-			return ledger.Ref{}, fmt.Errorf("telling the fleet who is one person: %w: %s", ErrUnknown, name)
+			return ledger.Ref{}, fmt.Errorf("merging two people in the fleet: %w: %s", ErrUnknown, name)
 		}
 		ids[i] = id
 	}
@@ -147,44 +148,44 @@ func (d *Device) SayMerged(people map[string]ledger.ID, from, to string) (ledger
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("telling the fleet who is one person: %w", err)
+		err = fmt.Errorf("merging two people in the fleet: %w", err)
 	}
 	return by, err
 }
 
-// Unmerge tells the fleet that two people are not one, as an entry said. Where that was undone already, nothing is
-// said. It has the errors of [Device.Undo].
+// Unmerge undoes a merge entry in the fleet. If it is undone already, no entry is written. The errors are those of
+// [Device.Undo].
 func (d *Device) Unmerge(merge ledger.Ref) error {
-	if says, undone := d.merged(merge); !says {
-		return fmt.Errorf("telling the fleet who is not one person: %w", ledger.ErrNoEntry)
+	if isMerge, undone := d.merged(merge); !isMerge {
+		return fmt.Errorf("undoing a merge in the fleet: %w", ledger.ErrNoEntry)
 	} else if undone {
 		return nil
 	}
 	if _, err := d.Undo(merge); err != nil && !errors.Is(err, ledger.ErrNoEffect) {
-		return fmt.Errorf("telling the fleet who is not one person: %w", err)
+		return fmt.Errorf("undoing a merge in the fleet: %w", err)
 	}
 	return nil
 }
 
-// Unmerged reports whether it was undone that two people are one, as an entry said.
+// Unmerged reports whether a merge entry was undone.
 func (d *Device) Unmerged(merge ledger.Ref) bool {
-	says, undone := d.merged(merge)
-	return says && undone
+	isMerge, undone := d.merged(merge)
+	return isMerge && undone
 }
 
 func (d *Device) mergedBy(id ledger.ID) (ledger.Ref, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.now().MergedBy(id)
+	return d.current().MergedBy(id)
 }
 
-func (d *Device) merged(merge ledger.Ref) (says, undone bool) {
+func (d *Device) merged(merge ledger.Ref) (isMerge, undone bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.now().Merged(merge)
+	return d.current().Merged(merge)
 }
 
-// undeny says that a face is not said to be somebody else's any more. What was denied with it stays so.
+// undeny takes back that a face is not this person's. Other faces of the same entry stay denied.
 func (d *Device) undeny(id ledger.ID, face ledger.FaceID) error {
 	p, err := d.Find(id.String())
 	if err != nil {
@@ -212,5 +213,5 @@ func (d *Device) undeny(id ledger.ID, face ledger.FaceID) error {
 func (d *Device) Forgotten(person ledger.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.now().Forgotten(person)
+	return d.current().Forgotten(person)
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Settings of a [Device]. The zero value of each field stands for its default.
+// Settings of a [Device]. A zero field means the default.
 type Settings struct {
-	Now           func() time.Time // default time.Now; it decides nothing
+	Now           func() time.Time // the time of entries, for people only. Default time.Now
 	SnapshotEvery uint64           // entries of the log between snapshots. Default 5,000
-	// Tell is given a line about what happens, without secrets. It must not call the device. Default: none.
+	// Tell is called with a line about each event, without secrets. It must not call the device. Default: none.
 	Tell func(string)
-	// Patience is how long the log may take for one call. Default 10 s.
+	// Patience is the longest time for one call of the log. Default 10 s.
 	Patience time.Duration
-	// Look is how often the log is asked how long it is. Default 10 s.
+	// Look is the pause between two questions for the length of the log. Default 10 s.
 	Look time.Duration
-	// Retry is how long to wait after the connection was lost, at first. It doubles up to 30 s. Default 250 ms.
+	// Retry is the first pause after a lost connection. It doubles up to 30 s. Default 250 ms.
 	Retry time.Duration
 }
 
@@ -42,9 +42,10 @@ func (s Settings) defaults() Settings {
 	return s
 }
 
-// Device is a device of a fleet: it follows the log, and says what is new. Its methods may be called at once.
+// Device is a device of a fleet: it follows the log and adds entries. Its methods may be called at once.
 //
-// What it says holds for itself when the method returns, and is on disk; the others learn of it when there is a log.
+// An entry is on disk and counts for this device when the method returns. The other devices get it when there is a
+// connection to the log.
 type Device struct {
 	folder, fleet, id string
 	key               nkeys.KeyPair
@@ -53,24 +54,24 @@ type Device struct {
 
 	mu        sync.Mutex
 	store     *ledger.Store
-	base      *ledger.Ledger       // what the log has come to; the ledger of store
-	view      *ledger.Ledger       // the same with what waits in the outbox; nil where it is to be made anew
-	names     map[ledger.ID]string // of the view; nil where they are to be found anew
+	base      *ledger.Ledger       // the fold of the log; the ledger of store
+	view      *ledger.Ledger       // base with the waiting entries of the outbox; nil: to be made again
+	names     map[ledger.ID]string // of the view; nil: to be found again
 	ring      *ledger.Ring
-	ringStale bool  // the ring is not what is on disk
-	saveAt    int64 // bytes of the tail from which on it is tried again to save the ledger
-	unkept    int   // entries since there is a hole in the tail
+	ringStale bool  // the ring differs from its file
+	saveAt    int64 // after a failure: save the ledger again at this size of the tail, in bytes
+	unkept    int   // entries since the tail has a hole
 	outbox    *lines.File
 	pending   []waiting
 	last      uint64 // counter of the last entry that this device has written
-	follow    uint64 // number of the log that the ledger is read from
-	aside     *aside // what this device knows of a log that was put back, until the log has it; nil for nothing
+	follow    uint64 // number of the log that the ledger was read from
+	aside     *aside // entries to give back to a restored log; nil for none
 
 	connected bool
-	moved     time.Time         // when the log last gave something
-	end       uint64            // last entry of the log, as far as it is known
-	put       uint64            // place of the latest snapshot that is known
-	lacking   map[ledger.ID]int // how many keys of people are missing
+	moved     time.Time         // when the last entry came
+	end       uint64            // number of the last known entry of the log
+	put       uint64            // place of the latest known snapshot
+	lacking   map[ledger.ID]int // number of missing keys, by person
 	trouble   string
 	inStep    bool
 	since     time.Time
@@ -80,11 +81,11 @@ type Device struct {
 	wake, ask, snap, changed chan struct{}
 }
 
-// waiting is an entry that was not seen in the log yet.
+// waiting is an entry that this device has not read in the log yet.
 type waiting struct {
 	e      ledger.Entry
 	data   []byte
-	stored bool // the log says that it has it
+	stored bool // the log has confirmed that it has the entry
 }
 
 // ID returns the public key of the device.
@@ -93,11 +94,11 @@ func (d *Device) ID() string { return d.id }
 // Fleet returns the public key of the fleet.
 func (d *Device) Fleet() string { return d.fleet }
 
-// Changed returns a channel that gets a value when people may have changed by what came from the log, or by keys that
-// came. Several changes may be one value.
+// Changed returns a channel that gets a value when people may have changed, because entries or keys came. Several
+// changes may share one value.
 func (d *Device) Changed() <-chan struct{} { return d.changed }
 
-// signal leaves a value in a channel that has room for one.
+// signal puts a value into a channel with room for one, and does nothing if there is one already.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -105,23 +106,23 @@ func signal(c chan struct{}) {
 	}
 }
 
-// State says how far a device is.
+// State tells how far a device has followed the fleet's log.
 type State struct {
 	Connected bool      `json:"connected"`
-	InStep    bool      `json:"in_step"` // everything of the log was applied, and nothing of its own waits
-	Behind    uint64    `json:"behind"`  // entries of the log that are still to come, at most, when it was last looked at
+	InStep    bool      `json:"in_step"` // all entries of the log are applied, and no own entry waits
+	Behind    uint64    `json:"behind"`  // at most this many entries of the log are not read yet
 	Since     time.Time `json:"since"`   // when InStep last changed
 	Seq       uint64    `json:"seq"`     // place in the log
-	Waiting   int       `json:"waiting"` // entries that this device has for the log, and has not seen in it yet
-	Keys      int       `json:"keys"`    // keys that are missing
+	Waiting   int       `json:"waiting"` // entries that this device has not read in the log yet
+	Keys      int       `json:"keys"`    // number of missing keys
 	Trouble   string    `json:"trouble,omitempty"`
 }
 
-// State returns how far d is.
+// State returns the present state of d.
 func (d *Device) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.step()
+	d.updateInStep()
 	s := State{
 		Connected: d.connected, InStep: d.inStep, Since: d.since, Seq: d.base.Seq(),
 		Waiting: len(d.pending) + d.aside.left(),
@@ -139,7 +140,7 @@ func (d *Device) State() State {
 	return s
 }
 
-// damage returns an error where entries on disk could not be read.
+// damage returns an error if entries on disk could not be read.
 func (d *Device) damage() error {
 	if err := d.store.Damage(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -147,11 +148,11 @@ func (d *Device) damage() error {
 	return nil
 }
 
-// step notes whether d is in step.
-func (d *Device) step() {
-	now := d.connected && d.base.Seq() >= d.end && len(d.pending) == 0 && d.aside == nil
-	if now != d.inStep {
-		d.inStep, d.since = now, d.s.Now()
+// updateInStep notes whether d is in step with the log.
+func (d *Device) updateInStep() {
+	inStep := d.connected && d.base.Seq() >= d.end && len(d.pending) == 0 && d.aside == nil
+	if inStep != d.inStep {
+		d.inStep, d.since = inStep, d.s.Now()
 	}
 }
 
@@ -162,7 +163,8 @@ func (d *Device) Members() []ledger.Member {
 	return d.base.Devices()
 }
 
-// Member returns a device of the fleet, whether it was ever admitted, and the last place in the log that this rests on.
+// Member returns a device of the fleet, whether it was ever admitted, and the place in the log up to which this is
+// known.
 func (d *Device) Member(id string) (m ledger.Member, known bool, seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -170,15 +172,15 @@ func (d *Device) Member(id string) (m ledger.Member, known bool, seq uint64) {
 	return m, known, d.base.Seq()
 }
 
-// Hash returns [ledger.Ledger.Hash] of what the log has come to, and the place in the log.
+// Hash returns the [ledger.Ledger.Hash] of the fold of the log, and the place in the log.
 func (d *Device) Hash() (seq uint64, hash [32]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.base.Seq(), d.base.Hash()
 }
 
-// now returns the ledger with what was set aside and what waits in the outbox.
-func (d *Device) now() *ledger.Ledger {
+// current returns the ledger together with the entries that were set aside and those that wait in the outbox.
+func (d *Device) current() *ledger.Ledger {
 	if len(d.pending) == 0 && d.aside == nil {
 		d.view = nil
 		return d.base
@@ -193,50 +195,50 @@ func (d *Device) now() *ledger.Ledger {
 	return d.view
 }
 
-// Person returns a person by the number, also of one that was merged into it, and whether there is one. It leaves Shown
-// empty.
+// Person returns a person by number, and whether the fleet knows the number. The number of a merged person works, too.
+// It leaves Shown empty.
 func (d *Device) Person(id ledger.ID) (ledger.Person, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.now().Person(id, d.ring)
+	return d.current().Person(id, d.ring)
 }
 
-// People returns the people as this device knows them, with what it said itself and is not in the log yet. Where entries
-// on disk cannot be read, [Device.State] says so, and they are missing.
+// People returns the people as this device knows them, with its own entries that are not in the log yet. People whose
+// entries on disk cannot be read are missing; [Device.State] then shows the damage.
 func (d *Device) People() []ledger.Person {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.now().People(d.ring)
+	return d.current().People(d.ring)
 }
 
-// ContentHash returns [ledger.Ledger.ContentHash] of what the log has come to.
+// ContentHash returns the [ledger.Ledger.ContentHash] of the fold of the log.
 func (d *Device) ContentHash() [32]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.base.ContentHash(d.ring)
 }
 
-// shown returns the names of people.
+// shown returns the names that are shown for people.
 func (d *Device) shown() map[ledger.ID]string {
 	if d.names == nil {
-		d.names = d.now().Names(d.ring)
+		d.names = d.current().Names(d.ring)
 	}
 	return d.names
 }
 
-// Find returns a person by the name that is shown, or by the number. The error wraps [ErrUnknown].
+// Find returns a person by the shown name or by the number. The error wraps [ErrUnknown] or [ErrDamaged].
 func (d *Device) Find(name string) (ledger.Person, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id, shown := range d.shown() {
 		if shown == name {
-			p, _ := d.now().Person(id, d.ring)
+			p, _ := d.current().Person(id, d.ring)
 			p.Shown = shown
 			return p, nil
 		}
 	}
 	if id, err := ledger.ParseID(name); err == nil {
-		if p, ok := d.now().Person(id, d.ring); ok {
+		if p, ok := d.current().Person(id, d.ring); ok {
 			p.Shown = d.shown()[p.ID]
 			return p, nil
 		}

@@ -223,7 +223,8 @@ func TestForgottenForEver(t *testing.T) {
 	one, two := a.join(everybody).run(), a.join(everybody).run()
 	alice := must[ledger.ID](t)(one.d.Enroll("alice", space, faceAt(1, 2)))
 	must[ledger.ID](t)(one.d.Enroll("bob", space, faceAt(3, 4)))
-	until(t, "both know both", func() bool { return two.names() == "alice 1-0, bob 1-0" && one.inStep() && two.inStep() })
+	until(t, "both know both",
+		func() bool { return two.names() == "alice 1-0, bob 1-0" && one.inStep() && two.inStep() })
 	log.mu.Lock()
 	old := slices.Clone(log.all)
 	log.mu.Unlock()
@@ -385,7 +386,7 @@ func TestFutureAndGarbage(t *testing.T) {
 		}
 		log.add("-", "", e.Encode())
 	}
-	if err := <-one.done; !errors.Is(err, ledger.ErrFuture) || !strings.Contains(err.Error(), "update this device") {
+	if err := <-one.done; !errors.Is(err, ledger.ErrFuture) || !strings.Contains(err.Error(), "update faceauth") {
 		t.Errorf("a newer version: %v", err)
 	}
 	one.stop = nil
@@ -438,7 +439,8 @@ func TestSnapshots(t *testing.T) {
 	log.snapshot[len(log.snapshot)/2] ^= 4
 	log.mu.Unlock()
 	four := a.join(everybody).run()
-	until(t, "it says that the snapshot is damaged", func() bool { return strings.Contains(four.d.State().Trouble, "snapshot") })
+	until(t, "it says that the snapshot is damaged",
+		func() bool { return strings.Contains(four.d.State().Trouble, "snapshot") })
 	if n := len(four.d.People()); n != 0 {
 		t.Errorf("%d people came of a damaged snapshot", n)
 	}
@@ -468,7 +470,8 @@ func TestOldFolder(t *testing.T) {
 	must[ledger.Ref](t)(one.d.Label(alice, space, faceAt(5, 6)))
 	must[ledger.Ref](t)(one.d.Undo(denied))
 	one.run()
-	until(t, "what was said by the old copy holds", func() bool { return one.names() == "alicia 3-0" && two.names() == "alicia 3-0" && one.inStep() })
+	until(t, "what was said by the old copy holds",
+		func() bool { return one.names() == "alicia 3-0" && two.names() == "alicia 3-0" && one.inStep() })
 }
 
 // Bad folders are refused with a sentence.
@@ -540,16 +543,17 @@ func TestEntriesRot(t *testing.T) {
 	allInStep(t, a.log, n)
 	g := newGallery(t)
 	n.reconcile(g, false)
-	before := shelfOf(g)
+	before := labelsOf(g)
 	path := filepath.Join(n.folder, "tail")
 	data := must[[]byte](t)(os.ReadFile(path))
 	f := must[*os.File](t)(os.OpenFile(path, os.O_WRONLY, 0))
 	must[int](t)(f.WriteAt(make([]byte, 100), int64(len(data)-150)))
 	f.Close()
-	if _, err := n.d.Reconcile(g, fleet.Reconciling{}); !errors.Is(err, fleet.ErrDamaged) || !strings.Contains(err.Error(), "move ledger and tail away") {
+	if _, err := n.d.Reconcile(g, fleet.Reconciling{}); !errors.Is(err, fleet.ErrDamaged) ||
+		!strings.Contains(err.Error(), "move ledger and tail away") {
 		t.Errorf("reconciling: %v", err)
 	}
-	if got := shelfOf(g); got != before {
+	if got := labelsOf(g); got != before {
 		t.Errorf("the gallery has %s", got)
 	}
 	select {
@@ -732,7 +736,8 @@ func testChaos(t *testing.T, seed uint64) {
 			}
 		}
 		if n := len(n.d.People()); n != len(want)-len(forgotten) {
-			t.Errorf("device %d knows %d people, and %d were enrolled and %d forgotten", i, n, len(want), len(forgotten))
+			t.Errorf("device %d knows %d people, and %d were enrolled and %d forgotten", i, n, len(want),
+				len(forgotten))
 		}
 	}
 }

@@ -1,78 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fleet has many devices share the people that they know, over one ordered log (package ledger has its
-// entries).
+// Package fleet lets many devices share the people that they know. The devices share them over one ordered log; package
+// ledger defines its entries.
 //
-// [Open] opens the folder of a device that has joined a fleet, [Device.Run] takes part through a [Log], and
-// [Device.Reconcile] brings a gallery in line. [Device.Enroll] and the methods after it say something.
+// [Open] opens the folder of a device that has joined a fleet. [Device.Run] connects the device to the fleet through a
+// [Log]. [Device.Reconcile] brings a gallery in line with the fleet. [Device.Enroll] and the methods after it write
+// entries.
 //
 // # Off the network
 //
-// What a device says is on disk when the method returns, and holds for the device itself at once: what it shows is the
-// fold of the log, and after that its own entries which are not in the log yet. Run publishes them one after the other,
-// as often as it takes; the log knows what it was given twice, and so does the ledger. They leave the outbox when they
-// are seen in the log. Nothing waits for a network, and a program that is killed loses nothing that it said.
+// An entry of a device is on disk when the method returns, and counts for the device itself at once: a device shows the
+// fold of the log, followed by its own entries that are not in the log yet. These entries wait in the outbox. Run
+// appends them to the log one after the other and repeats this after a failure; the log and the ledger both recognise
+// an entry that they get twice. An entry leaves the outbox when the device reads it in the log. No method waits for a
+// network, and a killed program loses none of its entries.
 //
 // # Keys
 //
-// Entries about somebody whose key a device has not got are kept sealed. Run asks the device that made the key, then
-// any, and again after longer and longer pauses; [State] has how many are missing. It answers the requests of others.
+// The entries about a person are sealed with a key of that person. A device without the key keeps these entries sealed.
+// Run asks for a missing key: first the device that made it, then any device, and again after longer and longer pauses.
+// [State] counts the missing keys. Run also answers the requests of other devices.
 //
 // # Snapshots
 //
-// Where the log takes snapshots of devices, the device whose own entry makes it longer by [Settings.SnapshotEvery] than
-// the last one puts a new one. A device that is far behind, or finds the log trimmed, begins with the last one.
+// Some logs take snapshots from devices. There, a device makes a snapshot when one of its own entries is
+// [Settings.SnapshotEvery] entries after the last snapshot. A device starts from the last snapshot if it is far behind,
+// or if the log is trimmed.
 //
 // # Galleries
 //
-// [Device.Reconcile] gives a gallery the people, faces, denied faces and names of the fleet, and, if asked, makes what
-// the gallery's own program did the fleet's. The fleet takes nothing back for being missing in a gallery, which may be
-// an old copy; say it by [Device.Forget], [Device.Retract], [Device.Deny] or [Device.Undo]. The same holds for what the
-// fleet took back once and only a gallery says again: a retracted face, an undone denial, an earlier name. People of
-// another feature space stay out, with a sentence.
+// [Device.Reconcile] gives a gallery the people, faces, denied faces and names of the fleet. On request it also
+// publishes the changes that the gallery's own program made. A person or face that is missing in a gallery is not taken
+// back in the fleet, because the gallery may be an old copy; to take it back, use [Device.Forget], [Device.Retract],
+// [Device.Deny] or [Device.Undo]. For the same reason a gallery cannot bring back a retracted face, an undone denial or
+// an earlier name. People of another feature space are not taken into the gallery; [Reconciled].Refused says so.
 //
 // # The folder
 //
-//	device.nk     the device's key, its seed
+//	device.nk     the seed of the device's key
 //	fleet         the public key of the fleet
-//	keys          the ring of people's keys: a line is added for a new key, and all is written anew to destroy one
-//	outbox        what was said and not seen in the log yet; each line on disk before a method returns
-//	ledger, tail  what the log has come to: a snapshot and the entries after it, which are read when they are needed.
-//	              They can be moved away and are read anew
-//	index         where the entries are in the ledger; made anew where it is missing
-//	aside         what the device knows of a log that was put back, until the log has all of it again
-//	gallery-…     what a gallery and the fleet had in common: numbers, names in that gallery, hashes of faces
-//	lock          one program at a time
+//	keys          the ring of people's keys: a new key adds a line; destroying a key writes the file anew
+//	outbox        own entries that the device has not read in the log yet; a line is on disk before a method returns
+//	ledger, tail  a snapshot of the ledger and the entries after it, which are read when they are needed. If they are
+//	              moved away, the device reads the log again
+//	index         the places of the entries in the ledger; made again if it is missing
+//	aside         the entries that the device knew when the log was put back, until the log has all of them again
+//	gallery-…     the people whom a gallery and the fleet share: numbers, names in that gallery, hashes of faces
+//	lock          lets one program at a time use the folder
 //
-// All are readable by their owner alone. Who has a copy of the folder is this device, until it is revoked. Where an old
-// copy of it is put back, entries get new counters where the log has others with theirs already, and forgotten people's
-// keys are destroyed again once the log is read.
+// Only the owner can read these files. A copy of the folder can act as this device until the device is revoked. If an
+// old copy is put back, the log may already use the counters of its waiting entries; these entries then get new
+// counters. After reading the log, the device again destroys the keys of forgotten people.
 //
 // # A log that was put back
 //
-// A log that is shorter than what a device has seen is refused: [ErrRewound] stands in [State], and Run tries again.
-// Where the fleet's admin key has signed that the log goes on from an earlier state ([ledger.Restoration], which a
-// [Restorer] tells), the device sets aside all entries that make up what it knows, reads the log from its beginning, and
-// appends those that the log has lost, one after the other in the order of the old log. Then it says what is new.
+// A device refuses a log that is shorter than the part that it has read: [State] shows [ErrRewound], and Run tries
+// again. The fleet's admin key can sign that the log continues from an earlier state ([ledger.Restoration], which a
+// [Restorer] returns). Then the device sets aside all entries that make up its ledger and reads the log from the
+// beginning. It appends the entries that the log has lost, one after the other, in the order of the old log. After
+// these it appends its new entries.
 //
-// That order is all that is needed. The old log was one order, and each device knows a beginning of it. A device appends
-// an entry only after all earlier ones that it knows and that still count, unless the log has them. So in the new log
-// each entry comes after those before it in the old log, whoever gives it, except for what only devices know that come
-// later; and an author's counters go up. What an author says after the restoration comes after all that the author said
-// before. So the ledger's own rule, that a counter counts once and only upwards, drops repetitions and nothing else. An
-// entry that another one replaced (a lesson, what was said of somebody who is forgotten) is not given back by a device
-// that has read the replacement, and does not count after it.
+// This order is enough, for three reasons. The old log had one order, and each device knows a beginning of it. A device
+// appends an entry only after all earlier entries that it knows and that still count, unless the log has them already.
+// An author's new entries come after all its old ones. So the order of the old log is kept, whichever device appends;
+// only entries that a single device knows can come later. The counters of an author only rise. The ledger counts each
+// counter once and only upwards, so it drops repetitions and nothing else. Some entries were replaced: a lesson by a
+// newer lesson, the entries about a person by the one that forgets the person. A device that has read the replacement
+// does not append the replaced entry, and that entry does not count after its replacement.
 //
-// Counters of the admin key begin anew with the restoration, as the service may admit or revoke before it has what was
-// lost. Its lost entries count by their effect: a device is admitted once, and revoked for ever.
+// The counters of the admin key begin again with the restoration, because the service may admit or revoke a device
+// before it has the lost entries. Lost entries of the admin key count by their effect: a device is admitted once, and
+// revoked for ever.
 //
-// What is different from the old log: places of entries, and so which of two people with one name is "alice (2)", where
-// devices gave back what only they knew after others had said something new; a name or a label that only such a device
-// knew counts after what was said since. An entry of a revoked device that only a device knows which comes after the
-// revocation was said again is lost. Nothing comes back that no device has.
+// The new log can differ from the old log. Places of entries differ, so another one of two people with one name may
+// become "alice (2)". A name or a label that only one device knew counts after newer entries of other devices, if that
+// device appends it after them. An entry is lost if its author is revoked, only one device knows the entry, and that
+// device appends it after the revocation. Entries that no device has are lost, too.
 //
 // # Caveats
 //
-// A log that was put back, without that word, to an earlier state and has grown beyond what a device had seen is not
-// noticed by that device: states of devices differ then.
+// A device cannot notice a log that was put back without the signature of the admin key, and that has since grown
+// beyond the part that the device had read. The states of devices then differ.
 package fleet

@@ -33,18 +33,18 @@ const (
 	seedFile    = "device.nk" // the key of the device
 	fleetFile   = "fleet"     // the public key of its fleet
 	lockFile    = "lock"
-	ringFile    = "keys"   // of people
-	outboxFile  = "outbox" // entries of this device that it has not seen in the log
+	ringFile    = "keys"   // of the people
+	outboxFile  = "outbox" // entries of this device that it has not read in the log
 	ledgerFile  = ledger.BaseFile
 	tailFile    = ledger.TailFile
-	asideFile   = "aside" // entries that this device knows of a log that was put back
+	asideFile   = "aside" // entries to give back to a log that was put back
 	galleryFile = "gallery-"
 )
 
-// busy is how long [Open] waits for another program to let go of the folder.
-const busy = 2 * time.Second
+// lockPatience is how long [Open] waits for another program to unlock the folder.
+const lockPatience = 2 * time.Second
 
-// readSmall returns the content of a file that has a few bytes.
+// readSmall returns the content of a small file, without white space around it.
 func readSmall(path string) ([]byte, error) {
 	data, err := safefile.ReadBytes(path)
 	if err != nil {
@@ -53,8 +53,8 @@ func readSmall(path string) ([]byte, error) {
 	return bytes.TrimSpace(data), nil
 }
 
-// Identity returns the key of the device whose folder this is, and makes folder and key where there are none. The file
-// "device.nk" in it is the seed, readable by its owner alone.
+// Identity returns the device's key from its folder. It makes the folder and the key if they are missing. The file
+// "device.nk" in the folder is the seed; only the owner can read it.
 func Identity(folder string) (nkeys.KeyPair, error) {
 	path := filepath.Join(folder, seedFile)
 	seed, err := readSmall(path)
@@ -69,7 +69,7 @@ func Identity(folder string) (nkeys.KeyPair, error) {
 	if err == nil {
 		var id string
 		if id, err = key.PublicKey(); err == nil && !nkeys.IsValidPublicUserKey(id) {
-			err = errors.New("it is the key of something else")
+			err = errors.New("it is not the key of a device")
 		}
 	}
 	if err != nil {
@@ -90,18 +90,18 @@ func newIdentity(folder, path string) (nkeys.KeyPair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a key for this device: %w", err)
 	}
-	// The slice is the key's own: clearing it would end the key.
+	// Do not clear seed: it is the key's own memory.
 	if err := safefile.Write(path, seed); err != nil {
 		return nil, fmt.Errorf("keeping the key of this device: %w", err)
 	}
 	return key, nil
 }
 
-// Join notes in a folder which fleet its device belongs to: the public key of the fleet's admin key, "A…". Folder and
-// key are made where there are none. The error wraps [ErrOther] for a folder of another fleet.
+// Join records in a folder the fleet of its device: the public key "A…" of the fleet's admin key. It makes the folder
+// and the device's key if they are missing. The error wraps [ErrOther] if the folder belongs to another fleet.
 func Join(folder, fleet string) error {
 	if !nkeys.IsValidPublicAccountKey(fleet) {
-		return fmt.Errorf("joining: %q is not the public key of a fleet", fleet)
+		return fmt.Errorf("joining: %q is not the public key of a fleet; it begins with A", fleet)
 	}
 	if _, err := Identity(folder); err != nil {
 		return err
@@ -120,7 +120,7 @@ func Join(folder, fleet string) error {
 	return nil
 }
 
-// Joined returns the public key of the fleet that the device of a folder belongs to. The error wraps [ErrNotJoined] or
+// Joined returns the public key of the fleet that a folder's device belongs to. The error wraps [ErrNotJoined] or
 // [ErrDamaged].
 func Joined(folder string) (fleet string, err error) {
 	path := filepath.Join(folder, fleetFile)
@@ -131,19 +131,20 @@ func Joined(folder string) (fleet string, err error) {
 	case err != nil:
 		return "", err
 	case !nkeys.IsValidPublicAccountKey(string(text)):
-		return "", fmt.Errorf("%w: %s does not hold the public key of a fleet; move it away and join again", ErrDamaged, path)
+		return "", fmt.Errorf("%w: %s does not hold the public key of a fleet; move it away and join again", ErrDamaged,
+			path)
 	}
 	return string(text), nil
 }
 
 // A batch is a line of the outbox.
 type batch struct {
-	Last    uint64   `json:"last,omitempty"`    // the device has used all counters up to here
-	Entries [][]byte `json:"entries,omitempty"` // said together
+	Last    uint64   `json:"last,omitempty"`    // the device has used all counters up to this one
+	Entries [][]byte `json:"entries,omitempty"` // entries that belong together
 }
 
 // Open opens the folder of a device that has joined a fleet. The error wraps [ErrNotJoined], [ErrBusy], [ErrDamaged] or
-// [ledger.ErrRing]. Close it.
+// [ledger.ErrRing]. The caller closes the device.
 func Open(folder string, s Settings) (*Device, error) {
 	d := &Device{
 		folder: folder, s: s.defaults(), wake: make(chan struct{}, 1), ask: make(chan struct{}, 1),
@@ -163,7 +164,7 @@ func (d *Device) open() (err error) {
 	if d.lock, err = os.OpenFile(filepath.Join(d.folder, lockFile), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return fmt.Errorf("opening the fleet's folder of this device: %w", err)
 	}
-	if err := safefile.Lock(d.lock, busy); errors.Is(err, safefile.ErrLocked) {
+	if err := safefile.Lock(d.lock, lockPatience); errors.Is(err, safefile.ErrLocked) {
 		return fmt.Errorf("%w: %s", ErrBusy, d.folder)
 	} else if err != nil {
 		return fmt.Errorf("locking the fleet's folder of this device: %w", err)
@@ -188,15 +189,15 @@ func (d *Device) open() (err error) {
 	if err := d.openAside(); err != nil {
 		return err
 	}
-	// A copy of the folder may have been put back, or the program was killed between the two.
+	// An old copy of the folder may have been put back, or the program was killed before it saved the ring.
 	for _, id := range d.ring.People() {
-		if d.now().Forgotten(id) {
+		if d.current().Forgotten(id) {
 			d.ring.Destroy(id)
 			d.ringStale = true
 		}
 	}
 	d.since = d.s.Now()
-	d.lackAll()
+	d.noteAllMissingKeys()
 	return d.saveRing()
 }
 
@@ -221,7 +222,7 @@ func (d *Device) openOutbox() (err error) {
 		for _, data := range b.Entries {
 			e, err := ledger.Parse(data)
 			if err != nil || e.Device != d.id {
-				return fmt.Errorf("%w: it has an entry of another device", lines.ErrDamaged)
+				return fmt.Errorf("%w: the line has an entry of another device", lines.ErrDamaged)
 			}
 			d.last = max(d.last, e.N)
 			d.pending = append(d.pending, waiting{e: e, data: data})
@@ -231,7 +232,7 @@ func (d *Device) openOutbox() (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
 	}
-	// What the log has come to already was seen in it before the program ended.
+	// The ledger already has these entries from the log.
 	seen := d.base.Last(d.id)
 	for len(d.pending) > 0 && d.pending[0].e.N <= seen {
 		d.pending = d.pending[1:]
@@ -240,7 +241,7 @@ func (d *Device) openOutbox() (err error) {
 	return nil
 }
 
-// saveOutbox writes the outbox anew, without what was seen in the log.
+// saveOutbox writes the outbox again, without the entries that were read in the log.
 func (d *Device) saveOutbox() error {
 	all := []any{batch{Last: d.last}}
 	for _, w := range d.pending {
@@ -252,7 +253,7 @@ func (d *Device) saveOutbox() error {
 	return nil
 }
 
-// saveRing writes the keys of people where they have changed.
+// saveRing writes the keys of people if they have changed.
 func (d *Device) saveRing() error {
 	if !d.ringStale {
 		return nil
@@ -264,9 +265,9 @@ func (d *Device) saveRing() error {
 	return nil
 }
 
-// saveLedger writes a snapshot, and empties the tail.
+// saveLedger writes a snapshot of the ledger, and empties the tail.
 func (d *Device) saveLedger() error {
-	d.view = nil // it may have entries that are in the files of before
+	d.view = nil // it may point into the files that Save replaces
 	return d.store.Save()
 }
 
@@ -299,10 +300,10 @@ func (d *Device) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// galleryPath returns where it is kept what a gallery and the fleet have in common.
+// galleryPath returns the path of the file with the people that a gallery and the fleet share.
 func (d *Device) galleryPath(name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, "/\x00") || len(name) > 100 {
-		return "", fmt.Errorf("%q cannot be the name of a gallery of this device", name)
+		return "", fmt.Errorf("%q cannot be the name of a gallery: it must have 1 to 100 bytes and no slash", name)
 	}
 	return filepath.Join(d.folder, galleryFile+name), nil
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// TakeLessons has the learner of the gallery that was reconciled take in what other devices learned, and take back what
-// was withdrawn. It reports whether anything changed; the gallery is then to be saved. What this learner has no room for,
-// or what cannot be used, is among the sentences of [Reconciled].Refused.
+// TakeLessons gives the gallery's learner the lessons of other devices, and removes the lessons that were withdrawn. It
+// reports whether the gallery has changed and must be saved. Lessons that do not fit into the learner, or that it
+// cannot use, add a sentence to [Reconciled].Refused.
 func (r *Reconciled) TakeLessons(g *gallery.Gallery) (changed bool) {
 	l := g.Learner()
 	for _, source := range l.Sources() {
 		if len(r.Lessons[source.Name]) == 0 && l.WithdrawLessons(source.Name) == nil {
-			r.d.took(g, source.Name, nil)
+			r.d.noteTaken(g, source.Name, nil)
 			changed = true
 		}
 	}
@@ -37,7 +37,7 @@ func (r *Reconciled) TakeLessons(g *gallery.Gallery) (changed bool) {
 			r.Refused = append(r.Refused, err.Error())
 			continue
 		}
-		r.d.took(g, source, all)
+		r.d.noteTaken(g, source, all)
 		changed = true
 	}
 	r.Changed = r.Changed || changed
@@ -61,13 +61,13 @@ func equalLessons(a, b []online.Lesson) bool {
 	})
 }
 
-// taken is what the learners of galleries took in while this program runs.
+// taken holds the lessons that a gallery's learner took while this program runs.
 type taken struct {
 	learner *online.Learner
 	lessons map[string][]online.Lesson // by source
 }
 
-// hasTaken reports whether the learner of a gallery has taken in exactly this.
+// hasTaken reports whether the learner of a gallery has taken exactly these lessons.
 func (d *Device) hasTaken(g *gallery.Gallery, source string, all []online.Lesson) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,7 +75,8 @@ func (d *Device) hasTaken(g *gallery.Gallery, source string, all []online.Lesson
 	return there && d.taken.learner == g.Learner() && equalLessons(before, all)
 }
 
-func (d *Device) took(g *gallery.Gallery, source string, all []online.Lesson) {
+// noteTaken remembers the lessons that a learner has taken from a source; nil removes them.
+func (d *Device) noteTaken(g *gallery.Gallery, source string, all []online.Lesson) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.taken.learner != g.Learner() {
@@ -86,9 +87,9 @@ func (d *Device) took(g *gallery.Gallery, source string, all []online.Lesson) {
 	}
 }
 
-// TeachLessons gives the other devices what the learner of a gallery has learned itself of the people of that gallery
-// whom the fleet knows, where that is not what they have. It returns how many people's lessons were given. The error is
-// that of [Device.Teach].
+// TeachLessons publishes the lessons that a gallery's learner learned itself about the gallery's people. People maps
+// the names in the gallery to the fleet's numbers; a lesson that the fleet has already is left out. It returns the
+// number of people with new lessons. The errors are those of [Device.Teach], joined.
 func (d *Device) TeachLessons(g *gallery.Gallery, people map[string]ledger.ID) (taught int, err error) {
 	own := make(map[string]online.Lesson)
 	for _, x := range g.Learner().Lessons() {
@@ -103,13 +104,14 @@ func (d *Device) TeachLessons(g *gallery.Gallery, people map[string]ledger.ID) (
 		for _, c := range own[name].Centroids {
 			x.Centroids = append(x.Centroids, ledger.Centroid(c))
 		}
-		at := slices.IndexFunc(p.Lessons, func(l ledger.PersonLesson) bool { return l.Device == d.id && l.Space == x.Space })
+		at := slices.IndexFunc(p.Lessons,
+			func(l ledger.PersonLesson) bool { return l.Device == d.id && l.Space == x.Space })
 		if at < 0 && len(x.Centroids) == 0 || at >= 0 && p.Lessons[at].Lesson.Equal(x) {
 			continue
 		}
 		if e := d.Teach(p.ID, x); e != nil {
 			if !errors.Is(e, ledger.ErrForgotten) && !errors.Is(e, ledger.ErrScope) {
-				err = errors.Join(err, fmt.Errorf("teaching what was learned of %s: %w", name, e))
+				err = errors.Join(err, fmt.Errorf("publishing the lessons about %s: %w", name, e))
 			}
 			continue
 		}

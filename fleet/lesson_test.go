@@ -15,10 +15,19 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// What one device has learned helps another one, is learned there and no more, and goes with its withdrawal and with the
-// person.
+// What one device has learned helps another one, is learned there and no more, and goes with its withdrawal and with
+// the person.
 func TestLessons(t *testing.T) {
-	plane := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3}
+	plane := face.Space{
+		ID:             "plane",
+		Dim:            2,
+		Scale:          1,
+		Sigma:          .2,
+		Gamma:          1e-3,
+		Reach:          .86,
+		ImpostorRadius: .93,
+		GenuineRadius:  1.3,
+	}
 	log := newMemLog()
 	a := newAdmin(t, log)
 	one, two := a.join(everybody).run(), a.join(everybody).run()
@@ -118,8 +127,8 @@ func TestLessons(t *testing.T) {
 	}
 }
 
-// What is said of a gallery holds at the others: a face taken back, a face denied and allowed again, another name, and a
-// person with the same faces as one that was undone.
+// What is said of a gallery holds at the others: a face taken back, a face denied and allowed again, another name, and
+// a person with the same faces as one that was undone.
 func TestSay(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -149,16 +158,32 @@ func TestSay(t *testing.T) {
 	holds("enrolled", "ann", 2, 0)
 	say(fleet.Change{Removed: []fleet.Label{{Name: "ann", Vector: []float32{1, 0}}}})
 	holds("taken back", "ann", 1, 0)
-	say(fleet.Change{Added: []fleet.Label{{Name: "ann", Negative: true, Vector: []float32{2, 0}}, {Name: "ann", Negative: true, Vector: []float32{3, 0}}}})
+	say(
+		fleet.Change{
+			Added: []fleet.Label{
+				{Name: "ann", Negative: true, Vector: []float32{2, 0}},
+				{Name: "ann", Negative: true, Vector: []float32{3, 0}},
+			},
+		},
+	)
 	holds("denied", "ann", 1, 2)
 	say(fleet.Change{Removed: []fleet.Label{{Name: "ann", Negative: true, Vector: []float32{2, 0}}}})
 	holds("one of them allowed", "ann", 1, 1)
-	say(fleet.Change{Renamed: []fleet.Renaming{{From: "ann", To: "anna"}}, Added: []fleet.Label{{Name: "anna", Vector: []float32{1, 0}}}})
+	say(
+		fleet.Change{
+			Renamed: []fleet.Renaming{{From: "ann", To: "anna"}},
+			Added:   []fleet.Label{{Name: "anna", Vector: []float32{1, 0}}},
+		},
+	)
 	holds("another name, and a face that was taken back", "anna", 2, 1)
 	say(fleet.Change{Removed: []fleet.Label{{Name: "nobody", Vector: []float32{1, 0}}}})
 	say(fleet.Change{Forgotten: []string{"anna"}, Removed: []fleet.Label{{Name: "anna", Vector: []float32{0, 0}}}})
 	holds("forgotten", "anna", -1, -1)
-	say(fleet.Change{Added: []fleet.Label{{Name: "ann", Vector: []float32{0, 0}}, {Name: "ann", Vector: []float32{1, 0}}}})
+	say(
+		fleet.Change{
+			Added: []fleet.Label{{Name: "ann", Vector: []float32{0, 0}}, {Name: "ann", Vector: []float32{1, 0}}},
+		},
+	)
 	holds("enrolled again with the same faces", "ann", 2, 0)
 }
 
@@ -214,13 +239,15 @@ func TestReconciledNames(t *testing.T) {
 		return err == nil && len(two.d.People()) == 2 && p.ID != id["ann"] && len(p.Faces) == 1
 	})
 	r := reconcile()
-	if i := slices.IndexFunc(r.Renamed, func(n fleet.Renaming) bool { return n.From == "cleo" }); i < 0 || r.Renamed[i].Merge != merged {
+	if i := slices.IndexFunc(r.Renamed, func(n fleet.Renaming) bool { return n.From == "cleo" }); i < 0 ||
+		r.Renamed[i].Merge != merged {
 		t.Errorf("%+v: cleo was merged by %+v", r.Renamed, merged)
 	} else {
 		r.Renamed[i].Merge = ledger.Ref{}
 	}
 	slices.SortFunc(r.Renamed, func(a, b fleet.Renaming) int { return strings.Compare(a.From, b.From) })
-	if !slices.Equal(r.Forgotten, []string{"ann"}) || !slices.Equal(r.Renamed, []fleet.Renaming{{From: "bob", To: "rob"}, {From: "cleo", To: "rob"}}) {
+	if !slices.Equal(r.Forgotten, []string{"ann"}) ||
+		!slices.Equal(r.Renamed, []fleet.Renaming{{From: "bob", To: "rob"}, {From: "cleo", To: "rob"}}) {
 		t.Errorf("forgotten %q, renamed %v", r.Forgotten, r.Renamed)
 	}
 	if again := reconcile(); !again.Changed || !slices.Equal(again.Forgotten, []string{"ann"}) {

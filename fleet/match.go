@@ -16,14 +16,15 @@ func (x *reconciling) own(id ledger.ID, name string) {
 	x.at[id], x.owners[name] = name, id
 }
 
-// match finds out who in the gallery is who in the fleet, and removes whom the fleet has no more.
+// match finds the person of the fleet for each person of the gallery, and removes from the gallery the people whom the
+// fleet no longer has.
 func (x *reconciling) match() error {
 	var gone []string
 	x.next.Forgotten = slices.Clone(x.had.Forgotten)
 	shared := slices.SortedFunc(maps.Keys(x.had.People), func(a, b ledger.ID) int { return slices.Compare(a[:], b[:]) })
 	for _, id := range shared {
 		h := x.had.People[id]
-		if x.d.now().Forgotten(id) {
+		if x.d.current().Forgotten(id) {
 			x.next.Forgotten = append(x.next.Forgotten, h.Faces...)
 			x.Forgotten = append(x.Forgotten, h.Name)
 		}
@@ -32,17 +33,17 @@ func (x *reconciling) match() error {
 		if name == "" {
 			continue
 		}
-		if x.d.now().Forgotten(id) {
+		if x.d.current().Forgotten(id) {
 			x.forgetting(name)
 		}
 		i := slices.IndexFunc(x.all, func(p ledger.Person) bool { return slices.Contains(p.IDs, id) })
 		switch {
 		case i < 0:
-			gone = append(gone, name) // forgotten, or all was undone
+			gone = append(gone, name) // forgotten, or all its entries were undone
 		case x.all[i].ID != id && x.alone(x.all[i].ID):
-			x.own(x.all[i].ID, name) // it was merged into somebody who is not in the gallery
+			x.own(x.all[i].ID, name) // merged into a person who is not in the gallery
 		case x.all[i].ID != id:
-			// It was merged: the faces are the other's now.
+			// Merged into a person of the gallery, who gets the faces.
 			if err := x.publishFaces(x.all[i].ID, &x.all[i], x.people[name], h); err != nil {
 				return err
 			}
@@ -50,7 +51,7 @@ func (x *reconciling) match() error {
 		default:
 			if p := &x.all[i]; renamed && x.how.Publish && name != p.Shown && !x.given(p, name) {
 				if _, err := x.say(p.ID, ledger.Name, ledger.Naming{Name: name}); err != nil {
-					x.refuse("%s is called so in this gallery alone: %v", name, err)
+					x.refuse("the name %s stays in this gallery alone: %v", name, err)
 				} else {
 					p.Name, p.Shown = name, name
 				}
@@ -58,7 +59,7 @@ func (x *reconciling) match() error {
 			x.own(id, name)
 		}
 	}
-	// Faces of the forgotten are only in an old gallery.
+	// Only an old gallery has faces of forgotten people.
 	forgotten := make(map[ledger.FaceID]bool, len(x.next.Forgotten))
 	for _, id := range x.next.Forgotten {
 		forgotten[id] = true
@@ -87,7 +88,7 @@ func (x *reconciling) match() error {
 		}
 		x.Took++
 	}
-	// Others by their faces, and at last by name and likeness.
+	// The remaining people are matched by their faces, and last by name and likeness.
 	with := make(map[ledger.FaceID]string)
 	for name, p := range x.people {
 		if _, owned := x.owners[name]; !owned {
@@ -117,19 +118,19 @@ func (x *reconciling) match() error {
 	return nil
 }
 
-// forgetting tells of somebody who is about to be removed.
+// forgetting calls the setting Forgetting for a person who is about to be removed.
 func (x *reconciling) forgetting(name string) {
 	if x.how.Forgetting != nil {
 		x.how.Forgetting(name)
 	}
 }
 
-// given reports whether a person had a name in the fleet once: a gallery with it is an old one.
+// given reports whether the fleet once had this name for a person. A gallery with such a name is an old copy.
 func (x *reconciling) given(p *ledger.Person, name string) bool {
 	return slices.ContainsFunc(p.Names, func(n string) bool { return n == name || x.derived(name, n) })
 }
 
-// alone reports whether the gallery has nobody yet who was reconciled with a person of the fleet.
+// alone reports whether no person of the gallery is shared with this person of the fleet yet.
 func (x *reconciling) alone(id ledger.ID) bool {
 	if _, known := x.at[id]; known {
 		return false
@@ -142,7 +143,8 @@ func (x *reconciling) alone(id ledger.ID) bool {
 	return name == ""
 }
 
-// find returns the name that the gallery has now for somebody, or "", and whether its program gave another one.
+// find returns the present name of a shared person in the gallery, or "". Renamed is true if the gallery's program gave
+// a new name.
 func (x *reconciling) find(h sharedPerson) (name string, renamed bool) {
 	for _, name := range []string{h.Name, h.Next} {
 		if p := x.people[name]; name != "" && p != nil {
@@ -163,8 +165,8 @@ func (x *reconciling) find(h sharedPerson) (name string, renamed bool) {
 	return name, name != ""
 }
 
-// shares returns how many of the faces that were shared a person of the gallery has. A person without one is another.
-func (x *reconciling) shares(p *shelved, h sharedPerson) (n int) {
+// shares returns the number of shared faces that a person of the gallery still has. If it is 0, this is another person.
+func (x *reconciling) shares(p *galleryPerson, h sharedPerson) (n int) {
 	for _, id := range h.Faces {
 		if _, ok := p.faces[id]; ok {
 			n++
@@ -173,7 +175,7 @@ func (x *reconciling) shares(p *shelved, h sharedPerson) (n int) {
 	return n
 }
 
-// alike reports whether somebody in the gallery has that name and looks like a face.
+// alike reports whether the gallery's person of this name looks like the face.
 func (x *reconciling) alike(name string, f ledger.PersonFace) bool {
 	if x.people[name] == nil || x.space.GenuineRadius == 0 || f.Space != x.space.ID || x.space.Check(f.Vector) != nil {
 		return false
@@ -186,7 +188,7 @@ func (x *reconciling) alike(name string, f ledger.PersonFace) bool {
 	return false
 }
 
-// names gives people in the gallery the names that the fleet shows, where nobody else there has them.
+// names gives the people in the gallery the names that the fleet shows, unless another person there has the name.
 func (x *reconciling) names() error {
 	want := make(map[string]string) // by the name now
 	taken := make(map[string]bool)
@@ -197,7 +199,7 @@ func (x *reconciling) names() error {
 		}
 		name := p.Shown
 		if _, owned := x.owners[name]; x.people[name] != nil && !owned || taken[name] {
-			// Somebody has it whom the fleet does not know.
+			// A person whom the fleet does not know has this name.
 			if name = now; taken[now] || !x.derived(now, p.Shown) {
 				name = x.free(p.Shown, taken)
 			}
@@ -214,7 +216,7 @@ func (x *reconciling) names() error {
 			if x.people[to] != nil {
 				continue
 			}
-			if err := x.move(from, to); err != nil {
+			if err := x.renameTo(from, to); err != nil {
 				return err
 			}
 			delete(want, from)
@@ -223,10 +225,10 @@ func (x *reconciling) names() error {
 		if moved {
 			continue
 		}
-		// They go round in a circle: one of them makes room.
+		// The names form a circle: one person gets a temporary name.
 		from := slices.Min(slices.Collect(maps.Keys(want)))
 		temp := x.free("renamed", taken)
-		if err := x.move(from, temp); err != nil {
+		if err := x.renameTo(from, temp); err != nil {
 			return err
 		}
 		want[temp] = want[from]
@@ -235,7 +237,7 @@ func (x *reconciling) names() error {
 	return nil
 }
 
-// derived reports whether a name is another one with a number after it.
+// derived reports whether a name is another name with a number after it, as galleryIndex.free makes them.
 func (x *reconciling) derived(name, from string) bool {
 	var n int
 	short := []rune(from)
@@ -243,7 +245,7 @@ func (x *reconciling) derived(name, from string) bool {
 	return err == nil
 }
 
-func (x *reconciling) move(from, to string) error {
+func (x *reconciling) renameTo(from, to string) error {
 	if err := x.rename(from, to); err != nil {
 		return err
 	}

@@ -42,7 +42,11 @@ type logEntry struct {
 }
 
 func newMemLog() *memLog {
-	return &memLog{ids: make(map[string]bool), grown: make(chan struct{}), servers: make(map[string]func([]byte) []byte)}
+	return &memLog{
+		ids:     make(map[string]bool),
+		grown:   make(chan struct{}),
+		servers: make(map[string]func([]byte) []byte),
+	}
 }
 
 var errFault = errors.New("the test's log has failed")
@@ -170,7 +174,8 @@ func (c *conn) Follow(ctx context.Context, after uint64, take func(uint64, []byt
 	}
 	for {
 		c.memLog.mu.Lock()
-		i, _ := slices.BinarySearchFunc(c.all, after+1, func(e logEntry, seq uint64) int { return int(e.seq) - int(seq) })
+		i, _ := slices.BinarySearchFunc(c.all, after+1,
+			func(e logEntry, seq uint64) int { return int(e.seq) - int(seq) })
 		next := slices.Clone(c.all[i:])
 		grown := c.grown
 		c.memLog.mu.Unlock()

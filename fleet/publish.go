@@ -9,9 +9,9 @@ import (
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
-// say says something of a person of the fleet.
+// say writes entries of one kind about a person, one entry for each of contents, and returns their number.
 func (x *reconciling) say(id ledger.ID, kind ledger.Kind, contents ...any) (n int, err error) {
-	if id, err = x.d.may(id); err != nil {
+	if id, err = x.d.writableID(id); err != nil {
 		return 0, err
 	}
 	var all []statement
@@ -25,7 +25,7 @@ func (x *reconciling) say(id ledger.ID, kind ledger.Kind, contents ...any) (n in
 	return len(all), nil
 }
 
-// vectors returns labelled faces of the gallery that are none of some.
+// vectors returns the faces of labels that are in none of the lists "but", in the order of their labels.
 func (x *reconciling) vectors(
 	labels map[ledger.FaceID]int64, but ...[]ledger.FaceID,
 ) (all []ledger.Face, ids []ledger.FaceID) {
@@ -34,7 +34,8 @@ func (x *reconciling) vectors(
 			ids = append(ids, id)
 		}
 	}
-	slices.SortFunc(ids, func(a, b ledger.FaceID) int { return int(labels[a] - labels[b]) }) // as they were labelled
+	slices.SortFunc(ids,
+		func(a, b ledger.FaceID) int { return int(labels[a] - labels[b]) }) // in the order of labelling
 	for _, id := range ids {
 		all = append(all, ledger.Face{Vector: slices.Clone(x.g.Learner().Vector(labels[id]))})
 	}
@@ -48,18 +49,18 @@ func faceIDs(faces []ledger.PersonFace) (ids []ledger.FaceID) {
 	return ids
 }
 
-// publishFaces says what the gallery's program labelled and denied of somebody whom the fleet knows.
-func (x *reconciling) publishFaces(id ledger.ID, p *ledger.Person, have *shelved, h sharedPerson) error {
+// publishFaces publishes the faces that the gallery's program labelled and denied for a person whom the fleet knows.
+func (x *reconciling) publishFaces(id ledger.ID, p *ledger.Person, have *galleryPerson, h sharedPerson) error {
 	if !x.how.Publish || have == nil {
 		return nil
 	}
 	for _, kind := range []ledger.Kind{ledger.Label, ledger.Deny} {
-		// What the fleet has taken back may come from an old gallery: it is said again by the methods of Device only.
+		// An old gallery may still have faces that the fleet has taken back. Only the methods of Device add them again.
 		labels, known, shared, against := have.faces, &p.Faces, h.Faces, p.Gone
 		if kind == ledger.Deny {
 			labels, known, shared, against = have.denied, &p.Denied, h.Denied, slices.Clone(p.Allowed)
 			for _, f := range p.Faces {
-				if !slices.Contains(h.Faces, f.ID) { // labelled in the fleet since
+				if !slices.Contains(h.Faces, f.ID) { // labelled in the fleet meanwhile
 					against = append(against, f.ID)
 				}
 			}
@@ -96,7 +97,7 @@ func (x *reconciling) publishFaces(id ledger.ID, p *ledger.Person, have *shelved
 	return nil
 }
 
-// publish has the fleet know whom only the gallery knows.
+// publish enrols in the fleet the people whom only the gallery knows.
 func (x *reconciling) publish() error {
 	gone := make(map[ledger.FaceID]bool)
 	for _, p := range x.all {
@@ -114,7 +115,8 @@ func (x *reconciling) publish() error {
 			continue
 		}
 		if !slices.ContainsFunc(ids, func(id ledger.FaceID) bool { return !gone[id] }) {
-			x.refuse("%s stays in this gallery: all of these faces were taken back in the fleet; enrol %s again with others",
+			x.refuse(
+				"%s stays in this gallery: all faces of this person were taken back in the fleet; enrol %s again with new faces",
 				name, name)
 			continue
 		}
@@ -126,12 +128,12 @@ func (x *reconciling) publish() error {
 		}
 		all = append(all, more...)
 		shared := sharedPerson{Name: name, Faces: ids}
-		if denied, not := x.vectors(have.denied); len(denied) > 0 {
+		if denied, deniedIDs := x.vectors(have.denied); len(denied) > 0 {
 			more, err := x.d.faces(ledger.Deny, id, x.space.ID, denied)
 			if err != nil {
 				return err
 			}
-			all, shared.Denied = append(all, more...), not
+			all, shared.Denied = append(all, more...), deniedIDs
 		}
 		if _, err := x.d.say(all...); err != nil {
 			if errors.Is(err, ledger.ErrRevoked) {

@@ -17,30 +17,31 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Reconciling says how [Device.Reconcile] works. The zero value of each field stands for its default.
+// Reconciling holds the settings of [Device.Reconcile]. A zero field means the default.
 type Reconciling struct {
-	Gallery string // a name for the gallery, where a device has several. Default "gallery"
-	// Publish makes what only the gallery has the fleet's: people, faces, denied faces and names that its program gave.
-	// Without it they stay in this gallery alone, but for names, which the fleet decides.
+	Gallery string // name of this gallery on this device. Default "gallery"
+	// Publish adds to the fleet the people, faces, denied faces and names that only the gallery has. Without it they
+	// stay in this gallery alone, except names: the fleet decides those.
 	Publish bool
-	// Forgetting is told of somebody who was forgotten in the fleet, before the gallery is: by the name and with the
-	// faces that it still has. It must not call the device. May be nil.
+	// Forgetting is called before the gallery removes a person whom the fleet has forgotten. The gallery still has the
+	// name and its faces then. It must not call the device. May be nil.
 	Forgetting func(name string)
 }
 
-// Reconciled says what [Device.Reconcile] did.
+// Reconciled is the result of [Device.Reconcile].
 type Reconciled struct {
-	Changed   bool     // the gallery has changed, and is to be saved
-	Took      int      // changes of the gallery that came from the fleet
-	Published int      // changes of the gallery that were said to the fleet
-	Refused   []string // sentences about what could not be taken
-	// Renamed are the people of the gallery who have another name now, as the fleet has it, or are one with another.
+	Changed   bool     // the gallery has changed and must be saved
+	Took      int      // number of changes that the fleet made in the gallery
+	Published int      // number of changes that the gallery made in the fleet
+	Refused   []string // a sentence for each person or face that was not taken
+	// Renamed lists the people of the gallery who have a new name from the fleet, or who were merged with another
+	// person.
 	Renamed []Renaming
-	// Forgotten are the people who were forgotten in the fleet, by the names that they had in the gallery, until Done is
-	// called. Somebody else may have such a name now.
+	// Forgotten lists the people whom the fleet has forgotten, by their names in the gallery, until Done is called.
+	// Another person may have such a name now.
 	Forgotten []string
-	People    map[string]ledger.ID // people of the gallery that the fleet knows
-	// Lessons are what other devices learned of people of the gallery, by device.
+	People    map[string]ledger.ID // the people of the gallery whom the fleet knows, by name
+	// Lessons holds the lessons of other devices about people of the gallery, by device.
 	Lessons map[string][]Taught
 
 	d    *Device
@@ -48,22 +49,22 @@ type Reconciled struct {
 	next common
 }
 
-// Taught is what another device learned of a person of a gallery.
+// Taught is another device's lesson about a person of a gallery.
 type Taught struct {
 	Name   string
 	Lesson ledger.Lesson
 }
 
-// common is what a gallery and the fleet had in common when they were last reconciled.
+// common holds the people and faces that a gallery and the fleet shared when they were last reconciled.
 type common struct {
 	People map[ledger.ID]sharedPerson `json:"people"`
-	// Forgotten are faces of people who are forgotten: an old gallery has them.
+	// Forgotten lists the faces of forgotten people: they reveal an old gallery.
 	Forgotten []ledger.FaceID `json:"forgotten,omitempty"`
 }
 
 type sharedPerson struct {
 	Name   string          `json:"name"`           // in the gallery
-	Next   string          `json:"next,omitempty"` // a name that the gallery has if it was saved since
+	Next   string          `json:"next,omitempty"` // the name in the gallery if it was saved after Reconcile
 	Faces  []ledger.FaceID `json:"faces,omitempty"`
 	Denied []ledger.FaceID `json:"denied,omitempty"`
 }
@@ -95,13 +96,13 @@ func (c common) write(path string) error {
 		return err
 	}
 	if err := safefile.WriteSealed(path, commonKind, body); err != nil {
-		return fmt.Errorf("keeping what a gallery and the fleet have in common: %w", err)
+		return fmt.Errorf("saving the people that a gallery and the fleet share: %w", err)
 	}
 	return nil
 }
 
-// Done notes that the gallery was saved as it was reconciled. Without it nothing is lost: the next Reconcile finds the
-// same.
+// Done records that the reconciled gallery was saved. Without this record nothing is lost: the next Reconcile finds the
+// same changes.
 func (r *Reconciled) Done() error {
 	if r.d == nil {
 		return nil
@@ -111,8 +112,8 @@ func (r *Reconciled) Done() error {
 	return r.next.write(r.path)
 }
 
-// Keep reconciles the gallery at path, which is made where there is none, and saves it. Where another program saves it
-// at the same time, it begins anew. The error is that of [gallery.Open], [gallery.Gallery.Save] or [Device.Reconcile].
+// Keep reconciles the gallery at path and saves it. It makes a missing gallery. If another program saves the gallery
+// meanwhile, Keep starts again. The errors are those of [gallery.Open], [gallery.Gallery.Save] and [Device.Reconcile].
 func (d *Device) Keep(path string, space face.Space, s online.Settings, how Reconciling) (r Reconciled, err error) {
 	for range mostTries {
 		if r, err = d.keep(path, space, s, how); !errors.Is(err, gallery.ErrChanged) {
@@ -122,7 +123,7 @@ func (d *Device) Keep(path string, space face.Space, s online.Settings, how Reco
 	return r, err
 }
 
-// mostTries is how often [Device.Keep] tries to save a gallery that other programs save all the time.
+// mostTries is the greatest number of tries of [Device.Keep] to save a gallery that other programs change.
 const mostTries = 10
 
 func (d *Device) keep(path string, space face.Space, s online.Settings, how Reconciling) (r Reconciled, err error) {
@@ -147,27 +148,27 @@ func (d *Device) keep(path string, space face.Space, s online.Settings, how Reco
 // reconciling is one run of Reconcile.
 type reconciling struct {
 	*Reconciled
-	*shelf
+	*galleryIndex
 	d      *Device
 	how    Reconciling
 	had    common
 	all    []ledger.Person
-	at     map[ledger.ID]string // names in the gallery now of people of the fleet
-	begun  map[ledger.ID]string // the same, of those who were shared, before anything was changed
-	owners map[string]ledger.ID // the same the other way
+	at     map[ledger.ID]string // the present names in the gallery, by the fleet's numbers
+	begun  map[ledger.ID]string // the names before any change, of the shared people
+	owners map[string]ledger.ID // the numbers by name: the inverse of at
 }
 
-// Reconcile brings a gallery in line with what the fleet knows, and with Publish the fleet with what the gallery's own
-// program did. Save the gallery where it has changed, and call [Reconciled.Done]; [Device.Keep] does all of it.
+// Reconcile brings a gallery in line with the fleet. With Publish it also adds the changes of the gallery's own program
+// to the fleet. Save the gallery if Changed is true, and call [Reconciled.Done]; [Device.Keep] does all of this.
 //
-// A person of the gallery is one of the fleet who was that when they were last reconciled, who has a face of the same
-// vector, or who has the same name and looks alike. Faces, denied faces and names that the gallery has alone are new in
-// it; those that it had in common with the fleet, and the fleet has no more, were taken back there and go. Nothing that
-// is missing in a gallery is taken back in the fleet, as the gallery may be an old copy: use [Device.Forget] and
-// [Device.Retract].
+// A person of the gallery is taken for a person of the fleet in three cases: they matched in the last reconciliation,
+// they have a face with the same vector, or they have the same name and look alike. Faces, denied faces and names that
+// only the gallery has are new. Those that the gallery and the fleet shared, and that the fleet no longer has, were
+// taken back: they are removed from the gallery. Nothing is taken back in the fleet because a gallery lacks it, as the
+// gallery may be an old copy: use [Device.Forget] and [Device.Retract].
 //
-// The gallery is as it was, or partly changed and not to be saved, where there is an error. It wraps [ErrDamaged], or
-// is that of the disk or the learner.
+// After an error the gallery may be partly changed: do not save it. The error wraps [ErrDamaged], or comes from the
+// disk or the learner.
 func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, error) {
 	if how.Gallery == "" {
 		how.Gallery = "gallery"
@@ -188,7 +189,7 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 		return r, err
 	}
 	x := &reconciling{
-		Reconciled: &r, shelf: newShelf(g), d: d, how: how, had: had,
+		Reconciled: &r, galleryIndex: newGalleryIndex(g), d: d, how: how, had: had,
 		at: make(map[ledger.ID]string), owners: make(map[string]ledger.ID), begun: make(map[ledger.ID]string),
 	}
 	if err := x.run(); err != nil {
@@ -198,7 +199,8 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 	if !r.Changed {
 		return r, r.next.write(path)
 	}
-	// Names that the gallery is about to have, in case that it is saved and this program ends before Done.
+	// If the program ends after the gallery is saved and before Done, the next Reconcile finds people by their next
+	// names.
 	for id, p := range r.next.People {
 		if old, ok := had.People[id]; ok && old.Name != p.Name {
 			old.Next = p.Name
@@ -210,7 +212,7 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 }
 
 func (x *reconciling) run() error {
-	x.all = x.d.now().People(x.d.ring)
+	x.all = x.d.current().People(x.d.ring)
 	if err := x.d.damage(); err != nil {
 		return err
 	}
@@ -250,13 +252,13 @@ func (x *reconciling) run() error {
 	return nil
 }
 
-// renamed notes another name of a person of the gallery, who is one with others, once: the gallery's program may have
-// merged them, too, the other way round.
+// renamed records the new name of a person of the gallery, once. The person may stand for several numbers: the
+// gallery's program may have merged them as well, in the other direction.
 func (x *reconciling) renamed(from, to string, id ledger.ID, group []ledger.ID) {
-	by, merged := x.d.now().MergedBy(id)
+	by, merged := x.d.current().MergedBy(id)
 	for _, other := range group {
 		if !merged && x.had.People[other].Name == from {
-			by, merged = x.d.now().MergedBy(other)
+			by, merged = x.d.current().MergedBy(other)
 		}
 	}
 	i := slices.IndexFunc(x.Renamed, func(r Renaming) bool { return r.From == from && r.To == to })
@@ -271,8 +273,8 @@ func (x *reconciling) refuse(format string, args ...any) {
 	x.Refused = append(x.Refused, fmt.Sprintf(format, args...))
 }
 
-// usable returns the faces of a person that this gallery can have.
-func (x *reconciling) usable(p *ledger.Person, faces []ledger.PersonFace, what string) (all []ledger.PersonFace) {
+// usable returns those faces of a person that this gallery can hold. Kind is a word for the messages.
+func (x *reconciling) usable(p *ledger.Person, faces []ledger.PersonFace, kind string) (all []ledger.PersonFace) {
 	other, bad := 0, error(nil)
 	space := ""
 	for _, f := range faces {
@@ -286,24 +288,24 @@ func (x *reconciling) usable(p *ledger.Person, faces []ledger.PersonFace, what s
 		}
 	}
 	if other > 0 {
-		x.refuse("%s: %d of %d %s faces are not taken: %s", p.Shown, other, len(faces), what, x.space.Mismatch(space))
+		x.refuse("%s: %d of %d %s faces are not used: %s", p.Shown, other, len(faces), kind, x.space.Mismatch(space))
 	}
 	if bad != nil {
-		x.refuse("%s: a %s face is not taken: %v", p.Shown, what, bad)
+		x.refuse("%s: a %s face is not used: %v", p.Shown, kind, bad)
 	}
 	return all
 }
 
-// person brings one person of the fleet in line.
+// person brings one person of the gallery in line with the fleet.
 func (x *reconciling) person(p *ledger.Person) error {
 	name, known := x.at[p.ID]
 	if p.Shown == "" && len(p.Faces) == 0 && p.Sealed > 0 {
-		if known { // its keys are not there any more, or not yet: it stays as it is
+		if known { // a key is missing: the person stays as in the gallery
 			x.next.People[p.ID] = x.had.People[p.ID]
 		}
 		return nil
 	}
-	var have *shelved
+	var have *galleryPerson
 	if known {
 		have = x.people[name]
 	}
@@ -329,14 +331,14 @@ func (x *reconciling) person(p *ledger.Person) error {
 	if have == nil {
 		shown := p.Shown
 		if shown == "" {
-			return nil // its name has not come yet
+			return nil // the key of the name has not come yet
 		}
 		if err := online.CheckName(shown); err != nil {
 			x.refuse("a person of the fleet is not taken: %v", err)
 			return nil
 		}
 		name = x.free(shown, nil)
-		x.people[name] = newShelved()
+		x.people[name] = newGalleryPerson()
 		have = x.people[name]
 		x.own(p.ID, name)
 	}
@@ -347,7 +349,7 @@ func (x *reconciling) person(p *ledger.Person) error {
 }
 
 // keeps reports whether the gallery has faces of a person that the fleet never had.
-func (x *reconciling) keeps(p *ledger.Person, have *shelved, h sharedPerson) bool {
+func (x *reconciling) keeps(p *ledger.Person, have *galleryPerson, h sharedPerson) bool {
 	for id := range have.faces {
 		if !slices.Contains(h.Faces, id) && !slices.Contains(p.Gone, id) {
 			return true
@@ -356,9 +358,9 @@ func (x *reconciling) keeps(p *ledger.Person, have *shelved, h sharedPerson) boo
 	return false
 }
 
-// faces labels the faces that are missing, and takes back those that were taken back.
+// faces labels the missing faces in the gallery, and removes the faces that the fleet has taken back.
 func (x *reconciling) faces(
-	p *ledger.Person, name string, want []ledger.PersonFace, have *shelved, h sharedPerson,
+	p *ledger.Person, name string, want []ledger.PersonFace, have *galleryPerson, h sharedPerson,
 ) error {
 	wanted := make(map[ledger.FaceID]bool, len(want))
 	var missing [][]float32
@@ -375,7 +377,7 @@ func (x *reconciling) faces(
 		if when.IsZero() {
 			when = time.Unix(0, 0)
 		}
-		// They were taken for one person where they were enrolled.
+		// The device that enrolled the faces has already checked that they are one person's.
 		how := gallery.Enrolment{Add: x.g.Learner().Knows(name), Force: true}
 		if _, err := x.g.Enroll(name, missing, when, how); err != nil {
 			return err
@@ -397,8 +399,8 @@ func (x *reconciling) faces(
 	return nil
 }
 
-// denied rejects the faces that were denied, and does no longer reject those that are not any more.
-func (x *reconciling) denied(p *ledger.Person, name string, have *shelved, h sharedPerson) error {
+// denied adds the fleet's denied faces to the gallery, and removes those that are no longer denied.
+func (x *reconciling) denied(p *ledger.Person, name string, have *galleryPerson, h sharedPerson) error {
 	l := x.g.Learner()
 	shared := x.next.People[p.ID]
 	wanted := make(map[ledger.FaceID]bool)
@@ -407,7 +409,7 @@ func (x *reconciling) denied(p *ledger.Person, name string, have *shelved, h sha
 		wanted[f.ID] = true
 		shared.Denied = append(shared.Denied, f.ID)
 		_, there := have.denied[f.ID]
-		// The learner keeps the newest: one that it had and has not any more had to give way.
+		// The learner keeps only the newest denied faces: a shared face that is missing was dropped for newer ones.
 		if !there && !slices.Contains(h.Denied, f.ID) {
 			refused = append(refused, f)
 		}

@@ -36,8 +36,8 @@ func enroll(t testing.TB, g *gallery.Gallery, name string, faces ...[]float32) {
 	}
 }
 
-// shelfOf describes the labels of a gallery.
-func shelfOf(g *gallery.Gallery) string {
+// labelsOf describes the labels of a gallery.
+func labelsOf(g *gallery.Gallery) string {
 	var all []string
 	for _, l := range g.Learner().Labels() {
 		not := ""
@@ -100,7 +100,7 @@ func (p *pair) both(want string) {
 	p.t.Helper()
 	p.settle()
 	for i, g := range p.g {
-		if got := shelfOf(g); got != want {
+		if got := labelsOf(g); got != want {
 			p.t.Errorf("gallery %d has\n%s\nand not\n%s", i, got, want)
 		}
 	}
@@ -131,7 +131,7 @@ func TestReconcile(t *testing.T) {
 	must[ledger.ID](t)(two.d.Enroll("bob", space, faceAt(3, 3)))
 	enroll(t, p.g[0.0], "bob", []float32{9, 9}) // another bob, enrolled at the same time
 	p.settle()
-	if got := shelfOf(p.g[0.0]); got != shelfOf(p.g[1.0]) || !strings.Contains(got, "bob (2)[") {
+	if got := labelsOf(p.g[0.0]); got != labelsOf(p.g[1.0]) || !strings.Contains(got, "bob (2)[") {
 		t.Errorf("two of one name: %s", got)
 	}
 	bob, other := must[ledger.Person](t)(one.d.Find("bob")).ID, must[ledger.Person](t)(one.d.Find("bob (2)")).ID
@@ -139,14 +139,15 @@ func TestReconcile(t *testing.T) {
 	p.both("alicia[1.0 0.0] alicia[1.0 0.2] bob[3.0 3.0] bob[9.0 9.0] not alicia[0.0 1.0]")
 	must[ledger.Ref](t)(two.d.Undo(merged))
 	p.settle()
-	if got := shelfOf(p.g[0.0]); got != shelfOf(p.g[1.0]) || !strings.Contains(got, "bob (2)[") {
+	if got := labelsOf(p.g[0.0]); got != labelsOf(p.g[1.0]) || !strings.Contains(got, "bob (2)[") {
 		t.Errorf("a merge that was undone: %s", got)
 	}
 	// They change their names with each other.
 	must[ledger.Ref](t)(one.d.Rename(bob, "alicia"))
 	must[ledger.Ref](t)(one.d.Rename(alice, "bob"))
 	p.settle()
-	if got := shelfOf(p.g[0.0]); got != shelfOf(p.g[1.0]) || !strings.Contains(got, "alicia[3.0 3.0]") && !strings.Contains(got, "alicia[9.0 9.0]") {
+	if got := labelsOf(p.g[0.0]); got != labelsOf(p.g[1.0]) ||
+		!strings.Contains(got, "alicia[3.0 3.0]") && !strings.Contains(got, "alicia[9.0 9.0]") {
 		t.Errorf("names that were exchanged: %s", got)
 	}
 	for _, id := range []ledger.ID{bob, other, alice} {
@@ -239,7 +240,8 @@ func TestPublishOnRequest(t *testing.T) {
 	must[ledger.ID](t)(two.d.Enroll("carol", space, faceAt(4, 0)))  // does not
 	allInStep(t, p.log, one, two)
 	r := one.reconcile(p.g[0.0], false)
-	if got := shelfOf(p.g[0.0]); got != "alice[1.0 0.0] alice[1.0 0.1] carol (2)[4.0 0.0] carol[-4.0 0.0]" || r.Published != 0 {
+	if got := labelsOf(p.g[0.0]); got != "alice[1.0 0.0] alice[1.0 0.1] carol (2)[4.0 0.0] carol[-4.0 0.0]" ||
+		r.Published != 0 {
 		t.Errorf("the gallery has %s", got)
 	}
 	if r := one.reconcile(p.g[0.0], false); r.Changed {
@@ -258,10 +260,10 @@ func TestOtherSpace(t *testing.T) {
 	must[ledger.Ref](t)(p.nodes[0.0].d.Label(alice, space, faceAt(2, 0)))
 	must[ledger.ID](t)(p.nodes[0.0].d.Enroll("bob", "another", faceAt(1, 0)))
 	r := p.nodes[0.0].reconcile(p.g[0.0], true)
-	if got := shelfOf(p.g[0.0]); got != "alice[2.0 0.0]" {
+	if got := labelsOf(p.g[0.0]); got != "alice[2.0 0.0]" {
 		t.Errorf("the gallery has %s", got)
 	}
-	if len(r.Refused) != 2 || !strings.Contains(r.Refused[0.0], "alice: 1 of 2 labelled faces are not taken") {
+	if len(r.Refused) != 2 || !strings.Contains(r.Refused[0.0], "alice: 1 of 2 labelled faces are not used") {
 		t.Errorf("it says %q", r.Refused)
 	}
 }
@@ -276,7 +278,7 @@ func TestReconcileInterrupted(t *testing.T) {
 		t.Helper()
 		must[fleet.Reconciled](t)(one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{Publish: true}))
 	}
-	saved := func() string { return shelfOf(must[*gallery.Gallery](t)(gallery.Open(path, plane))) }
+	saved := func() string { return labelsOf(must[*gallery.Gallery](t)(gallery.Open(path, plane))) }
 	alice := must[ledger.ID](t)(two.d.Enroll("alice", space, faceAt(1, 0)))
 	bob := must[ledger.ID](t)(two.d.Enroll("bob", space, faceAt(3, 0)))
 	allInStep(t, p.log, one, two)
@@ -357,7 +359,8 @@ func TestKeepWhileOthersSave(t *testing.T) {
 	})
 	for i := range 10 {
 		must[ledger.ID](t)(one.d.Enroll(fmt.Sprint("fleet", i), space, faceAt(float32(i), -5)))
-		if _, err := one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{Publish: true}); err != nil && !errors.Is(err, gallery.ErrChanged) {
+		if _, err := one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{Publish: true}); err != nil &&
+			!errors.Is(err, gallery.ErrChanged) {
 			t.Fatal(err)
 		}
 	}
@@ -418,7 +421,7 @@ func TestReconcileRandom(t *testing.T) {
 			}
 			slices.Sort(want)
 			for i, g := range p.g {
-				if got := shelfOf(g); got != strings.Join(want, " ") {
+				if got := labelsOf(g); got != strings.Join(want, " ") {
 					t.Errorf("gallery %d has\n%s\nand the fleet\n%s", i, got, strings.Join(want, " "))
 				}
 			}

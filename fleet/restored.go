@@ -17,37 +17,37 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
-// restored ends a session in which the log became another one, with that number.
+// restored ends a session in which the server shows a signed restoration: the log with this number is another log.
 type restored struct{ log uint64 }
 
 func (restored) Error() string {
-	return "the fleet's log was put back to an earlier state, by the word of its admin key"
+	return "the fleet's log was put back to an earlier state, signed by its admin key"
 }
 
-// aside is what a device knows of a log that was put back, in the order of that log. It goes into the log again where
-// the log has lost it. Entries keep the signatures of their authors, so any device can give back those of all.
+// aside holds the entries that a device knew when the log was put back, in the order of the old log. The device appends
+// those that the new log lacks. Entries keep the signatures of their authors, so a device can append entries of all
+// authors.
 type aside struct {
 	all  []kept
-	ids  map[string]int // places in all, by the ids of messages
-	next int            // all before this are done
+	ids  map[string]int // index in all, by message id
+	next int            // all entries before this index are done
 	done int
-	log  uint64 // number of the log that is read anew
+	log  uint64 // number of the new log
 }
 
 // kept is an entry that was set aside.
 type kept struct {
 	waiting
 	done  bool
-	until uint64 // the log has taken it and had this many entries then; 0 where that is not known
+	until uint64 // the log had taken the entry when it had this many entries; 0 if not known
 }
 
-// asideHead is how many bytes come before the entries: the number of the log that is read anew, and the hash of the
-// ledger before that.
+// asideHead is the number of bytes before the entries: the number of the new log, and the hash of the old ledger.
 const asideHead = 8 + 32
 
 var asideKind = safefile.Kind{Magic: "faceauth fleet aside", Version: 1}
 
-// add adds an entry that is not there yet, and reports whether it was not.
+// add adds an entry, and reports whether it was new.
 func (a *aside) add(data []byte) (added bool, err error) {
 	e, err := ledger.Parse(data)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *aside) add(data []byte) (added bool, err error) {
 	return true, nil
 }
 
-// left returns how many entries are not in the log, as far as it is known.
+// left returns the number of entries that the log lacks, as far as the device knows.
 func (a *aside) left() int {
 	if a == nil {
 		return 0
@@ -70,7 +70,7 @@ func (a *aside) left() int {
 	return len(a.all) - a.done
 }
 
-// each gives f the entries that are left.
+// each calls f with the entries that are left.
 func (a *aside) each(f func(data []byte)) {
 	if a == nil {
 		return
@@ -82,7 +82,7 @@ func (a *aside) each(f func(data []byte)) {
 	}
 }
 
-// settle notes that an entry is in the log, or can do nothing there.
+// settle records that the log has an entry, or that the entry can have no effect there.
 func (a *aside) settle(i int) {
 	if !a.all[i].done {
 		a.all[i].done = true
@@ -93,7 +93,7 @@ func (a *aside) settle(i int) {
 	}
 }
 
-// openAside reads what was set aside.
+// openAside reads the entries that were set aside.
 func (d *Device) openAside() error {
 	path := filepath.Join(d.folder, asideFile)
 	body, err := safefile.ReadSealed(path, asideKind)
@@ -101,7 +101,8 @@ func (d *Device) openAside() error {
 		return nil
 	}
 	damaged := func(err error) error {
-		return fmt.Errorf("%w: %s: %w; move it away: other devices then give back what the server lost", ErrDamaged, path, err)
+		return fmt.Errorf("%w: %s: %w; move it away: other devices then give back what the server lost", ErrDamaged,
+			path, err)
 	}
 	if errors.Is(err, safefile.ErrDamaged) || errors.Is(err, safefile.ErrVersion) {
 		return damaged(err)
@@ -110,16 +111,16 @@ func (d *Device) openAside() error {
 		return err
 	}
 	if len(body) < asideHead {
-		return damaged(errors.New("it is cut off"))
+		return damaged(errors.New("the file is truncated"))
 	}
 	a := &aside{ids: make(map[string]int), log: binary.BigEndian.Uint64(body)}
-	// The program was killed before the ledger was emptied: it begins again.
+	// The program was killed before it emptied the ledger: it must start again.
 	if hash := d.base.Hash(); bytes.Equal(hash[:], body[8:asideHead]) {
 		a.log = 0
 	}
 	for body = body[asideHead:]; len(body) > 0; {
 		if len(body) < 4 || len(body)-4 < int(binary.BigEndian.Uint32(body)) {
-			return damaged(errors.New("it is cut off"))
+			return damaged(errors.New("the file is truncated"))
 		}
 		n := int(binary.BigEndian.Uint32(body))
 		if _, err := a.add(body[4 : 4+n : 4+n]); err != nil {
@@ -136,8 +137,8 @@ func (d *Device) openAside() error {
 	return nil
 }
 
-// setAside begins with an empty ledger, and keeps all that this device knows to give it back. A program that is killed
-// meanwhile does the same again.
+// setAside keeps all known entries to give them back, and starts with an empty ledger. After a program was killed here,
+// the next session does the same again.
 func (d *Device) setAside(log uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,18 +152,18 @@ func (d *Device) setAside(log uint64) error {
 		}
 		return err
 	}
-	// The ledger first: it is a beginning of the log that was read last, and the entries that are still set aside come
-	// after those of their authors in it.
+	// The ledger comes first: it is a beginning of the last log. Entries that are still set aside come after the
+	// entries of their authors in it.
 	errs := []error{d.base.EachEntry(func(_ uint64, data []byte) error { return keep(data) })}
 	d.aside.each(func(data []byte) { errs = append(errs, keep(data)) })
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("setting aside what this device knows: %w", err)
+		return fmt.Errorf("setting aside the entries of this device: %w", err)
 	}
 	if err := safefile.WriteSealed(filepath.Join(d.folder, asideFile), asideKind, body); err != nil {
-		return fmt.Errorf("setting aside what this device knows: %w", err)
+		return fmt.Errorf("setting aside the entries of this device: %w", err)
 	}
 	d.last = max(d.last, d.base.Last(d.id))
-	if err := d.saveOutbox(); err != nil { // with the last counter, which the log may have lost
+	if err := d.saveOutbox(); err != nil { // it stores the last counter, which the log may have lost
 		return err
 	}
 	d.view, d.names = nil, nil
@@ -171,13 +172,13 @@ func (d *Device) setAside(log uint64) error {
 	}
 	d.base = d.store.Ledger
 	d.aside, d.end, d.put, d.follow = a, 0, 0, log
-	d.lackAll()
-	d.s.Tell(fmt.Sprintf("%v: it is read anew, and gets back what it has lost of the %d entries that this device knows",
+	d.noteAllMissingKeys()
+	d.s.Tell(fmt.Sprintf("%v: reading it again, and giving back the lost ones of the %d entries that this device knows",
 		restored{}, len(a.all)))
 	return nil
 }
 
-// restoration returns how the log was put back last.
+// restoration returns the last restoration of the log.
 func (d *Device) restoration(ctx context.Context, log Log) (r ledger.Restoration, err error) {
 	x, ok := log.(Restorer)
 	if !ok {
@@ -188,31 +189,33 @@ func (d *Device) restoration(ctx context.Context, log Log) (r ledger.Restoration
 		return r, err
 	}
 	if r, err = ledger.ParseRestoration(d.fleet, data); err != nil {
-		err = fmt.Errorf("%w: what the server says of that: %w", ErrRewound, err)
+		err = fmt.Errorf("%w: checking the signature that the server shows: %w", ErrRewound, err)
 	}
 	return r, err
 }
 
-// follows returns nil where the log goes on from what this device has read, as far as that can be known.
-func (d *Device) follows(r ledger.Restoration, seq, end uint64) error {
+// checkContinues returns nil if the log continues the part that this device has read, as far as the device can know. A
+// signed restoration returns the error "restored".
+func (d *Device) checkContinues(r ledger.Restoration, seq, end uint64) error {
 	d.follow = max(d.follow, d.base.Epoch())
 	if r.Epoch > d.follow && (r.Before == d.follow && seq <= r.At || seq == 0) {
-		d.follow = r.Epoch // it has read nothing that was lost
+		d.follow = r.Epoch // this device has read no lost entry
 	}
 	switch {
 	case r.Epoch < d.follow:
-		return fmt.Errorf("%w: it is log %d, and this device has read log %d; %s", ErrRewound, r.Epoch, d.follow, askAdmin)
+		return fmt.Errorf("%w: the server has log %d, and this device has read log %d; %s", ErrRewound, r.Epoch,
+			d.follow, askAdmin)
 	case r.Epoch > d.follow:
 		return restored{r.Epoch}
 	case end < seq:
-		return fmt.Errorf("%w: it has %d entries, and this device has seen %d; %s", ErrRewound, end, seq, askAdmin)
+		return fmt.Errorf("%w: the log has %d entries, and this device has read %d; %s", ErrRewound, end, seq, askAdmin)
 	}
 	return nil
 }
 
-const askAdmin = "if a backup of the server was put back, start it once by: faceauth fleet serve --restored"
+const askAdmin = "if a backup of the server was put back, start the server once with: faceauth fleet serve --restored"
 
-// rejoin gives the server what this device knows of who is a member.
+// rejoin sends the server the admissions and revocations that this device knows.
 func (d *Device) rejoin(ctx context.Context, log Log) error {
 	x, ok := log.(Restorer)
 	if !ok {
@@ -262,8 +265,8 @@ func (d *Device) nextToReturn() (w waiting, ok bool) {
 	return w, false
 }
 
-// returned notes that an entry was seen in the log.
-func (d *Device) returned(e ledger.Entry, data []byte) {
+// noteReturned records that an entry was read in the log.
+func (d *Device) noteReturned(e ledger.Entry, data []byte) {
 	if d.aside == nil {
 		return
 	}
@@ -277,8 +280,8 @@ func (d *Device) returned(e ledger.Entry, data []byte) {
 	}
 }
 
-// settleStored notes which entries the log has taken and all devices passed over: it was given them before, and does
-// not give them again. End is how long the log was some time ago.
+// settleStored settles entries that the log has taken and that the ledger then ignored: they came twice, and must not
+// be appended again. End is the length of the log a short time ago.
 func (d *Device) settleStored(end uint64) {
 	if d.aside == nil {
 		return
@@ -297,23 +300,23 @@ func (d *Device) settleStored(end uint64) {
 	}
 }
 
-// endAside removes what was set aside once all of it is in the log.
+// endAside removes the aside file when the log has all its entries.
 func (d *Device) endAside() error {
 	if d.aside == nil || d.aside.left() > 0 {
 		return nil
 	}
-	d.s.Tell("the fleet's log has all again that this device knew")
+	d.s.Tell("the fleet's log has all entries of this device again")
 	d.aside, d.view, d.names = nil, nil, nil
-	d.step()
+	d.updateInStep()
 	signal(d.changed)
 	if err := os.Remove(filepath.Join(d.folder, asideFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing what was set aside: %w", err)
+		return fmt.Errorf("removing the entries that were set aside: %w", err)
 	}
 	return nil
 }
 
-// unsend has all be given to the log again that was not seen in it: a server that died may have lost it.
-func (d *Device) unsend() {
+// resendAll marks all entries as not sent that were not read in the log: a server that died may have lost them.
+func (d *Device) resendAll() {
 	for i := range d.pending {
 		d.pending[i].stored = false
 	}
@@ -324,8 +327,8 @@ func (d *Device) unsend() {
 	}
 }
 
-// sent notes that the log has an entry.
-func (d *Device) sent(w waiting) {
+// noteSent records that the log has confirmed an entry.
+func (d *Device) noteSent(w waiting) {
 	same := func(o waiting) bool { return o.e.N == w.e.N && &o.data[0] == &w.data[0] }
 	if i := slices.IndexFunc(d.pending, same); i >= 0 {
 		d.pending[i].stored = true

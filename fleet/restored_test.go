@@ -84,7 +84,8 @@ func (a *admin) putBack(b backup) {
 	l := a.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all, l.seq, l.snapSeq, l.snapshot, l.trimmed, l.restored = slices.Clone(b.all), b.seq, b.snap, b.snapshot, b.trimmed, b.descr
+	l.all, l.seq, l.snapSeq, l.snapshot, l.trimmed, l.restored = slices.Clone(
+		b.all), b.seq, b.snap, b.snapshot, b.trimmed, b.descr
 	l.ids, l.served = make(map[string]bool), l.served+1
 	for _, e := range l.all {
 		if x, err := ledger.Parse(e.data); err == nil {
@@ -110,7 +111,8 @@ func (a *admin) restore(b backup, epoch uint64) {
 	a.log.add("-", e.MessageID(), e.Encode())
 }
 
-// A log that was put back without the word of the admin key is refused for as long as it takes. All hold what they knew.
+// A log that was put back without the word of the admin key is refused for as long as it takes. All hold what they
+// knew.
 func TestRewoundWithoutAWord(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -126,7 +128,8 @@ func TestRewoundWithoutAWord(t *testing.T) {
 	a.putBack(b)
 	for _, n := range []*node{one, two} {
 		n.conn.part(false)
-		until(t, "the log is refused", func() bool { return strings.Contains(n.d.State().Trouble, fleet.ErrRewound.Error()) })
+		until(t, "the log is refused",
+			func() bool { return strings.Contains(n.d.State().Trouble, fleet.ErrRewound.Error()) })
 	}
 	must[ledger.Ref](t)(one.d.Label(alice, space, faceAt(5, 6)))
 	if log.last() != b.seq {
@@ -138,7 +141,9 @@ func TestRewoundWithoutAWord(t *testing.T) {
 	log.mu.Lock()
 	log.all, log.seq = log.all[:len(log.all)-1], log.seq-1
 	log.mu.Unlock()
-	until(t, "the word is refused", func() bool { return strings.Contains(two.d.State().Trouble, "what the server says of that") })
+	until(t, "the word is refused", func() bool {
+		return strings.Contains(two.d.State().Trouble, "checking the signature that the server shows")
+	})
 	if one.names() != "alice 1-0, bob 2-0" || two.names() != "alice 1-0, bob 1-0" {
 		t.Errorf("they know %q and %q", one.names(), two.names())
 	}
@@ -244,7 +249,8 @@ func testRestored(t *testing.T, seed uint64) {
 				}
 			case k < 10:
 				id := ids[rng.IntN(len(ids))]
-				i := slices.IndexFunc(n.d.People(), func(p ledger.Person) bool { return p.ID == id && len(p.Faces) > 1 })
+				i := slices.IndexFunc(n.d.People(),
+					func(p ledger.Person) bool { return p.ID == id && len(p.Faces) > 1 })
 				if i >= 0 {
 					f := n.d.People()[i].Faces[0].ID
 					if _, err := n.d.Retract(id, f); fold(err) {

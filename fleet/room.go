@@ -10,29 +10,30 @@ import (
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
-// Radio tells the devices that listen now; nothing is kept of it. hub.Conn is one.
+// Radio sends messages to the devices that listen at this moment; it stores none. hub.Conn implements it.
 type Radio interface {
-	// Broadcast tells all devices that listen, but this one.
+	// Broadcast sends data to all other devices that listen.
 	Broadcast(ctx context.Context, data []byte) error
-	// Listen gives take what other devices tell, until ctx ends or the connection is lost.
+	// Listen calls take with the messages of other devices, until ctx ends or the connection is lost.
 	Listen(ctx context.Context, take func(data []byte)) error
 }
 
-// Room is who is at a device at a moment.
+// Room lists the people who are at a device at one moment.
 type Room struct {
 	Device ledger.Member
 	ledger.Room
-	Names map[ledger.ID]string // of the people, as they are shown here
+	Names map[ledger.ID]string // names of the people, as this device shows them
 }
 
-// Here is who is at this device at a moment.
+// Here lists the people who are at this device at one moment.
 type Here struct {
 	At      time.Time
-	People  map[string]ledger.Guest // by the names that are shown; the number of the person is found by the name
-	Unknown int                     // how many more are there, whom nobody has named
+	People  map[string]ledger.Guest // by shown name; SealRoom finds their numbers
+	Unknown int                     // number of further people without a name
 }
 
-// SealRoom returns who is at this device as it is broadcast. Those whom the fleet does not know are left out.
+// SealRoom encodes and seals the people at this device for [Radio.Broadcast]. It leaves out people whom the fleet does
+// not know.
 func (d *Device) SealRoom(here Here) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,10 +45,10 @@ func (d *Device) SealRoom(here Here) ([]byte, error) {
 		}
 	}
 	slices.SortFunc(r.People, func(a, b ledger.Guest) int { return slices.Compare(a.Person[:], b.Person[:]) })
-	return d.now().SealRoom(r, d.ring, d.key)
+	return d.current().SealRoom(r, d.ring, d.key)
 }
 
-// OpenRoom returns who is at another device. The error wraps [ledger.ErrRoom].
+// OpenRoom decodes the message of another device. The error wraps [ledger.ErrRoom].
 func (d *Device) OpenRoom(data []byte) (Room, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,7 +60,7 @@ func (d *Device) OpenRoom(data []byte) (Room, error) {
 	r.Device, _ = d.base.Device(device)
 	shown := d.shown()
 	for i, g := range room.People {
-		id := d.now().Group(g.Person)[0] // who was merged has the name of the other
+		id := d.current().Group(g.Person)[0] // a merged person has the name of the person that it was merged into
 		r.People[i].Person = id
 		r.Names[id] = shown[id]
 	}

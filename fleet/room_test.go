@@ -35,8 +35,19 @@ func TestRoom(t *testing.T) {
 	})
 	at := time.Date(2026, 11, 22, 9, 0, 0, 5, time.UTC)
 	here := fleet.Here{At: at, Unknown: 2, People: map[string]ledger.Guest{
-		"ann":                                   {Since: at.Add(-time.Hour), Last: at, Camera: "door", Trust: "confirmed"},
-		"bob":                                   {Since: at.Add(-time.Minute), Last: at, Camera: "hall", Trust: "learned", Unsure: true},
+		"ann": {
+			Since:  at.Add(-time.Hour),
+			Last:   at,
+			Camera: "door",
+			Trust:  "confirmed",
+		},
+		"bob": {
+			Since:  at.Add(-time.Minute),
+			Last:   at,
+			Camera: "hall",
+			Trust:  "learned",
+			Unsure: true,
+		},
 		"somebody whom the fleet does not know": {Since: at, Last: at, Camera: "hall"},
 	}}
 	data, err := one.d.SealRoom(here)
@@ -62,7 +73,10 @@ func TestRoom(t *testing.T) {
 	for _, guest := range got.People {
 		people[guest.Person] = guest
 	}
-	if got.Device.ID != one.d.ID() || !got.At.Equal(at) || got.Unknown != 2 || len(got.People) != 2 || !reflect.DeepEqual(people, want) || got.Names[ann] != "ann" || got.Names[bob] != "bob" {
+	if got.Device.ID != one.d.ID() || !got.At.Equal(at) || got.Unknown != 2 || len(got.People) != 2 ||
+		!reflect.DeepEqual(people, want) ||
+		got.Names[ann] != "ann" ||
+		got.Names[bob] != "bob" {
 		t.Errorf("%+v", got)
 	}
 	got, err = limited.d.OpenRoom(data)

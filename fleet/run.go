@@ -19,24 +19,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ErrRewound is what a device says in [State] and to [Settings.Tell] where the log is shorter than what it has seen of
-// it, and the fleet's admin key has not said that this is right. It takes nothing of such a log.
+// ErrRewound is shown in [State] and passed to [Settings.Tell] if the log is shorter than the part that the device has
+// read, and no signature of the fleet's admin key explains it. The device takes no entries from such a log.
 var ErrRewound = errors.New("the fleet's log was put back to an earlier state")
 
-// The pauses between tries, and how long a device that was asked for keys may take.
+// Pauses between tries, and limits for the requests of keys.
 const (
 	longestRetry = 30 * time.Second
-	caughtUp     = 5 * time.Millisecond // between looks whether all was read
+	caughtUp     = 5 * time.Millisecond // between two checks whether all entries are read
 	firstAsk     = 100 * time.Millisecond
 	longestAsk   = 30 * time.Second
 	answerTime   = 3 * time.Second
-	fewKeys      = 32 // up to here their authors are asked first; and how many authors are asked at a time
+	fewKeys      = 32 // up to this number, the authors are asked first; also the most authors in one round
 )
 
-// Run takes part in the fleet through a log until ctx ends, when it returns nil, or until that cannot go on: the error
-// then wraps [ledger.ErrFuture], [ErrDamaged], [ErrRevoked], or [ErrRefused] for a device that never read in the log that
-// it is a member. Where the log fails it tries again, and also where the server refuses a member without the admin key's
-// word that the device was revoked: it may have been put back to an earlier state. It is called once at a time.
+// Run follows the log and appends the device's entries until ctx ends; then it returns nil. It returns an error if it
+// cannot continue: the error wraps [ledger.ErrFuture], [ErrDamaged], [ErrRevoked], or [ErrRefused] for a device that
+// has never read its own admission in the log. After other errors of the log it tries again. It also tries again if the
+// server refuses a member without showing a signed revocation, because the server may have been put back to an earlier
+// state. Only one call of Run may be active at a time.
 func (d *Device) Run(ctx context.Context, log Log) error {
 	pause := backoff.Pause{First: d.s.Retry, Longest: longestRetry}
 	for ctx.Err() == nil {
@@ -53,7 +54,7 @@ func (d *Device) Run(ctx context.Context, log Log) error {
 		}
 		d.mu.Lock()
 		d.connected = false
-		d.step()
+		d.updateInStep()
 		if err != nil && ctx.Err() == nil {
 			d.complain(err)
 		}
@@ -69,23 +70,23 @@ func (d *Device) Run(ctx context.Context, log Log) error {
 	return nil
 }
 
-// session takes part until something fails.
+// session follows the log over one connection, until something fails.
 func (d *Device) session(ctx context.Context, log Log) error {
 	if x, ok := log.(Restorer); ok {
 		bound, unbind, err := x.Bind(ctx)
 		if err != nil {
-			return fmt.Errorf("looking at the fleet's log: %w", err)
+			return fmt.Errorf("asking the fleet's log for its length: %w", err)
 		}
 		defer unbind()
 		ctx = bound
 	}
-	err := d.look(ctx, log)
+	err := d.checkLog(ctx, log)
 	var anew restored
 	if errors.As(err, &anew) {
 		if err := d.setAside(anew.log); err != nil {
 			return err
 		}
-		err = d.look(ctx, log)
+		err = d.checkLog(ctx, log)
 	}
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (d *Device) session(ctx context.Context, log Log) error {
 	d.mu.Unlock()
 	if returning {
 		if err := d.rejoinSoon(ctx, log); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-			return fmt.Errorf("telling the server of the fleet who is a member: %w", err)
+			return fmt.Errorf("sending the fleet's members to its server: %w", err)
 		}
 	}
 	if err := d.catchUp(ctx, log, false); err != nil {
@@ -103,10 +104,10 @@ func (d *Device) session(ctx context.Context, log Log) error {
 	}
 	d.mu.Lock()
 	d.connected, d.trouble = true, ""
-	d.unsend()
+	d.resendAll()
 	seq, end := d.base.Seq(), d.end
 	d.moved = time.Now()
-	d.step()
+	d.updateInStep()
 	d.mu.Unlock()
 	signal(d.wake)
 	signal(d.ask)
@@ -121,9 +122,9 @@ func (d *Device) session(ctx context.Context, log Log) error {
 	})
 	g.Go(func() error { return d.publish(ctx, log, end) })
 	g.Go(func() error { return ended(ctx, log.ServeKeys(ctx, d.id, d.answer)) })
-	g.Go(func() error { return d.collect(ctx, log) })
-	g.Go(func() error { return d.watch(ctx, log) })
-	g.Go(func() error { return d.shoot(ctx, log) })
+	g.Go(func() error { return d.collectKeys(ctx, log) })
+	g.Go(func() error { return d.checkRegularly(ctx, log) })
+	g.Go(func() error { return d.putSnapshots(ctx, log) })
 	err = g.Wait()
 	if why := context.Cause(bound); why != nil {
 		return why // the connection ended, or the program does
@@ -131,27 +132,28 @@ func (d *Device) session(ctx context.Context, log Log) error {
 	return err
 }
 
-// errForgotten ends a session in which the server has not known this device, and was told.
+// errForgotten ends a session if the server had lost this device's admission and was given it again.
 var errForgotten = errors.New("the server of the fleet had lost that it admitted this device; it knows it again")
 
 // admitted reports whether this device is a member, as far as it knows.
 func (d *Device) admitted() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	m, known := d.now().Device(d.id)
-	return known && !m.Revoked && m.Name != d.id // an id is the name of who has said something before it was admitted
+	m, known := d.current().Device(d.id)
+	return known && !m.Revoked && m.Name != d.id // before its admission, a device has its id as its name
 }
 
-// rejoinSoon is rejoin within as long as the log may take.
+// rejoinSoon calls rejoin with the time limit [Settings.Patience].
 func (d *Device) rejoinSoon(ctx context.Context, log Log) error {
 	ctx, cancel := context.WithTimeout(ctx, d.s.Patience)
 	defer cancel()
 	return d.rejoin(ctx, log)
 }
 
-// errEnded ends a session in which the log ended something without an error.
+// errEnded ends a session if a method of the log returned too early without an error.
 var errEnded = errors.New("the connection to the fleet's log ended")
 
+// ended returns err, or errEnded if a method of the log returned nil before ctx ended.
 func ended(ctx context.Context, err error) error {
 	if err == nil && ctx.Err() == nil {
 		return errEnded
@@ -159,16 +161,16 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// look asks how long the log is.
-func (d *Device) look(ctx context.Context, log Log) error {
+// checkLog asks for the log's length and its last restoration, and checks that the log continues what d has read.
+func (d *Device) checkLog(ctx context.Context, log Log) error {
 	ctx, cancel := context.WithTimeout(ctx, d.s.Patience)
 	defer cancel()
 	r, err := d.restoration(ctx, log)
 	if err != nil {
-		return fmt.Errorf("looking at the fleet's log: %w", err)
+		return fmt.Errorf("asking the fleet's log for its length: %w", err)
 	}
 	d.mu.Lock()
-	seq := d.base.Seq() // before the log is asked, which grows meanwhile
+	seq := d.base.Seq() // read before the log is asked, because the log grows meanwhile
 	err = d.damage()
 	d.mu.Unlock()
 	if err != nil {
@@ -176,30 +178,30 @@ func (d *Device) look(ctx context.Context, log Log) error {
 	}
 	end, err := log.Last(ctx)
 	if err != nil {
-		return fmt.Errorf("looking at the fleet's log: %w", err)
+		return fmt.Errorf("asking the fleet's log for its length: %w", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.follows(r, seq, end); err != nil {
+	if err := d.checkContinues(r, seq, end); err != nil {
 		return err
 	}
 	d.end = max(d.end, end)
 	d.settleStored(end)
-	d.step()
+	d.updateInStep()
 	return nil
 }
 
-// watch looks at the log now and then.
-func (d *Device) watch(ctx context.Context, log Log) error {
+// checkRegularly calls checkLog every [Settings.Look].
+func (d *Device) checkRegularly(ctx context.Context, log Log) error {
 	for backoff.Wait(ctx, d.s.Look) {
-		if err := d.look(ctx, log); err != nil {
+		if err := d.checkLog(ctx, log); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// catchUp takes in the snapshot of the log where that is the shorter way, or where there is no other.
+// catchUp loads the snapshot of the log if the device is far behind, or if the log is trimmed.
 func (d *Device) catchUp(ctx context.Context, log Log, trimmed bool) error {
 	d.mu.Lock()
 	seq, end := d.base.Seq(), d.end
@@ -220,7 +222,7 @@ func (d *Device) catchUp(ctx context.Context, log Log, trimmed bool) error {
 	}
 	l, err := d.store.Fetch(data)
 	if errors.Is(err, ledger.ErrSnapshot) && !trimmed {
-		// The log has everything that the snapshot is made of, or else says that it was trimmed.
+		// The log still has all entries of the snapshot; otherwise Follow returns ErrTrimmed.
 		d.mu.Lock()
 		d.complain(fmt.Errorf("the fleet's snapshot is not used: %w", err))
 		d.mu.Unlock()
@@ -235,7 +237,7 @@ func (d *Device) catchUp(ctx context.Context, log Log, trimmed bool) error {
 	return d.adopt(l)
 }
 
-// adopt puts a restored ledger in the place of the one that is behind it.
+// adopt replaces the ledger by one from a snapshot, if that is ahead.
 func (d *Device) adopt(l *ledger.Draft) error {
 	if l.Seq() <= d.base.Seq() {
 		return nil
@@ -255,14 +257,15 @@ func (d *Device) adopt(l *ledger.Draft) error {
 		return err
 	}
 	seen := l.Last(d.id)
-	d.lackAll()
+	d.noteAllMissingKeys()
 	signal(d.ask)
 	signal(d.changed)
 	return d.confirm(func(w waiting) bool { return w.e.N <= seen && (w.stored || l.Holds(w.data)) })
 }
 
-// publish puts what waits into the log, one after the other. It begins when all has been read that the log had before:
-// there may be entries of this device in it that its folder, an old copy, does not know, and their counters are used.
+// publish appends the waiting entries to the log, one after the other. It first waits until the device has read all
+// entries that the log had at the beginning. If the device's folder is an old copy, there are entries of this device
+// among them, and their counters are used.
 func (d *Device) publish(ctx context.Context, log Log, end uint64) error {
 	for seq := uint64(0); ; {
 		d.mu.Lock()
@@ -274,7 +277,7 @@ func (d *Device) publish(ctx context.Context, log Log, end uint64) error {
 		if now > seq {
 			seq = now
 		} else if d.idle(now) {
-			break // the last ones are not there any more
+			break // the last entries were removed from the log
 		}
 		if !backoff.Wait(ctx, caughtUp) {
 			return nil
@@ -296,7 +299,7 @@ func (d *Device) publish(ctx context.Context, log Log, end uint64) error {
 	}
 }
 
-// idle reports whether nothing of the log has come for as long as it may take.
+// idle reports whether no entry has come for [Settings.Patience].
 func (d *Device) idle(now uint64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -306,7 +309,7 @@ func (d *Device) idle(now uint64) bool {
 func (d *Device) nextToPublish() (waiting, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// What is said about a person may rest on what was lost: that comes first.
+	// Waiting entries may rest on entries that the log has lost: those come first.
 	if w, ok := d.nextToReturn(); ok {
 		return w, true
 	}
@@ -326,15 +329,15 @@ func (d *Device) append(ctx context.Context, log Log, w waiting) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.sent(w)
+	d.noteSent(w)
 	return nil
 }
 
-// answer answers a request for keys.
+// answer returns the answer to a request for keys.
 func (d *Device) answer(request []byte) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	answer, err := d.now().AnswerKeys(request, d.ring, d.key)
+	answer, err := d.current().AnswerKeys(request, d.ring, d.key)
 	if err != nil {
 		d.s.Tell(err.Error())
 		return nil
@@ -342,8 +345,8 @@ func (d *Device) answer(request []byte) []byte {
 	return answer
 }
 
-// collect asks others for the keys that are missing, until all are there, and again when one more is missing.
-func (d *Device) collect(ctx context.Context, log Log) error {
+// collectKeys asks other devices for the missing keys, and starts again when one more key is missing.
+func (d *Device) collectKeys(ctx context.Context, log Log) error {
 	pause := backoff.Pause{First: firstAsk, Longest: longestAsk}
 	for {
 		before, after := d.askAll(ctx, log)
@@ -359,7 +362,7 @@ func (d *Device) collect(ctx context.Context, log Log) error {
 			}
 			continue
 		}
-		// A key that is missing anew is asked for at once; those that nobody has are asked for more and more rarely.
+		// A newly missing key is asked for at once. Keys that nobody has are asked for more and more rarely.
 		wait, cancel := context.WithCancel(ctx)
 		stop := make(chan struct{})
 		go func() {
@@ -382,27 +385,27 @@ func (d *Device) collect(ctx context.Context, log Log) error {
 	}
 }
 
-// wants returns the keys that are missing.
+// wants returns the missing keys.
 func (d *Device) wants() []ledger.Want {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var all []ledger.Want
 	for id := range d.lacking {
-		d.lacks(id)
+		d.noteMissingKeys(id)
 		all = append(all, d.base.WantsOf(d.id, id, d.ring)...)
 	}
 	return all
 }
 
-// askAll asks for all keys that are missing, and returns how many that were before and after.
+// askAll asks for all missing keys. It returns the numbers of missing keys before and after.
 func (d *Device) askAll(ctx context.Context, log Log) (before, after int) {
 	all := d.wants()
 	before = len(all)
 	if before == 0 {
 		return 0, 0
 	}
-	// Few keys come from their authors, which surely have them; many from any device, and what it has not from their
-	// authors: any device may be this one.
+	// A few keys are asked from their authors first, because an author surely has its key. Many keys are asked from any
+	// device first, and the rest from their authors: "any device" may be this device itself.
 	if before > fewKeys {
 		d.askFor(ctx, log, "", all)
 	}
@@ -422,7 +425,7 @@ func (d *Device) askAll(ctx context.Context, log Log) (before, after int) {
 	return before, len(d.wants())
 }
 
-// askFor asks one device, or any, for keys, in as many requests as it takes.
+// askFor asks one device, or any device if "of" is empty, for keys, in as many requests as are needed.
 func (d *Device) askFor(ctx context.Context, log Log, of string, wants []ledger.Want) {
 	for part := range slices.Chunk(wants, ledger.MaxWants) {
 		if ctx.Err() == nil {
@@ -431,7 +434,7 @@ func (d *Device) askFor(ctx context.Context, log Log, of string, wants []ledger.
 	}
 }
 
-// askKeys asks one device, or any, and takes in its answer.
+// askKeys sends one request for keys and keeps the keys of the answer.
 func (d *Device) askKeys(ctx context.Context, log Log, of string, wants []ledger.Want) {
 	q, err := ledger.NewKeyRequest(d.fleet, d.key, wants)
 	if err != nil {
@@ -442,7 +445,7 @@ func (d *Device) askKeys(ctx context.Context, log Log, of string, wants []ledger
 	defer cancel()
 	answer, err := log.AskKeys(ctx, of, q.Bytes())
 	if err != nil {
-		return // it is off, or busy: another one is asked, or the same later
+		return // the device is off or busy: another device is asked, or the same one later
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -452,7 +455,7 @@ func (d *Device) askKeys(ctx context.Context, log Log, of string, wants []ledger
 	}
 	for _, w := range wants {
 		key, ok := came.Key(w.Person, w.Key)
-		if ok && d.now().Known(w.Person) { // it may have been forgotten since it was asked for
+		if ok && d.current().Known(w.Person) { // the person may have been forgotten meanwhile
 			d.ring.Add(w.Person, key)
 			d.ringStale = true
 		}
@@ -467,8 +470,8 @@ func (d *Device) askKeys(ctx context.Context, log Log, of string, wants []ledger
 	signal(d.changed)
 }
 
-// shoot puts snapshots into the log. The device whose entry makes the log long enough does it.
-func (d *Device) shoot(ctx context.Context, log Log) error {
+// putSnapshots puts a snapshot into the log whenever one of this device's entries makes the log long enough.
+func (d *Device) putSnapshots(ctx context.Context, log Log) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -476,11 +479,11 @@ func (d *Device) shoot(ctx context.Context, log Log) error {
 		case <-d.snap:
 		}
 		if err := log.PutSnapshot(ctx, 0, strings.NewReader("")); errors.Is(err, errors.ErrUnsupported) {
-			return nil // another program makes them, and fetching the latest one to know its place is a waste
+			return nil // another program makes the snapshots
 		}
 		if err := d.putSnapshot(ctx, log); err != nil && ctx.Err() == nil {
 			d.mu.Lock()
-			d.complain(err) // another device, or the same later, will
+			d.complain(err) // another device makes the snapshot, or this device later
 			d.mu.Unlock()
 		}
 	}
@@ -524,7 +527,7 @@ func (d *Device) putSnapshot(ctx context.Context, log Log) error {
 	return nil
 }
 
-// sweepSnapshots removes what a program that was killed left behind.
+// sweepSnapshots removes unfinished snapshots of a killed program.
 func (d *Device) sweepSnapshots() {
 	left, err := filepath.Glob(filepath.Join(d.folder, "snapshot-*"))
 	for _, path := range left {

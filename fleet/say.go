@@ -10,16 +10,16 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// A statement is an entry that is to be said, and its content.
+// A statement is an entry before it is signed, and its content.
 type statement struct {
 	e       ledger.Entry
 	content any
 }
 
-// may returns the number under which the device writes about a person: of those that stand for the person, one that
-// it may write about.
-func (d *Device) may(id ledger.ID) (ledger.ID, error) {
-	view := d.now()
+// writableID returns a number under which the device may write about a person. A merged person has several numbers, and
+// a limited device may write about some of them only.
+func (d *Device) writableID(id ledger.ID) (ledger.ID, error) {
+	view := d.current()
 	if view.Forgotten(id) {
 		return id, fmt.Errorf("%w: %s", ledger.ErrForgotten, id)
 	}
@@ -39,13 +39,13 @@ func (d *Device) may(id ledger.ID) (ledger.ID, error) {
 	return id, fmt.Errorf("%w: %s", ledger.ErrScope, id)
 }
 
-// say writes entries, all or none, and has them hold. It returns the name of the last one.
+// say writes entries, all or none, and they count for this device at once. It returns the reference of the last entry.
 func (d *Device) say(all ...statement) (ledger.Ref, error) {
-	view := d.now()
+	view := d.current()
 	if m, known := view.Device(d.id); known && m.Revoked {
 		return ledger.Ref{}, ledger.ErrRevoked
 	}
-	keys := make(map[ledger.ID]ledger.Key) // that are made now
+	keys := make(map[ledger.ID]ledger.Key) // new keys
 	var b batch
 	var made []waiting
 	n := d.last
@@ -72,7 +72,8 @@ func (d *Device) say(all ...statement) (ledger.Ref, error) {
 		b.Entries = append(b.Entries, data)
 		made = append(made, waiting{e: e, data: data})
 	}
-	// A key that nothing is sealed with does no harm; an entry without its key would be lost.
+	// A key that is saved and not used does no harm; an entry without its key would be lost. So the keys are saved
+	// first.
 	for id, key := range keys {
 		d.ring.AddOwn(id, key)
 		d.ringStale = true
@@ -81,7 +82,7 @@ func (d *Device) say(all ...statement) (ledger.Ref, error) {
 		return ledger.Ref{}, err
 	}
 	if err := d.keepOutbox(b); err != nil {
-		return ledger.Ref{}, fmt.Errorf("keeping what was said: %w", err)
+		return ledger.Ref{}, fmt.Errorf("saving entries in the outbox: %w", err)
 	}
 	if len(d.pending) == 0 && d.aside == nil {
 		d.view = d.base.With()
@@ -96,11 +97,11 @@ func (d *Device) say(all ...statement) (ledger.Ref, error) {
 	return made[len(made)-1].e.Ref(), nil
 }
 
-// mostLine is how many bytes of entries a line of the outbox has, at most, where there are several.
+// mostLine is the greatest size of a line of the outbox with several entries, in bytes of entries.
 const mostLine = 8 << 20
 
-// keepOutbox writes entries that are said together into one line, so that a program that is killed has said all or
-// none. Very many faces are several lines.
+// keepOutbox writes entries that belong together into one line, so that a killed program has written all or none. Very
+// many faces take several lines.
 func (d *Device) keepOutbox(b batch) error {
 	for len(b.Entries) > 0 {
 		n, size := 1, len(b.Entries[0])
@@ -116,10 +117,10 @@ func (d *Device) keepOutbox(b batch) error {
 	return nil
 }
 
-// mostOf is how many bytes of vectors one entry has, at most.
+// mostOf is the greatest size of the vectors in one entry, in bytes.
 const mostOf = ledger.MaxEntry - 100_000
 
-// portions cuts n things of that many bytes each into runs that an entry can hold.
+// portions cuts n items of the given size into ranges that fit into one entry each.
 func portions(n, bytes int) (all [][2]int) {
 	each := max(1, mostOf/max(bytes+32, 1))
 	for from := 0; from < n; from += each {
@@ -128,22 +129,26 @@ func portions(n, bytes int) (all [][2]int) {
 	return all
 }
 
+// faces makes statements about faces of a person, as many as are needed.
 func (d *Device) faces(kind ledger.Kind, id ledger.ID, space string, faces []ledger.Face) (all []statement, err error) {
 	if len(faces) == 0 {
-		return nil, fmt.Errorf("%s: there are no faces", kind)
+		return nil, fmt.Errorf("%s: no faces given", kind)
 	}
 	for _, f := range faces {
 		if len(f.Vector) == 0 || len(f.Vector) != len(faces[0].Vector) {
-			return nil, fmt.Errorf("%s: a face has %d values", kind, len(f.Vector))
+			return nil, fmt.Errorf("%s: a face has %d values; all faces of an entry need the same number, at least 1",
+				kind, len(f.Vector))
 		}
 	}
 	for _, p := range portions(len(faces), 4*len(faces[0].Vector)) {
-		all = append(all, statement{ledger.Entry{Kind: kind, Person: id}, ledger.Faces{Space: space, Faces: faces[p[0]:p[1]]}})
+		all = append(all,
+			statement{ledger.Entry{Kind: kind, Person: id}, ledger.Faces{Space: space, Faces: faces[p[0]:p[1]]}})
 	}
 	return all, nil
 }
 
-// Enroll makes a person with these faces. The error is that of [online.CheckName], or of the disk.
+// Enroll adds a person with a name and faces to the fleet. The error is that of [online.CheckName], or comes from the
+// disk.
 func (d *Device) Enroll(name, space string, faces []ledger.Face) (ledger.ID, error) {
 	if err := online.CheckName(name); err != nil {
 		return ledger.ID{}, err
@@ -163,7 +168,7 @@ func (d *Device) Enroll(name, space string, faces []ledger.Face) (ledger.ID, err
 func (d *Device) sayFaces(kind ledger.Kind, person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id, err := d.may(person)
+	id, err := d.writableID(person)
 	if err != nil {
 		return ledger.Ref{}, err
 	}
@@ -174,52 +179,52 @@ func (d *Device) sayFaces(kind ledger.Kind, person ledger.ID, space string, face
 	return d.say(all...)
 }
 
-// Label says that faces are a person's. The errors of this and the next methods wrap [ErrUnknown],
-// [ledger.ErrForgotten], [ledger.ErrScope] or [ledger.ErrRevoked], or come from the disk; nothing was said then.
+// Label adds labelled faces to a person. The errors of this and the next methods wrap [ErrUnknown],
+// [ledger.ErrForgotten], [ledger.ErrScope] or [ledger.ErrRevoked], or come from the disk; no entry is written then.
 func (d *Device) Label(person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
 	return d.sayFaces(ledger.Label, person, space, faces)
 }
 
-// Confirm says that it is still this person: learned faces become labelled ones.
+// Confirm confirms that faces are still this person's: learned faces become labelled faces.
 func (d *Device) Confirm(person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
 	return d.sayFaces(ledger.Confirm, person, space, faces)
 }
 
-// Deny says that faces are not a person's.
+// Deny states that faces are not this person's.
 func (d *Device) Deny(person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
 	return d.sayFaces(ledger.Deny, person, space, faces)
 }
 
-// sayOf says something of a person.
+// sayOf writes one entry about a person.
 func (d *Device) sayOf(kind ledger.Kind, person ledger.ID, content any) (ledger.Ref, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id, err := d.may(person)
+	id, err := d.writableID(person)
 	if err != nil {
 		return ledger.Ref{}, err
 	}
 	return d.say(statement{ledger.Entry{Kind: kind, Person: id}, content})
 }
 
-// Retract takes labelled faces of a person back. It is said of all numbers of a person who was merged, so that the
-// faces stay away where that is undone; the entry that it returns is the one of person.
+// Retract takes back labelled faces of a person. For a merged person it writes an entry for each number, so that the
+// faces stay away if the merge is undone. It returns the entry about the given number.
 func (d *Device) Retract(person ledger.ID, faces ...ledger.FaceID) (ledger.Ref, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id, err := d.may(person)
+	id, err := d.writableID(person)
 	if err != nil {
 		return ledger.Ref{}, err
 	}
 	var all []statement
-	for _, other := range d.now().Group(id) {
-		if other != id && d.now().MayWrite(d.id, other) {
+	for _, other := range d.current().Group(id) {
+		if other != id && d.current().MayWrite(d.id, other) {
 			all = append(all, statement{ledger.Entry{Kind: ledger.Retract, Person: other}, ledger.Refs{Faces: faces}})
 		}
 	}
 	return d.say(append(all, statement{ledger.Entry{Kind: ledger.Retract, Person: id}, ledger.Refs{Faces: faces}})...)
 }
 
-// Rename gives a person another name. The error may also be that of [online.CheckName].
+// Rename gives a person a new name. The error may also be that of [online.CheckName].
 func (d *Device) Rename(person ledger.ID, name string) (ledger.Ref, error) {
 	if err := online.CheckName(name); err != nil {
 		return ledger.Ref{}, err
@@ -227,54 +232,54 @@ func (d *Device) Rename(person ledger.ID, name string) (ledger.Ref, error) {
 	return d.sayOf(ledger.Name, person, ledger.Naming{Name: name})
 }
 
-// Merge says that other is the same person as into, and has the name of into. The error may also wrap
+// Merge states that other and into are the same person, with the name of into. The error may also wrap
 // [ledger.ErrNoEffect].
 func (d *Device) Merge(other, into ledger.ID) (ledger.Ref, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	from, err := d.may(other)
+	from, err := d.writableID(other)
 	if err != nil {
 		return ledger.Ref{}, err
 	}
-	to, err := d.may(into)
+	to, err := d.writableID(into)
 	if err != nil {
 		return ledger.Ref{}, err
 	}
-	if slices.Contains(d.now().Group(from), to) {
+	if slices.Contains(d.current().Group(from), to) {
 		return ledger.Ref{}, fmt.Errorf("%w: both are one person", ledger.ErrNoEffect)
 	}
 	return d.say(statement{ledger.Entry{Kind: ledger.Merge, Person: to, Other: from}, nil})
 }
 
-// Undo takes back an entry about a person: not a forgetting, an undoing or a withdrawal. The error may also wrap
-// [ledger.ErrNoEntry] or [ledger.ErrNoEffect].
+// Undo takes back an entry about a person. It cannot take back the kinds [ledger.Forget], [ledger.Undo] and
+// [ledger.Withdraw]. The error may also wrap [ledger.ErrNoEntry] or [ledger.ErrNoEffect].
 func (d *Device) Undo(what ledger.Ref) (ledger.Ref, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id, err := d.now().Undoable(what)
+	id, err := d.current().Undoable(what)
 	if err != nil {
 		return ledger.Ref{}, err
 	}
-	if !d.now().MayWrite(d.id, id) {
-		if _, err := d.may(id); err != nil { // a device that is not a member yet may
+	if !d.current().MayWrite(d.id, id) {
+		if _, err := d.writableID(id); err != nil { // nil for a device that is not a member yet
 			return ledger.Ref{}, err
 		}
 	}
 	return d.say(statement{ledger.Entry{Kind: ledger.Undo, Person: id}, what})
 }
 
-// Forget forgets a person for ever, everywhere, with everybody who was merged with them, and destroys the keys.
+// Forget removes a person for ever from all devices, with all people merged with this person, and destroys their keys.
 func (d *Device) Forget(person ledger.ID) (ledger.Ref, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id, err := d.may(person)
+	id, err := d.writableID(person)
 	if err != nil {
 		return ledger.Ref{}, err
 	}
-	group := d.now().Group(id)
+	group := d.current().Group(id)
 	also := slices.DeleteFunc(slices.Clone(group), func(other ledger.ID) bool { return other == id })
 	for _, other := range also {
-		if m, known := d.now().Device(d.id); known && !m.Scope.All && !d.now().MayWrite(d.id, other) {
+		if m, known := d.current().Device(d.id); known && !m.Scope.All && !d.current().MayWrite(d.id, other) {
 			return ledger.Ref{}, fmt.Errorf("%w: %s, with whom this person was merged", ledger.ErrScope, other)
 		}
 	}
@@ -289,16 +294,16 @@ func (d *Device) Forget(person ledger.ID) (ledger.Ref, error) {
 	return ref, d.saveRing()
 }
 
-// Teach gives the others what this device learned of a person, in place of what it gave before. Nothing is said where
-// it gave the same before.
+// Teach publishes this device's lesson about a person; it replaces the device's earlier lesson. An equal lesson is not
+// written again.
 func (d *Device) Teach(person ledger.ID, lesson ledger.Lesson) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id, err := d.may(person)
+	id, err := d.writableID(person)
 	if err != nil {
 		return err
 	}
-	if p, ok := d.now().Person(id, d.ring); ok {
+	if p, ok := d.current().Person(id, d.ring); ok {
 		i := slices.IndexFunc(p.Lessons, func(x ledger.PersonLesson) bool { return x.Device == d.id && x.Of == id })
 		if i < 0 && len(lesson.Centroids) == 0 || i >= 0 && p.Lessons[i].Lesson.Equal(lesson) {
 			return nil
@@ -309,7 +314,7 @@ func (d *Device) Teach(person ledger.ID, lesson ledger.Lesson) error {
 		all = nil
 		for i, p := range portions(len(c), 4*len(c[0].Vector)) {
 			part := ledger.Lesson{Space: lesson.Space, Centroids: c[p[0]:p[1]]}
-			for _, link := range lesson.Links { // with the part that has the later one
+			for _, link := range lesson.Links { // a link belongs to the part with its later centroid
 				if later := max(link[0], link[1]); p[0] <= later && later < p[1] {
 					part.Links = append(part.Links, link)
 				}
@@ -321,15 +326,17 @@ func (d *Device) Teach(person ledger.ID, lesson ledger.Lesson) error {
 	return err
 }
 
-// Withdraw takes back all that a device taught; with mute also what it teaches later, until a withdrawal without mute.
+// Withdraw takes back all lessons of a device. With mute, later lessons of that device do not count either, until a
+// withdrawal without mute.
 func (d *Device) Withdraw(device string, mute bool) (ledger.Ref, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, known := d.now().Device(device); !known {
+	if _, known := d.current().Device(device); !known {
 		return ledger.Ref{}, fmt.Errorf("withdrawing lessons: %w: %s", ledger.ErrNobody, device)
 	}
-	if m, known := d.now().Device(d.id); known && !m.Scope.All && device != d.id {
-		return ledger.Ref{}, fmt.Errorf("withdrawing lessons: this device is limited to some people: %w", ledger.ErrScope)
+	if m, known := d.current().Device(d.id); known && !m.Scope.All && device != d.id {
+		return ledger.Ref{}, fmt.Errorf("withdrawing lessons: this device is limited to some people: %w",
+			ledger.ErrScope)
 	}
 	return d.say(statement{ledger.Entry{Kind: ledger.Withdraw}, ledger.Withdrawal{Device: device, Mute: mute}})
 }

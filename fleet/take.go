@@ -24,7 +24,7 @@ func (d *Device) take(seq uint64, data []byte) error {
 		return nil
 	}
 	d.end, d.moved = max(d.end, seq), time.Now()
-	// Where the log gives back what was said first, all holds as it did: only the places are others.
+	// If this is the first waiting entry, the view stays right: only the places of entries change.
 	next := o.Accepted && len(d.pending) > 0 && bytes.Equal(d.pending[0].data, data)
 	if !next {
 		d.view, d.names = nil, nil
@@ -32,15 +32,15 @@ func (d *Device) take(seq uint64, data []byte) error {
 	if o.Reason != nil && !errors.Is(o.Reason, ledger.ErrRepeated) {
 		d.s.Tell(o.Reason.Error())
 	}
-	d.tidy()
-	d.returned(o.Entry, data)
+	d.compactTail()
+	d.noteReturned(o.Entry, data)
 	for _, id := range o.Forgotten {
 		if d.ring.Destroy(id) {
 			d.ringStale = true
 		}
 	}
 	if err := d.saveRing(); err != nil {
-		d.complain(err) // it is tried again with the next entry
+		d.complain(err) // the next entry tries again
 	}
 	if o.Entry.Device == d.id {
 		if err := d.confirm(func(w waiting) bool { return o.Counted && bytes.Equal(w.data, data) }); err != nil {
@@ -53,9 +53,9 @@ func (d *Device) take(seq uint64, data []byte) error {
 	if o.Accepted {
 		e := o.Entry
 		if e.Kind.Sealed() {
-			d.lacks(e.Person)
+			d.noteMissingKeys(e.Person)
 		} else if d.mayReadMore(e) {
-			d.lackAll()
+			d.noteAllMissingKeys()
 		}
 		if len(d.lacking) > 0 {
 			signal(d.ask)
@@ -65,8 +65,8 @@ func (d *Device) take(seq uint64, data []byte) error {
 	return nil
 }
 
-// lacks notes how many keys of a person are missing.
-func (d *Device) lacks(id ledger.ID) {
+// noteMissingKeys counts the missing keys of a person.
+func (d *Device) noteMissingKeys(id ledger.ID) {
 	if n := len(d.base.WantsOf(d.id, id, d.ring)); n > 0 {
 		d.lacking[id] = n
 	} else {
@@ -74,16 +74,16 @@ func (d *Device) lacks(id ledger.ID) {
 	}
 }
 
-// lackAll looks anew which keys are missing.
-func (d *Device) lackAll() {
+// noteAllMissingKeys counts the missing keys of all people again.
+func (d *Device) noteAllMissingKeys() {
 	d.lacking = make(map[ledger.ID]int)
 	for _, w := range d.base.Wants(d.id, d.ring) {
 		d.lacking[w.Person]++
 	}
 }
 
-// mayReadMore reports whether this device may read more people after an entry: its own admission, or where it is
-// limited to some people a merge.
+// mayReadMore reports whether this device may read more people after an entry. These are its own admission and, for a
+// device that is limited to some people, a merge.
 func (d *Device) mayReadMore(e ledger.Entry) bool {
 	switch e.Kind {
 	case ledger.Admit:
@@ -96,8 +96,8 @@ func (d *Device) mayReadMore(e ledger.Entry) bool {
 	return false
 }
 
-// tidy puts a snapshot in the place of a tail that has become long, or that could not be written.
-func (d *Device) tidy() {
+// compactTail replaces the tail by a snapshot if the tail is long or could not be written.
+func (d *Device) compactTail() {
 	saved, tail := d.store.Sizes()
 	hole := d.store.Hole()
 	if tail <= max(leastTail, saved/2, d.saveAt) && hole == nil {
@@ -106,22 +106,22 @@ func (d *Device) tidy() {
 	if hole != nil {
 		d.unkept++
 		if d.unkept%retrySave != 1 {
-			return // the disk may be full for long
+			return // the disk may stay full for a long time
 		}
 		d.complain(hole)
 	}
 	if err := d.saveLedger(); err != nil {
-		d.saveAt = tail + leastTail // it is tried again after as much
+		d.saveAt = tail + leastTail // try again when the tail has grown by this size
 		d.complain(err)
 		return
 	}
 	d.saveAt, d.unkept = 0, 0
 }
 
-// retrySave is after how many entries it is tried again to save a ledger that has a hole in its tail.
+// retrySave is the number of entries between two tries to save a ledger whose tail has a hole.
 const retrySave = 100
 
-// leastTail is how many bytes the tail has, at least, before a snapshot takes its place.
+// leastTail is the least size of a tail, in bytes, that is replaced by a snapshot.
 const leastTail = 16 << 20
 
 func (d *Device) complain(err error) {
@@ -129,8 +129,9 @@ func (d *Device) complain(err error) {
 	d.s.Tell(d.trouble)
 }
 
-// confirm takes out of the outbox what the log has come to. Where it has come to other entries of this device with the
-// same counters, which happens after an old copy of its folder was put back, those that wait are written anew.
+// confirm removes the entries from the outbox that the ledger has taken from the log. The log may have other entries of
+// this device with the same counters, if an old copy of the folder was put back. Then confirm writes the waiting
+// entries again, with new counters.
 func (d *Device) confirm(came func(w waiting) bool) error {
 	seen := d.base.Last(d.id)
 	d.last = max(d.last, seen)
@@ -148,13 +149,13 @@ func (d *Device) confirm(came func(w waiting) bool) error {
 			d.complain(err)
 		}
 	}
-	d.step()
+	d.updateInStep()
 	return nil
 }
 
-// rewrite gives new counters to all that waits.
+// rewrite gives new counters to all waiting entries.
 func (d *Device) rewrite() error {
-	d.s.Tell("the log has other entries of this device than its folder: what waits is said anew")
+	d.s.Tell("the log has entries of this device that its folder does not have: waiting entries get new counters")
 	old := d.pending
 	renamed := make(map[ledger.Ref]ledger.Ref)
 	var all []statement
@@ -179,8 +180,8 @@ func (d *Device) rewrite() error {
 	}
 	for i := range all {
 		renamed[from[i]] = ledger.Ref{Device: d.id, N: d.last + uint64(i) + 1}
-		if what, ok := all[i].content.(ledger.Ref); ok {
-			if to, ok := renamed[what]; ok {
+		if undone, ok := all[i].content.(ledger.Ref); ok {
+			if to, ok := renamed[undone]; ok {
 				all[i].content = to
 			}
 		}

@@ -14,16 +14,16 @@ import (
 	"github.com/faceauth/faceauth/office/unknown"
 )
 
-// clarities remembers how clear pictures of faces are, by the number of the face.
+// clarities caches how clear the pictures of faces are, by number of the face.
 type clarities struct {
 	mu    sync.Mutex
 	known map[uint64]float64
 }
 
-// mostClarities bounds what is remembered. All albums of an office together have fewer faces.
+// mostClarities limits the cache. All albums of an office together have fewer faces.
 const mostClarities = 1 << 14
 
-// of returns how clear the picture of a face is.
+// of returns the clarity of a face's picture.
 func (c *clarities) of(f unknown.Face) float64 {
 	c.mu.Lock()
 	known, ok := c.known[f.ID]
@@ -41,11 +41,11 @@ func (c *clarities) of(f unknown.Face) float64 {
 	return known
 }
 
-// mostPixels bounds the pictures that are looked at: faces come as small ones.
+// mostPixels limits the size of decoded pictures. Pictures of faces are small.
 const mostPixels = 1 << 20
 
-// clarity returns how clear a picture is, from 0 for none: the logarithm of the variance of its Laplacian, which is
-// small where the picture is blurred, flat or dark.
+// clarity returns the clarity of a JPEG picture: the logarithm of the variance of its Laplacian. It is small for a
+// blurred, flat or dark picture, and 0 if the picture cannot be read.
 func clarity(picture []byte) float64 {
 	size, err := jpeg.DecodeConfig(bytes.NewReader(picture))
 	if err != nil || size.Width*size.Height > mostPixels {
@@ -80,7 +80,7 @@ func clarity(picture []byte) float64 {
 // best returns at most n of the faces, the clearest first, and then faces that are clear and differ from the faces before.
 func (c *clarities) best(space face.Space, faces []unknown.Face, n int) []unknown.Face {
 	clear := make([]float64, len(faces))
-	apart := make([]float64, len(faces)) // from the nearest that is chosen
+	apart := make([]float64, len(faces)) // distance to the nearest chosen face
 	for i, f := range faces {
 		clear[i], apart[i] = c.of(f), 1
 	}
@@ -113,8 +113,8 @@ func (w *Office) space() face.Space {
 	return w.gallery.Space()
 }
 
-// Best returns the numbers of at most n of the faces, for [Office.Face]: those by which a person sees best who it is.
-// They are clear and unlike each other.
+// Best returns the numbers of at most n faces, for [Office.Face], by which a user best recognises the person: clear
+// faces that differ from each other.
 func (w *Office) Best(faces []unknown.Face, n int) []uint64 {
 	ids := []uint64{}
 	for _, f := range w.clear.best(w.space(), faces, n) {

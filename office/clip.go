@@ -17,26 +17,26 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Of a clip.
+// Size of a clip.
 const (
-	clipPictures = 16 // the first of a sighting
-	clipRate     = 2  // of them a second
+	clipPictures = 16 // greatest number of pictures
+	clipRate     = 2  // pictures per second
 )
 
-// clip says whom the pictures of a clip show beside the one whose sighting it is.
+// clip lists the other people in the pictures of a clip.
 type clip struct {
 	With []uint64 `json:"with,omitempty"` // sightings
 }
 
-// film gathers the clip of a sighting that has not ended.
+// film collects the clip of a sighting that has not ended.
 type film struct {
 	pictures [][]byte // JPEG, of one size
 	due      time.Time
 	with     map[uint64]*visit
 }
 
-// openClips opens the clips in a folder. Where none are wanted those of earlier runs are removed: nothing would look
-// after them.
+// openClips opens the clips in a folder. If clips are off, it removes those of earlier runs, because nobody would
+// expire them.
 func (p *Past) openClips(dir string, s journal.Settings) (err error) {
 	dir = filepath.Join(dir, "clips")
 	if s.Bytes <= 0 {
@@ -47,7 +47,7 @@ func (p *Past) openClips(dir string, s journal.Settings) (err error) {
 	return err
 }
 
-// films reports whether somebody in view has a clip that lacks a picture now. The lock must be held.
+// films reports whether the clip of a person in view needs a picture now. The lock must be held.
 func (w *Office) films(v *view) bool {
 	if w.o.Past.clips == nil {
 		return false
@@ -60,7 +60,7 @@ func (w *Office) films(v *view) bool {
 	return false
 }
 
-// roll adds the picture of a frame to the clips of those who are in it. The lock must be held.
+// roll adds the picture of a frame to the clips of the people in it. The lock must be held.
 func (w *Office) roll(f face.Frame, visits []*visit) {
 	if w.o.Past.clips == nil || f.JPEG == nil {
 		return
@@ -81,8 +81,8 @@ func (w *Office) roll(f face.Frame, visits []*visit) {
 	}
 }
 
-// keepClip keeps the clip of a sighting that has ended and is kept, if all whom it shows may be kept, too: by their
-// sightings it is found when one of them is forgotten.
+// keepClip stores the clip of an ended and stored sighting. All other people in the clip must be stored, too: their
+// sightings lead to the clip when one of them is forgotten.
 func (w *Office) keepClip(s *visit) {
 	pictures, c := s.film.pictures, clip{}
 	with := s.film.with
@@ -104,7 +104,7 @@ func (w *Office) keepClip(s *visit) {
 	w.fail(err)
 }
 
-// unclip removes the clips that show somebody whose sighting is not kept any more.
+// unclip removes the clips that show a person whose sighting is no longer stored.
 func (w *Office) unclip() error {
 	clips := w.o.Past.clips
 	if clips == nil {
@@ -128,8 +128,8 @@ func (w *Office) unclip() error {
 	return errors.Join(clips.Delete(gone...), clips.Purge())
 }
 
-// Clip returns the beginning of a sighting as a film, of two pictures a second: AVI with motion JPEG. It is nil where
-// there is none: clips are kept only where [PastSettings] says so.
+// Clip returns the beginning of a sighting as a film with two pictures per second: AVI with motion JPEG. It returns nil
+// if there is no clip; clips are stored only if [PastSettings] says so.
 func (w *Office) Clip(sighting uint64) []byte {
 	w.mu.Lock()
 	var pictures [][]byte
@@ -148,7 +148,7 @@ func (w *Office) Clip(sighting uint64) []byte {
 	return avi(pictures)
 }
 
-// avi returns pictures of one size as a film, or nil where they are none.
+// avi returns pictures of one size as a film, or nil without pictures.
 func avi(pictures [][]byte) []byte {
 	if len(pictures) == 0 {
 		return nil

@@ -9,20 +9,20 @@ import (
 // ConflictFace is one of two labelled faces that contradict each other.
 type ConflictFace struct {
 	online.Label
-	Face uint64 `json:"face,omitempty"` // a picture of it, for [Office.Face]; 0 where none is kept
+	Face uint64 `json:"face,omitempty"` // number of a picture for [Office.Face]; 0 for none
 }
 
-// Conflict is two people whose labelled faces look like one person, or a person and a face that is not theirs: they
-// cannot both be right.
+// Conflict is a contradiction between the labels of two people, or between labels and negative labels of one person:
+// the faces look alike, so one label must be wrong.
 type Conflict struct {
 	A        ConflictFace `json:"a"` // the nearest pair of faces
 	B        ConflictFace `json:"b"`
 	Distance float64      `json:"distance"` // between them, in units of the space's distance
-	Pairs    int          `json:"pairs"`    // of faces of these two that contradict each other
+	Pairs    int          `json:"pairs"`    // number of contradicting pairs of faces
 }
 
-// Conflicts returns the labelled faces that look like one person and cannot both be right: of each two people the
-// nearest pair, and the nearest people first.
+// Conflicts returns the contradictions between labelled faces: the nearest pair of each two people, the nearest pair
+// first.
 func (w *Office) Conflicts() []Conflict {
 	w.mu.Lock()
 	defer w.mu.Unlock()

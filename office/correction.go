@@ -21,75 +21,75 @@ import (
 
 // Errors of [Office.Undo].
 var (
-	ErrNoCorrection = errors.New("this was not said, or too long ago")
-	ErrUndone       = errors.New("this was undone before")
-	ErrFinal        = errors.New("what was forgotten cannot be brought back")
-	ErrElsewhere    = errors.New("this was said at another office; undo it there")
-	ErrLater        = errors.New("somebody else has that name now; rename them first")
+	ErrNoCorrection = errors.New("correction not found; it may be too old")
+	ErrUndone       = errors.New("this correction is undone already")
+	ErrFinal        = errors.New("a forgotten person cannot be brought back")
+	ErrElsewhere    = errors.New("this correction was made at another office; undo it there")
+	ErrLater        = errors.New("another person has that name now; rename that person first")
 )
 
-// CorrectionKind says what a person said.
+// CorrectionKind is the kind of a correction.
 type CorrectionKind string
 
 // Kinds of corrections.
 const (
-	Named       CorrectionKind = "named"      // a group of unknown faces, or an unknown sighting, is a person
-	Renamed     CorrectionKind = "renamed"    // a person has another name, or is another person
-	Merged      CorrectionKind = "merged"     // two groups of unknown faces are one person
-	Denied      CorrectionKind = "denied"     // a sighting was not who it was taken for
-	Confirmed   CorrectionKind = "confirmed"  // a sighting was who it was taken for
-	Ignored     CorrectionKind = "ignored"    // nobody wants to hear of a group
-	Noticed     CorrectionKind = "noticed"    // somebody wants to hear of it again
-	Split       CorrectionKind = "split"      // some faces of a group are somebody else's
-	Unlabelled  CorrectionKind = "unlabelled" // one of two labelled faces that contradict each other is not that person's
+	Named       CorrectionKind = "named"      // a group of unknown faces, or an unknown sighting, got a name
+	Renamed     CorrectionKind = "renamed"    // a person got a new name, or was merged with another person
+	Merged      CorrectionKind = "merged"     // two groups of unknown faces were merged
+	Denied      CorrectionKind = "denied"     // a sighting was not the recognised person
+	Confirmed   CorrectionKind = "confirmed"  // a sighting was the recognised person
+	Ignored     CorrectionKind = "ignored"    // a group is ignored
+	Noticed     CorrectionKind = "noticed"    // a group is no longer ignored
+	Split       CorrectionKind = "split"      // some faces of a group show another person
+	Unlabelled  CorrectionKind = "unlabelled" // one of two contradicting labels was removed
 	ForgotGroup CorrectionKind = "forgot-group"
 	Forgot      CorrectionKind = "forgot"
 )
 
-// Correction is an entry of the journal of what a person said.
+// Correction is an entry in the journal of corrections.
 type Correction struct {
 	ID       uint64         `json:"id"`
 	At       time.Time      `json:"at"`
 	Kind     CorrectionKind `json:"kind"`
-	Name     string         `json:"name"`               // whom it says somebody is
+	Name     string         `json:"name"`               // the name that it gave
 	Was      string         `json:"was,omitempty"`      // the name before
-	Group    uint64         `json:"group,omitempty"`    // of unknown faces that it is about
-	Sighting uint64         `json:"sighting,omitempty"` // that it is about
+	Group    uint64         `json:"group,omitempty"`    // its group of unknown faces
+	Sighting uint64         `json:"sighting,omitempty"` // its sighting
 	Face     uint64         `json:"face,omitempty"`     // a picture, for [Office.Face]
 	Undone   bool           `json:"undone"`
 	CanUndo  bool           `json:"can_undo"`
-	// Elsewhere says that it came from another office.
+	// Elsewhere is true for a correction from another office.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
-// statement is what is kept of a correction, but for faces.
+// statement is a correction in the journal, without faces.
 type statement struct {
 	Kind     CorrectionKind `json:"kind"`
 	Name     string         `json:"name,omitempty"`
 	Was      string         `json:"was,omitempty"`
 	Group    uint64         `json:"group,omitempty"`
-	Other    uint64         `json:"other,omitempty"` // group that was merged into it
-	Alike    []uint64       `json:"alike,omitempty"` // groups that are forgotten with a person whom they look like
+	Other    uint64         `json:"other,omitempty"` // group that was merged into Group
+	Alike    []uint64       `json:"alike,omitempty"` // groups that look like a forgotten person and are forgotten, too
 	Sighting uint64         `json:"sighting,omitempty"`
 	Face     uint64         `json:"face,omitempty"`
 	Faces    []uint64       `json:"faces,omitempty"` // numbers of the pictures in the proof
 
-	Learned ranges            `json:"learned,omitempty"` // observations that it had the learner make
+	Learned ranges            `json:"learned,omitempty"` // observations of the learner that it caused
 	Made    uint64            `json:"made,omitempty"`    // group that it made
 	Events  map[uint64]string `json:"events,omitempty"`  // names that events had before
-	Stays   map[uint64]turned `json:"stays,omitempty"`   // what is held of sightings
-	Pure    bool              `json:"pure,omitempty"`    // of a rename: nobody had the new name
-	Foreign bool              `json:"foreign,omitempty"` // it was said at another office
-	// Merge is set where two people are one at all offices: the name by which these speak of it.
+	Stays   map[uint64]turned `json:"stays,omitempty"`   // changes of sightings
+	Pure    bool              `json:"pure,omitempty"`    // for a rename: nobody had the new name
+	Foreign bool              `json:"foreign,omitempty"` // it was made at another office
+	// Merge is the name of a merge that holds at all offices.
 	Merge string `json:"merge,omitempty"`
 
-	UndoneAt uint64 `json:"undone_at,omitempty"` // turn in which it was undone
-	// Settled says that the gallery and the strangers were written after it. A program that is killed leaves at most one
-	// statement that is not.
+	UndoneAt uint64 `json:"undone_at,omitempty"` // turn of its undoing; 0: not undone
+	// Settled is true when the gallery and the strangers were written after it. A killed program leaves at most one
+	// statement that is not settled.
 	Settled bool `json:"settled,omitempty"`
 }
 
-// opinion is what is held of a sighting.
+// opinion is the name of a sighting with everything that belongs to it.
 type opinion struct {
 	Known  string         `json:"known,omitempty"`
 	Trust  sighting.Trust `json:"trust,omitempty"`
@@ -98,36 +98,36 @@ type opinion struct {
 	Group  uint64         `json:"group,omitempty"`
 }
 
-// turned is what was held of a sighting before a statement, and what was afterwards.
+// turned is the opinion about a sighting before and after a statement.
 type turned struct {
 	Was opinion `json:"was"`
-	Is  opinion `json:"is"` // of one of the past
+	Is  opinion `json:"is"` // only for past sightings
 }
 
 func (s *stay) opinion() opinion { return opinion{s.Known, s.Trust, s.Denied, s.Wrong, s.Group} }
 
-// proof is what a statement did to faces.
+// proof holds the labels and faces that a statement changed.
 type proof struct {
 	Added   []label         `cbor:"added"`
 	Removed []label         `cbor:"removed"`
-	Groups  []unknown.Group `cbor:"groups"` // as they were before
-	Faces   []unknown.Face  `cbor:"faces"`  // of the sighting that it is about
+	Groups  []unknown.Group `cbor:"groups"` // groups before the statement
+	Faces   []unknown.Face  `cbor:"faces"`  // faces of its sighting
 }
 
 // label is a labelled face.
 type label struct {
-	ID       int64     `cbor:"id"` // that it had in the learner
+	ID       int64     `cbor:"id"` // its number in the learner
 	Name     string    `cbor:"name"`
 	Negative bool      `cbor:"negative"`
 	Vector   []float32 `cbor:"vector"`
 }
 
-// saying is a statement that is being made.
+// saying is a statement in progress.
 type saying struct {
 	statement
 	proof
 	before map[int64]label
-	heads  map[uint64]stay // of sightings of the past that it changes
+	heads  map[uint64]stay // changed past sightings
 }
 
 // say begins a statement.
@@ -145,7 +145,7 @@ func (w *Office) labels() map[int64]label {
 	return all
 }
 
-// holds notes what is held of a sighting before that is changed.
+// holds records the opinion about a sighting before it changes.
 func (q *saying) holds(s *visit) {
 	if q.Stays == nil {
 		q.Stays = make(map[uint64]turned)
@@ -155,8 +155,8 @@ func (q *saying) holds(s *visit) {
 	}
 }
 
-// done ends a statement: it is written, then what it changed, and then that this is written, too. What cannot be written
-// holds until the program ends.
+// done completes a statement. It writes the statement, then the changes, and then the mark that all is written. Changes
+// that cannot be written hold until the program ends.
 func (w *Office) done(q *saying) error {
 	q.Added, q.Removed = gallery.Difference(q.before, w.labels())
 	for _, g := range q.Groups {
@@ -187,13 +187,13 @@ func (w *Office) done(q *saying) error {
 	if !q.Foreign {
 		q.Merge = w.said(q.statement, q.proof)
 	}
-	if q.Merge != "" { // what comes now may fail, and the merge can be undone by this name alone
+	if q.Merge != "" { // store the merge's name now: only this name can undo it, and the next step may fail
 		err = errors.Join(err, w.o.Past.said.Change(map[uint64]statement{id: q.statement}))
 	}
 	return errors.Join(err, w.complete(id, q.statement, q.heads))
 }
 
-// complete writes what a statement changed, and that this is written.
+// complete writes the changes of a statement, and marks it as settled.
 func (w *Office) complete(id uint64, s statement, heads map[uint64]stay) error {
 	err := errors.Join(w.save(), w.rewrite(heads))
 	names := make(map[uint64]string)
@@ -216,10 +216,10 @@ func (w *Office) rewrite(heads map[uint64]stay) error {
 }
 
 func unsaved(err error) error {
-	return fmt.Errorf("this holds until the program ends, and could not be saved: %w", err)
+	return fmt.Errorf("the change could not be saved; it holds until the program ends: %w", err)
 }
 
-// retitle gives events other names.
+// retitle gives events new names.
 func (w *Office) retitle(names map[uint64]string) error {
 	if w.o.Book == nil {
 		for i, e := range w.recent {
@@ -235,7 +235,7 @@ func (w *Office) retitle(names map[uint64]string) error {
 	return nil
 }
 
-// events returns what has happened, as it is shown.
+// events returns all events under their present names.
 func (w *Office) events() []presence.Event {
 	if w.o.Book != nil {
 		return w.o.Book.Events(0, math.MaxInt)
@@ -278,8 +278,8 @@ func (s statement) correction(id uint64, at time.Time) Correction {
 	}
 }
 
-// Corrections returns the last n entries of the journal before the one of a number, or of all where it is 0, the newest
-// first.
+// Corrections returns the last n entries of the journal before the entry with the given number (0: before none), the
+// newest first.
 func (w *Office) Corrections(before uint64, n int) []Correction {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -294,7 +294,7 @@ func (w *Office) Corrections(before uint64, n int) []Correction {
 	return all
 }
 
-// nameNow returns the name that somebody has now who had one after the statement of a number: people are renamed.
+// nameNow returns the present name of the person who had a name at the time of a statement: people may be renamed.
 func (w *Office) nameNow(name string, id uint64) string {
 	ids := w.o.Past.said.Before(0)
 	slices.Reverse(ids)
@@ -312,8 +312,9 @@ func (w *Office) nameNow(name string, id uint64) string {
 	return name
 }
 
-// Naming returns the correction by which the person got their name for whom a sighting is taken, or was taken until it
-// was corrected: the one whose faces are nearest, where none of the person's other labelled faces is nearer.
+// Naming returns the correction that gave a sighting's person the name. For a corrected sighting it is the person
+// before the correction. It is the naming with the nearest faces; it reports false if other labels of the person are
+// nearer.
 func (w *Office) Naming(id uint64) (Correction, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -349,7 +350,7 @@ func (w *Office) Naming(id uint64) (Correction, bool) {
 	return r.Head.correction(found, r.At), ok && name != ""
 }
 
-// key is equal for equal vectors.
+// key returns a map key for a vector.
 func key(x []float32) string {
 	sum := sha256.Sum256(vector.Bytes(x))
 	return string(sum[:])
@@ -362,8 +363,8 @@ type naming struct {
 	id uint64
 }
 
-// namings returns those that gave faces the name that somebody has now, and were not undone. The others of their labels
-// are left out.
+// namings returns the statements that gave faces the present name and were not undone. Labels with other names are left
+// out.
 func (w *Office) namings(name string) (all []naming) {
 	for _, id := range w.o.Past.said.Before(0) {
 		r, _ := w.o.Past.said.Get(id)
@@ -383,8 +384,8 @@ func (w *Office) namings(name string) (all []naming) {
 	return all
 }
 
-// overruled returns the labelled faces of a person that contradict the denial of a sighting, as numbers of the learner:
-// what a naming labelled goes as a whole where it named this very sighting, or nearly the same pictures.
+// overruled returns the learner's label numbers of a person that contradict the denial of a sighting: all labels of a
+// naming that named this very sighting, or nearly the same pictures.
 func (w *Office) overruled(s *visit, name string) (ids []int64) {
 	space := w.gallery.Space()
 	gone := make(map[string]bool)
@@ -409,9 +410,9 @@ func (w *Office) overruled(s *visit, name string) (ids []int64) {
 	return ids
 }
 
-// Distances in units of the space's impostor radius. Of seven recordings that were looked at twice, at other frames, the
-// first faces come within .07 to .26 of some face of the second look, those of one person in another recording within
-// .42, and those of other people within 1.01 (TestSamePicture).
+// Distances in units of the space's impostor radius. Seven recordings were searched twice with different frames. The
+// first faces of the second pass were within .07 to .26 of a face of the first pass, within .42 of faces of the same
+// person in another recording, and within 1.01 of faces of other people (TestSamePicture).
 const (
 	samePicture = .4  // between pictures of one person in one recording
 	samePerson  = .75 // between pictures of one person: the distance that puts them into one group
@@ -420,7 +421,7 @@ const (
 // pictured returns the numbers of the pictures of the corrections, by the vectors of their faces.
 func (w *Office) pictured() map[string]uint64 {
 	turn := w.o.Past.said.Turns()
-	if w.pictures != nil && w.picturesOf == turn { // a page asks again and again
+	if w.pictures != nil && w.picturesOf == turn { // pages ask often
 		return w.pictures
 	}
 	w.picturesOf = turn

@@ -12,25 +12,25 @@ import (
 	"github.com/faceauth/faceauth/office/logbook"
 )
 
-// Disk says how the writing of the logbook, of the strangers and of the gallery goes. What cannot be written does not
-// end an office: it goes on in memory, and is written as soon as that is possible.
+// Disk tells whether the logbook, the strangers and the gallery can be written. A failure does not end an office: data
+// stays in memory and is written as soon as possible.
 type Disk struct {
-	Error string    `json:"error,omitempty"` // why it cannot be written; "" where there is no trouble
+	Error string    `json:"error,omitempty"` // why writing fails; "" if it works
 	Since time.Time `json:"since,omitzero"`  // when the trouble began
-	Held  int       `json:"held"`            // events that are in memory alone, and are lost if the program ends
-	Lost  int       `json:"lost"`            // events for which there was no room in memory
+	Held  int       `json:"held"`            // number of events in memory only; they are lost if the program ends
+	Lost  int       `json:"lost"`            // number of events that were dropped for lack of memory
 }
 
-// faults are what could not be written last.
+// faults are the last errors of writing.
 type faults struct {
 	gallery, unknown, notes error
 	tried                   time.Time
 }
 
-// retryEvery is how often what could not be written is tried again.
+// retryEvery is the pause between two tries after a failure.
 const retryEvery = 5 * time.Second
 
-// guard has a function that saves note how that went. The lock is held where it is called.
+// guard returns save, extended to store its last error. The lock must be held in calls.
 func guard(save func() error, last *error) func() error {
 	return func() error {
 		*last = save()
@@ -38,7 +38,7 @@ func guard(save func() error, last *error) func() error {
 	}
 }
 
-// note keeps when people were seen last, tries again what could not be written, and tells of it where that is news.
+// note stores the last sightings of people, repeats failed writes, and reports changes with tellDisk.
 func (w *Office) note() {
 	if w.o.Book != nil {
 		w.faults.notes = w.o.Book.Note(w.room.State())
@@ -50,25 +50,25 @@ func (w *Office) note() {
 	w.tellDisk()
 }
 
-// saveAgain tries again what could not be saved.
+// saveAgain repeats failed saves.
 func (w *Office) saveAgain() {
 	if w.faults.unknown != nil {
 		w.o.SaveUnknown()
 	}
-	// Where another program has written the gallery, that would be lost.
+	// If another program has written the gallery, saving would overwrite its changes.
 	if err := w.faults.gallery; err != nil && !errors.Is(err, gallery.ErrChanged) {
 		w.fail(w.saveGallery())
 	}
 }
 
-// keepUnknown writes the strangers where there is something new of them.
+// keepUnknown saves the strangers if they have changed.
 func (w *Office) keepUnknown() {
 	if w.unknown.Changed() {
 		w.o.SaveUnknown()
 	}
 }
 
-// tellDisk finds out how the writing goes, and tells of it where that is news.
+// tellDisk updates the state of writing, and calls the option Disk if it has changed.
 func (w *Office) tellDisk() {
 	var t logbook.Trouble
 	if w.o.Book != nil {
@@ -88,15 +88,15 @@ func (w *Office) tellDisk() {
 	}
 }
 
-// unsaved returns an error for what was never written.
+// unsaved returns an error if data was never written.
 func (w *Office) unsaved() error {
 	if err := errors.Join(w.faults.gallery, w.faults.unknown); err != nil {
-		return fmt.Errorf("what was said or seen of late is lost: %w", err)
+		return fmt.Errorf("the latest corrections and faces could not be saved and are lost: %w", err)
 	}
 	return nil
 }
 
-// save writes what was said.
+// save writes the gallery and the strangers.
 func (w *Office) save() error {
 	if err := errors.Join(w.saveGallery(), w.o.SaveUnknown()); err != nil {
 		return unsaved(err)
@@ -104,7 +104,7 @@ func (w *Office) save() error {
 	return nil
 }
 
-// saveGallery writes the gallery, and notes what was learned until then.
+// saveGallery writes the gallery, and records what it contains.
 func (w *Office) saveGallery() error {
 	if err := w.o.Save(); err != nil {
 		return err
@@ -113,15 +113,15 @@ func (w *Office) saveGallery() error {
 	return w.noted()
 }
 
-// Save writes the gallery, with what was learned until now.
+// Save writes the gallery, with all faces that were learned until now.
 func (w *Office) Save() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.saveGallery()
 }
 
-// keepPast writes what was learned, where that is wanted and there is something new, and removes what is too old of the
-// past. What cannot be written holds in memory, and is tried again.
+// keepPast saves newly learned faces if Keep is set, and removes old records. Data that cannot be written stays in
+// memory, and the next call tries again.
 func (w *Office) keepPast() {
 	w.unkept = nil
 	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.learned {

@@ -12,23 +12,23 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Site is another office, and who is there.
+// Site is another office, with the people there.
 type Site struct {
 	Name   string            `json:"name"`
-	At     time.Time         `json:"at"`     // of its latest word
-	Silent bool              `json:"silent"` // nothing was heard from it lately: nobody knows who is there
+	At     time.Time         `json:"at"`     // time of its latest message
+	Silent bool              `json:"silent"` // no recent message: the people there are unknown
 	People []presence.Person `json:"people"`
-	// Unknown is how many more are there, whom nobody has named.
+	// Unknown is the number of further people without a name.
 	Unknown int `json:"unknown"`
 }
 
-// Twice is a person who is seen in two places at once. One of the sightings is somebody else.
+// Twice is a person who is seen in two places at once. One of the sightings must show another person.
 type Twice struct {
 	Name   string   `json:"name"`
 	Places []string `json:"places"` // "" for this office, otherwise names of sites, in order
 }
 
-// Elsewhere says who is at other sites, in place of all that was said of that before.
+// Elsewhere replaces the list of other offices and their people.
 func (w *Office) Elsewhere(sites []Site) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -40,8 +40,8 @@ func (w *Office) Elsewhere(sites []Site) {
 	}
 }
 
-// twice returns the people who are in two places at once. Both must be sure: somebody who has just gone from one site to
-// the next is still there until that site has looked for [presence.Settings].Away.
+// twice returns the people who are in two places at once. Both sightings must be certain and new: a person who has just
+// moved to another site counts as present at the first site for [presence.Settings].Away.
 func (w *Office) twice(here []presence.Person) []Twice {
 	places := make(map[string][]string)
 	var names []string
@@ -71,41 +71,40 @@ func (w *Office) twice(here []presence.Person) []Twice {
 	return all
 }
 
-// seenNow is how long ago somebody was seen at most who counts as in view.
+// seenNow is the greatest age of a sighting that counts as in view.
 const seenNow = 2 * time.Second
 
-// Exchanged says what was changed of the people of an office from outside.
+// Exchanged lists the changes that [Office.Exchange] made from outside.
 type Exchanged struct {
-	Changed bool     // anything at all; the gallery is then saved
-	Renamed []Rename // in the order in which it was done
-	// Forgotten are names that are to be removed from all that is kept of the past. The gallery stays as do left it: it may
-	// know somebody else by one of them.
+	Changed bool     // something has changed, and the gallery must be saved
+	Renamed []Rename // in the order of the changes
+	// Forgotten lists names to remove from all records of the past. The gallery is not changed for them: it may know
+	// another person with such a name.
 	Forgotten []string
-	// Unmerged reports whether somebody said elsewhere that two people are not one after all, by the name that the
-	// merge has. May be nil.
+	// Unmerged reports whether another office has undone a merge, by the name of the merge. May be nil.
 	Unmerged func(merge string) bool
-	// Saved is called when the gallery was saved. May be nil.
+	// Saved is called after the gallery is saved. May be nil.
 	Saved func() error
 }
 
-// Rename is another name for a person.
+// Rename is a new name for a person.
 type Rename struct {
 	From, To string
-	Merge    string // the name of the merge, where From and To are one person now
+	Merge    string // the name of the merge, if From and To are one person now
 }
 
-// Said is what somebody changed of the people whom an office knows, so that other devices can be told.
+// Said is a change that a user made to the people of an office, for other devices.
 type Said struct {
-	Renamed *Rename // another name for a person
-	// Merged are two people who are one with the name of the second. Added and Removed say the same in labels, for
-	// those who cannot take it.
+	Renamed *Rename // a new name for a person
+	// Merged are two people who are now one, with the name To. Added and Removed describe the same change with labels,
+	// for receivers that do not know merges.
 	Merged         *Rename
-	Unmerged       string // the name of a merge that does not hold any more
-	Forgotten      string // somebody who was forgotten
+	Unmerged       string // the name of a merge that was undone
+	Forgotten      string // name of a forgotten person
 	Added, Removed []Label
 }
 
-// Label is a labelled face, or one that is known not to be a person's.
+// Label is a labelled face. A negative label states that the face is not this person's.
 type Label struct {
 	Name     string
 	Negative bool
@@ -119,7 +118,7 @@ func labelled(all []label) (some []Label) {
 	return some
 }
 
-// said tells of a statement. It returns the name of a merge.
+// said reports a statement to the option Said. It returns the name of a merge, or "".
 func (w *Office) said(s statement, p proof) (merge string) {
 	x := Said{Added: labelled(p.Added), Removed: labelled(p.Removed)}
 	if r := (&Rename{From: s.Was, To: s.Name}); s.Kind == Renamed && s.Pure {
@@ -133,11 +132,11 @@ func (w *Office) said(s statement, p proof) (merge string) {
 	return ""
 }
 
-// Exchange has do change the people from outside, by what other devices know. No camera is judged while it runs. Do
-// calls forgetting with the name of somebody who was forgotten, before it removes them: strangers who look like them
-// are forgotten, too. Sightings, presence and events then follow: people are renamed, those whom the gallery knows no
-// longer leave, and of those who were forgotten nothing is kept. Other names, and who is one person, are in the
-// journal, and can be undone here; all else is undone where it was said. The error is that of do, or one of saving.
+// Exchange calls do, which changes the gallery as other devices say. Cameras wait meanwhile. Before do removes a
+// forgotten person, it must call forgetting with the name: then strangers who look like this person are forgotten, too.
+// Afterwards Exchange updates sightings, presence and events: it renames people, lets people leave whom the gallery no
+// longer knows, and removes all records of forgotten people. New names and merges are in the journal and can be undone
+// here; all other changes must be undone at their own office. The error is that of do, or of saving.
 func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name string)) (Exchanged, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +145,7 @@ func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name strin
 	for _, name := range before {
 		had[name] = true
 	}
-	// Where do fails, the gallery may not have the person any more: the groups are forgotten when it works.
+	// If do fails, the gallery may lack the person already: then the groups are forgotten in the next call.
 	x, err := do(w.gallery, func(name string) { w.doomed = append(w.doomed, w.resembling(name)...) })
 	if x.Unmerged != nil {
 		err = errors.Join(err, w.unmergedElsewhere(x.Unmerged))
@@ -157,7 +156,7 @@ func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name strin
 	for _, r := range x.Renamed {
 		err = errors.Join(err, w.follow(r, r.Merge == "" && !had[r.To]))
 	}
-	if len(x.Forgotten) == 0 && len(w.doomed) > 0 { // an old gallery had them again
+	if len(x.Forgotten) == 0 && len(w.doomed) > 0 { // an old copy of the gallery had the people again
 		x.Forgotten = []string{""}
 	}
 	for _, name := range x.Forgotten {
@@ -184,8 +183,8 @@ func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name strin
 	return err
 }
 
-// follow gives a person another name in all that is known of them, but for the gallery, which has it already. It is in
-// the journal, as what was said before of the old name is meant of the new one. Pure says that nobody had the new name.
+// follow gives a person a new name everywhere except in the gallery, which has it already. The journal records it,
+// because earlier statements with the old name are about the new name now. Pure means that nobody had the new name.
 func (w *Office) follow(r Rename, pure bool) error {
 	q := w.say(statement{Kind: Renamed, Name: r.To, Was: r.From, Pure: pure, Merge: r.Merge, Foreign: true})
 	w.renamed(q)

@@ -10,7 +10,7 @@ import (
 	"github.com/faceauth/faceauth/office/unknown"
 )
 
-// Forget removes a person, what was learned from them, and their name, faces, sightings and events of the past. It
+// Forget removes a person with all learned faces, and the person's name, faces, sightings and events of the past. It
 // cannot be undone. The error wraps [online.ErrUnknown].
 func (w *Office) Forget(name string) error {
 	w.mu.Lock()
@@ -31,7 +31,7 @@ func (w *Office) resembling(name string) (groups []uint64) {
 	return groups
 }
 
-// forget writes that something is to be forgotten, so that a program that is killed goes on with it, and forgets it.
+// forget first records the forgetting, so that a killed program continues it at its next start, and then forgets.
 func (w *Office) forget(s statement) error {
 	w.turn++
 	w.latest = latestFaces{}
@@ -39,20 +39,20 @@ func (w *Office) forget(s statement) error {
 	return errors.Join(err, w.forgotten(w.turn, s))
 }
 
-// forgotten does what [Office.Forget] and [Office.ForgetGroup] say. What has gone already has gone.
+// forgotten does the work of [Office.Forget] and [Office.ForgetGroup]. It skips everything that is gone already.
 func (w *Office) forgotten(id uint64, s statement) (err error) {
 	name, groups := s.Name, s.Alike
 	switch {
 	case s.Kind == ForgotGroup:
 		groups = []uint64{s.Group}
-	case !s.Foreign: // otherwise the gallery has forgotten them already, and may know somebody else by that name
+	case !s.Foreign: // a foreign statement: the gallery has forgotten the person already
 		w.o.Said(Said{Forgotten: name})
 		if w.gallery.Learner().Knows(name) {
 			err = w.gallery.Remove(name)
 		}
 	}
 	for _, g := range groups {
-		w.unknown.Forget(g) // it may have gone
+		w.unknown.Forget(g) // the group may be gone: no error
 	}
 	of := func(v *visit) bool {
 		return name != "" && v.Known == name || v.Group != 0 && slices.Contains(groups, v.Group)
@@ -89,7 +89,7 @@ func (w *Office) forgotten(id uint64, s statement) (err error) {
 		err = errors.Join(err, w.forgetEvents(name))
 	}
 	if err != nil {
-		return unsaved(err) // a program that is started again goes on with it
+		return unsaved(err) // the next start of the program continues it
 	}
 	s.Name, s.Alike, s.Settled = "", nil, true
 	err = w.o.Past.said.Change(map[uint64]statement{id: s})

@@ -16,66 +16,67 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Portrait is a picture that shows a face which the learner keeps: the learner itself has none.
+// Portrait is a picture that shows a face of the learner. The learner itself keeps no pictures.
 type Portrait struct {
-	Face   uint64    `json:"face"`             // for [Office.Face]; 0 where no picture is like it
-	Apart  float64   `json:"apart"`            // distance from the face to the face in the picture: 0 for its own picture
+	Face   uint64    `json:"face"`             // number for [Office.Face]; 0 if no picture is similar
+	Apart  float64   `json:"apart"`            // distance between the learner's face and the face in the picture; 0: the same face
 	Seen   time.Time `json:"seen,omitzero"`    // when the picture was made
-	Camera string    `json:"camera,omitempty"` // that made it
+	Camera string    `json:"camera,omitempty"` // the camera that made it
 }
 
 // Kept is a face of a person that the learner keeps.
 type Kept struct {
-	ID       int64     `json:"id"`          // for [Office.Way], and of an enrolled one for [Office.Unlabel]
-	Negative bool      `json:"not"`         // it is known not to be that person's
-	Learned  bool      `json:"learned"`     // otherwise somebody has said whose it is
-	At       time.Time `json:"at,omitzero"` // when it was learned, where that is known
-	Points   int       `json:"points"`      // faces that it stands for
-	Hops     int       `json:"hops"`        // steps of its way from an enrolled face
+	ID       int64     `json:"id"`          // for [Office.Way]; for an enrolled face also for [Office.Unlabel]
+	Negative bool      `json:"not"`         // a negative label: the face is not this person's
+	Learned  bool      `json:"learned"`     // learned; otherwise labelled by a user
+	At       time.Time `json:"at,omitzero"` // time of learning; zero if unknown
+	Points   int       `json:"points"`      // number of faces that it stands for
+	Hops     int       `json:"hops"`        // number of steps from an enrolled face
 	Portrait Portrait  `json:"portrait"`
 }
 
-// Profile is what an office knows of a person.
+// Profile is an office's record of a person.
 type Profile struct {
 	Name     string       `json:"name"`
-	Enrolled time.Time    `json:"enrolled,omitzero"` // when the last faces were, where that is known
-	Faces    []Kept       `json:"faces"`             // enrolled, then rejected, then learned ones, each the oldest first
+	Enrolled time.Time    `json:"enrolled,omitzero"` // time of the last enrolled faces; zero if unknown
+	Faces    []Kept       `json:"faces"`             // enrolled faces, then negative ones, then learned ones; each the oldest first
 	Drift    online.Drift `json:"drift"`
 }
 
-// Step is a face on the way by which a learned face came to be a person's.
+// Step is a face on the path from a learned face back to an enrolled one.
 type Step struct {
 	Stored   int64     `json:"stored"`         // number of the face that the learner keeps
-	Name     string    `json:"name,omitempty"` // of an enrolled one
-	Negative bool      `json:"not"`            // it is known not to be theirs
-	Merged   bool      `json:"merged"`         // it has been merged into that one, whose place and picture it has now
-	At       time.Time `json:"at,omitzero"`    // when it was learned, where that is known
+	Name     string    `json:"name,omitempty"` // of an enrolled face
+	Negative bool      `json:"not"`            // a negative label: the face is not the person's
+	Merged   bool      `json:"merged"`         // merged into the stored face, whose position and picture it has now
+	At       time.Time `json:"at,omitzero"`    // time of learning; zero if unknown
 	Distance float64   `json:"distance"`       // to the face before it; 0 for the first
 	Portrait Portrait  `json:"portrait"`
 }
 
-// Way is the way by which a learned face came to be a person's.
+// Way is the path by which the learner accepted a learned face.
 type Way struct {
-	// Steps begin with the face itself. The next one is that through which it was accepted, and so on.
+	// Steps begin with the face itself. Each next step is the face through which the one before was accepted.
 	Steps []Step `json:"steps"`
-	Whole bool   `json:"whole"` // it ends at an enrolled face. What came before is not kept otherwise
-	// Link is the longest distance that a step may have.
+	Whole bool   `json:"whole"` // the path ends at an enrolled face; otherwise its beginning is not kept
+	// Link is the greatest distance of a step.
 	Link float64 `json:"link"`
-	// Instead is set where the face that was asked for has been merged into another one, or taken back, since it was shown:
-	// it is the number of the face of that person which is nearest to it now, whose way this is.
+	// Instead is set if the requested face was merged or removed since it was shown. It is the number of the nearest
+	// face of the same person; Steps are the path of that face.
 	Instead int64 `json:"instead,omitempty"`
 }
 
-// mostRemembered is how many faces are remembered that profiles have shown.
+// mostRemembered is the greatest number of remembered faces of profiles.
 const mostRemembered = 4096
 
-// remembered is a face that a profile has shown.
+// remembered is a face that [Office.Profile] has returned.
 type remembered struct {
 	name   string
 	vector []float32
 }
 
-// rememberShown remembers the learned faces of a profile: the learner goes on merging them. The lock must be held.
+// rememberShown remembers the learned faces of a profile, because the learner may merge them later. The lock must be
+// held.
 func (w *Office) rememberShown(p Profile, vectors [][]float32) {
 	if w.profiled == nil || len(w.profiled)+len(vectors) > mostRemembered {
 		w.profiled = make(map[int64]remembered)
@@ -87,8 +88,8 @@ func (w *Office) rememberShown(p Profile, vectors [][]float32) {
 	}
 }
 
-// instead returns the face of the same person that is nearest to one which was shown and is not kept any more. The lock
-// must be held.
+// instead returns the nearest face of the same person for a shown face that the learner no longer keeps. The lock must
+// be held.
 func (w *Office) instead(gone int64) (id int64, ok bool) {
 	was, ok := w.profiled[gone]
 	if !ok {
@@ -110,19 +111,19 @@ func (w *Office) instead(gone int64) (id int64, ok bool) {
 	return id, id != 0
 }
 
-// Of the past so many sightings and corrections are looked through for pictures, the latest.
+// Numbers of the latest sightings and corrections that are searched for pictures.
 const (
 	mostSeenShown = 128
 	mostSaidShown = 128
 )
 
-// pastFaces remembers the faces of sightings and corrections of the past, without their pictures: they are on disk.
+// pastFaces caches the faces of past sightings and corrections, without their pictures, which are on disk.
 type pastFaces struct {
 	mu         sync.Mutex
 	seen, said map[uint64][]unknown.Face
 }
 
-// shown returns the faces of which there are pictures. The lock must not be held.
+// shown returns the faces with pictures. The lock must not be held.
 func (w *Office) shown() (all []unknown.Face) {
 	w.mu.Lock()
 	w.live(func(s *visit, _ *view) { all = append(all, s.album.Faces...) })
@@ -160,8 +161,8 @@ func (w *Office) shown() (all []unknown.Face) {
 	return all
 }
 
-// remember returns the faces of records by their numbers. Those that are not known yet are read, one at a time under the
-// lock, so that no camera waits for all of them. The others are forgotten: what somebody has had forgotten is with them.
+// remember returns the faces of records by number. It reads unknown records one at a time under the lock, so that no
+// camera waits for all of them. It drops all other records, and so also the faces of forgotten people.
 func (w *Office) remember(known map[uint64][]unknown.Face, ids []uint64, read func(uint64) []unknown.Face) map[uint64][]unknown.Face {
 	now := make(map[uint64][]unknown.Face, len(ids))
 	for _, id := range ids {
@@ -181,14 +182,14 @@ func (w *Office) remember(known map[uint64][]unknown.Face, ids []uint64, read fu
 	return now
 }
 
-// portraits finds pictures of faces. It needs no lock, and is not quick: thousands of faces are compared with thousands.
+// portraits finds pictures of faces. It needs no lock, and is slow: it compares thousands of faces with thousands.
 type portraits struct {
 	space face.Space
 	all   []unknown.Face
-	same  map[string]int // of a vector, the place of a face in all
+	same  map[string]int // index in all, by vector
 }
 
-// portraits returns what finds pictures among those that there are now. The lock must not be held.
+// portraits collects the present pictures. The lock must not be held.
 func (w *Office) portraits() *portraits {
 	p := &portraits{space: w.space(), same: make(map[string]int)}
 	for _, f := range w.shown() {
@@ -200,8 +201,8 @@ func (w *Office) portraits() *portraits {
 	return p
 }
 
-// find returns the picture that shows a face: its own, or that of the nearest one, where no two people look so alike by
-// far. An album keeps few of the faces that were learned along it.
+// find returns the picture of a face: its own, or that of the nearest face within half the impostor radius. Two people
+// are never so alike. An album keeps only a few of the faces that were learned with it.
 func (p *portraits) find(x []float32) Portrait {
 	at, apart := -1, 0.
 	if i, ok := p.same[key(x)]; ok {
@@ -221,7 +222,7 @@ func (p *portraits) find(x []float32) Portrait {
 	return Portrait{Face: f.ID, Apart: apart, Seen: f.At, Camera: f.Camera}
 }
 
-// within returns the distance of two vectors where it is less than a bound. Most are far apart, which shows early.
+// within returns the distance of two vectors if it is less than a bound. Most vectors are far apart, which shows early.
 func within(x, y []float32, scale, bound float64) (d float64, ok bool) {
 	const stretch = 64
 	sum, most := 0., bound/scale*(bound/scale)*(1+1e-9)
@@ -235,7 +236,7 @@ func within(x, y []float32, scale, bound float64) (d float64, ok bool) {
 	return d, d < bound
 }
 
-// Profile returns what is known of a person. The error wraps [online.ErrUnknown].
+// Profile returns the record of a person. The error wraps [online.ErrUnknown].
 func (w *Office) Profile(name string) (Profile, error) {
 	p, vectors, err := w.profile(name)
 	if err != nil {
@@ -288,8 +289,7 @@ func (w *Office) profile(name string) (p Profile, vectors [][]float32, err error
 	return p, vectors, nil
 }
 
-// Way returns the way by which a face that the learner keeps came to be a person's. The error wraps
-// [online.ErrUnknown].
+// Way returns the path by which the learner accepted a face. The error wraps [online.ErrUnknown].
 func (w *Office) Way(stored int64) (Way, error) {
 	way, err := w.way(stored)
 	if err != nil {
@@ -305,7 +305,7 @@ func (w *Office) Way(stored int64) (Way, error) {
 	return way, nil
 }
 
-// way returns a way without pictures.
+// way returns a path without pictures.
 func (w *Office) way(stored int64) (Way, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -330,8 +330,8 @@ func (w *Office) way(stored int64) (Way, error) {
 	return way, nil
 }
 
-// Portraits returns the pictures that show faces which the learner keeps, by their numbers. A face that it does not
-// keep has none.
+// Portraits returns pictures for faces of the learner, by number. The Portrait is zero for a face that the learner does
+// not keep.
 func (w *Office) Portraits(stored []int64) []Portrait {
 	pictures := w.portraits()
 	w.mu.Lock()

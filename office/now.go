@@ -14,64 +14,63 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Now is what is true of an office at a moment.
+// Now is the state of an office at one moment.
 type Now struct {
 	At      time.Time         `json:"at"`
 	Cameras []View            `json:"cameras"`
-	People  []presence.Person `json:"people"`  // who are there
-	Unknown int               `json:"unknown"` // how many more are there, whom nobody has named
-	// LastSeen is when those were seen last who are not there, by name, as far as the events go back.
+	People  []presence.Person `json:"people"`  // the people who are present
+	Unknown int               `json:"unknown"` // number of further people without a name
+	// LastSeen holds the last sighting of each absent person, by name, as far back as the events go.
 	LastSeen map[string]time.Time `json:"last_seen"`
 	Known    []gallery.Person     `json:"known"`
-	Keeps    bool                 `json:"keeps"`  // faces of strangers
-	Learns   bool                 `json:"learns"` // from what is seen
+	Keeps    bool                 `json:"keeps"`  // keeps faces of strangers
+	Learns   bool                 `json:"learns"` // learns from the faces that it sees
 	Room     Room                 `json:"room"`
 	Disk     Disk                 `json:"disk"`
-	// Poor counts the sightings of this run that were too short or whose pictures were too poor to say whether it was
-	// somebody known.
+	// Poor is the number of sightings of this run that were too short or too poor to recognise anybody.
 	Poor  int     `json:"poor"`
-	Sites []Site  `json:"sites"` // other offices, where there are some
+	Sites []Site  `json:"sites"` // the other offices
 	Twice []Twice `json:"twice"` // people who are in two places at once
-	// Unkept says why something of the past could not be written, and "" where all could.
+	// Unkept is the reason why past sightings or corrections could not be written, or "".
 	Unkept string `json:"unkept,omitempty"`
 }
 
-// Room says whether the learner can still take in more.
+// Room tells whether the learner can still learn.
 type Room struct {
-	Full       bool  `json:"full"`        // it recognises faces, and learns no longer
-	K          int   `json:"k"`           // centroids that it may hold
-	PassedOver int64 `json:"passed_over"` // faces that would have been learned if there had been room
+	Full       bool  `json:"full"`        // it recognises faces and no longer learns
+	K          int   `json:"k"`           // greatest number of centroids
+	PassedOver int64 `json:"passed_over"` // faces that were not learned for lack of room
 }
 
-// roomNow returns what holds for the learner. The lock must be held.
+// roomNow returns the Room of the learner. The lock must be held.
 func (w *Office) roomNow() Room {
 	l := w.gallery.Learner()
 	return Room{Full: l.Full(), K: l.Settings().K, PassedOver: l.Counts().PassedOver}
 }
 
-// View is what one camera shows.
+// View is the present view of one camera.
 type View struct {
 	Health
-	Size image.Point `json:"size"` // of the frame, where there is a picture of it
+	Size image.Point `json:"size"` // of the frame, in pixels
 	Seen []Seen      `json:"seen"`
 }
 
-// Sighting is somebody who was in view of a camera, or is.
+// Sighting is a person in view of a camera, at present or in the past.
 type Sighting struct {
 	ID     uint64 `json:"id"`
 	Camera string `json:"camera"`
-	Name   string `json:"name"` // who it was taken for last, or ""
-	// Trust is the best on which that rested. Where that is sighting.Learned, [Office.Confirm] takes in that it was so.
+	Name   string `json:"name"` // the last recognised name, or ""
+	// Trust tells how the name is known, at best. If it is sighting.Learned, a user can call [Office.Confirm].
 	Trust sighting.Trust `json:"trust,omitempty"`
 	First time.Time      `json:"first"`
 	Last  time.Time      `json:"last"`
-	Live  bool           `json:"live"`            // in view, or a moment ago
-	Face  uint64         `json:"face"`            // a picture of it, for [Office.Face]; 0 for none
-	Group uint64         `json:"group,omitempty"` // of unknown faces to which it belongs, or belonged when it ended
-	Clip  bool           `json:"clip,omitempty"`  // there is a film of its beginning, for [Office.Clip]
+	Live  bool           `json:"live"`            // in view at present, or a moment ago
+	Face  uint64         `json:"face"`            // number of a picture for [Office.Face]; 0 for none
+	Group uint64         `json:"group,omitempty"` // its last group of unknown faces
+	Clip  bool           `json:"clip,omitempty"`  // [Office.Clip] returns a film of its beginning
 }
 
-// Now returns what is true.
+// Now returns the present state.
 func (w *Office) Now() Now {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,11 +88,11 @@ func (w *Office) Now() Now {
 	return n
 }
 
-// Sightings returns the latest of those that can be corrected, the latest first.
+// Sightings returns the latest sightings that can be corrected, the latest first.
 func (w *Office) Sightings() []Sighting { return w.SightingsBefore(0, w.o.Sightings) }
 
-// SightingsBefore returns the last n sightings that can be corrected before the one of a number, or of all where it is
-// 0, the latest first.
+// SightingsBefore returns the last n sightings that can be corrected, before the sighting with the given number (0:
+// before none), the latest first.
 func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,8 +126,7 @@ func (s *visit) shown(face uint64, live bool) Sighting {
 	}
 }
 
-// Strangers returns the groups of unknown faces, those first that were seen last. Vectors and pictures must not be
-// changed.
+// Strangers returns the groups of unknown faces, the last seen group first. Do not change the vectors and pictures.
 func (w *Office) Strangers() []unknown.Group {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,10 +194,10 @@ func (w *Office) LastFace(name string) (jpeg []byte) {
 	return w.latest.face(w, name)
 }
 
-// sure reports whether a sighting is without doubt who it was taken for.
+// sure reports whether the name of a sighting is certain.
 func (s *visit) sure() bool { return !s.Wrong && s.Trust == sighting.Confirmed }
 
-// latest returns the face of a sighting that was seen last.
+// latest returns the last seen face of a sighting.
 func (s *visit) latest() (last unknown.Face) {
 	for _, f := range s.album.Faces {
 		if f.At.After(last.At) {
@@ -209,12 +207,12 @@ func (s *visit) latest() (last unknown.Face) {
 	return last
 }
 
-// latestFaces remembers the latest pictures of people of the past, who are asked for each second: the journal has
-// thousands of sightings, and their pictures are on disk. The zero value remembers nothing.
+// latestFaces caches the latest pictures of people, because pages ask for them each second. The journal has thousands
+// of sightings, and their pictures are on disk. The zero value is empty.
 type latestFaces struct {
-	turn     uint64            // of the journal when it was looked through
-	sighting map[string]uint64 // the latest of each person
-	picture  map[uint64][]byte // of such a sighting
+	turn     uint64            // the journal's turn when it was read
+	sighting map[string]uint64 // the latest sighting of each person
+	picture  map[uint64][]byte // by sighting
 }
 
 // face returns the latest picture of a person, or nil.
@@ -248,7 +246,7 @@ func (l *latestFaces) face(w *Office, name string) []byte {
 	return jpeg
 }
 
-// Picture returns the latest picture of a camera, or nil: pictures are made while they are asked for.
+// Picture returns the latest picture of a camera, or nil. Pictures are made only for some seconds after a call.
 func (w *Office) Picture(camera string) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package office watches rooms: several cameras, the people in view of each, what happens, and what somebody says of
-// it.
+// Package office watches rooms with several cameras: it recognises the people in view, reports events, and takes
+// corrections from users.
 //
-// [New] makes an [Office] of the people whom a gallery knows, and [Office.Run] reads all cameras at once until its
-// context ends, and tells of events and of the cameras' health. While it runs, [Office.Now] says who is where, and
-// [Office.Name], [Office.Correct] and the methods beside them take in what a person knows better. The packages below
-// hold the parts: track ties faces over time and says who they are, presence says who has come and gone, unknown keeps
-// strangers, logbook what has happened; sink tells others of it, and page shows it.
+// [New] makes an [Office] for the people of a gallery. [Office.Run] reads all cameras at once until its context ends,
+// and reports events and the health of the cameras. Meanwhile [Office.Now] tells who is where, and [Office.Name],
+// [Office.Correct] and similar methods take corrections. Package presence decides who has come and gone, unknown keeps
+// the faces of strangers, logbook stores events, sink sends events to other programs, and page shows everything in a
+// browser.
 //
 // # Caveats
 //
-// An Office keeps pictures of faces, in memory and where it is told to, in a file.
+// An Office keeps pictures of faces in memory, and in files if it is told to.
 package office
 
 import (
@@ -29,39 +29,39 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Options of an [Office]. The zero value of each field stands for its default.
+// Options of an [Office]. A zero field means the default.
 type Options struct {
 	Presence presence.Settings
 	Rules    sighting.Rules
 	Track    sighting.Settings
-	Freeze   bool // judge, but learn nothing of what is seen
+	Freeze   bool // recognise people and learn nothing
 
-	Unknown *unknown.Groups // strangers. Default: those of this run
-	Book    *logbook.Book   // of events. Default: none, and nothing is known of what was before
-	// Save, if it is not nil, writes the gallery, SaveUnknown the strangers. They are called where something was said, and
-	// SaveUnknown also while the office runs; Save, too, where Keep is set.
+	Unknown *unknown.Groups // strangers. Default: a new collection in memory
+	Book    *logbook.Book   // stores events. Default: none; then events of earlier runs are unknown
+	// Save writes the gallery, and SaveUnknown the strangers; both may be nil. They are called after a correction.
+	// SaveUnknown is also called while the office runs, and so is Save if Keep is set.
 	Save, SaveUnknown func() error
-	Keep              bool // what was learned, in the gallery, once a minute where there is something new
+	Keep              bool // save newly learned faces once a minute
 
-	Past       *Past         // sightings and corrections on disk. Default: those of this run, in memory
-	Sightings  int           // of the past that can be corrected without a Past, and that [Office.Sightings] lists. Default 64
-	Faces      int           // that are kept of each. Default 24
-	Backoff    time.Duration // before a camera that has failed is opened again; each failure doubles it. Default 1 s
-	MaxBackoff time.Duration // that it grows to. Default 1 min
-	Rate       float64       // frames a second of a camera that are looked at, at most. Default: as many as the machine can
+	Past       *Past         // stores sightings and corrections on disk. Default: in memory
+	Sightings  int           // number of past sightings that [Office.Sightings] lists, and that a Past in memory keeps. Default 64
+	Faces      int           // number of faces that are kept of each sighting. Default 24
+	Backoff    time.Duration // pause before a failed camera is opened again; each failure doubles it. Default 1 s
+	MaxBackoff time.Duration // longest pause. Default 1 min
+	Rate       float64       // greatest number of frames per second and camera. Default: no limit
 
-	// Clock returns the time of a frame. Default: when it was read.
+	// Clock returns the time of a frame. Default: the time when it was read.
 	Clock func(f face.Frame) time.Time
 	Now   func() time.Time // default time.Now
 
-	// These hold up all cameras while they run, and must not call the Office.
-	Event  func(presence.Event)                           // told of what happens, in order
-	Health func(Health)                                   // told when a camera fails, or is back
-	Frame  func(camera string, at time.Time, seen []Seen) // told who is in view, with each frame
-	Room   func(Room)                                     // told when there is no room to learn any more, or there is again
-	Disk   func(Disk)                                     // told when the disk cannot be written, or can again
-	// Said is told what somebody changed of the people, when that is in the journal. Of two people who are one it
-	// returns a name by which [Office.Exchange] and a later Said speak of it, or "".
+	// All cameras wait while one of these functions runs. They must not call the Office.
+	Event  func(presence.Event)                           // called with each event, in order
+	Health func(Health)                                   // called when a camera fails or works again
+	Frame  func(camera string, at time.Time, seen []Seen) // called with each frame
+	Room   func(Room)                                     // called when the learner becomes full or has room again
+	Disk   func(Disk)                                     // called when writing to disk fails or works again
+	// Said is called with each change that a user made to the people, after the change is in the journal. For a merge
+	// of two people it returns a name of the merge, for [Office.Exchange] and later calls, or "".
 	Said func(Said) (merge string)
 }
 
@@ -110,40 +110,40 @@ func (o Options) defaults(space face.Space) Options {
 	return o
 }
 
-// Office is a room, or several, with people. It is safe for concurrent use. Make one with [New].
+// Office is a set of rooms with people. It is safe for concurrent use. [New] makes one.
 type Office struct {
 	o     Options
 	clear clarities
 	faces pastFaces
 
-	mu       sync.Mutex           // guards what follows, and what is told
-	profiled map[int64]remembered // learned faces that profiles have shown
+	mu       sync.Mutex           // guards the fields below and the order of events
+	profiled map[int64]remembered // learned faces that Profile has returned
 
 	gallery *gallery.Gallery
 	unknown *unknown.Groups
 	room    *presence.Room
 	views   []*view
-	tracks  map[uint64]int // of the latest sightings of the past
+	tracks  map[uint64]int // tracks of the latest past sightings
 	last    uint64         // number of the last sighting
-	turn    uint64         // number of the last correction, or of the last time that one was undone
-	unkept  error          // why something of the past could not be written
-	learned int64          // faces that were learned when the gallery was saved last
+	turn    uint64         // number of the last correction or undo
+	unkept  error          // last error of writing the past; nil: none
+	learned int64          // number of learned faces at the last save of the gallery
 	latest  latestFaces
 
-	pictures   map[string]uint64 // numbers of pictures by their vectors
-	picturesOf uint64            // the turn of the journal in which that was so
+	pictures   map[string]uint64 // numbers of pictures by vector
+	picturesOf uint64            // the journal's turn for which pictures is right
 
-	sites  []Site           // that were told of
-	doomed []uint64         // groups of unknown faces that look like people who were forgotten elsewhere
-	poor   int              // sightings that were too short or too poor to say who it was
-	recent []presence.Event // where there is no logbook, the newest last
-	broken error            // why it cannot go on
-	full   bool             // that there is no room to learn has been told
+	sites  []Site           // the last report of other offices
+	doomed []uint64         // groups of unknown faces that look like people whom other offices forgot
+	poor   int              // number of sightings that were too short or too poor to recognise anybody
+	recent []presence.Event // latest events if there is no logbook, the newest last
+	broken error            // the error that ends the run
+	full   bool             // Room was called with a full learner
 	faults faults
 	disk   Disk
 }
 
-// New returns an office of the people in g, which nobody else uses meanwhile.
+// New returns an office for the people in g. Nobody else may use g meanwhile.
 func New(g *gallery.Gallery, o Options) *Office {
 	o = o.defaults(g.Space())
 	var from presence.State
@@ -164,7 +164,7 @@ func New(g *gallery.Gallery, o Options) *Office {
 	return w
 }
 
-// tell records events and says them. Those whose numbers do not ascend end the run, and are not said.
+// tell records events and reports them. Events whose numbers do not rise end the run, and are not reported.
 func (w *Office) tell(events []presence.Event) {
 	if len(events) == 0 || !w.record(events) {
 		return
@@ -178,10 +178,10 @@ func (w *Office) tell(events []presence.Event) {
 	}
 }
 
-// mostRecent is how many events are known without a logbook.
+// mostRecent is the number of events that are kept without a logbook.
 const mostRecent = 500
 
-// record writes events and who is there, and reports whether that made sense.
+// record writes events and the state of the room, and reports whether the logbook accepted them.
 func (w *Office) record(events []presence.Event) bool {
 	if w.o.Book == nil || w.broken != nil {
 		return w.broken == nil
@@ -193,8 +193,8 @@ func (w *Office) record(events []presence.Event) bool {
 	return w.broken == nil
 }
 
-// Events returns the last n events before the one of a number, or of all where it is 0, the newest first. Without a
-// logbook it knows some of this run.
+// Events returns the last n events before the event with the given number (0: before none), the newest first. Without a
+// logbook it returns the latest events of this run.
 func (w *Office) Events(before uint64, n int) []presence.Event {
 	if w.o.Book != nil {
 		return w.o.Book.Events(before, n)

@@ -18,27 +18,27 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// PastSettings bound a [Past]. The zero value of each field stands for its default.
+// PastSettings limit a [Past]. A zero field means the default.
 type PastSettings struct {
 	Sightings   journal.Settings // default: 7 days and 256 MB
 	Corrections journal.Settings // default: 90 days and 64 MB
-	// Clips are the beginnings of sightings as films, a clip 1 MB at most by and large. Default: none are kept, and those
-	// of earlier runs are removed; Bytes says how many are.
+	// Clips holds the limits for clips: the beginnings of sightings as films, about 1 MB at most each. With Bytes 0,
+	// the default, no clips are kept, and those of earlier runs are removed.
 	Clips journal.Settings
 }
 
-// Past keeps what an [Office] has seen, so that it can be corrected, and what was said, so that it can be undone. Get
-// one from [OpenPast], and close it when the office has ended.
+// Past stores the sightings of an [Office], so that they can be corrected, and the corrections, so that they can be
+// undone. [OpenPast] opens it; close it when the office has ended.
 type Past struct {
 	seen    *journal.Store[stay]
 	said    *journal.Store[statement]
-	clips   *journal.Store[clip] // nil where none are kept
+	clips   *journal.Store[clip] // nil if no clips are kept
 	numbers *journal.Numbers
 }
 
-// OpenPast opens what is kept in a folder, and makes it where there is none. The error is that of [journal.Open].
+// OpenPast opens the records in a folder, and makes the folder if it is missing. The error is that of [journal.Open].
 func OpenPast(dir string, s PastSettings) (*Past, error) {
-	s.Sightings.Lazy = true // one that a failure of the machine takes away costs little
+	s.Sightings.Lazy = true // losing the last sightings in a failure of the machine is acceptable
 	s.Corrections.Age = cmp.Or(s.Corrections.Age, 90*24*time.Hour)
 	s.Corrections.Bytes = cmp.Or(s.Corrections.Bytes, 64<<20)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -60,10 +60,10 @@ func OpenPast(dir string, s PastSettings) (*Past, error) {
 	return nil, err
 }
 
-// pastInMemory returns one that ends with the program, with so many sightings.
+// pastInMemory returns a Past in memory with a number of sightings.
 func pastInMemory(sightings int) *Past {
 	p := new(Past)
-	p.numbers, _ = journal.OpenNumbers("") // without a file nothing can fail
+	p.numbers, _ = journal.OpenNumbers("") // no error without a file
 	p.seen, _ = journal.Open[stay]("", journal.Settings{Records: sightings, Age: 1 << 62})
 	p.said, _ = journal.Open[statement]("", journal.Settings{Records: mostRecent, Age: 1 << 62, Bytes: 32 << 20})
 	return p
@@ -86,28 +86,28 @@ func (p *Past) Close() (err error) {
 	return err
 }
 
-// Kinds of numbers that are reserved.
+// Kinds of reserved numbers.
 const (
 	faceNumbers     = "face"
 	groupNumbers    = "group"
 	sightingNumbers = "sighting"
-	savedNumber     = "saved" // the last observation that is in the gallery on disk
+	savedNumber     = "saved" // the last observation in the saved gallery
 )
 
-// stay is what is kept of a sighting, but for its faces.
+// stay is the record of a sighting, without its faces.
 type stay struct {
 	Camera string         `json:"camera"`
 	First  time.Time      `json:"first"`
 	Last   time.Time      `json:"last"`
-	Known  string         `json:"known,omitempty"`  // who it was taken for last
-	Trust  sighting.Trust `json:"trust,omitempty"`  // the best on which that rested
-	Denied []string       `json:"denied,omitempty"` // who it is not, as somebody said
-	Wrong  bool           `json:"wrong,omitempty"`  // it was corrected, and nobody has said who it is
-	// Learned are the observations that taught something. They count as the learner does: those that the gallery was
-	// not saved with mean nothing after a restart.
+	Known  string         `json:"known,omitempty"`  // the last recognised name
+	Trust  sighting.Trust `json:"trust,omitempty"`  // how the name is known, at best
+	Denied []string       `json:"denied,omitempty"` // names that a user denied
+	Wrong  bool           `json:"wrong,omitempty"`  // corrected without a new name
+	// Learned are the observations from which the learner learned, in the learner's count. Observations after the last
+	// save of the gallery are void after a restart.
 	Learned ranges   `json:"learned,omitempty"`
 	Group   uint64   `json:"group,omitempty"`
-	Faces   []uint64 `json:"faces,omitempty"` // numbers of those that are kept
+	Faces   []uint64 `json:"faces,omitempty"` // numbers of the kept faces
 }
 
 var encoding = func() cbor.EncMode {
@@ -120,7 +120,7 @@ var encoding = func() cbor.EncMode {
 	return m
 }()
 
-// recall gives a past sighting its faces back. One whose faces cannot be read has none.
+// recall reads the faces of a past sighting. It has none if they cannot be read.
 func (w *Office) recall(s *visit) {
 	body, err := w.o.Past.seen.Body(s.id)
 	if err != nil {
@@ -132,12 +132,12 @@ func (w *Office) recall(s *visit) {
 	}
 }
 
-// sound returns the faces that can be of the space.
+// sound returns the faces that fit the feature space.
 func (w *Office) sound(faces []unknown.Face) []unknown.Face {
 	return slices.DeleteFunc(faces, func(f unknown.Face) bool { return w.gallery.Space().Check(f.Vector) != nil })
 }
 
-// store keeps a sighting that has ended.
+// store stores a sighting that has ended.
 func (w *Office) store(s *visit) {
 	if len(s.album.Faces) == 0 || s.Known == "" && !w.unknown.Keeps() || w.unknown.Ignored(s.Group) {
 		return
@@ -156,7 +156,7 @@ func (w *Office) store(s *visit) {
 	}
 }
 
-// mostTracks is the number of past sightings whose track is kept: presence asks for the latest alone.
+// mostTracks is the number of past sightings whose track is kept: presence needs only the latest.
 const mostTracks = 256
 
 // pictures returns the numbers of the faces of a sighting.
@@ -167,14 +167,14 @@ func (s *visit) pictures() (ids []uint64) {
 	return ids
 }
 
-// fail notes what could not be written of the past. It holds in memory, and is tried again.
+// fail records an error of writing the past. The data stays in memory and is written later.
 func (w *Office) fail(err error) {
 	if err != nil {
 		w.unkept = err
 	}
 }
 
-// reserve keeps a number from being given twice, also after a crash.
+// reserve reserves numbers on disk, so that no number is used twice, even after a crash.
 func (w *Office) reserve() {
 	face, group := w.unknown.Given()
 	n := w.o.Past.numbers
@@ -183,8 +183,8 @@ func (w *Office) reserve() {
 	w.fail(n.Reserve(sightingNumbers, w.last, 1000))
 }
 
-// begin brings what is kept of the past in line with the gallery and the strangers, which a program that was killed may
-// have left a step behind.
+// begin brings the past in line with the gallery and the strangers, after a killed program may have left them
+// different.
 func (w *Office) begin() {
 	p := w.o.Past
 	w.unknown.Skip(p.numbers.UpTo(faceNumbers), p.numbers.UpTo(groupNumbers))
@@ -214,15 +214,15 @@ func (w *Office) begin() {
 	w.settle()
 }
 
-// expire removes what is too old.
+// expire removes old records.
 func (w *Office) expire(now time.Time) {
 	w.fail(errors.Join(w.o.Past.seen.Expire(now), w.o.Past.said.Expire(now), w.unclip()))
 }
 
-// noted says that the gallery was saved.
+// noted records that the gallery was saved.
 func (w *Office) noted() error {
 	if err := w.o.Past.numbers.Set(savedNumber, uint64(w.gallery.Learner().Counts().Observed)); err != nil {
-		return fmt.Errorf("what was learned until now: %w", err)
+		return fmt.Errorf("recording what the saved gallery contains: %w", err)
 	}
 	return nil
 }

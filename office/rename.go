@@ -11,10 +11,10 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Rename gives a person another name, everywhere: in the gallery, in sightings and events of the past. Under the name
-// of somebody who is known, the two are one person from now on: labelled faces go over, and what was learned of the
-// first is learned anew. The error wraps [online.ErrUnknown] or [online.ErrName], or is [ErrSame]; nothing has changed
-// then, but for an error of saving.
+// Rename gives a person a new name in the gallery and in past sightings and events. If another person has the new name,
+// the two become one person: the labels move, and the learner learns the first person's faces again. The error wraps
+// [online.ErrUnknown] or [online.ErrName], or is [ErrSame]; nothing has changed then. After an error of saving, the
+// change holds in memory.
 func (w *Office) Rename(from, to string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,7 +38,7 @@ func (w *Office) Rename(from, to string) error {
 	return w.done(q)
 }
 
-// renamed gives the person of a statement the other name in sightings, presence and events.
+// renamed gives the new name of a statement to sightings, presence and events.
 func (w *Office) renamed(q *saying) {
 	w.room.Rename(q.Was, q.Name)
 	q.heads = w.all(func(s *visit, v *view) bool {
@@ -54,7 +54,7 @@ func (w *Office) renamed(q *saying) {
 	}
 }
 
-// join labels the faces of a person with another name. On error the learner is as it was.
+// join moves the labels of one person to another. On error the learner is unchanged.
 func (w *Office) join(q *saying, from, to string) error {
 	learner := w.gallery.Learner()
 	if !learner.Knows(from) {

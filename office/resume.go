@@ -8,9 +8,9 @@ import (
 	"github.com/faceauth/faceauth/office/unknown"
 )
 
-// settle ends what a program that was killed left half done: a statement that was written, and not yet all that it
-// changed, is completed where it had begun to change the gallery or the strangers, and is dropped otherwise, as nobody
-// was told that it holds. One whose undoing had begun is undone.
+// settle completes the work of a killed program. A statement may be written without all its changes: it is completed if
+// it had begun to change the gallery or the strangers, and dropped otherwise, because nobody was told that it was done.
+// A statement whose undoing had begun is undone.
 func (w *Office) settle() {
 	for _, id := range w.o.Past.said.Before(0) {
 		r, _ := w.o.Past.said.Get(id)
@@ -33,7 +33,7 @@ func (w *Office) settle() {
 	}
 }
 
-// began reports whether the gallery or the strangers have what a statement says.
+// began reports whether the gallery or the strangers already have a statement's changes.
 func (w *Office) began(s statement, p proof) bool {
 	switch s.Kind {
 	case Renamed:
@@ -60,11 +60,11 @@ func (w *Office) began(s statement, p proof) bool {
 	return !slices.ContainsFunc(p.Removed, has)
 }
 
-// resume completes a statement that is in the gallery.
+// resume completes a statement whose changes are in the gallery.
 func (w *Office) resume(id uint64, s statement, p proof) error {
 	switch {
 	case s.Kind == Named && w.unknown.Has(s.Group):
-		w.unknown.Forget(s.Group) // it is there
+		w.unknown.Forget(s.Group) // no error: the group exists
 	case s.Kind == Denied && s.Made != 0 && len(p.Faces) > 0:
 		first, last := p.Faces[0].At, p.Faces[len(p.Faces)-1].At
 		w.unknown.Restore(unknown.Group{ID: s.Made, Album: unknown.Album{Faces: p.Faces}, First: first, Last: last, Visits: 1})

@@ -16,36 +16,36 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Stream gives the frames of a camera. Next gives up when its context ends.
+// Stream reads the frames of a camera. Next returns when its context ends.
 type Stream interface {
 	face.Stream
-	Dropped() int // frames that were passed over, as they came faster than they were taken
+	Dropped() int // number of skipped frames, because newer ones had come
 	Close() error
 }
 
-// Camera is one of several. Names differ.
+// Camera is one of several cameras. Their names must differ.
 type Camera struct {
 	Name string
-	// Open opens it. Picture says of the frame that comes next whether its own picture is wanted, and not only the pictures
-	// of the faces.
+	// Open opens the camera. Picture reports whether the whole next frame is needed as a picture, and not only its
+	// faces.
 	Open func(ctx context.Context, picture func() bool) (Stream, error)
-	Ends bool // as a recording does: its end is no fault, and a fault ends the run
+	Ends bool // a recording: its end is not a failure, and a failure ends the run
 }
 
-// Health says how a camera is.
+// Health describes the state of a camera.
 type Health struct {
 	Camera  string    `json:"camera"`
 	Up      bool      `json:"up"`
 	Since   time.Time `json:"since"`
-	Error   string    `json:"error,omitempty"` // why it is not
-	Frames  int       `json:"frames"`          // looked at since the beginning
-	Dropped int       `json:"dropped"`         // passed over since then, as the machine was not fast enough, or was told not to
-	Rate    float64   `json:"rate"`            // frames looked at a second, of late
+	Error   string    `json:"error,omitempty"` // why it does not work
+	Frames  int       `json:"frames"`          // frames processed since the start
+	Dropped int       `json:"dropped"`         // frames skipped since then: the machine was too slow, or Rate limits it
+	Rate    float64   `json:"rate"`            // frames processed per second at present
 }
 
-// Run watches cameras until ctx ends or all of them have ended, and is called once. When all cameras have ended,
-// everybody who was there is said to have left. The error is that of the learner, of a camera that ends, or of what could
-// not be written to the end. What cannot be written meanwhile ends nothing: see [Disk].
+// Run watches cameras until ctx ends or all cameras have ended. Call it once. When all cameras have ended, it reports
+// that all people have left. The error comes from the learner or from a camera with Ends, or tells that data could not
+// be written until the end. A failure to write in between does not end Run: see [Disk].
 func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -80,7 +80,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 		all.Wait()
 		close(ended)
 	}()
-	tick, look, minute := time.NewTicker(time.Second), time.NewTicker(lookEvery), time.NewTicker(time.Minute)
+	tick, look, minute := time.NewTicker(time.Second), time.NewTicker(noteEvery), time.NewTicker(time.Minute)
 	defer tick.Stop()
 	defer look.Stop()
 	defer minute.Stop()
@@ -88,16 +88,16 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 		select {
 		case <-ended:
 			return w.finish(ctx)
-		case <-tick.C: // a camera that gives nothing says of nobody that they have left
+		case <-tick.C: // without frames, only the clock tells that people have left
 			w.mu.Lock()
 			w.tell(w.room.Tick(w.o.Now()))
 			broken = w.broken
 			w.mu.Unlock()
-		case <-look.C: // when people were seen last, for a program that is killed
+		case <-look.C: // keeps the last sightings if the program is killed
 			w.mu.Lock()
 			w.note()
 			w.mu.Unlock()
-		case <-minute.C: // the same, for a machine that loses its power
+		case <-minute.C: // keeps them if the machine loses power
 			w.mu.Lock()
 			w.record(nil)
 			w.unknown.Expire(w.o.Now())
@@ -112,10 +112,10 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	}
 }
 
-// lookEvery is how often it is noted when people were seen last: by so much a time is wrong after a crash.
-const lookEvery = 2 * time.Second
+// noteEvery is the pause between two notes of the last sightings: after a crash, times are wrong by at most this.
+const noteEvery = 2 * time.Second
 
-// finish says what there is to say at the end.
+// finish reports the last events and saves.
 func (w *Office) finish(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,8 +137,8 @@ type failure struct{ err error }
 
 func (f *failure) Error() string { return f.err.Error() }
 
-// watch reads a camera until ctx or the camera ends, and opens it again, after a while, where it fails. The error is a
-// *failure.
+// watch reads a camera until ctx or the camera ends. After a failure it waits and opens the camera again. The error is
+// a *failure.
 func (w *Office) watch(ctx context.Context, v *view) error {
 	pause := backoff.Pause{First: w.o.Backoff, Longest: w.o.MaxBackoff}
 	for {
@@ -172,7 +172,7 @@ func (w *Office) watch(ctx context.Context, v *view) error {
 	}
 }
 
-// report notes how a camera is, and tells of it where that is news.
+// report records the state of a camera, and calls Health if it has changed.
 func (w *Office) report(v *view, up bool, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,7 +188,7 @@ func (w *Office) report(v *view, up bool, why string) {
 	w.o.Health(*h)
 }
 
-// blank says that a camera shows nothing any more.
+// blank records that a camera shows nothing any more.
 func (w *Office) blank(v *view) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,7 +196,7 @@ func (w *Office) blank(v *view) {
 	w.end(v, nil)
 }
 
-// read opens a camera and takes in its frames until it fails.
+// read opens a camera and processes its frames until it fails.
 func (w *Office) read(ctx context.Context, v *view) error {
 	s, err := v.camera.Open(ctx, func() bool { return w.watched(v) })
 	if err != nil {
@@ -238,7 +238,7 @@ type pace struct {
 	last   float64
 }
 
-// rate takes in a frame and returns what there were a second in the last few.
+// rate counts a frame and returns the latest number of frames per second.
 func (p *pace) rate(now time.Time) float64 {
 	if p.since.IsZero() {
 		p.since = now

@@ -16,19 +16,19 @@ import (
 // Errors of corrections to an [Office]. Errors of packages gallery, online and unknown pass through.
 var (
 	ErrNoSighting = errors.New("sighting not found; it may be too long ago")
-	ErrNobody     = errors.New("nobody was recognised there")
-	ErrSame       = errors.New("it was taken for nobody else")
+	ErrNobody     = errors.New("nobody was recognised in this sighting")
+	ErrSame       = errors.New("the sighting has this name already")
 	ErrNoFaces    = errors.New("no picture of this person was good enough; only this sighting is corrected")
 	ErrResembles  = errors.New("the faces look like somebody else")
 )
 
-// Name says who a group of unknown faces is. Its first four faces become labelled, the others are learned at once if
-// the learner's own guards let them, and who is in view is that person from now on. Its sightings and events of the
-// past get the name, too. A name that is known gets the faces added.
+// Name names the person in a group of unknown faces. The first four faces become labels. The learner sees the other
+// faces at once and learns those that its guards allow. The person in view has this name from now on, and so have the
+// group's past sightings and events. If the name is known, the faces are added to that person.
 //
-// Faces that look like somebody else, like several people, or not like the person of that name are refused unless force
-// is set. The error wraps [ErrResembles], [unknown.ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
-// changed then, but for an error of saving.
+// Without force, faces are refused if they look like another person, like several people, or unlike the person of that
+// name. The error wraps [ErrResembles] or [unknown.ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
+// changed then. After an error of saving, the change holds in memory.
 func (w *Office) Name(group uint64, name string, force bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,7 +48,7 @@ func (w *Office) Name(group uint64, name string, force bool) error {
 	return w.done(q)
 }
 
-// study has the learner see faces that were seen before they had a name.
+// study lets the learner see faces from before they had a name.
 func (w *Office) study(q *saying, faces []unknown.Face) error {
 	if w.o.Freeze {
 		return nil
@@ -67,7 +67,7 @@ func (w *Office) study(q *saying, faces []unknown.Face) error {
 	return nil
 }
 
-// named gives a name to what was seen of a group of unknown faces, and ends the group.
+// named gives a name to the sightings and events of a group of unknown faces, and removes the group.
 func (w *Office) named(q *saying, g unknown.Group) {
 	q.Groups = append(q.Groups, g)
 	q.heads = w.all(func(s *visit, v *view) bool {
@@ -86,10 +86,10 @@ func (w *Office) named(q *saying, g unknown.Group) {
 			q.renames(e)
 		}
 	}
-	w.unknown.Forget(g.ID) // it was there a moment ago
+	w.unknown.Forget(g.ID) // no error: the group exists
 }
 
-// renames notes that an event gets the name of the statement.
+// renames records that an event gets the name of the statement.
 func (q *saying) renames(e presence.Event) {
 	if q.Events == nil {
 		q.Events = make(map[uint64]string)
@@ -97,10 +97,10 @@ func (q *saying) renames(e presence.Event) {
 	q.Events[e.ID] = e.Name
 }
 
-// merged returns a group with those that were merged into it.
+// merged returns a group and all groups that were merged into it.
 func (w *Office) merged(group uint64) []uint64 {
 	groups := []uint64{group}
-	for _, id := range w.o.Past.said.Before(0) { // the latest first: what was merged last is looked at first
+	for _, id := range w.o.Past.said.Before(0) { // the latest merge first
 		r, _ := w.o.Past.said.Get(id)
 		if s := r.Head; s.Kind == Merged && s.UndoneAt == 0 && slices.Contains(groups, s.Group) {
 			groups = append(groups, s.Other)
@@ -109,14 +109,14 @@ func (w *Office) merged(group uint64) []uint64 {
 	return groups
 }
 
-// changes notes what a statement changes of a sighting.
+// changes records the change of a past sighting.
 func (q *saying) changes(s *visit, in *view) {
 	if in == nil {
 		q.heads[s.id] = s.stay
 	}
 }
 
-// rejudge has a sighting judged anew.
+// rejudge lets the learner judge a sighting in view again.
 func (w *Office) rejudge(s *visit, v *view) {
 	if v != nil {
 		v.people.Reset(s.track)
@@ -132,7 +132,7 @@ func (w *Office) enroll(name string, faces []unknown.Face, force bool) error {
 			return err
 		}
 		if other != "" {
-			return fmt.Errorf("%w: %s; say that it is so, or force it", ErrResembles, other)
+			return fmt.Errorf("%w: %s; confirm it, or force it", ErrResembles, other)
 		}
 	}
 	known := slices.Contains(w.gallery.Learner().Names(), name)
@@ -147,22 +147,21 @@ func vectors(faces []unknown.Face) (all [][]float32) {
 	return all
 }
 
-// rejectedFaces is how many faces of a sighting become negative labels.
+// rejectedFaces is the number of faces of a sighting that become negative labels.
 const rejectedFaces = 8
 
-// Correct says that a sighting was not who it was taken for. What was learned from it is taken back, with what followed
-// from that; its faces become negative labels for that person, so that what looks like them is not given to that person
-// again; and it is not that person for as long as it lasts. With the name of who it is, its first faces are labelled
-// with that instead, and otherwise it is a stranger. That the person was there is withdrawn unless they are seen
-// elsewhere. A sighting of nobody known can be given a name in the same way.
+// Correct states that a sighting is not the recognised person. Everything that the learner learned from it is taken
+// back, with all that followed. Its faces become negative labels of that person, so that similar faces are not
+// recognised as that person again, and this sighting cannot become that person again. If "is" names the right person,
+// its first faces are labelled with that name instead; otherwise it is a stranger. The arrival of the wrong person is
+// withdrawn, unless this person is seen elsewhere. A sighting without a name can be given one in the same way.
 //
-// Where the name itself was given to this sighting by [Office.Name], or to nearly the same pictures, the labels
-// contradict the new correction: they are taken back, with what was learned through them, and a person of whom nothing else is
-// labelled goes with them. [Office.Naming] says which correction gave the name, and [Office.Undo] takes back the rest
-// of it.
+// The name may have come from [Office.Name] for this sighting or for nearly the same pictures. Then these labels
+// contradict the correction: they are taken back with everything that was learned through them, and a person without
+// other labels is removed. [Office.Naming] returns that naming, and [Office.Undo] takes back the rest of it.
 //
-// The error wraps [ErrNoSighting], [ErrNobody], [ErrSame], [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or
-// [online.Learner.Reject]; but for ErrNoFaces, and an error of saving, nothing has changed then.
+// The error wraps [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or
+// [online.Learner.Reject]. Nothing has changed then, except after ErrNoFaces or an error of saving.
 func (w *Office) Correct(id uint64, is string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,14 +206,14 @@ func (w *Office) Correct(id uint64, is string) error {
 		if in == nil {
 			return false
 		}
-		q.holds(other) // its name may have rested on what has gone
+		q.holds(other) // its name may rest on removed labels
 		if w.rejudge(other, in); !known {
 			other.Known, other.Trust = "", sighting.Nobody
-			w.room.Retract(mistaken, other.Camera, other.track, true) // of the track alone: what it means is told below
+			w.room.Retract(mistaken, other.Camera, other.track, true) // of this track only: the event is reported below
 		}
 		return false
 	})
-	if s.track != 0 || !known { // of whom nothing is labelled any more, nobody is there
+	if s.track != 0 || !known { // a person without labels cannot be present
 		w.tell(w.room.Retract(mistaken, s.Camera, s.track, elsewhere))
 	}
 	if is == "" {
@@ -228,8 +227,8 @@ func (w *Office) Correct(id uint64, is string) error {
 	return err
 }
 
-// identify says who a sighting of nobody known is: its first faces are labelled. The group of unknown faces to which it
-// belongs is that person, too, where most of its faces are recognised so now.
+// identify names the person in an unknown sighting: its first faces become labels. Its group of unknown faces gets the
+// same name if most faces of the group are then recognised as this person.
 func (w *Office) identify(s *visit, v *view, name string) error {
 	if len(s.album.Faces) == 0 {
 		return ErrNoFaces
@@ -255,7 +254,7 @@ func (w *Office) identify(s *visit, v *view, name string) error {
 	return w.done(q)
 }
 
-// seems returns whom most of the faces look like, or "".
+// seems returns the person that most of the faces look like, or "".
 func (w *Office) seems(faces []unknown.Face) string {
 	votes := make(map[string]int)
 	for _, f := range faces {
@@ -271,10 +270,10 @@ func (w *Office) seems(faces []unknown.Face) string {
 	return ""
 }
 
-// Confirm says that a sighting was who it was taken for, where nothing but what was learned spoke for that: its first
-// faces become enrolled ones, so that a beard or the years are followed. The error wraps [ErrNoSighting], [ErrNobody],
-// [ErrNoFaces], [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then, but for an error of
-// saving.
+// Confirm states that a sighting is the recognised person, if only learned faces supported the name: its first faces
+// become labels. So the gallery follows a beard or the years. The error wraps [ErrNoSighting], [ErrNobody],
+// [ErrNoFaces] or [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then. After an error of
+// saving, the change holds in memory.
 func (w *Office) Confirm(id uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -300,8 +299,8 @@ func (w *Office) Confirm(id uint64) error {
 	return w.done(q)
 }
 
-// relabel has the learner forget the faces that it learned from a sighting, and learn that they are not the wrong
-// person's. With a right name it learns them as that person's. On error the learner is as it was.
+// relabel lets the learner forget the faces that it learned from a sighting. They become labels of the right person, or
+// negative labels of the wrong person if right is "". On error the learner is unchanged.
 func (w *Office) relabel(s *visit, wrong, right string) error {
 	return w.gallery.Attempt(func() error { return w.reject(s, wrong, right) })
 }
@@ -320,17 +319,17 @@ func (w *Office) reject(s *visit, wrong, right string) error {
 	faces := s.album.Faces
 	n := min(rejectedFaces, len(faces))
 	if right != "" {
-		n = 0 // a face of somebody is nobody else's
+		n = 0 // a label of the right person is enough
 	}
 	for i := range n {
 		if !learner.Knows(wrong) {
-			return nil // forgotten meanwhile, or nobody any more
+			return nil // the person lost all labels
 		}
 		if err := learner.Reject(faces[i*len(faces)/n].Vector, wrong); err != nil {
 			return err
 		}
 	}
-	// Labels that are nearer to some face than the rejected ones would give it to the person again.
+	// Some faces may still be recognised as the wrong person, through labels that are nearer than the negative ones.
 	for _, f := range faces {
 		v, err := learner.Judge(f.Vector)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/faceauth/faceauth/office/unknown"
 )
 
-// strangers changes the groups of unknown faces, and has the sightings in them judged anew.
+// strangers changes the groups of unknown faces, and completes the statement.
 func (w *Office) strangers(q *saying, change func(*unknown.Groups) error) error {
 	if err := change(w.unknown); err != nil {
 		return err
@@ -18,7 +18,7 @@ func (w *Office) strangers(q *saying, change func(*unknown.Groups) error) error 
 	return w.done(q)
 }
 
-// leaveGroups has sightings in view leave groups that are not there any more.
+// leaveGroups removes sightings in view from groups that no longer exist.
 func (w *Office) leaveGroups() {
 	w.live(func(s *visit, _ *view) {
 		if !w.unknown.Has(s.Group) {
@@ -27,7 +27,7 @@ func (w *Office) leaveGroups() {
 	})
 }
 
-// Ignore says whether anybody wants to hear of a group of unknown faces again. The error wraps [unknown.ErrNoGroup].
+// Ignore sets whether a group of unknown faces is ignored. The error wraps [unknown.ErrNoGroup].
 func (w *Office) Ignore(group uint64, ignored bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +46,7 @@ func (w *Office) Ignore(group uint64, ignored bool) error {
 	return w.strangers(q, func(all *unknown.Groups) error { return all.Ignore(group, ignored) })
 }
 
-// Merge says that two groups of unknown faces are one person. The error wraps [unknown.ErrNoGroup].
+// Merge merges two groups of unknown faces that show one person. The error wraps [unknown.ErrNoGroup].
 func (w *Office) Merge(into, from uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,8 @@ func (w *Office) Merge(into, from uint64) error {
 	return w.done(q)
 }
 
-// Split says that some faces of a group are somebody else's. The error is that of [unknown.Groups.Split].
+// Split moves some faces of a group into a new group: they show another person. The error is that of
+// [unknown.Groups.Split].
 func (w *Office) Split(group uint64, faces []uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +92,7 @@ func (w *Office) Split(group uint64, faces []uint64) error {
 	})
 }
 
-// ForgetGroup removes a group of unknown faces, with its sightings of the past. It cannot be undone. The error wraps
+// ForgetGroup removes a group of unknown faces and its past sightings. It cannot be undone. The error wraps
 // [unknown.ErrNoGroup].
 func (w *Office) ForgetGroup(group uint64) error {
 	w.mu.Lock()
@@ -102,7 +103,7 @@ func (w *Office) ForgetGroup(group uint64) error {
 	return w.forget(statement{Kind: ForgotGroup, Group: group})
 }
 
-// KeepUnknown says whether faces of strangers are kept at all. Off, those of the past go, too.
+// KeepUnknown sets whether faces of strangers are kept. Switching it off also removes those of the past.
 func (w *Office) KeepUnknown(on bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

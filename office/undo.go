@@ -12,14 +12,15 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Undo takes back what the correction of a number said: labelled faces with what was learned through them, names of past
-// sightings and events, groups of unknown faces. What was learned before a correction took it away does not come back.
+// Undo takes back a correction: labelled faces and everything that was learned through them, names of past sightings
+// and events, and groups of unknown faces. It does not bring back faces that the learner forgot because of the
+// correction.
 //
-// Two people who were made one at all offices are two again at all; what the gallery has of them follows with the next
-// [Office.Exchange].
+// If the correction merged two people at all offices, they become two again at all offices; the next [Office.Exchange]
+// updates the gallery.
 //
-// The error wraps [ErrNoCorrection], [ErrUndone], [ErrFinal], [ErrElsewhere] or [ErrLater]; nothing has changed then,
-// but for an error of saving.
+// The error wraps [ErrNoCorrection], [ErrUndone], [ErrFinal], [ErrElsewhere] or [ErrLater]; nothing has changed then.
+// After an error of saving, the change holds in memory.
 func (w *Office) Undo(id uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,18 +40,18 @@ func (w *Office) Undo(id uint64) error {
 	return w.undo(id, s, p)
 }
 
-// undo writes that a statement is undone, and takes it back.
+// undo records that a statement is undone, and takes it back.
 func (w *Office) undo(id uint64, s statement, p proof) error {
 	w.turn++
 	s.UndoneAt, s.Settled = w.turn, false
-	err := w.o.Past.said.Change(map[uint64]statement{id: s}) // a program that is killed now undoes it at its next start
+	err := w.o.Past.said.Change(map[uint64]statement{id: s}) // if the program is killed now, its next start completes the undo
 	if err != nil {
 		err = unsaved(err)
 	}
 	return errors.Join(err, w.takeBack(id, s, p))
 }
 
-// takeBack does what [Office.Undo] says. What has been taken back already is left as it is.
+// takeBack does the work of [Office.Undo]. It skips everything that was taken back already.
 func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	name := w.nameNow(s.Name, id)
 	if s.Merge != "" {
@@ -71,7 +72,7 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 			if g.ID != s.Other {
 				continue
 			}
-			w.unknown.Take(s.Group, func(f unknown.Face) bool { // an error says that it has gone since
+			w.unknown.Take(s.Group, func(f unknown.Face) bool { // an error means that the group is gone
 				_, of := g.Album.Find(f.ID)
 				return of
 			})
@@ -81,7 +82,7 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	case Ignored, Noticed:
 		w.unknown.Ignore(s.Group, s.Kind == Noticed)
 	case Denied:
-		w.unknown.Forget(s.Made) // it may have gone
+		w.unknown.Forget(s.Made) // the group may be gone: no error
 	}
 	for _, g := range p.Groups {
 		w.unknown.Restore(g)
@@ -95,8 +96,7 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	return errors.Join(err, w.apart(id, s, name))
 }
 
-// apart gives sightings and events back what was held of them before a statement that gave them a name. It ends the
-// undoing.
+// apart restores the names of sightings and events from before a statement. It ends the undoing.
 func (w *Office) apart(id uint64, s statement, name string) error {
 	err := w.opinionsBack(id, s, name)
 	names := make(map[uint64]string)
@@ -113,7 +113,7 @@ func (w *Office) apart(id uint64, s statement, name string) error {
 	return w.settled(id, s)
 }
 
-// unmergedElsewhere undoes the merges that were undone at another office.
+// unmergedElsewhere undoes the merges that another office has undone.
 func (w *Office) unmergedElsewhere(unmerged func(merge string) bool) (err error) {
 	for _, id := range w.o.Past.said.Before(0) {
 		r, _ := w.o.Past.said.Get(id)
@@ -124,7 +124,7 @@ func (w *Office) unmergedElsewhere(unmerged func(merge string) bool) (err error)
 	return err
 }
 
-// renameBack gives somebody their old name back, also in what got the new name since.
+// renameBack gives a person the old name back, also in newer sightings and events with the new name.
 func (w *Office) renameBack(id uint64, s statement) error {
 	if w.gallery.Learner().Knows(s.Name) && !w.gallery.Learner().Knows(s.Was) {
 		if err := w.gallery.Rename(s.Name, s.Was); err != nil {
@@ -145,7 +145,7 @@ func (w *Office) renameBack(id uint64, s statement) error {
 	return w.settled(id, s)
 }
 
-// called gives a person another name in what is held of a sighting, and reports whether the name was there.
+// called changes a person's name in a sighting, and reports whether the name was there.
 func (w *Office) called(s *visit, in *view, from, to string) (changed bool) {
 	if at := slices.Index(s.Denied, from); at >= 0 {
 		s.Denied = slices.Clone(s.Denied)
@@ -160,7 +160,7 @@ func (w *Office) called(s *visit, in *view, from, to string) (changed bool) {
 	return changed
 }
 
-// settled notes that all is written of a statement.
+// settled records that all changes of a statement are written.
 func (w *Office) settled(id uint64, s statement) error {
 	s.Settled = true
 	if err := w.o.Past.said.Change(map[uint64]statement{id: s}); err != nil {
@@ -174,8 +174,8 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 	learner := w.gallery.Learner()
 	now := func(name string) string { return w.nameNow(name, id) }
 	labels := w.labels()
-	// find returns the number of a label that is there, each once: by the number that it had, or by its face where it
-	// was taken away and put back.
+	// find returns the number of an existing label, each once. It finds the label by its old number, or by its face if
+	// the label was removed and added again.
 	find := func(x label) (int64, bool) {
 		same := func(y label) bool {
 			return y.Negative == x.Negative && y.Name == now(x.Name) && slices.Equal(y.Vector, x.Vector)
@@ -204,7 +204,7 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 	}
 	learner.Unlearn(s.Learned)
 	learner.Retract(gone...)
-	for _, negative := range []bool{false, true} { // a face is rejected of somebody who is known
+	for _, negative := range []bool{false, true} { // positive labels first: only a known person can have negative ones
 		for _, x := range p.Removed {
 			name := now(x.Name)
 			if x.Negative != negative || withdrawn[key(x.Vector)] && !negative {
@@ -227,11 +227,11 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 	return err
 }
 
-// withdrawn returns the faces that had a name before the statement of a number by what was undone since.
+// withdrawn returns the faces that earlier statements named and whose naming was undone since.
 func (w *Office) withdrawn(before uint64) map[string]bool {
 	all := make(map[string]bool)
 	ids := w.o.Past.said.Before(before)
-	slices.Reverse(ids) // what was said last of a face holds
+	slices.Reverse(ids) // the last statement about a face counts
 	for _, id := range ids {
 		s, p, err := w.statement(id)
 		if err != nil || s.Kind == Renamed {
@@ -246,8 +246,8 @@ func (w *Office) withdrawn(before uint64) map[string]bool {
 	return all
 }
 
-// gather puts those into the restored group of a naming who were taken for somebody else when their naming was denied:
-// they are the same stranger.
+// gather merges groups into the restored group of a naming: sightings with the wrong name that were denied since. They
+// show the same stranger.
 func (w *Office) gather(s statement) {
 	for _, id := range w.o.Past.said.Before(0) {
 		r, _ := w.o.Past.said.Get(id)
@@ -264,8 +264,7 @@ func (w *Office) gather(s statement) {
 	}
 }
 
-// opinionsBack has sightings taken again for whom they were taken before a statement, where nothing was said of them
-// since.
+// opinionsBack restores the opinions about sightings from before a statement, unless a later statement changed them.
 func (w *Office) opinionsBack(id uint64, s statement, name string) error {
 	known := w.gallery.Learner()
 	return w.rewrite(w.all(func(v *visit, in *view) bool {

@@ -17,19 +17,19 @@ import (
 type Seen struct {
 	Sighting uint64          `json:"sighting"`
 	Box      image.Rectangle `json:"box"`
-	Name     string          `json:"name"`             // "" for nobody known, or not yet
-	Share    float64         `json:"share"`            // of what was seen that speaks for that
-	Trust    sighting.Trust  `json:"trust,omitempty"`  // on what the name rests
-	Group    uint64          `json:"group,omitempty"`  // of unknown faces to which it belongs
-	Ignored  bool            `json:"ignored"`          // nobody wants to hear of that group
-	Reason   string          `json:"reason,omitempty"` // why this picture of it is not learned, or was not recognised
+	Name     string          `json:"name"`             // "": not known, or not yet recognised
+	Share    float64         `json:"share"`            // share of the evidence for the name, in [0,1]
+	Trust    sighting.Trust  `json:"trust,omitempty"`  // how the name is known
+	Group    uint64          `json:"group,omitempty"`  // its group of unknown faces
+	Ignored  bool            `json:"ignored"`          // a user ignores the group
+	Reason   string          `json:"reason,omitempty"` // why this picture was not used
 }
 
-// view is what one camera sees. It outlives a camera that fails: who was in view before may be so afterwards.
+// view is the state of one camera. It continues after the camera fails, because the same people may still be in view.
 type view struct {
 	camera Camera
 	pace   pace
-	health Health // written by the goroutine that reads the camera alone
+	health Health // written only by the goroutine that reads the camera
 	begun  time.Time
 	size   image.Point
 	people *sighting.Watcher
@@ -37,10 +37,10 @@ type view struct {
 	sightings map[int]*visit // in view, by track
 	seen      []Seen
 	picture   []byte
-	wanted    time.Time // when somebody looked at the picture last
+	wanted    time.Time // last call of Picture
 }
 
-// frame takes in a frame of a camera.
+// frame processes a frame of a camera.
 func (w *Office) frame(v *view, f face.Frame) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	}
 	w.end(v, v.people.Live())
 	var told []presence.Seen
-	v.seen = v.seen[:0:0] // the old one may be in use
+	v.seen = v.seen[:0:0] // a caller may still use the old slice
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
 		if b.Name != "" && (b.Name != s.Known || b.Trust == sighting.Confirmed) {
@@ -73,7 +73,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		}
 		w.group(s, b)
 		ignored := w.unknown.Ignored(s.Group)
-		// Of whom there is no picture that can be judged, nothing is said: it may be a face far away, or none.
+		// A track without a clear picture is not reported: it may be a distant face, or no face.
 		clear := len(s.album.Faces) > 0
 		s.judged = s.judged || b.Name != "" || clear && b.Frames >= w.o.Presence.Judged
 		if !ignored && (clear || b.Name != "") {
@@ -89,13 +89,13 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	return w.broken
 }
 
-// leastScore is how sure a detector is of the faces that are kept of a sighting, and so of those that make a group of
-// unknown faces. In clm_multi_face a hand has .68 and .71, and what is no face in al_pacino .68 to .82. Of the faces
-// that pass the gate, all of att, lfw and vidtimit_rot have more, and .83 or more in clm_multi_face; of the profiles of
-// umist one in twenty has less. A score of 0 means that there is no score.
+// leastScore is the least detector score of faces that are kept of a sighting, and so of faces in groups of unknown
+// faces. In clm_multi_face a hand has scores of .68 and .71; false detections in al_pacino have .68 to .82. Of the
+// faces that pass the gate, all in att, lfw and vidtimit_rot have more, and those in clm_multi_face .83 or more; one in
+// twenty of the profiles in umist has less. A score of 0 means that the detector gave no score.
 const leastScore = .85
 
-// judge has the learner see the faces of a frame, and gathers what it says.
+// judge lets the learner see the faces of a frame, and collects the results.
 func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits []*visit) ([]sighting.Seen, error) {
 	learner := w.gallery.Learner()
 	for i, x := range f.Samples {
@@ -103,7 +103,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 		s.reason = string(x.Reason)
 		sure := x.Score == 0 || x.Score >= leastScore
 		if !sure {
-			s.reason = cmp.Or(s.reason, "perhaps no face")
+			s.reason = cmp.Or(s.reason, "perhaps not a face")
 		}
 		if x.Vector != nil && x.Reason == "" && sure {
 			s.album.Add(w.gallery.Space(), unknown.Face{
@@ -113,7 +113,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 	}
 	learner.SetTime(at)
 	seen, err := v.people.Judge(at.Sub(v.begun), f.Samples, tracks, func(i int) bool {
-		// Somebody who was taken for another person by mistake teaches nothing until a user says who it is.
+		// After a wrong recognition the sighting teaches nothing until a user names the person.
 		return f.Samples[i].Reason != "" || w.o.Freeze || visits[i].Wrong
 	})
 	if err != nil {
@@ -135,11 +135,12 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 	return seen, nil
 }
 
-// group puts a sighting of nobody known into a group of unknown faces, and takes it out again where it is somebody.
+// group puts a sighting of an unknown person into a group of unknown faces, and removes it from there after
+// recognition.
 func (w *Office) group(s *visit, b sighting.Belief) {
 	if b.Name != "" {
-		if s.began { // it is of this sighting alone
-			w.unknown.Forget(s.Group) // which may have gone already
+		if s.began { // the group has only this sighting
+			w.unknown.Forget(s.Group) // the group may be gone already: no error
 		}
 		s.ungroup()
 		return
@@ -147,7 +148,7 @@ func (w *Office) group(s *visit, b sighting.Belief) {
 	faces := s.album.Faces
 	if s.Group == 0 && b.Frames >= w.o.Presence.Judged && len(faces) > 0 {
 		if s.Group = w.unknown.Find(faces); s.Group != 0 {
-			w.unknown.Visit(s.Group) // it was found a moment ago
+			w.unknown.Visit(s.Group) // no error: Find has just found it
 		} else {
 			w.beginGroup(s)
 		}
@@ -160,27 +161,27 @@ func (w *Office) group(s *visit, b sighting.Belief) {
 			continue
 		}
 		s.grouped = f.ID
-		if err := w.unknown.Add(s.Group, f); err != nil { // it has made room for others, or was forgotten
+		if err := w.unknown.Add(s.Group, f); err != nil { // the group was removed for newer ones, or forgotten
 			s.ungroup()
 		}
 	}
 }
 
-// beginGroup makes a group of unknown faces of a sighting.
+// beginGroup makes a group of unknown faces from a sighting.
 func (w *Office) beginGroup(s *visit) {
 	if s.Group = w.unknown.Begin(s.album.Faces); s.Group != 0 {
 		s.began, s.grouped = true, s.album.Faces[len(s.album.Faces)-1].ID
 	}
 }
 
-// regroup puts a sighting into the group of unknown faces to which it belongs, or into one of its own, whose number it
-// returns.
+// regroup puts a sighting into the matching group of unknown faces. If there is none, it makes a group and returns its
+// number.
 func (w *Office) regroup(s *visit) (made uint64) {
 	if s.Group = w.unknown.Find(s.album.Faces); s.Group == 0 {
 		w.beginGroup(s)
 		return s.Group
 	}
-	w.unknown.Visit(s.Group) // it was found a moment ago
+	w.unknown.Visit(s.Group) // no error: Find has just found it
 	for _, f := range s.album.Faces {
 		if w.unknown.Add(s.Group, f) == nil {
 			s.grouped = f.ID
@@ -190,7 +191,7 @@ func (w *Office) regroup(s *visit) (made uint64) {
 	return 0
 }
 
-// watched reports whether the picture of a camera is wanted: somebody looks at it, or it belongs to a clip.
+// watched reports whether the picture of a camera is needed: a user looks at it, or it belongs to a clip.
 func (w *Office) watched(v *view) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,20 +10,20 @@ import (
 	"github.com/faceauth/faceauth/office/unknown"
 )
 
-// visit is a sighting that can be corrected: somebody who is in view of a camera, or was.
+// visit is a sighting that can be corrected: a person in view of a camera, at present or in the past.
 type visit struct {
 	stay
 	id      uint64
-	track   int           // 0 for one of an earlier program
-	album   unknown.Album // of one of the past, where it was asked for
-	began   bool          // the group was made for it
-	grouped uint64        // number of its last face that is in the group
-	reason  string        // what was wrong with the last picture
+	track   int           // 0 for a sighting of an earlier run
+	album   unknown.Album // empty for a past sighting until recall
+	began   bool          // the group was made for this sighting
+	grouped uint64        // number of its last face in the group
+	reason  string        // why the last picture was not used
 	film    film          // its clip
-	judged  bool          // enough was seen to say whether it was somebody known
+	judged  bool          // enough faces were seen to decide whether the person is known
 }
 
-// sighting returns that of a track, which is in view now.
+// sighting returns the sighting of a track in view.
 func (w *Office) sighting(v *view, track int, at time.Time) *visit {
 	s := v.sightings[track]
 	if s == nil {
@@ -35,10 +35,10 @@ func (w *Office) sighting(v *view, track int, at time.Time) *visit {
 	return s
 }
 
-// ungroup says that a sighting is in no group.
+// ungroup removes a sighting from its group.
 func (s *visit) ungroup() { s.Group, s.began = 0, false }
 
-// end moves the sightings of a camera that have ended to the past ones. Sightings of live tracks have not ended.
+// end stores the sightings of a camera that have ended. Sightings of live tracks have not ended.
 func (w *Office) end(v *view, live []int) {
 	var ended []*visit
 	for track, s := range v.sightings {
@@ -69,7 +69,7 @@ func (w *Office) live(do func(*visit, *view)) {
 	}
 }
 
-// past returns the sighting of the past of a number, without its faces, or nil.
+// past returns the past sighting with a number, without its faces, or nil.
 func (w *Office) past(id uint64) *visit {
 	if r, ok := w.o.Past.seen.Get(id); ok {
 		return &visit{stay: r.Head, id: id, track: w.tracks[id]}
@@ -77,8 +77,8 @@ func (w *Office) past(id uint64) *visit {
 	return nil
 }
 
-// all calls do with each sighting, which says whether it has changed it. The view is nil for one of the past, which is
-// without its faces: what changed of these is returned, and not written yet.
+// all calls do with each sighting; do reports whether it has changed the sighting. The view is nil for a past sighting,
+// which comes without faces. all returns the changed past sightings, which are not written yet.
 func (w *Office) all(do func(*visit, *view) (changed bool)) map[uint64]stay {
 	w.live(func(s *visit, v *view) { do(s, v) })
 	heads := make(map[uint64]stay)
@@ -90,7 +90,7 @@ func (w *Office) all(do func(*visit, *view) (changed bool)) map[uint64]stay {
 	return heads
 }
 
-// find returns a sighting with its faces, or nil. The view is nil for one of the past.
+// find returns a sighting with its faces, or nil. The view is nil for a past sighting.
 func (w *Office) find(id uint64) (found *visit, in *view) {
 	w.live(func(s *visit, v *view) {
 		if s.id == id {
@@ -105,10 +105,10 @@ func (w *Office) find(id uint64) (found *visit, in *view) {
 	return found, in
 }
 
-// ranges are numbers of observations, ascending.
+// ranges are ranges of observation numbers, ascending.
 type ranges [][2]int64
 
-// mostRanges bounds what a sighting remembers. One range is a stretch in which nobody else was seen.
+// mostRanges limits the memory of a sighting. One range is a time in which no other person was seen.
 const mostRanges = 4096
 
 func (r *ranges) add(n int64) {
@@ -121,7 +121,7 @@ func (r *ranges) add(n int64) {
 	}
 }
 
-// upTo returns the ranges without the numbers above one, and whether there were any.
+// upTo returns the ranges without numbers above last, and whether there were any.
 func (r ranges) upTo(last int64) (kept ranges, cut bool) {
 	for _, x := range r {
 		if x[1] > last {

@@ -11,24 +11,25 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Belief is who somebody in view is taken for.
+// Belief is the present answer to the question who a person in view is.
 type Belief struct {
-	Name   string  // "" for nobody known
-	Share  float64 // of what was seen that speaks for that, in [0,1]
-	Frames float64 // that were judged; older ones count less and less
-	Trust  Trust   // on what the name rests
+	Name   string  // "" for an unknown person
+	Share  float64 // share of the judged frames that support the name, in [0,1]
+	Frames float64 // number of judged frames; older ones count less
+	Trust  Trust   // how the name is known
 }
 
-// Rules say when somebody in view is taken for a person. The zero value of each field stands for its default.
+// Rules decide when a person in view gets a name. A zero field means the default.
 type Rules struct {
-	Frames   float64 // judged frames that it takes. Default 3
-	Share    float64 // of them that speak for the person. Default 0.6
-	HalfLife float64 // judged frames after which one counts half. Default 50
-	Anchors  int     // faces near an enrolled one that confirm a person. Default 2
-	// Own is how many faces of a sighting the learner must name by itself before what others have learned names it so,
-	// too (package online, "Lessons"). It is for a fleet in which a device may lie. Default 0, none
+	Frames   float64 // least number of judged frames. Default 3
+	Share    float64 // least share of them that supports the name. Default 0.6
+	HalfLife float64 // number of judged frames after which a frame counts half. Default 50
+	Anchors  int     // number of faces near an enrolled one that confirm a person. Default 2
+	// Own is the least number of faces of a sighting that the learner must name without lessons, before lessons of
+	// other devices may give it the same name (package online, "Lessons"). Use it in a fleet in which a device may lie.
+	// Default 0.
 	Own int
-	// Lapse is how long a person stays confirmed without another such face. Default 10 s
+	// Lapse is how long a person stays confirmed without another such face. Default 10 s.
 	Lapse time.Duration
 }
 
@@ -41,39 +42,39 @@ func (r Rules) defaults() Rules {
 	return r
 }
 
-// Identities gathers the verdicts on the people in view of one camera. It is used by one goroutine at a time. Make one
-// with [NewIdentities].
+// Identities collects the verdicts on the people in view of one camera. One goroutine may use it at a time.
+// [NewIdentities] makes one.
 type Identities struct {
 	rules  Rules
 	fade   float64
 	people map[int]*evidence
 }
 
-// evidence is what the verdicts on one track sum up to.
+// evidence is the sum of the verdicts on one track.
 type evidence struct {
 	frames float64
 	names  map[string]float64
-	own    map[string]int // faces of these that the learner named without lessons
+	own    map[string]int // number of faces that the learner named without lessons, by name
 	near   map[string]*anchors
-	denied []string // whom it is not, whatever verdicts say
+	denied []string // names that were denied
 
-	judged   time.Duration // when the last face was judged
+	judged   time.Duration // time of the last judged face
 	anchored string        // the person to whom that face was anchored, or ""
 }
 
-// anchors are the faces of a track that lie near a face which a person was enrolled with.
+// anchors counts the faces of a track near an enrolled face of a person.
 type anchors struct {
 	faces int
-	last  time.Duration // when the last of them was seen
+	last  time.Duration // time of the last such face
 }
 
-// NewIdentities returns Identities that have seen nobody.
+// NewIdentities returns empty Identities.
 func NewIdentities(r Rules) *Identities {
 	r = r.defaults()
 	return &Identities{rules: r, fade: math.Exp2(-1 / r.HalfLife), people: make(map[int]*evidence)}
 }
 
-// Add takes in the verdict on a face of a track in a frame of that time.
+// Add adds the verdict on a face of a track in a frame of that time.
 func (i *Identities) Add(track int, at time.Duration, v online.Verdict) {
 	e := i.of(track)
 	e.judged, e.anchored = at, ""
@@ -101,12 +102,12 @@ func (i *Identities) Add(track int, at time.Duration, v online.Verdict) {
 	}
 }
 
-// longestHold is for how long a face stands for those after it that look the same. Who holds faces looks closely more
-// often than that.
+// longestHold is the longest time for which a judged face stands for later faces that look the same. Every program that
+// holds faces judges them again sooner.
 const longestHold = 30 * time.Second
 
-// Hold says that a face of a track is still in view at that time and looks as it did when it was judged last. That is
-// no new evidence. A person whom that face confirmed stays confirmed, at most 30 seconds long.
+// Hold records that a face of a track is still in view at that time and looks as it did when it was last judged. This
+// is no new evidence. If that face confirmed a person, the person stays confirmed, for at most 30 seconds.
 func (i *Identities) Hold(track int, at time.Duration) {
 	e := i.people[track]
 	if e == nil || e.anchored == "" || at-e.judged > longestHold {
@@ -115,7 +116,7 @@ func (i *Identities) Hold(track int, at time.Duration) {
 	e.near[e.anchored].last = at
 }
 
-// trust returns on what a name rests.
+// trust returns how a name is known.
 func (i *Identities) trust(e *evidence, name string, at time.Duration) Trust {
 	if a := e.near[name]; a != nil && a.faces >= i.rules.Anchors && at-a.last <= i.rules.Lapse {
 		return Confirmed
@@ -123,7 +124,7 @@ func (i *Identities) trust(e *evidence, name string, at time.Duration) Trust {
 	return Learned
 }
 
-// confirmed returns the only person as whom a track is confirmed, or "".
+// confirmed returns the name for which a track is confirmed, if there is only one, or "".
 func (i *Identities) confirmed(track int, at time.Duration) (name string) {
 	e := i.people[track]
 	if e == nil {
@@ -150,21 +151,21 @@ func (i *Identities) of(track int) *evidence {
 	return e
 }
 
-// Deny says that a track is not a person, for as long as it lasts.
+// Deny excludes a name for a track, as long as the track lasts.
 func (i *Identities) Deny(track int, name string) {
 	e := i.of(track)
 	e.denied = append(e.denied, name)
 	i.Reset(track)
 }
 
-// Allow takes back what [Identities.Deny] said.
+// Allow takes back a [Identities.Deny].
 func (i *Identities) Allow(track int, name string) {
 	e := i.of(track)
 	e.denied = slices.DeleteFunc(e.denied, func(n string) bool { return n == name })
 	i.Reset(track)
 }
 
-// Reset forgets the verdicts on a track: they were made before something was known that changes them.
+// Reset forgets the verdicts on a track, because a later change makes them invalid.
 func (i *Identities) Reset(track int) {
 	e := i.of(track)
 	e.frames, e.anchored = 0, ""
@@ -173,7 +174,7 @@ func (i *Identities) Reset(track int) {
 	clear(e.near)
 }
 
-// nobody returns the weight of the frames in which nobody was recognised.
+// nobody returns the weight of the frames without a recognised person.
 func (e *evidence) nobody() float64 {
 	rest := e.frames
 	for _, w := range e.names {
@@ -182,7 +183,7 @@ func (e *evidence) nobody() float64 {
 	return max(0, rest)
 }
 
-// Keep forgets all tracks but these.
+// Keep forgets all tracks except these.
 func (i *Identities) Keep(tracks []int) {
 	for id := range i.people {
 		if !slices.Contains(tracks, id) {
@@ -191,8 +192,8 @@ func (i *Identities) Keep(tracks []int) {
 	}
 }
 
-// Who returns what is believed of the tracks that are in view at once, at that time. Nobody is two of them: the one for
-// whom more speaks is the person, and the other is nobody known.
+// Who returns the beliefs about the tracks that are in view together at a time. No name is given to two of them: the
+// track with more evidence gets the name, and the other one stays unknown.
 func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 	type claim struct {
 		at     int
@@ -207,7 +208,7 @@ func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 			continue
 		}
 		beliefs[place] = Belief{Frames: e.frames, Share: e.nobody() / e.frames}
-		if e.frames < i.rules.Frames*.95 { // fading takes a little off the first frames
+		if e.frames < i.rules.Frames*.95 { // fading reduces the weight of the first frames a little
 			continue
 		}
 		for name, w := range e.names {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sighting ties the faces of one camera over frames: which faces are one person who stays in view, and who that
-// person is.
+// Package sighting follows the faces of one camera over frames: it decides which faces are one person who stays in
+// view, and who that person is.
 //
-// [NewTracker] goes by where a face is and by its vector, so that people who cross, and people who take each other's
-// seat, are kept apart; [NewBoxTracker] goes by the overlap of boxes alone. [Identities] gathers the verdicts of each
-// track: all verdicts together decide who somebody is, on what that rests ([Trust]), and no name is given to two people
-// in view at once. A name that rests on what other devices have learned can be made to count only where the learner itself
-// has named a face of the same track so ([Rules].Own). A [Watcher] does all of it for a camera, and has the learner learn along confirmed sightings.
+// [NewTracker] uses the position of a face and its vector, so that it separates people who cross, or who take each
+// other's seat. [NewBoxTracker] uses only the overlap of boxes. [Identities] collects the verdicts of each track: all
+// verdicts together decide the name and how it is known ([Trust]), and no two people in view get one name. With
+// [Rules].Own a name from other devices' lessons counts only if the learner itself has named a face of the same track
+// so. A [Watcher] does all of this for a camera, and lets the learner learn from confirmed sightings.
 package sighting
 
 import (
@@ -21,20 +21,20 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// Settings of a [Tracker]. The zero value of each field stands for its default.
+// Settings of a [Tracker]. A zero field means the default.
 type Settings struct {
 	Overlap float64 // least intersection over union of a person's boxes in two frames. Default 0.25
-	// Near is the distance, in units of the space, within which a face is taken for a face that was lost elsewhere in the picture. Default: 0.75
-	// times the space's impostor radius.
+	// Near is the greatest distance, in units of the space, at which a face continues a track that was lost elsewhere
+	// in the picture. Default: 0.75 times the space's impostor radius.
 	Near float64
-	// Far is the distance beyond which a face is somebody else's, wherever it is. Default: the distance at a false match
-	// rate of 1e-3 between stills, and 1.2 times the impostor radius where that was not measured.
+	// Far is the distance beyond which a face is another person's, wherever it is. Default: the distance at a false
+	// match rate of 1e-3 between stills, or 1.2 times the impostor radius if that was not measured.
 	Far float64
-	// Lost is Far for a person who was not found in a frame since: somebody else may have come into the place. Default:
-	// the distance at a rate of 1e-4, and Far where that was not measured.
+	// Lost replaces Far for a person who was missing in the last frame: another person may have taken the place.
+	// Default: the distance at a rate of 1e-4, or Far if that was not measured.
 	Lost  float64
-	Gap   time.Duration // for which a face may be lost. Default 2 s
-	Looks int           // faces that a track remembers, the newest. Default 5
+	Gap   time.Duration // a track ends after this time without a face. Default 2 s
+	Looks int           // number of remembered faces of a track, the newest. Default 5
 	First int           // the number of the first track. Default 1
 }
 
@@ -45,7 +45,7 @@ func (s Settings) defaults(space face.Space) Settings {
 	if s.Far == 0 && measured {
 		s.Far = space.Stills.Within(1e-3)
 	}
-	// A space without such a radius does not tell people apart by two faces.
+	// Without such a radius, two faces of the space do not tell people apart.
 	s.Far = cmp.Or(s.Far, 1.2*space.ImpostorRadius, math.Inf(1))
 	if s.Lost == 0 && measured {
 		s.Lost = min(s.Far, space.Stills.Within(1e-4))
@@ -57,8 +57,8 @@ func (s Settings) defaults(space face.Space) Settings {
 	return s
 }
 
-// Tracker gives numbers to the people in view of one camera. It is used by one goroutine at a time; memory is bounded
-// by who was in view within the gap. Make one with [NewTracker] or [NewBoxTracker].
+// Tracker gives numbers to the people in view of one camera. One goroutine may use it at a time. Memory is limited by
+// the number of people in view within the gap. [NewTracker] makes one.
 type Tracker struct {
 	s     Settings
 	scale float64
@@ -66,13 +66,13 @@ type Tracker struct {
 	live  []*person
 }
 
-// person is somebody in view.
+// person is a person in view.
 type person struct {
 	id     int
-	track  int // of the face in its source
+	track  int // track of the face in its source
 	box    image.Rectangle
 	at     time.Duration
-	missed bool        // in the last frame
+	missed bool        // the person was missing in the last frame
 	looks  [][]float32 // the newest last
 }
 
@@ -88,16 +88,16 @@ const (
 	boxGap     = 10 // frames without the face after which a track ends
 )
 
-// BoxTracker gives numbers to the faces in frames by the overlap of boxes alone. It is used by one goroutine at a time.
+// BoxTracker gives numbers to the faces in frames by the overlap of boxes only. One goroutine may use it at a time.
 type BoxTracker struct{ t *Tracker }
 
-// NewBoxTracker returns a tracker for faces of which no vectors are known. A face may be missed in ten frames.
+// NewBoxTracker returns a tracker for faces without vectors. A face may be missing in up to ten frames.
 func NewBoxTracker() *BoxTracker {
-	return &BoxTracker{NewTracker(face.Space{}, Settings{Overlap: boxOverlap, Gap: boxGap})} // a frame takes a unit of time
+	return &BoxTracker{NewTracker(face.Space{}, Settings{Overlap: boxOverlap, Gap: boxGap})} // one frame is one unit of time
 }
 
-// Update returns the number of the track of each box in a frame. Frames count upwards; numbers start at 1 and are never
-// used again.
+// Update returns the track number of each box in a frame. Frame numbers must rise. Track numbers start at 1 and are
+// never reused.
 func (b *BoxTracker) Update(frame int, boxes []image.Rectangle) []int {
 	faces := make([]face.Sample, len(boxes))
 	for i, box := range boxes {
@@ -106,8 +106,8 @@ func (b *BoxTracker) Update(frame int, boxes []image.Rectangle) []int {
 	return b.t.Update(time.Duration(frame), faces)
 }
 
-// Update returns the number of the person of each face in a frame of that time. Times do not go back; numbers start
-// at 1 and are never used again. The vectors of the faces, which may be missing, are kept for a while and must not
+// Update returns the track number of each face in a frame of that time. Times must not go back. Track numbers start at
+// 1 and are never reused. The vectors of the faces may be nil; the tracker keeps them for some time, so they must not
 // change.
 func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 	t.live = slices.DeleteFunc(t.live, func(p *person) bool { return at-p.at > t.s.Gap })
@@ -154,7 +154,7 @@ func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 	return ids
 }
 
-// Live returns the numbers of those who are in view, or were within the gap.
+// Live returns the track numbers of the people in view at present or within the gap.
 func (t *Tracker) Live() []int {
 	ids := make([]int, len(t.live))
 	for i, p := range t.live {
@@ -163,10 +163,11 @@ func (t *Tracker) Live() []int {
 	return ids
 }
 
-// Next returns the number that the next new person gets.
+// Next returns the track number of the next new person.
 func (t *Tracker) Next() int { return t.next }
 
-// held returns the person of a held face: the last person of its track. It is nil for a face that is not held.
+// held returns the person of a held face: the last person of its track in the source. It is nil if the face is not
+// held.
 func (t *Tracker) held(f face.Sample) (last *person) {
 	for _, p := range t.live {
 		if f.Held && p.track == f.Track && (last == nil || p.at >= last.at) {
@@ -176,10 +177,10 @@ func (t *Tracker) held(f face.Sample) (last *person) {
 	return last
 }
 
-// see notes where somebody is now and what they look like.
+// see records the present position and look of a person.
 func (t *Tracker) see(p *person, at time.Duration, f face.Sample) {
 	p.box, p.at, p.track = f.Box, at, f.Track
-	if f.Vector == nil || f.Reason != "" && len(p.looks) > 0 { // what a poor picture looks like says little
+	if f.Vector == nil || f.Reason != "" && len(p.looks) > 0 { // the vector of a poor picture is of little use
 		return
 	}
 	if p.looks = append(p.looks, f.Vector); len(p.looks) > t.s.Looks {
@@ -187,7 +188,7 @@ func (t *Tracker) see(p *person, at time.Duration, f face.Sample) {
 	}
 }
 
-// score says how well a face goes with somebody who is in view, and whether it does at all.
+// score returns how well a face fits a person in view, and whether it fits at all.
 func (t *Tracker) score(p *person, f face.Sample) (float64, bool) {
 	overlap := face.Overlap(p.box, f.Box)
 	if f.Vector == nil || len(p.looks) == 0 {

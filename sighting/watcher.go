@@ -10,46 +10,46 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Trust says on what a name rests.
+// Trust tells how a name is known.
 type Trust string
 
 const (
-	// Nobody is without a name.
+	// Nobody means: no name.
 	Nobody Trust = ""
-	// Learned is where only learned faces speak for the name, or an enrolled face from further off.
+	// Learned means: only learned faces support the name, or enrolled faces at a larger distance.
 	Learned Trust = "learned"
-	// Confirmed is where at least two faces of the sighting lie within the anchor of a face that the person was enrolled
-	// with ([online.Learner.Radii]): nothing that was ever learned has a part in it.
+	// Confirmed means: at least two faces of the sighting are within the anchor distance of an enrolled face of the
+	// person ([online.Learner.Radii]). No learned face plays a part.
 	Confirmed Trust = "confirmed"
 )
 
-// Seen is what is made of a face in a frame.
+// Seen is the result for a face in a frame.
 type Seen struct {
 	Track int // of the person in view; see [Tracker]
-	// Verdict is that on this face alone; nil for a face without a vector. Of a face that is held it is the last one of
-	// its track, and says that nothing was learned.
+	// Verdict is the verdict on this face alone. It is nil for a face without a vector. For a held face it is the last
+	// verdict of its track, with nothing learned.
 	Verdict *online.Verdict
 	Belief  Belief // who the person in view is taken for
-	// Trust says on what the name of this face rests: Confirmed where the belief is, and an enrolled face is near enough
+	// Trust tells how the name of this face is known: Confirmed if the belief is, and an enrolled face is near enough
 	// for a name. The face of a head that is turned far away is Learned.
 	Trust Trust
-	// Since is when the track came into view. Where Known is set, the belief has a name now, and had none, or another,
-	// before: earlier faces of the track are that person's, too.
+	// Since is when the track came into view. Known is true if the belief has a new name: the earlier faces of the
+	// track are then that person's, too.
 	Since time.Duration
 	Known bool
-	// Lessons are the numbers of the observations of the track that were learned now: this face, and
-	// faces before it that waited for the track to be confirmed.
+	// Lessons are the numbers of the observations of the track that were learned now: this face, and earlier faces that
+	// waited for the confirmation of the track.
 	Lessons []int64
 }
 
-// Watcher follows the people before one camera: it ties their faces over frames, has a learner judge them, and gathers
-// what speaks for whom. It is used by one goroutine at a time; memory is bounded by who is in view. Make one with
-// [NewWatcher].
+// Watcher follows the people before one camera: it follows their faces over frames, lets a learner judge them, and
+// collects the verdicts. One goroutine may use it at a time. Memory is limited by the number of people in view.
+// [NewWatcher] makes one.
 //
-// The learner learns along confirmed sightings alone: of somebody who was confirmed since they came into view, and only
-// as that person; the last eight faces before that are learned then, too. A face that follows another on a track is
-// joined to it (a must-link, [online.Observation].Follows), so that a head which turns is followed further than single
-// faces could be.
+// The learner learns only from confirmed sightings: faces of a person who was confirmed since coming into view, and
+// only as that person. The last eight faces before the confirmation are then learned, too. Consecutive faces of a track
+// are joined (a must-link, [online.Observation].Follows), so that the learner can follow a turning head further than
+// with single faces.
 type Watcher struct {
 	learner *online.Learner
 	tracker *Tracker
@@ -65,10 +65,10 @@ type waiting struct {
 	number int64 // of the observation
 }
 
-// mostWaiting bounds the faces of a track that wait, the newest.
+// mostWaiting is the greatest number of waiting faces of a track, the newest.
 const mostWaiting = 8
 
-// chain is what was stored of a track.
+// chain holds the stored faces of a track.
 type chain struct {
 	waiting []waiting
 	stored  []int64 // numbers of stored faces, the newest last
@@ -78,10 +78,10 @@ type chain struct {
 	judged  time.Duration   // when it was made
 }
 
-// longestChain is how many stored faces a new one of the track is joined to.
+// longestChain is the greatest number of stored faces to which a new face of the track is joined.
 const longestChain = 4
 
-// NewWatcher returns a watcher that has seen nobody. It keeps the learner, which may be used between frames.
+// NewWatcher returns a watcher that has seen no frame. It keeps the learner, which others may use between frames.
 func NewWatcher(l *online.Learner, s Settings, r Rules) *Watcher {
 	return &Watcher{
 		learner: l, tracker: NewTracker(l.Space(), s), who: NewIdentities(r), chains: make(map[int]*chain),
@@ -101,12 +101,12 @@ func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 	return tracks
 }
 
-// Judge has the learner judge the faces of the frame, whose tracks are given, and learn from those for which hold,
-// given the number of the face, is false. The error is that of [online.Learner.ObserveFrame].
+// Judge lets the learner judge the faces of the frame, with their tracks, and learn from the faces for which hold(i) is
+// false. The error is that of [online.Learner.ObserveFrame].
 func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool) ([]Seen, error) {
 	for _, track := range tracks {
 		if c := w.chains[track]; c != nil && (w.forgotten(c.known) || c.verdict != nil && w.forgotten(c.verdict.Label)) {
-			w.Reset(track) // its verdicts speak for somebody whom the learner does not know any more
+			w.Reset(track) // its verdicts name a person who was forgotten
 		}
 	}
 	var observed []online.Observation
@@ -163,11 +163,11 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	w.look, w.sure = false, true
 	for i, b := range w.who.Who(at, tracks) {
 		s := &seen[i]
-		// Of somebody who has a name, every other face is enough.
+		// For a person with a name, every second face is enough.
 		if faces[i].Reason != face.NoVector && (faces[i].Held || b.Name == "") && w.unsure(tracks[i], b, at) {
 			w.look = true
 		}
-		// A face that is held changes neither number: it is no evidence.
+		// A held face is not new evidence, so it changes neither number.
 		if faces[i].Reason != face.NoVector && (b.Frames < sureFrames || b.Share < sureShare) {
 			w.sure = false
 		}
@@ -186,10 +186,10 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	return seen, nil
 }
 
-// forgotten reports whether a name is that of nobody any more.
+// forgotten reports whether the learner no longer knows a name.
 func (w *Watcher) forgotten(name string) bool { return name != "" && !w.learner.Knows(name) }
 
-// Limits of [Watcher.Look]. Somebody unknown is told of after 25 frames (package presence).
+// Limits of [Watcher.Look]. An unknown person is reported after 25 frames (package presence).
 const (
 	sureFrames = 25
 	sureShare  = .8
@@ -201,12 +201,13 @@ func (w *Watcher) unsure(track int, b Belief, at time.Duration) bool {
 	return b.Frames < sureFrames || b.Share < sureShare && at-w.chain(track, at).judged >= againAfter
 }
 
-// Look reports whether more faces of somebody in the last frame should be judged: there were too few, or they do not
-// agree. Ask a [face.Looker] for them then.
+// Look reports whether more faces of a person in the last frame should be judged: there were too few, or they disagree.
+// Then ask a [face.Looker] for them.
 func (w *Watcher) Look() bool { return w.look }
 
-// Ask tells a stream that may hold faces what [Watcher.Look] reports, after each frame of it: to look closely at the
-// next one, or that this will not be asked for while the same faces are held.
+// Ask calls [face.Looker] on a stream that may hold faces; call it after each frame. It asks for a close look at the
+// next frame if [Watcher.Look] says so, and otherwise tells the stream that none will be needed while the same faces
+// are held.
 func (w *Watcher) Ask(s face.Stream) {
 	l, ok := s.(face.Looker)
 	switch {
@@ -218,14 +219,14 @@ func (w *Watcher) Ask(s face.Stream) {
 	}
 }
 
-// keep notes the last verdict.
+// keep stores the last verdict.
 func (c *chain) keep(v online.Verdict, at time.Duration) {
 	v.Learned, v.NoRoom, v.Stored = false, false, 0
 	c.verdict, c.judged = &v, at
 }
 
-// recall has the learner learn what waited for a track to be confirmed, which may include the face at hand, of that
-// number.
+// recall lets the learner learn the faces that waited for the confirmation of a track. The present face, with the given
+// number, may be one of them.
 func (w *Watcher) recall(c *chain, as string, number int64, s *Seen) error {
 	if as == "" {
 		return nil
@@ -247,7 +248,7 @@ func (w *Watcher) recall(c *chain, as string, number int64, s *Seen) error {
 	return nil
 }
 
-// join notes where a face of the track was stored; 0 is for nowhere.
+// join records the number of a stored face of the track; 0 means not stored.
 func (c *chain) join(stored int64) {
 	if stored == 0 {
 		return
@@ -263,7 +264,7 @@ func (c *chain) wait(x waiting) {
 	}
 }
 
-// See is [Watcher.Track] and [Watcher.Judge].
+// See calls [Watcher.Track] and [Watcher.Judge].
 func (w *Watcher) See(at time.Duration, faces []face.Sample, hold func(i int) bool) ([]Seen, error) {
 	return w.Judge(at, faces, w.Track(at, faces), hold)
 }
@@ -277,31 +278,31 @@ func (w *Watcher) chain(track int, at time.Duration) *chain {
 	return c
 }
 
-// Live returns the tracks of those who are in view, or were a moment ago.
+// Live returns the tracks of the people in view at present or a moment ago.
 func (w *Watcher) Live() []int { return w.tracker.Live() }
 
-// Next returns the number that the next new person gets.
+// Next returns the track number of the next new person.
 func (w *Watcher) Next() int { return w.tracker.Next() }
 
-// Deny says that a track is not a person, for as long as it lasts.
+// Deny excludes a name for a track, as long as the track lasts.
 func (w *Watcher) Deny(track int, name string) {
 	w.who.Deny(track, name)
 	w.unchain(track)
 }
 
-// Allow takes a [Watcher.Deny] back: the track may be this person again.
+// Allow takes back a [Watcher.Deny].
 func (w *Watcher) Allow(track int, name string) {
 	w.who.Allow(track, name)
 	w.unchain(track)
 }
 
-// Reset forgets the verdicts on a track: they were made before something was known that changes them.
+// Reset forgets the verdicts on a track, because a later change makes them invalid.
 func (w *Watcher) Reset(track int) {
 	w.who.Reset(track)
 	w.unchain(track)
 }
 
-// unchain has no later face of a track joined to what was stored of it.
+// unchain forgets the stored faces of a track, so that later faces are not joined to them.
 func (w *Watcher) unchain(track int) {
 	if c := w.chains[track]; c != nil {
 		c.stored, c.waiting, c.known, c.verdict = nil, nil, "", nil

@@ -14,21 +14,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// network says what an eye may have of the network.
+// network is an eye's access to the network.
 type network int
 
-// Kinds of it.
+// Kinds of access.
 const (
 	offline network = iota
-	relayed         // the connections that the program makes for it, to its camera
-	byPort          // the port of its camera, as far as Landlock can bound that, and names: for want of the others
+	relayed         // only connections that the program makes, to the camera
+	byPort          // old kernels: the port of the camera, if Landlock can limit it, and look-ups of names
 )
 
-// needed are the system calls that an eye may make whatever it looks at. They were taken down with strace while it
-// decoded a video, pictures, and streams by HTTP and RTSP, with OpenCV 4.6; beside them stand those that Go's runtime
-// and other versions of glibc use for the same. Names that a machine does not have are passed over.
+// needed are the system calls that every eye may make. They were recorded with strace while an eye decoded a video,
+// pictures, and streams by HTTP and RTSP, with OpenCV 4.6. The calls that Go's runtime and other versions of glibc use
+// instead are listed next to them. Names that a machine does not have are ignored.
 var needed = []string{
-	// Files. Landlock says which, and the limit of written files that nothing is written. The rest of /proc is shut.
+	// Files. Landlock decides which ones; the limit for written files prevents writing. The rest of /proc is closed.
 	"read", "readv", "pread64", "write", "writev", "close", "lseek", "open", "openat", "getdents64", "getcwd",
 	"stat", "lstat", "fstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "readlink", "readlinkat",
 	"fadvise64",
@@ -41,13 +41,13 @@ var needed = []string{
 	"futex", "futex_waitv", "set_robust_list", "rseq", "set_tid_address", "sched_yield", "sched_getaffinity", "getcpu",
 	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "rt_sigtimedwait", "restart_syscall", "exit",
 	"exit_group",
-	// What the process may know of itself, and the time.
+	// Information about the process, and the time.
 	"gettid", "getpid", "getuid", "geteuid", "getgid", "getegid", "getrlimit", "getrusage", "uname", "sysinfo",
 	"getrandom",
 	"clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time", "times",
 }
 
-// connected are those that a network camera takes beside them. There is none to wait for others: nobody calls an eye.
+// connected are the further calls for a network camera. None of them accepts connections: nobody connects to an eye.
 var connected = []string{
 	"connect", "getsockopt", "setsockopt", "getsockname", "getpeername", "recvfrom", "recvmsg", "recvmmsg", "shutdown",
 }
@@ -55,8 +55,7 @@ var connected = []string{
 // Requests of ioctl that golang.org/x/sys has not.
 const fionread, fionbio = 0x541b, 0x5421
 
-// conditional are the calls that an eye may make with some arguments, and not with others. Each line is a way to
-// satisfy them.
+// conditional are the calls that an eye may make with some arguments only. Each line is one allowed combination.
 func conditional(camera bool, n network) (all []seccomp.NameWithConditions) {
 	may := func(name string, conditions ...seccomp.Condition) {
 		all = append(all, seccomp.NameWithConditions{Name: name, Conditions: conditions})
@@ -70,31 +69,33 @@ func conditional(camera bool, n network) (all []seccomp.NameWithConditions) {
 	without := func(argument uint32, bits uint64) seccomp.Condition {
 		return seccomp.Condition{Argument: argument, Operation: seccomp.BitsNotSet, Value: bits}
 	}
-	// A thread, and no process: one could outlive the eye. What clone3 is asked for cannot be seen here; glibc does with
-	// clone where the kernel has no clone3.
+	// Threads and no processes: a process could outlive the eye. The filter cannot see the arguments of clone3; glibc
+	// uses clone if the kernel has no clone3.
 	may("clone", with(0, unix.CLONE_THREAD),
 		without(0, unix.CLONE_NEWUSER|unix.CLONE_NEWNS|unix.CLONE_NEWNET|unix.CLONE_NEWPID|
 			unix.CLONE_NEWIPC|unix.CLONE_NEWUTS|unix.CLONE_NEWCGROUP))
 	may("tgkill", is(0, uint64(os.Getpid())))
-	// Code comes from files of the system, and is not made.
+	// Code comes from files of the system only.
 	may("mmap", without(2, unix.PROT_EXEC))
 	may("mmap", without(2, unix.PROT_WRITE))
 	may("mprotect", without(2, unix.PROT_EXEC))
 	for _, command := range []uint64{unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL, unix.F_DUPFD_CLOEXEC} {
 		may("fcntl", is(1, command))
 	}
-	// Names of threads and of memory, and what Go and the tests ask.
+	// Names of threads and of memory, and calls of Go and the tests.
 	for _, option := range []uint64{unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_VMA, unix.PR_GET_DUMPABLE,
 		unix.PR_GET_NO_NEW_PRIVS} {
 		may("prctl", is(0, option))
 	}
-	may("prlimit64", is(2, 0)) // no limit is set
-	// Whether a file is a terminal, and how much there is to read. A terminal can be written to in worse ways.
+	may("prlimit64", is(2, 0)) // only reading limits
+	// Questions whether a file is a terminal, and how much there is to read. A terminal that can be written to allows
+	// worse.
 	for _, request := range []uint64{unix.TCGETS, fionread, fionbio} {
 		may("ioctl", is(1, request))
 	}
 	if camera {
-		// Requests of Video4Linux: their second byte is V, 0x56. The kernel looks at the low 32 bits alone, as this does.
+		// Requests of Video4Linux: their second byte is V, 0x56. The kernel reads only the low 32 bits, and so does
+		// this.
 		may("ioctl", with(1, 0x4000), with(1, 0x1000), with(1, 0x0400), with(1, 0x0200), without(1, 0xA900))
 	}
 	if n == offline {
@@ -102,7 +103,7 @@ func conditional(camera bool, n network) (all []seccomp.NameWithConditions) {
 	}
 	kinds := map[uint64]uint64{unix.SOCK_STREAM: unix.IPPROTO_TCP}
 	if n == byPort {
-		kinds[unix.SOCK_DGRAM] = unix.IPPROTO_UDP // names are asked for
+		kinds[unix.SOCK_DGRAM] = unix.IPPROTO_UDP // for look-ups of names
 	}
 	for _, family := range []uint64{unix.AF_INET, unix.AF_INET6} {
 		for kind, protocol := range kinds { // each kind is a bit
@@ -118,8 +119,8 @@ func conditional(camera bool, n network) (all []seccomp.NameWithConditions) {
 	return all
 }
 
-// relay has all later calls of connect answered by the program at the other end of a socket, which makes the
-// connections itself. The error says that this kernel cannot do that.
+// relay lets the program at the other end of a socket answer all later calls of connect; it makes the connections
+// itself. The error tells that this kernel cannot do that.
 func relay(line int) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -128,7 +129,7 @@ func relay(line int) error {
 	if err != nil {
 		return err
 	}
-	// Other machines' calls and those of x32 are refused by the filter that follows.
+	// The filter that follows refuses calls of other architectures and of x32.
 	raw, err := bpf.Assemble([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: 0, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(machine.SyscallNames["connect"]), SkipTrue: 1},
@@ -149,12 +150,12 @@ func relay(line int) error {
 	if e != 0 {
 		return e
 	}
-	// Nobody in here is to answer.
+	// No thread of this process may answer.
 	defer unix.Close(int(listener))
 	return unix.Sendmsg(line, []byte{1}, unix.UnixRights(int(listener)), nil, 0)
 }
 
-// relays reports whether this kernel can have calls of connect answered by the program (Linux 5.9).
+// relays reports whether this kernel lets a program answer calls of connect (Linux 5.9).
 func relays() bool {
 	action := uint32(unix.SECCOMP_RET_USER_NOTIF)
 	_, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
@@ -169,12 +170,12 @@ func relays() bool {
 	return major > 5 || major == 5 && minor >= 9
 }
 
-// firstNew is the number of the first system call of Linux 5.1. Later ones have the same number on all machines, and
-// libraries that know them do without where the kernel says that it does not have them.
+// firstNew is the number of the first system call of Linux 5.1. Later calls have the same number on all architectures,
+// and libraries that use them work without them if the kernel reports that they are missing.
 const firstNew = 424
 
-// filter allows every thread of this process, for ever, the system calls that an eye needs. Others are refused; those
-// that came with newer kernels are answered as by an older one.
+// filter allows all threads of this process, for ever, only the system calls that an eye needs. Other calls are
+// refused; calls of newer kernels are answered as an older kernel would.
 func filter(camera bool, n network) error {
 	machine, err := arch.GetInfo("")
 	if err != nil {

@@ -4,5 +4,5 @@
 
 package serve
 
-// fault is where a build with the tag eyefault breaks, as a flaw in a decoder would.
+// fault is the place where a build with the tag eyefault crashes, like a flaw in a decoder.
 func fault() {}

@@ -32,8 +32,8 @@ import (
 
 var asked int
 
-// fault breaks in the way and at the frame that FACEAUTH_EYE_FAULT names, as "abort 3", by a fault in C: as a flaw in a
-// decoder would.
+// fault crashes in the way and at the frame in FACEAUTH_EYE_FAULT, such as "abort 3", by a fault in C, like a flaw in a
+// decoder.
 func fault() {
 	how, at, ok := strings.Cut(os.Getenv("FACEAUTH_EYE_FAULT"), " ")
 	asked++

@@ -18,11 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine sets what holds from the first moment: no memory beyond that, no file written, no core dump, and no look into
-// this process by others of its user.
+// confine sets the limits that hold from the start: memory, no written files, no core dump, and no access to this
+// process by other processes of its user.
 func confine(memory uint64) error {
 	if memory == 0 {
-		return errors.New("an eye has a limit of memory")
+		return errors.New("an eye needs a memory limit")
 	}
 	limits := []struct {
 		what int
@@ -47,10 +47,10 @@ func confine(memory uint64) error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// sandbox gives up what the eye needs no more once its networks are open: it may read roots, use a camera among them,
-// and connect to a URL among them. Line is the number of the file by which the program makes its connections; where
-// there is none, or the kernel cannot do that, the eye may connect to the port of a URL, on any machine, and ask for
-// names. The report says what is in force: an old kernel has less to offer.
+// sandbox gives up all rights that the eye no longer needs once its networks are open: it may read the roots, use a
+// camera among them, and connect to a URL among them. Line is the number of the file for connections that the program
+// makes. Without it, or on an old kernel, the eye may connect to the port of a URL on any machine and look up names.
+// The report tells which protections are active: an old kernel has fewer.
 func sandbox(roots []string, line int) (r eye.Report, err error) {
 	var rules []landlock.Rule
 	var ports []uint16
@@ -60,7 +60,7 @@ func sandbox(roots []string, line int) (r eye.Report, err error) {
 			net = byPort
 			address, err := eye.Address(name)
 			if err != nil {
-				continue // what is wrong with the URL is said when it is opened
+				continue // the error comes when the URL is opened
 			}
 			if n, err := strconv.ParseUint(address[strings.LastIndexByte(address, ':')+1:], 10, 16); err == nil {
 				ports = append(ports, uint16(n))
@@ -77,16 +77,16 @@ func sandbox(roots []string, line int) (r eye.Report, err error) {
 	}
 	if net == byPort && line >= 0 && relays() {
 		if err := relay(line); err != nil {
-			return r, fmt.Errorf("having the program connect: %w", err)
+			return r, fmt.Errorf("letting the program make connections: %w", err)
 		}
 		net = relayed
 	}
 	switch net {
 	case relayed:
-		// A certificate is checked.
+		// Checking a certificate reads these files.
 		rules = append(rules, landlock.RODirs(certificates...).IgnoreIfMissing())
 	case byPort:
-		// A name is looked up, too.
+		// Looking up a name reads these files, too.
 		rules = append(rules,
 			landlock.ROFiles("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf",
 				"/etc/services",
@@ -101,7 +101,7 @@ func sandbox(roots []string, line int) (r eye.Report, err error) {
 		r.Landlock = abi
 	}
 	if r.Landlock > 0 {
-		// Of each version of the kernel, whatever it can.
+		// Use all protections that this kernel has.
 		if err := landlock.V6.BestEffort().Restrict(rules...); err != nil {
 			return r, fmt.Errorf("restricting files by Landlock: %w", err)
 		}
@@ -113,7 +113,7 @@ func sandbox(roots []string, line int) (r eye.Report, err error) {
 	return r, nil
 }
 
-// Available says which parts of the sandbox this kernel has, or why it is not whole.
+// Available describes the sandbox on this kernel; the error tells why it is not complete.
 func Available() (string, error) {
 	abi, err := llsys.LandlockGetABIVersion()
 	switch {
@@ -127,11 +127,11 @@ func Available() (string, error) {
 	return fmt.Sprintf("Landlock %d and seccomp", abi), nil
 }
 
-// certificates are the folders of those that are believed.
+// certificates are the folders of trusted certificates.
 var certificates = []string{"/etc/ssl", "/etc/ca-certificates", "/usr/share/ca-certificates",
 	"/usr/local/share/ca-certificates", "/etc/pki"}
 
-// readable returns the rules for a file or a folder with all that is below it, and for what links in it lead to.
+// readable returns the rules for reading a file, or a folder and everything below it, and the targets of links in it.
 func readable(name string) (rules []landlock.Rule) {
 	seen := make(map[string]bool)
 	var files, dirs []string
@@ -139,7 +139,7 @@ func readable(name string) (rules []landlock.Rule) {
 	add = func(path string) {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil || seen[real] {
-			return // that it is not there is said when it is opened
+			return // the error comes when it is opened
 		}
 		seen[real] = true
 		info, err := os.Stat(real)

@@ -406,7 +406,7 @@ func TestAlone(t *testing.T) {
 	c := exec.Command("/proc/self/exe", "eye")
 	out, err := c.CombinedOutput()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || !strings.Contains(string(out), "an eye is started by a program") {
+	if !errors.As(err, &exit) || !strings.Contains(string(out), "only faceauth can start an eye") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

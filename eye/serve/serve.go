@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serve is the inside of an eye: it opens cameras and recordings, finds faces in them, and says over a socket
-// what it has found, to a program that uses package eye.
+// Package serve is the program of an eye: it opens cameras and recordings, finds faces in them, and sends the results
+// over a socket to a program that uses package eye.
 //
-// [Main] is all of a process that is an eye.
+// [Main] runs the whole process.
 //
 // # What an eye may do
 //
-// It opens its networks first, which are files of the system. Before it touches its first source it gives up what it
-// does not need for that: Landlock leaves it the files of the source, and seccomp no other program, no socket (but to a
-// camera that is named by a URL), and no other process. It has no more memory than it was given, writes no file, leaves
-// no core dump, and ends when the program ends.
+// It first opens its networks, which are files of the system. Before it opens its first source it gives up all other
+// rights: Landlock allows only the files of the source, and seccomp allows no other program, no other process, and no
+// socket except to the camera of a URL. It cannot use more memory than its limit, writes no file, leaves no core dump,
+// and ends when the program ends.
 package serve
 
 import (
@@ -34,8 +34,8 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// Main is an eye: it answers at the socket that is the file of that number until the program at the other end goes.
-// That must be a program of the named user, or of this one where the name is empty.
+// Main runs an eye: it answers at the socket with the given file number until the program at the other end closes it.
+// That program must run as the named user, or as this process's user if "of" is empty.
 func Main(ctx context.Context, file int, of string) error {
 	asks := os.Geteuid()
 	if of != "" {
@@ -44,48 +44,48 @@ func Main(ctx context.Context, file int, of string) error {
 			asks, err = strconv.Atoi(u.Uid)
 		}
 		if err != nil {
-			return fmt.Errorf("the user for whom the eye looks: %w", err)
+			return fmt.Errorf("finding the user of the eye: %w", err)
 		}
 	}
 	f := os.NewFile(uintptr(file), "program")
 	if f == nil {
-		return errors.New("an eye is started by a program, which is not here")
+		return errors.New("only faceauth can start an eye: the socket is missing")
 	}
 	conn, err := net.FileConn(f)
 	f.Close()
 	if err != nil {
-		return fmt.Errorf("an eye is started by a program, which is not here: %w", err)
+		return fmt.Errorf("only faceauth can start an eye: the socket cannot be used: %w", err)
 	}
 	defer conn.Close()
 	line, err := strconv.Atoi(os.Getenv(eye.LineVariable))
 	if err != nil || of != "" {
-		line = -1 // the system started it, and looks at no URL
+		line = -1 // started by the system manager: it reads no URL
 	}
 	if uid, err := eye.Peer(conn); err != nil || uid != asks {
-		return fmt.Errorf("user %d asks for an eye, which looks for user %d alone: %w", uid, asks,
+		return fmt.Errorf("user %d asks for an eye, and this eye serves only user %d: %w", uid, asks,
 			errors.Join(err, os.ErrPermission))
 	}
 	return serve(ctx, conn, line)
 }
 
-// server is an eye.
+// server is the state of an eye.
 type server struct {
 	conn      net.Conn
 	detector  facedet.Detector
 	extractor preprocess.Extractor
 	liveness  *preprocess.Liveness
-	line      int // the number of the file by which the program makes connections, or -1
+	line      int // number of the file for connections that the program makes, or -1
 	sandboxed bool
 	report    eye.Report
-	addresses map[string]string // of the hosts of URLs
+	addresses map[string]string // addresses of the hosts of URLs
 
 	source   facedet.Source
 	pipeline *pipeline.Pipeline
 	open     eye.Open
-	picture  bool   // of the next frame
+	picture  bool   // the next frame needs a picture
 	pixels   []byte // of this frame
 	told     time.Time
-	out      []byte
+	pending  []byte
 	broken   error // of the connection
 }
 
@@ -98,7 +98,7 @@ func serve(ctx context.Context, conn net.Conn, line int) error {
 		for {
 			q, err := eye.ReadRequest(conn)
 			if err != nil {
-				// Nobody is there any more. A decoder that hangs would keep the process for ever.
+				// The program has ended. A decoder that hangs would keep this process alive for ever.
 				time.AfterFunc(time.Second, func() { os.Exit(1) })
 				cancel()
 				return
@@ -142,14 +142,14 @@ func (s *server) close() {
 	}
 }
 
-// say sends a message, after those that wait. What cannot be sent ends the eye.
-func (s *server) say(m eye.Message) error {
-	s.out = eye.Append(s.out, m)
-	if _, err := s.conn.Write(s.out); err != nil {
+// send sends a message, after the waiting ones. An error ends the eye.
+func (s *server) send(m eye.Message) error {
+	s.pending = eye.Append(s.pending, m)
+	if _, err := s.conn.Write(s.pending); err != nil {
 		s.broken = err
 	}
-	if s.out = s.out[:0]; cap(s.out) > 8<<20 {
-		s.out = nil
+	if s.pending = s.pending[:0]; cap(s.pending) > 8<<20 {
+		s.pending = nil
 	}
 	return s.broken
 }
@@ -161,7 +161,7 @@ func (s *server) handle(ctx context.Context, q eye.Request) error {
 	case q.Setup != nil:
 		err = s.setup(*q.Setup)
 	case s.extractor == nil:
-		err = errors.New("an eye is set up before it is asked for anything")
+		err = errors.New("the first request to an eye must be its setup")
 	case q.Open != nil:
 		err = s.openSource(ctx, *q.Open)
 	case q.Next != nil && s.pipeline != nil:
@@ -173,7 +173,7 @@ func (s *server) handle(ctx context.Context, q eye.Request) error {
 		return s.broken
 	}
 	if err != nil {
-		return s.say(eye.Failure(err))
+		return s.send(eye.Failure(err))
 	}
 	return nil
 }
@@ -181,10 +181,10 @@ func (s *server) handle(ctx context.Context, q eye.Request) error {
 // setup opens the networks.
 func (s *server) setup(q eye.Setup) error {
 	if s.extractor != nil {
-		return errors.New("an eye is set up once")
+		return errors.New("an eye can be set up only once")
 	}
 	if q.Version != eye.Version {
-		return fmt.Errorf("the program speaks version %d, and its eye %d; after an upgrade, restart both", q.Version,
+		return fmt.Errorf("the program uses version %d, and its eye version %d; after an upgrade, restart both", q.Version,
 			eye.Version)
 	}
 	if err := confine(q.Memory); err != nil {
@@ -207,12 +207,12 @@ func (s *server) setup(q eye.Setup) error {
 		}
 	}
 	s.report.Version = eye.Version
-	return s.say(eye.Message{Kind: eye.Ready, Report: s.report, Space: e.Space().ID})
+	return s.send(eye.Message{Kind: eye.Ready, Report: s.report, Space: e.Space().ID})
 }
 
-// Open opens the networks of a vision, for who uses them in a process of their own. The caller closes both.
+// Open opens the networks of a vision, for programs that run them in their own process. The caller closes both.
 func Open(v eye.Vision) (facedet.Detector, preprocess.Extractor, error) {
-	// Somebody waits for the first frame: both are read at once.
+	// A user waits for the first frame, so both are opened at once.
 	var d facedet.Detector
 	var failed error
 	done := make(chan struct{})
@@ -278,7 +278,7 @@ func openDetector(v eye.Vision) (facedet.Detector, error) {
 	return nil, fmt.Errorf("unknown detector %q", v.Detector)
 }
 
-// openSource opens a source, for the first of which the sandbox closes.
+// openSource opens a source. It closes the sandbox before the first one.
 func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	if s.source != nil {
 		s.source.Close()
@@ -291,16 +291,16 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		return fmt.Errorf("unknown gate %q", q.Gate)
 	}
 	if q.Spare && (q.Gate != eye.Learn || s.liveness != nil) {
-		return errors.New("faces are held for nobody who logs in or is enrolled, and not where liveness is scored")
+		return errors.New("faces cannot be held for a login, an enrolment or liveness scores")
 	}
 	if q.Faces < 1 || q.Faces > eye.MostFaces {
-		return fmt.Errorf("%d faces of a frame", q.Faces)
+		return fmt.Errorf("%d faces per frame are not allowed", q.Faces)
 	}
 	if !s.sandboxed {
 		if s.line >= 0 && relays() {
 			var err error
 			if s.addresses, err = addresses(ctx, q.Roots, q.Name); err != nil {
-				return err // the sandbox stays open, so that the name can be looked up again
+				return err // keep the sandbox open, so that the name can be looked up again
 			}
 		}
 		report, err := sandbox(q.Roots, s.line)
@@ -311,7 +311,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	}
 	src, err := facedet.Open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name],
 		Damaged: func(_ string, err error) {
-			s.say(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
+			s.send(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
 		}})
 	if err != nil {
 		return err
@@ -342,11 +342,11 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		}
 	}
 	s.pipeline = pipeline.New(src, s.detector, s.extractor, o)
-	return s.say(eye.Message{Kind: eye.Opened, Report: s.report, Count: src.Count()})
+	return s.send(eye.Message{Kind: eye.Opened, Report: s.report, Count: src.Count()})
 }
 
-// addresses returns numeric addresses of the hosts of URLs: once the sandbox is closed nobody is there to be asked. The
-// program looks up the name again for each connection. The error is about the URL that is to be opened.
+// addresses returns the numeric addresses of the hosts of URLs, because the closed sandbox cannot look up names. The
+// program looks up the name again for each connection. The error is about the URL that is being opened.
 func addresses(ctx context.Context, roots []string, open string) (map[string]string, error) {
 	all := make(map[string]string)
 	for _, name := range roots {
@@ -355,7 +355,7 @@ func addresses(ctx context.Context, roots []string, open string) (map[string]str
 		}
 		u, err := url.Parse(name)
 		if err != nil || u.Hostname() == "" || net.ParseIP(u.Hostname()) != nil {
-			continue // what is wrong with a URL is said when it is opened
+			continue // the error comes when the URL is opened
 		}
 		within, cancel := context.WithTimeout(ctx, 5*time.Second)
 		found, err := net.DefaultResolver.LookupHost(within, u.Hostname())
@@ -374,13 +374,13 @@ func addresses(ctx context.Context, roots []string, open string) (map[string]str
 	return all, nil
 }
 
-// Frames that are sent together.
+// Limits for frames that wait to be sent together.
 const (
 	mostHeldBack = 32 << 10               // bytes
-	longestBack  = 250 * time.Millisecond // for which a frame waits for others
+	longestBack  = 250 * time.Millisecond // longest wait of a frame
 )
 
-// next answers with the next frame, and with those after it that the program has no wish about.
+// next answers with the next frame, and with following frames about which the program need not decide.
 func (s *server) next(ctx context.Context, q eye.Next) error {
 	s.picture, s.told = q.Picture, time.Now()
 	if q.Renew {
@@ -397,26 +397,26 @@ func (s *server) next(ctx context.Context, q eye.Next) error {
 		case s.broken != nil:
 			return s.broken
 		case errors.Is(err, io.EOF):
-			return s.say(eye.Message{Kind: eye.End, Count: s.source.Count()})
+			return s.send(eye.Message{Kind: eye.End, Count: s.source.Count()})
 		case err != nil:
 			return err
 		}
 		m := eye.Message{Kind: eye.Image, Count: s.source.Count(), Frame: f, Pixels: s.pixels}
 		s.pixels = nil
 		m.More = n < q.Ahead && !s.open.Live && (len(f.Samples) == 0 || q.Sure && s.pipeline.Passed())
-		if m.More && len(s.out) < mostHeldBack && time.Since(sent) < longestBack {
-			s.out = eye.Append(s.out, m)
+		if m.More && len(s.pending) < mostHeldBack && time.Since(sent) < longestBack {
+			s.pending = eye.Append(s.pending, m)
 			continue
 		}
-		if err := s.say(m); err != nil || !m.More {
+		if err := s.send(m); err != nil || !m.More {
 			return err
 		}
 		sent, s.told = time.Now(), time.Now()
 	}
 }
 
-// watched is a source that says that it makes progress, where no frame of it comes to the program for a while. Of a
-// live one its frames come when they come, and from another goroutine: nothing is said then.
+// watched is a source that reports progress while no frame reaches the program. Frames of a live source come from
+// another goroutine: it reports nothing for them.
 type watched struct {
 	facedet.Source
 	server *server
@@ -424,8 +424,8 @@ type watched struct {
 	begun  time.Time
 }
 
-// tellEvery is how often progress is told.
-const tellEvery = time.Second
+// progressEvery is the time between two reports of progress.
+const progressEvery = time.Second
 
 // Next implements [facedet.Source].
 func (w *watched) Next(ctx context.Context) (*facedet.Frame, error) {
@@ -441,14 +441,14 @@ func (w *watched) Next(ctx context.Context) (*facedet.Frame, error) {
 	if w.pace {
 		wait = max(0, f.Time-time.Since(w.begun))
 	}
-	if wait > tellEvery || time.Since(s.told) > tellEvery {
+	if wait > progressEvery || time.Since(s.told) > progressEvery {
 		s.told = time.Now()
-		s.say(eye.Message{Kind: eye.Progress, Count: s.count(), Wait: wait})
+		s.send(eye.Message{Kind: eye.Progress, Count: s.count(), Wait: wait})
 	}
 	return f, nil
 }
 
-// count returns that of the source.
+// count returns the numbers of frames of the source.
 func (s *server) count() face.Count {
 	if s.source == nil {
 		return face.Count{Declared: -1}

@@ -126,7 +126,7 @@ func TestSpareLogin(t *testing.T) {
 		}
 		defer e.Close()
 		_, err = e.Open(t.Context(), path, eye.Options{Gate: c.gate, Spare: true})
-		if err == nil || !strings.Contains(err.Error(), "faces are held for nobody who logs in") {
+		if err == nil || !strings.Contains(err.Error(), "faces cannot be held for a login") {
 			t.Errorf("%s, liveness %t: %v", c.gate, c.liveness, err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"net"
 )
 
-// localAddress returns how this machine reaches a server that listens at an address.
+// localAddress returns the address at which this machine reaches a server that listens at "address".
 func localAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -21,8 +21,7 @@ func localAddress(address string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// outerAddress returns how other machines may reach it: the first address of this machine that is neither local nor of
-// the link alone.
+// outerAddress returns the address at which other machines may reach it: the first global address of this machine.
 func outerAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

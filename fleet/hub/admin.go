@@ -26,16 +26,16 @@ import (
 // Errors of [OpenAdmin] and of the methods of [Admin].
 var (
 	ErrNoServer = errors.New("there is no server of a fleet")
-	ErrCommand  = errors.New("the server of the fleet does not do it")
+	ErrCommand  = errors.New("the server of the fleet refuses the command")
 )
 
 // Device is a device of a fleet, as its server knows it.
 type Device struct {
 	ledger.Member
 	Connected bool      `json:"connected"`
-	Seen      time.Time `json:"seen,omitzero"` // when it was there last
-	// Behind is how many entries of the log it had not read when it said so last, at most. InStep is for one that is
-	// connected and has read all.
+	Seen      time.Time `json:"seen,omitzero"` // the last time when it was connected
+	// Behind is the greatest number of entries that it had not read at its last report. InStep is true if the device is
+	// connected and has read all entries.
 	Behind uint64 `json:"behind"`
 	InStep bool   `json:"in_step"`
 }
@@ -47,8 +47,7 @@ const (
 	opRevoke  = "revoke"
 )
 
-// command is what the holder of the admin key asks. The key signs it, so that it holds in a cluster, too, in which
-// others may publish.
+// command is a command of an administrator. The admin key signs it, because others may publish in a cluster.
 type command struct {
 	Op      string   `cbor:"1,keyasint"`
 	Name    string   `cbor:"2,keyasint,omitempty"`
@@ -80,10 +79,10 @@ func commandText(fleetID string, body []byte) []byte {
 	return append([]byte("faceauth fleet command 1\n"+fleetID+"\n"), body...)
 }
 
-// commandAge is how old a command may be, or how far ahead: its number is remembered for so long.
+// commandAge is the greatest difference between the clocks of a command and the server. Nonces are remembered as long.
 const commandAge = 5 * time.Minute
 
-// nonceCache knows the commands of the last minutes, so that none is carried out twice.
+// nonceCache holds the nonces of the last commands, so that no command is executed twice.
 type nonceCache struct {
 	mu   sync.Mutex
 	seen map[string]time.Time
@@ -91,7 +90,7 @@ type nonceCache struct {
 
 func newNonceCache() *nonceCache { return &nonceCache{seen: make(map[string]time.Time)} }
 
-// first reports whether a command was not seen before.
+// first reports whether a nonce is new.
 func (c *nonceCache) first(nonce []byte, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,23 +112,26 @@ const (
 	longestLife   = 30 * 24 * time.Hour
 )
 
-// command carries out what an administrator asks.
+// command executes a command of an administrator.
 func (s *service) command(ctx context.Context, data []byte) (answer commandAnswer) {
 	refuse := func(format string, a ...any) commandAnswer { return commandAnswer{Refused: fmt.Sprintf(format, a...)} }
 	var signed signedCommand
 	var c command
-	if strict.Unmarshal(data, &signed) != nil || !signedBy(s.names.fleet, commandText(s.names.fleet, signed.Command), signed.Sig) {
+	if strict.Unmarshal(data, &signed) != nil ||
+		!signedBy(s.names.fleet, commandText(s.names.fleet, signed.Command), signed.Sig) {
 		return refuse("the command is not signed by the admin key of this fleet")
 	}
 	now := time.Now()
 	if strict.Unmarshal(signed.Command, &c) != nil || c.Version != commandVersion || len(c.Nonce) != 16 {
-		return refuse("the command cannot be read; update faceauth here and there to one version")
+		return refuse("the command cannot be read; install the same version of faceauth on the device and the server")
 	}
 	if age := now.Sub(time.UnixMilli(c.Time)); age > commandAge || age < -commandAge {
-		return refuse("the command is from another time: the clocks of the server and of this machine are %v apart; set them", age.Abs().Round(time.Second))
+		return refuse(
+			"the time of the command is wrong: the clocks of the server and of this machine are %v apart; set them",
+			age.Abs().Round(time.Second))
 	}
 	if !s.nonces.first(c.Nonce, now) {
-		return refuse("the command was carried out already")
+		return refuse("the command was executed already")
 	}
 	switch c.Op {
 	case opInvite:
@@ -164,7 +166,8 @@ func (s *service) command(ctx context.Context, data []byte) (answer commandAnswe
 func (s *service) invite(c command, now time.Time) (Token, error) {
 	lasts := time.Duration(c.Lasts) * time.Second
 	if lasts < shortestToken || lasts > longestLife {
-		return Token{}, fmt.Errorf("a token lasts from %v to %d days, got %v", shortestToken, longestLife/(24*time.Hour), lasts)
+		return Token{}, fmt.Errorf("a token must last from %v to %d days, got %v", shortestToken,
+			longestLife/(24*time.Hour), lasts)
 	}
 	scope := ledger.Scope{All: len(c.People) == 0}
 	for _, p := range c.People {
@@ -209,7 +212,7 @@ func (s *service) devices() []Device {
 	now, all := time.Now(), []Device{}
 	for _, m := range s.ledger.Devices() {
 		d := Device{Member: m}
-		d.Revoked = d.Revoked || s.barred.bars(m.ID)
+		d.Revoked = d.Revoked || s.barred.has(m.ID)
 		p, said := s.places[m.ID]
 		if d.Seen = p.Seen; said && p.Seq < s.ledger.Seq() {
 			d.Behind = s.ledger.Seq() - p.Seq
@@ -217,7 +220,7 @@ func (s *service) devices() []Device {
 			d.Behind = s.ledger.Seq()
 		}
 		_, d.Connected = open[m.ID]
-		if s.server == nil { // a cluster does not say; a device does, every minute
+		if s.server == nil { // a cluster does not tell; devices report every minute
 			d.Connected = said && now.Sub(p.Seen) < 2*time.Minute
 		}
 		if d.Connected && s.server != nil {
@@ -253,7 +256,8 @@ func (s *service) revoke(ctx context.Context, name string) (ledger.Member, error
 	switch len(found) {
 	case 0:
 		s.mu.Lock()
-		was := slices.ContainsFunc(s.ledger.Devices(), func(m ledger.Member) bool { return m.Name == name || m.ID == name })
+		was := slices.ContainsFunc(s.ledger.Devices(),
+			func(m ledger.Member) bool { return m.Name == name || m.ID == name })
 		s.mu.Unlock()
 		if was {
 			return ledger.Member{}, fmt.Errorf("the device %q is revoked already", name)
@@ -261,7 +265,8 @@ func (s *service) revoke(ctx context.Context, name string) (ledger.Member, error
 		return ledger.Member{}, fmt.Errorf("there is no device %q; see faceauth fleet devices", name)
 	case 1:
 	default:
-		return ledger.Member{}, fmt.Errorf("%d devices are named %q; give the id, which faceauth fleet devices shows", len(found), name)
+		return ledger.Member{}, fmt.Errorf("%d devices are named %q; give the id; faceauth fleet devices shows it",
+			len(found), name)
 	}
 	if _, err := s.say(ctx, ledger.Revoke, ledger.Revocation{Device: found[0].ID}); err != nil {
 		return found[0], err
@@ -271,30 +276,32 @@ func (s *service) revoke(ctx context.Context, name string) (ledger.Member, error
 	return found[0], nil
 }
 
-// Admin is the way of an administrator to the server of a fleet that runs. Get one from [OpenAdmin], and close it.
+// Admin is an administrator's connection to the running server of a fleet. [OpenAdmin] makes one; close it.
 type Admin struct {
 	names subjects
 	key   nkeys.KeyPair
 	nc    *nats.Conn
 }
 
-// OpenAdmin connects to the server whose folder is given. The key is in a file; where that is empty, in the file that the
-// server uses. The error wraps [ErrNoServer] or [ErrOffline].
+// OpenAdmin connects to the server with the given folder. KeyFile holds the admin key; if it is empty, the server's own
+// key file is used. The error wraps [ErrNoServer] or [ErrOffline].
 func OpenAdmin(ctx context.Context, folder, keyFile string) (*Admin, error) {
 	b, err := safefile.ReadBytes(filepath.Join(folder, noteFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w in %s; run this on the machine, and as the user, that runs faceauth fleet serve", ErrNoServer, folder)
+		return nil, fmt.Errorf("%w in %s; run this on the machine, and as the user, that runs faceauth fleet serve",
+			ErrNoServer, folder)
 	}
 	var note serverNote
 	if err == nil {
 		err = json.Unmarshal(b, &note)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w in %s: %s cannot be read (%v); restart faceauth fleet serve, which writes it", ErrNoServer, folder, noteFile, err)
+		return nil, fmt.Errorf("%w in %s: %s cannot be read (%v); restart faceauth fleet serve to write it again",
+			ErrNoServer, folder, noteFile, err)
 	}
 	key, public, err := readAdminKey(cmp.Or(keyFile, note.Key))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no admin key at %s; give its file by --admin-key", cmp.Or(keyFile, note.Key))
+		return nil, fmt.Errorf("there is no admin key at %s; give its file with --admin-key", cmp.Or(keyFile, note.Key))
 	}
 	if err != nil {
 		return nil, err
@@ -318,7 +325,7 @@ func OpenAdmin(ctx context.Context, folder, keyFile string) (*Admin, error) {
 	}
 	nc, err := dial(ctx, note.URL, append(login, nats.NoReconnect(), nats.CustomInboxPrefix(inbox(public)))...)
 	if errors.Is(err, ErrOffline) {
-		return nil, fmt.Errorf("%w: it does not run; start it: faceauth fleet serve", ErrOffline)
+		return nil, fmt.Errorf("%w: the server does not run; start it: faceauth fleet serve", ErrOffline)
 	}
 	if err != nil {
 		return nil, err
@@ -332,7 +339,7 @@ func (a *Admin) Close() error {
 	return nil
 }
 
-// do has the server carry out a command.
+// do sends a command to the server.
 func (a *Admin) do(ctx context.Context, c command) (commandAnswer, error) {
 	var answer commandAnswer
 	c.Version, c.Time, c.Nonce = commandVersion, time.Now().UnixMilli(), make([]byte, 16)
@@ -352,14 +359,17 @@ func (a *Admin) do(ctx context.Context, c command) (commandAnswer, error) {
 	reply, err := a.nc.RequestWithContext(ctx, a.names.admin(), text)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return answer, fmt.Errorf("%w: nobody answers for this fleet; start faceauth fleet serve", ErrOffline)
+		return answer, fmt.Errorf("%w: no service answers for this fleet; start faceauth fleet serve", ErrOffline)
 	case err != nil && ctx.Err() != nil:
-		return answer, fmt.Errorf("%w: it does not answer in time; look at what faceauth fleet serve says, and try again", ErrOffline)
+		return answer, fmt.Errorf(
+			"%w: it does not answer in time; read the messages of faceauth fleet serve, and try again", ErrOffline)
 	case err != nil:
 		return answer, plain(err)
 	}
 	if err := strict.Unmarshal(reply.Data, &answer); err != nil {
-		return answer, fmt.Errorf("%w: its answer cannot be read; update faceauth here and there to one version", ErrCommand)
+		return answer, fmt.Errorf(
+			"%w: its answer cannot be read; install the same version of faceauth on the device and the server",
+			ErrCommand)
 	}
 	if answer.Refused != "" {
 		return answer, fmt.Errorf("%w: %s", ErrCommand, printable(answer.Refused))
@@ -367,8 +377,8 @@ func (a *Admin) do(ctx context.Context, c command) (commandAnswer, error) {
 	return answer, nil
 }
 
-// Invite returns a token that admits one device once, for as long as it lasts. The device may have the people that are
-// given by their numbers, or all where there are none.
+// Invite returns a token that admits one device once, within the given time. People lists the numbers of the people
+// that the device may read and write about; empty means all people.
 func (a *Admin) Invite(ctx context.Context, lasts time.Duration, people []string) (Token, error) {
 	answer, err := a.do(ctx, command{Op: opInvite, Lasts: int64(lasts / time.Second), People: people})
 	if err != nil {
@@ -387,7 +397,9 @@ func (a *Admin) Devices(ctx context.Context) ([]Device, error) {
 		}
 		var part []Device
 		if err := json.Unmarshal(answer.Devices, &part); err != nil {
-			return nil, fmt.Errorf("%w: its answer cannot be read; update faceauth here and there to one version", ErrCommand)
+			return nil, fmt.Errorf(
+				"%w: its answer cannot be read; install the same version of faceauth on the device and the server",
+				ErrCommand)
 		}
 		if all = append(all, part...); len(part) == 0 || len(all) >= answer.Total {
 			return all, nil
@@ -395,8 +407,8 @@ func (a *Admin) Devices(ctx context.Context) ([]Device, error) {
 	}
 }
 
-// Revoke revokes a device by its name or id: its connection ends, what it says from now on counts nowhere, and it gets no
-// key any more. It returns the id.
+// Revoke revokes a device by its name or id: its connection ends, its later entries do not count, and it gets no more
+// keys. It returns the id.
 func (a *Admin) Revoke(ctx context.Context, name string) (string, error) {
 	answer, err := a.do(ctx, command{Op: opRevoke, Name: strings.TrimSpace(name)})
 	return answer.ID, err

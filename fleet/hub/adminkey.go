@@ -14,19 +14,20 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// ErrFleet is returned where the folder of a server and its admin key are of different fleets.
+// ErrFleet is returned if the folder of a server and its admin key are of different fleets.
 var ErrFleet = errors.New("the admin key is of another fleet than the folder of the server")
 
-// fleetIDFile is the file in the folder of a server that says of which fleet it is.
+// fleetIDFile is the file in a server's folder with the id of its fleet.
 const fleetIDFile = "fleet"
 
-// noteFleet writes into the folder which fleet it belongs to.
+// noteFleet writes the id of the fleet into the folder.
 func noteFleet(folder, public string) error {
 	return safefile.Write(filepath.Join(folder, fleetIDFile), []byte(public+"\n"))
 }
 
-// adminKey returns the key of a fleet, which is made with the fleet, the fleet's id, and whether the folder is that of
-// the fleet: where it is not, it has nothing but the key, and noteFleet makes it that.
+// adminKey returns the admin key, the fleet's id, and whether the folder was already of this fleet. It makes the key,
+// and so the fleet, if there is neither a key nor a fleet's id in the folder. Without an id in the folder the third
+// result is false; then the caller checks the log, and calls noteFleet.
 func adminKey(path, folder string) (nkeys.KeyPair, string, bool, error) {
 	id := filepath.Join(folder, fleetIDFile)
 	was, err := safefile.ReadBytes(id)
@@ -57,12 +58,14 @@ func adminKey(path, folder string) (nkeys.KeyPair, string, bool, error) {
 		}
 		known = public
 	} else if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", false, fmt.Errorf("the admin key %s is missing; put back your copy of it: without it no device can join this fleet or be revoked", path)
+		return nil, "", false, fmt.Errorf("the admin key %s is missing; put back your copy of it: without the key no device can join this fleet or be revoked", path)
 	} else if err != nil {
 		return nil, "", false, err
 	}
 	if known != "" && known != public {
-		return nil, "", false, fmt.Errorf("%w: %s is the key of %s, and %s holds %s; give the right one by --admin-key", ErrFleet, path, public, folder, known)
+		return nil, "", false, fmt.Errorf(
+			"%w: %s is the key of %s, and %s holds %s; give the right key with --admin-key", ErrFleet, path, public,
+			folder, known)
 	}
 	return key, public, known != "", nil
 }
@@ -77,14 +80,15 @@ func readAdminKey(path string) (nkeys.KeyPair, string, error) {
 		return nil, "", fmt.Errorf("others can read the admin key %s; run: chmod 600 %s", path, path)
 	}
 	b := make([]byte, 200)
-	n, _ := f.Read(b) // what is cut off is no seed
+	n, _ := f.Read(b) // a seed is shorter; a partial read fails below
 	key, err := nkeys.FromSeed(bytes.TrimSpace(b[:n]))
 	if err != nil {
 		return nil, "", fmt.Errorf("%s holds no admin key of a fleet; put back your copy of it", path)
 	}
 	public, err := key.PublicKey()
 	if err != nil || !nkeys.IsValidPublicAccountKey(public) {
-		return nil, "", fmt.Errorf("%s holds another key than the admin key of a fleet; put back your copy of it", path)
+		return nil, "", fmt.Errorf("%s holds a key that is not the admin key of a fleet; put back your copy of it",
+			path)
 	}
 	return key, public, nil
 }

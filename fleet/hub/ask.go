@@ -19,22 +19,27 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// asks are what the service is asked and told.
+// asks are the queues of requests to the service.
 type asks struct{ join, rejoin, admin, places chan *nats.Msg }
 
-// Bounds of what waits for the service; of more than that the asker hears nothing, and asks again.
+// Lengths of these queues. Requests that find a full queue get no answer, and are sent again.
 const (
 	joinsWaiting   = 64
 	adminWaiting   = 64
 	placesWaiting  = 20000
 	rejoinsWaiting = 2000
-	// joinsPerSecond bounds how fast tokens can be tried.
+	// joinsPerSecond limits how fast somebody can try tokens.
 	joinsPerSecond = 20
 )
 
-// listen begins to take what the service is asked.
+// listen subscribes to the requests.
 func (s *service) listen() (asks, error) {
-	a := asks{make(chan *nats.Msg, joinsWaiting), make(chan *nats.Msg, rejoinsWaiting), make(chan *nats.Msg, adminWaiting), make(chan *nats.Msg, placesWaiting)}
+	a := asks{
+		make(chan *nats.Msg, joinsWaiting),
+		make(chan *nats.Msg, rejoinsWaiting),
+		make(chan *nats.Msg, adminWaiting),
+		make(chan *nats.Msg, placesWaiting),
+	}
 	for subject, ch := range map[string]chan *nats.Msg{
 		s.names.join(): a.join, s.names.rejoin(): a.rejoin, s.names.admin(): a.admin, s.names.at("*"): a.places,
 	} {
@@ -45,11 +50,11 @@ func (s *service) listen() (asks, error) {
 	return a, plain(s.conn.nc.Flush())
 }
 
-// answer does what the service is asked until ctx ends.
+// answer handles the requests until ctx ends.
 func (s *service) answer(ctx context.Context, a asks) {
 	var work sync.WaitGroup
 	defer work.Wait()
-	work.Go(func() { // an administrator does not wait behind those who join
+	work.Go(func() { // an administrator does not wait behind joining devices
 		for {
 			select {
 			case m := <-a.admin:
@@ -93,7 +98,7 @@ func (s *service) answer(ctx context.Context, a asks) {
 	}
 }
 
-// respond sends an answer. Whoever does not get it asks again.
+// respond sends an answer. If it is lost, the other side asks again.
 func (s *service) respond(m *nats.Msg, answer any) {
 	b, err := cbor.Marshal(answer)
 	if err == nil && m.Reply != "" {
@@ -104,7 +109,7 @@ func (s *service) respond(m *nats.Msg, answer any) {
 	}
 }
 
-// place keeps how far a device says that it is.
+// place records the position that a device reports.
 func (s *service) place(m *nats.Msg) {
 	id := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
 	if len(m.Data) != 8 {
@@ -117,7 +122,7 @@ func (s *service) place(m *nats.Msg) {
 	}
 }
 
-// refusal is a sentence for a device that asks to join.
+// refusal is the message for a device that asks to join and is refused.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
@@ -140,18 +145,22 @@ func (s *service) join(ctx context.Context, data []byte) joinAnswer {
 
 const askForToken = "; ask for a new one: faceauth fleet invite"
 
-// admit checks a request to join, and has the log admit the device.
+// admit checks a request to join, and adds the admission to the log.
 func (s *service) admit(ctx context.Context, data []byte) ([]byte, error) {
-	unreadable := refusal("the request cannot be read; update faceauth here and there to one version")
+	unreadable := refusal(
+		"the request cannot be read; install the same version of faceauth on the device and the server")
 	var signed signedJoin
 	var r joinRequest
-	if strict.Unmarshal(data, &signed) != nil || strict.Unmarshal(signed.Request, &r) != nil || r.Version != joinVersion {
+	if strict.Unmarshal(data, &signed) != nil || strict.Unmarshal(signed.Request, &r) != nil ||
+		r.Version != joinVersion {
 		return nil, unreadable
 	}
 	text := joinText(s.names.fleet, signed.Request)
-	if !nkeys.IsValidPublicUserKey(r.Token) || !nkeys.IsValidPublicUserKey(r.Device) || !signedBy(r.Token, text, signed.ByToken) ||
+	if !nkeys.IsValidPublicUserKey(r.Token) || !nkeys.IsValidPublicUserKey(r.Device) ||
+		!signedBy(r.Token, text, signed.ByToken) ||
 		!signedBy(r.Device, text, signed.ByDevice) {
-		return nil, refusal("the request is not signed by the token and the device, or is for another fleet" + askForToken)
+		return nil, refusal(
+			"the request is not signed by the token and the device, or is for another fleet" + askForToken)
 	}
 	if err := CheckName(r.Name); err != nil {
 		return nil, refusal(err.Error())
@@ -160,26 +169,35 @@ func (s *service) admit(ctx context.Context, data []byte) ([]byte, error) {
 	i, known := s.tokens.find(r.Token)
 	switch {
 	case !known:
-		return nil, refusal("this token is not one of this fleet, or is older than a month" + askForToken)
+		return nil, refusal("this token is not of this fleet, or is older than a month" + askForToken)
 	case i.Device != "" && i.Device != r.Device:
-		return nil, refusal(fmt.Sprintf("this token was used already, on %s, by the device %q; each token admits one device%s",
-			i.Used.Format("2006-01-02 15:04 MST"), i.Name, askForToken))
+		return nil, refusal(
+			fmt.Sprintf("this token was used already, on %s, by the device %q; each token admits one device%s",
+				i.Used.Format("2006-01-02 15:04 MST"), i.Name, askForToken),
+		)
 	case i.Device == "" && now.After(i.Expires):
-		return nil, refusal(fmt.Sprintf("this token expired on %s, by the clock of the server%s", i.Expires.Format("2006-01-02 15:04 MST"), askForToken))
+		return nil, refusal(
+			fmt.Sprintf("this token expired on %s, by the clock of the server%s",
+				i.Expires.Format("2006-01-02 15:04 MST"), askForToken),
+		)
 	}
 	if d, was := s.device(r.Device); was {
 		switch {
 		case d.Revoked || !s.isMember(r.Device):
-			return nil, refusal("the key of this device was revoked; remove its folder, so that it makes a new one, and join with a new token")
-		case i.Device == r.Device: // it has not got the answer
+			return nil, refusal("the key of this device was revoked; remove its folder, and join with a new token")
+		case i.Device == r.Device: // it did not get the first answer
 			return s.admissionOf(r.Device)
 		}
-		return nil, refusal(fmt.Sprintf("this device is a member already, as %q; if its folder was lost in part, remove all of it and join again", d.Name))
+		return nil, refusal(
+			fmt.Sprintf(
+				"this device is a member already, as %q; if parts of its folder are lost, remove the folder and join again",
+				d.Name),
+		)
 	}
 	if slices.ContainsFunc(s.members(), func(m ledger.Member) bool { return m.Name == r.Name }) {
-		return nil, refusal(fmt.Sprintf("another device is named %q; choose another name by --name", r.Name))
+		return nil, refusal(fmt.Sprintf("another device is named %q; choose another name with --name", r.Name))
 	}
-	// The token is used before the log says so: one that was stolen meanwhile admits nobody else.
+	// The token is marked as used before the log has the admission. So a stolen token admits no second device.
 	err := s.tokens.change(now, func(all map[string]invitation) error {
 		i, known := all[r.Token]
 		if !known || i.Device != "" && i.Device != r.Device {
@@ -209,7 +227,7 @@ func (s *service) device(id string) (ledger.Member, bool) {
 	return s.ledger.Device(id)
 }
 
-// admissionOf returns an entry that admits a member: a signature anew, as the one of the log may be trimmed.
+// admissionOf returns an admission of a member. It is signed again, because the log may no longer hold the first one.
 func (s *service) admissionOf(id string) ([]byte, error) {
 	d, _ := s.device(id)
 	e := ledger.Entry{N: 1, Time: d.Admitted, Kind: ledger.Admit}

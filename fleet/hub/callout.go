@@ -15,18 +15,19 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// calloutSubject is where a NATS server asks who may connect.
+// calloutSubject is the subject on which a NATS server asks who may connect.
 const calloutSubject = "$SYS.REQ.USER.AUTH"
 
-// calloutWaiting is how many connections may wait for an answer; more of them are refused by the cluster in time.
+// calloutWaiting is the number of connections that may wait for an answer. The cluster refuses further ones after a
+// time.
 const calloutWaiting = 2000
 
-// calloutLife is how long a device stays connected to a cluster before it has to ask again, and half of that more at
-// the most, so that not all come back at once. A service cannot end a connection of a cluster, so a revoked device may
-// read for so long.
+// calloutLife is how long a device stays connected to a cluster before the cluster asks again. A random part of up to
+// half of it is added, so that not all devices return at once. The service cannot end connections of a cluster, so a
+// revoked device may read for this time.
 var calloutLife = 10 * time.Minute
 
-// listenCallout begins to take what the cluster asks.
+// listenCallout subscribes to the questions of the cluster.
 func (s *service) listenCallout() (chan *nats.Msg, error) {
 	if s.Callout == "" {
 		return nil, nil
@@ -38,7 +39,7 @@ func (s *service) listenCallout() (chan *nats.Msg, error) {
 	return asked, plain(s.conn.nc.Flush())
 }
 
-// answerCallout says who may connect until ctx ends.
+// answerCallout answers the cluster's questions until ctx ends.
 func (s *service) answerCallout(ctx context.Context, asked chan *nats.Msg) {
 	for {
 		select {
@@ -48,7 +49,7 @@ func (s *service) answerCallout(ctx context.Context, asked chan *nats.Msg) {
 				err = m.Respond([]byte(text))
 			}
 			if err != nil {
-				s.passed.Do(func() { s.Log.Warn("a question of the cluster is not answered", "error", err) })
+				s.passed.Do(func() { s.Log.Warn("a question of the cluster was not answered", "error", err) })
 			}
 		case <-ctx.Done():
 			return
@@ -60,16 +61,17 @@ func (s *service) answerCallout(ctx context.Context, asked chan *nats.Msg) {
 func (s *service) callout(question string, now time.Time) (string, error) {
 	q, err := jwt.DecodeAuthorizationRequestClaims(question)
 	if err != nil {
-		return "", fmt.Errorf("who connects to the cluster cannot be read: %w", err)
+		return "", fmt.Errorf("the question of the cluster cannot be read: %w", err)
 	}
 	answer := jwt.NewAuthorizationResponseClaims(q.UserNkey)
 	if answer == nil {
-		return "", errors.New("the cluster asks about nobody")
+		return "", errors.New("the question of the cluster names no user")
 	}
 	answer.Audience = q.Server.ID
 	rights, until, err := s.mayConnect(q.ConnectOptions.Nkey, q.ConnectOptions.Token, now)
 	if err == nil && !verifyNonce(q.ConnectOptions.Nkey, q.ClientInformation.Nonce, q.ConnectOptions.SignedNonce) {
-		err = errors.New("its key has not signed the nonce of the connection; a user of the cluster that logs in by an nkey makes servers send one")
+		err = errors.New(
+			"its key has not signed the nonce of the connection; servers of a cluster send a nonce if the cluster has a user with an nkey")
 	}
 	if err != nil {
 		answer.Error = err.Error()
@@ -87,10 +89,10 @@ func (s *service) callout(question string, now time.Time) (string, error) {
 	return answer.Encode(s.admin)
 }
 
-// mayConnect returns what a key may do at the cluster, and until when.
+// mayConnect returns the rights of a key at the cluster, and until when they hold.
 func (s *service) mayConnect(id, token string, now time.Time) (Rights, time.Time, error) {
 	if !nkeys.IsValidPublicUserKey(id) {
-		return Rights{}, now, errors.New("it shows no key of a device")
+		return Rights{}, now, errors.New("the connection shows no key of a device")
 	}
 	if s.isMember(id) {
 		return DeviceRights(s.names.fleet, id), now.Add(calloutLife + rand.N(calloutLife/2)), nil
@@ -101,7 +103,7 @@ func (s *service) mayConnect(id, token string, now time.Time) (Rights, time.Time
 	if (s.epoch() > 0 || s.isRevoked(id)) && token == RejoinToken {
 		return RejoinRights(s.names.fleet, id), now.Add(time.Minute), nil
 	}
-	return Rights{}, now, errors.New("it was revoked, or never admitted")
+	return Rights{}, now, errors.New("the device was revoked or never admitted")
 }
 
 // verifyNonce reports whether a key has signed the nonce of a connection.

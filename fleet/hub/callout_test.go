@@ -121,7 +121,8 @@ func TestCallout(t *testing.T) {
 			id, sign = public, key.Sign
 		}
 		for _, token := range []string{"", hub.RejoinToken} {
-			if nc, err := hub.Dial(within(t, 10*time.Second), o.Cluster, nats.Nkey(id, sign), nats.Token(token), nats.NoReconnect()); !errors.Is(err, hub.ErrRefused) {
+			if nc, err := hub.Dial(within(t, 10*time.Second), o.Cluster, nats.Nkey(id, sign), nats.Token(token), nats.NoReconnect()); !errors.Is(
+				err, hub.ErrRefused) {
 				t.Errorf("%s: %v", name, err)
 				nc.Close()
 			}
@@ -146,7 +147,8 @@ func TestCallout(t *testing.T) {
 	if _, err := hub.Join(within(t, 20*time.Second), t.TempDir(), used, hub.Joining{Name: "late"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := hub.Join(within(t, 20*time.Second), t.TempDir(), used, hub.Joining{Name: "later"}); !errors.Is(err, hub.ErrDenied) {
+	if _, err := hub.Join(within(t, 20*time.Second), t.TempDir(), used, hub.Joining{Name: "later"}); !errors.Is(err,
+		hub.ErrDenied) {
 		t.Errorf("a token that was used: %v", err)
 	}
 }

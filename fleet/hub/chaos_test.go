@@ -150,7 +150,8 @@ func TestKilledAtRandom(t *testing.T) {
 	seed := number("FACEAUTH_FLEET_SEED", rand.Uint64())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	server := startChild(t, childConfig{Folder: filepath.Join(t.TempDir(), "server"), Listen: "127.0.0.1:0", SnapshotEvery: 60, Keep: 30})
+	server := startChild(t,
+		childConfig{Folder: filepath.Join(t.TempDir(), "server"), Listen: "127.0.0.1:0", SnapshotEvery: 60, Keep: 30})
 	a := admin(t, server.config.Folder)
 	var mu sync.Mutex
 	said := make(map[string]bool)
@@ -217,7 +218,8 @@ func TestKilledAtRandom(t *testing.T) {
 		seq, hash := parts[0].Hash()
 		for _, p := range parts {
 			s, h := p.Hash()
-			if state := p.State(); s != seq || h != hash || !state.InStep || state.Keys > 0 || p.ContentHash() != parts[0].ContentHash() {
+			if state := p.State(); s != seq || h != hash || !state.InStep || state.Keys > 0 ||
+				p.ContentHash() != parts[0].ContentHash() {
 				return false
 			}
 		}
@@ -265,7 +267,8 @@ func TestKilledAtRandom(t *testing.T) {
 		}
 	}
 	seq, _ := parts[0].Hash()
-	t.Logf("killed: devices %d times, the server %d times; %d entries in the log, %d things said that hold, %d people there, %d forgotten",
+	t.Logf(
+		"killed: devices %d times, the server %d times; %d entries in the log, %d things said that hold, %d people there, %d forgotten",
 		counts[0]+counts[1]+counts[2], counts[3], seq, labels, len(all), forgotten)
 	if labels < kills {
 		t.Errorf("only %d things were said", labels)

@@ -174,11 +174,13 @@ func TestRefused(t *testing.T) {
 		t.Errorf("a stranger: %v", err)
 	}
 	// One that gives the name of another device, and signs with its own key.
-	_, err := hub.Dial(within(t, 10*time.Second), h.url(), nats.Nkey(other.ID(), stranger.Sign), nats.Secure(hub.Pinned(h.Pin())))
+	_, err := hub.Dial(within(t, 10*time.Second), h.url(), nats.Nkey(other.ID(), stranger.Sign),
+		nats.Secure(hub.Pinned(h.Pin())))
 	if !errors.Is(err, hub.ErrRefused) {
 		t.Errorf("another's name: %v", err)
 	}
-	if _, err := hub.Dial(within(t, 10*time.Second), h.url(), nats.Secure(hub.Pinned(h.Pin()))); !errors.Is(err, hub.ErrRefused) {
+	if _, err := hub.Dial(within(t, 10*time.Second), h.url(), nats.Secure(hub.Pinned(h.Pin()))); !errors.Is(err,
+		hub.ErrRefused) {
 		t.Errorf("without a key: %v", err)
 	}
 	// Admitted again it comes back by itself.

@@ -21,25 +21,31 @@ import (
 
 // Errors of a connection.
 var (
-	// ErrOffline is returned while there is no connection. The device works on without it.
+	// ErrOffline is returned while there is no connection. The device works without it.
 	ErrOffline = errors.New("there is no connection to the server of the fleet")
-	// ErrRefused is returned where the server does not know the key that connects, or knows that it was revoked.
-	ErrRefused = fmt.Errorf("%w: it was revoked or never admitted; if that is a mistake, remove its folder and join again with "+
-		"a new token: faceauth fleet join", fleet.ErrRefused)
-	// ErrTooLarge is returned for a message that the server does not take.
-	ErrTooLarge = errors.New("the entry is larger than the server of the fleet takes")
-	// ErrFull is returned where the server has no room left.
-	ErrFull = errors.New("the server of the fleet has no room left; give it more by faceauth fleet serve --disk, or free some on its disk")
+	// ErrRefused is returned if the server does not know the connecting key, or the key was revoked.
+	ErrRefused = fmt.Errorf(
+		"%w: it was revoked or never admitted; if that is a mistake, remove its folder and join again with "+
+			"a new token: faceauth fleet join",
+		fleet.ErrRefused,
+	)
+	// ErrTooLarge is returned for an entry that is too large for the server.
+	ErrTooLarge = errors.New("the entry is too large for the server of the fleet")
+	// ErrFull is returned if the server has no room left.
+	ErrFull = errors.New(
+		"the server of the fleet has no room left; allow more with faceauth fleet serve --disk, or free space on its disk")
 	// ErrPerson is returned for an id of a person that cannot be part of a subject.
 	ErrPerson = errors.New("unusable id of a person")
 )
 
-// connectTime is how long one try to connect may take.
+// connectTime is the time limit of one try to connect.
 const connectTime = 10 * time.Second
 
-// dial connects once and waits for that until ctx ends. An empty address is for a server in this process.
+// dial connects once and waits for the connection until ctx ends. An empty address means a server in this process.
 func dial(ctx context.Context, address string, options ...nats.Option) (*nats.Conn, error) {
-	o := append([]nats.Option{nats.Name("faceauth"), nats.Timeout(connectTime), nats.NoCallbacksAfterClientClose()}, options...)
+	o := append(
+		[]nats.Option{nats.Name("faceauth"), nats.Timeout(connectTime), nats.NoCallbacksAfterClientClose()},
+		options...)
 	type result struct {
 		c   *nats.Conn
 		err error
@@ -62,7 +68,7 @@ func dial(ctx context.Context, address string, options ...nats.Option) (*nats.Co
 	}
 }
 
-// plain returns an error of NATS as a sentence that says what to do.
+// plain turns an error of NATS into a sentence with advice.
 func plain(err error) error {
 	var network *net.OpError
 	var dns *net.DNSError
@@ -76,29 +82,37 @@ func plain(err error) error {
 	case errors.Is(err, nats.ErrMaxPayload):
 		return ErrTooLarge
 	case errors.As(err, &dns):
-		return fmt.Errorf("%w: the name %s cannot be found; is the network up, and the name right?", ErrOffline, dns.Name)
+		return fmt.Errorf("%w: the name %s cannot be found; check the network and the name", ErrOffline, dns.Name)
 	case errors.As(err, &network) && network.Op == "dial":
-		return fmt.Errorf("%w: %v; does faceauth fleet serve run there, and does a firewall let its port through?", ErrOffline, network)
+		return fmt.Errorf("%w: %v; check that faceauth fleet serve runs there, and that no firewall blocks its port",
+			ErrOffline, network)
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%w: it does not answer; does faceauth fleet serve run there, and does a firewall let its port through?", ErrOffline)
+		return fmt.Errorf(
+			"%w: it does not answer; check that faceauth fleet serve runs there, and that no firewall blocks its port",
+			ErrOffline)
 	case errors.Is(err, nats.ErrSecureConnWanted), errors.Is(err, nats.ErrSecureConnRequired):
-		return fmt.Errorf("%w: one side wants TLS and the other has none; does the URL begin with tls://?", ErrOffline)
-	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrReconnectBufExceeded),
-		errors.Is(err, nats.ErrStaleConnection), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, io.EOF):
+		return fmt.Errorf("%w: only one side uses TLS; check whether the URL begins with tls://", ErrOffline)
+	case errors.Is(err, nats.ErrConnectionClosed),
+		errors.Is(err, nats.ErrDisconnected),
+		errors.Is(err, nats.ErrConnectionReconnecting),
+		errors.Is(err, nats.ErrReconnectBufExceeded),
+		errors.Is(err, nats.ErrStaleConnection),
+		errors.Is(err, nats.ErrAuthExpired),
+		errors.Is(err, io.EOF):
 		return ErrOffline
 	}
 	return err
 }
 
-// reconnectDelay is how long to wait before the n-th try in a row: from 100 ms to 30 s, and up to half of that more, so
-// that not all devices come back at one moment.
+// reconnectDelay returns the pause before the n-th try in a row: from 100 ms to 30 s, and a random part of up to half
+// of it, so that not all devices return at once.
 func reconnectDelay(n int) time.Duration {
 	wait := min(100*time.Millisecond<<min(n, 10), 30*time.Second)
 	return wait + rand.N(cmp.Or(wait/2, 1))
 }
 
-// Creds returns how to log in to a cluster of somebody else by a file: user credentials (.creds), the seed of an nkey, or
-// user and password with a colon between.
+// Creds returns the login for a cluster from a file: user credentials (.creds), the seed of an nkey, or user and
+// password with a colon between.
 func Creds(path string) (nats.Option, error) {
 	f, err := safefile.Open(path)
 	if err != nil {

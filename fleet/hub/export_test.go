@@ -31,11 +31,23 @@ func NamesOf(fleet string) Names {
 func KeysOf(fleet, device string) string  { return subjects{fleet}.keys(device) }
 func PlaceOf(fleet, device string) string { return subjects{fleet}.at(device) }
 
-func OpenStream(ctx context.Context, js jetstream.JetStream, fleet string, limits Limits, replicas int) (jetstream.Stream, error) {
+func OpenStream(
+	ctx context.Context,
+	js jetstream.JetStream,
+	fleet string,
+	limits Limits,
+	replicas int,
+) (jetstream.Stream, error) {
 	return openStream(ctx, js, subjects{fleet}, limits, replicas)
 }
 
-func OpenBucket(ctx context.Context, js jetstream.JetStream, fleet string, limits Limits, replicas int) (jetstream.ObjectStore, error) {
+func OpenBucket(
+	ctx context.Context,
+	js jetstream.JetStream,
+	fleet string,
+	limits Limits,
+	replicas int,
+) (jetstream.ObjectStore, error) {
 	return openBucket(ctx, js, subjects{fleet}, limits, replicas)
 }
 

@@ -111,7 +111,8 @@ func TestServerKilled(t *testing.T) {
 				id := counts[i]
 				for {
 					try, cancel := context.WithTimeout(ctx, 2*time.Second)
-					err := conn.Append(try, "", fmt.Sprint(authors[i], "-", id), fmt.Appendf(nil, "%s-%d.", authors[i], id))
+					err := conn.Append(try, "", fmt.Sprint(authors[i], "-", id),
+						fmt.Appendf(nil, "%s-%d.", authors[i], id))
 					cancel()
 					if err == nil {
 						break
@@ -257,7 +258,8 @@ func TestDiskNearlyFull(t *testing.T) {
 // A disk that is full at once ends the server with a sentence. What it has stored is there when it is started again.
 func TestDiskFull(t *testing.T) {
 	dir := smallDisk(t)
-	c := startChild(t, childConfig{Folder: filepath.Join(dir, "server"), Listen: "127.0.0.1:0", Limits: hub.Limits{Disk: 1 << 30}})
+	c := startChild(t,
+		childConfig{Folder: filepath.Join(dir, "server"), Listen: "127.0.0.1:0", Limits: hub.Limits{Disk: 1 << 30}})
 	_, conn := joined(t, admin(t, c.config.Folder), "door")
 	isUp(t, conn)
 	ballast := filepath.Join(dir, "ballast")
@@ -294,7 +296,7 @@ func TestDiskFull(t *testing.T) {
 	go func() { ended <- c.cmd.Wait() }()
 	select {
 	case err := <-ended:
-		if err == nil || !strings.Contains(c.said.String(), "is the disk full?") {
+		if err == nil || !strings.Contains(c.said.String(), "check the disk") {
 			t.Errorf("it ended with %v: %s", err, c.said)
 		}
 	case <-time.After(20 * time.Second):
@@ -497,7 +499,8 @@ func clusterReady(t testing.TB, url, creds string) {
 		if err != nil {
 			return false
 		}
-		_, err = js.CreateOrUpdateStream(within(t, 5*time.Second), jetstream.StreamConfig{Name: "probe", Subjects: []string{"probe"}, Replicas: 3})
+		_, err = js.CreateOrUpdateStream(within(t, 5*time.Second),
+			jetstream.StreamConfig{Name: "probe", Subjects: []string{"probe"}, Replicas: 3})
 		if err == nil {
 			js.DeleteStream(within(t, 5*time.Second), "probe")
 		}
@@ -529,7 +532,8 @@ func TestCluster(t *testing.T) {
 	var conns []*hub.Conn
 	var readers []*reader
 	for _, name := range authors {
-		m, err := hub.Join(within(t, 20*time.Second), filepath.Join(t.TempDir(), name), invite(t, a), hub.Joining{Name: name, Creds: credsFile(t, "device")})
+		m, err := hub.Join(within(t, 20*time.Second), filepath.Join(t.TempDir(), name), invite(t, a),
+			hub.Joining{Name: name, Creds: credsFile(t, "device")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -80,7 +80,8 @@ func TestFleetOfDevices(t *testing.T) {
 	eventually(t, "bob at the door", func() bool { return knows(parts[0], "bob") })
 	a = admin(t, c.config.Folder)
 	parts = append(parts, takePart(t, a, "late"))
-	eventually(t, "both at the device that comes late", func() bool { return knows(parts[2], "alice") && knows(parts[2], "bob") })
+	eventually(t, "both at the device that comes late",
+		func() bool { return knows(parts[2], "alice") && knows(parts[2], "bob") })
 	if _, err := parts[0].Forget(bob); err != nil {
 		t.Fatal(err)
 	}

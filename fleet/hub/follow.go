@@ -60,11 +60,11 @@ func (s *service) take(seq uint64, data []byte) error {
 	close(s.applied)
 	s.applied = make(chan struct{})
 	s.mu.Unlock()
-	if o.Accepted { // what is not may be said by others in the name of a device
+	if o.Accepted { // others can send refused entries in the name of a device
 		s.flow(o.Entry.Device, len(data))
 	}
 	if !o.Accepted {
-		s.passed.Do(func() { s.Log.Warn("an entry does not count", "reason", o.Reason) })
+		s.passed.Do(func() { s.Log.Warn("an entry of the log does not count", "reason", o.Reason) })
 	}
 	if k := o.Entry.Kind; o.Accepted && (k == ledger.Admit || k == ledger.Revoke) {
 		s.refresh()
@@ -72,13 +72,13 @@ func (s *service) take(seq uint64, data []byte) error {
 	return nil
 }
 
-// flowPause is how long a device that says too much is not listened to.
+// flowPause is how long the server refuses entries of a device that sends too much.
 const flowPause = time.Minute
 
-// flowSeconds is how long it takes until a device that has said all it may may say as much again.
+// flowSeconds is the time in which a device regains its full allowance.
 const flowSeconds = 128
 
-// flow has a device not be listened to for a while that says more than a device does.
+// flow pauses a device that sends more than a working device does.
 func (s *service) flow(device string, bytes int) {
 	if s.server == nil || device == "" || device == s.names.fleet {
 		return
@@ -90,9 +90,9 @@ func (s *service) flow(device string, bytes int) {
 		s.flows[device] = f
 	}
 	now := time.Now()
-	if !f.AllowN(now, bytes) && now.After(s.paused[device]) { // a few entries are on their way when it is stopped
+	if !f.AllowN(now, bytes) && now.After(s.paused[device]) { // some entries may still be on their way
 		s.paused[device] = now.Add(flowPause)
-		s.Log.Warn("a device says too much and is not listened to for a while; revoke it if something is wrong with it", "id", device, "for", flowPause)
+		s.Log.Warn("a device sends too much and is paused; revoke it if it is broken", "id", device, "for", flowPause)
 		s.server.Pause(device, s.paused[device])
 	}
 }

@@ -14,26 +14,26 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
-// invitation is what the server keeps of a token: not the secret, but the public key that goes with it.
+// invitation is the server's record of a token. It has the token's public key and not its secret.
 type invitation struct {
 	Key     string       `json:"key"`
 	Made    time.Time    `json:"made"`
 	Expires time.Time    `json:"expires"`
 	Scope   ledger.Scope `json:"scope"`
-	Device  string       `json:"device,omitempty"` // that it has admitted, or is about to
+	Device  string       `json:"device,omitempty"` // the device that it has admitted or is about to admit
 	Name    string       `json:"name,omitempty"`
 	Used    time.Time    `json:"used,omitzero"`
 }
 
-// remembered is how long a token that is used or expired is known as such: its bearer is told what it was.
+// remembered is how long the server remembers a used or expired token, so that it can tell its bearer the reason.
 const remembered = 30 * 24 * time.Hour
 
-// mostInvitations bounds the file.
+// mostInvitations limits the size of the file.
 const mostInvitations = 10000
 
 var invitationsKind = safefile.Kind{Magic: "faceauth invitations", Version: 1}
 
-// invitations are the tokens of a fleet, in a file. Methods can be called at once.
+// invitations holds the tokens of a fleet, in a file. Methods can be called at once.
 type invitations struct {
 	path string
 	mu   sync.Mutex
@@ -51,12 +51,12 @@ func openInvitations(path string) (*invitations, error) {
 		err = json.Unmarshal(b, &v.all)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; remove it: tokens that nobody has used are then void", path, err)
+		return nil, fmt.Errorf("%s: %w; remove the file: unused tokens are then void", path, err)
 	}
 	return v, nil
 }
 
-// change makes a change that is on disk when it returns, or is not made.
+// change makes a change and writes it to disk, or makes no change.
 func (v *invitations) change(now time.Time, do func(all map[string]invitation) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -83,14 +83,15 @@ func (v *invitations) change(now time.Time, do func(all map[string]invitation) e
 func (v *invitations) add(i invitation) error {
 	return v.change(i.Made, func(all map[string]invitation) error {
 		if len(all) >= mostInvitations {
-			return fmt.Errorf("there are %d tokens already; they are forgotten %d days after they expire", len(all), remembered/(24*time.Hour))
+			return fmt.Errorf("there are %d tokens already; each is removed %d days after it expires", len(all),
+				remembered/(24*time.Hour))
 		}
 		all[i.Key] = i
 		return nil
 	})
 }
 
-// find returns what is known of a token.
+// find returns the record of a token.
 func (v *invitations) find(key string) (invitation, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -98,7 +99,7 @@ func (v *invitations) find(key string) (invitation, bool) {
 	return i, known
 }
 
-// bearers returns until when each token lets its bearer ask.
+// bearers returns the time until which each token's bearer may connect.
 func (v *invitations) bearers() map[string]time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -27,54 +27,55 @@ import (
 var (
 	// ErrJoined is returned for a folder that belongs to a fleet already.
 	ErrJoined = errors.New("this device belongs to a fleet already")
-	// ErrDenied is wrapped where the server has said why it does not admit this device.
+	// ErrDenied is wrapped if the server has refused this device; the error has the server's reason.
 	ErrDenied = errors.New("the server of the fleet does not admit this device")
-	// ErrName is returned for a name that a device cannot have.
+	// ErrName is returned for an invalid name of a device.
 	ErrName = errors.New("unusable name of a device")
 )
 
-// Member is what a device keeps of its fleet, beside its key.
+// Member is a device's record of its fleet.
 type Member struct {
 	Fleet string       `json:"fleet"`
 	URL   string       `json:"url"`
 	Pin   []byte       `json:"pin,omitempty"`
-	Creds string       `json:"creds,omitempty"` // file with which a cluster lets the device in
+	Creds string       `json:"creds,omitempty"` // file with the device's login for a cluster
 	Name  string       `json:"name"`
 	ID    string       `json:"id"`
 	Scope ledger.Scope `json:"scope"`
 	Since time.Time    `json:"since"` // by the server's clock
-	// Skew is how far the clock of this device is ahead of the server's. Nothing rests on it.
+	// Skew is how far the clock of this device is ahead of the server's. It is only for a warning.
 	Skew time.Duration `json:"-"`
 
 	key nkeys.KeyPair
 }
 
-// memberFile is the file in a device's folder that says how to reach its fleet.
+// memberFile is the file in a device's folder with its [Member].
 const memberFile = "hub"
 
 var memberKind = safefile.Kind{Magic: "faceauth fleet", Version: 1}
 
-// Joining says how a device joins.
+// Joining holds the settings of [Join].
 type Joining struct {
-	URL   string // in place of the token's, where this device reaches the server by another address
-	Name  string // for people; other devices have others
-	Creds string // file with which a cluster of somebody else lets this device in
+	URL   string // replaces the token's URL, if this device reaches the server at another address
+	Name  string // a name for people; unique in the fleet
+	Creds string // file with the device's login for a cluster
 }
 
-// CheckName returns nil for a name that a device can have. The error wraps [ErrName].
+// CheckName returns nil for a valid name of a device. The error wraps [ErrName].
 func CheckName(name string) error {
 	if name == "" || len(name) > 64 || !utf8.ValidString(name) || strings.TrimSpace(name) != name ||
-		strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) || nkeys.IsValidPublicUserKey(name) {
-		return fmt.Errorf("%w: %q; it has 1 to 64 bytes that can be printed, and no space at its ends", ErrName, name)
+		strings.ContainsFunc(name,
+			func(r rune) bool { return !unicode.IsPrint(r) }) || nkeys.IsValidPublicUserKey(name) {
+		return fmt.Errorf("%w: %q; use 1 to 64 printable bytes, and no space at the ends", ErrName, name)
 	}
 	return nil
 }
 
-// joinVersion is the version of the question and the answer.
+// joinVersion is the version of the request and the answer.
 const joinVersion = 1
 
-// joinRequest is what a bearer of a token asks. Both keys sign it, so that it cannot be said by anybody else, nor for
-// another device.
+// joinRequest is a request to join. The token's key and the device's key sign it, so that nobody else can make it, and
+// it is valid for this device only.
 type joinRequest struct {
 	Version int    `cbor:"1,keyasint"`
 	Token   string `cbor:"2,keyasint"` // public key of the token
@@ -89,23 +90,23 @@ type signedJoin struct {
 	ByDevice []byte `cbor:"3,keyasint"`
 }
 
-// joinAnswer is what the server says.
+// joinAnswer is the server's answer.
 type joinAnswer struct {
 	Version   int    `cbor:"1,keyasint"`
-	Refused   string `cbor:"2,keyasint,omitempty"` // a sentence
+	Refused   string `cbor:"2,keyasint,omitempty"` // the reason; empty if admitted
 	Time      int64  `cbor:"3,keyasint"`           // of the server
 	Admission []byte `cbor:"4,keyasint,omitempty"` // the entry of the log
 }
 
-// joinText returns what is signed of a request.
+// joinText returns the signed bytes of a request.
 func joinText(fleetID string, request []byte) []byte {
 	return append([]byte("faceauth fleet join 1\n"+fleetID+"\n"), request...)
 }
 
-// Join makes the device whose folder this is a member of the fleet that a token names. Where it fails the token is as
-// good as before, and joining can be tried again: a token that this device has used admits it once more.
+// Join makes the device of a folder a member of the token's fleet. After a failure it can be tried again with the same
+// token: a token that this device has used admits it once more.
 //
-// The error wraps [ErrJoined], [ErrDenied], [ErrName], [ErrOffline], [ErrPin] or [ErrToken], or is one of the disk.
+// The error wraps [ErrJoined], [ErrDenied], [ErrName], [ErrOffline], [ErrPin] or [ErrToken], or comes from the disk.
 func Join(ctx context.Context, folder string, t Token, j Joining) (*Member, error) {
 	if err := CheckName(j.Name); err != nil {
 		return nil, err
@@ -119,9 +120,12 @@ func Join(ctx context.Context, folder string, t Token, j Joining) (*Member, erro
 	}
 	if m, err := Open(folder); err == nil {
 		if m.Fleet == t.Fleet {
-			return nil, fmt.Errorf("%w: it is %q of this fleet since %s; nothing is left to do", ErrJoined, m.Name, m.Since.Local().Format("2006-01-02 15:04"))
+			return nil, fmt.Errorf("%w: it has been %q of this fleet since %s; there is nothing to do", ErrJoined,
+				m.Name, m.Since.Local().Format("2006-01-02 15:04"))
 		}
-		return nil, fmt.Errorf("%w: %s holds what it knows of another one; give another folder by --state, or remove that one first", ErrJoined, folder)
+		return nil, fmt.Errorf(
+			"%w: %s belongs to another fleet; give another folder with --state, or remove this folder first", ErrJoined,
+			folder)
 	} else if !errors.Is(err, fleet.ErrNotJoined) {
 		return nil, err
 	}
@@ -138,7 +142,7 @@ func Join(ctx context.Context, folder string, t Token, j Joining) (*Member, erro
 	if _, err := fleet.Identity(folder); err != nil {
 		return nil, err
 	}
-	key, err := fleet.Identity(folder) // as it is on the disk: that key is admitted, and no other
+	key, err := fleet.Identity(folder) // read it again, so that the admitted key is surely the one on disk
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +150,7 @@ func Join(ctx context.Context, folder string, t Token, j Joining) (*Member, erro
 	if err != nil {
 		return nil, err
 	}
-	// The fleet's own note is first: where the second is missing, joining again writes it.
+	// If the program ends between these two writes, joining again writes the second.
 	if err := fleet.Join(folder, t.Fleet); err != nil {
 		return nil, err
 	}
@@ -160,7 +164,7 @@ func Join(ctx context.Context, folder string, t Token, j Joining) (*Member, erro
 	return m, nil
 }
 
-// ask has the server admit this device, and checks what it says.
+// ask asks the server to admit this device, and checks the answer.
 func ask(ctx context.Context, address string, t Token, j Joining, key nkeys.KeyPair) (*Member, error) {
 	bearer, err := t.key()
 	if err != nil {
@@ -202,8 +206,11 @@ func ask(ctx context.Context, address string, t Token, j Joining, key nkeys.KeyP
 	names := subjects{t.Fleet}
 	nc, err := dial(ctx, address, options...)
 	if errors.Is(err, ErrRefused) {
-		return nil, fmt.Errorf("%w: it does not know this token: the token is of another fleet, or older than a month; "+
-			"ask for a new one: faceauth fleet invite", ErrDenied)
+		return nil, fmt.Errorf(
+			"%w: it does not know this token: the token is of another fleet, or older than a month; "+
+				"ask for a new one: faceauth fleet invite",
+			ErrDenied,
+		)
 	}
 	if err != nil {
 		return nil, err
@@ -212,7 +219,8 @@ func ask(ctx context.Context, address string, t Token, j Joining, key nkeys.KeyP
 	reply, err := nc.RequestWithContext(ctx, names.join(), text)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return nil, fmt.Errorf("%w: nobody answers for this fleet at %s; start faceauth fleet serve", ErrOffline, address)
+		return nil, fmt.Errorf("%w: no service answers for this fleet at %s; start faceauth fleet serve", ErrOffline,
+			address)
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("%w: it does not answer in time; try again", ErrOffline)
 	case err != nil:
@@ -221,7 +229,9 @@ func ask(ctx context.Context, address string, t Token, j Joining, key nkeys.KeyP
 	now := time.Now()
 	var answer joinAnswer
 	if err := strict.Unmarshal(reply.Data, &answer); err != nil || answer.Version != joinVersion {
-		return nil, fmt.Errorf("%w: its answer cannot be read; update faceauth here and there to one version", ErrDenied)
+		return nil, fmt.Errorf(
+			"%w: its answer cannot be read; install the same version of faceauth on the device and the server",
+			ErrDenied)
 	}
 	skew := now.Sub(time.UnixMilli(answer.Time))
 	if answer.Refused != "" {
@@ -238,21 +248,23 @@ func ask(ctx context.Context, address string, t Token, j Joining, key nkeys.KeyP
 	}, nil
 }
 
-// clockTolerance is how far clocks may be apart before somebody is told.
+// clockTolerance is the difference of clocks from which on the user is warned.
 const clockTolerance = 2 * time.Minute
 
-// aboutClock returns what to say of a clock that is wrong, or "".
+// aboutClock returns a warning about a wrong clock, or "".
 func aboutClock(skew time.Duration) string {
 	switch {
 	case skew > clockTolerance:
-		return fmt.Sprintf(" (the clock of this device is %v ahead of the server's: one of them is wrong)", skew.Round(time.Minute))
+		return fmt.Sprintf(" (the clock of this device is %v ahead of the server's: one of them is wrong)",
+			skew.Round(time.Minute))
 	case skew < -clockTolerance:
-		return fmt.Sprintf(" (the clock of this device is %v behind the server's: one of them is wrong)", (-skew).Round(time.Minute))
+		return fmt.Sprintf(" (the clock of this device is %v behind the server's: one of them is wrong)",
+			(-skew).Round(time.Minute))
 	}
 	return ""
 }
 
-// ClockWarning returns a sentence where the clock of this device and the server's are apart, or "".
+// ClockWarning returns a sentence if the clocks of this device and the server differ, or "".
 func (m *Member) ClockWarning() string {
 	if s := aboutClock(m.Skew); s != "" {
 		return strings.Trim(s, " ()")
@@ -260,7 +272,7 @@ func (m *Member) ClockWarning() string {
 	return ""
 }
 
-// printable returns what a server says, of which the first 500 bytes are shown.
+// printable returns the first 500 bytes of a server's text, without control characters.
 func printable(s string) string {
 	s = strings.ToValidUTF8(s[:min(len(s), 500)], "?")
 	return strings.Map(func(r rune) rune {
@@ -271,7 +283,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// admission returns what an entry of the log admits, and when, where the fleet's key has signed it.
+// admission returns the admission in an entry and its time, after a check of the fleet's signature.
 func admission(fleetID string, data []byte) (ledger.Admission, time.Time, error) {
 	e, err := ledger.Parse(data)
 	if err == nil {
@@ -294,13 +306,14 @@ func admission(fleetID string, data []byte) (ledger.Admission, time.Time, error)
 	return a, e.Time, nil
 }
 
-// Open returns what a device keeps of its fleet. The error wraps [fleet.ErrNotJoined] or [fleet.ErrDamaged].
+// Open reads a device's record of its fleet. The error wraps [fleet.ErrNotJoined] or [fleet.ErrDamaged].
 func Open(folder string) (*Member, error) {
 	path := filepath.Join(folder, memberFile)
 	b, err := safefile.ReadSealed(path, memberKind)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w (there is none in %s); run: faceauth fleet join --token TOKEN", fleet.ErrNotJoined, folder)
+		return nil, fmt.Errorf("%w (%s has no fleet); run: faceauth fleet join --token TOKEN", fleet.ErrNotJoined,
+			folder)
 	case errors.Is(err, safefile.ErrDamaged), errors.Is(err, safefile.ErrVersion):
 		return nil, fmt.Errorf("%w: %s: %w; remove it and join again with a new token", fleet.ErrDamaged, path, err)
 	case err != nil:
@@ -308,20 +321,21 @@ func Open(folder string) (*Member, error) {
 	}
 	m := &Member{}
 	if err := json.Unmarshal(b, m); err != nil || CheckURL(m.URL) != nil || !nkeys.IsValidPublicAccountKey(m.Fleet) {
-		return nil, fmt.Errorf("%w: %s cannot be read; remove it and join again with a new token", fleet.ErrDamaged, path)
+		return nil, fmt.Errorf("%w: %s cannot be read; remove it and join again with a new token", fleet.ErrDamaged,
+			path)
 	}
 	if m.key, err = fleet.Identity(folder); err != nil {
 		return nil, err
 	}
 	if id, err := m.key.PublicKey(); err != nil || id != m.ID {
-		return nil, fmt.Errorf("%w: the key in %s is not the one that was admitted; put back a copy of it, or remove the folder and join again",
+		return nil, fmt.Errorf(
+			"%w: the key in %s is not the admitted key; put back a copy of it, or remove the folder and join again",
 			fleet.ErrDamaged, folder)
 	}
 	return m, nil
 }
 
-// Connect returns the connection of this device to its fleet. Changed is told when it ends and when it is there; it may
-// be nil.
+// Connect returns the connection of this device to its fleet. Changed is called as in [Settings]; it may be nil.
 func (m *Member) Connect(changed func(error)) (*Conn, error) {
 	return Connect(Settings{URL: m.URL, Fleet: m.Fleet, Pin: m.Pin, Key: m.key, Creds: m.Creds, Changed: changed})
 }

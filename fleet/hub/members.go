@@ -8,38 +8,39 @@ import (
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
-// members returns the devices that may take part.
+// members returns the devices that are not revoked.
 func (s *service) members() []ledger.Member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(s.ledger.Devices(), func(m ledger.Member) bool { return s.out(m.ID) })
+	return slices.DeleteFunc(s.ledger.Devices(), func(m ledger.Member) bool { return s.isOut(m.ID) })
 }
 
-// out reports whether a device was revoked. It is called with the mutex held.
-func (s *service) out(id string) bool {
+// isOut reports whether a device was revoked, by the log or by a revocation that a device has shown. The caller holds
+// mu.
+func (s *service) isOut(id string) bool {
 	m, _ := s.ledger.Device(id)
-	return m.Revoked || s.barred.bars(id)
+	return m.Revoked || s.barred.has(id)
 }
 
 func (s *service) isRevoked(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.out(id)
+	return s.isOut(id)
 }
 
-// revoked returns the devices that were revoked.
+// revoked returns the revoked devices.
 func (s *service) revoked() (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.ledger.Devices() {
-		if s.out(m.ID) {
+		if s.isOut(m.ID) {
 			ids = append(ids, m.ID)
 		}
 	}
 	return ids
 }
 
-// revocation returns the entry by which a device was revoked, or nil where it was not. The error is that of the disk.
+// revocation returns the entry that revoked a device, or nil. The error comes from the disk.
 func (s *service) revocation(id string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +50,7 @@ func (s *service) revocation(id string) ([]byte, error) {
 	return s.ledger.Revocation(id)
 }
 
-// refresh has the embedded server let in the members, and nobody else.
+// refresh tells the embedded server which devices and tokens it should let in.
 func (s *service) refresh() {
 	if s.server == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
-// serverNote is how the commands of an administrator find the server that runs.
+// serverNote tells the administrator's commands how to reach the running server.
 type serverNote struct {
 	URL   string `json:"url"`
 	Fleet string `json:"fleet"`

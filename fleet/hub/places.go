@@ -12,7 +12,7 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
-// Place is how far a device had read, and when it said so.
+// Place is the last reported position of a device in the log, and the time of the report.
 type Place struct {
 	Seq  uint64    `json:"seq"`
 	Seen time.Time `json:"seen"`
@@ -20,14 +20,14 @@ type Place struct {
 
 var placesKind = safefile.Kind{Magic: "faceauth places", Version: 1}
 
-// readPlaces reads how far devices were. It is data for people: without it, or where it is damaged, they say so anew.
+// readPlaces reads the positions of devices. They are for people only: if the file is damaged, devices report again.
 func (s *service) readPlaces() {
 	b, err := safefile.ReadSealed(filepath.Join(s.Folder, "places"), placesKind)
 	if err == nil {
 		err = json.Unmarshal(b, &s.places)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.Log.Warn("when devices were seen last is not known", "error", err)
+		s.Log.Warn("the file with the positions of devices cannot be read; devices report them again", "error", err)
 	}
 	if s.places == nil {
 		s.places = make(map[string]Place)
@@ -42,6 +42,6 @@ func (s *service) writePlaces() {
 		err = safefile.WriteSealed(filepath.Join(s.Folder, "places"), placesKind, b)
 	}
 	if err != nil {
-		s.Log.Warn("when devices were seen last is not kept", "error", err)
+		s.Log.Warn("the file with the positions of devices cannot be written", "error", err)
 	}
 }

@@ -11,10 +11,10 @@ import (
 
 var _ fleet.Radio = (*Conn)(nil)
 
-// room is where a device tells who is there.
+// room is the subject for the people at a device.
 func (s subjects) room(device string) string { return s.base() + ".room." + device }
 
-// Broadcast tells all devices that listen. Nothing is kept of it.
+// Broadcast sends data to all devices that listen. It is not stored.
 func (c *Conn) Broadcast(ctx context.Context, data []byte) error {
 	_, cancel, err := c.ready(ctx)
 	if err != nil {
@@ -24,7 +24,7 @@ func (c *Conn) Broadcast(ctx context.Context, data []byte) error {
 	return plain(c.nc.Publish(c.names.room(c.id), data))
 }
 
-// Listen gives take what other devices tell, one at a time, until ctx or the connection ends.
+// Listen calls take with the messages of other devices, one at a time, until ctx or the connection ends.
 func (c *Conn) Listen(ctx context.Context, take func(data []byte)) error {
 	outer := ctx
 	ctx, cancel, err := c.ready(ctx)

@@ -20,12 +20,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ErrLost is returned by [Serve] where there was a fleet and its log is gone.
+// ErrLost is returned by [Serve] if there was a fleet and its log is gone.
 var ErrLost = errors.New("the log of the fleet is gone")
 
 var _ fleet.Restorer = (*Conn)(nil)
 
-// logText describes the stream. Where the log was put back, the entry of the admin key that says so follows it.
+// logText is the description of the stream. If the log was put back, the encoded entry of the restoration follows.
 const logText = "the log of a faceauth fleet"
 
 func describe(restoration []byte) string {
@@ -35,7 +35,7 @@ func describe(restoration []byte) string {
 	return logText + ", put back " + base64.RawURLEncoding.EncodeToString(restoration)
 }
 
-// described returns that entry, which may be said by anybody: check it.
+// described returns the entry in a description. Anybody may have written it: check the signature.
 func described(text string) []byte {
 	_, text, _ = strings.Cut(text, ", put back ")
 	b, err := base64.RawURLEncoding.DecodeString(text)
@@ -64,31 +64,30 @@ func (c *Conn) Restored(ctx context.Context) ([]byte, error) {
 	return described(stream.CachedInfo().Config.Description), nil
 }
 
-// RejoinToken is what a device gives as its token where it asks a server that does not know it any more to be let in
-// for [Conn.Rejoin] alone. It is no secret.
+// RejoinToken is the NATS token of a connection that is only for [Conn.Rejoin]. It is not a secret.
 const RejoinToken = "rejoin"
 
 const rejoinVersion = 1
 
-// rejoinRequest holds entries that the admin key has signed. Nobody else signs it: they speak for themselves.
+// rejoinRequest holds entries that the admin key has signed. The request itself needs no signature.
 type rejoinRequest struct {
 	Version int      `cbor:"1,keyasint"`
 	Device  string   `cbor:"2,keyasint"`
-	Rules   [][]byte `cbor:"3,keyasint"`
-	Last    bool     `cbor:"4,keyasint"` // no more of them follow
+	Entries [][]byte `cbor:"3,keyasint"`
+	Last    bool     `cbor:"4,keyasint"` // the last request
 }
 
 type rejoinAnswer struct {
 	Version int    `cbor:"1,keyasint"`
 	Refused string `cbor:"2,keyasint,omitempty"`
-	Revoked []byte `cbor:"3,keyasint,omitempty"` // the entry by which the device was revoked
+	Revoked []byte `cbor:"3,keyasint,omitempty"` // the entry that revoked the device
 }
 
-// rejoinPart is how many bytes of entries one request has, where there are several.
+// rejoinPart is the size of the entries in one request, in bytes, if there are several requests.
 const rejoinPart = 256 << 10
 
-// Rejoin implements [fleet.Restorer]. It makes a connection of its own.
-func (c *Conn) Rejoin(ctx context.Context, rules [][]byte) error {
+// Rejoin implements [fleet.Restorer]. It opens a separate connection.
+func (c *Conn) Rejoin(ctx context.Context, entries [][]byte) error {
 	if c.dialAgain == nil {
 		return errors.ErrUnsupported
 	}
@@ -99,12 +98,12 @@ func (c *Conn) Rejoin(ctx context.Context, rules [][]byte) error {
 	defer nc.Close()
 	for more := true; more; {
 		n, size := 0, 0
-		for n < len(rules) && (n == 0 || size+len(rules[n]) <= rejoinPart) {
-			size += len(rules[n])
+		for n < len(entries) && (n == 0 || size+len(entries[n]) <= rejoinPart) {
+			size += len(entries[n])
 			n++
 		}
-		request := rejoinRequest{Version: rejoinVersion, Device: c.id, Rules: rules[:n], Last: n == len(rules)}
-		rules, more = rules[n:], !request.Last
+		request := rejoinRequest{Version: rejoinVersion, Device: c.id, Entries: entries[:n], Last: n == len(entries)}
+		entries, more = entries[n:], !request.Last
 		text, err := cbor.Marshal(request)
 		if err != nil {
 			return err
@@ -112,13 +111,15 @@ func (c *Conn) Rejoin(ctx context.Context, rules [][]byte) error {
 		reply, err := nc.RequestWithContext(ctx, c.names.rejoin(), text)
 		switch {
 		case errors.Is(err, nats.ErrNoResponders):
-			return fmt.Errorf("%w: nobody answers for this fleet; start faceauth fleet serve", ErrOffline)
+			return fmt.Errorf("%w: no service answers for this fleet; start faceauth fleet serve", ErrOffline)
 		case err != nil:
 			return cause(ctx, err)
 		}
 		var answer rejoinAnswer
 		if err := strict.Unmarshal(reply.Data, &answer); err != nil || answer.Version != rejoinVersion {
-			return fmt.Errorf("%w: its answer cannot be read; update faceauth here and there to one version", ErrDenied)
+			return fmt.Errorf(
+				"%w: its answer cannot be read; install the same version of faceauth on the device and the server",
+				ErrDenied)
 		}
 		if answer.Revoked != nil && ledger.CheckRevocation(c.names.fleet, c.id, answer.Revoked) == nil {
 			return fleet.ErrRevoked
@@ -128,19 +129,19 @@ func (c *Conn) Rejoin(ctx context.Context, rules [][]byte) error {
 		}
 	}
 	if c.Err() != nil {
-		c.nc.ForceReconnect() // it is let in now, and need not wait for its next try
+		c.nc.ForceReconnect() // the server now lets it in, so do not wait for the next try
 	}
 	return nil
 }
 
-// goOn begins the log anew from where it is, where the administrator says that it was put back; and has its description
-// say how it was put back last.
-func (s *service) goOn(ctx context.Context, last uint64) error {
+// continueLog starts a new log at the present end if the administrator says that the log was put back. It also keeps
+// the newest restoration in the description of the stream.
+func (s *service) continueLog(ctx context.Context, last uint64) error {
 	config := s.stream.CachedInfo().Config
-	said := described(config.Description)
-	r, err := ledger.ParseRestoration(s.names.fleet, said)
+	inStream := described(config.Description)
+	newest, err := ledger.ParseRestoration(s.names.fleet, inStream)
 	if err != nil {
-		r, said = ledger.Restoration{}, nil
+		newest, inStream = ledger.Restoration{}, nil
 	}
 	s.mu.Lock()
 	epoch := s.ledger.Epoch()
@@ -149,22 +150,22 @@ func (s *service) goOn(ctx context.Context, last uint64) error {
 	if err != nil {
 		return err
 	}
-	if r.Epoch > epoch { // this was killed before the log had it
-		data = said
+	if newest.Epoch > epoch { // the service was killed before the log had the entry
+		data = inStream
 	}
 	if s.Restored {
-		// By the clock no number comes twice, also where the same backup is put back again.
-		next := ledger.Restoration{Epoch: max(epoch, r.Epoch) + 1, Before: epoch, At: last}
+		// The clock makes the number unique, even if the same backup is put back twice.
+		newest = ledger.Restoration{Epoch: max(epoch, newest.Epoch) + 1, Before: epoch, At: last}
 		if now := time.Now().Unix(); now > 0 {
-			next.Epoch = max(next.Epoch, uint64(now))
+			newest.Epoch = max(newest.Epoch, uint64(now))
 		}
-		e := ledger.Entry{N: next.Counter(), Time: time.Now(), Kind: ledger.Restored}
-		e.Put(next)
+		e := ledger.Entry{N: newest.Counter(), Time: time.Now(), Kind: ledger.Restored}
+		e.Put(newest)
 		if err := e.Sign(s.names.fleet, s.admin); err != nil {
 			return err
 		}
 		data = e.Encode()
-		// A token that was used since the backup must not admit anybody else.
+		// A token may have been used since the backup: it must not admit a second device.
 		err := s.tokens.change(time.Now(), func(all map[string]invitation) error {
 			for key, i := range all {
 				if i.Device == "" {
@@ -186,35 +187,21 @@ func (s *service) goOn(ctx context.Context, last uint64) error {
 			return storage(err)
 		}
 	}
-	if s.epoch() < ledgerEpoch(s.names.fleet, data) {
-		if err := s.conn.Append(ctx, "", restorationID(data), data); err != nil {
-			return err
-		}
-		if last, err = s.conn.Last(ctx); err != nil {
-			return err
-		}
-		if err := s.readTo(ctx, last); err != nil {
-			return err
-		}
-		s.Log.Info("the log goes on from where it is; devices give back what it has lost", "entries", last)
+	if epoch >= newest.Epoch {
+		return nil
 	}
+	e := ledger.Entry{Device: s.names.fleet, N: newest.Counter()}
+	if err := s.conn.Append(ctx, "", e.MessageID(), data); err != nil {
+		return err
+	}
+	if last, err = s.conn.Last(ctx); err != nil {
+		return err
+	}
+	if err := s.readTo(ctx, last); err != nil {
+		return err
+	}
+	s.Log.Info("the log continues from its present end; devices give back the lost entries", "entries", last)
 	return nil
-}
-
-func ledgerEpoch(fleetID string, data []byte) uint64 {
-	r, err := ledger.ParseRestoration(fleetID, data)
-	if err != nil {
-		return 0
-	}
-	return r.Epoch
-}
-
-func restorationID(data []byte) string {
-	e, err := ledger.Parse(data)
-	if err != nil {
-		return ""
-	}
-	return e.MessageID()
 }
 
 func (s *service) epoch() uint64 {
@@ -223,17 +210,21 @@ func (s *service) epoch() uint64 {
 	return s.ledger.Epoch()
 }
 
-// lost returns an error where there was a fleet and its log is gone.
-func (s *service) lost(last uint64) error {
-	if s.Restored || last > 0 || s.known && len(s.places) == 0 { // devices have places once they have read something
+// checkLost returns an error if there was a fleet and its log is gone.
+func (s *service) checkLost(last uint64) error {
+	if s.Restored || last > 0 || s.known && len(s.places) == 0 { // devices that have read something have places
 		return nil
 	}
-	return fmt.Errorf("%w: the admin key %s is there, and the log is empty; if the disk was lost or a backup was put back, start it once by: "+
-		"faceauth fleet serve --restored; for a new fleet choose another folder and another admin key", ErrLost, s.AdminKey)
+	return fmt.Errorf(
+		"%w: the admin key %s exists, and the log is empty; if the disk was lost or a backup was put back, start the server once with: "+
+			"faceauth fleet serve --restored; for a new fleet choose another folder and another admin key",
+		ErrLost,
+		s.AdminKey,
+	)
 }
 
-// barred are devices of which a revocation was shown that the log has lost: they are not let in until it is given back,
-// and then the log says so itself. Methods are called with the service's mutex held.
+// barred holds revocations that the log has lost and that a device has shown. The revoked devices are not let in. Later
+// the log itself has the revocation again. The caller of its methods holds the service's mutex.
 type barred struct {
 	path    string
 	entries map[string][]byte // by device
@@ -251,7 +242,8 @@ func openBarred(path string) (*barred, error) {
 		err = json.Unmarshal(text, &b.entries)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; remove it, and revoke again who was revoked since the backup", path, err)
+		return nil, fmt.Errorf(
+			"%s: %w; remove the file, and revoke again the devices that were revoked since the backup", path, err)
 	}
 	return b, nil
 }
@@ -268,15 +260,15 @@ func (b *barred) add(device string, data []byte) error {
 	return nil
 }
 
-// bars reports whether a device is kept out though the log has it as a member.
-func (b *barred) bars(device string) bool { return b.entries[device] != nil }
+// has reports whether there is a revocation of a device.
+func (b *barred) has(device string) bool { return b.entries[device] != nil }
 
-// rejoin takes in what a device knows of who is a member.
+// rejoin checks and stores the admissions and revocations that a device shows.
 func (s *service) rejoin(ctx context.Context, data []byte) rejoinAnswer {
 	answer := rejoinAnswer{Version: rejoinVersion}
 	var r rejoinRequest
 	if strict.Unmarshal(data, &r) != nil || r.Version != rejoinVersion {
-		answer.Refused = "the request cannot be read; update faceauth here and there to one version"
+		answer.Refused = "the request cannot be read; install the same version of faceauth on the device and the server"
 		return answer
 	}
 	data, err := s.revocation(r.Device)
@@ -289,13 +281,13 @@ func (s *service) rejoin(ctx context.Context, data []byte) rejoinAnswer {
 		return answer
 	}
 	if s.epoch() == 0 {
-		answer.Refused = "the log of this server was never put back: it knows all whom it has admitted"
+		answer.Refused = "the log of this server was never put back: it has all admissions"
 		return answer
 	}
 	ctx, cancel := context.WithTimeout(ctx, sayTime)
 	defer cancel()
-	for _, rule := range r.Rules {
-		if err := s.rule(ctx, rule); err != nil {
+	for _, entry := range r.Entries {
+		if err := s.takeBack(ctx, entry); err != nil {
 			answer.Refused = err.Error()
 			return answer
 		}
@@ -310,11 +302,11 @@ func (s *service) isMember(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, known := s.ledger.Device(id)
-	return known && !s.out(id)
+	return known && !s.isOut(id)
 }
 
-// rule takes in one entry of the admin key: who was admitted is again, and who was revoked is not let in.
-func (s *service) rule(ctx context.Context, data []byte) error {
+// takeBack takes one entry of the admin key: an admitted device is a member again, and a revoked device is not let in.
+func (s *service) takeBack(ctx context.Context, data []byte) error {
 	e, err := ledger.Parse(data)
 	if err != nil {
 		return err
@@ -343,7 +335,7 @@ func (s *service) rule(ctx context.Context, data []byte) error {
 	case ledger.Admission:
 		s.mu.Lock()
 		_, known := s.ledger.Device(c.Device)
-		known = known || s.barred.bars(c.Device)
+		known = known || s.barred.has(c.Device)
 		s.mu.Unlock()
 		if known {
 			return nil
@@ -355,13 +347,13 @@ func (s *service) rule(ctx context.Context, data []byte) error {
 			return err
 		}
 		s.Log.Info("a device is a member again", "name", c.Name, "id", c.Device)
-		return s.applies(ctx, func() bool { _, known := s.ledger.Device(c.Device); return known })
+		return s.waitApplied(ctx, func() bool { _, known := s.ledger.Device(c.Device); return known })
 	}
-	return fmt.Errorf("%w: a %s says nothing of who is a member", ledger.ErrContent, e.Kind)
+	return fmt.Errorf("%w: a %s is neither an admission nor a revocation", ledger.ErrContent, e.Kind)
 }
 
-// applies waits until the ledger has come to something. Is is called with the mutex held.
-func (s *service) applies(ctx context.Context, is func() bool) error {
+// waitApplied waits until is returns true. Is is called with the mutex held.
+func (s *service) waitApplied(ctx context.Context, is func() bool) error {
 	for {
 		s.mu.Lock()
 		done, applied := is(), s.applied
@@ -372,7 +364,7 @@ func (s *service) applies(ctx context.Context, is func() bool) error {
 		select {
 		case <-applied:
 		case <-ctx.Done():
-			return fmt.Errorf("%w: the entry was stored, and is not in the log yet; try again", ErrOffline)
+			return fmt.Errorf("%w: the entry was sent and has not come back in the log yet; try again", ErrOffline)
 		}
 	}
 }

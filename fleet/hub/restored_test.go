@@ -29,7 +29,8 @@ type wholeFleet struct {
 
 func newWholeFleet(t *testing.T, names ...string) *wholeFleet {
 	t.Helper()
-	c := startChild(t, childConfig{Folder: filepath.Join(t.TempDir(), "server"), Listen: "127.0.0.1:0", SnapshotEvery: 20, Keep: 10})
+	c := startChild(t,
+		childConfig{Folder: filepath.Join(t.TempDir(), "server"), Listen: "127.0.0.1:0", SnapshotEvery: 20, Keep: 10})
 	w := &wholeFleet{t: t, server: c, admin: admin(t, c.config.Folder), parts: make(map[string]part)}
 	for _, name := range names {
 		w.parts[name] = takePart(t, w.admin, name)
@@ -65,7 +66,8 @@ func (w *wholeFleet) agreed(names ...string) {
 		for _, name := range names {
 			p := w.parts[name]
 			s, h := p.Hash()
-			if state := p.State(); s != seq || h != hash || !state.InStep || state.Keys > 0 || state.Waiting > 0 || p.ContentHash() != first.ContentHash() {
+			if state := p.State(); s != seq || h != hash || !state.InStep || state.Keys > 0 || state.Waiting > 0 ||
+				p.ContentHash() != first.ContentHash() {
 				return false
 			}
 		}
@@ -184,7 +186,8 @@ func TestBackupIsPutBack(t *testing.T) {
 
 	w.restart(true)
 	w.agreed("door", "hall", "gate", "late", "later")
-	if _, err := hub.Join(within(t, 20*time.Second), t.TempDir(), unused, hub.Joining{Name: "thief"}); !errors.Is(err, hub.ErrDenied) {
+	if _, err := hub.Join(within(t, 20*time.Second), t.TempDir(), unused, hub.Joining{Name: "thief"}); !errors.Is(err,
+		hub.ErrDenied) {
 		t.Errorf("a token that was used after the backup: %v", err)
 	}
 	for name, p := range w.parts {
@@ -208,7 +211,8 @@ func TestBackupIsPutBack(t *testing.T) {
 			t.Errorf("%s takes the revoked device for a member", name)
 		}
 	}
-	eventually(t, "the revoked device to be refused", func() bool { return errors.Is(w.parts["old"].conn.Err(), hub.ErrRefused) })
+	eventually(t, "the revoked device to be refused",
+		func() bool { return errors.Is(w.parts["old"].conn.Err(), hub.ErrRefused) })
 	grace := w.enroll("door", "grace")
 	w.agreed("door", "hall", "gate", "late", "later")
 	if _, err := w.parts["old"].Find(grace.String()); err == nil {
@@ -287,7 +291,8 @@ func TestDiskIsLost(t *testing.T) {
 	if !w.parts["hall"].Forgotten(bob) {
 		t.Error("bob is not forgotten")
 	}
-	eventually(t, "the revoked device to be refused", func() bool { return errors.Is(w.parts["old"].conn.Err(), hub.ErrRefused) })
+	eventually(t, "the revoked device to be refused",
+		func() bool { return errors.Is(w.parts["old"].conn.Err(), hub.ErrRefused) })
 	all, err := w.admin.Devices(within(t, 20*time.Second))
 	w.must(err)
 	for _, d := range all {

@@ -13,21 +13,22 @@ import (
 	"github.com/faceauth/faceauth/internal/backoff"
 )
 
+// unsaid is an entry of the admin key that may not be stored.
 type unsaid struct {
 	entry ledger.Entry
 	data  []byte
 }
 
-// sayTime is how long an entry of the admin key may take.
+// sayTime is the time limit for storing an entry of the admin key.
 const sayTime = 20 * time.Second
 
-// say puts an entry of the admin key into the log and waits until it has been applied.
+// say adds an entry of the admin key to the log and waits until it is applied.
 func (s *service) say(ctx context.Context, kind ledger.Kind, content any) ([]byte, error) {
 	s.saying.Lock()
 	defer s.saying.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, sayTime)
 	defer cancel()
-	if s.unsaid != nil { // its number is taken, unless it never came
+	if s.unsaid != nil { // the log may have it already, so its counter is used
 		if err := s.store(ctx, s.unsaid); err != nil {
 			return nil, err
 		}
@@ -49,7 +50,7 @@ func (s *service) say(ctx context.Context, kind ledger.Kind, content any) ([]byt
 	return u.data, nil
 }
 
-// store appends an entry until it is stored, and waits for it in the log.
+// store appends an entry, with repetitions, and waits until it is applied.
 func (s *service) store(ctx context.Context, u *unsaid) error {
 	pause := backoff.Pause{First: 50 * time.Millisecond, Longest: 2 * time.Second}
 	for {
@@ -69,12 +70,13 @@ func (s *service) store(ctx context.Context, u *unsaid) error {
 			return nil
 		}
 		if found != nil {
-			return errors.New("another service speaks for this fleet at the same time; run faceauth fleet serve once only")
+			return errors.New(
+				"another service uses this fleet's admin key at the same time; run faceauth fleet serve only once")
 		}
 		select {
 		case <-applied:
 		case <-ctx.Done():
-			return fmt.Errorf("%w: the entry was stored, and is not in the log yet; try again", ErrOffline)
+			return fmt.Errorf("%w: the entry was sent and has not come back in the log yet; try again", ErrOffline)
 		}
 	}
 }

@@ -22,48 +22,48 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Options say how [Serve] serves a fleet.
+// Options of [Serve].
 type Options struct {
-	Folder   string // of the server: its certificate, the log, the tokens
-	AdminKey string // file of the key that signs admissions; made where there is none. Default: admin.nk in Folder
-	// Start starts the NATS server of this fleet: embedded.Start. It is not called where there is a Cluster.
+	Folder   string // holds the certificate, the log and the tokens of the server
+	AdminKey string // file of the admin key; made if missing. Default: admin.nk in Folder
+	// Start starts the NATS server of this fleet: embedded.Start. It is not called if Cluster is set.
 	Start  func(ServerOptions) (Server, error)
 	Listen string // its address. Default ":4222"
-	// URL is how devices reach the server, such as tls://office.local:4222. Default: an address of this machine.
+	// URL is the address for devices, such as tls://office.local:4222. Default: an address of this machine.
 	URL string
-	// Cluster is the URL of a NATS cluster with JetStream that is used in place of the embedded server, and Creds the file
-	// with which it lets this service in.
+	// Cluster is the URL of a NATS cluster with JetStream that is used instead of the embedded server. Creds is the
+	// file with the service's login there.
 	Cluster, Creds string
-	Replicas       int // of the log, in a cluster. Default 1
-	// Callout is the account of the cluster in which the fleet is, where the cluster asks this service who may connect
-	// (auth callout, with the fleet's id as the issuer). Empty for a cluster that decides itself.
+	Replicas       int // number of copies of the log in a cluster. Default 1
+	// Callout is the fleet's account in a cluster that asks this service who may connect (auth callout, with the
+	// fleet's id as the issuer). Empty if the cluster decides itself.
 	Callout string
 	Limits  Limits
-	// Restored says that the log was put back to an earlier state, or lost, and is to go on from there. Devices then
-	// give back what they know of the rest. Say it for one start.
+	// Restored says that the log was put back to an earlier state, or lost, and continues from there. Devices then give
+	// back the lost entries. Set it for one start only.
 	Restored bool
-	// SnapshotEvery is after how many entries of the log there is a new snapshot, and Keep how many entries before it stay
-	// in the log for devices that were away for a while. Defaults 4,000.
+	// SnapshotEvery is the number of log entries between snapshots. Keep is the number of entries before a snapshot
+	// that stay in the log, for devices that were away for a short time. Defaults 4,000.
 	SnapshotEvery, Keep uint64
 	Log                 *slog.Logger
-	// Ready is told once, when devices can connect. May be nil.
+	// Ready is called once, when devices can connect. May be nil.
 	Ready func(Ready)
 }
 
-// Ready says what a server is when devices can connect.
+// Ready describes a server when devices can connect.
 type Ready struct {
 	URL     string
 	Fleet   string
-	Devices int // that are members
+	Devices int // number of members
 }
 
-// Defaults of [Options]. A snapshot comes before devices would make one themselves.
+// Defaults of [Options]. The service makes snapshots before devices would.
 const (
 	defaultListen   = ":4222"
 	defaultSnapshot = 4000
 )
 
-// service is what signs admissions and keeps the log of a fleet small.
+// service signs admissions and keeps the log of a fleet small.
 type service struct {
 	Options
 	admin  nkeys.KeyPair
@@ -78,25 +78,25 @@ type service struct {
 	pin    []byte
 
 	saying sync.Mutex               // one entry of the admin key at a time
-	unsaid *unsaid                  // one of which it is not known whether it is stored
-	nonces *nonceCache              // of commands that were carried out
-	flows  map[string]*rate.Limiter // how much each device says; of the goroutine that follows
-	paused map[string]time.Time     // until when nothing of a device is taken; of the same goroutine
-	passed rate.Sometimes           // a device that says garbage does not fill the journal
-	tight  bool                     // the disk is nearly full, and the log takes nothing
+	unsaid *unsaid                  // an entry that may or may not be stored
+	nonces *nonceCache              // of executed commands
+	flows  map[string]*rate.Limiter // allowance of each device; used only by the goroutine of follow
+	paused map[string]time.Time     // until when a device is paused; used only by the same goroutine
+	passed rate.Sometimes           // limits log lines about ignored entries
+	tight  bool                     // the disk is nearly full, and the log refuses entries
 
 	mu       sync.Mutex
 	ledger   *ledger.Ledger
 	spoken   map[uint64][]byte // entries of the admin key, by their counter
-	applied  chan struct{}     // closed and renewed when an entry was applied
+	applied  chan struct{}     // closed and replaced when an entry was applied
 	purges   []purge
 	barred   *barred
 	snapshot uint64 // place of the newest snapshot
 	places   map[string]Place
 }
 
-// Serve runs the server of a fleet until ctx ends, or until it cannot go on. At the first start it makes the folder, the
-// admin key and so the fleet.
+// Serve runs the server of a fleet until ctx ends, or until it cannot continue. At the first start it makes the folder
+// and the admin key, and so the fleet.
 func Serve(ctx context.Context, o Options) error {
 	o.Listen, o.Replicas = cmp.Or(o.Listen, defaultListen), cmp.Or(o.Replicas, 1)
 	o.SnapshotEvery, o.Keep = cmp.Or(o.SnapshotEvery, defaultSnapshot), cmp.Or(o.Keep, defaultSnapshot)
@@ -134,9 +134,17 @@ func Serve(ctx context.Context, o Options) error {
 	defer cancel(nil)
 	if o.Cluster == "" {
 		if o.Start == nil {
-			return errors.New("there is neither a server to start nor a cluster; give the URL of one by --nats")
+			return errors.New("there is neither a server to start nor a cluster; give the URL of a cluster with --nats")
 		}
-		s.server, err = o.Start(ServerOptions{Folder: o.Folder, Listen: o.Listen, Fleet: s.names.fleet, Limits: o.Limits.defaults(), Log: o.Log})
+		s.server, err = o.Start(
+			ServerOptions{
+				Folder: o.Folder,
+				Listen: o.Listen,
+				Fleet:  s.names.fleet,
+				Limits: o.Limits.defaults(),
+				Log:    o.Log,
+			},
+		)
 		if err != nil {
 			return err
 		}
@@ -191,14 +199,14 @@ func (s *service) connect(ctx context.Context) error {
 	var err error
 	if s.conn.nc, err = dial(ctx, address, append(s.conn.options(), options...)...); err != nil {
 		if errors.Is(err, ErrRefused) {
-			return errors.New("the cluster does not let this service in; is the file of --creds the right one?")
+			return errors.New("the cluster refuses this service; check the file of --creds")
 		}
 		return err
 	}
 	return s.conn.open()
 }
 
-// prepare brings the service to where the log is, and then lets devices in.
+// prepare reads the whole log, and then lets devices in.
 func (s *service) prepare(ctx context.Context) error {
 	begin, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -216,14 +224,14 @@ func (s *service) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What the log says of devices is known before any of them comes in.
+	// The service must know all members and revocations before the first device connects.
 	if err := s.readTo(ctx, last); err != nil {
 		return err
 	}
-	if err := s.lost(last); err != nil {
+	if err := s.checkLost(last); err != nil {
 		return err
 	}
-	if err := s.goOn(begin, last); err != nil {
+	if err := s.continueLog(begin, last); err != nil {
 		return err
 	}
 	if !s.known {
@@ -256,7 +264,7 @@ func (s *service) readTo(ctx context.Context, last uint64) error {
 	return nil
 }
 
-// restore begins with the newest snapshot.
+// restore loads the newest snapshot.
 func (s *service) restore(ctx context.Context) (err error) {
 	seq, data, err := getSnapshot(ctx, s.bucket, s.names.fleet)
 	if err == nil {
@@ -275,9 +283,11 @@ func (s *service) restore(ctx context.Context) (err error) {
 			return storage(err2)
 		}
 		if info.State.FirstSeq > 1 {
-			return fmt.Errorf("the snapshot cannot be read, and the log no longer has what is in it: %w; put back a copy of %s", err, s.Folder)
+			return fmt.Errorf(
+				"the snapshot cannot be read, and the log no longer has its entries: %w; put back a copy of %s", err,
+				s.Folder)
 		}
-		s.Log.Warn("the snapshot cannot be read; the log has everything", "error", err)
+		s.Log.Warn("the snapshot cannot be read; the log still has all entries", "error", err)
 	}
 	s.ledger, err = ledger.New(s.names.fleet)
 	return err
@@ -319,8 +329,10 @@ func (s *service) run(ctx context.Context, cancel context.CancelCauseFunc) error
 	select {
 	case <-ctx.Done():
 	case <-s.ended():
-		cancel(errors.New("the NATS server cannot write its files any more, or has ended; see what it said; is the disk full? " +
-			"free some room and start it again: what it has stored is there"))
+		cancel(
+			errors.New("the NATS server has ended or cannot write its files; read its messages and check the disk; " +
+				"then start it again: stored entries are not lost"),
+		)
 	}
 	s.writePlaces()
 	return context.Cause(ctx)

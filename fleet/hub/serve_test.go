@@ -97,7 +97,12 @@ func startChild(t testing.TB, config childConfig) *child {
 
 // startProcess starts this test program again, with a configuration in an environment variable that TestMain looks at.
 // It ends when its standard input does.
-func startProcess(t testing.TB, variable string, config any, stderr io.Writer) (cmd *exec.Cmd, in io.Closer, out io.Reader) {
+func startProcess(
+	t testing.TB,
+	variable string,
+	config any,
+	stderr io.Writer,
+) (cmd *exec.Cmd, in io.Closer, out io.Reader) {
 	t.Helper()
 	text, err := json.Marshal(config)
 	if err != nil {
@@ -203,7 +208,8 @@ func invite(t testing.TB, a *hub.Admin, people ...string) hub.Token {
 // joined returns a new member and its connection.
 func joined(t testing.TB, a *hub.Admin, name string) (*hub.Member, *hub.Conn) {
 	t.Helper()
-	m, err := hub.Join(within(t, 20*time.Second), filepath.Join(t.TempDir(), name), invite(t, a), hub.Joining{Name: name})
+	m, err := hub.Join(within(t, 20*time.Second), filepath.Join(t.TempDir(), name), invite(t, a),
+		hub.Joining{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,21 +258,24 @@ func TestJoin(t *testing.T) {
 	}
 	fresh := func() string { return filepath.Join(t.TempDir(), "f") }
 	refused("used by another", fresh(), token, hub.Joining{Name: "hall"}, hub.ErrDenied, `used already, on `)
-	refused("joined already", folder, invite(t, a), hub.Joining{Name: "hall"}, hub.ErrJoined, "nothing is left to do")
+	refused("joined already", folder, invite(t, a), hub.Joining{Name: "hall"}, hub.ErrJoined, "there is nothing to do")
 	refused("a name twice", fresh(), invite(t, a), hub.Joining{Name: "door"}, hub.ErrDenied, "another device is named")
 	refused("a bad name", fresh(), invite(t, a), hub.Joining{Name: "a\nb"}, hub.ErrName, "1 to 64")
 	unknown := hub.NewToken(token.URL, token.Fleet, token.Pin, time.Now().Add(time.Hour))
-	refused("a token that nobody made", fresh(), unknown, hub.Joining{Name: "x"}, hub.ErrDenied, "does not know this token")
+	refused("a token that nobody made", fresh(), unknown, hub.Joining{Name: "x"}, hub.ErrDenied,
+		"does not know this token")
 	other := serve(t, hub.Options{})
 	foreign := invite(t, admin(t, other.folder))
-	refused("another fleet's folder", folder, foreign, hub.Joining{Name: "x"}, hub.ErrJoined, "another one")
-	refused("another server", fresh(), invite(t, a), hub.Joining{Name: "x", URL: other.URL}, hub.ErrPin, "another certificate")
+	refused("another fleet's folder", folder, foreign, hub.Joining{Name: "x"}, hub.ErrJoined, "another fleet")
+	refused("another server", fresh(), invite(t, a), hub.Joining{Name: "x", URL: other.URL}, hub.ErrPin,
+		"another certificate")
 	mixed := foreign
 	mixed.URL, mixed.Pin = token.URL, token.Pin
 	refused("another fleet's token", fresh(), mixed, hub.Joining{Name: "x"}, hub.ErrDenied, "does not know this token")
 	nobody := invite(t, a)
 	nobody.URL = "tls://127.0.0.1:1"
-	refused("nobody there", fresh(), nobody, hub.Joining{Name: "x"}, hub.ErrOffline, "does faceauth fleet serve run there")
+	refused("nobody there", fresh(), nobody, hub.Joining{Name: "x"}, hub.ErrOffline,
+		"check that faceauth fleet serve runs there")
 	nobody.URL = "tls://no-such-host.invalid:4222"
 	refused("no such host", fresh(), nobody, hub.Joining{Name: "x"}, hub.ErrOffline, "cannot be found")
 	// The device has lost the answer: the same token admits it again, and the log says so once.
@@ -303,7 +312,8 @@ func TestTokenExpires(t *testing.T) {
 	hub.AgeInvitations(t, folder, 2*time.Hour)
 	serve(t, hub.Options{Folder: folder, Listen: strings.TrimPrefix(s.URL, "tls://")})
 	_, err := hub.Join(within(t, 20*time.Second), filepath.Join(t.TempDir(), "d"), token, hub.Joining{Name: "d"})
-	if !errors.Is(err, hub.ErrDenied) || !strings.Contains(err.Error(), "expired on") || !strings.Contains(err.Error(), "by the clock of the server") {
+	if !errors.Is(err, hub.ErrDenied) || !strings.Contains(err.Error(), "expired on") ||
+		!strings.Contains(err.Error(), "by the clock of the server") {
 		t.Errorf("error %v", err)
 	}
 	for _, lasts := range []time.Duration{0, -time.Hour, time.Second, 31 * 24 * time.Hour} {
@@ -311,7 +321,8 @@ func TestTokenExpires(t *testing.T) {
 			t.Errorf("a token for %v: %v", lasts, err)
 		}
 	}
-	if _, err := admin(t, folder).Invite(within(t, 5*time.Second), time.Hour, []string{"alice"}); err == nil || !strings.Contains(err.Error(), "knows no names") {
+	if _, err := admin(t, folder).Invite(within(t, 5*time.Second), time.Hour, []string{"alice"}); err == nil ||
+		!strings.Contains(err.Error(), "knows no names") {
 		t.Errorf("a person by name: %v", err)
 	}
 }
@@ -447,7 +458,8 @@ func TestRevoke(t *testing.T) {
 	hall := open(t, m)
 	isUp(t, door)
 	isUp(t, hall)
-	if _, err := a.Revoke(within(t, 20*time.Second), "kitchen"); !errors.Is(err, hub.ErrCommand) || !strings.Contains(err.Error(), "no device") {
+	if _, err := a.Revoke(within(t, 20*time.Second), "kitchen"); !errors.Is(err, hub.ErrCommand) ||
+		!strings.Contains(err.Error(), "no device") {
 		t.Errorf("an unknown one: %v", err)
 	}
 	if id, err := a.Revoke(within(t, 20*time.Second), "hall"); err != nil || id != m.ID {
@@ -457,14 +469,17 @@ func TestRevoke(t *testing.T) {
 		eventually(t, "being cut off", func() bool { return hall.Err() != nil })
 	}
 	eventually(t, "being refused", func() bool { return errors.Is(hall.Err(), fleet.ErrRefused) })
-	if _, err := a.Revoke(within(t, 20*time.Second), "hall"); err == nil || !strings.Contains(err.Error(), "revoked already") {
+	if _, err := a.Revoke(within(t, 20*time.Second), "hall"); err == nil ||
+		!strings.Contains(err.Error(), "revoked already") {
 		t.Errorf("twice: %v", err)
 	}
 	token := invite(t, a)
 	if err := os.Remove(filepath.Join(hallFolder, "hub")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := hub.Join(within(t, 20*time.Second), hallFolder, token, hub.Joining{Name: "hall"}); !errors.Is(err, hub.ErrDenied) || !strings.Contains(err.Error(), "was revoked") {
+	if _, err := hub.Join(within(t, 20*time.Second), hallFolder, token, hub.Joining{Name: "hall"}); !errors.Is(err,
+		hub.ErrDenied) ||
+		!strings.Contains(err.Error(), "was revoked") {
 		t.Errorf("joining with a revoked key: %v", err)
 	}
 	if err := s.stop(); err != nil {
@@ -499,10 +514,11 @@ func TestServeRefuses(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	try("a second server", hub.Options{Folder: s.folder}, "in use by another server")
+	try("a second server", hub.Options{Folder: s.folder}, "another server of this fleet uses")
 	try("a taken port", hub.Options{Folder: t.TempDir(), Listen: strings.TrimPrefix(s.URL, "tls://")}, "cannot listen")
-	try("no port", hub.Options{Folder: t.TempDir(), Listen: "here"}, "must be such as :4222")
-	try("a URL with a password", hub.Options{Folder: t.TempDir(), URL: "tls://a:b@host:1"}, "put user and password into a file")
+	try("no port", hub.Options{Folder: t.TempDir(), Listen: "here"}, "must look like :4222")
+	try("a URL with a password", hub.Options{Folder: t.TempDir(), URL: "tls://a:b@host:1"},
+		"put user and password into a file")
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -524,7 +540,8 @@ func TestServeRefuses(t *testing.T) {
 	if _, err := hub.OpenAdmin(within(t, 5*time.Second), t.TempDir(), ""); !errors.Is(err, hub.ErrNoServer) {
 		t.Errorf("no server: %v", err)
 	}
-	if _, err := hub.OpenAdmin(within(t, 5*time.Second), s.folder, ""); !errors.Is(err, hub.ErrOffline) || !strings.Contains(err.Error(), "does not run") {
+	if _, err := hub.OpenAdmin(within(t, 5*time.Second), s.folder, ""); !errors.Is(err, hub.ErrOffline) ||
+		!strings.Contains(err.Error(), "does not run") {
 		t.Errorf("a server that does not run: %v", err)
 	}
 }
@@ -582,12 +599,14 @@ func TestForgetAndTrim(t *testing.T) {
 	say(ledger.Entry{Kind: ledger.Forget, Person: people[0]})
 	r := follow(t, c)
 	// The forgetting stays, and what was said of the other person.
-	eventually(t, "the purge", func() bool { n := stored(t, s); return n[people[0].String()] == 1 && n[people[1].String()] == 15 })
+	eventually(t, "the purge",
+		func() bool { n := stored(t, s); return n[people[0].String()] == 1 && n[people[1].String()] == 15 })
 	for range 40 {
 		n++ // an even number would be of the other key
 		say(ledger.Entry{Kind: ledger.Name, Person: people[1], N: n})
 	}
-	eventually(t, "all entries", func() bool { last, err := c.Last(within(t, 5*time.Second)); return err == nil && r.place() == last })
+	eventually(t, "all entries",
+		func() bool { last, err := c.Last(within(t, 5*time.Second)); return err == nil && r.place() == last })
 	var seq uint64
 	var data []byte
 	eventually(t, "a snapshot", func() bool {
@@ -608,7 +627,8 @@ func TestForgetAndTrim(t *testing.T) {
 		t.Errorf("the device is %+v", d)
 	}
 	eventually(t, "the trimming", func() bool {
-		err := c.Follow(within(t, 5*time.Second), 0, func(uint64, []byte) error { return errors.New("from the beginning") })
+		err := c.Follow(within(t, 5*time.Second), 0,
+			func(uint64, []byte) error { return errors.New("from the beginning") })
 		return errors.Is(err, fleet.ErrTrimmed)
 	})
 	if err := c.PutSnapshot(t.Context(), 1, nil); !errors.Is(err, hub.ErrReadOnly) {
@@ -635,7 +655,8 @@ func stored(t testing.TB, s *served) map[string]uint64 {
 		t.Fatal(err)
 	}
 	a := admin(t, s.folder)
-	nc, err := hub.Dial(within(t, 10*time.Second), s.URL, nats.Nkey(s.Fleet, key.Sign), nats.Secure(hub.Pinned(invite(t, a).Pin)))
+	nc, err := hub.Dial(within(t, 10*time.Second), s.URL, nats.Nkey(s.Fleet, key.Sign),
+		nats.Secure(hub.Pinned(invite(t, a).Pin)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -685,7 +706,8 @@ func TestTooMuch(t *testing.T) {
 	if stopped < 10 || stopped > 30 {
 		t.Errorf("stopped at entry %d of 16 kB, with 200 kB allowed", stopped)
 	}
-	eventually(t, "its coming back to read", func() bool { _, err := loud.Last(within(t, 5*time.Second)); return err == nil })
+	eventually(t, "its coming back to read",
+		func() bool { _, err := loud.Last(within(t, 5*time.Second)); return err == nil })
 	if err := loud.Append(within(t, time.Second), "", "more", []byte("more")); err == nil {
 		t.Error("it is listened to")
 	}

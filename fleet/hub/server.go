@@ -11,26 +11,28 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Server is a NATS server with JetStream that lets in whom the service says. Package embedded has one.
+// Server is a NATS server with JetStream that lets in only the keys that the service names. Package embedded implements
+// it.
 type Server interface {
-	// InProcessConn returns a connection of this process. It is let in with Key, and may do everything.
+	// InProcessConn returns a connection of this process. It logs in with Key and may do everything.
 	InProcessConn() (net.Conn, error)
 	Key() nkeys.KeyPair
 	// Pin is the SHA-256 of the certificate that devices see.
 	Pin() []byte
-	// Admit lets these devices in with their [DeviceRights], and ends the connections of all others.
+	// Admit lets these devices in with their [DeviceRights], and ends the connections of all other devices.
 	Admit(devices []string)
-	// Invite lets bearers of tokens in with their [BearerRights], each until a moment.
+	// Invite lets the bearers of tokens in with their [BearerRights], each until the given time.
 	Invite(tokens map[string]time.Time)
-	// Rejoin lets in all devices that give [RejoinToken] as their token, with their [RejoinRights].
+	// Rejoin lets in all devices that give [RejoinToken] as their token, with [RejoinRights].
 	Rejoin()
-	// Revoked lets these devices in to be told so, where they give [RejoinToken], with their [RejoinRights].
+	// Revoked lets these devices in with [RejoinRights] if they give [RejoinToken], so that they can be shown their
+	// revocation.
 	Revoked(devices []string)
-	// Pause takes no entries of a device until a moment, and lets it read.
+	// Pause refuses entries of a device until the given time. The device can still read.
 	Pause(device string, until time.Time)
-	// Connections returns the devices that are connected, and since when.
+	// Connections returns the connected devices, each with the time of its connection.
 	Connections() map[string]time.Time
-	// Listen opens the socket: until then only this process is let in. Address is the address then.
+	// Listen opens the socket. Before that, only this process can connect. Address returns the address afterwards.
 	Listen() error
 	Address() string
 	// Ended is closed when the server has ended.
@@ -38,20 +40,20 @@ type Server interface {
 	Close()
 }
 
-// ServerOptions say which server there is to be.
+// ServerOptions are the settings of a [Server].
 type ServerOptions struct {
-	Folder string // of its files
+	Folder string // folder of its files
 	Listen string
-	Fleet  string // whose admin key is let in, too
+	Fleet  string // its admin key may connect, too
 	Limits Limits // without zeros
 	Log    *slog.Logger
 }
 
-// Limits say how much a server takes. A zero value is the default.
+// Limits of a server. Zero means the default.
 type Limits struct {
 	Devices int   // connections at once. Default 10,000
 	Message int   // bytes of the largest message. Default 1 MiB
-	Burst   int   // bytes that one device may say at once; a 128th of it each second afterwards. Default 256 MiB
+	Burst   int   // bytes that one device may send at once; then a 128th of it each second. Default 256 MiB
 	Disk    int64 // bytes of the log and the snapshots on disk. Default 4 GiB
 }
 
@@ -63,5 +65,5 @@ func (l Limits) defaults() Limits {
 	return l
 }
 
-// logShare is the part of the disk that the log may take; the rest is for two snapshots and what is being replaced.
+// logShare is the log's share of the disk. The rest is for two snapshots, the old one and its replacement.
 const logShare = 0.6

@@ -21,33 +21,41 @@ import (
 
 // Errors of [Conn.Snapshot].
 var (
-	// ErrSnapshot is returned for a snapshot that is damaged, or that the fleet's admin key has not signed.
-	ErrSnapshot = errors.New("the snapshot on the server is damaged, or not of this fleet; restart faceauth fleet serve, which makes a new one")
-	// ErrReadOnly is returned where a device is asked to store a snapshot: only the service of the fleet does.
+	// ErrSnapshot is returned for a damaged snapshot, or one that the fleet's admin key has not signed.
+	ErrSnapshot = errors.New(
+		"the snapshot on the server is damaged, or of another fleet; restart faceauth fleet serve to make a new one")
+	// ErrReadOnly is returned by [Conn.PutSnapshot]: only the service of the fleet stores snapshots.
 	ErrReadOnly = fmt.Errorf("snapshots are made by the server of the fleet: %w", errors.ErrUnsupported)
 )
 
-// snapshotName is the object that holds the newest snapshot. It is replaced whole.
+// snapshotName is the object with the newest snapshot. It is replaced as a whole.
 const snapshotName = "snapshot"
 
-// largestSnapshot is above what 100,000 people take.
+// largestSnapshot is a limit in bytes, above the size for 100,000 people.
 const largestSnapshot = 2 << 30
 
-// Keys of what is said of a snapshot beside its bytes.
+// Keys of a snapshot's metadata.
 const (
 	snapshotSeq = "seq"
 	snapshotSig = "sig"
 )
 
-// signedSnapshot returns what the admin key signs.
+// signedSnapshot returns the bytes that the admin key signs.
 func signedSnapshot(id string, seq uint64, data []byte) []byte {
 	sum := sha256.Sum256(data)
 	text := append([]byte("faceauth fleet snapshot 1\n"+id+"\n"), binary.BigEndian.AppendUint64(nil, seq)...)
 	return append(text, sum[:]...)
 }
 
-// putSnapshot replaces the snapshot. Seq is the last entry that it holds.
-func putSnapshot(ctx context.Context, bucket jetstream.ObjectStore, admin nkeys.KeyPair, id string, seq uint64, data []byte) error {
+// putSnapshot replaces the snapshot. Seq is the place of its last entry.
+func putSnapshot(
+	ctx context.Context,
+	bucket jetstream.ObjectStore,
+	admin nkeys.KeyPair,
+	id string,
+	seq uint64,
+	data []byte,
+) error {
 	sig, err := admin.Sign(signedSnapshot(id, seq, data))
 	if err != nil {
 		return err
@@ -58,7 +66,7 @@ func putSnapshot(ctx context.Context, bucket jetstream.ObjectStore, admin nkeys.
 	return stored(ctx, err)
 }
 
-// getSnapshot returns the newest snapshot, checked.
+// getSnapshot returns the newest snapshot and checks its signature.
 func getSnapshot(ctx context.Context, bucket jetstream.ObjectStore, id string) (seq uint64, data []byte, err error) {
 	object, err := bucket.Get(ctx, snapshotName)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
@@ -88,7 +96,7 @@ func getSnapshot(ctx context.Context, bucket jetstream.ObjectStore, id string) (
 	return seq, data, nil
 }
 
-// checkSnapshot returns the place of a snapshot where the admin key has signed it.
+// checkSnapshot returns the place of a snapshot if the admin key has signed it.
 func checkSnapshot(info *jetstream.ObjectInfo, id string, data []byte) (uint64, error) {
 	seq, err := strconv.ParseUint(info.Metadata[snapshotSeq], 10, 64)
 	sig, err2 := base64.RawURLEncoding.DecodeString(info.Metadata[snapshotSig])
@@ -99,11 +107,11 @@ func checkSnapshot(info *jetstream.ObjectInfo, id string, data []byte) (uint64, 
 	return seq, nil
 }
 
-// snapshotTries is how often a snapshot is read again that was replaced meanwhile.
+// snapshotTries is the number of tries to read a snapshot that is replaced meanwhile.
 const snapshotTries = 3
 
-// Snapshot returns the newest snapshot and the sequence of the last entry that it holds. Its bytes are those that the
-// service signed. The error wraps [fleet.ErrNoSnapshot], [ErrSnapshot] or [ErrOffline].
+// Snapshot returns the newest snapshot and the sequence number of its last entry. The service has signed it. The error
+// wraps [fleet.ErrNoSnapshot], [ErrSnapshot] or [ErrOffline].
 func (c *Conn) Snapshot(ctx context.Context) (seq uint64, data io.ReadCloser, err error) {
 	ctx, cancel, err := c.ready(ctx)
 	if err != nil {
@@ -112,7 +120,7 @@ func (c *Conn) Snapshot(ctx context.Context) (seq uint64, data io.ReadCloser, er
 	defer cancel()
 	if _, limited := ctx.Deadline(); !limited {
 		var end context.CancelFunc
-		ctx, end = context.WithTimeout(ctx, 5*time.Minute) // the library's own is 5 s, for all of it
+		ctx, end = context.WithTimeout(ctx, 5*time.Minute) // the default of the library is 5 s for the whole snapshot
 		defer end()
 	}
 	bucket, err := c.js.ObjectStore(ctx, c.names.bucket())
@@ -134,6 +142,6 @@ func (c *Conn) Snapshot(ctx context.Context) (seq uint64, data io.ReadCloser, er
 	}
 }
 
-// PutSnapshot implements fleet.Log. It returns [ErrReadOnly]: the service of the fleet, which reads the same log, makes
-// the snapshots, so no device can put a false one in the place of the log.
+// PutSnapshot implements fleet.Log. It returns [ErrReadOnly]: the service of the fleet reads the same log and makes the
+// snapshots, so no device can store a false one.
 func (c *Conn) PutSnapshot(context.Context, uint64, io.Reader) error { return ErrReadOnly }

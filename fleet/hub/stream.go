@@ -11,15 +11,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Window is how long the server knows the ids of entries that it has stored. An entry that is appended again later is
-// stored twice, and counts once.
+// Window is how long the server remembers the ids of stored entries. An entry that is appended again later is stored
+// twice, and counts once.
 const Window = 10 * time.Minute
 
-// logBytes is how many bytes the log may take.
+// logBytes is the size limit of the log in bytes.
 func logBytes(l Limits) int64 { return int64(float64(l.Disk) * logShare) }
 
-// openStream returns the log of a fleet, which is made where there is none. Disk is how many bytes it may take.
-func openStream(ctx context.Context, js jetstream.JetStream, names subjects, limits Limits, replicas int) (jetstream.Stream, error) {
+// openStream returns the log of a fleet, and makes it if it is missing.
+func openStream(
+	ctx context.Context,
+	js jetstream.JetStream,
+	names subjects,
+	limits Limits,
+	replicas int,
+) (jetstream.Stream, error) {
 	limits = limits.defaults()
 	config := jetstream.StreamConfig{
 		Name: names.stream(), Description: logText, Subjects: []string{names.log("*")},
@@ -45,8 +51,14 @@ func openStream(ctx context.Context, js jetstream.JetStream, names subjects, lim
 	return stream, nil
 }
 
-// openBucket returns where the snapshots of a fleet lie, which is made where there is none.
-func openBucket(ctx context.Context, js jetstream.JetStream, names subjects, limits Limits, replicas int) (jetstream.ObjectStore, error) {
+// openBucket returns the object store with the snapshots of a fleet, and makes it if it is missing.
+func openBucket(
+	ctx context.Context,
+	js jetstream.JetStream,
+	names subjects,
+	limits Limits,
+	replicas int,
+) (jetstream.ObjectStore, error) {
 	limits = limits.defaults()
 	config := jetstream.ObjectStoreConfig{
 		Bucket: names.bucket(), Description: "snapshots of a faceauth fleet", Storage: jetstream.FileStorage,
@@ -70,14 +82,14 @@ func openBucket(ctx context.Context, js jetstream.JetStream, names subjects, lim
 	return bucket, nil
 }
 
-// storage returns an error about a stream that cannot be made as a sentence that says what to do.
+// storage turns an error of JetStream into a sentence with advice.
 func storage(err error) error {
 	var api *jetstream.APIError
 	switch {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return errors.New("the cluster has no JetStream for this account; enable it there")
 	case errors.As(err, &api) && (api.ErrorCode == 10047 || api.ErrorCode == 10028 || api.ErrorCode == 10023):
-		return fmt.Errorf("%s; there is less room on the disk than --disk says", api.Description)
+		return fmt.Errorf("%s; the disk has less room than --disk requires", api.Description)
 	case errors.As(err, &api):
 		return errors.New(api.Description)
 	}

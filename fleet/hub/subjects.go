@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// subjects are the names of one fleet at a server. An administrator of a cluster finds them in docs/fleet.md.
+// subjects are the NATS names of one fleet at a server. docs/fleet.md lists them for the administrator of a cluster.
 type subjects struct{ fleet string }
 
 func (s subjects) base() string   { return "faceauth." + s.fleet }
 func (s subjects) stream() string { return "faceauth_" + s.fleet }
 func (s subjects) bucket() string { return "faceauth_" + s.fleet }
 
-// log is the subject of entries about a person.
+// log is the subject of the entries about a person.
 func (s subjects) log(person string) string { return s.base() + ".log." + person }
 
-// keys is where a device is asked for keys of people, or any device where none is named.
+// keys is the subject for asking a device for keys of people; an empty device means any device.
 func (s subjects) keys(device string) string {
 	if device == "" {
 		return s.base() + ".keys"
@@ -25,41 +25,42 @@ func (s subjects) keys(device string) string {
 	return s.base() + ".keys." + device
 }
 
-// at is where a device says how far it has read.
+// at is the subject for the position of a device in the log.
 func (s subjects) at(device string) string { return s.base() + ".at." + device }
 
-// join is where a bearer of a token asks to be admitted.
+// join is the subject for the bearer of a token who asks to be admitted.
 func (s subjects) join() string { return s.base() + ".join" }
 
-// rejoin is where a device shows who is a member, where the log may have lost it.
+// rejoin is the subject for showing admissions and revocations that the log may have lost.
 func (s subjects) rejoin() string { return s.base() + ".rejoin" }
 
-// admin is where the commands of whoever has the admin key go.
+// admin is the subject for commands that the admin key has signed.
 func (s subjects) admin() string { return s.base() + ".admin" }
 
-// inbox begins the subjects of answers to somebody. Nobody else may listen there.
+// inbox is the prefix of the subjects for answers to one key. No other key may listen there.
 func inbox(id string) string { return "_INBOX_" + id }
 
-// person returns the token of a subject that stands for a person.
+// person returns the part of a subject for a person.
 func person(p string) (string, error) {
 	if p == "" || p == "-" {
 		return "-", nil
 	}
 	if len(p) > 64 || strings.Trim(p, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "" {
-		return "", fmt.Errorf("%w: it is %d bytes long and must be of letters and digits, 64 at the most", ErrPerson, len(p))
+		return "", fmt.Errorf("%w: it has %d bytes; it must have 1 to 64 letters and digits", ErrPerson, len(p))
 	}
 	return p, nil
 }
 
-// Rights are the subjects that somebody may use at a NATS server. An administrator of a cluster gives devices theirs.
+// Rights are the subjects that a connection may use at a NATS server. The administrator of a cluster sets them for
+// devices.
 type Rights struct {
 	Publish, Subscribe []string
 	// Answers allows one answer, within a minute, to each question that comes.
 	Answers bool
 }
 
-// DeviceRights returns what a device of a fleet may do: publish entries, follow the log by one consumer that has its
-// name, ask for keys and answer, read snapshots, and say how far it is. It may not purge, delete or change anything.
+// DeviceRights returns the rights of a device: publish entries, follow the log with a consumer of the device's name,
+// ask for keys and answer, read snapshots, and report its position. It may not purge, delete or change anything.
 func DeviceRights(fleet, id string) Rights {
 	s := subjects{fleet}
 	api, objects := "$JS.API.", "OBJ_"+s.bucket()
@@ -72,7 +73,7 @@ func DeviceRights(fleet, id string) Rights {
 			api + "CONSUMER.DELETE." + s.stream() + "." + id,
 			api + "STREAM.INFO." + objects, api + "STREAM.MSG.GET." + objects, api + "DIRECT.GET." + objects + ".>",
 			api + "CONSUMER.CREATE." + objects + ".>", api + "CONSUMER.DELETE." + objects + ".*", "$JS.FC." + objects + ".>",
-			"$JS.FC.*.*." + objects + ".>", // of newer servers, with domain and account
+			"$JS.FC.*.*." + objects + ".>", // newer servers add domain and account
 		},
 		Subscribe: []string{inbox(id) + ".>", s.keys("") + " " + keysGroup, s.keys(id), s.room("*")},
 		// The answer to a question for keys goes to the inbox of the device that asks.
@@ -83,17 +84,17 @@ func DeviceRights(fleet, id string) Rights {
 // LogSubjects returns the subjects of the entries of a fleet.
 func LogSubjects(fleet string) string { return subjects{fleet}.log("*") }
 
-// BearerRights returns what somebody with a token may do: ask to join. The id is the public key of the token.
+// BearerRights returns the rights of the bearer of a token: ask to join. The id is the public key of the token.
 func BearerRights(fleet, id string) Rights {
 	s := subjects{fleet}
 	return Rights{Publish: []string{s.join()}, Subscribe: []string{inbox(id) + ".>"}}
 }
 
-// RejoinRights returns what a device may do that the log has lost: show that it was admitted.
+// RejoinRights returns the rights of a device whose admission the log has lost: show its admission.
 func RejoinRights(fleet, id string) Rights {
 	s := subjects{fleet}
 	return Rights{Publish: []string{s.rejoin()}, Subscribe: []string{inbox(id) + ".>"}}
 }
 
-// keysGroup is the queue group of devices that answer for keys, so that one of them is asked.
+// keysGroup is the queue group of all devices that answer for keys: the server asks one of them.
 const keysGroup = "keys"

@@ -20,17 +20,17 @@ type purge struct {
 	before uint64
 }
 
-// keepEvery is how often the service looks whether there is something to purge or trim.
+// keepEvery is the pause between two rounds of keep.
 const keepEvery = time.Second
 
-// keep purges what was said of people who are forgotten, makes snapshots, and trims the log.
+// keep purges the entries about forgotten people, makes snapshots, and trims the log.
 func (s *service) keep(ctx context.Context) {
 	for tick := 0; backoff.Wait(ctx, keepEvery); tick++ {
-		if err := s.room(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Warn("the room on the disk is not looked after; it is tried again", "error", err)
+		if err := s.checkDisk(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Warn("free disk space could not be checked; trying again", "error", err)
 		}
-		if err := s.tidy(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Warn("the log is not tidied; it is tried again", "error", err)
+		if err := s.compact(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Warn("the log could not be purged or trimmed; trying again", "error", err)
 		}
 		if tick%60 == 59 {
 			s.writePlaces()
@@ -41,12 +41,13 @@ func (s *service) keep(ctx context.Context) {
 	}
 }
 
-// reserve is how much room is left on the disk of the server, so that what is stored can be kept, purged and trimmed. On a
-// small disk it is an eighth.
+// reserve is the free disk space that stays for saving, purging and trimming. On a small disk it is an eighth of the
+// disk.
 const reserve = 64 << 20
 
-// room has the log take nothing while the disk is nearly full: a NATS server that cannot write stops altogether.
-func (s *service) room(ctx context.Context) error {
+// checkDisk lets the log refuse new entries while the disk is nearly full: a NATS server that cannot write stops
+// completely.
+func (s *service) checkDisk(ctx context.Context) error {
 	if s.server == nil {
 		return nil // the cluster's disks are its administrator's
 	}
@@ -70,18 +71,19 @@ func (s *service) room(ctx context.Context) error {
 		return storage(err)
 	}
 	if s.tight = tight; tight {
-		s.Log.Error("the disk is nearly full: the log takes no entry until there is room", "folder", s.Folder, "free_mb", free>>20)
+		s.Log.Error("the disk is nearly full: the log refuses entries until there is room", "folder", s.Folder,
+			"free_mb", free>>20)
 	} else {
-		s.Log.Info("there is room again: the log takes entries", "free_mb", free>>20)
+		s.Log.Info("there is room again: the log accepts entries", "free_mb", free>>20)
 	}
 	return nil
 }
 
-// tidyTime is how long a purge or a snapshot may take.
-const tidyTime = 5 * time.Minute
+// compactTime is the time limit for purging, one snapshot and trimming.
+const compactTime = 5 * time.Minute
 
-func (s *service) tidy(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, tidyTime)
+func (s *service) compact(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, compactTime)
 	defer cancel()
 	info, err := s.stream.Info(ctx)
 	if err != nil {
@@ -91,23 +93,24 @@ func (s *service) tidy(ctx context.Context) error {
 	purges := slices.Clone(s.purges)
 	seq := s.ledger.Seq()
 	s.mu.Unlock()
-	// A log that is half full is trimmed to its end: garbage and long lessons leave it before it takes nothing more.
+	// A log that is half full is trimmed up to its end. So garbage and long lessons are removed before the log is full.
 	crowded := int64(info.State.Bytes) > logBytes(s.Limits.defaults())/2 && seq > s.snapshot
 	due, keep := seq >= s.snapshot+s.SnapshotEvery || crowded, s.Keep
 	if crowded {
 		keep = 0
 	}
 	for _, p := range purges {
-		// The entry that forgets stays: it is the last one before the place that is given.
-		err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.names.log(p.person.String())), jetstream.WithPurgeSequence(p.before))
+		// The Forget entry stays: it has the given sequence number.
+		err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.names.log(p.person.String())),
+			jetstream.WithPurgeSequence(p.before))
 		if err != nil {
-			return fmt.Errorf("purging what was said of a person who is forgotten: %w", storage(err))
+			return fmt.Errorf("purging the entries about a forgotten person: %w", storage(err))
 		}
 		s.mu.Lock()
 		s.purges = s.purges[1:]
 		s.mu.Unlock()
 	}
-	// A snapshot from before a forgetting has the person in it, sealed.
+	// An older snapshot still has the sealed entries about the forgotten person.
 	if !due && (len(purges) == 0 || s.snapshot == 0) || seq == 0 {
 		return nil
 	}

@@ -17,7 +17,8 @@ func TestToken(t *testing.T) {
 	want := hub.NewToken("tls://office.example:4222", fleet, bytes.Repeat([]byte{7}, 32), time.Now().Add(time.Hour))
 	text := want.String()
 	got, err := hub.ParseToken(" " + text[:50] + "\n  " + text[50:] + "\r\n") // as a letter breaks it
-	if err != nil || got.URL != want.URL || got.Fleet != want.Fleet || !bytes.Equal(got.Pin, want.Pin) || !bytes.Equal(got.Secret, want.Secret) ||
+	if err != nil || got.URL != want.URL || got.Fleet != want.Fleet || !bytes.Equal(got.Pin, want.Pin) ||
+		!bytes.Equal(got.Secret, want.Secret) ||
 		!got.Expires.Equal(want.Expires) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -118,7 +118,8 @@ func newWholes(b *testing.B, n, people int) *wholes {
 		person, key := ledger.NewID(), ledger.NewKey()
 		ring.Add(person, key)
 		w.people, w.keys = append(w.people, person), append(w.keys, key)
-		say(author, device, ledger.Entry{Kind: ledger.Name, Person: person}, key, ledger.Naming{Name: fmt.Sprint("person ", i)})
+		say(author, device, ledger.Entry{Kind: ledger.Name, Person: person}, key,
+			ledger.Naming{Name: fmt.Sprint("person ", i)})
 		say(author, device, ledger.Entry{Kind: ledger.Label, Person: person}, key,
 			ledger.Faces{Space: "bench", Faces: someFaces(rng)})
 	}
@@ -302,7 +303,8 @@ func BenchmarkWholeDevices(b *testing.B) {
 	b.Logf("all are in step in %.1f s", time.Since(begun).Seconds())
 	debug.FreeOSMemory()
 	_, after := memoryOf(b, os.Getpid())
-	b.Logf("memory of a device with its connection %.2f MB, of the server %.0f MB", (after-before)/float64(n), w.resident(b))
+	b.Logf("memory of a device with its connection %.2f MB, of the server %.0f MB", (after-before)/float64(n),
+		w.resident(b))
 
 	type target struct {
 		round int

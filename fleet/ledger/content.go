@@ -18,14 +18,14 @@ import (
 	"github.com/faceauth/faceauth/internal/vector"
 )
 
-// Limits of what an entry may say.
+// Limits of the contents of entries.
 const (
 	maxDim   = 1 << 14 // values of a vector
 	maxSpace = 200     // bytes of the name of a feature space
 	maxName  = 400     // bytes of a name
 	maxScope = 20_000  // people of an admission
 
-	maxCentroids = 1 << 24 // that a link can name
+	maxCentroids = 1 << 24 // highest index in a link
 )
 
 // FaceID is the number of a face: a hash of its space and vector. The same face has the same number on all devices.
@@ -48,7 +48,7 @@ func (id FaceID) String() string { return hex.EncodeToString(id[:]) }
 // MarshalText returns [FaceID.String].
 func (id FaceID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the text of MarshalText.
 func (id *FaceID) UnmarshalText(text []byte) error {
 	if len(text) != 2*len(id) {
 		return fmt.Errorf("%q is not the number of a face", text)
@@ -57,11 +57,11 @@ func (id *FaceID) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Face is a face as it is labelled.
+// Face is a labelled, denied or confirmed face.
 type Face struct {
 	Vector  []float32
-	Taken   time.Time // zero for unknown; data for people, which decides nothing
-	Quality float64   // of the picture, as its taker measured it; 0 for unknown
+	Taken   time.Time // zero for unknown; for people to read only
+	Quality float64   // of the picture, as the camera's device measured it; 0 for unknown
 }
 
 // Faces is the content of [Label], [Deny] and [Confirm].
@@ -80,51 +80,53 @@ type Refs struct {
 	Faces []FaceID
 }
 
-// Lesson is the content of [Lessons]: what a device learned of a person, as a quantized graph.
+// Lesson is the content of [Lessons]: a quantized graph that a device learned of a person.
 type Lesson struct {
 	Space     string
 	Centroids []Centroid
-	// Links are pairs of places in Centroids that follow each other on a track. In an entry that is one of several
-	// parts they count through all parts.
+	// Links are pairs of indexes in Centroids that follow each other on a track. If a lesson has several entries,
+	// indexes count through all of them.
 	Links [][2]int
 }
 
-// Equal reports whether two lessons are the same, with their links in whatever order.
+// Equal reports whether two lessons are equal. The order of the links does not matter.
 func (x Lesson) Equal(o Lesson) bool {
 	a, b := slices.Clone(x.Links), slices.Clone(o.Links)
 	for _, links := range [][][2]int{a, b} {
 		slices.SortFunc(links, func(p, q [2]int) int { return slices.Compare(p[:], q[:]) })
 	}
-	return x.Space == o.Space && slices.Equal(a, b) && slices.EqualFunc(x.Centroids, o.Centroids, func(p, q Centroid) bool {
-		return p.Multiplicity == q.Multiplicity && p.Radius == q.Radius && slices.Equal(p.Vector, q.Vector)
-	})
+	return x.Space == o.Space && slices.Equal(a, b) &&
+		slices.EqualFunc(x.Centroids, o.Centroids, func(p, q Centroid) bool {
+			return p.Multiplicity == q.Multiplicity && p.Radius == q.Radius && slices.Equal(p.Vector, q.Vector)
+		})
 }
 
 // Centroid is a learned vector.
 type Centroid struct {
 	Vector       []float32
-	Multiplicity float64 // how many faces it stands for, as they age
-	Radius       float64 // none of these is further from it, in the distance of the space
+	Multiplicity float64 // number of faces that it stands for, less for old faces
+	Radius       float64 // greatest distance of these faces, in the distance of the space
 }
 
-// Forgetting is the content of [Forget]: the others that are forgotten, as a rule those that were merged with the
-// person. It names them all, and nobody follows from merges: a device that comes late finds neither the entries of the
-// forgotten nor their merges in the log.
+// Forgetting is the content of [Forget]: the further numbers that are forgotten, as a rule those that were merged with
+// the person. The entry names all of them. They cannot be found from the merges, because the log no longer holds the
+// entries and merges of forgotten people.
 type Forgetting struct {
 	Also []ID `cbor:"1,keyasint,omitempty"`
 }
 
-// Withdrawal is the content of [Withdraw]: all lessons that the device has given up to here do not count, and with Mute
-// none that it gives later, until a withdrawal without Mute.
+// Withdrawal is the content of [Withdraw]: earlier lessons of the device do not count. With Mute, its later lessons do
+// not count either, until a withdrawal without Mute.
 type Withdrawal struct {
 	Device string `cbor:"1,keyasint"`
 	Mute   bool   `cbor:"2,keyasint,omitempty"`
 }
 
-// Scope says about which people a device may read and write.
+// Scope tells about which people a device may read and write.
 type Scope struct {
 	All bool `cbor:"1,keyasint,omitempty" json:"all,omitempty"`
-	// People are those where not all. A device may always have those that it enrolled first.
+	// People lists the people if All is false. A device may always read and write about the people that it enrolled
+	// first.
 	People []ID `cbor:"2,keyasint,omitempty" json:"people,omitempty"`
 }
 
@@ -140,7 +142,7 @@ type Revocation struct {
 	Device string `cbor:"1,keyasint"`
 }
 
-// The contents as they travel. Vectors are little-endian float32.
+// The encoded forms of the contents. Vectors are little-endian float32.
 type wireFace struct {
 	_       struct{} `cbor:",toarray"`
 	Vector  []byte
@@ -183,7 +185,7 @@ func floats32(b []byte) ([]float32, error) {
 	return x, nil
 }
 
-// encodeContent returns the bytes of a content of that kind. It panics for one of another kind.
+// encodeContent returns the bytes of a content of kind k. It panics if the content has another kind.
 func encodeContent(k Kind, content any) []byte {
 	switch c := content.(type) {
 	case Faces:
@@ -244,7 +246,7 @@ func encodeContent(k Kind, content any) []byte {
 			return marshal(c)
 		}
 	}
-	panic(fmt.Sprintf("ledger: %T is no content of %s", content, k))
+	panic(fmt.Sprintf("ledger: %T is not a content of %s", content, k))
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
@@ -286,7 +288,8 @@ func decodeContent(k Kind, data []byte) (any, error) {
 				return nil, err
 			}
 			if len(x.Vector) != len(w.Faces[0].Vector) || !finite(x.Quality) {
-				return nil, fmt.Errorf("%w: %s: a face does not go with the others", ErrContent, k)
+				return nil, fmt.Errorf("%w: %s: the vectors have different lengths, or a quality is not finite",
+					ErrContent, k)
 			}
 			f := Face{Vector: v, Quality: x.Quality}
 			if x.Taken != 0 {
@@ -338,10 +341,11 @@ func decodeContent(k Kind, data []byte) (any, error) {
 				return nil, err
 			}
 			if len(x.Vector) != len(w.Centroids[0].Vector) {
-				return nil, fmt.Errorf("%w: a centroid does not go with the others", ErrContent)
+				return nil, fmt.Errorf("%w: the centroids have different lengths", ErrContent)
 			}
 			if !finite(x.Multiplicity) || x.Multiplicity <= 0 || !finite(x.Radius) || x.Radius < 0 {
-				return nil, fmt.Errorf("%w: a centroid stands for %v faces within %v", ErrContent, x.Multiplicity, x.Radius)
+				return nil, fmt.Errorf("%w: a centroid stands for %v faces within %v", ErrContent, x.Multiplicity,
+					x.Radius)
 			}
 			c.Centroids = append(c.Centroids, Centroid{v, x.Multiplicity, x.Radius})
 		}
@@ -391,22 +395,22 @@ func decodeContent(k Kind, data []byte) (any, error) {
 			return nil, err
 		}
 		if c.Epoch >= 1<<epochShift || c.Epoch <= c.Before {
-			return nil, fmt.Errorf("%w: log %d cannot go on as log %d", ErrContent, c.Before, c.Epoch)
+			return nil, fmt.Errorf("%w: log %d cannot continue as log %d", ErrContent, c.Before, c.Epoch)
 		}
 		return c, nil
 	}
-	return nil, fmt.Errorf("%w: %s has none", ErrContent, k)
+	return nil, fmt.Errorf("%w: %s has no content", ErrContent, k)
 }
 
 const sealedOverhead = chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
 
-// bound returns what a sealed content is bound to: all of e but content and signature.
+// bound returns the associated data of a sealed content: the entry without content and signature.
 func (e *Entry) bound(fleet string) []byte {
 	return signed("content", fleet, max(e.Version, Version), e.Device, e.encodePayload(nil))
 }
 
-// Seal puts a content into e, sealed with the key of its person. All other fields must have their values. It panics for
-// a content that is not of the kind of e.
+// Seal puts a content into e, sealed with the key of its person. All other fields must be set before. It panics if the
+// content is not of e's kind.
 func (e *Entry) Seal(fleet string, key Key, content any) {
 	if !e.Kind.Sealed() {
 		panic("ledger: the content of " + e.Kind.String() + " is not sealed")
@@ -415,7 +419,7 @@ func (e *Entry) Seal(fleet string, key Key, content any) {
 	e.Body = key.seal(encodeContent(e.Kind, content), e.bound(fleet))
 }
 
-// Put puts a content into an entry of a kind that is not sealed. It panics for a content that is not of its kind.
+// Put puts a content into an entry of a kind that is not sealed. It panics if the content is not of e's kind.
 func (e *Entry) Put(content any) {
 	if e.Kind.Sealed() {
 		panic("ledger: the content of " + e.Kind.String() + " is sealed")

@@ -18,29 +18,29 @@ import (
 // Errors of [Parse], [Entry.Verify], [Entry.Open] and [Ledger.Apply].
 var (
 	ErrFormat    = errors.New("not an entry of a fleet's log, or a damaged one")
-	ErrFuture    = errors.New("this fleet speaks a newer version: update this device")
-	ErrTooLarge  = errors.New("entry that is too large")
+	ErrFuture    = errors.New("the fleet uses a newer version: update faceauth on this device")
+	ErrTooLarge  = errors.New("entry is too large")
 	ErrSignature = errors.New("wrong signature, or an entry of another fleet")
-	ErrUnsealed  = errors.New("content that its key does not open: it was altered")
-	ErrContent   = errors.New("content that cannot be of an entry of its kind")
+	ErrUnsealed  = errors.New("the key does not open the content: it was altered")
+	ErrContent   = errors.New("the content does not fit the kind of its entry")
 )
 
-// Version is the version of the entries that this program writes, and the newest that it reads.
+// Version is the version of the entries that this program writes, and the newest that it can read.
 const Version = 1
 
-// MaxEntry is how many bytes an encoded entry may have: what NATS takes by default, without room for its headers.
+// MaxEntry is the greatest size of an encoded entry in bytes: the default limit of NATS, less room for headers.
 const MaxEntry = 1_000_000
 
-// ID is the number of a person in a fleet: 16 random bytes, which say nothing about the person.
+// ID is the number of a person in a fleet: 16 random bytes, which reveal nothing about the person.
 type ID [16]byte
 
-// NewID returns a number that nobody has.
+// NewID returns a new random number.
 func NewID() (id ID) {
 	rand.Read(id[:])
 	return id
 }
 
-// ParseID reads what [ID.String] wrote.
+// ParseID reads the text of [ID.String].
 func ParseID(s string) (id ID, err error) {
 	if len(s) != 2*len(id) {
 		return id, fmt.Errorf("%q is not the number of a person: it has 32 hexadecimal digits", s)
@@ -54,7 +54,7 @@ func ParseID(s string) (id ID, err error) {
 // String returns 32 hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// IsZero reports whether id is nobody's.
+// IsZero reports whether id is zero, which is no person's number.
 func (id ID) IsZero() bool { return id == ID{} }
 
 // MarshalText returns [ID.String].
@@ -78,28 +78,28 @@ func (id *ID) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Kind says what an entry does.
+// Kind is the kind of an entry.
 type Kind uint8
 
 // The kinds whose content is sealed with the key of a person.
 const (
-	Label   Kind = 1 // [Faces] are the person's
-	Name    Kind = 2 // the person has this [Naming]
-	Retract Kind = 3 // the faces of [Refs] are not to be the person's label any more
-	Deny    Kind = 4 // [Faces] are not the person's
-	Confirm Kind = 5 // it is still this person: [Faces], which were learned, become labelled ones
-	Lessons Kind = 6 // a [Lesson]: what the device learned of the person
+	Label   Kind = 1 // the [Faces] are the person's
+	Name    Kind = 2 // the person has the name of [Naming]
+	Retract Kind = 3 // the faces of [Refs] are no longer the person's labels
+	Deny    Kind = 4 // the [Faces] are not the person's
+	Confirm Kind = 5 // learned [Faces] are the person's and become labels
+	Lessons Kind = 6 // the [Lesson] that the device learned of the person
 )
 
-// The kinds without secrets.
+// The kinds whose content is not sealed.
 const (
 	Merge    Kind = 32 // Other is the same person as Person, and has Person's name
 	Undo     Kind = 33 // an entry about Person does not count: [Ref]
-	Forget   Kind = 34 // Person, and those of [Forgetting], are forgotten for ever
+	Forget   Kind = 34 // Person, and the people of [Forgetting], are forgotten for ever
 	Withdraw Kind = 35 // the lessons of a device do not count: [Withdrawal]
-	Admit    Kind = 64 // a device may take part: [Admission]. By the fleet's admin key
-	Revoke   Kind = 65 // a device may take part no longer: [Revocation]. By the fleet's admin key
-	Restored Kind = 66 // the log was put back to an earlier state: [Restoration]. By the fleet's admin key
+	Admit    Kind = 64 // a device becomes a member: [Admission]. Signed by the admin key
+	Revoke   Kind = 65 // a device is no longer a member: [Revocation]. Signed by the admin key
+	Restored Kind = 66 // the log was put back to an earlier state: [Restoration]. Signed by the admin key
 )
 
 var kinds = map[Kind]string{
@@ -108,7 +108,7 @@ var kinds = map[Kind]string{
 	Restored: "restored",
 }
 
-// String returns one word.
+// String returns the kind as one word.
 func (k Kind) String() string {
 	if s, ok := kinds[k]; ok {
 		return s
@@ -116,35 +116,35 @@ func (k Kind) String() string {
 	return "kind " + strconv.Itoa(int(k))
 }
 
-// Sealed reports whether the content of such an entry is sealed with the key of its person.
+// Sealed reports whether the content of this kind is sealed with the key of its person.
 func (k Kind) Sealed() bool { return k >= Label && k <= Lessons }
 
-// Ref names an entry: the Nth of a device.
+// Ref identifies an entry: the Nth entry of a device.
 type Ref struct {
 	Device string `cbor:"1,keyasint"`
 	N      uint64 `cbor:"2,keyasint"`
 }
 
-// Entry is one entry of a fleet's log. Make it by filling in the fields, then [Entry.Seal] or [Entry.Put], then
-// [Entry.Sign]. One that was signed or parsed must not be changed.
+// Entry is one entry of a fleet's log. To make one, fill in the fields, then call [Entry.Seal] or [Entry.Put], then
+// [Entry.Sign]. Do not change a signed or parsed entry.
 type Entry struct {
-	Version uint64 // [Version] where it is 0
-	Device  string // public nkey of the author: a user "U…", or the fleet "A…" in entries of its admin key
+	Version uint64 // 0 means [Version]
+	Device  string // public nkey of the author: a device "U…", or the fleet "A…" for its admin key
 	N       uint64 // the author's own counter, from 1
 	Time    time.Time
 	Kind    Kind
 	Person  ID
 	Other   ID     // of [Merge]
-	Part    uint64 // of [Lessons]: part 0 replaces all that the device taught of the person, another adds to that
+	Part    uint64 // of [Lessons]: part 0 replaces the device's lesson about the person, other parts add to it
 	Key     KeyID  // of the key that the content is sealed with
-	Body    []byte // the content, sealed where [Kind.Sealed]
+	Body    []byte // the content; sealed if [Kind.Sealed] is true
 	Sig     []byte
 
-	payload []byte   // what is signed, with version and device
-	hash    [16]byte // its sum, where that is known
+	payload []byte   // the encoded payload: signed together with version and device
+	hash    [16]byte // the result of sum; zero if not computed yet
 }
 
-// envelope is an entry as it travels. It stays as it is in all versions.
+// envelope is the encoded form of an entry. It stays the same in all versions.
 type envelope struct {
 	_       struct{} `cbor:",toarray"`
 	Version uint64
@@ -190,7 +190,7 @@ var (
 	}()
 )
 
-// marshal returns the deterministic CBOR of a value of this package, none of which can fail.
+// marshal returns the deterministic CBOR of a value. The types of this package cannot fail to encode.
 func marshal(v any) []byte {
 	b, err := encoding.Marshal(v)
 	if err != nil {
@@ -199,29 +199,30 @@ func marshal(v any) []byte {
 	return b
 }
 
-func some(b []byte, zero bool) []byte {
+// unlessZero returns b, or nil if its value is zero.
+func unlessZero(b []byte, zero bool) []byte {
 	if zero {
 		return nil
 	}
 	return b
 }
 
-// encodePayload returns the payload with that body.
+// encodePayload returns the payload of e with the given body.
 func (e *Entry) encodePayload(body []byte) []byte {
 	return marshal(payload{
 		N: e.N, Time: e.Time.UnixMilli(), Kind: e.Kind, Part: e.Part, Body: body,
-		Person: some(e.Person[:], e.Person.IsZero()), Other: some(e.Other[:], e.Other.IsZero()),
-		Key: some(e.Key[:], e.Key == KeyID{}),
+		Person: unlessZero(e.Person[:], e.Person.IsZero()), Other: unlessZero(e.Other[:], e.Other.IsZero()),
+		Key: unlessZero(e.Key[:], e.Key == KeyID{}),
 	})
 }
 
-// signed returns the bytes that are signed.
-func signed(what, fleet string, version uint64, device string, payload []byte) []byte {
-	return marshal([]any{"faceauth fleet " + what, fleet, version, device, payload})
+// signed returns the bytes that a signature covers. Subject is the type of the message, for example "entry".
+func signed(subject, fleet string, version uint64, device string, payload []byte) []byte {
+	return marshal([]any{"faceauth fleet " + subject, fleet, version, device, payload})
 }
 
-// Sign signs e as an entry of a fleet, whose public key is given. The device of e becomes that of the key, and its
-// version [Version] where it has none. The error wraps [ErrTooLarge], or is that of the key.
+// Sign signs e for the fleet with the given public key. It sets e.Device to the public key of "key", and a zero
+// e.Version to [Version]. The error wraps [ErrTooLarge], or comes from the key.
 func (e *Entry) Sign(fleet string, key nkeys.KeyPair) error {
 	device, err := key.PublicKey()
 	if err != nil {
@@ -241,7 +242,7 @@ func (e *Entry) Sign(fleet string, key nkeys.KeyPair) error {
 	return nil
 }
 
-// Verify returns nil where e was signed by its device for this fleet. The error wraps [ErrSignature].
+// Verify returns nil if e's device signed it for this fleet. The error wraps [ErrSignature].
 func (e *Entry) Verify(fleet string) error {
 	key, err := nkeys.FromPublicKey(e.Device)
 	if err != nil {
@@ -253,14 +254,13 @@ func (e *Entry) Verify(fleet string) error {
 	return nil
 }
 
-// Encode returns a signed entry as it travels.
+// Encode returns the encoded form of a signed entry.
 func (e *Entry) Encode() []byte {
 	return marshal(envelope{Version: e.Version, Device: e.Device, Payload: e.payload, Sig: e.Sig})
 }
 
-// Parse reads an entry, and does not verify its signature. The error wraps [ErrFormat], [ErrTooLarge] or, for a version
-// that this program does not know, [ErrFuture]; the entry then has its version, device and signature, and can be
-// verified.
+// Parse reads an entry; it does not verify the signature. The error wraps [ErrFormat] or [ErrTooLarge]. For a newer
+// version the error wraps [ErrFuture]; then the entry has its version, device and signature, and can be verified.
 func Parse(data []byte) (Entry, error) {
 	var e Entry
 	if len(data) > MaxEntry {
@@ -272,11 +272,11 @@ func Parse(data []byte) (Entry, error) {
 	}
 	switch {
 	case !bytes.Equal(marshal(v), data):
-		return e, fmt.Errorf("%w: it is not encoded in the one way that is allowed", ErrFormat)
+		return e, fmt.Errorf("%w: its encoding is not deterministic CBOR", ErrFormat)
 	case v.Version == 0:
 		return e, fmt.Errorf("%w: it has version 0", ErrFormat)
 	case !nkeys.IsValidPublicUserKey(v.Device) && !nkeys.IsValidPublicAccountKey(v.Device):
-		return e, fmt.Errorf("%w: its author has no key of a device", ErrFormat)
+		return e, fmt.Errorf("%w: its author is not the public key of a device or fleet", ErrFormat)
 	}
 	e = Entry{Version: v.Version, Device: v.Device, Sig: v.Sig, payload: v.Payload}
 	if v.Version > Version {
@@ -286,9 +286,9 @@ func Parse(data []byte) (Entry, error) {
 	if err := e.decodePayload(); err != nil {
 		return e, err
 	}
-	// What was too long or too short gives other bytes.
+	// Numbers of the wrong length give other bytes here.
 	if !bytes.Equal(e.encodePayload(e.Body), v.Payload) {
-		return e, fmt.Errorf("%w: it is not encoded in the one way that is allowed", ErrFormat)
+		return e, fmt.Errorf("%w: its encoding is not deterministic CBOR", ErrFormat)
 	}
 	if err := e.check(); err != nil {
 		return e, err
@@ -308,7 +308,7 @@ func (e *Entry) decodePayload() error {
 	return nil
 }
 
-// parseAgain reads an entry that Parse has read before.
+// parseAgain reads an entry that Parse accepted before.
 func parseAgain(data []byte) (Entry, error) {
 	var v envelope
 	if err := decoding.Unmarshal(data, &v); err != nil {
@@ -322,9 +322,9 @@ func parseAgain(data []byte) (Entry, error) {
 	return e, e.decodePayload()
 }
 
-// check returns an error where the fields of e do not go with its kind.
+// check returns an error if the fields of e do not fit its kind.
 func (e *Entry) check() error {
-	wrong := func(what string) error { return fmt.Errorf("%w: %s has %s", ErrFormat, e.Kind, what) }
+	wrong := func(problem string) error { return fmt.Errorf("%w: %s has %s", ErrFormat, e.Kind, problem) }
 	if _, known := kinds[e.Kind]; !known {
 		return fmt.Errorf("%w: %s is unknown", ErrFormat, e.Kind)
 	}
@@ -337,27 +337,27 @@ func (e *Entry) check() error {
 	case !about && !e.Person.IsZero():
 		return wrong("a person")
 	case (e.Kind == Merge) == e.Other.IsZero():
-		return wrong("another person, or none where there must be one")
+		return wrong("no second person, or an unexpected one")
 	case e.Kind == Merge && e.Other == e.Person:
 		return wrong("the same person twice")
 	case e.Kind != Lessons && e.Part != 0:
 		return wrong("parts")
 	case e.Kind.Sealed() == (e.Key == KeyID{}):
-		return wrong("a key, or none where there must be one")
+		return wrong("no key, or an unexpected one")
 	case e.Kind == Merge && len(e.Body) != 0:
 		return wrong("a content")
 	case e.Kind.Sealed() && len(e.Body) < sealedOverhead:
-		return wrong("a content that is cut off")
+		return wrong("a truncated content")
 	case (e.Kind == Admit || e.Kind == Revoke || e.Kind == Restored) != nkeys.IsValidPublicAccountKey(e.Device):
-		return wrong("an author who may not say that")
+		return wrong("an author who may not write this kind")
 	}
 	return nil
 }
 
-// MessageID returns a text that no other entry has, by which a log knows an entry that it is given twice.
+// MessageID returns a text that identifies e. A log uses it to recognise an entry that it gets twice.
 func (e *Entry) MessageID() string { return e.Device + "-" + strconv.FormatUint(e.N, 10) }
 
-// Subject returns the number of the person that e is about, or "-".
+// Subject returns the number of e's person as text, or "-".
 func (e *Entry) Subject() string {
 	if e.Person.IsZero() {
 		return "-"
@@ -365,10 +365,10 @@ func (e *Entry) Subject() string {
 	return e.Person.String()
 }
 
-// Ref returns the name of e.
+// Ref returns the reference of e.
 func (e *Entry) Ref() Ref { return Ref{e.Device, e.N} }
 
-// String names e without its content.
+// String describes e without its content.
 func (e *Entry) String() string {
 	return fmt.Sprintf("%s, entry %d of %s", e.Kind, e.N, e.Device)
 }

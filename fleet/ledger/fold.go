@@ -18,19 +18,19 @@ type undoing struct {
 	person ID
 }
 
-// A parent is whom a person was merged into, and where in the log.
+// A parent is the person that another person was merged into, with the place of the merge in the log.
 type parent struct {
 	to  ID
 	seq uint64
 }
 
-// fold changes the state by an entry, or returns why it does not. It decides by nothing but the log.
+// fold changes the state by an entry, or returns the reason why it does not count. Only the log decides.
 func (l *Ledger) fold(seq uint64, e Entry, at place) (forgotten []ID, err error) {
 	if e.Kind.Sealed() || e.Kind == Merge || e.Kind == Undo {
 		if l.gone[e.Person] || l.gone[e.Other] {
 			return nil, ErrForgotten
 		}
-		if err := l.writes(e.Device, e.Person); err != nil {
+		if err := l.checkWrites(e.Device, e.Person); err != nil {
 			return nil, err
 		}
 		if _, known := l.people[e.Person]; !known && e.Kind != Label && e.Kind != Name {
@@ -66,7 +66,7 @@ func (l *Ledger) fold(seq uint64, e Entry, at place) (forgotten []ID, err error)
 	panic("ledger: an entry of a kind that is not folded")
 }
 
-// intern returns the string of an author that is kept already, so that there is one of each.
+// intern returns the shared string of an author, to save memory.
 func (l *Ledger) intern(author string) string {
 	if author == l.fleet {
 		return l.fleet
@@ -90,7 +90,7 @@ func (l *Ledger) foldSealed(seq uint64, e Entry, at place) error {
 	return nil
 }
 
-// without returns a copy of the records without some lessons.
+// without returns a copy of the records without the lessons that drop selects.
 func (l *Ledger) without(records []record, drop func(record) bool) []record {
 	return slices.DeleteFunc(slices.Clone(records), func(r record) bool {
 		gone := r.kind == Lessons && drop(r)
@@ -102,7 +102,7 @@ func (l *Ledger) without(records []record, drop func(record) bool) []record {
 }
 
 func (l *Ledger) foldMerge(seq uint64, e Entry, at place) error {
-	if err := l.writes(e.Device, e.Other); err != nil {
+	if err := l.checkWrites(e.Device, e.Other); err != nil {
 		return err
 	}
 	if _, known := l.people[e.Other]; !known {
@@ -114,7 +114,7 @@ func (l *Ledger) foldMerge(seq uint64, e Entry, at place) error {
 	return nil
 }
 
-// join has an active merge hold.
+// join puts a merge into effect.
 func (l *Ledger) join(m merge) {
 	if from, to := l.root(m.from), l.root(m.to); from != to {
 		l.parents[from] = parent{to, m.seq}
@@ -132,8 +132,8 @@ func (l *Ledger) root(id ID) ID {
 	}
 }
 
-// rejoin has all merges hold anew that are not undone, in the order of the log.
-func (l *Ledger) rejoin() {
+// rejoin puts all merges into effect again that are not undone, in the order of the log.
+func (l *Ledger) joinAll() {
 	l.parents = make(map[ID]parent)
 	for _, m := range l.merges {
 		if _, undone := l.undone[m.ref]; !undone {
@@ -152,7 +152,7 @@ func (l *Ledger) foldUndo(seq uint64, e Entry, what Ref, at place) error {
 	}
 	l.undone[what] = undoing{newRecord(seq, e, at), e.Person}
 	if isMerge {
-		l.rejoin()
+		l.joinAll()
 	}
 	return nil
 }
@@ -160,9 +160,10 @@ func (l *Ledger) foldUndo(seq uint64, e Entry, what Ref, at place) error {
 func (l *Ledger) foldForget(seq uint64, e Entry, c Forgetting, at place) (forgotten []ID, err error) {
 	all := append([]ID{e.Person}, c.Also...)
 	for _, id := range all {
-		// Nothing of an unknown person may be left in the log of somebody who comes late: the author could write about
-		// them when it was said, or else nothing of them would have been purged.
-		if err := l.writes(e.Device, id); err != nil {
+		// A device that reads the log late does not find the purged entries of this person. It must decide as the
+		// others did: an unknown person may be forgotten by everybody, because entries are purged only if their author
+		// could write about them.
+		if err := l.checkWrites(e.Device, id); err != nil {
 			return nil, err
 		}
 	}
@@ -190,7 +191,7 @@ func (l *Ledger) foldForget(seq uint64, e Entry, c Forgetting, at place) (forgot
 	})
 	maps.DeleteFunc(l.undone, func(what Ref, u undoing) bool { return l.gone[u.person] || dropped[what] })
 	if len(dropped) > 0 {
-		l.rejoin()
+		l.joinAll()
 	}
 	return forgotten, nil
 }
@@ -222,7 +223,7 @@ func (l *Ledger) foldAdmit(seq uint64, e Entry, c Admission, at place) error {
 		m.order = seq
 	}
 	if known && !c.Scope.All {
-		l.rotated = seq // it may be less than it was
+		l.rotated = seq // the device may have lost rights
 	}
 	m.id, m.name, m.scope, m.admitted, m.revoked = c.Device, c.Name, c.Scope, e.Time, false
 	m.in = make(map[ID]bool, len(c.Scope.People))
@@ -230,7 +231,7 @@ func (l *Ledger) foldAdmit(seq uint64, e Entry, c Admission, at place) error {
 		m.in[id] = true
 	}
 	l.members[c.Device] = m
-	l.rules = append(l.rules, newRecord(seq, e, at))
+	l.adminEntries = append(l.adminEntries, newRecord(seq, e, at))
 	return nil
 }
 
@@ -245,6 +246,6 @@ func (l *Ledger) foldRevoke(seq uint64, e Entry, c Revocation, at place) error {
 	m.revoked = true
 	l.members[c.Device] = m
 	l.rotated = seq
-	l.rules = append(l.rules, newRecord(seq, e, at))
+	l.adminEntries = append(l.adminEntries, newRecord(seq, e, at))
 	return nil
 }

@@ -19,19 +19,19 @@ const (
 	indexed      = 8 + 8 + 4 + 4 + 4 + 8 + 8 + 1 + 16 + 16 + 16 // bytes of an entry in the index
 
 	signatureSize = 64
-	trailer       = sha256.Size + signatureSize // bytes at the end of a snapshot, which no other one has
+	trailer       = sha256.Size + signatureSize // bytes at the end of a snapshot: they identify it
 )
 
-// indexHead is what the index says beside the entries.
+// indexHead is the part of the index before the entries.
 type indexHead struct {
 	Trailer  []byte            `cbor:"1,keyasint"` // of the snapshot
 	Seq      uint64            `cbor:"2,keyasint"`
 	Counters []snapshotCounter `cbor:"3,keyasint"`
-	Devices  []string          `cbor:"4,keyasint"` // authors, which the entries name by their places here
+	Devices  []string          `cbor:"4,keyasint"` // authors; the entries give their positions in this list
 }
 
-// indexText returns what is signed in an index: the magic, the version, the length of the head, the head, and the
-// entries in the order of the log, of a fixed length each.
+// indexText returns the signed part of an index: the magic, the version, the length of the head, the head, and the
+// entries in the order of the log, each of the same length.
 func (l *Ledger) indexText(trailer []byte) []byte {
 	type owned struct {
 		record
@@ -71,7 +71,7 @@ func (l *Ledger) indexText(trailer []byte) []byte {
 
 var errIndex = errors.New("not the index of this snapshot, or a damaged one")
 
-// readIndex returns the ledger of a snapshot by its index. Entries whose content is sealed are not read.
+// readIndex returns the ledger of a snapshot from its index. It does not read entries of sealed kinds.
 func readIndex(fleet string, text []byte, base *entryFile, last []byte) (*Ledger, error) {
 	rest, ok := bytes.CutPrefix(text, []byte(indexMagic))
 	if !ok || len(rest) < 8 || binary.BigEndian.Uint32(rest) != indexVersion {
@@ -123,7 +123,7 @@ func readIndex(fleet string, text []byte, base *entryFile, last []byte) (*Ledger
 	return l, nil
 }
 
-// counterList returns how far the authors are.
+// counterList returns the counters of all authors.
 func (l *Ledger) counterList() (all []snapshotCounter) {
 	for _, author := range slices.Sorted(maps.Keys(l.counters)) {
 		c := l.counters[author]
@@ -132,8 +132,8 @@ func (l *Ledger) counterList() (all []snapshotCounter) {
 	return all
 }
 
-// last returns the end of the snapshot on disk.
-func (s *Store) last() ([]byte, error) {
+// trailer returns the bytes at the end of the snapshot on disk.
+func (s *Store) trailer() ([]byte, error) {
 	last := make([]byte, trailer)
 	if s.saved < trailer {
 		return nil, errIndex
@@ -142,7 +142,7 @@ func (s *Store) last() ([]byte, error) {
 	return last, err
 }
 
-// openIndex returns the ledger of the snapshot on disk by its index, or nil where all of it is to be read.
+// openIndex returns the ledger of the snapshot on disk from its index, or nil if the whole snapshot must be read.
 func (s *Store) openIndex() *Ledger {
 	text, err := safefile.ReadBytes(s.path(indexFile))
 	if err != nil || len(text) < signatureSize {
@@ -150,22 +150,22 @@ func (s *Store) openIndex() *Ledger {
 	}
 	text, sig := text[:len(text)-signatureSize], text[len(text)-signatureSize:]
 	sum := sha256.Sum256(text)
-	last, err := s.last()
+	last, err := s.trailer()
 	if err != nil || s.key.Verify(signed("index", s.fleet, indexVersion, s.device, sum[:]), sig) != nil {
 		return nil
 	}
 	l, err := readIndex(s.fleet, text, s.base, last)
 	if err != nil {
-		s.base.fault = nil // all of it is read, and that says what is wrong
+		s.base.fault = nil // the whole snapshot is read next; that finds the damage
 		return nil
 	}
 	return l
 }
 
-// writeIndex writes the index of a snapshot that was checked or made here. Without it all of the snapshot is read at the
-// next start.
+// writeIndex writes the index of a snapshot that was checked or made here. Without an index the next start reads the
+// whole snapshot.
 func (s *Store) writeIndex() {
-	last, err := s.last()
+	last, err := s.trailer()
 	if err != nil {
 		return
 	}

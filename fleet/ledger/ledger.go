@@ -13,65 +13,65 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Reasons why an entry does not count, in [Outcome]. [ErrFormat], [ErrTooLarge], [ErrSignature] and [ErrContent] are
-// others.
+// Reasons in [Outcome] why an entry does not count. [ErrFormat], [ErrTooLarge], [ErrSignature] and [ErrContent] are
+// further reasons.
 var (
-	ErrOld       = errors.New("delivered before")
-	ErrRepeated  = errors.New("its author has said this already, or something later")
+	ErrOld       = errors.New("this device has applied it already")
+	ErrRepeated  = errors.New("repeated: the log has this entry or a later one of its author already")
 	ErrStranger  = errors.New("its author was not admitted to this fleet")
 	ErrRevoked   = errors.New("its author was revoked")
 	ErrScope     = errors.New("its author may not write about this person")
 	ErrForgotten = errors.New("the person is forgotten")
 	ErrNobody    = errors.New("no such person or device")
-	ErrNoEntry   = errors.New("no such entry, or one that cannot be undone")
+	ErrNoEntry   = errors.New("no such entry, or it cannot be undone")
 	ErrMuted     = errors.New("the lessons of its author are withdrawn")
-	ErrNoEffect  = errors.New("it is so already")
+	ErrNoEffect  = errors.New("it would change nothing")
 )
 
-// Outcome says what became of an entry.
+// Outcome is the result of applying an entry.
 type Outcome struct {
 	Entry     Entry // as far as it could be read
 	Accepted  bool
-	Counted   bool   // it was its author's turn: the entry has used its counter, whether or not it was accepted
-	Reason    error  // where it was not accepted: a sentence that wraps one of the errors above
-	Gap       uint64 // how many entries of its author before it never came
-	Forgotten []ID   // whose keys are to be destroyed now
+	Counted   bool   // the entry has used a counter of its author, accepted or not
+	Reason    error  // why it was not accepted; wraps one of the errors above
+	Gap       uint64 // number of missing entries of its author before it
+	Forgotten []ID   // people whose keys must be destroyed now
 }
 
-// Ledger is what a fleet knows: the fold of its log. It is not safe for concurrent use.
+// Ledger is the state of a fleet: the fold of its log. It is not safe for concurrent use.
 type Ledger struct {
-	fleet    string
-	seq      uint64
-	epoch    uint64             // of the last restoration
-	counters map[string]counter // by author
-	members  map[string]member
-	people   map[ID]person
-	gone     map[ID]bool // forgotten
-	forgets  []record
-	rules    []record // admissions, revocations and restorations
-	withdrew map[string]record
-	merges   []merge
-	undone   map[Ref]undoing
-	parents  map[ID]parent // by active merges
-	rotated  uint64        // place where somebody last lost the right to read
-	keys     map[string]ed25519.PublicKey
-	keep     func(seq uint64, data []byte) place // keeps an entry that is about to count; nil for in memory
+	fleet        string
+	seq          uint64
+	epoch        uint64             // of the last restoration
+	counters     map[string]counter // by author
+	members      map[string]member
+	people       map[ID]person
+	gone         map[ID]bool // forgotten
+	forgets      []record
+	adminEntries []record // admissions, revocations and restorations
+	withdrew     map[string]record
+	merges       []merge
+	undone       map[Ref]undoing
+	parents      map[ID]parent // from merges that are not undone
+	rotated      uint64        // place where a device last lost the right to read
+	keys         map[string]ed25519.PublicKey
+	keep         func(seq uint64, data []byte) place // stores an entry that is about to count; nil: in memory
 }
 
-// A counter says how far an author is.
+// A counter tells how many entries of an author came, and how many are missing.
 type counter struct{ last, gaps uint64 }
 
-// A person is what is kept under one number. Its records are never changed in place, but for where their bytes are, as
-// a copy of the ledger has them, too.
+// A person holds the records of one number. Copies of the ledger share the records, so they never change, except for
+// the places of their bytes.
 type person struct {
 	creator string
 	records []record // of the sealed kinds, in the order of the log
 }
 
-// New returns what a fleet knows before its first entry. Fleet is the public key of its admin key, "A…".
+// New returns the ledger of an empty log. Fleet is the public key of the fleet's admin key, "A…".
 func New(fleet string) (*Ledger, error) {
 	if !nkeys.IsValidPublicAccountKey(fleet) {
-		return nil, fmt.Errorf("%q is not the public key of a fleet", fleet)
+		return nil, fmt.Errorf("%q is not the public key of a fleet; it begins with A", fleet)
 	}
 	return &Ledger{
 		fleet: fleet, counters: make(map[string]counter), members: make(map[string]member), people: make(map[ID]person),
@@ -83,18 +83,18 @@ func New(fleet string) (*Ledger, error) {
 // Fleet returns the public key of the fleet.
 func (l *Ledger) Fleet() string { return l.fleet }
 
-// Seq returns the place in the log of the last entry that was applied, whether or not it counts.
+// Seq returns the place in the log of the last applied entry, even if that does not count.
 func (l *Ledger) Seq() uint64 { return l.seq }
 
-// clone returns a ledger that can be changed without a change of l.
+// clone returns an independent copy of l.
 func (l *Ledger) clone() *Ledger {
 	c := *l
 	c.keep = nil
 	c.counters, c.members, c.people = maps.Clone(l.counters), maps.Clone(l.members), maps.Clone(l.people)
 	c.gone, c.withdrew, c.undone = maps.Clone(l.gone), maps.Clone(l.withdrew), maps.Clone(l.undone)
 	c.parents, c.keys = maps.Clone(l.parents), maps.Clone(l.keys)
-	// What is appended to one is not seen by the other.
-	c.forgets, c.rules, c.merges = slices.Clip(l.forgets), slices.Clip(l.rules), slices.Clip(l.merges)
+	// Clip, so that appending to one ledger does not change the other.
+	c.forgets, c.adminEntries, c.merges = slices.Clip(l.forgets), slices.Clip(l.adminEntries), slices.Clip(l.merges)
 	for id, p := range c.people {
 		p.records = slices.Clip(p.records)
 		c.people[id] = p
@@ -102,8 +102,8 @@ func (l *Ledger) clone() *Ledger {
 	return &c
 }
 
-// With returns what the fleet will know once entries of one device are in the log: l as it is, and these entries after
-// it. They are not verified, and count where the device is not a member yet. Entries that cannot be read are left out.
+// With returns a copy of l with entries of one device after it, as they will be once the log has them. They are not
+// verified, and count even if the device is not a member yet. Entries that cannot be read are left out.
 func (l *Ledger) With(own ...[]byte) *Ledger {
 	c := l.clone()
 	for _, data := range own {
@@ -112,8 +112,8 @@ func (l *Ledger) With(own ...[]byte) *Ledger {
 	return c
 }
 
-// Say has an entry hold that is not in the log yet, as With does. It is for a ledger that With returned: what the log
-// gives does not go with it any more.
+// Say applies an entry that is not in the log yet, as [Ledger.With] does. Use it only on a ledger that With returned;
+// do not apply entries of the log to that ledger any more.
 func (l *Ledger) Say(data []byte) {
 	e, err := Parse(data)
 	if err != nil {
@@ -126,11 +126,11 @@ func (l *Ledger) Say(data []byte) {
 	l.take(l.seq, e, inMemory(data))
 }
 
-// Apply takes in the entry at a place in the log. Places go up, and need not follow each other. An entry that does not
-// count changes nothing but the place, and the counter of its author where that signed it; the outcome says why.
+// Apply applies the entry at a place in the log. Places must rise and may have gaps. An entry that does not count only
+// changes the place, and its author's counter if the signature is right; the outcome gives the reason.
 //
-// The error wraps [ErrFuture], for an entry of a member whose version this program does not know; l is then as it was,
-// and cannot go on until the program is a newer one.
+// The error wraps [ErrFuture] if a member's entry has a newer version. Then l is unchanged, and cannot continue until
+// the program is updated.
 func (l *Ledger) Apply(seq uint64, data []byte) (Outcome, error) { return l.apply(seq, data, true) }
 
 func (l *Ledger) apply(seq uint64, data []byte, verify bool) (Outcome, error) {
@@ -144,12 +144,12 @@ func (l *Ledger) apply(seq uint64, data []byte, verify bool) (Outcome, error) {
 	e, err := parse(data)
 	refuse := func(err error) (Outcome, error) {
 		l.seq = seq
-		return Outcome{Entry: e, Reason: fmt.Errorf("entry %d of the log is passed over: %w", seq, err)}, nil
+		return Outcome{Entry: e, Reason: fmt.Errorf("entry %d of the log is ignored: %w", seq, err)}, nil
 	}
 	if err != nil && !errors.Is(err, ErrFuture) {
 		return refuse(err)
 	}
-	if err := l.admits(e.Device); err != nil {
+	if err := l.checkMember(e.Device); err != nil {
 		return refuse(err)
 	}
 	if e.Version <= Version && err == nil && l.repeated(&e) {
@@ -170,12 +170,12 @@ func (l *Ledger) apply(seq uint64, data []byte, verify bool) (Outcome, error) {
 	}
 	o := l.take(seq, e, keep(seq, data))
 	if o.Reason != nil {
-		o.Reason = fmt.Errorf("entry %d of the log is passed over: %w: %s", seq, o.Reason, &e)
+		o.Reason = fmt.Errorf("entry %d of the log is ignored: %w: %s", seq, o.Reason, &e)
 	}
 	return o, nil
 }
 
-// verify is [Entry.Verify] with keys that were read before.
+// verify does the same as [Entry.Verify] with decoded keys from a cache.
 func (l *Ledger) verify(e *Entry) error {
 	key, ok := l.keys[e.Device]
 	if !ok {
@@ -191,20 +191,20 @@ func (l *Ledger) verify(e *Entry) error {
 		l.keys[e.Device] = key
 	}
 	if !ed25519.Verify(key, signed("entry", l.fleet, e.Version, e.Device, e.payload), e.Sig) {
-		return fmt.Errorf("%w: it says it is from %s", ErrSignature, e.Device)
+		return fmt.Errorf("%w: its author should be %s", ErrSignature, e.Device)
 	}
 	return nil
 }
 
-// take has an entry count whose author and signature are right.
+// take applies an entry whose author and signature are right.
 func (l *Ledger) take(seq uint64, e Entry, at place) Outcome {
 	o := Outcome{Entry: e}
 	if l.repeated(&e) {
 		o.Reason = ErrRepeated
 		return o
 	}
-	if c := l.counters[e.Device]; !l.old(&e) {
-		if o.Counted = true; e.Kind != Restored { // which begins far above the counters before it
+	if c := l.counters[e.Device]; !l.beforeRestoration(&e) {
+		if o.Counted = true; e.Kind != Restored { // its counter jumps on purpose
 			o.Gap = e.N - c.last - 1
 		}
 		l.counters[e.Device] = counter{last: e.N, gaps: c.gaps + o.Gap}
@@ -214,11 +214,10 @@ func (l *Ledger) take(seq uint64, e Entry, at place) Outcome {
 	return o
 }
 
-// Last returns the counter of the last entry of an author that counted or was passed over, or 0.
+// Last returns the last counter that an author has used, or 0.
 func (l *Ledger) Last(author string) uint64 { return l.counters[author].last }
 
-// Holds reports whether an entry is among those that make up the state, with exactly these bytes. An entry that another
-// one replaced is not.
+// Holds reports whether exactly this entry is part of the state. Replaced entries are not.
 func (l *Ledger) Holds(data []byte) bool {
 	e, err := Parse(data)
 	if err != nil {
@@ -232,7 +231,7 @@ func (l *Ledger) Holds(data []byte) bool {
 		had, err := r.bytes()
 		return err == nil && bytes.Equal(had, data)
 	}
-	for _, records := range [][]record{l.people[e.Person].records, l.rules, l.forgets} {
+	for _, records := range [][]record{l.people[e.Person].records, l.adminEntries, l.forgets} {
 		if slices.ContainsFunc(records, same) {
 			return true
 		}
@@ -255,29 +254,28 @@ func (l *Ledger) Holds(data []byte) bool {
 	return false
 }
 
-// Group returns the numbers that stand for the same person as id, first the one under which the person is known.
+// Group returns all numbers of id's person. The first is the number under which the person is known.
 func (l *Ledger) Group(id ID) []ID { return l.group(id) }
 
-// Undoable returns whom an entry is about, or an error that wraps [ErrNoEntry] or [ErrNoEffect] where it cannot be
-// undone.
-func (l *Ledger) Undoable(what Ref) (ID, error) {
-	if _, undone := l.undone[what]; undone {
-		return ID{}, fmt.Errorf("entry %d of %s: %w", what.N, what.Device, ErrNoEffect)
+// Undoable returns the person of an entry that can be undone. The error wraps [ErrNoEntry] or [ErrNoEffect].
+func (l *Ledger) Undoable(entry Ref) (ID, error) {
+	if _, undone := l.undone[entry]; undone {
+		return ID{}, fmt.Errorf("entry %d of %s: %w", entry.N, entry.Device, ErrNoEffect)
 	}
 	for id, p := range l.people {
-		if slices.ContainsFunc(p.records, func(r record) bool { return r.ref == what }) {
+		if slices.ContainsFunc(p.records, func(r record) bool { return r.ref == entry }) {
 			return id, nil
 		}
 	}
 	for _, m := range l.merges {
-		if m.ref == what {
+		if m.ref == entry {
 			return m.to, nil
 		}
 	}
-	return ID{}, fmt.Errorf("entry %d of %s: %w", what.N, what.Device, ErrNoEntry)
+	return ID{}, fmt.Errorf("entry %d of %s: %w", entry.N, entry.Device, ErrNoEntry)
 }
 
-// Known reports whether there is a person of that number.
+// Known reports whether there is a person with this number.
 func (l *Ledger) Known(id ID) bool {
 	_, known := l.people[id]
 	return known
@@ -286,5 +284,5 @@ func (l *Ledger) Known(id ID) bool {
 // Forgotten reports whether a person was forgotten.
 func (l *Ledger) Forgotten(id ID) bool { return l.gone[id] }
 
-// ForgottenPeople returns how many people were forgotten.
+// ForgottenPeople returns the number of forgotten people.
 func (l *Ledger) ForgottenPeople() int { return len(l.gone) }

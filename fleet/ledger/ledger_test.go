@@ -95,11 +95,17 @@ func TestRefused(t *testing.T) {
 	s.refuses(t, "nothing", nil, ledger.ErrFormat)
 	s.refuses(t, "too much", make([]byte, ledger.MaxEntry+1), ledger.ErrTooLarge)
 	nobody := ledger.NewID()
-	s.refuses(t, "a merge of nobody", s.b.write(ledger.Entry{Kind: ledger.Merge, Person: s.alice, Other: nobody}, nil), ledger.ErrNobody)
-	s.refuses(t, "a denial of nobody", s.b.write(ledger.Entry{Kind: ledger.Deny, Person: nobody}, vector(1, 2)), ledger.ErrNobody)
-	s.refuses(t, "undoing nothing", s.b.write(ledger.Entry{Kind: ledger.Undo, Person: s.alice}, ledger.Ref{Device: s.a.id, N: 99}), ledger.ErrNoEntry)
-	s.refuses(t, "withdrawing a stranger's lessons", s.b.write(ledger.Entry{Kind: ledger.Withdraw}, ledger.Withdrawal{Device: stranger.id}), ledger.ErrNobody)
-	s.refuses(t, "revoking a stranger", s.admin.write(ledger.Entry{Kind: ledger.Revoke}, ledger.Revocation{Device: stranger.id}), ledger.ErrNobody)
+	s.refuses(t, "a merge of nobody", s.b.write(ledger.Entry{Kind: ledger.Merge, Person: s.alice, Other: nobody}, nil),
+		ledger.ErrNobody)
+	s.refuses(t, "a denial of nobody", s.b.write(ledger.Entry{Kind: ledger.Deny, Person: nobody}, vector(1, 2)),
+		ledger.ErrNobody)
+	s.refuses(t, "undoing nothing",
+		s.b.write(ledger.Entry{Kind: ledger.Undo, Person: s.alice}, ledger.Ref{Device: s.a.id, N: 99}),
+		ledger.ErrNoEntry)
+	s.refuses(t, "withdrawing a stranger's lessons",
+		s.b.write(ledger.Entry{Kind: ledger.Withdraw}, ledger.Withdrawal{Device: stranger.id}), ledger.ErrNobody)
+	s.refuses(t, "revoking a stranger",
+		s.admin.write(ledger.Entry{Kind: ledger.Revoke}, ledger.Revocation{Device: stranger.id}), ledger.ErrNobody)
 	// A device may not admit, and the admin key may not label.
 	e := ledger.Entry{Kind: ledger.Admit, N: 100, Time: s.a.clock}
 	e.Put(ledger.Admission{Device: stranger.id, Scope: ledger.Scope{All: true}})
@@ -145,7 +151,8 @@ func TestSeal(t *testing.T) {
 	}
 	key, _ := s.a.ring.Key(s.alice, e.Key)
 	c, err := e.Open(s.admin.fleet, key)
-	if err != nil || c.(ledger.Faces).Faces[0].Vector[1] != 2 || !c.(ledger.Faces).Faces[0].Taken.Equal(time.Unix(5, 0)) {
+	if err != nil || c.(ledger.Faces).Faces[0].Vector[1] != 2 ||
+		!c.(ledger.Faces).Faces[0].Taken.Equal(time.Unix(5, 0)) {
 		t.Fatalf("it opens as %v, %v", c, err)
 	}
 	if bytes.Contains(s.log[2], []byte("alice")) {
@@ -209,7 +216,8 @@ func TestBadContent(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		s.apply(t, s.a.own, data)
-		if p, _ := s.a.own.Person(s.alice, s.a.ring); p.Name != "alice" || len(p.Faces) != 1 || len(p.Lessons) != 0 || p.Sealed != 0 {
+		if p, _ := s.a.own.Person(s.alice, s.a.ring); p.Name != "alice" || len(p.Faces) != 1 || len(p.Lessons) != 0 ||
+			p.Sealed != 0 {
 			t.Errorf("%s: the person is %+v", what, p)
 		}
 	}
@@ -294,7 +302,8 @@ func TestKeyRequests(t *testing.T) {
 		t.Errorf("it knows %+v", p)
 	}
 	stranger := newAuthor(t, s.admin.fleet, newUser(t))
-	if _, err := s.a.own.AnswerKeys(ask(stranger, wants).Bytes(), s.a.ring, s.a.key); !errors.Is(err, ledger.ErrStranger) {
+	if _, err := s.a.own.AnswerKeys(ask(stranger, wants).Bytes(), s.a.ring, s.a.key); !errors.Is(err,
+		ledger.ErrStranger) {
 		t.Errorf("a stranger asks: %v", err)
 	}
 	s.apply(t, s.a.own, s.admin.write(ledger.Entry{Kind: ledger.Revoke}, ledger.Revocation{Device: s.b.id}))
@@ -333,18 +342,23 @@ func TestSnapshotDamage(t *testing.T) {
 		data := bytes.Clone(b.Bytes())
 		data[i] ^= 1 << (i % 8)
 		for _, own := range []string{"", s.a.id} {
-			if _, err := ledger.RestoreOwn(s.admin.fleet, own, bytes.NewReader(data)); !errors.Is(err, ledger.ErrSnapshot) && !errors.Is(err, ledger.ErrFuture) {
+			if _, err := ledger.RestoreOwn(s.admin.fleet, own, bytes.NewReader(data)); !errors.Is(err,
+				ledger.ErrSnapshot) &&
+				!errors.Is(err, ledger.ErrFuture) {
 				t.Fatalf("with byte %d altered: %v", i, err)
 			}
 		}
-		if _, err := ledger.Restore(s.admin.fleet, bytes.NewReader(b.Bytes()[:i])); !errors.Is(err, ledger.ErrSnapshot) {
+		if _, err := ledger.Restore(s.admin.fleet, bytes.NewReader(b.Bytes()[:i])); !errors.Is(err,
+			ledger.ErrSnapshot) {
 			t.Fatalf("cut off after %d bytes: %v", i, err)
 		}
 	}
-	if _, err := ledger.Restore(newAdmin(t).fleet, bytes.NewReader(b.Bytes())); !errors.Is(err, ledger.ErrSnapshot) || !strings.Contains(err.Error(), s.admin.fleet) {
+	if _, err := ledger.Restore(newAdmin(t).fleet, bytes.NewReader(b.Bytes())); !errors.Is(err, ledger.ErrSnapshot) ||
+		!strings.Contains(err.Error(), s.admin.fleet) {
 		t.Errorf("another fleet's: %v", err)
 	}
-	if _, err := ledger.Restore(s.admin.fleet, bytes.NewReader(append(b.Bytes(), 0))); !errors.Is(err, ledger.ErrSnapshot) {
+	if _, err := ledger.Restore(s.admin.fleet, bytes.NewReader(append(b.Bytes(), 0))); !errors.Is(err,
+		ledger.ErrSnapshot) {
 		t.Errorf("with something after its end: %v", err)
 	}
 	stranger := newAuthor(t, s.admin.fleet, newUser(t))

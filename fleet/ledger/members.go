@@ -21,8 +21,8 @@ type member struct {
 	in       map[ID]bool // people of the scope
 }
 
-// admits returns nil for an author who is a member now.
-func (l *Ledger) admits(author string) error {
+// checkMember returns nil if an author is a member at present.
+func (l *Ledger) checkMember(author string) error {
 	if author == l.fleet {
 		return nil
 	}
@@ -35,9 +35,9 @@ func (l *Ledger) admits(author string) error {
 	return nil
 }
 
-// writes returns nil where a device may write about a person. It rests on nothing but its admission and who enrolled
-// the person: merges may have been purged from the log with somebody who is forgotten, and all devices must agree.
-func (l *Ledger) writes(device string, id ID) error {
+// checkWrites returns nil if a device may write about a person. Only its admission and the person's first author
+// decide. Merges do not: they may have been purged with a forgotten person, and all devices must agree.
+func (l *Ledger) checkWrites(device string, id ID) error {
 	m := l.members[device]
 	if p, known := l.people[id]; m.scope.All || m.in[id] || !known || p.creator == device {
 		return nil
@@ -53,8 +53,8 @@ type Member struct {
 	Admitted time.Time `json:"admitted"` // by the clock of the join service
 	Revoked  bool      `json:"revoked,omitempty"`
 	Muted    bool      `json:"muted,omitempty"` // its lessons are withdrawn
-	Entries  uint64    `json:"entries"`         // its counter: how many entries it has written
-	Gaps     uint64    `json:"gaps,omitempty"`  // of these, how many never came
+	Entries  uint64    `json:"entries"`         // its counter: the number of entries that it has written
+	Gaps     uint64    `json:"gaps,omitempty"`  // the number of these that never came
 }
 
 // Devices returns the devices that were ever admitted, in the order of their first admission.
@@ -79,16 +79,17 @@ func (l *Ledger) Device(id string) (Member, bool) {
 	}, known
 }
 
-// MayWrite reports whether a device is a member that may write about a person, or make one of that number.
+// MayWrite reports whether a device is a member that may write about a person, or may enrol a new person with this
+// number.
 func (l *Ledger) MayWrite(device string, id ID) bool {
-	return l.admits(device) == nil && !l.gone[id] && l.writes(device, id) == nil
+	return l.checkMember(device) == nil && !l.gone[id] && l.checkWrites(device, id) == nil
 }
 
-// MayRead reports whether a device is a member that may have the keys of a person: one that may write about this
-// person, or about somebody who was merged with them.
+// MayRead reports whether a device is a member that may have the keys of a person: it may write about this person, or
+// about a person who was merged with this one.
 func (l *Ledger) MayRead(device string, id ID) bool {
 	p, known := l.people[id]
-	if !known || device == l.fleet || l.admits(device) != nil {
+	if !known || device == l.fleet || l.checkMember(device) != nil {
 		return false
 	}
 	m := l.members[device]
@@ -104,7 +105,7 @@ func (l *Ledger) MayRead(device string, id ID) bool {
 			return true
 		}
 	}
-	for _, m := range l.merges { // everybody who was merged is in one of these
+	for _, m := range l.merges { // every merged person is in one of these
 		for _, other := range []ID{m.from, m.to} {
 			if l.root(other) == root && l.people[other].creator == device {
 				return true

@@ -142,7 +142,8 @@ func (m *model) replaced(s said) bool {
 		if w, ok := o.content.(ledger.Withdrawal); ok && w.Device == s.e.Device && o.seq > s.seq {
 			return true
 		}
-		return o.e.Kind == ledger.Lessons && o.seq > s.seq && o.e.Device == s.e.Device && o.e.Person == s.e.Person && s.e.Part >= o.e.Part
+		return o.e.Kind == ledger.Lessons && o.seq > s.seq && o.e.Device == s.e.Device && o.e.Person == s.e.Person &&
+			s.e.Part >= o.e.Part
 	})
 }
 
@@ -157,7 +158,8 @@ func (m *model) counts(e ledger.Entry, content any) bool {
 	sealed := e.Kind.Sealed()
 	if sealed || e.Kind == ledger.Merge || e.Kind == ledger.Undo {
 		_, known := m.known(e.Person)
-		if m.gone[e.Person] || !m.writes(e.Device, e.Person) || !known && e.Kind != ledger.Label && e.Kind != ledger.Name {
+		if m.gone[e.Person] || !m.writes(e.Device, e.Person) ||
+			!known && e.Kind != ledger.Label && e.Kind != ledger.Name {
 			return false
 		}
 	}
@@ -170,7 +172,9 @@ func (m *model) counts(e ledger.Entry, content any) bool {
 	case ledger.Undo:
 		for _, s := range m.all {
 			k := s.e.Kind
-			if s.e.Ref() == content.(ledger.Ref) && s.e.Person == e.Person && (k.Sealed() || k == ledger.Merge && !m.gone[s.e.Other]) && !m.replaced(s) {
+			if s.e.Ref() == content.(ledger.Ref) && s.e.Person == e.Person &&
+				(k.Sealed() || k == ledger.Merge && !m.gone[s.e.Other]) &&
+				!m.replaced(s) {
 				return !m.undone(s)
 			}
 		}
@@ -309,7 +313,8 @@ func (m *model) people() (all []string) {
 			p.denied = p.denied[n-ledger.MaxDenied:]
 		}
 		slices.Sort(p.lessons)
-		all = append(all, fmt.Sprintf("%s %q faces %v denied %v lessons %v", p.root, shown[p], p.faces, p.denied, p.lessons))
+		all = append(all,
+			fmt.Sprintf("%s %q faces %v denied %v lessons %v", p.root, shown[p], p.faces, p.denied, p.lessons))
 	}
 	return all
 }

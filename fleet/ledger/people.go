@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// Person is a person of a fleet, as far as the keys of a ring go.
+// Person is a person of a fleet, as far as the keys of a ring open the entries.
 type Person struct {
 	ID       ID
-	IDs      []ID         // with those that were merged into this one, ID first
-	Name     string       // as it was given; "" where there is none, or no key for it
-	Shown    string       // the same, made different from those of others: "alice (2)"
-	Faces    []PersonFace // the labelled ones, the oldest first
+	IDs      []ID         // all numbers of the person, ID first; several after merges
+	Name     string       // the given name; "" without a name or without its key
+	Shown    string       // a unique form of the name: "alice (2)"
+	Faces    []PersonFace // the labelled faces, the oldest first
 	Denied   []PersonFace // faces that are not the person's, the oldest first, at most [MaxDenied]
-	Gone     []FaceID     // faces that were labelled or taken back once, and are not labelled now
+	Gone     []FaceID     // faces that were labelled or taken back once and are not labelled now
 	Allowed  []FaceID     // faces that were denied once and are not now
-	Names    []string     // all that were ever given
+	Names    []string     // all names that were ever given
 	Lessons  []PersonLesson
-	Enrolled time.Time // when the last face was labelled, by its device's clock
-	Sealed   int       // entries that no key of the ring opens
+	Enrolled time.Time // time of the last labelled face, by its device's clock
+	Sealed   int       // number of entries that no key of the ring opens
 }
 
-// MaxDenied is how many denied faces of a person count, the newest.
+// MaxDenied is the number of denied faces of a person that count: the newest ones.
 const MaxDenied = 16
 
 // PersonFace is a labelled or denied face of a person.
@@ -35,18 +35,18 @@ type PersonFace struct {
 	ID    FaceID
 	Space string
 	Face
-	By        Ref  // the entry that says so
-	Confirmed bool // it was learned before it was labelled
+	By        Ref  // the entry that labelled or denied it
+	Confirmed bool // a learned face that was confirmed
 }
 
-// PersonLesson is what a device learned of a person.
+// PersonLesson is a device's lesson about a person.
 type PersonLesson struct {
 	Device string
 	Of     ID // the number under which the device knew the person
 	Lesson
 }
 
-// groups returns the numbers that stand for one person each, by the number under which the person is known.
+// groups returns all numbers of each person, by the number under which the person is known.
 func (l *Ledger) groups() map[ID][]ID {
 	all := make(map[ID][]ID, len(l.people))
 	for id := range l.people {
@@ -72,7 +72,7 @@ func (l *Ledger) order(root ID, ids []ID) {
 	})
 }
 
-// group returns the numbers that stand for the same person as id.
+// group returns all numbers of id's person.
 func (l *Ledger) group(id ID) []ID {
 	root := l.root(id)
 	all := []ID{root}
@@ -85,7 +85,7 @@ func (l *Ledger) group(id ID) []ID {
 	return all
 }
 
-// MergedBy returns the entry by which the person of a number is another one's, and whether there is one.
+// MergedBy returns the entry that merged this number into another person, if there is one.
 func (l *Ledger) MergedBy(id ID) (by Ref, merged bool) {
 	p, merged := l.parents[id]
 	i := slices.IndexFunc(l.merges, func(m merge) bool { return m.seq == p.seq })
@@ -95,13 +95,13 @@ func (l *Ledger) MergedBy(id ID) (by Ref, merged bool) {
 	return l.merges[i].ref, true
 }
 
-// Merged reports whether an entry says that two people are one, and whether that was undone.
-func (l *Ledger) Merged(what Ref) (says, undone bool) {
-	_, undone = l.undone[what]
-	return slices.ContainsFunc(l.merges, func(m merge) bool { return m.ref == what }), undone
+// Merged reports whether an entry is a merge, and whether it was undone.
+func (l *Ledger) Merged(entry Ref) (isMerge, undone bool) {
+	_, undone = l.undone[entry]
+	return slices.ContainsFunc(l.merges, func(m merge) bool { return m.ref == entry }), undone
 }
 
-// joined returns the place in the log from which on that is said of a number is said of its root.
+// joined returns the place of the merge in the log: later entries about the number are about its root.
 func (l *Ledger) joined(id ID) (seq uint64) {
 	for {
 		p, ok := l.parents[id]
@@ -118,8 +118,8 @@ type name struct {
 	seq  uint64 // of the entry that gave it
 }
 
-// name returns the name of the person who has these numbers. A name that was given to somebody before they were merged
-// into another counts only where the other has none.
+// name returns the name of the person with these numbers. A name that a merged number had before the merge counts only
+// if the person has no other.
 func (l *Ledger) name(ids []ID, ring *Ring) (n name) {
 	var late, early name
 	for _, id := range ids {
@@ -149,7 +149,7 @@ func (l *Ledger) name(ids []ID, ring *Ring) (n name) {
 	return early
 }
 
-// open returns a record of a person with its content.
+// open returns a person's entry and its content.
 func (l *Ledger) open(id ID, r record, ring *Ring) (e Entry, content any, err error) {
 	key, ok := ring.Key(id, r.key)
 	if !ok {
@@ -165,13 +165,13 @@ func (l *Ledger) open(id ID, r record, ring *Ring) (e Entry, content any, err er
 	return e, content, err
 }
 
-var errNoKey = fmt.Errorf("%w: there is no key for it", ErrUnsealed)
+var errNoKey = fmt.Errorf("%w: the key is missing", ErrUnsealed)
 
-// longestShown is how many characters a name has before a number is put after it, so that both are a usable name.
+// longestShown is the greatest length of a name with a number after it, in characters, so that both are a valid name.
 const longestShown = 90
 
-// names returns the name that each person is shown with, by their roots. Of two who have the same name, the one who got
-// it later in the log has a number after it.
+// names returns the shown name of each person, by root. Of two people with the same name, the one who got it later in
+// the log has a number after the name.
 func (l *Ledger) names(groups map[ID][]ID, ring *Ring) map[ID]string {
 	given := make(map[ID]name, len(groups))
 	for root, ids := range groups {
@@ -196,18 +196,19 @@ func (l *Ledger) names(groups map[ID][]ID, ring *Ring) map[ID]string {
 	return shown
 }
 
-// An opened record is what was said of a person.
+// opened is a record about a person with its content.
 type opened struct {
 	record
-	of      ID // the number that it was said of
+	of      ID // the number in the entry
 	at      time.Time
 	content any
 	faces   []FaceID // of its content
 	undone  bool
 }
 
-// opened returns what was said of the person who has these numbers, in the order of the log, as far as keys open it and
-// it can be read, which is the same on all devices that have the keys. Sealed is how many entries want a key.
+// opened returns the entries about the person with these numbers, in the order of the log. It leaves out entries
+// without a key, and unreadable entries; so the result is the same on all devices with the same keys. Sealed is the
+// number of entries whose key is missing.
 func (l *Ledger) opened(ids []ID, ring *Ring) (all []opened, sealed int) {
 	for _, id := range ids {
 		for _, r := range l.people[id].records {
@@ -235,13 +236,13 @@ func (l *Ledger) opened(ids []ID, ring *Ring) (all []opened, sealed int) {
 	return all, sealed
 }
 
-// person folds what is known of the person who has these numbers.
+// person folds the entries about the person with these numbers.
 func (l *Ledger) person(ids []ID, ring *Ring) Person {
 	p := Person{ID: ids[0], IDs: ids, Name: l.name(ids, ring).name}
 	all, sealed := l.opened(ids, ring)
 	p.Sealed = sealed
 	for _, o := range all {
-		// What was ever said, undone or not.
+		// These three lists also count undone entries.
 		switch c := o.content.(type) {
 		case Naming:
 			p.Names = append(p.Names, c.Name)
@@ -268,20 +269,20 @@ func (l *Ledger) person(ids []ID, ring *Ring) Person {
 			p.learn(o, c)
 		}
 	}
-	for i := range p.Lessons { // some of its parts may not be there yet
+	for i := range p.Lessons { // some parts of the lesson may be missing
 		x := &p.Lessons[i]
 		x.Links = slices.DeleteFunc(x.Links, func(link [2]int) bool { return link[1] >= len(x.Centroids) })
 	}
 	if n := len(p.Denied); n > MaxDenied {
 		p.Denied = slices.Clone(p.Denied[n-MaxDenied:])
 	}
-	p.Gone, p.Allowed = but(p.Gone, p.Faces), but(p.Allowed, p.Denied)
+	p.Gone, p.Allowed = notAmong(p.Gone, p.Faces), notAmong(p.Allowed, p.Denied)
 	slices.Sort(p.Names)
 	p.Names = slices.Compact(p.Names)
 	return p
 }
 
-// take has a face be labelled, or denied.
+// take labels or denies a face.
 func (p *Person) take(f PersonFace, denied bool) {
 	is := func(o PersonFace) bool { return o.ID == f.ID }
 	p.Denied = slices.DeleteFunc(p.Denied, is)
@@ -292,7 +293,7 @@ func (p *Person) take(f PersonFace, denied bool) {
 	}
 }
 
-// learn takes in a lesson, or another part of one.
+// learn adds a lesson, or a further part of one.
 func (p *Person) learn(o opened, c Lesson) {
 	i := slices.IndexFunc(p.Lessons, func(x PersonLesson) bool {
 		return o.part > 0 && x.Device == o.ref.Device && x.Of == o.of && x.Space == c.Space
@@ -305,8 +306,8 @@ func (p *Person) learn(o opened, c Lesson) {
 	x.Centroids, x.Links = append(x.Centroids, c.Centroids...), append(x.Links, c.Links...)
 }
 
-// but returns the numbers that are those of no face of some, sorted, each once.
-func but(ids []FaceID, faces []PersonFace) []FaceID {
+// notAmong returns the ids without those of the faces, sorted, each once.
+func notAmong(ids []FaceID, faces []PersonFace) []FaceID {
 	some := make(map[FaceID]bool, len(faces))
 	for _, f := range faces {
 		some[f.ID] = true
@@ -316,8 +317,8 @@ func but(ids []FaceID, faces []PersonFace) []FaceID {
 	return slices.Compact(ids)
 }
 
-// says reports whether anything counts of what was said of these numbers.
-func (l *Ledger) says(ids []ID) bool {
+// hasEntries reports whether these numbers have an entry that counts.
+func (l *Ledger) hasEntries(ids []ID) bool {
 	for _, id := range ids {
 		for _, r := range l.people[id].records {
 			if _, undone := l.undone[r.ref]; !undone {
@@ -328,24 +329,24 @@ func (l *Ledger) says(ids []ID) bool {
 	return false
 }
 
-// began returns the place in the log where a person came to be.
-func (l *Ledger) began(id ID) uint64 {
+// firstSeq returns the place of a person's first entry in the log.
+func (l *Ledger) firstSeq(id ID) uint64 {
 	if records := l.people[id].records; len(records) > 0 {
 		return records[0].seq
 	}
 	return 0
 }
 
-// EachPerson gives f the people, in the order in which they came to be, with what the keys of the ring open, until it
-// returns false. Somebody of whom all was undone is none of them.
+// EachPerson calls f with each person, in the order of their first entries, until f returns false. Contents are as far
+// as the keys of the ring open them. A person whose entries are all undone is left out.
 func (l *Ledger) EachPerson(ring *Ring, f func(Person) bool) {
 	groups := l.groups()
 	shown := l.names(groups, ring)
 	roots := slices.SortedFunc(maps.Keys(groups), func(a, b ID) int {
-		return cmp.Or(cmp.Compare(l.began(a), l.began(b)), slices.Compare(a[:], b[:]))
+		return cmp.Or(cmp.Compare(l.firstSeq(a), l.firstSeq(b)), slices.Compare(a[:], b[:]))
 	})
 	for _, root := range roots {
-		if !l.says(groups[root]) {
+		if !l.hasEntries(groups[root]) {
 			continue
 		}
 		p := l.person(groups[root], ring)
@@ -356,7 +357,7 @@ func (l *Ledger) EachPerson(ring *Ring, f func(Person) bool) {
 	}
 }
 
-// People returns the people as [Ledger.EachPerson] gives them.
+// People returns the people of [Ledger.EachPerson].
 func (l *Ledger) People(ring *Ring) (all []Person) {
 	l.EachPerson(ring, func(p Person) bool {
 		all = append(all, p)
@@ -365,25 +366,24 @@ func (l *Ledger) People(ring *Ring) (all []Person) {
 	return all
 }
 
-// Names returns the names that people are shown with, by the numbers under which they are known.
+// Names returns the shown names, by the numbers under which people are known.
 func (l *Ledger) Names(ring *Ring) map[ID]string {
 	groups := l.groups()
-	maps.DeleteFunc(groups, func(_ ID, ids []ID) bool { return !l.says(ids) })
+	maps.DeleteFunc(groups, func(_ ID, ids []ID) bool { return !l.hasEntries(ids) })
 	return l.names(groups, ring)
 }
 
-// Person returns a person, also by the number of one that was merged into it, and whether there is one. It leaves Shown
-// empty.
+// Person returns a person by any of its numbers, and whether there is one. It leaves Shown empty.
 func (l *Ledger) Person(id ID, ring *Ring) (Person, bool) {
 	if !l.Known(id) {
 		return Person{}, false
 	}
 	ids := l.group(id)
-	return l.person(ids, ring), l.says(ids)
+	return l.person(ids, ring), l.hasEntries(ids)
 }
 
-// Hash returns a hash of all that the log has come to, sealed contents among it: two devices that have applied the same
-// entries have the same one, whatever keys they have.
+// Hash returns a hash of the state, including sealed contents. Two devices that have applied the same entries have the
+// same hash, even if their keys differ.
 func (l *Ledger) Hash() (sum [32]byte) {
 	h := sha256.New()
 	add := func(parts ...any) { h.Write(marshal(parts)) }
@@ -413,7 +413,7 @@ func (l *Ledger) Hash() (sum [32]byte) {
 	return sum
 }
 
-// ContentHash returns a hash of the people as [Ledger.People] gives them.
+// ContentHash returns a hash of the people that [Ledger.People] returns.
 func (l *Ledger) ContentHash(ring *Ring) (sum [32]byte) {
 	h := sha256.New()
 	add := func(parts ...any) { h.Write(marshal(parts)) }
@@ -441,14 +441,14 @@ func (l *Ledger) ContentHash(ring *Ring) (sum [32]byte) {
 	return sum
 }
 
-// Want names a key that a device has not got.
+// Want names a key that a device lacks.
 type Want struct {
 	Person ID
 	Key    KeyID
-	Author string // of the first entry that is sealed with it
+	Author string // of the first entry that was sealed with the key
 }
 
-// Wants returns the keys that a device may have and the ring has not got.
+// Wants returns the keys that a device may have and the ring lacks.
 func (l *Ledger) Wants(device string, ring *Ring) (all []Want) {
 	for id, p := range l.people {
 		all = l.wants(all, device, id, p, ring)
@@ -456,7 +456,7 @@ func (l *Ledger) Wants(device string, ring *Ring) (all []Want) {
 	return all
 }
 
-// WantsOf is Wants for one person.
+// WantsOf returns the [Ledger.Wants] for one person.
 func (l *Ledger) WantsOf(device string, id ID, ring *Ring) []Want {
 	return l.wants(nil, device, id, l.people[id], ring)
 }
@@ -476,8 +476,8 @@ func (l *Ledger) wants(all []Want, device string, id ID, p person, ring *Ring) [
 	return all
 }
 
-// WriteKey returns the key of the ring that new entries about a person are to be sealed with, and whether there is one:
-// the newest that came into use after somebody last lost the right to read.
+// WriteKey returns the ring's key for new entries about a person, if there is one: the newest key that was first used
+// after a device last lost the right to read.
 func (l *Ledger) WriteKey(id ID, ring *Ring) (key Key, ok bool) {
 	seen := make(map[KeyID]bool)
 	for _, r := range l.people[id].records {

@@ -268,7 +268,8 @@ func (w *world) garbage(stranger *author) {
 	case 5:
 		some = []byte("garbage")
 	}
-	if e, err := ledger.Parse(some); errors.Is(err, ledger.ErrFuture) && slices.ContainsFunc(w.devices, func(d *author) bool { return d.id == e.Device }) {
+	if e, err := ledger.Parse(some); errors.Is(err, ledger.ErrFuture) &&
+		slices.ContainsFunc(w.devices, func(d *author) bool { return d.id == e.Device }) {
 		return // a bit of the version flipped: its signature is wrong, which is no part of this test
 	}
 	w.append(some)
@@ -302,7 +303,8 @@ func (w *world) op(i int) {
 	}
 	if len(people) == 0 || rng.IntN(8) == 0 {
 		id := ledger.NewID()
-		say(ledger.Entry{Kind: ledger.Name, Person: id}, ledger.Naming{Name: []string{"alice", "bob", "alice (2)"}[rng.IntN(3)]})
+		say(ledger.Entry{Kind: ledger.Name, Person: id},
+			ledger.Naming{Name: []string{"alice", "bob", "alice (2)"}[rng.IntN(3)]})
 		view = d.own.With(w.outbox[i]...)
 		say(ledger.Entry{Kind: ledger.Label, Person: id}, faces(rng, 1+rng.IntN(3)))
 		return
@@ -318,12 +320,16 @@ func (w *world) op(i int) {
 		say(ledger.Entry{Kind: ledger.Deny, Person: id}, faces(rng, 1))
 	case 5:
 		if len(p.Faces) > 0 {
-			say(ledger.Entry{Kind: ledger.Retract, Person: id}, ledger.Refs{Faces: []ledger.FaceID{p.Faces[rng.IntN(len(p.Faces))].ID}})
+			say(ledger.Entry{Kind: ledger.Retract, Person: id},
+				ledger.Refs{Faces: []ledger.FaceID{p.Faces[rng.IntN(len(p.Faces))].ID}})
 		}
 	case 6:
 		say(ledger.Entry{Kind: ledger.Confirm, Person: id}, faces(rng, 1))
 	case 7:
-		c := ledger.Lesson{Space: space, Centroids: []ledger.Centroid{{Vector: []float32{rng.Float32()}, Multiplicity: 3, Radius: .1}}}
+		c := ledger.Lesson{
+			Space:     space,
+			Centroids: []ledger.Centroid{{Vector: []float32{rng.Float32()}, Multiplicity: 3, Radius: .1}},
+		}
 		say(ledger.Entry{Kind: ledger.Lessons, Person: id, Part: uint64(rng.IntN(2))}, c)
 	case 8:
 		if other := people[rng.IntN(len(people))]; other.ID != id {
@@ -345,7 +351,8 @@ func (w *world) op(i int) {
 		}
 	case 11:
 		if rng.IntN(3) == 0 {
-			say(ledger.Entry{Kind: ledger.Withdraw}, ledger.Withdrawal{Device: w.devices[rng.IntN(len(w.devices))].id, Mute: rng.IntN(2) == 0})
+			say(ledger.Entry{Kind: ledger.Withdraw},
+				ledger.Withdrawal{Device: w.devices[rng.IntN(len(w.devices))].id, Mute: rng.IntN(2) == 0})
 		}
 	}
 }

@@ -17,12 +17,12 @@ type record struct {
 	ref  Ref
 	part uint64
 	key  KeyID
-	sum  [16]byte // of what was signed
+	sum  [16]byte // of the signed bytes
 	place
 	kind Kind
 }
 
-// A place is where the bytes of an entry are.
+// A place tells where the bytes of an entry are.
 type place struct {
 	in   source
 	at   int64
@@ -30,10 +30,10 @@ type place struct {
 	crc  uint32 // CRC-32C of the bytes
 }
 
-// A source has the bytes of entries. They are never changed in it.
+// A source holds the bytes of entries. They never change.
 type source interface{ read(p place) ([]byte, error) }
 
-// memory is the bytes of one entry.
+// memory holds the bytes of one entry.
 type memory []byte
 
 func (m memory) read(place) ([]byte, error) { return m, nil }
@@ -46,10 +46,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func inMemory(data []byte) place { return placed(memory(bytes.Clone(data)), 0, data) }
 
-// entryFile is a file that has entries.
+// entryFile is a file with entries.
 type entryFile struct {
 	*os.File
-	fault error // the first
+	fault error // the first error of reading
 }
 
 func (f *entryFile) fail(err error) error {
@@ -59,14 +59,15 @@ func (f *entryFile) fail(err error) error {
 	return err
 }
 
-// read returns the entry at a place, or an error, which is noted, where it is not the one that was put there.
+// read returns the entry at a place. It returns an error, and remembers the first one, if the bytes are not the same
+// any more.
 func (f *entryFile) read(p place) ([]byte, error) {
 	data := make([]byte, p.size)
 	if _, err := f.ReadAt(data, p.at); err != nil {
 		return nil, f.fail(fmt.Errorf("%w: reading an entry: %w", ErrStore, err))
 	}
 	if crc32.Checksum(data, castagnoli) != p.crc {
-		return nil, f.fail(fmt.Errorf("%w: %s: the entry at byte %d is another one", ErrStore, f.Name(), p.at))
+		return nil, f.fail(fmt.Errorf("%w: %s: the entry at byte %d has a wrong checksum", ErrStore, f.Name(), p.at))
 	}
 	return data, nil
 }
@@ -75,7 +76,7 @@ func newRecord(seq uint64, e Entry, p place) record {
 	return record{seq: seq, ref: e.Ref(), kind: e.Kind, part: e.Part, key: e.Key, sum: e.sum(), place: p}
 }
 
-// sum returns a hash of what was signed.
+// sum returns a hash of the signed bytes.
 func (e *Entry) sum() (sum [16]byte) {
 	if e.hash != sum {
 		return e.hash
@@ -85,7 +86,7 @@ func (e *Entry) sum() (sum [16]byte) {
 	return sum
 }
 
-// bytes returns the entry as it came. The error is that of the disk, or wraps [ErrStore].
+// bytes returns the encoded entry. The error comes from the disk, or wraps [ErrStore].
 func (r *record) bytes() ([]byte, error) { return r.in.read(r.place) }
 
 func bySeq(a, b record) int { return cmp.Compare(a.seq, b.seq) }

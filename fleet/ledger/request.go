@@ -14,9 +14,9 @@ import (
 )
 
 // ErrKeyRequest is wrapped by the errors of [Ledger.AnswerKeys] and [KeyRequest.Open].
-var ErrKeyRequest = errors.New("request for keys that cannot be answered, or a wrong answer")
+var ErrKeyRequest = errors.New("wrong request for keys, or a wrong answer to one")
 
-// MaxWants is how many keys one request may ask for.
+// MaxWants is the greatest number of keys in one request.
 const MaxWants = 1000
 
 const maxRequest = 1 << 20
@@ -31,7 +31,7 @@ type message struct {
 }
 
 type requestPayload struct {
-	Box   []byte   `cbor:"1,keyasint"` // X25519 public key that the answer is sealed to, of this request alone
+	Box   []byte   `cbor:"1,keyasint"` // X25519 public key for the answer, new for each request
 	Wants [][]byte `cbor:"2,keyasint"` // person and number of the key
 }
 
@@ -44,20 +44,20 @@ type answerKeys struct {
 	Keys [][]byte `cbor:"1,keyasint"` // person and key
 }
 
-func signMessage(what, fleet string, key nkeys.KeyPair, payload []byte) ([]byte, error) {
+func signMessage(subject, fleet string, key nkeys.KeyPair, payload []byte) ([]byte, error) {
 	device, err := key.PublicKey()
 	if err != nil {
 		return nil, err
 	}
-	sig, err := key.Sign(signed(what, fleet, Version, device, payload))
+	sig, err := key.Sign(signed(subject, fleet, Version, device, payload))
 	if err != nil {
 		return nil, err
 	}
 	return marshal(message{Version: Version, Device: device, Payload: payload, Sig: sig}), nil
 }
 
-// openMessage reads a signed message of any device.
-func openMessage(what, fleet string, data []byte) (m message, err error) {
+// openMessage reads a message and verifies its signature; its device need not be a member.
+func openMessage(subject, fleet string, data []byte) (m message, err error) {
 	if len(data) > maxRequest {
 		return m, fmt.Errorf("%w: it has %d bytes", ErrKeyRequest, len(data))
 	}
@@ -68,22 +68,23 @@ func openMessage(what, fleet string, data []byte) (m message, err error) {
 		return m, fmt.Errorf("%w: it has version %d, and this program knows %d", ErrKeyRequest, m.Version, Version)
 	}
 	raw, err := nkeys.Decode(nkeys.PrefixByteUser, []byte(m.Device))
-	text := signed(what, fleet, m.Version, m.Device, m.Payload)
+	text := signed(subject, fleet, m.Version, m.Device, m.Payload)
 	if err != nil || len(raw) != ed25519.PublicKeySize || !ed25519.Verify(raw, text, m.Sig) {
 		return m, fmt.Errorf("%w: %w", ErrKeyRequest, ErrSignature)
 	}
 	return m, nil
 }
 
-// KeyRequest is a question for keys that waits for its answers.
+// KeyRequest is a request for keys that waits for its answers.
 type KeyRequest struct {
 	fleet       string
 	data        []byte
-	open, given *[32]byte // X25519
+	open, given *[32]byte // X25519: private and public key
 	wants       map[Want]bool
 }
 
-// NewKeyRequest returns a request for keys, at most [MaxWants], signed by the device that asks.
+// NewKeyRequest returns a request for at most [MaxWants] keys, signed by the asking device. The error wraps
+// [ErrKeyRequest], or comes from the key.
 func NewKeyRequest(fleet string, key nkeys.KeyPair, wants []Want) (*KeyRequest, error) {
 	if len(wants) > MaxWants {
 		return nil, fmt.Errorf("%w: it asks for %d keys, and %d are allowed", ErrKeyRequest, len(wants), MaxWants)
@@ -105,18 +106,18 @@ func NewKeyRequest(fleet string, key nkeys.KeyPair, wants []Want) (*KeyRequest, 
 	return q, nil
 }
 
-// Bytes returns the request as it travels.
+// Bytes returns the encoded request.
 func (q *KeyRequest) Bytes() []byte { return q.data }
 
-// AnswerKeys returns the answer to a request for keys, as far as the device that asks may have them and the ring has
-// them, sealed for that device and signed with the key of the one that answers. The error, which wraps [ErrKeyRequest],
-// says why a request is not answered at all.
+// AnswerKeys returns the answer to a request: the keys that the ring has and the asking device may have. The answer is
+// sealed for the asking device and signed with the answering device's key. The error wraps [ErrKeyRequest]; it tells
+// why the request gets no answer.
 func (l *Ledger) AnswerKeys(request []byte, ring *Ring, key nkeys.KeyPair) ([]byte, error) {
 	m, err := openMessage("request for keys", l.fleet, request)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.admits(m.Device); err != nil {
+	if err := l.checkMember(m.Device); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKeyRequest, err)
 	}
 	var p requestPayload
@@ -152,8 +153,8 @@ func (l *Ledger) AnswerKeys(request []byte, ring *Ring, key nkeys.KeyPair) ([]by
 	return signMessage("answer with keys", l.fleet, key, marshal(answerPayload{sum[:], sealed}))
 }
 
-// Open puts the keys of an answer into the ring, and returns how many these are. Only keys that were asked for are
-// taken, whose numbers fit them. The error wraps [ErrKeyRequest].
+// Open puts the keys of an answer into the ring, and returns their number. It ignores keys that were not asked for. The
+// error wraps [ErrKeyRequest].
 func (q *KeyRequest) Open(answer []byte, ring *Ring) (n int, err error) {
 	m, err := openMessage("answer with keys", q.fleet, answer)
 	if err != nil {

@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// Restoration is the content of [Restored]: the server was put back to an earlier state of the log, and the log goes on
-// from there. What it lost is given back by devices, as the entries that its authors signed.
+// Restoration is the content of [Restored]: the server was put back to an earlier state of the log, and the log
+// continues from there. Devices give back the lost entries, with the signatures of their authors.
 type Restoration struct {
 	Epoch  uint64 `cbor:"1,keyasint"` // number of the log from here on, above all earlier ones
-	Before uint64 `cbor:"2,keyasint"` // number of the log that was put back; 0 for one that never was
-	At     uint64 `cbor:"3,keyasint"` // last place of the log that was put back
+	Before uint64 `cbor:"2,keyasint"` // number of the log before; 0 for the first log
+	At     uint64 `cbor:"3,keyasint"` // last place of the log when it was put back
 }
 
-// epochShift is where the epoch stands in a counter of the admin key. So no entry of the admin key after a restoration
-// has the counter of one that was lost.
+// epochShift is the position of the epoch in a counter of the admin key. So an entry of the admin key after a
+// restoration never has the counter of a lost one.
 const epochShift = 32
 
-// Counter returns the counter of the entry that says so.
+// Counter returns the counter of the entry with this restoration.
 func (r Restoration) Counter() uint64 { return r.Epoch << epochShift }
 
 // ParseRestoration reads a [Restored] entry, and checks that the admin key of the fleet has signed it. The error wraps
@@ -30,7 +30,7 @@ func ParseRestoration(fleet string, data []byte) (Restoration, error) {
 		return Restoration{}, err
 	}
 	if e.Device != fleet || e.Kind != Restored {
-		return Restoration{}, fmt.Errorf("%w: %s says nothing of a restored log", ErrSignature, &e)
+		return Restoration{}, fmt.Errorf("%w: %s is not a restoration of the admin key", ErrSignature, &e)
 	}
 	if err := e.Verify(fleet); err != nil {
 		return Restoration{}, err
@@ -42,12 +42,12 @@ func ParseRestoration(fleet string, data []byte) (Restoration, error) {
 	return c.(Restoration), nil
 }
 
-// Epoch returns the number of the log: that of its last [Restoration], or 0.
+// Epoch returns the number of the log: the one in its last [Restoration], or 0.
 func (l *Ledger) Epoch() uint64 { return l.epoch }
 
-// Restoration returns the entry of the last [Restoration] as it came, or nil. The error is that of the disk.
+// Restoration returns the encoded entry of the last [Restoration], or nil. The error comes from the disk.
 func (l *Ledger) Restoration() ([]byte, error) {
-	for _, r := range slices.Backward(l.rules) {
+	for _, r := range slices.Backward(l.adminEntries) {
 		if r.kind == Restored {
 			return r.bytes()
 		}
@@ -55,13 +55,13 @@ func (l *Ledger) Restoration() ([]byte, error) {
 	return nil, nil
 }
 
-// Revocation returns the entry by which a device was revoked as it came, or nil where it is not revoked. The error is
-// that of the disk.
+// Revocation returns the encoded entry that revoked a device, or nil if the device is not revoked. The error comes from
+// the disk.
 func (l *Ledger) Revocation(device string) ([]byte, error) {
 	if !l.members[device].revoked {
 		return nil, nil
 	}
-	for _, r := range slices.Backward(l.rules) {
+	for _, r := range slices.Backward(l.adminEntries) {
 		if r.kind != Revoke {
 			continue
 		}
@@ -76,8 +76,8 @@ func (l *Ledger) Revocation(device string) ([]byte, error) {
 	return nil, nil
 }
 
-// CheckRevocation returns nil where an entry says, with the signature of the admin key of the fleet, that a device was
-// revoked. The error wraps those of [Parse] and [Entry.Verify], or [ErrContent].
+// CheckRevocation returns nil if data is an entry of the fleet's admin key that revokes a device. The error wraps those
+// of [Parse] and [Entry.Verify], or [ErrContent].
 func CheckRevocation(fleet, device string, data []byte) error {
 	e, err := Parse(data)
 	if err != nil {
@@ -95,20 +95,21 @@ func revokes(e Entry, device string) bool {
 	return err == nil && ok && r.Device == device
 }
 
-// old reports whether an entry is one of the admin key from before the last restoration. Its counter says nothing: the
-// server may have admitted others since. It counts by its effect: it admits nobody a second time, and revokes for ever.
-func (l *Ledger) old(e *Entry) bool {
+// beforeRestoration reports whether an entry of the admin key is from before the last restoration. Its counter means
+// nothing then, because the server may have admitted others since. It counts by its effect: it admits no device a
+// second time, and revokes for ever.
+func (l *Ledger) beforeRestoration(e *Entry) bool {
 	return e.Device == l.fleet && e.Version <= Version && e.N>>epochShift < l.epoch
 }
 
-// repeated reports whether an entry was said already, or something later by its author.
+// repeated reports whether the log already has this entry, or a later one of its author.
 func (l *Ledger) repeated(e *Entry) bool {
-	if !l.old(e) {
+	if !l.beforeRestoration(e) {
 		return e.N <= l.counters[e.Device].last
 	}
 	c, err := e.Content()
 	if err != nil {
-		return false // it is refused for that
+		return false // take refuses the entry for this error
 	}
 	switch c := c.(type) {
 	case Admission:
@@ -120,14 +121,14 @@ func (l *Ledger) repeated(e *Entry) bool {
 	return true
 }
 
-// Spent reports whether an entry would change nothing any more: it was said already, or something later by its author,
-// or the person is forgotten.
+// Spent reports whether an entry can no longer change anything: the log has it or a later one of its author, or the
+// person is forgotten.
 func (l *Ledger) Spent(e Entry) bool {
 	return l.repeated(&e) || e.Kind != Forget && !e.Person.IsZero() && (l.gone[e.Person] || l.gone[e.Other])
 }
 
-// EachEntry gives f the entries that make up what l holds, as they came, in the order of the log, until it returns an
-// error, and returns that.
+// EachEntry calls f with the encoded entries that make up the state, in the order of the log. It stops at the first
+// error of f and returns it.
 func (l *Ledger) EachEntry(f func(seq uint64, data []byte) error) error {
 	for _, r := range l.records() {
 		data, err := r.bytes()
@@ -141,10 +142,10 @@ func (l *Ledger) EachEntry(f func(seq uint64, data []byte) error) error {
 	return nil
 }
 
-// Give has an entry hold that the log has lost, as [Ledger.Say] does for what it has not got yet. It is not verified.
+// Give applies an entry that the log has lost, as [Ledger.Say] applies a new one. It is not verified.
 func (l *Ledger) Give(data []byte) {
 	e, err := Parse(data)
-	if err != nil || l.admits(e.Device) != nil || l.Spent(e) {
+	if err != nil || l.checkMember(e.Device) != nil || l.Spent(e) {
 		return
 	}
 	l.seq++
@@ -153,9 +154,10 @@ func (l *Ledger) Give(data []byte) {
 
 func (l *Ledger) foldRestored(seq uint64, e Entry, c Restoration, at place) error {
 	if c.Epoch <= l.epoch || c.Before != l.epoch || e.N != c.Counter() {
-		return fmt.Errorf("%w: it says that log %d goes on as log %d, and this is log %d", ErrContent, c.Before, c.Epoch, l.epoch)
+		return fmt.Errorf("%w: the entry continues log %d as log %d, and this is log %d", ErrContent, c.Before, c.Epoch,
+			l.epoch)
 	}
 	l.epoch = c.Epoch
-	l.rules = append(l.rules, newRecord(seq, e, at))
+	l.adminEntries = append(l.adminEntries, newRecord(seq, e, at))
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
-// A log that was put back takes what it lost: entries of the admin key by their effect, those of devices in their order.
+// A log that was put back takes what it lost: entries of the admin key by their effect, those of devices in their
+// order.
 func TestRestored(t *testing.T) {
 	s := newSmall(t)
 	restore := func(r ledger.Restoration, n uint64) []byte {
@@ -26,7 +27,8 @@ func TestRestored(t *testing.T) {
 	revoke := s.admin.write(ledger.Entry{Kind: ledger.Revoke}, ledger.Revocation{Device: late.id})
 	first := ledger.Restoration{Epoch: 7, At: s.a.own.Seq()}
 	s.refuses(t, "another counter", restore(first, 7), ledger.ErrContent)
-	s.refuses(t, "another log", restore(ledger.Restoration{Epoch: 7, Before: 3}, ledger.Restoration{Epoch: 7}.Counter()), ledger.ErrContent)
+	s.refuses(t, "another log",
+		restore(ledger.Restoration{Epoch: 7, Before: 3}, ledger.Restoration{Epoch: 7}.Counter()), ledger.ErrContent)
 	word := restore(first, first.Counter())
 	if r, err := ledger.ParseRestoration(s.admin.fleet, word); err != nil || r != first {
 		t.Errorf("%+v, %v", r, err)

@@ -18,14 +18,15 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// ErrRing is wrapped by the errors of [OpenRing] for a file that is no ring of keys, or a damaged one.
+// ErrRing is wrapped by the errors of [OpenRing] for a damaged file, or a file that is not a ring of keys.
 var ErrRing = errors.New("not a ring of keys, or a damaged one")
 
-// Key is a key of a person. A person has one key for each time that somebody lost the right to read: what is written
-// after a device was revoked is sealed with a new one.
+// Key is a key of a person. Each time a device loses the right to read, later entries are sealed with a new key. So a
+// person may have several keys.
 type Key [32]byte
 
-// KeyID names a key and says nothing about it: a hash of the person and the key. A key of another number is not taken.
+// KeyID identifies a key and reveals nothing about it: a hash of the person and the key. A key with another hash is
+// refused.
 type KeyID [16]byte
 
 // String returns 32 hexadecimal digits.
@@ -37,7 +38,7 @@ func NewKey() (k Key) {
 	return k
 }
 
-// ID returns the number that k has as a key of that person.
+// ID returns the number of k as a key of a person.
 func (k Key) ID(person ID) (id KeyID) {
 	h := sha256.New()
 	h.Write([]byte("faceauth fleet key\x00"))
@@ -61,28 +62,28 @@ func (k Key) cipher() cipher.AEAD {
 	return aead
 }
 
-// seal returns a nonce and the sealed text, which opens with the same bound alone.
+// seal returns a nonce and the sealed text. It opens only with the same "bound".
 func (k Key) seal(plain, bound []byte) []byte {
 	nonce := make([]byte, chacha20poly1305.NonceSizeX, sealedOverhead+len(plain))
 	rand.Read(nonce)
 	return k.cipher().Seal(nonce, nonce, plain, bound)
 }
 
-// open returns what was sealed. Sealed has [sealedOverhead] bytes at least.
+// open returns the plain text. Sealed must have at least [sealedOverhead] bytes.
 func (k Key) open(sealed, bound []byte) ([]byte, error) {
 	return k.cipher().Open(nil, sealed[:chacha20poly1305.NonceSizeX], sealed[chacha20poly1305.NonceSizeX:], bound)
 }
 
-// Ring holds the keys of people that a device has. It is not safe for concurrent use.
+// Ring holds a device's keys of people. It is not safe for concurrent use.
 //
-// Its file has a line for each time that keys were added, and is written anew at once when some are destroyed, so that
-// nothing of these is left in it.
+// Each addition of keys adds a line to its file. When keys are destroyed, the whole file is written again, so that
+// nothing of them is left in it.
 type Ring struct {
 	file      *lines.File // nil for a ring in memory
 	keys      map[ID][]ringKey
-	added     [][]byte // person and key of those that are not on disk
-	own       bool     // nobody else has some of them
-	destroyed bool     // the file has keys that the ring has not
+	added     [][]byte // person and key, for each key that is not on disk
+	own       bool     // some added keys were made here and exist nowhere else
+	destroyed bool     // the file still has keys that the ring has destroyed
 }
 
 type ringKey struct {
@@ -90,7 +91,7 @@ type ringKey struct {
 	key Key
 }
 
-// ringVersion is the version of the file. Version 1 was one CBOR list with a checksum, and is read.
+// ringVersion is the version of the file. Version 1 was one CBOR list with a checksum; it can be read, too.
 const ringVersion = 2
 
 var oldRing = safefile.Kind{Magic: "faceauth fleet keys", Version: 1}
@@ -102,19 +103,19 @@ type oldRingEntry struct {
 	Keys   [][]byte
 }
 
-// A ringLine is a line of the file. The first one has the version alone.
+// A ringLine is a line of the file. The first line has only the version.
 type ringLine struct {
 	Version int      `json:"faceauth_fleet_keys,omitempty"`
 	Keys    [][]byte `json:"keys,omitempty"` // person and key
 }
 
-// mostKeys is how many keys a line has, so that it is far from too long.
+// mostKeys is the greatest number of keys in a line, to keep lines short enough.
 const mostKeys = 10_000
 
 // NewRing returns an empty ring in memory.
 func NewRing() *Ring { return &Ring{keys: make(map[ID][]ringKey)} }
 
-// OpenRing reads the ring at path, or makes an empty one there. The error wraps [ErrRing]. Close it.
+// OpenRing reads the ring at path, or makes an empty one there. The error wraps [ErrRing]. The caller closes the ring.
 func OpenRing(path string) (*Ring, error) {
 	r := NewRing()
 	if err := convertRing(path); err != nil {
@@ -134,7 +135,8 @@ func OpenRing(path string) (*Ring, error) {
 		return r.take(line.Keys)
 	})
 	if errors.Is(err, lines.ErrDamaged) || errors.Is(err, ErrRing) {
-		return nil, fmt.Errorf("opening %s: %w: %w; move it away, and the keys are asked of other devices", path, ErrRing, err)
+		return nil, fmt.Errorf("opening %s: %w: %w; move it away: this device then asks other devices for the keys",
+			path, ErrRing, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the ring of keys: %w", err)
@@ -149,11 +151,11 @@ func OpenRing(path string) (*Ring, error) {
 	return r, nil
 }
 
-// convertRing has a file of version 1 be one of this version.
+// convertRing converts a file of version 1 to the present version.
 func convertRing(path string) error {
 	body, err := safefile.ReadSealed(path, oldRing)
 	if err != nil {
-		return nil // lines says so better
+		return nil // lines.Open gives a better error
 	}
 	defer clear(body)
 	var all []oldRingEntry
@@ -183,7 +185,7 @@ func convertRing(path string) error {
 	return nil
 }
 
-// take takes in keys of a file.
+// take adds the keys of a line.
 func (r *Ring) take(keys [][]byte) error {
 	for _, b := range keys {
 		var person ID
@@ -198,9 +200,10 @@ func (r *Ring) take(keys [][]byte) error {
 	return nil
 }
 
-// Save has the file have what the ring has. Keys that were made here, and are nowhere else, are on disk when it returns;
-// those that others have may be lost where the machine fails, and are asked for again. Where some were destroyed, all
-// is written anew, and on disk. On error the file is as it was. A ring in memory does nothing.
+// Save writes the changes of the ring to the file. Keys that were made here exist nowhere else: they are on disk when
+// Save returns. Keys of other devices may be lost if the machine fails, and are asked for again. If keys were
+// destroyed, the whole file is written again and is on disk. On error the file is unchanged. For a ring in memory Save
+// does nothing.
 func (r *Ring) Save() error {
 	if r.file == nil {
 		return nil
@@ -234,7 +237,7 @@ func (r *Ring) save() error {
 	return nil
 }
 
-// rewrite puts a file with the keys that there are in the place of the old one.
+// rewrite replaces the file by one with the present keys.
 func (r *Ring) rewrite() error {
 	all := []any{ringLine{Version: ringVersion}}
 	var keys [][]byte
@@ -255,7 +258,7 @@ func (r *Ring) rewrite() error {
 	return nil
 }
 
-// Close closes the file, without a save.
+// Close closes the file and does not save.
 func (r *Ring) Close() error {
 	if r.file == nil {
 		return nil
@@ -281,13 +284,13 @@ func (r *Ring) Key(person ID, id KeyID) (Key, bool) {
 	return Key{}, false
 }
 
-// Has reports whether there is any key of a person.
+// Has reports whether the ring has a key of a person.
 func (r *Ring) Has(person ID) bool { return len(r.keys[person]) > 0 }
 
-// Len returns how many people there are keys of.
+// Len returns the number of people with keys.
 func (r *Ring) Len() int { return len(r.keys) }
 
-// People returns the people there are keys of, in no order.
+// People returns the people with keys, in no order.
 func (r *Ring) People() []ID {
 	all := make([]ID, 0, len(r.keys))
 	for id := range r.keys {
@@ -296,7 +299,7 @@ func (r *Ring) People() []ID {
 	return all
 }
 
-// Add takes in a key of a person that another device has, too, and returns its number. Save it to keep it.
+// Add adds a key of a person that another device also has, and returns its number. Save stores it.
 func (r *Ring) Add(person ID, k Key) KeyID {
 	id := k.ID(person)
 	if _, have := r.Key(person, id); have {
@@ -309,13 +312,13 @@ func (r *Ring) Add(person ID, k Key) KeyID {
 	return id
 }
 
-// AddOwn is Add for a key that was made here, so that it must not be lost.
+// AddOwn does the same as Add for a key that was made here and must not be lost.
 func (r *Ring) AddOwn(person ID, k Key) KeyID {
 	r.own = true
 	return r.Add(person, k)
 }
 
-// Destroy removes all keys of a person, and reports whether there were any. Save it to destroy them on disk.
+// Destroy removes all keys of a person, and reports whether there were any. Save destroys them on disk.
 func (r *Ring) Destroy(person ID) bool {
 	_, ok := r.keys[person]
 	delete(r.keys, person)

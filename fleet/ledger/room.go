@@ -12,29 +12,29 @@ import (
 )
 
 // ErrRoom is wrapped by the errors of [Ledger.OpenRoom].
-var ErrRoom = errors.New("word of who is at another device that cannot be used")
+var ErrRoom = errors.New("wrong message about the people at another device")
 
-// Bounds of a [Room] that travels.
+// Limits of an encoded [Room].
 const (
 	MaxGuests = 500
 	maxRoom   = 256 << 10
 )
 
-// Room is who is at a device at a moment. It is told to the devices that listen, and is no part of the log.
+// Room lists the people at a device at one moment. It is sent to the devices that listen, and is not part of the log.
 type Room struct {
 	At      time.Time // by the device's clock
-	Unknown int       // people there whom nobody has named
+	Unknown int       // number of people without a name
 	People  []Guest
 }
 
-// Guest is somebody who is there.
+// Guest is a person at a device.
 type Guest struct {
 	Person ID
 	Since  time.Time
-	Last   time.Time // when they were seen last
+	Last   time.Time // time of the last sighting
 	Camera string
-	Trust  string // on what it rests: "confirmed" or "learned"
-	Unsure bool   // nobody knows whether they are still there
+	Trust  string // how the name is known: "confirmed" or "learned"
+	Unsure bool   // the person may have left
 }
 
 type roomPayload struct {
@@ -43,7 +43,7 @@ type roomPayload struct {
 	People  []sealedGuest `cbor:"3,keyasint"`
 }
 
-// guestPayload is what is sealed of a guest. Times are Unix times in nanoseconds.
+// guestPayload is the sealed part of a guest. Times are Unix times in nanoseconds.
 type guestPayload struct {
 	Since  int64  `cbor:"1,keyasint"`
 	Last   int64  `cbor:"2,keyasint"`
@@ -59,14 +59,15 @@ type sealedGuest struct {
 	Sealed []byte
 }
 
-// boundGuest is what a guest is bound to: a device, a moment and a person.
+// boundGuest returns the associated data of a sealed guest: device, moment and person.
 func (l *Ledger) boundGuest(device string, at int64, person ID) []byte {
-	return signed("guest", l.fleet, Version, device, append(binary.BigEndian.AppendUint64(nil, uint64(at)), person[:]...))
+	return signed("guest", l.fleet, Version, device,
+		append(binary.BigEndian.AppendUint64(nil, uint64(at)), person[:]...))
 }
 
-// SealRoom returns a room as it travels: signed by this device, and each person sealed with the person's own key, so
-// that the server reads a number, and other devices what they may. People without a key in the ring are left out, and
-// those beyond [MaxGuests].
+// SealRoom encodes a room, signed by this device. Each person is sealed with the person's own key: the server reads
+// only a number, and other devices read only the people that they may know. SealRoom leaves out people without a key in
+// the ring, and all after the first [MaxGuests].
 func (l *Ledger) SealRoom(r Room, ring *Ring, key nkeys.KeyPair) ([]byte, error) {
 	device, err := key.PublicKey()
 	if err != nil {
@@ -86,7 +87,7 @@ func (l *Ledger) SealRoom(r Room, ring *Ring, key nkeys.KeyPair) ([]byte, error)
 	return signMessage("room", l.fleet, key, marshal(p))
 }
 
-// OpenRoom returns the room of another device, with the people whom this device may know. The error wraps [ErrRoom].
+// OpenRoom returns another device's room, with the people that this device may know. The error wraps [ErrRoom].
 func (l *Ledger) OpenRoom(data []byte, ring *Ring) (device string, r Room, err error) {
 	if len(data) > maxRoom {
 		return "", r, fmt.Errorf("%w: it has %d bytes, and %d are allowed", ErrRoom, len(data), maxRoom)
@@ -96,7 +97,7 @@ func (l *Ledger) OpenRoom(data []byte, ring *Ring) (device string, r Room, err e
 		return "", r, fmt.Errorf("%w: %w", ErrRoom, err)
 	}
 	if d, known := l.Device(m.Device); !known || d.Revoked {
-		return "", r, fmt.Errorf("%w: %s is no member", ErrRoom, m.Device)
+		return "", r, fmt.Errorf("%w: %s is not a member", ErrRoom, m.Device)
 	}
 	var p roomPayload
 	if err := decoding.Unmarshal(m.Payload, &p); err != nil {
@@ -126,7 +127,7 @@ func (l *Ledger) OpenRoom(data []byte, ring *Ring) (device string, r Room, err e
 			g.Camera, g.Trust, g.Unsure = c.Camera, c.Trust, c.Unsure
 		}
 		if err != nil {
-			return "", r, fmt.Errorf("%w: a person who cannot be opened", ErrRoom)
+			return "", r, fmt.Errorf("%w: a sealed person does not open", ErrRoom)
 		}
 		r.People = append(r.People, g)
 	}

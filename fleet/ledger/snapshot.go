@@ -28,7 +28,7 @@ const (
 type snapshotHead struct {
 	Fleet    string            `cbor:"1,keyasint"`
 	Seq      uint64            `cbor:"2,keyasint"`
-	Device   string            `cbor:"3,keyasint"` // that made it
+	Device   string            `cbor:"3,keyasint"` // the maker
 	Counters []snapshotCounter `cbor:"4,keyasint"`
 	Entries  uint64            `cbor:"5,keyasint"`
 }
@@ -40,9 +40,9 @@ type snapshotCounter struct {
 	Gaps   uint64
 }
 
-// eachRecord gives f all entries that make up the state, in no order, those whose content is sealed with their person.
+// eachRecord calls f with all entries that make up the state, in no order. Person is set for sealed kinds.
 func (l *Ledger) eachRecord(f func(person ID, r *record)) {
-	for _, records := range [][]record{l.rules, l.forgets} {
+	for _, records := range [][]record{l.adminEntries, l.forgets} {
 		for i := range records {
 			f(ID{}, &records[i])
 		}
@@ -72,12 +72,13 @@ func (l *Ledger) records() (all []record) {
 	return all
 }
 
-// Snapshot writes what l holds, signed with the key of a device.
+// Snapshot writes the state of l, signed with the key of a device. The error comes from w, from the key or from the
+// disk.
 func (l *Ledger) Snapshot(w io.Writer, key nkeys.KeyPair) error {
 	return l.snapshot(w, key, func(uint64, int64) {})
 }
 
-// snapshot is Snapshot, and tells where it has put the entry of each place in the log.
+// snapshot does the same as Snapshot, and calls put with the place of each entry in the snapshot.
 func (l *Ledger) snapshot(w io.Writer, key nkeys.KeyPair, put func(seq uint64, at int64)) error {
 	device, err := key.PublicKey()
 	if err != nil {
@@ -119,23 +120,23 @@ func (l *Ledger) snapshot(w io.Writer, key nkeys.KeyPair, put func(seq uint64, a
 	return nil
 }
 
-// Restore reads a snapshot of a fleet. It folds the entries in it anew, as the log did, and checks each signature;
-// nothing is restored on error, which wraps [ErrSnapshot], [ErrFuture], or is that of the reader.
+// Restore reads a snapshot of a fleet. It folds the entries again, as the log did, and checks each signature. On error
+// it returns no ledger. The error wraps [ErrSnapshot] or [ErrFuture], or comes from the reader.
 func Restore(fleet string, r io.Reader) (*Ledger, error) { return RestoreOwn(fleet, "", r) }
 
-// RestoreOwn is Restore, but for a snapshot that the device with that public key made itself, of entries that it had
-// checked before, it checks no signature but its own, and not whether the device is a member.
+// RestoreOwn does the same as [Restore]. If the given device made the snapshot itself, it had checked the entries
+// before: then only the signature of the snapshot is checked, and not whether the device is a member.
 func RestoreOwn(fleet, device string, r io.Reader) (*Ledger, error) {
 	return restore(fleet, r, restoring{own: device})
 }
 
-// restoring says how a snapshot is restored.
+// restoring holds the settings of restore.
 type restoring struct {
-	own string     // the device whose own snapshot is believed
-	in  *entryFile // the file that the snapshot is in; nil to have the entries in memory
+	own string     // entries in a snapshot of this device are not verified again
+	in  *entryFile // the file of the snapshot; nil: keep the entries in memory
 }
 
-// A reader reads a snapshot and sums up what it has read.
+// A snapshotReader reads a snapshot and hashes all bytes that it has read.
 type snapshotReader struct {
 	r   *bufio.Reader
 	sum hash.Hash
@@ -143,12 +144,13 @@ type snapshotReader struct {
 	b   bytes.Buffer
 }
 
-// take returns the next bytes, until the next call. It does not believe n before it has read as much.
+// take returns the next n bytes; they are valid until the next call. Memory grows with the bytes that come and not with
+// n, because n comes from the file.
 func (s *snapshotReader) take(n int) ([]byte, error) {
 	s.b.Reset()
 	m, err := io.CopyN(&s.b, s.r, int64(n))
 	if m < int64(n) && (err == nil || errors.Is(err, io.EOF)) {
-		return nil, fmt.Errorf("%w: it is cut off", ErrSnapshot)
+		return nil, fmt.Errorf("%w: it is truncated", ErrSnapshot)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading a snapshot: %w", err)
@@ -177,14 +179,15 @@ func restore(fleet string, from io.Reader, how restoring) (*Ledger, error) {
 		return nil, err
 	}
 	if string(magic) != snapshotMagic {
-		return nil, fmt.Errorf("%w: it does not begin as one", ErrSnapshot)
+		return nil, fmt.Errorf("%w: it does not begin with the words of a snapshot", ErrSnapshot)
 	}
 	version, err := s.uint32()
 	if err != nil {
 		return nil, err
 	}
 	if version > snapshotVersion {
-		return nil, fmt.Errorf("snapshot of version %d, and this program reads %d: %w", version, snapshotVersion, ErrFuture)
+		return nil, fmt.Errorf("snapshot has version %d, and this program reads %d: %w", version, snapshotVersion,
+			ErrFuture)
 	}
 	if version != snapshotVersion {
 		return nil, fmt.Errorf("%w: it has version %d", ErrSnapshot, version)
@@ -230,7 +233,7 @@ func restore(fleet string, from io.Reader, how restoring) (*Ledger, error) {
 	return l, nil
 }
 
-// countersOf returns the counters that a snapshot gives, which are at least those of its entries.
+// countersOf returns the counters of a snapshot. They must be at least the counters of its entries.
 func countersOf(all []snapshotCounter, least map[string]counter) (map[string]counter, error) {
 	counters := make(map[string]counter, len(all))
 	for _, c := range all {
@@ -268,7 +271,7 @@ func (s *snapshotReader) head(fleet string) (h snapshotHead, err error) {
 	return h, nil
 }
 
-// end checks what comes after the entries.
+// end checks everything after the entries.
 func (s *snapshotReader) end(l *Ledger, head snapshotHead, member bool) error {
 	total := s.sum.Sum(nil)
 	sum, err := s.take(sha256.Size)
@@ -283,13 +286,13 @@ func (s *snapshotReader) end(l *Ledger, head snapshotHead, member bool) error {
 		return err
 	}
 	if _, err := s.r.ReadByte(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: something follows its end", ErrSnapshot)
+		return fmt.Errorf("%w: there are bytes after its end", ErrSnapshot)
 	}
 	key, err := nkeys.FromPublicKey(head.Device)
 	if err != nil || key.Verify(signed("snapshot", head.Fleet, snapshotVersion, head.Device, total), sig) != nil {
 		return fmt.Errorf("%w: the signature of %q is wrong", ErrSnapshot, head.Device)
 	}
-	if err := l.admits(head.Device); err != nil && member {
+	if err := l.checkMember(head.Device); err != nil && member {
 		return fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
 	return nil

@@ -17,35 +17,35 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// ErrStore is wrapped by the errors of a [Store] for files that are damaged.
+// ErrStore is wrapped by the errors of a [Store] about damaged files.
 var ErrStore = errors.New("damaged ledger on disk")
 
 // The files of a [Store].
 const (
 	BaseFile  = "ledger" // a snapshot
-	TailFile  = "tail"   // entries of the log after it
-	indexFile = "index"  // where the entries are in the snapshot
+	TailFile  = "tail"   // the entries of the log after the snapshot
+	indexFile = "index"  // the places of the entries in the snapshot
 )
 
-// Store is a ledger whose entries are on disk and not in memory. It is not safe for concurrent use; who holds a ledger
-// that [Ledger.With] made of it drops that before Save and Adopt. Close it.
+// Store is a ledger whose entries are on disk and not in memory. It is not safe for concurrent use. Drop every ledger
+// that [Ledger.With] made from it before Save and Adopt. The caller closes it.
 //
-// The folder has the snapshot "ledger", and "tail": "faceauth fleet tail\n" and a version, then all entries after it
-// that have used a counter, each with its place in the log, its length and the CRC-32C of all that as big-endian
-// integers before it; one of no length notes the place that the ledger had reached. What a failure of the machine leaves
-// half written at the end of the tail is cut off: the log gives it again. "index" says where each entry is in the
-// snapshot and of what kind, so that a start need not read all of it; it is signed by the device, which had checked the
-// snapshot then. An entry that has gone bad since is found when it is read.
+// The folder holds the snapshot "ledger", the "tail" and the "index". The tail begins with "faceauth fleet tail\n" and
+// a version. Then come all later entries that have used a counter. Before each entry stand its place in the log, its
+// length and the CRC-32C of all this, as big-endian integers. An entry of length 0 records the place that the ledger
+// had reached. A half-written entry at the end, after a failure of the machine, is removed: the log delivers it again.
+// The index holds the place and kind of each entry in the snapshot, so a start need not read the whole snapshot. The
+// device signs the index after it has checked the snapshot. An entry that is damaged later is noticed when it is read.
 type Store struct {
 	*Ledger
 	folder, fleet, device string
 
 	key        nkeys.KeyPair
-	base, tail *entryFile // base is nil where there is no snapshot
+	base, tail *entryFile // base is nil without a snapshot
 	saved      int64      // bytes of the snapshot
-	end        int64      // of the tail
-	kept       uint64     // place in the log that the files reach
-	hole       error      // why an entry is missing in the tail
+	end        int64      // of the tail, in bytes
+	kept       uint64     // place in the log up to which the files reach
+	hole       error      // why an entry is missing in the tail; nil: none is
 }
 
 const (
@@ -55,8 +55,8 @@ const (
 	entryHead   = 16
 )
 
-// OpenStore opens the ledger in the folder of a device, whose key is given. The error wraps [ErrStore], [ErrFuture], or
-// is that of the disk.
+// OpenStore opens the ledger in the folder of the device with this key. The error wraps [ErrStore] or [ErrFuture], or
+// comes from the disk.
 func OpenStore(folder, fleet string, key nkeys.KeyPair) (*Store, error) {
 	s := &Store{folder: folder, fleet: fleet, key: key}
 	err := s.open()
@@ -105,7 +105,7 @@ func (s *Store) openBase() error {
 		return nil
 	}
 	if s.Ledger, err = restore(s.fleet, file, restoring{own: s.device, in: s.base}); err != nil {
-		return fmt.Errorf("%w: %s: %w; move it away, and the log is read anew", ErrStore, file.Name(), err)
+		return fmt.Errorf("%w: %s: %w; move it away: faceauth then reads the log again", ErrStore, file.Name(), err)
 	}
 	s.writeIndex()
 	return nil
@@ -127,7 +127,7 @@ func (s *Store) openTail() error {
 	r := bufio.NewReaderSize(file, 1<<16)
 	head := make([]byte, tailHead)
 	if _, err := io.ReadFull(r, head); err != nil || string(head[:len(tailMagic)]) != tailMagic {
-		// Also that of an older program: the log gives its entries again.
+		// This may be the tail of an older program: the log delivers its entries again.
 		return s.emptyTail()
 	}
 	if v := binary.BigEndian.Uint32(head[len(tailMagic):]); v != tailVersion {
@@ -137,20 +137,20 @@ func (s *Store) openTail() error {
 	for {
 		var head [entryHead]byte
 		if _, err := io.ReadFull(r, head[:]); err != nil {
-			return s.cut(err)
+			return s.truncateTail(err)
 		}
 		seq, size := binary.BigEndian.Uint64(head[:]), binary.BigEndian.Uint32(head[8:])
 		if size > MaxEntry {
-			return s.cut(nil)
+			return s.truncateTail(nil)
 		}
 		data := make([]byte, size)
 		if _, err := io.ReadFull(r, data); err != nil {
-			return s.cut(err)
+			return s.truncateTail(err)
 		}
 		if crc(head[:12], data) != binary.BigEndian.Uint32(head[12:]) {
-			return s.cut(nil)
+			return s.truncateTail(nil)
 		}
-		if size == 0 { // the end of the program before
+		if size == 0 { // written by Close
 			s.seq = max(s.seq, seq)
 			s.end += entryHead
 			continue
@@ -163,8 +163,8 @@ func (s *Store) openTail() error {
 	}
 }
 
-// cut ends the tail after the last whole entry. The error is that of reading on.
-func (s *Store) cut(err error) error {
+// truncateTail removes everything after the last whole entry. Err is the error of reading the next one.
+func (s *Store) truncateTail(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
@@ -186,8 +186,8 @@ func crc(head, data []byte) uint32 {
 	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, data)
 }
 
-// append keeps an entry that is about to count. Where that fails it stays in memory, and those that come later, too: the
-// tail must not go on without it.
+// append stores an entry that is about to count. After a failure this entry and all later ones stay in memory: the tail
+// must not have a gap.
 func (s *Store) append(seq uint64, data []byte) place {
 	if s.hole != nil {
 		return inMemory(data)
@@ -197,7 +197,7 @@ func (s *Store) append(seq uint64, data []byte) place {
 	binary.BigEndian.PutUint32(b[8:], uint32(len(data)))
 	binary.BigEndian.PutUint32(b[12:], crc(b[:12], data))
 	if _, err := s.tail.WriteAt(append(b, data...), s.end); err != nil {
-		s.hole = fmt.Errorf("keeping an entry of the log: %w", err)
+		s.hole = fmt.Errorf("storing an entry of the log: %w", err)
 		return inMemory(data)
 	}
 	p := placed(s.tail, s.end+entryHead, data)
@@ -206,25 +206,26 @@ func (s *Store) append(seq uint64, data []byte) place {
 	return p
 }
 
-// Hole returns why entries are missing in the tail, or nil where none is. Save mends it.
+// Hole returns why entries are missing in the tail, or nil. Save repairs it.
 func (s *Store) Hole() error { return s.hole }
 
-// Damage returns the first error of reading what is on disk, or nil. What could not be read is missing in what the
-// ledger has given since.
+// Damage returns the first error of reading the files, or nil. Entries that could not be read are missing in later
+// results of the ledger.
 func (s *Store) Damage() error {
 	for _, f := range []*entryFile{s.base, s.tail} {
 		if f != nil && f.fault != nil {
-			return fmt.Errorf("%w; move %s and %s away in %s, and the log is read anew", f.fault, BaseFile, TailFile, s.folder)
+			return fmt.Errorf("%w; move %s and %s away in %s: faceauth then reads the log again", f.fault, BaseFile,
+				TailFile, s.folder)
 		}
 	}
 	return nil
 }
 
-// Sizes returns how many bytes the snapshot and the tail have.
+// Sizes returns the sizes of the snapshot and the tail in bytes.
 func (s *Store) Sizes() (saved, tail int64) { return s.saved, s.end - tailHead }
 
-// Save puts a new snapshot in the place of the old one, without what does not count any more, and empties the tail. On
-// error the files are as they were.
+// Save replaces the snapshot by a new one, without entries that no longer count, and empties the tail. On error the
+// files are unchanged.
 func (s *Store) Save() error {
 	f, err := safefile.Create(s.path(BaseFile))
 	if err != nil {
@@ -241,10 +242,10 @@ func (s *Store) Save() error {
 	}
 	s.eachRecord(func(_ ID, r *record) { r.in, r.at = base, moved[r.seq] })
 	s.writeIndex()
-	return s.fresh()
+	return s.restartTail()
 }
 
-// Empty begins with a ledger that has read nothing. On error it is as it was, or [Store.Damage] says why not.
+// Empty replaces the ledger by an empty one. On error it is unchanged, or [Store.Damage] returns an error.
 func (s *Store) Empty() error {
 	l, err := New(s.fleet)
 	if err != nil {
@@ -258,7 +259,7 @@ func (s *Store) Empty() error {
 	if err := l.Snapshot(f, s.key); err != nil {
 		return fmt.Errorf("emptying the ledger: %w", err)
 	}
-	// Before the snapshot is in its place: entries of the tail must never follow an empty one.
+	// The tail is emptied first: its entries must never follow an empty snapshot.
 	if err := s.emptyTail(); err != nil {
 		return fmt.Errorf("emptying the ledger: %w", err)
 	}
@@ -271,8 +272,8 @@ func (s *Store) Empty() error {
 	return nil
 }
 
-// fresh empties the tail after a snapshot was put in its place.
-func (s *Store) fresh() error {
+// restartTail empties the tail after a new snapshot.
+func (s *Store) restartTail() error {
 	s.hole, s.kept = nil, s.seq
 	if err := s.emptyTail(); err != nil {
 		s.hole = fmt.Errorf("emptying the tail of the ledger: %w", err)
@@ -280,13 +281,13 @@ func (s *Store) fresh() error {
 	return s.hole
 }
 
-// replace puts a snapshot in its place, and opens it for reading.
+// replace puts a new snapshot in place and opens it for reading.
 func (s *Store) replace(f *safefile.File, base *entryFile) error {
 	size, err := f.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return err
 	}
-	if base.File, err = os.Open(f.Name()); err != nil { // by the name that it still has
+	if base.File, err = os.Open(f.Name()); err != nil { // the temporary name
 		return err
 	}
 	if err := f.Commit(); err != nil {
@@ -300,19 +301,19 @@ func (s *Store) replace(f *safefile.File, base *entryFile) error {
 	return nil
 }
 
-// A Draft is a ledger that was fetched, and is not in its place yet. End it with [Store.Adopt] or Abort.
+// A Draft is a fetched ledger that does not replace the old one yet. End it with [Store.Adopt] or Abort.
 type Draft struct {
 	*Ledger
 	file *safefile.File
 	base *entryFile
 }
 
-// Fetch reads a snapshot as [Restore] does, with its entries on disk. It does not touch the ledger of s, and may be
-// called while that is used.
+// Fetch reads a snapshot as [Restore] does, and keeps its entries on disk. It does not touch the ledger of s, and may
+// be called while that is in use.
 func (s *Store) Fetch(r io.Reader) (*Draft, error) {
 	f, err := safefile.Create(s.path(BaseFile))
 	if err != nil {
-		return nil, fmt.Errorf("keeping a snapshot: %w", err)
+		return nil, fmt.Errorf("storing a snapshot: %w", err)
 	}
 	d := &Draft{file: f, base: &entryFile{}}
 	w := bufio.NewWriterSize(f, 1<<16)
@@ -322,7 +323,7 @@ func (s *Store) Fetch(r io.Reader) (*Draft, error) {
 	}
 	if err := w.Flush(); err != nil {
 		f.Abort()
-		return nil, fmt.Errorf("keeping a snapshot: %w", err)
+		return nil, fmt.Errorf("storing a snapshot: %w", err)
 	}
 	return d, nil
 }
@@ -330,25 +331,25 @@ func (s *Store) Fetch(r io.Reader) (*Draft, error) {
 // Abort removes a draft. After [Store.Adopt] it does nothing, so it may be deferred.
 func (d *Draft) Abort() { d.file.Abort() }
 
-// Adopt puts what was fetched in the place of the ledger. On error the ledger is as it was.
+// Adopt replaces the ledger by a draft. On error the ledger is unchanged.
 func (s *Store) Adopt(d *Draft) error {
 	if err := s.replace(d.file, d.base); err != nil {
-		return fmt.Errorf("keeping a snapshot: %w", err)
+		return fmt.Errorf("storing a snapshot: %w", err)
 	}
 	s.Ledger.keep = nil
 	s.Ledger = d.Ledger
 	s.Ledger.keep = s.append
 	s.writeIndex()
-	_ = s.fresh() // a hole does no harm yet
+	_ = s.restartTail() // the new snapshot holds all entries, so a hole does no harm yet
 	return nil
 }
 
-// Close closes the files. What they have is not on disk before, where the machine fails.
+// Close closes the files. After a failure of the machine before Close, their last entries may be lost.
 func (s *Store) Close() error {
 	var errs []error
 	if s.tail != nil {
 		if s.Ledger != nil && s.keep != nil && s.seq > s.kept {
-			s.append(s.seq, nil) // what came last used no counter
+			s.append(s.seq, nil) // the last entries used no counter
 		}
 		errs = append(errs, s.tail.Sync(), s.tail.Close())
 	}

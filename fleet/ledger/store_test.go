@@ -55,7 +55,8 @@ func TestStoreDamage(t *testing.T) {
 		if err := errors.Join(os.WriteFile(path, data, 0o600), os.Remove(filepath.Join(folder, "index"))); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ledger.OpenStore(folder, d.fleet, d.key); !errors.Is(err, ledger.ErrStore) || !strings.Contains(err.Error(), "move it away") {
+		if _, err := ledger.OpenStore(folder, d.fleet, d.key); !errors.Is(err, ledger.ErrStore) ||
+			!strings.Contains(err.Error(), "move it away") {
 			t.Fatalf("byte %d altered: %v", i, err)
 		}
 	}
@@ -109,7 +110,8 @@ func TestStoreDamage(t *testing.T) {
 					t.Fatal("it is another state")
 				}
 				st.Close()
-				if again, err := ledger.OpenStore(folder, d.fleet, d.key); err != nil || again.Hash() != s.a.own.Hash() {
+				if again, err := ledger.OpenStore(folder, d.fleet, d.key); err != nil ||
+					again.Hash() != s.a.own.Hash() {
 					t.Fatalf("opened again: %v", err)
 				} else {
 					again.Close()

@@ -10,15 +10,15 @@ import (
 	"github.com/faceauth/faceauth/internal/lines"
 )
 
-// Numbers remembers how far numbers of several kinds have come. A program that gives numbers reserves them first, so
-// that none is given twice after it was killed. It is used by one goroutine at a time. Close it.
+// Numbers stores the last reserved number of several kinds. A program reserves numbers before it uses them, so that
+// none is used twice after a crash. One goroutine may use it at a time. The caller closes it.
 type Numbers struct {
 	file *lines.File // nil in memory
 	upTo map[string]uint64
 }
 
-// OpenNumbers opens the file of numbers at path, and makes it where there is none. Without a path, "", they are in
-// memory. The error wraps [ErrDamaged] or [ErrBusy].
+// OpenNumbers opens the file at path, and makes a missing one. With an empty path the numbers are in memory. The error
+// wraps [ErrDamaged] or [ErrBusy].
 func OpenNumbers(path string) (*Numbers, error) {
 	n := &Numbers{upTo: make(map[string]uint64)}
 	if path == "" {
@@ -39,10 +39,10 @@ func OpenNumbers(path string) (*Numbers, error) {
 	return n, nil
 }
 
-// UpTo returns the number up to which those of a kind are reserved.
+// UpTo returns the last reserved number of a kind.
 func (n *Numbers) UpTo(kind string) uint64 { return n.upTo[kind] }
 
-// Reserve reserves the numbers of a kind up to one, and as many more as more says, where it is not reserved yet.
+// Reserve reserves the numbers of a kind up to "to". If they are not reserved yet, it reserves "more" numbers beyond.
 func (n *Numbers) Reserve(kind string, to, more uint64) error {
 	if to <= n.upTo[kind] {
 		return nil
@@ -50,8 +50,7 @@ func (n *Numbers) Reserve(kind string, to, more uint64) error {
 	return n.Set(kind, to+more)
 }
 
-// Set says up to which number those of a kind are reserved. It holds in memory also where it cannot be written, which
-// the error says.
+// Set sets the last reserved number of a kind. After an error it holds in memory only.
 func (n *Numbers) Set(kind string, to uint64) error {
 	if n.upTo[kind] == to {
 		return nil

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal keeps numbered records on disk: what a person said of the people in a room, and who was in view.
+// Package journal keeps numbered records on disk: the corrections of users, and the sightings in a room.
 //
-// [Open] opens a [Store]. A record has a head, which is in memory and can be changed, and a body, such as faces, which
-// is read when it is needed and never changes. [OpenNumbers] opens [Numbers], which are not given twice whatever ends
-// the program.
+// [Open] opens a [Store]. A record has a head, which is in memory and can change, and a body, such as faces, which is
+// read from disk and never changes. [OpenNumbers] opens [Numbers], which are never given twice, even after a crash.
 //
-// A store is bounded in the age, the bytes and the number of its records: the oldest go first.
+// The age, the size and the number of records are limited: the oldest records are removed first.
 //
 // # Files
 //
-// A store is a folder that its owner alone can read. The file "index" has a line for each change of the heads (package
-// lines). Each body is a file of its own, named by the number of the record: the 16 bytes "faceauth journal", the
-// version as a big-endian uint32, the body, and the SHA-256 of all that. A body is written before the line that names
-// its record, and removed after the line that says that it is gone; bodies that no line names are removed at the next
-// start. [Store.Delete] writes the index anew, so that nothing of a deleted record is left in any file.
+// A store is a folder that only its owner can read. The file "index" has a line for each change of the heads (package
+// lines). Each body is a separate file, named by the number of the record: the 16 bytes "faceauth journal", the version
+// as a big-endian uint32, the body, and the SHA-256 of all this. A body is written before the line with its record, and
+// removed after the line that deletes its record; the next start removes bodies without a line. [Store.Delete] writes
+// the index again, so that no file keeps anything of a deleted record.
 package journal
 
 import (
@@ -46,13 +45,13 @@ const version = 1
 
 var kind = safefile.Kind{Magic: "faceauth journal", Version: version}
 
-// Settings of a [Store]. The zero value of each field stands for its default.
+// Settings of a [Store]. A zero field means the default.
 type Settings struct {
-	Age     time.Duration // of a record, at most. Default 7 days
-	Bytes   int64         // of all bodies, with 1 KB for each head, at most. Default 256 MB
-	Records int           // at most. Default 20,000
-	// Lazy leaves it to the system when a record goes to disk. A program that is killed loses nothing; a machine that
-	// fails may lose the last records.
+	Age     time.Duration // greatest age of a record. Default 7 days
+	Bytes   int64         // greatest size of all bodies, plus 1 KB for each head. Default 256 MB
+	Records int           // greatest number of records. Default 20,000
+	// Lazy does not wait for the disk. A killed program loses nothing; if the machine fails, the last records may be
+	// lost.
 	Lazy bool
 }
 
@@ -71,9 +70,9 @@ type Record[H any] struct {
 	Head H         `json:"head"`
 }
 
-// Store is an open folder of records, or a set in memory. It is used by one goroutine at a time. Close it.
+// Store is an open folder of records, or a set in memory. One goroutine may use it at a time. The caller closes it.
 //
-// What cannot be written holds in memory, and is tried again with the next change. The error says so.
+// A change that cannot be written holds in memory, and the next change writes it, too. The error tells of the failure.
 type Store[H any] struct {
 	s    Settings
 	dir  string // "" for none
@@ -82,10 +81,10 @@ type Store[H any] struct {
 	last   uint64
 	ids    []uint64 // ascending
 	all    map[uint64]*Record[H]
-	bodies map[uint64][]byte // that are not on disk
+	bodies map[uint64][]byte // bodies that are not on disk
 	bytes  int64
-	turns  uint64 // changes of the records in memory
-	stale  bool   // the index is not what is in memory
+	turns  uint64 // number of changes in memory
+	stale  bool   // the index on disk is behind the memory
 }
 
 // entry is a line of the index.
@@ -96,7 +95,7 @@ type entry[H any] struct {
 	Gone    []uint64    `json:"gone,omitempty"`
 }
 
-// Open opens the store in a folder, and makes it where there is none. Without a folder, "", the store is in memory. The
+// Open opens the store in a folder, and makes a missing one. With an empty folder name the store is in memory. The
 // error wraps [ErrVersion], [ErrDamaged] or [ErrBusy].
 func Open[H any](dir string, s Settings) (*Store[H], error) {
 	st := &Store[H]{s: s.defaults(), dir: dir, all: make(map[uint64]*Record[H]), bodies: make(map[uint64][]byte)}
@@ -136,7 +135,7 @@ func (st *Store[H]) open() (err error) {
 	return st.sweep()
 }
 
-// sweep removes the bodies that belong to no record, and what a killed program was writing.
+// sweep removes bodies without a record, and unfinished files of a killed program.
 func (st *Store[H]) sweep() error {
 	files, err := os.ReadDir(st.dir)
 	if err != nil {
@@ -161,7 +160,7 @@ func (st *Store[H]) sweep() error {
 	return nil
 }
 
-// apply takes in what has changed.
+// apply applies a line of the index.
 func (st *Store[H]) apply(e entry[H]) {
 	st.last = max(st.last, e.Last)
 	for _, r := range e.Put {
@@ -198,7 +197,7 @@ func (st *Store[H]) drop(id uint64) {
 	}
 }
 
-// cost is how many bytes of the bound a record takes.
+// cost returns the number of bytes that count for a record.
 func cost[H any](r Record[H]) int64 { return r.Size + 1024 }
 
 func (st *Store[H]) path(id uint64) string {
@@ -218,7 +217,7 @@ func (st *Store[H]) writeBody(id uint64, body []byte) error {
 	return err
 }
 
-// write writes a change of the index, or all of it where the file has become long, or is behind.
+// write appends a change to the index. It writes the whole index if the file is long or behind the memory.
 func (st *Store[H]) write(e entry[H]) error {
 	if st.dir == "" {
 		return nil
@@ -233,7 +232,7 @@ func (st *Store[H]) write(e entry[H]) error {
 	return nil
 }
 
-// rewrite writes the index anew, and the bodies that could not be written before.
+// rewrite writes the whole index, and bodies that could not be written before.
 func (st *Store[H]) rewrite() error {
 	st.stale = true
 	for id, body := range st.bodies {
@@ -257,7 +256,7 @@ func (st *Store[H]) rewrite() error {
 	return nil
 }
 
-// Put adds a record under a number that none has. It is on disk when it returns, unless the store is lazy.
+// Put adds a record with a new number. It is on disk when Put returns, unless the store is lazy.
 func (st *Store[H]) Put(id uint64, at time.Time, head H, body []byte) error {
 	r := Record[H]{ID: id, At: at, Size: int64(len(body)), Head: head}
 	st.put(r)
@@ -279,7 +278,7 @@ func (st *Store[H]) Put(id uint64, at time.Time, head H, body []byte) error {
 	return errors.Join(err, st.Expire(at))
 }
 
-// mostLoose is how many records are kept that have a body which could not be written.
+// mostLoose is the greatest number of records whose bodies are only in memory.
 const mostLoose = 64
 
 func (st *Store[H]) shedLoose() {
@@ -288,7 +287,7 @@ func (st *Store[H]) shedLoose() {
 	}
 }
 
-// Change replaces the heads of some records, all or nothing. Numbers of records that are not there are passed over.
+// Change replaces the heads of some records, all or none. It skips numbers without a record.
 func (st *Store[H]) Change(heads map[uint64]H) error {
 	var e entry[H]
 	for _, id := range slices.Sorted(maps.Keys(heads)) {
@@ -304,7 +303,7 @@ func (st *Store[H]) Change(heads map[uint64]H) error {
 	return st.write(e)
 }
 
-// Expire removes the records for which there is no room, and those that are too old at a time.
+// Expire removes the records that are too many or too old.
 func (st *Store[H]) Expire(now time.Time) error {
 	n, bytes := 0, st.bytes
 	for _, id := range st.ids {
@@ -321,7 +320,7 @@ func (st *Store[H]) Expire(now time.Time) error {
 	return st.remove(slices.Clone(st.ids[:n]), st.write)
 }
 
-// Delete removes records, and everything of them from all files.
+// Delete removes records from memory and from all files.
 func (st *Store[H]) Delete(ids ...uint64) error {
 	if len(ids) == 0 {
 		return nil
@@ -334,7 +333,7 @@ func (st *Store[H]) Delete(ids ...uint64) error {
 	})
 }
 
-// Purge writes the index anew, so that nothing is left in it of heads that were changed.
+// Purge writes the whole index, so that the file keeps no old heads.
 func (st *Store[H]) Purge() error {
 	if st.dir == "" {
 		return nil
@@ -358,17 +357,16 @@ func (st *Store[H]) remove(ids []uint64, write func(entry[H]) error) error {
 	return err
 }
 
-// Last returns the largest number that a record had.
+// Last returns the largest number that any record had.
 func (st *Store[H]) Last() uint64 { return st.last }
 
-// Turns returns a number that is another one after each change of a record: what was found in the records before holds
-// as long as it stays.
+// Turns returns a number that changes with each change of a record. A cache is valid while it stays the same.
 func (st *Store[H]) Turns() uint64 { return st.turns }
 
-// Len returns how many records there are.
+// Len returns the number of records.
 func (st *Store[H]) Len() int { return len(st.ids) }
 
-// Get returns a record, and whether it is there. What its head refers to is shared, and must not be changed.
+// Get returns a record, if there is one. Its head may share memory with the store: do not change it.
 func (st *Store[H]) Get(id uint64) (Record[H], bool) {
 	if r := st.all[id]; r != nil {
 		return *r, true
@@ -376,7 +374,7 @@ func (st *Store[H]) Get(id uint64) (Record[H], bool) {
 	return Record[H]{}, false
 }
 
-// Before returns the numbers of the records below one, or of all where it is 0, the largest first.
+// Before returns the numbers of the records below id (0: all), the largest first.
 func (st *Store[H]) Before(id uint64) []uint64 {
 	at := len(st.ids)
 	if id > 0 {
@@ -387,7 +385,7 @@ func (st *Store[H]) Before(id uint64) []uint64 {
 	return ids
 }
 
-// Body returns the body of a record; nil where it has none. The error wraps [ErrNoRecord], [ErrDamaged] or fs.ErrNotExist.
+// Body returns the body of a record, or nil for none. The error wraps [ErrNoRecord], [ErrDamaged] or fs.ErrNotExist.
 func (st *Store[H]) Body(id uint64) ([]byte, error) {
 	r := st.all[id]
 	switch {

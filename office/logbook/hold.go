@@ -10,19 +10,19 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 )
 
-// Trouble says that a logbook cannot be written, as on a full disk. It goes on in memory, which is written as soon as
-// that is possible.
+// Trouble describes a logbook that cannot be written, for example on a full disk. Events stay in memory and are written
+// as soon as possible.
 type Trouble struct {
-	Err   error     // of the last try; nil where there is no trouble
+	Err   error     // error of the last try; nil: no trouble
 	Since time.Time // when it began
-	Held  int       // events that are in memory alone
-	Lost  int       // events of this trouble, and of those before, that there was no room for in memory
+	Held  int       // number of events in memory only
+	Lost  int       // number of events that were dropped for lack of memory, in this trouble and earlier ones
 }
 
-// retryEvery is how often a logbook in trouble is tried: events come faster, and each try writes all that is held.
+// retryEvery is the pause between two tries of a logbook in trouble, because each try writes all waiting events.
 const retryEvery = 2 * time.Second
 
-// hold is what is in memory and not in the file.
+// hold is the state of events that are in memory and not in the file.
 type hold struct {
 	err     error
 	since   time.Time
@@ -31,15 +31,15 @@ type hold struct {
 	lost    int
 }
 
-// put appends a line of what has changed, and takes that in. What cannot be written is held in memory, as far as that is
-// bounded, and the error is kept for [Book.Trouble]. The error is that of an entry that cannot be written at all.
+// put writes a line and applies it. A line that cannot be written stays in memory, within limits, and [Book.Trouble]
+// returns the error. The error of put is about an entry that can never be written.
 func (b *Book) put(e entry) error {
 	if _, err := json.Marshal(e); err != nil {
 		return err
 	}
 	b.apply(e)
 	if b.hold.err != nil {
-		b.stale = b.stale || e.Names != nil // the file may have names that were taken back meanwhile
+		b.stale = b.stale || e.Names != nil // the file may have names that have changed meanwhile
 		b.retry(false)
 		return nil
 	}
@@ -55,15 +55,15 @@ func (b *Book) put(e entry) error {
 	return nil
 }
 
-// kept says that the file has all that is known.
+// kept records that the file has everything.
 func (b *Book) kept() {
 	b.hold.written = b.lastEvent()
 	if b.file.Lines() > b.s.Lines || b.stale {
-		b.rewrite() // what fails leaves the file as it is, and is tried with the next line
+		b.rewrite() // after an error the file is unchanged, and the next line tries again
 	}
 }
 
-// retry writes what is held: in one line, or all anew where the file has a name that must go.
+// retry writes the waiting events: in one line, or the whole file if it has a name that must be removed.
 func (b *Book) retry(now bool) {
 	if b.hold.err == nil || !now && time.Since(b.hold.tried) < retryEvery {
 		return
@@ -83,8 +83,8 @@ func (b *Book) retry(now bool) {
 // held returns the events that are not in the file.
 func (b *Book) held() []presence.Event { return b.waiting(progress{Done: b.hold.written}) }
 
-// shedEvents drops the names of the oldest events, which are dropped themselves, and counts those that were never
-// written. Over is how many are dropped.
+// shedEvents forgets the changed names of the oldest events, which are being dropped, and counts the events that were
+// never written. Over is the number of dropped events.
 func (b *Book) shedEvents(over int) {
 	for _, e := range b.events[:over] {
 		if e.ID > b.hold.written {
@@ -95,7 +95,7 @@ func (b *Book) shedEvents(over int) {
 	}
 }
 
-// Trouble says how the writing goes, and tries again what could not be written. Call it every few seconds.
+// Trouble returns the state of writing, and tries again to write waiting events. Call it every few seconds.
 func (b *Book) Trouble() Trouble {
 	b.mu.Lock()
 	defer b.mu.Unlock()

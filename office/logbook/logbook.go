@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logbook keeps on disk what has happened in a room, who is there, and what has not been delivered yet to those
-// who want to know: a program that is killed and started again goes on from it.
+// Package logbook stores the events of a room, the people in it, and the events that sinks have not got yet. A program
+// that is killed and started again continues from it.
 //
-// [Open] opens a [Book], [Book.Record] writes events and what the room came to as one, and [Book.Queue] gives the
-// events for one sink in their order. All of it is bounded.
+// [Open] opens a [Book]. [Book.Record] writes events and the new state together. [Book.Queue] returns the events for
+// one sink in order. All sizes are limited.
 //
 // # File format
 //
-// Lines of the CRC-32C of the rest as eight hexadecimal digits, a space, and JSON: the first has the version, each
-// other one what has changed, who is there, events, and how far sinks have come. A line is written with one call and
-// synced; a last line that is not whole was never said to be written, and is cut off. When the lines are many, the file
-// is written anew with what still counts and put in the place of the old one. So it is, too, when somebody is forgotten:
-// of their events numbers and times are left. It has names and times, and no faces. The owner alone can read it.
+// A line is the CRC-32C of the rest as eight hexadecimal digits, a space, and JSON. The first line has the version.
+// Each other line has changes: the people present, events, and the progress of sinks. A line is written with one call
+// and synced. An incomplete last line was never confirmed, and is removed. When there are many lines, the file is
+// replaced by a new one with the valid content. The same happens when a person is forgotten: of their events only
+// numbers and times stay. The file has names and times, and no faces. Only the owner can read it.
 //
-// The file beside it, with ".seen" after its name, has when people were seen since: see [Book.Note].
+// The file with ".seen" after its name has the latest sightings: see [Book.Note].
 package logbook
 
 import (
@@ -33,37 +33,37 @@ import (
 var (
 	ErrVersion = lines.ErrVersion
 	ErrDamaged = errors.New("damaged logbook")
-	ErrBusy    = errors.New("logbook that another program is using")
+	ErrBusy    = errors.New("another program is using the logbook")
 )
 
 const version = 1
 
-// Settings of a [Book]. The zero value of each field stands for its default.
+// Settings of a [Book]. A zero field means the default.
 type Settings struct {
-	Events  int // kept, the newest. Default 5,000
-	Waiting int // kept for a sink that does not take them, the newest. Default 10,000
-	Lines   int // of the file, after which it is written anew. Default 20,000
+	Events  int // number of kept events, the newest. Default 5,000
+	Waiting int // greatest number of waiting events of a sink; the oldest are dropped. Default 10,000
+	Lines   int // number of lines after which the file is replaced. Default 20,000
 }
 
-// entry is a line: what has changed.
+// entry is a line with changes.
 type entry struct {
 	Version int                 `json:"version,omitempty"` // in the first line
 	State   *presence.State     `json:"state,omitempty"`
 	Events  []presence.Event    `json:"events,omitempty"`
 	Queues  map[string]progress `json:"queues,omitempty"`
-	Names   map[uint64]string   `json:"names,omitempty"` // that events have now, by their numbers; "" for the one they had
+	Names   map[uint64]string   `json:"names,omitempty"` // new names of events, by number; "" for the original name
 }
 
-// forgotten is the kind of an event of which nothing but its number and its time is left.
+// forgotten is the kind of an event of a forgotten person: only number and time are left.
 const forgotten presence.Kind = "forgotten"
 
-// progress is how far a sink has come.
+// progress is the progress of a sink.
 type progress struct {
-	Done uint64 `json:"done"` // number of the last event that it has got, or that there was no room for
-	Lost int    `json:"lost"` // of the latter
+	Done uint64 `json:"done"` // number of the last event that it has got or that was dropped
+	Lost int    `json:"lost"` // number of dropped events
 }
 
-// Book is an open logbook. It is safe for concurrent use. Close it.
+// Book is an open logbook. It is safe for concurrent use. The caller closes it.
 type Book struct {
 	s    Settings
 	path string
@@ -75,14 +75,14 @@ type Book struct {
 	state  presence.State
 	events []presence.Event // the oldest first
 	queues map[string]progress
-	names  map[uint64]string        // of events that are shown under another name
-	gone   map[uint64]bool          // events of people who were forgotten
-	stale  bool                     // the file has a name that was forgotten, as it could not be written anew
-	more   map[string]chan struct{} // of the sinks of this run
+	names  map[uint64]string        // changed names of events
+	gone   map[uint64]bool          // events of forgotten people
+	stale  bool                     // the file still has a forgotten name, because it could not be replaced
+	more   map[string]chan struct{} // signals for the sinks of this run
 }
 
-// Open opens the logbook at path and makes one where there is none. The error wraps [ErrVersion], [ErrDamaged], or
-// [ErrBusy] when another program does not let go of the file for two seconds.
+// Open opens the logbook at path, and makes a missing one. The error wraps [ErrVersion], [ErrDamaged], or [ErrBusy] if
+// another program uses the file for more than two seconds.
 func Open(path string, s Settings) (*Book, error) {
 	s.Events, s.Waiting, s.Lines = cmp.Or(s.Events, 5000), cmp.Or(s.Waiting, 10000), cmp.Or(s.Lines, 20000)
 	b := &Book{s: s, path: path, queues: make(map[string]progress), names: make(map[uint64]string), gone: make(map[uint64]bool), more: make(map[string]chan struct{})}
@@ -123,7 +123,7 @@ func (b *Book) open() (err error) {
 	return nil
 }
 
-// check returns nil for an entry that can follow what is known.
+// check returns nil for an entry that may follow the present state.
 func (b *Book) check(e entry) error {
 	last := b.lastEvent()
 	for _, x := range e.Events {
@@ -135,7 +135,7 @@ func (b *Book) check(e entry) error {
 	return nil
 }
 
-// apply takes in what has changed.
+// apply applies the changes of a line.
 func (b *Book) apply(e entry) {
 	if e.State != nil {
 		b.state = *e.State
@@ -160,7 +160,7 @@ func (b *Book) apply(e entry) {
 	}
 }
 
-// rewrite writes the file anew, with what still counts.
+// rewrite replaces the file by one with the valid content.
 func (b *Book) rewrite() error {
 	err := b.file.Rewrite(entry{Version: version}, entry{State: &b.state, Events: b.shown(b.events), Queues: b.queues, Names: b.names})
 	if err == nil {
@@ -170,7 +170,7 @@ func (b *Book) rewrite() error {
 	return err
 }
 
-// shown returns events as they are written: of people who were forgotten, numbers and times.
+// shown returns events as they are written: without the names of forgotten people.
 func (b *Book) shown(events []presence.Event) []presence.Event {
 	kept := slices.Clone(events)
 	for i, e := range kept {
@@ -181,7 +181,7 @@ func (b *Book) shown(events []presence.Event) []presence.Event {
 	return kept
 }
 
-// lastEvent returns the number of the last event, 0 where there is none.
+// lastEvent returns the number of the last event, or 0.
 func (b *Book) lastEvent() uint64 {
 	if n := len(b.events); n > 0 {
 		return b.events[n-1].ID
@@ -189,16 +189,16 @@ func (b *Book) lastEvent() uint64 {
 	return 0
 }
 
-// State returns what was recorded of the room last.
+// State returns the last recorded state of the room.
 func (b *Book) State() presence.State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state
 }
 
-// Record writes what the room came to and the events that led there, whose numbers ascend. It is on disk when it
-// returns, all or nothing; where the disk cannot be written it is in memory, and [Book.Trouble] says so. The error is
-// the one of events whose numbers do not ascend; nothing has changed then.
+// Record writes the state of the room and the events that led to it, whose numbers must rise. Both are on disk when
+// Record returns, or neither. If the disk cannot be written they are in memory, and [Book.Trouble] returns the reason.
+// The error is about numbers that do not rise; nothing has changed then.
 func (b *Book) Record(s presence.State, events []presence.Event) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -222,8 +222,8 @@ func (b *Book) Record(s presence.State, events []presence.Event) error {
 	return nil
 }
 
-// shed gives up the oldest events of a queue that has more than it may. That is written with what is written next:
-// until then they are lost anew each time.
+// shed drops the oldest events of a queue that is too long. The next line stores this; until then they are dropped
+// again after a restart.
 func (b *Book) shed(name string) {
 	p := b.queues[name]
 	waiting := b.waiting(p)
@@ -237,13 +237,13 @@ func (b *Book) shed(name string) {
 	}
 }
 
-// waiting returns the events that a sink has not got.
+// waiting returns the events that a sink has not got yet.
 func (b *Book) waiting(p progress) []presence.Event {
 	i, _ := slices.BinarySearchFunc(b.events, p.Done+1, func(e presence.Event, id uint64) int { return cmp.Compare(e.ID, id) })
 	return b.events[i:]
 }
 
-// Events returns the last n events before the one of a number, or of all where it is 0, the newest first.
+// Events returns the last n events before the event with the given number (0: before none), the newest first.
 func (b *Book) Events(before uint64, n int) []presence.Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -258,9 +258,9 @@ func (b *Book) Events(before uint64, n int) []presence.Event {
 	return all
 }
 
-// Rename gives events of the past other names, by their numbers, under which [Book.Events] shows them from now on; ""
-// gives an event the name back that it was recorded with. Sinks get events as they were recorded. It is on disk when it
-// returns, all or nothing, or in memory as for [Book.Record].
+// Rename gives past events new names, by number; "" restores the original name. [Book.Events] shows them from now on.
+// Sinks get events with their original names. The change is on disk when Rename returns, or in memory as for
+// [Book.Record].
 func (b *Book) Rename(names map[uint64]string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -273,11 +273,11 @@ func (b *Book) Rename(names map[uint64]string) error {
 	return nil
 }
 
-// Forget removes a name, and the events of the one who has it: the file is written anew without them. An event in which
-// somebody unknown was given that name later is one of somebody unknown again. A sink that has not got an event yet may
-// still get it while the program runs.
+// Forget removes a name and the events of the person who has it: the file is replaced by one without them. An event of
+// an unknown person that got the name later is an event of an unknown person again. While the program runs, a sink may
+// still get an event that it has not got yet.
 //
-// On error the file has them still; they are shown no more, and the next write tries again.
+// After an error the file still has them. They are no longer shown, and the next write tries again.
 func (b *Book) Forget(name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -285,7 +285,7 @@ func (b *Book) Forget(name string) error {
 		e := &b.events[i]
 		shown, renamed := b.names[e.ID]
 		switch {
-		case renamed && shown != name && e.Name == name: // somebody else had that name before
+		case renamed && shown != name && e.Name == name: // another person had the name before
 			e.Name = shown
 			delete(b.names, e.ID)
 		case renamed && shown != name || !renamed && e.Name != name:
@@ -305,7 +305,7 @@ func (b *Book) Forget(name string) error {
 	return nil
 }
 
-// Close writes what is held, and closes the file.
+// Close writes waiting events, and closes the file.
 func (b *Book) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -317,14 +317,14 @@ func (b *Book) Close() error {
 	return errors.Join(err, b.file.Close(), b.notes.close())
 }
 
-// Queue holds the events that a sink has not got yet. It is safe for concurrent use, by one sink.
+// Queue holds the events that a sink has not got yet. It is safe for concurrent use by one sink.
 type Queue struct {
 	b    *Book
 	name string
 	more chan struct{}
 }
 
-// Queue returns the queue of a sink: what was recorded since it was first asked for, in this program or an earlier one.
+// Queue returns the queue of a sink: all events since Queue was first called for it, in this run or an earlier one.
 func (b *Book) Queue(sink string) (*Queue, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -340,7 +340,7 @@ func (b *Book) Queue(sink string) (*Queue, error) {
 	return q, nil
 }
 
-// Next returns the oldest event in the queue. Ok is false where there is none.
+// Next returns the oldest event in the queue. Ok is false for an empty queue.
 func (q *Queue) Next() (e presence.Event, ok bool) {
 	q.b.mu.Lock()
 	defer q.b.mu.Unlock()
@@ -352,7 +352,7 @@ func (q *Queue) Next() (e presence.Event, ok bool) {
 	return e, false
 }
 
-// Done says that the sink has got the events up to that number. Where the disk cannot be written that is kept in memory.
+// Done records that the sink has got all events up to a number. If the disk cannot be written this is kept in memory.
 func (q *Queue) Done(id uint64) error {
 	q.b.mu.Lock()
 	defer q.b.mu.Unlock()
@@ -366,10 +366,10 @@ func (q *Queue) Done(id uint64) error {
 	return nil
 }
 
-// More is told when there may be something in the queue.
+// More returns a channel that gets a value when there may be new events in the queue.
 func (q *Queue) More() <-chan struct{} { return q.more }
 
-// Waiting returns how many events are in the queue, and how many there was no room for.
+// Waiting returns the numbers of waiting and of dropped events.
 func (q *Queue) Waiting() (waiting, lost int) {
 	q.b.mu.Lock()
 	defer q.b.mu.Unlock()

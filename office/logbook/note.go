@@ -13,27 +13,27 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 )
 
-// note is a line of the file beside the logbook: who was seen since the line before, and when.
+// note is a line of the file beside the logbook: new sightings of people since the line before.
 type note struct {
 	Seen map[string]look `json:"seen"`
 }
 
-// look is when a person was seen, and by which camera.
+// look is a sighting of a person: time and camera.
 type look struct {
 	Last   time.Time `json:"last"`
 	Camera string    `json:"camera"`
 }
 
-// notes is the file beside a logbook that holds when people were seen last, since the last line of the logbook. Its
-// lines are as those of the logbook, but are not synced: they survive the end of the program, and of the machine only
-// what the system had written by itself. Each line of the logbook makes the ones before it worthless, and empties it.
+// notes is the file beside a logbook with the last sightings since the logbook's last line. Its lines have the same
+// format and are not synced: they survive the end of the program. If the machine fails, only the lines that the system
+// has already written survive. Each line of the logbook makes the notes obsolete, and empties the file.
 type notes struct {
 	path string
-	file *lines.File // nil until there is something to note
+	file *lines.File // nil until the first note
 	said map[string]time.Time
 }
 
-// open reads what is noted, and takes it into the people of a state. What is damaged ends it: it was never synced.
+// open reads the notes into the people of a state. It stops at the first damaged line, because notes are not synced.
 func (n *notes) open(path string, people []presence.Person) error {
 	n.path, n.said = path, make(map[string]time.Time)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
@@ -58,7 +58,7 @@ func (n *notes) read(take func([]byte) error) (err error) {
 	return err
 }
 
-// add notes who was seen since the last time.
+// add writes the new sightings since the last note.
 func (n *notes) add(people []presence.Person) error {
 	x := note{Seen: make(map[string]look)}
 	for _, p := range people {
@@ -83,14 +83,14 @@ func (n *notes) add(people []presence.Person) error {
 	return nil
 }
 
-// empty says that the logbook has all that is noted.
+// empty removes the notes, because the logbook has them.
 func (n *notes) empty(people []presence.Person) {
 	clear(n.said)
 	for _, p := range people {
 		n.said[p.Name] = p.Last
 	}
 	if n.file != nil && n.file.Lines() > 0 {
-		n.file.Empty() // what stays says nothing that is newer
+		n.file.Empty() // notes that stay are not newer than the logbook
 	}
 }
 
@@ -101,9 +101,9 @@ func (n *notes) close() error {
 	return n.file.Close()
 }
 
-// Note keeps when people were seen last, until the next [Book.Record], for a program that is killed. It is cheap: a
-// line that is not synced, and none where nobody was seen since. The system writes it within half a minute or so, which
-// is what a machine that loses its power loses.
+// Note stores the last sightings until the next [Book.Record], in case the program is killed. It is cheap: it writes a
+// line that is not synced, and none without new sightings. The system writes it to disk within about half a minute; a
+// machine that loses power loses that much.
 func (b *Book) Note(s presence.State) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 
 // said is the answer to a change.
 type said struct {
-	Correction *office.Correction `json:"correction,omitempty"` // what was written down of it, and can be undone perhaps
-	// Naming is the naming on which the mistake rests that was corrected: it may be wrong, too.
+	Correction *office.Correction `json:"correction,omitempty"` // the entry in the journal; it may be possible to undo it
+	// Naming is the naming that gave the corrected name: it may be wrong, too.
 	Naming *office.Correction `json:"naming,omitempty"`
 }
 
-// change takes in what somebody says.
+// change adds the handlers of changes.
 func (p *Page) change(m *http.ServeMux) {
 	w := p.office
 	post(p, m, "name", func(q struct {
@@ -31,7 +31,7 @@ func (p *Page) change(m *http.ServeMux) {
 		Sighting uint64 `json:"sighting"`
 		Is       string `json:"is"`
 	}, s *said) error {
-		naming, ok := w.Naming(q.Sighting) // of a corrected one it is not known any more
+		naming, ok := w.Naming(q.Sighting) // must be read before the correction
 		err := w.Correct(q.Sighting, q.Is)
 		if ok && err == nil {
 			s.Naming = &naming
@@ -94,7 +94,7 @@ func (p *Page) change(m *http.ServeMux) {
 	})
 }
 
-// post has do take in a request in JSON, which has all that it should and nothing else.
+// post adds a handler that decodes a strict JSON request and calls do.
 func post[Q any](p *Page, m *http.ServeMux, path string, do func(Q, *said) error) {
 	p.routes = append(p.routes, "POST /api/"+path)
 	m.HandleFunc("POST /api/"+path, func(w http.ResponseWriter, r *http.Request) {
@@ -113,7 +113,7 @@ func post[Q any](p *Page, m *http.ServeMux, path string, do func(Q, *said) error
 			http.Error(w, "the request has more than 64 KiB", http.StatusRequestEntityTooLarge)
 			return
 		case err != nil:
-			http.Error(w, err.Error()+"; api/openapi.json says what to send", http.StatusBadRequest)
+			http.Error(w, err.Error()+"; see api/openapi.json", http.StatusBadRequest)
 			return
 		}
 		s, err := p.say(func(s *said) error { return do(q, s) })
@@ -125,7 +125,7 @@ func post[Q any](p *Page, m *http.ServeMux, path string, do func(Q, *said) error
 	})
 }
 
-// say does what somebody says, and returns the correction that came of it.
+// say makes a change, and returns its correction in the journal.
 func (p *Page) say(do func(*said) error) (s said, err error) {
 	p.saying.Lock()
 	defer p.saying.Unlock()
@@ -136,7 +136,7 @@ func (p *Page) say(do func(*said) error) (s said, err error) {
 	if err := do(&s); err != nil {
 		return s, err
 	}
-	for before := uint64(0); ; { // others may have come from other offices meanwhile
+	for before := uint64(0); ; { // skip corrections that came from other offices meanwhile
 		c := p.office.Corrections(before, 1)
 		if len(c) == 0 || c[0].ID <= last {
 			return s, nil

@@ -18,7 +18,7 @@ import (
 
 const cookieName = "faceauth"
 
-// cookieOf returns the cookie of one who knows the token. Nobody can tell the token from it.
+// cookieOf returns the cookie for visitors who gave the token. The token cannot be computed from it.
 func cookieOf(token string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	io.WriteString(mac, "faceauth page")
@@ -27,7 +27,7 @@ func cookieOf(token string) string {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// guard lets those in who know the token.
+// guard lets visitors in who have the token.
 func (p *Page) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p.o.Token == "" || p.hasCookie(r) {
@@ -55,7 +55,7 @@ func (p *Page) hasCookie(r *http.Request) bool {
 	return err == nil && equal(c.Value, p.cookie)
 }
 
-// right reports whether a token is the right one, and counts it where it is not.
+// right reports whether a token is right, and counts wrong ones.
 func (p *Page) right(r *http.Request, token string) bool {
 	if equal(token, p.o.Token) {
 		return true

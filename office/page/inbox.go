@@ -11,9 +11,9 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// question is something that only a person can say.
+// question is a question that only a user can answer.
 type question struct {
-	Key      string           `json:"key"`  // the same as long as the question is
+	Key      string           `json:"key"`  // stays the same while the question exists
 	Kind     string           `json:"kind"` // stranger: who is it? still: is it that person? conflict: which label is wrong?
 	At       time.Time        `json:"at,omitzero"`
 	Stranger *stranger        `json:"stranger,omitempty"`
@@ -21,8 +21,8 @@ type question struct {
 	Conflict *contradiction   `json:"conflict,omitempty"`
 }
 
-// inbox returns the questions that are open: labels that contradict each other, as they spoil what is recognised, and
-// then the newest first.
+// inbox returns the open questions: first contradictions between labels, because they disturb recognition, then the
+// others, the newest first.
 func inbox(w *office.Office) []question {
 	all := []question{}
 	for _, g := range strangers(w) {
@@ -53,7 +53,7 @@ type stranger struct {
 	Last    time.Time   `json:"last"`
 	Visits  int         `json:"visits"`
 	Ignored bool        `json:"ignored"`
-	Best    []uint64    `json:"best"` // of the faces, those by which one sees best who it is
+	Best    []uint64    `json:"best"` // numbers of the faces that show the person best
 	Faces   []faceShown `json:"faces"`
 }
 
@@ -63,7 +63,7 @@ type faceShown struct {
 	Camera string    `json:"camera"`
 }
 
-// bestFaces is how many faces of a stranger are shown to somebody who is asked who it is.
+// bestFaces is the number of faces of a stranger that the question shows.
 const bestFaces = 4
 
 func strangers(w *office.Office) []stranger {
@@ -80,24 +80,23 @@ func strangers(w *office.Office) []stranger {
 	return all
 }
 
-// contradiction is two labelled faces that look like one person and cannot both be right: the nearest of two people, or
-// of one and of faces that are not theirs.
+// contradiction is a pair of labelled faces that look like one person and cannot both be right.
 type contradiction struct {
 	A        side    `json:"a"`
 	B        side    `json:"b"`
-	Distance float64 `json:"distance"` // between them
-	Pairs    int     `json:"pairs"`    // of faces of these two that contradict each other
+	Distance float64 `json:"distance"` // between the two faces
+	Pairs    int     `json:"pairs"`    // number of contradicting pairs of these two people
 }
 
 // side is one of the two faces.
 type side struct {
-	ID       int64           `json:"id"` // to take it back
+	ID       int64           `json:"id"` // for /api/unlabel
 	Name     string          `json:"name"`
-	Negative bool            `json:"not"` // the label says that it is not that person
+	Negative bool            `json:"not"` // a negative label: the face is not this person's
 	Portrait office.Portrait `json:"portrait"`
 }
 
-// contradictions returns the conflicts of an office with pictures, those with the nearest faces first.
+// contradictions returns the conflicts of an office with pictures, the nearest faces first.
 func contradictions(w *office.Office) []contradiction {
 	all := []contradiction{}
 	var ids []int64

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package page shows an office in a browser, and takes in what somebody says there.
+// Package page shows an office in a browser, and takes the user's corrections.
 //
-// [New] returns a [Page], which is an http.Handler; [Page.Serve] serves it with deadlines. The page is embedded in the
-// program and asks for nothing elsewhere. What programs may ask for is described by OpenAPI, at api/openapi.json.
+// [New] returns a [Page], which is an http.Handler; [Page.Serve] serves it with deadlines. All files of the page are
+// embedded in the program. The API for programs is described with OpenAPI, at api/openapi.json.
 //
 // # Who may see it
 //
-// Without a token the page answers requests to a loopback address, under a name of that address, so that no other site
-// can have a browser ask for it under a name of its own. With a token it asks every visitor for that. Requests that
-// change something are refused where another site makes them.
+// Without a token the page only answers requests to a loopback address under a name of that address, so no other site
+// can make a browser read it under its own name. With a token every visitor must give the token. Changes that another
+// site requests are refused.
 //
 // # Behind another server
 //
-// [Options].Base is the path below which the page is, where a proxy asks for it under that path. A proxy that takes its
-// path away needs no setting: everything that the page asks for is relative to it. Only where the page sends a browser
-// to its login it has to know the path, and Home Assistant tells that in a header ([Options].Ingress).
+// [Options].Base is the path of the page if a proxy passes the path on. A proxy that removes its path needs no setting,
+// because the page uses relative links. Only the redirect to the login needs the path; Home Assistant sends it in a
+// header ([Options].Ingress).
 package page
 
 import (
@@ -42,15 +42,15 @@ import (
 
 // Errors of [New] and [Page.Listen].
 var (
-	ErrToken = errors.New("a token is needed") // for a page that anybody could read
+	ErrToken = errors.New("a token is needed") // other machines can reach the page
 	ErrBase  = errors.New("unusable path for the page")
-	ErrFrame = errors.New("unusable site that may show the page")
+	ErrFrame = errors.New("unusable address of a site that may embed the page")
 )
 
-// leastToken is how many characters a token has at least.
+// leastToken is the least length of a token in characters.
 const leastToken = 16
 
-// mostBody is how many bytes a request may have.
+// mostBody is the greatest size of a request in bytes.
 const mostBody = 1 << 16
 
 //go:embed static *.tmpl openapi.json
@@ -58,47 +58,47 @@ var files embed.FS
 
 var templates = template.Must(template.ParseFS(files, "*.tmpl"))
 
-// Sink says how one of those is who are told of events.
+// Sink is the state of the delivery of events to one receiver.
 type Sink struct {
 	Name    string `json:"name"`
-	Waiting int    `json:"waiting"` // events that it has not got yet
-	Lost    int    `json:"lost"`    // for which there was no room
-	Error   string `json:"error"`   // of the last try, "" where it succeeded
+	Waiting int    `json:"waiting"` // number of events that are not delivered yet
+	Lost    int    `json:"lost"`    // number of events that were dropped for lack of room
+	Error   string `json:"error"`   // error of the last try; "" if it succeeded
 }
 
 // Options of a [Page].
 type Options struct {
-	Token string        // asked of every visitor; at least 16 characters. Without one the page is for this machine alone
+	Token string        // every visitor must give it; at least 16 characters. Empty: only this machine can use the page
 	Sinks func() []Sink // nil for none
-	Base  string        // path below which the page is, such as "/faceauth"; "" for all of the address
-	// Ingress believes the header X-Ingress-Path, which says under which path a browser sees the page. Home Assistant sends
-	// it. It decides where the browser is sent to log in, and to which paths the cookie goes.
+	Base  string        // path of the page, such as "/faceauth"; "" for the root
+	// Ingress trusts the header X-Ingress-Path, in which Home Assistant sends the browser's path of the page. The page
+	// uses it for the redirect to the login and for the path of the cookie.
 	Ingress bool
-	// Frames are the sites that may show the page inside theirs: "self", or origins such as "https://home.example:8123".
+	// Frames are the sites that may embed the page in a frame: "self", or origins such as "https://home.example:8123".
 	Frames []string
 }
 
-// Page shows an office. Make one with [New].
+// Page shows an office in a browser. [New] makes one.
 type Page struct {
 	o       Options
 	office  *office.Office
 	handler http.Handler
-	policy  string // what a browser may do with the page
-	framed  bool   // by other sites
-	cookie  string // of a visitor who knows the token
+	policy  string // value of the header Content-Security-Policy
+	framed  bool   // other sites may embed the page
+	cookie  string // cookie of visitors who gave the token
 	misses  misses
 	routes  []string // of the API: method and path
 
-	saying sync.Mutex // one change at a time, so that it is known which correction came of it
+	saying sync.Mutex // one change at a time, so that the new correction is its own
 }
 
-// New returns the page of an office. The error wraps [ErrToken] for a token that is too short, [ErrBase] or [ErrFrame].
+// New returns the page of an office. The error wraps [ErrToken] for a short token, [ErrBase] or [ErrFrame].
 func New(w *office.Office, o Options) (*Page, error) {
 	if n := len(o.Token); n > 0 && n < leastToken {
 		return nil, fmt.Errorf("%w of at least %d characters, got %d", ErrToken, leastToken, n)
 	}
 	if o.Base != "" && !isPath(o.Base) {
-		return nil, fmt.Errorf("%w: %q; give one such as /faceauth, of letters, digits, '-', '_', '.' and '/', without a '/' at its end",
+		return nil, fmt.Errorf("%w: %q; use a path such as /faceauth, with letters, digits, '-', '_', '.' and '/', and without a '/' at the end",
 			ErrBase, o.Base)
 	}
 	p := &Page{o: o, office: w, cookie: cookieOf(o.Token)}
@@ -120,14 +120,14 @@ func New(w *office.Office, o Options) (*Page, error) {
 
 var pathPattern = regexp.MustCompile(`^(/[A-Za-z0-9_.-]+)+$`)
 
-// isPath reports whether a text is a plain absolute path: nothing in it can end a header or name another server.
+// isPath reports whether a text is a plain absolute path: it cannot end a header or name another server.
 func isPath(text string) bool {
 	return len(text) <= 200 && pathPattern.MatchString(text) && path.Clean(text) == text
 }
 
 var originPattern = regexp.MustCompile(`^https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?$`)
 
-// frames returns the sites that may show the page, as a browser reads them.
+// frames returns the sites that may embed the page, for the Content-Security-Policy.
 func (p *Page) frames() (string, error) {
 	if len(p.o.Frames) == 0 {
 		return "'none'", nil
@@ -157,7 +157,7 @@ func below(base string, inside http.Handler) http.Handler {
 	return m
 }
 
-// home returns the path below which a browser sees the page, without a slash at its end.
+// home returns the path of the page for the browser, without a slash at its end.
 func (p *Page) home(r *http.Request) string {
 	if path := r.Header.Get("X-Ingress-Path"); p.o.Ingress && isPath(path) {
 		return path
@@ -183,7 +183,7 @@ func (p *Page) mux() http.Handler {
 		}
 		m.HandleFunc("GET /"+name, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)
-			w.Write(text) // what fails is the connection
+			w.Write(text) // an error means a lost connection
 		})
 	}
 	m.HandleFunc("GET /login", func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "login.html.tmpl", "") })
@@ -205,10 +205,10 @@ func file(name string) []byte {
 	return b
 }
 
-func (p *Page) show(w http.ResponseWriter, status int, name string, what any) {
+func (p *Page) show(w http.ResponseWriter, status int, name string, data any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	templates.ExecuteTemplate(w, name, what) // what fails is the connection
+	templates.ExecuteTemplate(w, name, data) // an error means a lost connection
 }
 
 // ServeHTTP implements [http.Handler].
@@ -220,7 +220,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	if p.o.Token == "" && !ours(r.Host) {
-		http.Error(w, "This page is for this machine alone; ask for it under localhost.", http.StatusForbidden)
+		http.Error(w, "Only this machine can use this page; open it as localhost.", http.StatusForbidden)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, mostBody)
@@ -237,8 +237,7 @@ func ours(host string) bool {
 	return name == "localhost" || net.ParseIP(name).IsLoopback()
 }
 
-// Listen listens at an address. The error wraps [ErrToken] where others than this machine could reach a page without a
-// token.
+// Listen listens at an address. The error wraps [ErrToken] if other machines could reach a page without a token.
 func (p *Page) Listen(address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -246,18 +245,18 @@ func (p *Page) Listen(address string) (net.Listener, error) {
 	}
 	if tcp, ok := l.Addr().(*net.TCPAddr); p.o.Token == "" && !(ok && tcp.IP.IsLoopback()) {
 		l.Close()
-		return nil, fmt.Errorf("%w for the page at %s, which other machines can reach; give one, or use 127.0.0.1", ErrToken, address)
+		return nil, fmt.Errorf("%w for the page at %s, because other machines can reach it; give a token, or use 127.0.0.1", ErrToken, address)
 	}
 	return l, nil
 }
 
-// Serve serves the page until ctx ends, over TLS where there are certificates.
+// Serve serves the page until ctx ends. It uses TLS if certificates are given.
 func (p *Page) Serve(ctx context.Context, l net.Listener, certificates []tls.Certificate) error {
 	s := &http.Server{
 		Handler: p, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    log.New(io.Discard, "", 0), // what a client does wrong is its own affair
+		ErrorLog:    log.New(io.Discard, "", 0), // mistakes of clients are not logged
 	}
 	if len(certificates) > 0 {
 		l = tls.NewListener(l, &tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS12})
@@ -277,5 +276,5 @@ func (p *Page) Serve(ctx context.Context, l net.Listener, certificates []tls.Cer
 // answer writes a value.
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(v) // what fails is the connection
+	json.NewEncoder(w).Encode(v) // an error means a lost connection
 }

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	mostEvents    = 200     // that are given at a time
-	usualEvents   = 50      // the same, where no number is asked for
-	mostSightings = 100     // that are given at a time
-	someEvents    = 500     // that the office is asked for at a time
-	mostNumber    = 1 << 63 // that events, sightings and corrections have
+	mostEvents    = 200     // greatest number in one answer
+	usualEvents   = 50      // number in an answer by default
+	mostSightings = 100     // greatest number in one answer
+	someEvents    = 500     // number that is read from the office at once
+	mostNumber    = 1 << 63 // greatest number of an event, sighting or correction
 )
 
-// errGone is wrapped by the errors of what is not there.
+// errGone is wrapped by errors about missing things.
 var errGone = errors.New("it is not there")
 
-// read gives what is known.
+// read adds the handlers of read requests.
 func (p *Page) read(m *http.ServeMux) {
 	w := p.office
 	get := func(path string, do func(q *query) (any, error), parameters ...string) {
@@ -37,7 +37,7 @@ func (p *Page) read(m *http.ServeMux) {
 			v, err := do(q)
 			switch {
 			case q.err != nil:
-				http.Error(w, q.err.Error()+"; api/openapi.json says what to ask", http.StatusBadRequest)
+				http.Error(w, q.err.Error()+"; see api/openapi.json", http.StatusBadRequest)
 			case errors.Is(err, online.ErrUnknown), errors.Is(err, errGone):
 				http.Error(w, err.Error(), http.StatusNotFound)
 			case err != nil:
@@ -97,7 +97,7 @@ func (p *Page) read(m *http.ServeMux) {
 	p.routes = append(p.routes, "GET /api/openapi.json", "GET /face/{id}", "GET /clip/{sighting}", "GET /camera/{name}")
 	m.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		w.Write(file("openapi.json")) // what fails is the connection
+		w.Write(file("openapi.json")) // an error means a lost connection
 	})
 	m.HandleFunc("GET /face/{id}", func(w http.ResponseWriter, r *http.Request) {
 		id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
@@ -115,17 +115,17 @@ func (p *Page) read(m *http.ServeMux) {
 		}
 		clip := p.office.Clip(id)
 		if clip == nil {
-			http.Error(w, "there is no clip of this sighting; clips are kept where the office runs with --clips-mb", http.StatusNotFound)
+			http.Error(w, "there is no clip of this sighting; start the office with --clips-mb to keep clips", http.StatusNotFound)
 			return
 		}
 		w.Header().Set("Content-Type", "video/x-msvideo")
 		w.Header().Set("Content-Disposition", fmt.Sprintf("inline; filename=\"sighting-%d.avi\"", id))
-		w.Write(clip) // what fails is the connection
+		w.Write(clip) // an error means a lost connection
 	})
 	m.HandleFunc("GET /camera/{name}", func(w http.ResponseWriter, r *http.Request) { image(w, p.office.Picture(r.PathValue("name"))) })
 }
 
-// image writes a picture, which there may not be.
+// image writes a picture, or the error 404 for nil.
 func image(w http.ResponseWriter, jpeg []byte) {
 	if jpeg == nil {
 		http.Error(w, "there is no picture", http.StatusNotFound)
@@ -135,7 +135,7 @@ func image(w http.ResponseWriter, jpeg []byte) {
 	w.Write(jpeg)
 }
 
-// events returns the last n events before the one of a number which are wanted, the newest first.
+// events returns the last n wanted events before the event with the given number, the newest first.
 func events(w *office.Office, before uint64, n int, wanted func(presence.Event) bool) []presence.Event {
 	found := []presence.Event{}
 	for e := range eventsBefore(w, before) {
@@ -149,7 +149,7 @@ func events(w *office.Office, before uint64, n int, wanted func(presence.Event) 
 	return found
 }
 
-// eventsBefore gives the events before the one of a number, or all where it is 0, the newest first.
+// eventsBefore yields the events before the event with the given number (0: all events), the newest first.
 func eventsBefore(w *office.Office, before uint64) iter.Seq[presence.Event] {
 	return func(yield func(presence.Event) bool) {
 		for {
@@ -167,17 +167,17 @@ func eventsBefore(w *office.Office, before uint64) iter.Seq[presence.Event] {
 	}
 }
 
-// person is somebody who is known, and what became of them last.
+// person is a known person, with the last sighting.
 type person struct {
 	gallery.Person
 	Here   bool      `json:"here"`
-	Since  time.Time `json:"since,omitzero"`   // when they came, of one who is here
-	Last   time.Time `json:"last,omitzero"`    // when they were seen last, where that is known
-	Camera string    `json:"camera,omitempty"` // that saw them last
-	Face   uint64    `json:"face,omitempty"`   // a picture of them, where there is one
+	Since  time.Time `json:"since,omitzero"`   // time of arrival, for a present person
+	Last   time.Time `json:"last,omitzero"`    // time of the last sighting; zero if unknown
+	Camera string    `json:"camera,omitempty"` // camera of the last sighting
+	Face   uint64    `json:"face,omitempty"`   // number of a picture; 0 for none
 }
 
-// everybody returns all who are known.
+// everybody returns all known people.
 func everybody(w *office.Office) []person {
 	now, all := w.Now(), []person{}
 	at := make(map[string]int)

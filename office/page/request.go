@@ -17,8 +17,8 @@ import (
 	"unicode/utf8"
 )
 
-// readBody takes in the body of a request: one JSON object that has all fields of the struct q points to, each once, and
-// nothing else. A field whose tag says omitempty may be missing.
+// readBody decodes the body of a request into the struct that q points to: one JSON object with all fields, each once,
+// and nothing else. A field with the tag omitempty may be missing.
 func readBody(r *http.Request, q any) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -41,7 +41,7 @@ func readBody(r *http.Request, q any) error {
 		name, _ := key.(string)
 		at := slices.IndexFunc(missing, func(f field) bool { return f.name == name })
 		if at < 0 {
-			return fmt.Errorf("the field %q is unknown, or is there twice", name)
+			return fmt.Errorf("the field %q is unknown, or appears twice", name)
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
@@ -49,7 +49,7 @@ func readBody(r *http.Request, q any) error {
 		}
 		f := missing[at]
 		missing = slices.Delete(missing, at, at+1)
-		// To encoding/json null is whatever the field had before.
+		// For null, encoding/json would keep the old value of the field.
 		if err := json.Unmarshal(value, into.Field(f.index).Addr().Interface()); err != nil || string(value) == "null" {
 			return fmt.Errorf("the field %q must be %s", name, f.kind)
 		}
@@ -58,7 +58,7 @@ func readBody(r *http.Request, q any) error {
 		return unreadable(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more after the JSON object")
+		return errors.New("the body continues after the JSON object")
 	}
 	for _, f := range missing {
 		if !f.optional {
@@ -72,10 +72,10 @@ func unreadable(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("the body is no JSON: %w", err)
+	return fmt.Errorf("the body is not JSON: %w", err)
 }
 
-// field is one of a request.
+// field is a field of a request.
 type field struct {
 	name     string
 	index    int
@@ -83,7 +83,7 @@ type field struct {
 	kind     string // in words
 }
 
-// fields returns those of a struct, all of which have a tag.
+// fields returns the fields of a struct; all of them have a JSON tag.
 func fields(t reflect.Type) (all []field) {
 	for i := range t.NumField() {
 		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
@@ -103,13 +103,13 @@ func fields(t reflect.Type) (all []field) {
 	return all
 }
 
-// query holds what a URL asks for. The first mistake is in err.
+// query holds the parameters of a URL, and the first error in them.
 type query struct {
 	values url.Values
 	err    error
 }
 
-// asked returns what a URL asks for, which may be some of the names, each once.
+// asked returns the parameters of a URL. Only the given names are allowed, each once.
 func asked(r *http.Request, names ...string) *query {
 	q := &query{}
 	q.values, q.err = url.ParseQuery(r.URL.RawQuery)
@@ -118,7 +118,7 @@ func asked(r *http.Request, names ...string) *query {
 		case !slices.Contains(names, name):
 			q.fail("the parameter %q is unknown", name)
 		case len(values) > 1:
-			q.fail("the parameter %q is there twice", name)
+			q.fail("the parameter %q appears twice", name)
 		case !utf8.ValidString(values[0]):
 			q.fail("the parameter %q is not UTF-8", name)
 		}
@@ -132,7 +132,7 @@ func (q *query) fail(format string, arguments ...any) {
 	}
 }
 
-// number returns a whole number, or a default where none is asked for.
+// number returns a whole number, or the default if the parameter is missing.
 func (q *query) number(name string, least, otherwise, most uint64) uint64 {
 	text := q.values.Get(name)
 	if !q.values.Has(name) {
@@ -146,7 +146,7 @@ func (q *query) number(name string, least, otherwise, most uint64) uint64 {
 	return n
 }
 
-// text returns a parameter, which has to be there where it is needed.
+// text returns a parameter; it is an error if a needed one is missing.
 func (q *query) text(name string, needed bool) string {
 	text := q.values.Get(name)
 	if needed && text == "" {

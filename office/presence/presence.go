@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package presence says who is in a room: who has come, who has gone, and that somebody unknown is there, each once and
-// with the time at which it happened.
+// Package presence decides who is in a room. It reports arrivals, departures and unknown people, each once and with its
+// time.
 //
-// A [Room] is told what is believed of the people in view of each camera, and what time it is. It reads no clock and no
-// camera, and [Room.State] is all that it knows: a program that is started again goes on from it.
+// A [Room] gets the beliefs about the people in view of each camera, and the time. It reads no clock and no camera.
+// [Room.State] is its whole state: a restarted program continues from it.
 //
 // # Cameras that fail
 //
-// A camera that is announced with [Room.Watch] must look before its silence says anything. A person has left when the
-// camera that saw them last has looked for [Settings].Away without them, or when they were not seen for
-// [Settings].Hold. Until then they are there, and [Person].Unsure says that nobody knows. After a restart nobody has
-// left before all cameras have looked, but those that have failed.
+// After [Room.Watch] a camera must deliver a frame before its silence counts. A person has left when the camera that
+// saw them last has worked for [Settings].Away without seeing them, or after [Settings].Hold without any sighting.
+// Until then they count as present, and [Person].Unsure tells that this is not certain. After a restart nobody leaves
+// before all cameras have worked, except failed ones.
 package presence
 
 import (
@@ -23,40 +23,40 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Kind says what has happened.
+// Kind is the kind of an event.
 type Kind string
 
 // Kinds of events.
 const (
 	Arrived Kind = "arrived"
 	Left    Kind = "left"
-	Unknown Kind = "unknown" // somebody whom nobody has named is in view
-	Mistake Kind = "mistake" // who was said to have arrived was somebody else
+	Unknown Kind = "unknown" // a person without a name is in view
+	Mistake Kind = "mistake" // an earlier arrival was wrong: it was another person
 )
 
-// Event is something that has happened in a room.
+// Event is an event in a room.
 type Event struct {
-	ID     uint64 `json:"id"` // counts from 1; a later event has a larger one, also after a restart
+	ID     uint64 `json:"id"` // counts from 1 and rises, also after a restart
 	Kind   Kind   `json:"kind"`
 	Name   string `json:"name,omitempty"`
-	Group  uint64 `json:"group,omitempty"` // of unknown faces, where one is kept
-	Camera string `json:"camera"`          // that saw it: of one who left, the last
-	// Trust says on what it rests that somebody has arrived: sighting.Confirmed, unless [Settings].Learned is set.
+	Group  uint64 `json:"group,omitempty"` // group of unknown faces; 0 for none
+	Camera string `json:"camera"`          // the camera that saw it; for a departure, the last one
+	// Trust tells how the name of an arrival is known: sighting.Confirmed, unless [Settings].Learned is set.
 	Trust sighting.Trust `json:"trust,omitempty"`
-	At    time.Time      `json:"at"` // when it happened, which is before it was known; of a mistake, the time of the arrival that was none
-	// Known is when it was known: the face of one who has arrived is theirs from At on.
+	At    time.Time      `json:"at"` // when it happened, before Known; for a mistake, the time of the wrong arrival
+	// Known is when the event was recognised. The faces of an arrived person count from At on.
 	Known time.Time `json:"known,omitzero"`
 }
 
-// Settings of a [Room]. The zero value of each field stands for its default.
+// Settings of a [Room]. A zero field means the default.
 type Settings struct {
-	Away   time.Duration // after which one who is not seen has left. Default 10 s
-	Judged float64       // frames of somebody unknown until that is an event. Default 25
-	// Hold is the longest time after the last sight in which a person counts as there, while the camera that saw them
-	// does not look. Default 5 min.
+	Away   time.Duration // a person who is not seen for this time has left. Default 10 s
+	Judged float64       // number of frames of an unknown person before an event. Default 25
+	// Hold is the longest time that an unseen person counts as present while the camera that saw them last does not
+	// work. Default 5 min.
 	Hold time.Duration
-	// Learned has people arrive whom nothing but what was learned speaks for. Otherwise they stay, where they are already
-	// there, and do not arrive.
+	// Learned lets people arrive whose name rests on learned faces only. Otherwise such faces keep a present person
+	// present, and cause no arrival.
 	Learned bool
 }
 
@@ -68,56 +68,56 @@ func (s Settings) Defaults() Settings {
 	return s
 }
 
-// Person is one who is in the room.
+// Person is a person in the room.
 type Person struct {
 	Name   string    `json:"name"`
 	Since  time.Time `json:"since"`
-	Last   time.Time `json:"last"` // when they were seen last
+	Last   time.Time `json:"last"` // time of the last sighting
 	Camera string    `json:"camera"`
-	// Trust is the best of all that their being there rests on.
+	// Trust tells how the name is known, at best.
 	Trust sighting.Trust `json:"trust,omitempty"`
-	// Unsure says that nobody knows whether they are still there: the camera that saw them last does not look.
+	// Unsure is true if the person may have left: the camera that saw them last does not work.
 	Unsure bool `json:"unsure,omitempty"`
 }
 
-// State is what a [Room] knows.
+// State is the whole state of a [Room].
 type State struct {
 	Last   uint64   `json:"last"` // ID of the last event
 	People []Person `json:"people"`
 }
 
-// Seen is what is believed of one track of a camera.
+// Seen is the belief about one track of a camera.
 type Seen struct {
 	Track int
 	sighting.Belief
-	Group uint64 // of unknown faces to which they belong; 0 for none
+	Group uint64 // group of unknown faces; 0 for none
 }
 
-// Room is used by one goroutine at a time. Memory is bounded by the number of names, and by who was seen within
-// [Settings].Away. Make one with [New].
+// Room decides who is present. One goroutine may use it at a time. Memory is limited by the number of names, and by the
+// people seen within [Settings].Away. [New] makes one.
 type Room struct {
 	s      Settings
 	last   uint64
 	people map[string]*Person
-	left   map[string]time.Time // when those were last there who are not
-	gone   map[string]time.Time // the same, of those who have left
+	left   map[string]time.Time // last sighting of each absent person
+	gone   map[string]time.Time // last sighting of each person who has left
 	tracks map[place]*visit
-	groups map[uint64]time.Time // when unknown people were seen last
+	groups map[uint64]time.Time // last sighting of each group of unknown faces
 
-	cameras  map[string]*camera // those that were announced
-	restored map[string]bool    // people of an earlier run whom this one has not seen yet
-	begun    time.Time          // when this run was told the time first
-	now      time.Time          // the latest time that was told
+	cameras  map[string]*camera // cameras after Watch
+	restored map[string]bool    // people of an earlier run who were not seen yet
+	begun    time.Time          // the first time of this run
+	now      time.Time          // the latest time
 }
 
-// camera is one that was announced.
+// camera is a camera after Watch.
 type camera struct {
-	since  time.Time // from when on it has looked without a gap; zero while it does not look
-	last   time.Time // when it looked last
+	since  time.Time // start of its work without a gap; zero while it does not work
+	last   time.Time // time of its last frame
 	failed bool
 }
 
-// looked reports whether a camera has looked for longer than that without a gap after a moment.
+// looked reports whether a camera has worked without a gap for longer than away after a moment.
 func (c *camera) looked(after time.Time, away time.Duration) bool {
 	if c.since.IsZero() {
 		return false
@@ -134,15 +134,15 @@ type place struct {
 	track  int
 }
 
-// visit is somebody in view of a camera.
+// visit is a track in view of a camera.
 type visit struct {
 	first, last time.Time
-	name        string // as whom they were seen last
-	told        bool   // that they are unknown
-	group       uint64 // of unknown faces
+	name        string // the last recognised name
+	told        bool   // an Unknown event was reported
+	group       uint64 // group of unknown faces
 }
 
-// New returns a room that goes on from a state; the zero State is that of an empty room.
+// New returns a room that continues from a state. The zero State is an empty room.
 func New(s Settings, from State) *Room {
 	r := &Room{
 		s: s.Defaults(), last: from.Last, people: make(map[string]*Person),
@@ -157,25 +157,25 @@ func New(s Settings, from State) *Room {
 	return r
 }
 
-// Watch announces a camera, which does not look yet. One that was never announced is taken to look all the time.
+// Watch adds a camera, which has not delivered a frame yet. A camera without Watch is assumed to work all the time.
 func (r *Room) Watch(name string) {
 	if r.cameras[name] == nil {
 		r.cameras[name] = new(camera)
 	}
 }
 
-// Down says that a camera that was announced has failed. It looks again with the next call of [Room.See].
+// Down records that a camera has failed. The next call of [Room.See] for it ends the failure.
 func (r *Room) Down(name string) {
 	if c := r.cameras[name]; c != nil {
 		c.since, c.failed = time.Time{}, true
 	}
 }
 
-// End says that a camera will look no more, as a recording that has ended. Nobody waits for it.
+// End removes a camera that has ended, such as a recording. Nobody waits for it.
 func (r *Room) End(name string) { delete(r.cameras, name) }
 
-// See takes in what a camera sees at a moment, and returns what has happened. Cameras may be told of in any order; a
-// time before one that was told of for the same person counts as that one.
+// See processes the people in view of a camera at a moment, and returns the events. Cameras may come in any order; for
+// each person, a time before an earlier one counts as the earlier one.
 func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 	if c := r.cameras[camera]; c != nil {
 		if c.since.IsZero() || at.Sub(c.last) > r.s.Away {
@@ -191,7 +191,7 @@ func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 		v := r.visit(place{camera, b.Track}, at)
 		switch {
 		case b.Name != "" && b.Trust == sighting.Learned && !r.s.Learned && r.people[b.Name] == nil:
-			v.name = b.Name // who is said neither to be there nor to be unknown
+			v.name = b.Name // neither present nor unknown
 		case b.Name != "":
 			events = append(events, r.present(b.Belief, camera, v, at)...)
 		case b.Frames >= r.s.Judged && v.name == "":
@@ -210,7 +210,7 @@ func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 	return events
 }
 
-// visit returns what is known of a track, which is in view now.
+// visit returns the visit of a track in view.
 func (r *Room) visit(p place, at time.Time) *visit {
 	v := r.tracks[p]
 	if v == nil {
@@ -221,13 +221,14 @@ func (r *Room) visit(p place, at time.Time) *visit {
 	return v
 }
 
-// present notes that a person is in view.
+// present records that a person is in view.
 func (r *Room) present(b sighting.Belief, camera string, v *visit, at time.Time) []Event {
 	name := b.Name
 	p := r.people[name]
 	var events []Event
 	if p == nil {
-		// They came when the track did, but for one that was somebody else's, or when they were elsewhere, before.
+		// They arrived when the track began. The exceptions: the track was another person's before, or they were seen
+		// elsewhere.
 		since := v.first
 		if v.name != "" && v.name != name || since.Before(r.left[name]) {
 			since = at
@@ -249,7 +250,7 @@ func (r *Room) present(b sighting.Belief, camera string, v *visit, at time.Time)
 	return events
 }
 
-// Tick says what time it is, and returns who has left, the first first.
+// Tick sets the time, and returns the departures, the first one first.
 func (r *Room) Tick(now time.Time) []Event {
 	if r.begun.IsZero() {
 		r.begun = now
@@ -273,7 +274,7 @@ func (r *Room) away(p *Person, now time.Time) bool {
 			held = r.begun
 		}
 		if now.Sub(held) <= r.s.Hold {
-			for _, c := range r.cameras { // they may have gone from one to another while nobody looked
+			for _, c := range r.cameras { // they may have moved to a camera that did not work
 				if !c.failed && !c.looked(p.Last, r.s.Away) {
 					return false
 				}
@@ -284,15 +285,15 @@ func (r *Room) away(p *Person, now time.Time) bool {
 	return c == nil || c.looked(p.Last, r.s.Away) || now.Sub(held) > r.s.Hold
 }
 
-// Empty says that nobody will be seen any more, and returns who has left.
+// Empty records that no more people will be seen, and returns the departures.
 func (r *Room) Empty() []Event {
 	clear(r.tracks)
 	clear(r.groups)
 	return r.leave(func(*Person) bool { return true })
 }
 
-// Retract says that a track was taken for a person by mistake, and returns what is to be said of it: that they are not
-// there, unless they are seen elsewhere, as elsewhere says.
+// Retract records that a track was recognised as a person by mistake, and returns the events: the person is not
+// present, unless they are seen elsewhere.
 func (r *Room) Retract(name, camera string, track int, elsewhere bool) []Event {
 	if v := r.tracks[place{camera, track}]; v != nil && v.name == name {
 		v.name = ""
@@ -307,7 +308,7 @@ func (r *Room) Retract(name, camera string, track int, elsewhere bool) []Event {
 	return []Event{r.event(Mistake, name, p.Camera, p.Since)}
 }
 
-// Leave says that nobody of that name will be seen any more, and returns what is to be said of it.
+// Leave removes a person who no longer exists, and returns the events.
 func (r *Room) Leave(name string) []Event {
 	for _, v := range r.tracks {
 		if v.name == name {
@@ -321,7 +322,7 @@ func (r *Room) Leave(name string) []Event {
 	return events
 }
 
-// leave has those leave who have gone.
+// leave returns departures of the people for whom has reports true.
 func (r *Room) leave(has func(*Person) bool) []Event {
 	var gone []*Person
 	for name, p := range r.people {
@@ -345,21 +346,21 @@ func (r *Room) event(k Kind, name, camera string, at time.Time) Event {
 	return Event{ID: r.last, Kind: k, Name: name, Camera: camera, At: at, Known: r.now}
 }
 
-// Remember says when somebody left, in an earlier run.
+// Remember records a departure in an earlier run.
 func (r *Room) Remember(name string, at time.Time) {
 	if at.After(r.gone[name]) {
 		r.gone[name] = at
 	}
 }
 
-// LastSeen returns when those were last there who have left, by name.
+// LastSeen returns the last sighting of each person who has left, by name.
 func (r *Room) LastSeen() map[string]time.Time {
 	all := maps.Clone(r.gone)
 	maps.DeleteFunc(all, func(name string, _ time.Time) bool { return r.people[name] != nil })
 	return all
 }
 
-// Strangers returns how many people are there whom nobody has named, and who were told of.
+// Strangers returns the number of present people without a name for whom an event was reported.
 func (r *Room) Strangers() int {
 	n, groups := 0, make(map[uint64]bool)
 	for _, v := range r.tracks {
@@ -371,10 +372,10 @@ func (r *Room) Strangers() int {
 	return n
 }
 
-// moment is how much later than [Settings].Away a camera that looks may say that somebody is not there.
+// moment is the delay after [Settings].Away before a working camera proves an absence.
 const moment = 2 * time.Second
 
-// People returns who is in the room, in lexical order.
+// People returns the people in the room, in lexical order.
 func (r *Room) People() []Person {
 	all := r.State().People
 	for i := range all {
@@ -383,7 +384,7 @@ func (r *Room) People() []Person {
 	return all
 }
 
-// State returns what r knows.
+// State returns the state of r.
 func (r *Room) State() State {
 	all := make([]Person, 0, len(r.people))
 	for _, name := range slices.Sorted(maps.Keys(r.people)) {

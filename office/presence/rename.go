@@ -8,8 +8,8 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Rename gives a person another name. Where both names are in the room, they are one person from now on, who came when
-// the first of the two did. Nothing has happened by that.
+// Rename gives a person a new name. If both names are in the room, they become one person, who arrived when the first
+// of them did. It causes no event.
 func (r *Room) Rename(from, to string) {
 	for _, v := range r.tracks {
 		if v.name == from {

@@ -18,18 +18,19 @@ var (
 
 var kind = safefile.Kind{Magic: "faceauth search", Version: 1}
 
-// Recording is what was found in a video. Of a file that has another size or time, or another space, it says nothing.
+// Recording is the result of scanning a video. It is not valid if the size or time of the file, or the space, has
+// changed.
 type Recording struct {
 	Path      string     `cbor:"path"`
 	Size      int64      `cbor:"size"`
 	Modified  int64      `cbor:"modified"` // in nanoseconds since 1970
 	Space     string     `cbor:"space"`
-	FPS       float64    `cbor:"fps"` // frames a second that were looked at; 0 for all
+	FPS       float64    `cbor:"fps"` // scanned frames per second; 0 for all
 	Sightings []Sighting `cbor:"sightings"`
-	Part      *Part      `cbor:"part,omitempty"` // of a recording that was looked through in part; Sightings are in it
+	Part      *Part      `cbor:"part,omitempty"` // the result so far, if the scan is incomplete; it holds the sightings
 }
 
-// Save writes r to a file, which its owner alone can read. It holds faces, and is not encrypted.
+// Save writes r to a file that only its owner can read. It holds faces, and is not encrypted.
 func (r Recording) Save(path string) error {
 	body, err := cbor.Marshal(r)
 	if err != nil {
@@ -41,7 +42,7 @@ func (r Recording) Save(path string) error {
 	return nil
 }
 
-// Load reads a file that [Recording.Save] wrote. The error wraps fs.ErrNotExist, [ErrDamaged] or [ErrVersion].
+// Load reads a file of [Recording.Save]. The error wraps fs.ErrNotExist, [ErrDamaged] or [ErrVersion].
 func Load(path string, space face.Space) (r Recording, err error) {
 	body, err := safefile.ReadSealed(path, kind)
 	if err != nil {

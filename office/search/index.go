@@ -15,26 +15,26 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Index keeps what was found in recordings, so that each is looked through once. Its files hold faces, and are
-// readable by their owner alone.
+// Index stores the results of scans, so that each recording is scanned once. Its files hold faces; only their owner can
+// read them.
 type Index struct {
-	Dir      string     // folder of the files, which must be there; "" keeps nothing
+	Dir      string     // existing folder of the files; "" stores nothing
 	Space    face.Space // of the vectors
-	FPS      float64    // frames a second of a recording that are looked at; 0 for all
-	Detector string     // what finds the faces
-	Spare    bool       // faces are looked for only where something moved, or now and then
+	FPS      float64    // scanned frames per second; 0 for all
+	Detector string     // name of the detector
+	Spare    bool       // detect faces only after movement, or from time to time
 }
 
-// saveEvery is how often what was found so far is written.
+// saveEvery is the pause between two saves of the result so far.
 const saveEvery = 5 * time.Second
 
-// ErrIndex is wrapped where a folder cannot keep what was found.
+// ErrIndex is wrapped if a result cannot be written to the folder.
 var ErrIndex = errors.New("the index cannot be written")
 
-// Recording returns what is in the recording at path: from the index where the file has the size and time that it had
-// then, and otherwise from scan, whose result is kept. Damaged is told why a file of the index cannot be read; it is
-// made anew. Scan is given what an interrupted one has found, and a function that keeps what it has found so far; see
-// [ScanOn]. The error wraps [ErrIndex], or is that of scan or of package fs.
+// Recording returns the result for the recording at path. It comes from the index if the file has the same size and
+// time as before, and otherwise from scan; then it is stored. Damaged is called if a file of the index cannot be read;
+// that file is made again. Scan gets the result of an interrupted scan, and a function that stores the result so far;
+// see [ScanOn]. The error wraps [ErrIndex], or is that of scan or of package fs.
 func (x Index) Recording(path string, damaged func(error), scan func(from Part, keep func(Part) error) ([]Sighting, error)) (Recording, error) {
 	r := Recording{Space: x.Space.ID, FPS: x.FPS}
 	info, err := os.Stat(path)
@@ -51,7 +51,7 @@ func (x Index) Recording(path string, damaged func(error), scan func(from Part, 
 	}
 	kept := filepath.Join(x.Dir, hex.EncodeToString(sum[:16]))
 	var from Part
-	var saved time.Time // when a part was
+	var saved time.Time // time of the last saved part
 	if x.Dir != "" {
 		old, err := Load(kept, x.Space)
 		if err == nil && old.Path == r.Path && old.Size == r.Size && old.Modified == r.Modified {
@@ -61,7 +61,7 @@ func (x Index) Recording(path string, damaged func(error), scan func(from Part, 
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && damaged != nil {
 			damaged(err)
 		}
-		// What is wrong with a part is of no interest: the recording is looked through from its beginning then.
+		// A part that cannot be used is ignored: the scan starts at the beginning.
 		part, err := Load(kept+".part", x.Space)
 		if err == nil && part.Path == r.Path && part.Size == r.Size && part.Modified == r.Modified && part.Part != nil {
 			from = *part.Part

@@ -2,9 +2,9 @@
 
 // Package search finds people in recordings of the past.
 //
-// [Scan] makes a [Recording] of a video: who was in view when, with some of their faces. That takes as long as
-// looking at the video does, and is done once: [Recording.Save] and [Load] keep it. A [Query] then finds a person in
-// it at once.
+// [Scan] makes a [Recording] of a video: the times when each person was in view, with some of their faces. It takes as
+// long as detecting the faces in the video, and is done once: [Recording.Save] and [Load] store the result. A [Query]
+// then finds a person in it at once.
 package search
 
 import (
@@ -23,38 +23,38 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// faces is how many of a sighting are kept.
+// faces is the greatest number of faces that are kept of a sighting.
 const faces = 16
 
-// Sighting is somebody who was in view for a while.
+// Sighting is a time in which one person was in view.
 type Sighting struct {
 	From   time.Duration `cbor:"from"` // since the beginning of the recording
 	To     time.Duration `cbor:"to"`
-	Frames int           `cbor:"frames"` // in which they were found
+	Frames int           `cbor:"frames"` // number of frames with the person
 	Album  unknown.Album `cbor:"album"`
 }
 
-// Scan finds who is in view in a recording. A person who leaves and comes back is another sighting. Tracks
-// without a usable picture are omitted. Memory is bounded by the number of sightings. The error is that of the stream.
+// Scan finds the people in a recording. A person who leaves and comes back is another sighting. Tracks without a usable
+// picture are left out. Memory is limited by the number of sightings. The error is that of the stream.
 func Scan(ctx context.Context, s face.Stream, space face.Space) ([]Sighting, error) {
 	return ScanOn(ctx, s, space, Part{}, nil)
 }
 
-// Part is what was found in the beginning of a recording, up to a frame after which nobody was in view.
+// Part is the result for the beginning of a recording, up to a frame after which nobody was in view.
 type Part struct {
 	Frame     int           `cbor:"frame"` // index of that frame
 	Time      time.Duration `cbor:"time"`
-	Tracks    int           `cbor:"tracks"` // number of the next one
-	Number    uint64        `cbor:"number"` // of the last face
+	Tracks    int           `cbor:"tracks"` // number of the next track
+	Number    uint64        `cbor:"number"` // number of the last face
 	Sightings []Sighting    `cbor:"sightings"`
 }
 
 // partEvery is the least time between two parts, by the clock of the recording.
 const partEvery = 2 * time.Minute
 
-// ScanOn is [Scan] from the end of a part, over a stream that begins after its frame; the zero Part is the beginning.
-// Now and then, where nobody is in view and the stream is a [face.Renewer], it gives to keep what was found so far: going
-// on from there comes to the same as not to have been interrupted. Keep may be nil.
+// ScanOn continues a [Scan] after a part, over a stream that begins after its frame; the zero Part is the beginning. If
+// the stream is a [face.Renewer], ScanOn calls keep from time to time, when nobody is in view, with the result so far.
+// Continuing from such a part gives the same result as an uninterrupted scan. Keep may be nil.
 func ScanOn(ctx context.Context, s face.Stream, space face.Space, from Part, keep func(Part) error) ([]Sighting, error) {
 	t := sighting.NewTracker(space, sighting.Settings{First: from.Tracks})
 	live := make(map[int]*Sighting)
@@ -97,7 +97,7 @@ func ScanOn(ctx context.Context, s face.Stream, space face.Space, from Part, kee
 		}
 		end(t.Live())
 		if l, ok := s.(face.Looker); ok {
-			l.Sure() // nothing here asks for a closer look
+			l.Sure() // a scan never needs a closer look
 		}
 		if keep == nil || f.Time-parted < partEvery || len(f.Samples)+len(t.Live()) > 0 {
 			continue
@@ -111,18 +111,18 @@ func ScanOn(ctx context.Context, s face.Stream, space face.Space, from Part, kee
 	}
 }
 
-// Hit is a sighting that is the person who was looked for.
+// Hit is a sighting of the searched person.
 type Hit struct {
 	Recording string        `json:"recording"`
 	From      time.Duration `json:"from"` // in nanoseconds since the beginning of the recording
 	To        time.Duration `json:"to"`
-	Frames    int           `json:"frames"`   // in which they were found
-	Share     float64       `json:"share"`    // of the faces looked at that are theirs
-	Distance  float64       `json:"distance"` // of the nearest of these from a labelled one, in units of the space
-	JPEG      []byte        `json:"-"`        // that face
+	Frames    int           `json:"frames"`   // number of frames with the person
+	Share     float64       `json:"share"`    // share of the judged faces that are the person's
+	Distance  float64       `json:"distance"` // from the nearest of these faces to a labelled one, in units of the space
+	JPEG      []byte        `json:"-"`        // the nearest face
 }
 
-// Query looks for one person.
+// Query searches for one person.
 type Query struct {
 	Name  string
 	Rules sighting.Rules
@@ -130,7 +130,7 @@ type Query struct {
 	learner []byte // a snapshot
 }
 
-// NewQuery returns a query for a person whom a learner knows. The error wraps [online.ErrUnknown].
+// NewQuery returns a query for a person that a learner knows. The error wraps [online.ErrUnknown].
 func NewQuery(l *online.Learner, name string) (*Query, error) {
 	if !slices.Contains(l.Names(), name) {
 		return nil, fmt.Errorf("%w: %s; known are %q", online.ErrUnknown, name, l.Names())
@@ -139,10 +139,10 @@ func NewQuery(l *online.Learner, name string) (*Query, error) {
 	return &Query{Name: name, learner: b}, err
 }
 
-// Find returns the sightings of the person in a recording, in the order of time. Each is judged by the learner as it
-// was given, which learns of its faces in their order, as it would have then, and forgets that again: what is found
-// does not depend on what else is looked at. Nobody is in one place twice: of two sightings at one time the better
-// one is theirs.
+// Find returns the sightings of the person in a recording, in the order of time. A copy of the learner judges each
+// sighting and learns from its faces in order, as it would have done live, and is then discarded. So a result does not
+// depend on other sightings. A person cannot be in two places: of two sightings at the same time, the better one is
+// returned.
 func (q *Query) Find(r Recording) ([]Hit, error) {
 	var hits []Hit
 	for _, s := range r.Sightings {
@@ -160,8 +160,8 @@ func (q *Query) Find(r Recording) ([]Hit, error) {
 	}), nil
 }
 
-// Closest returns the sighting with the face that is nearest to a labelled one of the person, whoever it is, and whether
-// there is one: where nobody is found it says how far that was from it.
+// Closest returns the sighting with the face nearest to a labelled one of the person, if there is a sighting. It shows
+// how far a search without a result was from one.
 func (q *Query) Closest(r Recording) (closest Hit, ok bool, err error) {
 	for _, s := range r.Sightings {
 		h, _, err := q.judge(s)
@@ -176,15 +176,14 @@ func (q *Query) Closest(r Recording) (closest Hit, ok bool, err error) {
 	return closest, ok, nil
 }
 
-// together is for how long two sightings last at once that cannot be one person: a track that is lost goes on for a
-// moment.
+// together is the longest overlap of two sightings that can be one person: a lost track continues for a moment.
 const together = 500 * time.Millisecond
 
 func (h Hit) better(o Hit) bool {
 	return h.Share > o.Share || h.Share == o.Share && (h.Distance < o.Distance || h.Distance == o.Distance && h.From < o.From)
 }
 
-// judge says whether a sighting is the person.
+// judge reports whether a sighting is the person.
 func (q *Query) judge(s Sighting) (Hit, bool, error) {
 	var l online.Learner
 	if err := l.UnmarshalBinary(q.learner); err != nil {

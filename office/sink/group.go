@@ -11,18 +11,18 @@ import (
 	"github.com/faceauth/faceauth/office/logbook"
 )
 
-// Status says how the delivery to one sink goes.
+// Status is the state of the delivery to one sink.
 type Status struct {
 	Name    string
-	Waiting int    // events that it has not got yet
-	Lost    int    // events for which there was no room
-	Error   string // of the last try, "" if it succeeded
+	Waiting int    // number of events that are not delivered yet
+	Lost    int    // number of events that were dropped for lack of room
+	Error   string // error of the last try; "" if it succeeded
 }
 
 // Group delivers the events of a logbook to several sinks. All methods but Close can be called at once.
 type Group struct {
-	// Changed is told, by the goroutine that delivers, when a sink begins to fail and, with nil, when delivery
-	// resumes. Set it before the first Add; nil for nobody.
+	// Changed is called by the delivering goroutine: with an error when a sink begins to fail, and with nil when
+	// delivery resumes. Set it before the first Add. May be nil.
 	Changed func(name string, err error)
 
 	book   *logbook.Book
@@ -42,16 +42,16 @@ type member struct {
 	last  string // the error of the last try
 }
 
-// NewGroup returns a group that delivers from b until ctx ends or it is closed. Failed is told of an error that ends
-// the delivery to a sink for good.
+// NewGroup returns a group that delivers from b until ctx ends or Close is called. Failed is called with an error that
+// ends the delivery to a sink for good.
 func NewGroup(ctx context.Context, b *logbook.Book, failed func(error)) *Group {
 	g := &Group{book: b, failed: failed}
 	g.ctx, g.stop = context.WithCancel(ctx)
 	return g
 }
 
-// Reserve adds a sink that is yet to be made, as its queue must be there before a fault of the sink can be noted.
-// Report is for such faults; deliver begins the delivery. The error is that of [logbook.Book.Queue].
+// Reserve adds a sink before it is made, so that its first failures can be reported. Report reports such a failure;
+// deliver starts the delivery. The error is that of [logbook.Book.Queue].
 func (g *Group) Reserve(name string) (report func(error), deliver func(Sink), err error) {
 	q, err := g.book.Queue(name)
 	if err != nil {
@@ -67,7 +67,7 @@ func (g *Group) Reserve(name string) (report func(error), deliver func(Sink), er
 	}, nil
 }
 
-// Go runs do until the group is closed. Its error is given to failed.
+// Go runs do until the group is closed. Failed is called with its error.
 func (g *Group) Go(do func(ctx context.Context) error) {
 	g.work.Go(func() {
 		if err := do(g.ctx); err != nil {
@@ -76,10 +76,10 @@ func (g *Group) Go(do func(ctx context.Context) error) {
 	})
 }
 
-// note keeps how the last try went, and tells Changed if that is news.
+// note records the result of the last try, and calls Changed if it differs.
 func (g *Group) note(m *member, err error) {
 	if errors.Is(err, ErrOffline) {
-		return // the fault that cut the connection has been told
+		return // the cause of the lost connection was reported already
 	}
 	text := ""
 	if err != nil {
@@ -94,7 +94,7 @@ func (g *Group) note(m *member, err error) {
 	}
 }
 
-// Status returns how the delivery to each sink goes.
+// Status returns the state of the delivery to each sink.
 func (g *Group) Status() []Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,7 +106,8 @@ func (g *Group) Status() []Status {
 	return all
 }
 
-// Grace is how long [Group.Close] waits for sinks that answer to get what is left. The rest waits for the next start.
+// Grace is how long [Group.Close] waits for working sinks to get the remaining events. The next start delivers the
+// others.
 const Grace = 3 * time.Second
 
 // Close ends the delivery and waits for its goroutines.
@@ -118,7 +119,7 @@ func (g *Group) Close() {
 	g.work.Wait()
 }
 
-// waiting reports whether a sink that answers has not got everything.
+// waiting reports whether a working sink still lacks events.
 func (g *Group) waiting() bool {
 	for _, s := range g.Status() {
 		if s.Waiting > 0 && s.Error == "" {

@@ -12,42 +12,42 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 )
 
-// House is what is true of an office at a moment.
+// House is the state of an office at one moment.
 type House struct {
 	Known    []string             // names
-	There    []presence.Person    // of those who are known
-	LastSeen map[string]time.Time // when those were seen last who are not there, by name
-	Unknown  int                  // how many more people are there, whom nobody has named
+	There    []presence.Person    // known people who are present
+	LastSeen map[string]time.Time // last sighting of each absent person, by name
+	Unknown  int                  // number of further people without a name
 	Cameras  []Camera
-	// Elsewhere is at which other sites people are, by name. It is nil where there are no others.
+	// Elsewhere lists the other sites where people are, by name. It is nil if there are no other sites.
 	Elsewhere map[string][]string
-	// Face returns the last picture of a person's face, a JPEG, or nil. It is asked where [Broker].Faces is set.
+	// Face returns the last picture of a person's face as JPEG, or nil. It is only called if [Broker].Faces is set.
 	Face func(name string) []byte
 }
 
-// Camera is how a camera does.
+// Camera is the state of a camera.
 type Camera struct {
 	Name  string
 	Up    bool
-	Error string // why it is not
+	Error string // why it does not work
 }
 
-// message is what is retained at a topic.
+// message is a retained message at a topic.
 type message struct {
 	topic, payload string
-	keep           bool // what the broker has is true, whatever that is
+	keep           bool // leave the broker's message as it is
 }
 
-// none is what says to Home Assistant that a state is not known.
+// none tells Home Assistant that a state is unknown.
 const none = "None"
 
-// messages returns what the broker is to retain, in the order in which it is said: a listener that hears a state has
-// heard before what belongs to it. The lock is held.
+// messages returns the messages that the broker should retain, in sending order: the configuration of an entity comes
+// before its state. The lock is held.
 func (m *MQTT) messages(h House) []message {
 	var entities, details, states []message
 	entity := func(component, id string, config map[string]any) {
 		topic := m.b.Discovery + "/" + component + "/" + m.node() + "/" + id + "/config"
-		if said, there := m.config[topic]; there { // what it says follows from the topic
+		if said, there := m.config[topic]; there { // the topic determines the message
 			entities = append(entities, message{topic: topic, payload: said})
 			return
 		}
@@ -124,7 +124,7 @@ func onOff(on bool) string {
 	return "OFF"
 }
 
-// state returns whether somebody is there, who is nil where they are not.
+// state returns the presence of a person; p is nil for an absent person.
 func state(p *presence.Person) string {
 	if p != nil && p.Unsure {
 		return none
@@ -132,7 +132,7 @@ func state(p *presence.Person) string {
 	return onOff(p != nil)
 }
 
-// place returns where somebody is: at a camera of this office, at other sites, or at several places at once.
+// place returns the location of a person: a camera of this office, other sites, or several places.
 func place(p *presence.Person, sites []string) string {
 	var places []string
 	if p != nil {
@@ -156,10 +156,10 @@ func attributes(p *presence.Person) string {
 	}{p.Camera, p.Since, string(p.Trust), p.Unsure})
 }
 
-// seenEvery is how often it is said when somebody was seen last who is there all the time.
+// seenEvery is the pause between two messages about the last sighting of a present person.
 const seenEvery = time.Minute
 
-// lastSeen returns when a person was seen last. What the broker has stays where that is not known any more.
+// lastSeen returns the message with the last sighting of a person. If it is unknown, the broker's message stays.
 func (m *MQTT) lastSeen(name, topic string, p *presence.Person, h House) message {
 	at := h.LastSeen[name]
 	if p != nil {
@@ -175,7 +175,7 @@ func (m *MQTT) lastSeen(name, topic string, p *presence.Person, h House) message
 	return message{topic: topic, payload: at.UTC().Format(time.RFC3339)}
 }
 
-// stranger is the event of somebody unknown as an event entity takes it.
+// stranger returns the event of an unknown person for an event entity.
 func stranger(e presence.Event) string {
 	return text(struct {
 		Type   string    `json:"event_type"`
@@ -186,6 +186,6 @@ func stranger(e presence.Event) string {
 }
 
 func text(v any) string {
-	b, _ := json.Marshal(v) // of strings, numbers and times, which can be written
+	b, _ := json.Marshal(v) // strings, numbers and times cannot fail
 	return string(b)
 }

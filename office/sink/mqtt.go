@@ -28,54 +28,54 @@ var (
 	ErrOffline = errors.New("there is no connection to the MQTT broker")
 )
 
-// Broker says where an MQTT broker is, and who we are to it.
+// Broker holds the settings of a connection to an MQTT broker.
 type Broker struct {
 	URL      string // mqtt://[user@]host[:port], or mqtts for TLS
 	Password string
-	Topic    string // that all topics begin with. Default "faceauth"
-	// Instance tells several offices at one broker apart: it follows Topic, and is in all that names an entity. It is of
-	// letters, digits, "_" and "-". Default: none, for the only office at the broker.
+	Topic    string // prefix of all topics. Default "faceauth"
+	// Instance distinguishes several offices at one broker: it follows Topic, and is part of all names of entities. It
+	// may have letters, digits, "_" and "-". Default: none, for the only office at the broker.
 	Instance string
-	Name     string // of the office to people. Default: Topic
-	// Discovery is the topic below which Home Assistant looks for what there is. Default "homeassistant".
+	Name     string // name of the office for people. Default: Topic
+	// Discovery is the topic under which Home Assistant finds entities. Default "homeassistant".
 	Discovery string
-	// Faces has the last face of each person told. Whoever can read the broker can see it then.
+	// Faces publishes the last face of each person. Everybody who can read the broker can then see it.
 	Faces bool
 
-	// House returns what is true now. It must not block.
+	// House returns the present state. It must not block.
 	House func() House
-	// Failed is told of the end of a connection, and with nil of its beginning.
+	// Failed is called with an error when a connection ends, and with nil when one begins.
 	Failed func(error)
 }
 
-// MQTT is a connection to a broker, which is made anew where it ends. What it says, and at which topics, is in
-// docs/office.md; Home Assistant is told of all of it. What was retained of somebody who was forgotten is removed, and
-// nothing that another office said. Get one from [NewMQTT], and close it.
+// MQTT is a connection to a broker. It reconnects by itself. docs/office.md lists its topics and messages; Home
+// Assistant gets all of them. It removes retained messages about forgotten people, and never changes messages of
+// another office. [NewMQTT] makes one; close it.
 type MQTT struct {
 	b      Broker
-	base   string // that all topics of this office begin with
+	base   string // prefix of all topics of this office
 	server string
 	user   string
 	cancel context.CancelFunc
 	ended  chan struct{}
 
 	mu     sync.Mutex
-	client mqtt.Client          // nil where there is no connection
-	said   map[string]string    // what was retained, by topic
-	seen   map[string]time.Time // when people were said to have been seen last
-	config map[string]string    // of entities, by topic: they are many, and the same every second
+	client mqtt.Client          // nil without a connection
+	said   map[string]string    // retained messages, by topic
+	seen   map[string]time.Time // last published sighting of each person
+	config map[string]string    // configurations of entities, by topic: a cache
 }
 
 var _ Sink = (*MQTT)(nil)
 
-// NewMQTT returns a connection, which is not waited for. The error wraps [ErrURL] or [ErrTopic].
+// NewMQTT returns a connection and does not wait for it. The error wraps [ErrURL] or [ErrTopic].
 func NewMQTT(b Broker) (*MQTT, error) {
 	u, err := url.Parse(b.URL)
 	if err != nil || u.Host == "" || u.Scheme != "mqtt" && u.Scheme != "mqtts" || u.Path != "" && u.Path != "/" {
 		return nil, fmt.Errorf("%w of an MQTT broker; use mqtt://user@host:1883, or mqtts for TLS", ErrURL)
 	}
 	if _, there := u.User.Password(); there {
-		return nil, fmt.Errorf("%w of an MQTT broker: every user of this machine could read the password in it; put it into a file", ErrURL)
+		return nil, fmt.Errorf("%w of an MQTT broker: it contains a password, which every user of this machine could read; put the password into a file", ErrURL)
 	}
 	if b.Topic == "" {
 		b.Topic = "faceauth"
@@ -89,7 +89,7 @@ func NewMQTT(b Broker) (*MQTT, error) {
 	b.Name = cmp.Or(b.Name, b.Topic)
 	for _, t := range []string{b.Topic, b.Discovery} {
 		if strings.ContainsAny(t, "+#\x00") || strings.HasPrefix(t, "/") || strings.HasSuffix(t, "/") || strings.HasPrefix(t, "$") || len(t) > 200 {
-			return nil, fmt.Errorf("%w %q; it has no + or # and neither begins nor ends with a slash", ErrTopic, t)
+			return nil, fmt.Errorf("%w %q; it must not contain + or #, nor begin or end with a slash", ErrTopic, t)
 		}
 	}
 	if b.Failed == nil {
@@ -113,8 +113,8 @@ func NewMQTT(b Broker) (*MQTT, error) {
 	return m, nil
 }
 
-// run connects until ctx ends, each time anew: what was on its way when a connection ended is in the queue of events,
-// or said again as the state.
+// run connects again and again until ctx ends. Messages that were not delivered are in the queue of events, or are sent
+// again as part of the state.
 func (m *MQTT) run(ctx context.Context) {
 	defer close(m.ended)
 	pause := backoff.Pause{First: firstWait, Longest: longestWait}
@@ -139,7 +139,7 @@ const (
 	longestWait = time.Minute
 )
 
-// connect makes a connection and returns when it has ended, or ctx has.
+// connect makes a connection and returns when the connection or ctx has ended.
 func (m *MQTT) connect(ctx context.Context) (connected bool, err error) {
 	lost := make(chan error, 1)
 	client := mqtt.NewClient(mqtt.NewClientOptions().AddBroker(m.server).
@@ -170,10 +170,10 @@ func (m *MQTT) connect(ctx context.Context) (connected bool, err error) {
 	}
 }
 
-// letters are those that Home Assistant takes in a name of discovery.
+// letters are the characters that Home Assistant allows in a name of discovery.
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
-// node is the name of this office to the broker and to Home Assistant.
+// node returns the name of this office at the broker and in Home Assistant.
 func (m *MQTT) node() string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(letters, r) {
@@ -183,7 +183,7 @@ func (m *MQTT) node() string {
 	}, strings.ReplaceAll(m.base, "/", "_"))
 }
 
-// ID returns what stands for a person or a camera in topics.
+// ID returns the topic part for a person or a camera.
 func ID(name string) string {
 	readable := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -195,14 +195,15 @@ func ID(name string) string {
 	return readable[:min(20, len(readable))] + "_" + hex.EncodeToString(sum[:4])
 }
 
-// begin says all anew: the broker may have lost it.
+// begin publishes everything again, because the broker may have lost it.
 func (m *MQTT) begin(client mqtt.Client) {
 	m.mu.Lock()
 	clear(m.said)
 	clear(m.seen)
 	m.client = client
 	m.mu.Unlock()
-	// The broker tells what is retained of this office: of people, of whom some may be forgotten, and of faces.
+	// The broker sends the retained messages of this office: among them may be faces, and messages about forgotten
+	// people.
 	own := map[string]byte{m.b.Discovery + "/+/" + m.node() + "/+/config": 1, m.base + "/people/+/+": 1, m.base + "/cameras/+/+": 1}
 	client.SubscribeMultiple(own, func(_ mqtt.Client, said mqtt.Message) {
 		if !said.Retained() || len(said.Payload()) == 0 {
@@ -210,7 +211,7 @@ func (m *MQTT) begin(client mqtt.Client) {
 		}
 		m.mu.Lock()
 		if _, known := m.said[said.Topic()]; !known {
-			m.said[said.Topic()] = "?" // which is not what it should be, whatever that is
+			m.said[said.Topic()] = "?" // differs from every real message
 		}
 		m.mu.Unlock()
 		m.Update()
@@ -225,7 +226,7 @@ func (m *MQTT) end() {
 	m.client = nil
 }
 
-// Update says what is true, where that is not what was said last. It does not wait.
+// Update publishes the parts of the state that have changed. It does not wait.
 func (m *MQTT) Update() {
 	h := m.b.House()
 	m.mu.Lock()
@@ -253,7 +254,7 @@ func (m *MQTT) Update() {
 	}
 }
 
-// Send implements [Sink]. It waits until the broker has taken the event.
+// Send implements [Sink]. It waits until the broker has confirmed the event.
 func (m *MQTT) Send(ctx context.Context, e presence.Event) error {
 	m.mu.Lock()
 	client := m.client
@@ -279,7 +280,7 @@ func (m *MQTT) Send(ctx context.Context, e presence.Event) error {
 	return nil
 }
 
-// Close says that this program is not there any more, and ends the connection.
+// Close publishes that this program is offline, and ends the connection.
 func (m *MQTT) Close() error {
 	m.cancel()
 	<-m.ended

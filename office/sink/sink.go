@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sink tells other programs what happens in a room: a webhook, or an MQTT broker.
+// Package sink sends the events of a room to other programs: to a webhook or an MQTT broker.
 //
-// [Deliver] takes the events of a queue to a [Sink], each at least once and in their order: one that fails is tried
-// again, with pauses that grow, for as long as the queue keeps it. A sink that is down holds up nothing else.
-// [NewWebhook] and [NewMQTT] make sinks.
+// [Deliver] sends the events of a queue to a [Sink], each at least once and in order. After a failure it tries again,
+// with growing pauses, as long as the queue keeps the event. A failing sink delays nothing else. [NewWebhook] and
+// [NewMQTT] make sinks.
 package sink
 
 import (
@@ -17,22 +17,22 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 )
 
-// Sink takes events. Send gives up when its context ends. The same event may come twice, with the same number.
+// Sink receives events. Send returns when its context ends. The same event may come twice, with the same number.
 type Sink interface {
 	Send(ctx context.Context, e presence.Event) error
 }
 
-// Options of [Deliver]. The zero value of each field stands for its default.
+// Options of [Deliver]. A zero field means the default.
 type Options struct {
-	Timeout    time.Duration // of one try. Default 10 s
-	Backoff    time.Duration // before an event is tried again; each failure doubles it. Default 1 s
-	MaxBackoff time.Duration // that it grows to. Default 5 min
+	Timeout    time.Duration // time limit of one try. Default 10 s
+	Backoff    time.Duration // pause before the next try; each failure doubles it. Default 1 s
+	MaxBackoff time.Duration // longest pause. Default 5 min
 
-	// Failed is told of each try that fails, and with nil of the first that succeeds after that.
+	// Failed is called with the error of each failed try, and with nil after the next success.
 	Failed func(error)
 }
 
-// Deliver takes events from q to s until ctx ends. The error is that of [logbook.Queue.Done].
+// Deliver sends events from q to s until ctx ends. The error is that of [logbook.Queue.Done].
 func Deliver(ctx context.Context, q *logbook.Queue, s Sink, o Options) error {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)

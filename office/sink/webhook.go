@@ -27,13 +27,13 @@ var ErrURL = errors.New("unusable address")
 // ErrSecret is wrapped by the error of [NewWebhook] for a secret that is too short.
 var ErrSecret = errors.New("unusable secret")
 
-// leastSecret is how many bytes a secret has at least, as the Standard Webhooks specification asks.
+// leastSecret is the least length of a secret in bytes; the Standard Webhooks specification requires it.
 const leastSecret = 24
 
-// Webhook posts events, as JSON, to a URL. The request is that of the Standard Webhooks specification 1.0
-// (https://www.standardwebhooks.com): webhook-id is the same whenever an event is sent again, and webhook-signature is,
-// after "v1,", the base64 of the HMAC-SHA256 of the id, the time in webhook-timestamp and the body with dots between
-// them. Get one from [NewWebhook].
+// Webhook posts events as JSON to a URL, as in the Standard Webhooks specification 1.0
+// (https://www.standardwebhooks.com): webhook-id is the same for each try of an event. webhook-signature is "v1," and
+// the base64 of the HMAC-SHA256 of the id, the time in webhook-timestamp and the body, with dots between them.
+// [NewWebhook] makes one.
 type Webhook struct {
 	url    string
 	secret []byte
@@ -43,24 +43,24 @@ type Webhook struct {
 
 var _ Sink = (*Webhook)(nil)
 
-// NewWebhook returns a webhook to an http or https URL. The secret signs requests; it is at least 24 bytes long, and
-// without one they are not signed. One that begins with "whsec_" is the base64 of the secret. The error wraps [ErrURL]
-// or [ErrSecret].
+// NewWebhook returns a webhook for an http or https URL. The secret signs requests; it must have at least 24 bytes.
+// Without a secret, requests are not signed. A secret that begins with "whsec_" is base64. The error wraps [ErrURL] or
+// [ErrSecret].
 func NewWebhook(address string, secret []byte) (*Webhook, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%w of a webhook; give one that begins with http:// or https://", ErrURL) // which may hold a token
+		return nil, fmt.Errorf("%w of a webhook; give one that begins with http:// or https://", ErrURL) // do not show the URL: it may contain a token
 	}
 	if text, ok := strings.CutPrefix(string(secret), "whsec_"); ok {
 		if secret, err = base64.StdEncoding.DecodeString(text); err != nil {
-			return nil, fmt.Errorf("%w: what follows whsec_ is not base64", ErrSecret)
+			return nil, fmt.Errorf("%w: the text after whsec_ is not base64", ErrSecret)
 		}
 	}
 	if n := len(secret); n > 0 && n < leastSecret {
 		return nil, fmt.Errorf("%w: it has %d bytes; use at least %d", ErrSecret, n, leastSecret)
 	}
 	return &Webhook{url: address, secret: secret, now: time.Now, client: &http.Client{
-		// Only the receiver that the user named learns where people are. A redirect would pass it on to another one.
+		// Do not follow redirects: only the receiver that the user named may learn where people are.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
@@ -73,7 +73,7 @@ func (w *Webhook) Send(ctx context.Context, e presence.Event) error {
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("the webhook's URL cannot be asked")
+		return errors.New("the webhook's URL cannot be used")
 	}
 	id, at := Name(e), strconv.FormatInt(w.now().Unix(), 10)
 	r.Header.Set("Content-Type", "application/json")
@@ -94,12 +94,12 @@ func (w *Webhook) Send(ctx context.Context, e presence.Event) error {
 		return fmt.Errorf("the webhook does not answer: %w", err)
 	}
 	defer answer.Body.Close()
-	io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection is used again
+	io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection can be reused
 	if answer.StatusCode/100 != 2 {
 		return fmt.Errorf("the webhook answers %s", answer.Status)
 	}
 	return nil
 }
 
-// Name returns what names an event for ever: its number alone begins anew where a logbook is thrown away.
+// Name returns the name of an event that stays unique if the logbook is deleted and numbers begin again.
 func Name(e presence.Event) string { return fmt.Sprintf("%d-%d", e.ID, e.At.Unix()) }

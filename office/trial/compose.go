@@ -13,7 +13,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// visit is somebody who walks through the view of a camera.
+// visit is a person who walks through the view of a camera.
 type visit struct {
 	person   string
 	camera   int
@@ -25,13 +25,13 @@ type visit struct {
 // frameTime is the time between frames of a day.
 const frameTime = 40 * time.Millisecond
 
-// faceWidth is that of a face of a day, in pixels of a frame that is sceneWidth wide.
+// faceWidth is the width of a face in pixels, in a frame that is sceneWidth wide.
 const (
 	faceWidth  = 100
 	sceneWidth = 640
 )
 
-// day is what the cameras see of people who come and go.
+// day holds the frames of the cameras while people come and go.
 type day struct {
 	frames  [][]face.Frame // by camera
 	truth   []map[place]string
@@ -47,14 +47,14 @@ type when struct {
 	frame  int
 }
 
-// place is where a face is: boxes of one frame differ.
+// place is the position of a face: boxes of one frame differ.
 type place struct {
 	frame int
 	box   image.Rectangle
 }
 
-// compose has each person come in several times, in cameras and at moments drawn by lot: after pauses shorter and
-// longer than that after which somebody is said to have left. Who walks behind somebody else is hidden.
+// compose lets each person come several times, at random times and cameras. The pauses are shorter and longer than the
+// time after which a person has left. A person who walks behind another one is hidden.
 func compose(rnd *rand.Rand, people []subject, o Options) day {
 	d := day{
 		frames: make([][]face.Frame, o.Cameras), truth: make([]map[place]string, o.Cameras),
@@ -111,14 +111,14 @@ func hidden(box image.Rectangle, others []face.Sample) bool {
 	return false
 }
 
-// turns has the cameras of a day give their frames by turns, so that a day comes out the same each time.
+// turns lets the cameras of a day deliver their frames by turns, so that a day always gives the same result.
 type turns struct {
 	frames []face.Frame
 	at     int
 	turn   chan struct{}
 	next   chan struct{}
 	clock  *clock
-	spare  *spare // nil where all faces are looked at
+	spare  *spare // nil: all faces are judged
 	fleet  *fleet
 }
 

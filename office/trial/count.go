@@ -13,7 +13,7 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// counter compares what an office says of a day with what is true.
+// counter compares the output of an office with the truth.
 type counter struct {
 	r      *Report
 	d      day
@@ -23,13 +23,13 @@ type counter struct {
 	events []presence.Event // of a trial with one device
 }
 
-// sightingOf is a sighting of a device.
+// sightingOf identifies a sighting of a device.
 type sightingOf struct {
 	device int
 	id     uint64
 }
 
-// tracked is what is true and what was said of a sighting.
+// tracked holds the true and the given names of a sighting.
 type tracked struct {
 	last    string
 	people  map[string]int
@@ -45,7 +45,7 @@ func newCounter(r *Report, d day, known map[string]bool) *counter {
 	return c
 }
 
-// frame takes in what the office of a device makes of a frame.
+// frame counts the result of a device for a frame.
 func (c *counter) frame(device int, camera string, at time.Time, seen []office.Seen) {
 	i, cam := int(at.Sub(noon)/frameTime), c.cams[camera]
 	c.r.Frames++
@@ -92,7 +92,7 @@ func most(counts map[string]int) string {
 	return slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })
 }
 
-// stay is a time in which somebody is there, from their first face to their last.
+// stay is a time in which a person is present, from the first face to the last.
 type stay struct {
 	person   string
 	from, to time.Time
@@ -102,7 +102,7 @@ type stay struct {
 	faces    int // that can be judged
 }
 
-// stays returns those of a day.
+// stays returns the stays of a day.
 func (c *counter) stays(away time.Duration) (all []*stay) {
 	seen := make(map[string][]int)
 	for _, truth := range c.d.truth {
@@ -197,8 +197,8 @@ func (c *counter) end(o Options) {
 	}
 }
 
-// unknown finds whom word of somebody unknown is about: a stranger who was in that camera's view then, and of those one
-// of whom there was no word before.
+// unknown finds the stranger of an Unknown event: one in the view of its camera at that time, preferably without an
+// earlier event.
 func (c *counter) unknown(e presence.Event, stays []*stay) {
 	frame := int(e.At.Sub(noon) / frameTime)
 	var there []*stay

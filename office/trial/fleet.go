@@ -14,24 +14,24 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Poison is what a device gives whose lessons are wrong.
+// Poison is the kind of wrong lessons that a device gives.
 type Poison string
 
 // Poisons.
 const (
 	Clean Poison = ""
-	// Swapped gives, under the name of each person who is enrolled, the faces of somebody else: of a stranger where there
-	// are any.
+	// Swapped gives the faces of another person under the name of each enrolled person: a stranger's if there are
+	// strangers.
 	Swapped Poison = "swapped"
-	// Bridged gives these, and faces that nobody has: a way from the enrolled faces of the person to those of the other
-	// one, in steps that are edges.
+	// Bridged gives the same faces and artificial ones: a path from the enrolled faces of the person to the faces of
+	// the other person, in steps that are edges of the graph.
 	Bridged Poison = "bridged"
-	// Blended gives those of Swapped, and on the way to them what [Options].Blend makes of an enrolled face of the person
-	// and of one of the other person, the two that are nearest to each other.
+	// Blended gives the faces of Swapped, and blended faces on the path to them: [Options].Blend makes these from the
+	// two nearest faces of the person and the other person.
 	Blended Poison = "blended"
 )
 
-// fleet is the devices of a day.
+// fleet holds the devices of a day.
 type fleet struct {
 	o         Options
 	r         *Report
@@ -42,7 +42,7 @@ type fleet struct {
 
 const poisoner = "poisoned device"
 
-// exchange has all devices give each other what they have learned, if it is time. It is called between frames.
+// exchange lets all devices exchange their lessons, if it is time. It is called between frames.
 func (f *fleet) exchange(at time.Duration) error {
 	if f.o.Withdraw > 0 && at >= f.o.Withdraw && f.o.Poison != Clean && !f.withdrawn {
 		f.withdrawn = true
@@ -74,7 +74,7 @@ func (f *fleet) exchange(at time.Duration) error {
 	return nil
 }
 
-// end counts what there is when a day is over.
+// end counts the results of a day.
 func (f *fleet) end() error {
 	if f.o.Share <= 0 {
 		return nil
@@ -93,7 +93,7 @@ func (f *fleet) end() error {
 	return nil
 }
 
-// carry brings lessons from one device to another, and returns how many bytes they are on the way.
+// carry encodes and decodes lessons, as on the way to another device, and returns their size in bytes.
 func carry(lessons []online.Lesson) (there []online.Lesson, bytes int, err error) {
 	for _, s := range lessons {
 		data, err := s.MarshalBinary()
@@ -110,7 +110,7 @@ func carry(lessons []online.Lesson) (there []online.Lesson, bytes int, err error
 	return there, bytes, nil
 }
 
-// poison has all devices take the lessons of one that is wrong.
+// poison gives all devices the lessons of a wrong device.
 func (f *fleet) poison(people []subject, known map[string]bool) error {
 	if f.o.Poison == Clean {
 		return nil
@@ -175,7 +175,7 @@ func (f *fleet) poison(people []subject, known map[string]bool) error {
 	return nil
 }
 
-// nearest returns the two faces, one of each person, that are nearest to each other.
+// nearest returns the nearest pair of faces, one of each person.
 func nearest(all, others []face.Sample, scale float64) (a, b face.Sample) {
 	best := math.Inf(1)
 	for _, x := range all {

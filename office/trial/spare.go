@@ -13,13 +13,13 @@ import (
 	"github.com/faceauth/faceauth/still"
 )
 
-// shown is a face with the picture by which package still tells whether it has changed.
+// shown is a face with the picture that package still compares.
 type shown struct {
 	face.Sample
 	patch []uint8
 }
 
-// spare holds faces of one camera as package pipeline does where all of them move.
+// spare holds the faces of one camera as package pipeline does if all of them move.
 type spare struct {
 	tracker *sighting.BoxTracker
 	faces   still.Faces
@@ -32,7 +32,7 @@ func newSpare(patches map[place][]uint8, held *int) *spare {
 	return &spare{tracker: sighting.NewBoxTracker(), patches: patches, held: held}
 }
 
-// hold returns the faces of a frame, of which some may be held.
+// hold returns the faces of a frame; some of them may be held.
 func (s *spare) hold(f face.Frame) []face.Sample {
 	boxes := make([]image.Rectangle, len(f.Samples))
 	for i, x := range f.Samples {
@@ -57,8 +57,8 @@ func (s *spare) hold(f face.Frame) []face.Sample {
 	return samples
 }
 
-// patch returns the patch of a face from its small picture, which shows an eighth of its longer side around it. It is
-// nil where there is no picture: such a face is never held.
+// patch returns the patch of a face from its small picture, which has a margin of an eighth of its longer side. It is
+// nil without a picture: such a face is never held.
 func patch(s face.Sample) []uint8 {
 	img, err := jpeg.Decode(bytes.NewReader(s.JPEG))
 	if err != nil {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trial measures an office on recordings: who is named, as whom, and whether what is said of their coming and
-// going is true.
+// Package trial measures an office on recordings: whether people get the right names, and whether arrivals and
+// departures are right.
 //
-// [Run] composes days out of recordings of single people, in which they come and go, cross, and are hidden behind each
-// other, and has an [office.Office] watch them. It knows who is who.
+// [Run] composes days from recordings of single people, who come and go, cross, and hide each other, and lets an
+// [office.Office] watch them. It knows the true names.
 package trial
 
 import (
@@ -26,48 +26,49 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// ErrTooFew is wrapped by the error of [Run] where the recordings show too few people for the trial.
+// ErrTooFew is wrapped by the error of [Run] if the recordings show too few people.
 var ErrTooFew = errors.New("too few people")
 
-// Recording is one of a person. Of several faces in a frame the largest counts. The first of a person is the one from
-// which they are enrolled.
+// Recording is a recording of one person. In a frame with several faces, the largest counts. The first recording of a
+// person is used for enrolment.
 type Recording struct {
 	Person string
 	Frames []face.Frame
 }
 
-// Options of a trial. The zero value of each field stands for its default.
+// Options of a trial. A zero field means the default.
 type Options struct {
-	Strangers int             // people of a day whom nobody has named
+	Strangers int             // number of people of a day without a name
 	Cameras   int             // Default 2
-	Enroll    int             // faces labelled of each of the others. Default 4
-	Visits    int             // into which each recording is cut. Default 4
-	Away      time.Duration   // after which one who is not seen has left. Default 10 s
-	Days      int             // at most; there is one for each choice of strangers. Default 30
-	Seed      uint64          // of the lot
+	Enroll    int             // number of labelled faces of each other person. Default 4
+	Visits    int             // number of parts into which each recording is cut. Default 4
+	Away      time.Duration   // a person who is not seen for this time has left. Default 10 s
+	Days      int             // greatest number of days; each choice of strangers is a day. Default 30
+	Seed      uint64          // seed of the random numbers
 	Learner   online.Settings // of each day's learner
-	Rules     sighting.Rules  // by which somebody in view is taken for a person
-	// Spare holds faces that are as they were, as package pipeline does where faces move. It takes recordings with
-	// pictures of the faces.
+	Rules     sighting.Rules  // rules for recognising a person in view
+	// Spare holds unchanged faces, as package pipeline does for moving faces. The recordings must have pictures of the
+	// faces.
 	Spare  bool
 	Usable func(face.Quality) bool
-	Day    func() // told when a day is over
+	Day    func() // called when a day is over
 
-	// Devices share the cameras of a day, each in an office of its own. The same people are enrolled on all of them, with
-	// the same faces. Comings are counted of one device only. Default 1
+	// Devices is the number of devices that share the cameras of a day, each with its own office. All have the same
+	// enrolled people and faces. Comings are counted on one device only. Default 1
 	Devices int
-	// Share is how often devices give each other what they have learned. Default: never.
+	// Share is the time between two exchanges of lessons between devices. Default: never.
 	Share time.Duration
-	// Poison is what another device, which has no camera, gives all of them as the day begins. Default: nothing.
+	// Poison is the kind of wrong lessons that another device without a camera gives to all devices at the start of a
+	// day. Default: none.
 	Poison Poison
-	// Blend returns the vectors of pictures on the way from one face to another, for Blended. The faces have the pictures
-	// that the recordings have.
+	// Blend returns the vectors of pictures between two faces, for Blended. The faces have the pictures of the
+	// recordings.
 	Blend func(from, to face.Sample) ([][]float32, error)
-	// Withdraw is when devices take that back. Default: never.
+	// Withdraw is the time at which devices take the wrong lessons back. Default: never.
 	Withdraw time.Duration
 }
 
-// judged returns how many faces word of somebody unknown takes.
+// judged returns the number of faces that an Unknown event needs.
 func (o Options) judged() float64 { return presence.Settings{}.Defaults().Judged }
 
 func (o Options) defaults() Options {
@@ -86,15 +87,15 @@ func (o Options) defaults() Options {
 	return o
 }
 
-// Names counts what was named.
+// Names counts right and wrong names.
 type Names struct {
-	Known     int           `json:"known"`     // faces, or sightings, of people who are enrolled
-	Strangers int           `json:"strangers"` // of others
-	Right     int           `json:"right"`     // of the known, under their own name
-	Wrong     int           `json:"wrong"`     // of the known, under another
-	False     int           `json:"false"`     // of the strangers, under any
-	Precision evaluate.Rate `json:"precision"` // share of right ones of all that were named
-	Recall    evaluate.Rate `json:"recall"`    // share of right ones of the known
+	Known     int           `json:"known"`     // faces, or sightings, of enrolled people
+	Strangers int           `json:"strangers"` // faces, or sightings, of strangers
+	Right     int           `json:"right"`     // of the known, with the right name
+	Wrong     int           `json:"wrong"`     // of the known, with a wrong name
+	False     int           `json:"false"`     // of the strangers, with any name
+	Precision evaluate.Rate `json:"precision"` // right names, as a share of all names
+	Recall    evaluate.Rate `json:"recall"`    // right names, as a share of the known
 }
 
 func (n *Names) rates() {
@@ -122,46 +123,46 @@ func (n *Names) add(truth, name string, known bool) {
 	}
 }
 
-// Comings counts what was said of people who come and go.
+// Comings counts right and wrong arrivals and departures.
 type Comings struct {
-	Stays    int `json:"stays"`    // of people who are enrolled, with no pause in which they leave
-	Told     int `json:"told"`     // of these, with an arrival
-	Repeated int `json:"repeated"` // arrivals in a stay that had one
-	Wrong    int `json:"wrong"`    // arrivals of people who were not there
-	LeftTold int `json:"left"`     // of the stays with an arrival, with a departure within a second of their end
+	Stays    int `json:"stays"`    // stays of enrolled people, without a pause in which they leave
+	Told     int `json:"told"`     // of these, with an arrival event
+	Repeated int `json:"repeated"` // further arrivals in the same stay
+	Wrong    int `json:"wrong"`    // arrivals of absent people
+	LeftTold int `json:"left"`     // of the stays with an arrival, those with a departure within a second of the end
 	Early    int `json:"early"`    // other departures
-	Unknown  int `json:"unknown"`  // stays of strangers with word of them
+	Unknown  int `json:"unknown"`  // stays of strangers with an Unknown event
 	Visitors int `json:"visitors"` // stays of strangers
-	Short    int `json:"short"`    // of these without word, with fewer faces than word of somebody unknown takes
-	Mistaken int `json:"mistaken"` // times that somebody who is enrolled was said to be somebody unknown
+	Short    int `json:"short"`    // of these without an event, those with too few faces for one
+	Mistaken int `json:"mistaken"` // Unknown events about enrolled people
 }
 
-// Report is what a trial came to.
+// Report is the result of a trial.
 type Report struct {
 	People  int   `json:"people"`
 	Days    int   `json:"days"`
 	Frames  int   `json:"frames"`  // of all cameras
 	Crowded int   `json:"crowded"` // of these, with several faces
-	Held    int   `json:"held"`    // faces that were held, and not looked at
-	Faces   Names `json:"faces"`   // by what was said of each when it was seen
-	// Confirmed counts names that are confirmed alone.
+	Held    int   `json:"held"`    // held faces, which were not judged
+	Faces   Names `json:"faces"`   // by the name of each face when it was seen
+	// Confirmed counts confirmed names only.
 	Confirmed Names `json:"confirmed"`
-	// Exchanges is how often devices gave each other what they had learned; Given the centroids of all that one device
-	// gave at the end of a day, Bytes what they take, and Kept those that a device judged by then: all of them summed over
-	// devices and days.
+	// Exchanges is the number of exchanges. Given is the number of centroids that a device gave at the end of a day,
+	// Bytes their size, and Kept the number of those that a device could judge by then; all are sums over devices and
+	// days.
 	Exchanges int     `json:"exchanges"`
 	Given     int     `json:"given"`
 	Kept      int     `json:"kept"`
 	Bytes     int     `json:"bytes"`
-	Later     Names   `json:"later"`    // a sighting that becomes known names its earlier faces, too
-	Tracks    Names   `json:"tracks"`   // sightings, each by the name that it had for longest, if it had any
-	Switches  int     `json:"switches"` // times that a sighting went over to somebody else
-	Parts     int     `json:"parts"`    // sightings beyond one for each visit
+	Later     Names   `json:"later"`    // the same, if the later name of a sighting counts for its earlier faces
+	Tracks    Names   `json:"tracks"`   // sightings, by the name that each had for longest
+	Switches  int     `json:"switches"` // times that a sighting changed to another person
+	Parts     int     `json:"parts"`    // number of sightings beyond one per visit
 	Visits    int     `json:"visits"`
 	Comings   Comings `json:"comings"`
 }
 
-// subject is a person with what is shown of them.
+// subject is a person with their faces and visits.
 type subject struct {
 	name    string
 	enroll  [][]float32
@@ -171,7 +172,7 @@ type subject struct {
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// Run has an office watch a day for each choice of strangers, or for as many as it should, drawn by lot. The error
+// Run lets an office watch a day for each choice of strangers, or for as many random choices as Options says. The error
 // wraps [ErrTooFew], or is that of [office.Office.Run].
 func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Report, error) {
 	o = o.defaults()
@@ -198,7 +199,7 @@ func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Rep
 	return r, nil
 }
 
-// choices returns the ways of choosing k of n, at most as many as most, drawn by lot.
+// choices returns at most "most" ways of choosing k of n, drawn at random.
 func choices(rnd *rand.Rand, n, k, most int) (all [][]int) {
 	var choose func(from int, chosen []int)
 	choose = func(from int, chosen []int) {
@@ -218,7 +219,7 @@ func choices(rnd *rand.Rand, n, k, most int) (all [][]int) {
 	return all
 }
 
-// subjects cuts recordings into what is enrolled and what is shown. Who cannot be enrolled is not among them.
+// subjects divides recordings into enrolled faces and visits. It leaves out people who cannot be enrolled.
 func subjects(all []Recording, o Options) (people []subject) {
 	at := make(map[string]int)
 	for _, rec := range all {
@@ -257,7 +258,7 @@ func subjects(all []Recording, o Options) (people []subject) {
 	return slices.DeleteFunc(people, func(p subject) bool { return len(p.enroll) < o.Enroll || len(p.visits) == 0 })
 }
 
-// largest returns the largest face of a frame, or one without a space where there is none.
+// largest returns the largest face of a frame. Without a face the result has no space.
 func largest(f face.Frame) (best face.Sample) {
 	for _, s := range f.Samples {
 		if best.Space == "" || s.Box.Dx()*s.Box.Dy() > best.Box.Dx()*best.Box.Dy() {
@@ -267,7 +268,7 @@ func largest(f face.Frame) (best face.Sample) {
 	return best
 }
 
-// day has the offices of all devices watch one day, and counts.
+// day lets the offices of all devices watch one day, and counts.
 func (r *Report) day(ctx context.Context, space face.Space, rnd *rand.Rand, people []subject, strangers []int, o Options) error {
 	known := make(map[string]bool)
 	for i, p := range people {
@@ -311,7 +312,7 @@ func (r *Report) day(ctx context.Context, space face.Space, rnd *rand.Rand, peop
 			return t, nil
 		}})
 	}
-	// The end of one ends all: the others would wait for its turns.
+	// The end of one office ends all: the others would wait for its turn.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup

@@ -11,7 +11,7 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// Face is a face of somebody, and where and when it was seen.
+// Face is a face with the time and the camera of its picture.
 type Face struct {
 	ID     uint64    `cbor:"id"`
 	Vector []float32 `cbor:"vector"`
@@ -20,18 +20,17 @@ type Face struct {
 	At     time.Time `cbor:"at"`
 }
 
-// firstFaces is how many faces of an album stay whatever comes: those that a name labels.
+// firstFaces is the number of faces of an album that always stay: a name labels them.
 const firstFaces = 4
 
-// Album is a bounded set of faces of one person: the first ones, and of those that followed such as are unlike each
-// other.
+// Album is a bounded set of faces of one person: the first faces, and later ones that differ from each other.
 type Album struct {
 	Faces []Face `cbor:"faces"`
 }
 
-// Add takes in a face, as one of at most size, and reports whether it did. One that looks nearly like one that is
-// there, closer than apart in units of the space, says nothing new, and the face of a number that is there neither. Where
-// the album is full, the newer one of the two that are most alike goes.
+// Add adds a face and reports whether it did. The album keeps at most size faces. Add ignores a face that is closer
+// than apart, in units of the space, to a face in the album, and a face whose number is in the album. From a full
+// album, the newer one of the two most similar faces is removed.
 func (a *Album) Add(space face.Space, f Face, size int, apart float64) bool {
 	if _, there := a.Find(f.ID); there {
 		return false
@@ -66,7 +65,7 @@ func (a *Album) First() (first, rest []Face) {
 	return a.Faces[:n], a.Faces[n:]
 }
 
-// Find returns the face of a number, and whether it is there.
+// Find returns the face with a number, if it is in the album.
 func (a *Album) Find(id uint64) (Face, bool) {
 	for _, f := range a.Faces {
 		if f.ID == id {

@@ -15,7 +15,7 @@ import (
 var (
 	ErrDamaged = safefile.ErrDamaged
 	ErrVersion = safefile.ErrVersion
-	ErrSpace   = errors.New("file of unknown faces of another feature space")
+	ErrSpace   = errors.New("file of unknown faces has another feature space")
 )
 
 var kind = safefile.Kind{Magic: "faceauth unknown", Version: 1}
@@ -39,8 +39,8 @@ var encoding = func() cbor.EncMode {
 	return m
 }()
 
-// Read reads a set that was saved at path, for faces of a space. The error wraps fs.ErrNotExist where there is none,
-// [ErrDamaged], [ErrVersion] or [ErrSpace].
+// Read reads the set at path, for faces of a space. The error wraps fs.ErrNotExist, [ErrDamaged], [ErrVersion] or
+// [ErrSpace].
 func Read(path string, space face.Space, s Settings) (*Groups, error) {
 	body, err := safefile.ReadSealed(path, kind)
 	if err != nil {
@@ -59,7 +59,7 @@ func (g *Groups) decode(body []byte) error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if c.Space != g.space.ID {
-		return fmt.Errorf("%w: it holds %q, and the gallery %q", ErrSpace, c.Space, g.space.ID)
+		return fmt.Errorf("%w: the file has the space %q, and the gallery %q", ErrSpace, c.Space, g.space.ID)
 	}
 	groups, faces := make(map[uint64]bool), make(map[uint64]bool)
 	given := func(numbers map[uint64]bool, id, last uint64) error {
@@ -84,7 +84,7 @@ func (g *Groups) decode(body []byte) error {
 				return fmt.Errorf("%w: %w", ErrDamaged, err)
 			}
 		}
-		if over := len(p.Album.Faces) - g.s.Faces; over > 0 { // the bound was larger
+		if over := len(p.Album.Faces) - g.s.Faces; over > 0 { // the limit was larger before
 			p.Album.Faces = p.Album.Faces[:g.s.Faces]
 		}
 	}
@@ -93,7 +93,7 @@ func (g *Groups) decode(body []byte) error {
 	return nil
 }
 
-// Save writes g to path. On error the file is as it was.
+// Save writes g to path. On error the file is unchanged.
 func (g *Groups) Save(path string) error {
 	body, err := encoding.Marshal(content{Space: g.space.ID, Last: g.last, Begun: g.begun, Off: g.off, Groups: g.groups})
 	if err != nil {

@@ -32,14 +32,14 @@ var (
 	ErrAll     = errors.New("a group keeps at least one of its faces")
 )
 
-// Settings of [Groups]. The zero value of each field stands for its default.
+// Settings of [Groups]. A zero field means the default.
 type Settings struct {
-	Groups    int           // kept at most; the one that was not seen for longest makes room. Default 50
-	Ignored   int           // the same of ignored ones. Default 50
-	Faces     int           // of a group, at most. Default 24
-	Near      float64       // distance, in units of the space, within which a face is that of a group. Default: 0.75 times the space's impostor radius
-	Apart     float64       // distance below which a face of a group says nothing new. Default: a third of Near
-	Retention time.Duration // for which a group is kept that is not seen, unless it is ignored. Default 30 days
+	Groups    int           // greatest number of groups; the one not seen for longest is removed. Default 50
+	Ignored   int           // greatest number of ignored groups. Default 50
+	Faces     int           // greatest number of faces of a group. Default 24
+	Near      float64       // greatest distance of a face to its group, in units of the space. Default: 0.75 times the impostor radius
+	Apart     float64       // a face nearer than this to one of the group is ignored. Default: a third of Near
+	Retention time.Duration // a group that is not seen for this time is removed, unless it is ignored. Default 30 days
 }
 
 func (s Settings) defaults(space face.Space) Settings {
@@ -52,17 +52,17 @@ func (s Settings) defaults(space face.Space) Settings {
 	return s
 }
 
-// Group is somebody whom nobody has named.
+// Group is a person without a name.
 type Group struct {
 	ID      uint64    `cbor:"id"`
 	Album   Album     `cbor:"album"`
-	First   time.Time `cbor:"first"` // when they were seen first
+	First   time.Time `cbor:"first"` // time of the first sighting
 	Last    time.Time `cbor:"last"`
-	Visits  int       `cbor:"visits"`  // times that they came into view
-	Ignored bool      `cbor:"ignored"` // nobody wants to hear of them again
+	Visits  int       `cbor:"visits"`  // number of times that they came into view
+	Ignored bool      `cbor:"ignored"` // a user ignores them
 }
 
-// Groups is a set of them. It is used by one goroutine at a time. Get one from [New] or [Read].
+// Groups is a set of groups. One goroutine may use it at a time. [New] or [Read] makes one.
 type Groups struct {
 	s      Settings
 	space  face.Space
@@ -73,16 +73,15 @@ type Groups struct {
 	dirty  bool
 }
 
-// New returns an empty set for faces of a space. A space without an impostor radius does not tell strangers apart:
-// there no face is found again.
+// New returns an empty set for faces of a space. In a space without an impostor radius, no face is recognised again.
 func New(space face.Space, s Settings) *Groups {
 	return &Groups{s: s.defaults(space), space: space}
 }
 
-// Keeps reports whether strangers are kept at all.
+// Keeps reports whether strangers are kept.
 func (g *Groups) Keeps() bool { return !g.off }
 
-// Keep switches that on or off. Off forgets all who are kept and not ignored.
+// Keep sets whether strangers are kept. Off removes all groups that are not ignored.
 func (g *Groups) Keep(on bool) {
 	g.dirty = g.dirty || g.off == on
 	g.off = !on
@@ -91,7 +90,7 @@ func (g *Groups) Keep(on bool) {
 	}
 }
 
-// Changed reports whether anything has changed since g was read, or saved.
+// Changed reports whether g has changed since it was read or saved.
 func (g *Groups) Changed() bool { return g.dirty }
 
 func (g *Groups) remove(gone func(*Group) bool) {
@@ -100,21 +99,20 @@ func (g *Groups) remove(gone func(*Group) bool) {
 	g.dirty = g.dirty || len(g.groups) < n
 }
 
-// Number returns a number that was not given before, for a face.
+// Number returns a new number for a face.
 func (g *Groups) Number() uint64 {
 	g.last++
 	return g.last
 }
 
-// Given returns the last numbers that were given to a face and to a group.
+// Given returns the last numbers of a face and of a group.
 func (g *Groups) Given() (face, group uint64) { return g.last, g.begun }
 
-// Skip says that numbers up to these were given to faces and groups in a program that was killed before it could save
-// them.
+// Skip marks numbers as used: a killed program may have used them before it could save.
 func (g *Groups) Skip(face, group uint64) { g.last, g.begun = max(g.last, face), max(g.begun, group) }
 
-// All returns a copy of the groups, those first that were seen last. Vectors and pictures are shared and must not be
-// changed.
+// All returns a copy of the groups, the last seen group first. Do not change the vectors and pictures, which are
+// shared.
 func (g *Groups) All() []Group {
 	all := make([]Group, len(g.groups))
 	for i, p := range g.groups {
@@ -155,7 +153,7 @@ func (g *Groups) JPEG(face uint64) []byte {
 	return nil
 }
 
-// Ignored reports whether a group is there and nobody wants to hear of it.
+// Ignored reports whether a group exists and is ignored.
 func (g *Groups) Ignored(id uint64) bool {
 	p, err := g.group(id)
 	return err == nil && p.Ignored
@@ -192,7 +190,7 @@ func (g *Groups) Find(faces []Face) uint64 {
 	return found
 }
 
-// Begin makes a group of the faces, in the order in which they were seen, and returns its number, or 0 where strangers
+// Begin makes a group of faces, in the order in which they were seen, and returns its number. It returns 0 if strangers
 // are not kept or there are no faces.
 func (g *Groups) Begin(faces []Face) uint64 {
 	if g.off || len(faces) == 0 {
@@ -224,7 +222,7 @@ func (g *Groups) own(p *Group) {
 	g.remove(func(q *Group) bool { return len(q.Album.Faces) == 0 })
 }
 
-// Visit notes that a group has come into view.
+// Visit records that a group has come into view.
 func (g *Groups) Visit(id uint64) error {
 	p, err := g.group(id)
 	if err == nil {
@@ -244,7 +242,7 @@ func (g *Groups) Add(id uint64, f Face) error {
 }
 
 func (g *Groups) add(p *Group, f Face) {
-	// Of one who is ignored, enough is known. Time alone is no reason to write a file.
+	// Enough faces are known of an ignored person. A new time alone is no reason to write the file.
 	if !p.Ignored && p.Album.Add(g.space, f, g.s.Faces, g.s.Apart) || f.At.Sub(p.Last) > time.Minute {
 		g.dirty = true
 	}
@@ -253,7 +251,7 @@ func (g *Groups) add(p *Group, f Face) {
 	}
 }
 
-// shed has the groups go for which there is no room, but not the one of that number.
+// shed removes the groups beyond the limits, but not the given one.
 func (g *Groups) shed(but uint64) {
 	for _, ignored := range []bool{false, true} {
 		room := g.s.Groups
@@ -280,7 +278,7 @@ func (g *Groups) shed(but uint64) {
 	}
 }
 
-// Expire forgets those who were not seen within the retention time.
+// Expire removes the groups that were not seen within the retention time.
 func (g *Groups) Expire(now time.Time) {
 	g.remove(func(p *Group) bool { return !p.Ignored && now.Sub(p.Last) > g.s.Retention })
 }
@@ -294,7 +292,7 @@ func (g *Groups) Forget(id uint64) error {
 	return nil
 }
 
-// Ignore says whether anybody wants to hear of a group again. The error wraps [ErrNoGroup].
+// Ignore sets whether a group is ignored. The error wraps [ErrNoGroup].
 func (g *Groups) Ignore(id uint64, ignored bool) error {
 	p, err := g.group(id)
 	if err != nil {
@@ -306,7 +304,7 @@ func (g *Groups) Ignore(id uint64, ignored bool) error {
 	return nil
 }
 
-// Merge makes one group of two, which keeps the number of into. The error wraps [ErrNoGroup].
+// Merge merges the group from into the group into. The error wraps [ErrNoGroup].
 func (g *Groups) Merge(into, from uint64) error {
 	p, err := g.group(into)
 	if err != nil {
@@ -329,8 +327,8 @@ func (g *Groups) Merge(into, from uint64) error {
 	return g.Forget(from)
 }
 
-// Restore puts a group back as it was, in the place of one of that number. Faces that came to that one since stay.
-// Where strangers are not kept it does nothing.
+// Restore restores an earlier state of a group; newer faces of the group stay. If strangers are not kept it does
+// nothing.
 func (g *Groups) Restore(was Group) {
 	if g.off || was.ID == 0 || len(was.Album.Faces) == 0 {
 		return
@@ -355,7 +353,7 @@ func (g *Groups) Restore(was Group) {
 	g.dirty = true
 }
 
-// Own removes the faces of a group from all others: a face is of one group alone.
+// Own removes the faces of a group from all other groups: a face belongs to one group only.
 func (g *Groups) Own(id uint64) {
 	if p, err := g.group(id); err == nil {
 		g.own(p)
@@ -363,7 +361,7 @@ func (g *Groups) Own(id uint64) {
 	}
 }
 
-// Take removes faces from a group, and the group with the last one. The error wraps [ErrNoGroup].
+// Take removes faces from a group, and an empty group. The error wraps [ErrNoGroup].
 func (g *Groups) Take(id uint64, faces func(f Face) bool) error {
 	p, err := g.group(id)
 	if err != nil {
@@ -396,8 +394,8 @@ func (g *Groups) Alike(a, b uint64) bool {
 	return 2*near > len(q.Album.Faces)
 }
 
-// Split makes a group of its own of some faces of a group, and returns its number. The error wraps [ErrNoGroup],
-// [ErrNoFace], or [ErrAll] where nothing would be left of the one, or be in the other; g has then not changed.
+// Split moves some faces of a group into a new group, and returns its number. The error wraps [ErrNoGroup],
+// [ErrNoFace], or [ErrAll] if one of the two groups would be empty; g is then unchanged.
 func (g *Groups) Split(id uint64, faces []uint64) (uint64, error) {
 	p, err := g.group(id)
 	if err != nil {

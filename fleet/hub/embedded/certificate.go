@@ -21,8 +21,8 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
-// certificate returns the certificate of the server in a file, which is made where there is none. Devices know it by its
-// hash alone: names and dates in it decide nothing, so a wrong clock locks nobody out.
+// certificate returns the server's certificate from a file, and makes it if it is missing. Devices check only its hash,
+// and not its names and dates, so a wrong clock locks no device out.
 func certificate(path string) (tls.Certificate, error) {
 	b, err := safefile.ReadBytes(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -35,7 +35,9 @@ func certificate(path string) (tls.Certificate, error) {
 	}
 	c, err := tls.X509KeyPair(b, b)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("%s holds no certificate with its key (%w); put back a copy of it, or remove it: devices then have to join anew", path, err)
+		return tls.Certificate{}, fmt.Errorf(
+			"%s holds no certificate with its key (%w); put back a copy of it, or remove it: then all devices must join again",
+			path, err)
 	}
 	return c, nil
 }
@@ -70,7 +72,7 @@ func makeCertificate() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// pinOf returns by what devices know a certificate.
+// pinOf returns the hash by which devices know a certificate.
 func pinOf(c tls.Certificate) []byte {
 	sum := sha256.Sum256(c.Certificate[0])
 	return sum[:]

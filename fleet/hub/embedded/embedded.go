@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package embedded is the NATS server that a fleet has where it uses no cluster of somebody else. [Start] starts it, for
-// [hub.Serve].
+// Package embedded is the NATS server of a fleet that uses no cluster. [Start] starts it for [hub.Serve].
 //
-// It is a package of its own so that a device, which needs the way to the server alone, does not link the server.
+// It is a package of its own so that devices, which need only the client, do not link the server.
 package embedded

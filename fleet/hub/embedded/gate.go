@@ -14,26 +14,26 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// gate says who may connect to the embedded server, and as what. Nobody has a password: each key signs the nonce of its
-// connection.
+// gate decides who may connect to the embedded server, and with which rights. There are no passwords: each key signs
+// the nonce of its connection.
 type gate struct {
 	fleet string
-	// kick ends a connection by its number, and alive says whether it is there.
+	// kick ends a connection by its number, and alive reports whether it exists.
 	kick  func(uint64)
 	alive func(uint64) bool
 
 	mu      sync.Mutex
-	service string                 // key of the join service, drawn at each start
+	service string                 // public key of the service, new at each start
 	devices map[string]*admitted   // by id
 	bearers map[string]time.Time   // until when a token may be used, by its public key
 	open    map[string][]connected // by key
-	revoked map[string]bool        // who may be told so
-	lost    bool                   // the log may have lost who is a member: devices may show that they are
+	revoked map[string]bool        // devices that may connect to be shown their revocation
+	lost    bool                   // the log may have lost admissions: devices may show theirs
 }
 
 type admitted struct {
 	permissions *server.Permissions
-	paused      time.Time // until when no entry of it is taken
+	paused      time.Time // until when its entries are refused
 }
 
 type connected struct {
@@ -43,10 +43,10 @@ type connected struct {
 
 // Limits of connections.
 const (
-	// connectionsPerDevice is for a device whose old connection is not known to be dead yet.
+	// connectionsPerDevice is more than one, because an old connection may not be known to be dead yet.
 	connectionsPerDevice = 4
 	connectionsPerToken  = 4
-	// joinTime is how long a bearer of a token may stay connected.
+	// joinTime is how long the bearer of a token may stay connected.
 	joinTime = time.Minute
 )
 
@@ -72,19 +72,19 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 	now := time.Now()
 	switch d, device := g.devices[id]; {
 	case id == g.service || id == g.fleet:
-		// The admin key may do everything: it lies with the one who runs the fleet.
+		// The admin key may do everything: its owner runs the fleet.
 	case device:
 		user.Permissions, most = d.permissions, connectionsPerDevice
 		if now.Before(d.paused) {
 			user.Permissions = permissions(hub.DeviceRights(g.fleet, id))
 			user.Permissions.Publish.Deny = []string{hub.LogSubjects(g.fleet)}
-			user.ConnectionDeadline = d.paused // it connects again, and may
+			user.ConnectionDeadline = d.paused // then it connects again with full rights
 		}
 	case (g.lost || g.revoked[id]) && o.Token == hub.RejoinToken && nkeys.IsValidPublicUserKey(id):
 		if !verify(id, c.GetNonce(), o.Sig) {
 			return false
 		}
-		// Nothing is kept of it: anybody can make such keys.
+		// No record is kept, because anybody can make such keys.
 		user.Permissions, user.ConnectionDeadline = permissions(hub.RejoinRights(g.fleet, id)), now.Add(joinTime)
 		c.RegisterUser(user)
 		return true
@@ -100,8 +100,8 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 		return false
 	}
 	open := slices.DeleteFunc(g.open[id], func(c connected) bool { return !g.alive(c.number) })
-	// A new connection takes the place of the oldest: a device that comes back from a dead network is never locked out by
-	// connections of its own that the server still believes in.
+	// A new connection replaces the oldest. So a device that returns from a dead network is never locked out by its own
+	// old connections, which the server believes to be alive.
 	for most > 0 && len(open) >= most {
 		if g.devices[id] == nil {
 			return false
@@ -114,7 +114,7 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 	return true
 }
 
-// admit lets devices in that the log names, and ends the connections of all others.
+// admit lets the given devices in, and ends the connections of all others.
 func (g *gate) admit(ids []string) {
 	now := make(map[string]*admitted, len(ids))
 	g.mu.Lock()
@@ -137,14 +137,14 @@ func (g *gate) admit(ids []string) {
 	}
 }
 
-// rejoin lets devices in to show that they are members.
+// rejoin lets devices in to show their admissions.
 func (g *gate) rejoin() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.lost = true
 }
 
-// tell lets devices in to be told that they were revoked.
+// tell lets revoked devices in to be shown their revocation.
 func (g *gate) tell(ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -154,7 +154,7 @@ func (g *gate) tell(ids []string) {
 	}
 }
 
-// pause takes no entries of a device until a moment: it connects again, and may only read.
+// pause refuses entries of a device until the given time: the device connects again and may only read.
 func (g *gate) pause(id string, until time.Time) {
 	g.mu.Lock()
 	var numbers []uint64
@@ -168,7 +168,7 @@ func (g *gate) pause(id string, until time.Time) {
 	}
 }
 
-// invite says which tokens may be used, and until when.
+// invite sets the tokens that may be used, each with its end.
 func (g *gate) invite(bearers map[string]time.Time) {
 	g.mu.Lock()
 	var gone []string
@@ -178,7 +178,7 @@ func (g *gate) invite(bearers map[string]time.Time) {
 		}
 	}
 	g.bearers = maps.Clone(bearers)
-	// The device that has just joined waits for its answer: its connection ends by itself.
+	// Connections of removed tokens stay open: a device may still wait for its answer, and they end by themselves.
 	for _, id := range gone {
 		delete(g.open, id)
 	}
@@ -196,7 +196,7 @@ func (g *gate) drop(ids []string) (numbers []uint64) {
 	return numbers
 }
 
-// connections returns since when each device is connected.
+// connections returns the connected devices, each with the time of its connection.
 func (g *gate) connections() map[string]time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -213,9 +213,12 @@ func (g *gate) connections() map[string]time.Time {
 	return all
 }
 
-// permissions returns rights as the server has them.
+// permissions converts rights into the server's type.
 func permissions(r hub.Rights) *server.Permissions {
-	p := &server.Permissions{Publish: &server.SubjectPermission{Allow: r.Publish}, Subscribe: &server.SubjectPermission{Allow: r.Subscribe}}
+	p := &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: r.Publish},
+		Subscribe: &server.SubjectPermission{Allow: r.Subscribe},
+	}
 	if r.Answers {
 		p.Response = &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute}
 	}

@@ -24,12 +24,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// handshakesPerSecond bounds the work that somebody without a key can make. A thousand devices that come back at once are
-// in again within a few seconds.
+// handshakesPerSecond limits the work that somebody without a key can cause. A thousand devices that return at once are
+// connected again within a few seconds.
 const handshakesPerSecond = 500
 
-// Server is a NATS server in this process: TLS, JetStream on disk, one account, keys instead of passwords. Its methods can
-// be called at once. Get one from [Start], and close it.
+// Server is a NATS server in this process: TLS, JetStream on disk, one account, keys instead of passwords. Its methods
+// can be called at once. [Start] makes one; close it.
 type Server struct {
 	server *server.Server
 	gate   *gate
@@ -43,7 +43,7 @@ type Server struct {
 
 var _ hub.Server = (*Server)(nil)
 
-// Start starts a server. It lets only this process in until Listen is called. It is what [hub.Options] take.
+// Start starts a server. Only this process can connect until Listen is called. Use it in [hub.Options].
 func Start(so hub.ServerOptions) (_ hub.Server, err error) {
 	e, err := start(so)
 	if err != nil {
@@ -58,10 +58,10 @@ func start(so hub.ServerOptions) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The port is tried before anything else, so that the error is about it.
+	// The port is tried first, so that the error names it.
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return nil, fmt.Errorf("the server cannot listen: %w; give another address by --listen", err)
+		return nil, fmt.Errorf("the server cannot listen: %w; give another address with --listen", err)
 	}
 	if port == 0 {
 		port = l.Addr().(*net.TCPAddr).Port
@@ -73,7 +73,7 @@ func start(so hub.ServerOptions) (_ *Server, err error) {
 	}
 	if err := safefile.Lock(lock, 0); err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("%s is in use by another server of this fleet; end that one first", folder)
+		return nil, fmt.Errorf("another server of this fleet uses %s; stop it first", folder)
 	}
 	e := &Server{lock: lock, ended: make(chan struct{})}
 	defer func() {
@@ -110,16 +110,16 @@ func start(so hub.ServerOptions) (_ *Server, err error) {
 		MaxPending:   64 << 20, // above the 32 MiB that JetStream sends before it waits
 		PingInterval: 30 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second,
 		JetStream: true, StoreDir: filepath.Join(folder, "jetstream"), DisableJetStreamBanner: true,
-		// The log and the snapshots have bounds of their own, of [hub.Limits]. One here would keep them from being made
-		// smaller.
+		// The log and the snapshots have their own limits ([hub.Limits]). A smaller limit here would prevent lowering
+		// them later.
 		JetStreamMaxStore: 1 << 50, JetStreamMaxMemory: 256 << 20,
-		// What was said to be stored is on disk when the power goes.
+		// A confirmed entry must be on disk even if the power fails.
 		SyncAlways: true,
 	}
 	if e.server, err = server.NewServer(o); err != nil {
 		return nil, fmt.Errorf("the NATS server: %w", err)
 	}
-	e.gate.kick = func(n uint64) { e.server.DisconnectClientByID(n) } // one that has gone is what is wanted
+	e.gate.kick = func(n uint64) { e.server.DisconnectClientByID(n) } // no error handling: the connection may be gone already
 	e.gate.alive = func(n uint64) bool { return e.server.GetClient(n) != nil }
 	e.server.SetLoggerV2(&natsLog{so.Log, &e.failed, e.over}, false, false, false)
 	e.server.Start()
@@ -144,16 +144,16 @@ func start(so hub.ServerOptions) (_ *Server, err error) {
 // InProcessConn returns a connection that goes through no socket.
 func (e *Server) InProcessConn() (net.Conn, error) { return e.server.InProcessConn() }
 
-// Key returns the key of the service, which may do everything. It is another one at each start.
+// Key returns the key of the service, which may do everything. It is new at each start.
 func (e *Server) Key() nkeys.KeyPair { return e.key }
 
 // Pin returns the SHA-256 of the certificate.
 func (e *Server) Pin() []byte { return e.pin }
 
-// Admit lets these devices in, and ends the connections of all others.
+// Admit lets these devices in, and ends the connections of all other devices.
 func (e *Server) Admit(devices []string) { e.gate.admit(devices) }
 
-// Invite lets bearers of tokens ask to join, each until a moment.
+// Invite lets the bearers of tokens ask to join, each until the given time.
 func (e *Server) Invite(tokens map[string]time.Time) { e.gate.invite(tokens) }
 
 // Rejoin implements [hub.Server].
@@ -162,10 +162,10 @@ func (e *Server) Rejoin() { e.gate.rejoin() }
 // Revoked implements [hub.Server].
 func (e *Server) Revoked(devices []string) { e.gate.tell(devices) }
 
-// Pause takes no entries of a device until a moment, and lets it read.
+// Pause refuses entries of a device until the given time. The device can still read.
 func (e *Server) Pause(device string, until time.Time) { e.gate.pause(device, until) }
 
-// Connections returns the devices that are connected, and since when.
+// Connections returns the connected devices, each with the time of its connection.
 func (e *Server) Connections() map[string]time.Time { return e.gate.connections() }
 
 func (e *Server) over() { e.end.Do(func() { close(e.ended) }) }
@@ -179,15 +179,16 @@ func (e *Server) Listen() error {
 	go e.server.AcceptLoop(ready) // it returns when the socket is open; the server owns the goroutine that accepts
 	<-ready
 	if e.server.Addr() == nil {
-		return errors.New("the server cannot listen any more: another program has taken its address; give another by --listen")
+		return errors.New(
+			"the server cannot listen: another program has taken its address; give another address with --listen")
 	}
 	return nil
 }
 
-// Address returns where the server listens.
+// Address returns the address at which the server listens.
 func (e *Server) Address() string { return e.server.Addr().String() }
 
-// Close ends the server and waits for that.
+// Close stops the server and waits for its end.
 func (e *Server) Close() {
 	if e.server != nil {
 		e.server.Shutdown()
@@ -203,12 +204,12 @@ func splitAddress(address string) (host string, port int, err error) {
 		port, err = strconv.Atoi(text)
 	}
 	if err != nil || port < 0 || port > 65535 {
-		return "", 0, fmt.Errorf("the address must be such as :4222 or 192.0.2.7:4222, got %q", address)
+		return "", 0, fmt.Errorf("the address must look like :4222 or 192.0.2.7:4222, got %q", address)
 	}
 	return cmp.Or(host, "0.0.0.0"), port, nil
 }
 
-// natsLog passes on what the NATS server says, as far as it is trouble.
+// natsLog passes on the warnings and errors of the NATS server.
 type natsLog struct {
 	log    *slog.Logger
 	failed *atomic.Pointer[string]
@@ -225,14 +226,14 @@ func (l *natsLog) Tracef(string, ...any)          {}
 func (l *natsLog) Warnf(format string, v ...any)  { l.trouble(fmt.Sprintf(format, v...)) }
 func (l *natsLog) Errorf(format string, v ...any) { l.trouble(fmt.Sprintf(format, v...)) }
 
-// Fatalf is called where the server ends itself.
+// Fatalf is called when the server ends itself.
 func (l *natsLog) Fatalf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
 	l.failed.Store(&text)
 	l.log.Error("the NATS server has ended", "reason", text)
 }
 
-// trouble tells of what an administrator can mend. That a stranger knocks is none.
+// trouble logs problems for an administrator. Failed logins of strangers are not such a problem.
 func (l *natsLog) trouble(text string) {
 	if strings.Contains(text, "authentication error") || strings.Contains(text, "TLS handshake error") {
 		l.log.Debug("nats", "refused", text)

@@ -48,7 +48,7 @@ func TestFleetServer(t *testing.T) {
 		t.Errorf("it ends with %s", out)
 	}
 	s.run(t, "rm -rf "+state+"/jetstream "+state+"/fleet; systemctl start faceauth-fleet-server || true; sleep 3; systemctl is-failed faceauth-fleet-server")
-	if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth-fleet-server"); !strings.Contains(out, "start it once by: faceauth fleet serve --restored") {
+	if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth-fleet-server"); !strings.Contains(out, "start the server once with: faceauth fleet serve --restored") {
 		t.Errorf("the journal: %s", out)
 	}
 	// As docs/fleet.md says: once by hand, and then by the service manager again.

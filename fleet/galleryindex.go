@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/gallery"
+)
+
+// galleryIndex holds the people of a gallery and their faces, for [Device.Reconcile].
+type galleryIndex struct {
+	g      *gallery.Gallery
+	space  face.Space
+	people map[string]*galleryPerson
+}
+
+// galleryPerson holds the label numbers of one person's faces in a gallery.
+type galleryPerson struct {
+	faces, denied map[ledger.FaceID]int64
+	more          map[int64][]int64 // the further labels of a face, by its first label
+}
+
+func newGalleryPerson() *galleryPerson {
+	return &galleryPerson{make(map[ledger.FaceID]int64), make(map[ledger.FaceID]int64), make(map[int64][]int64)}
+}
+
+// labels returns all labels of the face whose first label is given.
+func (p *galleryPerson) labels(first int64) []int64 { return append([]int64{first}, p.more[first]...) }
+
+func newGalleryIndex(g *gallery.Gallery) *galleryIndex {
+	s := &galleryIndex{g: g, space: g.Space(), people: make(map[string]*galleryPerson)}
+	l := g.Learner()
+	for _, name := range l.Names() {
+		s.people[name] = newGalleryPerson()
+	}
+	for _, label := range l.Labels() {
+		p := s.people[label.Name]
+		if p == nil {
+			continue
+		}
+		id := ledger.NewFaceID(s.space.ID, l.Vector(label.ID))
+		of := p.faces
+		if label.Negative {
+			of = p.denied
+		}
+		if first, there := of[id]; there {
+			p.more[first] = append(p.more[first], label.ID)
+		} else {
+			of[id] = label.ID
+		}
+	}
+	return s
+}
+
+// free returns the name itself, or the name with a number after it: a name that nobody in the gallery has, and that is
+// not in taken.
+func (s *galleryIndex) free(name string, taken map[string]bool) string {
+	free := name
+	for i := 2; s.people[free] != nil || taken[free]; i++ {
+		short := []rune(name)
+		free = fmt.Sprintf("%s (%d)", string(short[:min(len(short), 90)]), i)
+	}
+	return free
+}
+
+func (s *galleryIndex) rename(from, to string) error {
+	if err := s.g.Rename(from, to); err != nil {
+		return err
+	}
+	s.people[to] = s.people[from]
+	delete(s.people, from)
+	return nil
+}
+
+func (s *galleryIndex) remove(name string) error {
+	delete(s.people, name)
+	return s.g.Remove(name)
+}
