@@ -32,7 +32,10 @@ type Settings struct {
 	Far float64
 	// Lost replaces Far for a person who was missing in the last frame: another person may have taken the place.
 	// Default: the distance at a rate of 1e-4, or Far if that was not measured.
-	Lost  float64
+	Lost float64
+	// Sure is the distance beyond which the next face of a track may be another person's: the track goes on, in doubt
+	// ([Tracker.InDoubt]). Default: the distance at a rate of 1e-5, or no limit if that was not measured.
+	Sure  float64
 	Gap   time.Duration // a track ends after this time without a face. Default 2 s
 	Looks int           // number of remembered faces of a track, the newest. Default 5
 	First int           // the number of the first track. Default 1
@@ -51,6 +54,10 @@ func (s Settings) defaults(space face.Space) Settings {
 		s.Lost = min(s.Far, space.Stills.Within(1e-4))
 	}
 	s.Lost = cmp.Or(s.Lost, s.Far)
+	if s.Sure == 0 && measured {
+		s.Sure = space.Stills.Within(1e-5)
+	}
+	s.Sure = cmp.Or(s.Sure, math.Inf(1))
 	s.Gap = cmp.Or(s.Gap, 2*time.Second)
 	s.Looks = cmp.Or(s.Looks, 5)
 	s.First = cmp.Or(s.First, 1)
@@ -74,6 +81,7 @@ type person struct {
 	at     time.Duration
 	missed bool        // the person was missing in the last frame
 	looks  [][]float32 // the newest last
+	before [][]float32 // looks of the time before the track was in doubt; nil if it is not
 }
 
 // NewTracker returns a tracker of faces in a space.
@@ -136,6 +144,7 @@ func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 	for _, c := range pairs {
 		if ids[c.face] == 0 && !taken[c.p] {
 			ids[c.face], taken[c.p] = c.p.id, true
+			t.doubt(c.p, faces[c.face])
 			t.see(c.p, at, faces[c.face])
 		}
 	}
@@ -161,6 +170,50 @@ func (t *Tracker) Live() []int {
 		ids[i] = p.id
 	}
 	return ids
+}
+
+// InDoubt reports whether another person may have taken the place of the person of a track: a face was further than
+// [Settings.Sure] from the newest faces before it. A later face that is that near to those ends the doubt, as after a
+// single bad picture.
+func (t *Tracker) InDoubt(track int) bool {
+	p := t.person(track)
+	return p != nil && p.before != nil
+}
+
+// Believe ends the doubt about a track, because something else shows that it is the same person.
+func (t *Tracker) Believe(track int) {
+	if p := t.person(track); p != nil {
+		p.before = nil
+	}
+}
+
+func (t *Tracker) person(track int) *person {
+	for _, p := range t.live {
+		if p.id == track {
+			return p
+		}
+	}
+	return nil
+}
+
+// doubt compares the next face of a person with the newest ones.
+func (t *Tracker) doubt(p *person, f face.Sample) {
+	switch {
+	case f.Vector == nil || len(p.looks) == 0:
+	case p.before == nil && t.nearest(f, p.looks) > t.s.Sure:
+		p.before = slices.Clone(p.looks)
+	case p.before != nil && t.nearest(f, p.before) <= t.s.Sure:
+		p.before = nil
+	}
+}
+
+// nearest returns the distance of a face to the nearest of some vectors.
+func (t *Tracker) nearest(f face.Sample, looks [][]float32) float64 {
+	d := math.Inf(1)
+	for _, x := range looks {
+		d = min(d, graph.Distance(f.Vector, x, t.scale))
+	}
+	return d
 }
 
 // Next returns the track number of the next new person.
@@ -194,10 +247,7 @@ func (t *Tracker) score(p *person, f face.Sample) (float64, bool) {
 	if f.Vector == nil || len(p.looks) == 0 {
 		return overlap, overlap >= t.s.Overlap
 	}
-	d := math.Inf(1)
-	for _, x := range p.looks {
-		d = min(d, graph.Distance(f.Vector, x, t.scale))
-	}
+	d := t.nearest(f, p.looks)
 	far := t.s.Far
 	if p.missed {
 		far = t.s.Lost

@@ -49,7 +49,7 @@ type Seen struct {
 // The learner learns only from confirmed sightings: faces of a person who was confirmed since coming into view, and
 // only as that person. The last eight faces before the confirmation are then learned, too. Consecutive faces of a track
 // are joined (a must-link, [online.Observation].Follows), so that the learner can follow a turning head further than
-// with single faces.
+// with single faces. A track in doubt ([Tracker.InDoubt]) is not confirmed until the doubt ends.
 type Watcher struct {
 	learner *online.Learner
 	tracker *Tracker
@@ -118,10 +118,10 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		}
 		poor[i] = hold(i)
 		o := online.Observation{Vector: s.Vector, Hold: poor[i]}
-		if c := w.chains[tracks[i]]; c != nil {
+		if c := w.chains[tracks[i]]; c != nil && !w.tracker.InDoubt(tracks[i]) {
 			o.Follows = c.stored
 		}
-		if o.As = w.who.confirmed(tracks[i], at); o.As == "" {
+		if o.As = w.confirmed(tracks[i], at); o.As == "" {
 			o.Hold = true
 		}
 		observed, of = append(observed, o), append(of, i)
@@ -149,13 +149,16 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 			s.Lessons = []int64{number}
 		}
 		w.who.Add(tracks[of[q]], at, *v)
+		if v.Anchored && v.Label == w.who.confirmed(tracks[of[q]], at) {
+			w.tracker.Believe(tracks[of[q]])
+		}
 		c := w.chain(tracks[of[q]], at)
 		c.keep(*v, at)
 		c.join(v.Stored)
 		if observed[q].As == "" && !poor[of[q]] {
 			c.wait(waiting{observed[q].Vector, number})
 		}
-		if err := w.recall(c, w.who.confirmed(tracks[of[q]], at), number, s); err != nil {
+		if err := w.recall(c, w.confirmed(tracks[of[q]], at), number, s); err != nil {
 			return nil, err
 		}
 	}
@@ -170,6 +173,9 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		// A held face is not new evidence, so it changes neither number.
 		if faces[i].Reason != face.NoVector && (b.Frames < sureFrames || b.Share < sureShare) {
 			w.sure = false
+		}
+		if b.Trust == Confirmed && w.tracker.InDoubt(tracks[i]) {
+			b.Trust = Learned
 		}
 		s.Track, s.Belief = tracks[i], b
 		c := w.chain(tracks[i], at)
@@ -186,6 +192,14 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	return seen, nil
 }
 
+// confirmed returns the only person as whom a track is confirmed, or "". A track in doubt is confirmed as no one.
+func (w *Watcher) confirmed(track int, at time.Duration) string {
+	if w.tracker.InDoubt(track) {
+		return ""
+	}
+	return w.who.confirmed(track, at)
+}
+
 // forgotten reports whether the learner no longer knows a name.
 func (w *Watcher) forgotten(name string) bool { return name != "" && !w.learner.Knows(name) }
 
@@ -198,7 +212,8 @@ const (
 
 // unsure reports whether more faces of a track should be judged.
 func (w *Watcher) unsure(track int, b Belief, at time.Duration) bool {
-	return b.Frames < sureFrames || b.Share < sureShare && at-w.chain(track, at).judged >= againAfter
+	return b.Frames < sureFrames ||
+		(b.Share < sureShare || w.tracker.InDoubt(track)) && at-w.chain(track, at).judged >= againAfter
 }
 
 // Look reports whether more faces of a person in the last frame should be judged: there were too few, or they disagree.

@@ -97,6 +97,48 @@ func TestLapse(t *testing.T) {
 	}
 }
 
+// A track that jumps is in doubt, because another person may have taken the place: it is not confirmed, and nothing is
+// learned of it. A face like those before the jump ends the doubt, and so do two faces near an enrolled one.
+func TestDoubt(t *testing.T) {
+	for name, back := range map[string][]float32{"like those before": {.45, 0}, "near an enrolled one": {-.3, .5}} {
+		w, l := watched(t)
+		if s := see(t, w, 0, .1, .1, .1, .1, .5, .5, .5, .5, .5); s.Belief.Trust != sighting.Confirmed || !s.Verdict.Learned {
+			t.Fatalf("before the jump: %+v", s)
+		}
+		learned := l.Counts().Learned
+		show := func(i int, looks ...float32) sighting.Seen {
+			t.Helper()
+			seen, err := w.See(time.Duration(9+i)*frame, []face.Sample{at(0, looks...)}, func(int) bool { return false })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return seen[0]
+		}
+		for i := range 5 {
+			s := show(i, .5, .95)
+			if s.Track != 1 || s.Belief.Name != "alice" || s.Belief.Trust != sighting.Learned || s.Trust == sighting.Confirmed ||
+				s.Verdict.Learned || l.Counts().Learned != learned {
+				t.Errorf("face %d after the jump: %+v, %+v", i, s, s.Verdict)
+			}
+		}
+		if s := show(5, back...); s.Track != 1 || s.Belief.Trust != sighting.Confirmed || !s.Verdict.Learned || len(s.Lessons) < 2 {
+			t.Errorf("a face %s: %+v, %+v", name, s, s.Verdict)
+		}
+	}
+}
+
+// Another person who takes the place gets the name for a few faces at most, and never confirmed.
+func TestTakenPlace(t *testing.T) {
+	w, _ := watched(t)
+	see(t, w, 0, .1, .1, .1, .1, .5, .5, .5, .5, .5)
+	for i := range 100 {
+		s := see(t, w, time.Duration(9+i)*frame, 1.5)
+		if s.Track != 1 || s.Belief.Trust == sighting.Confirmed || s.Verdict.Learned || i > 10 && s.Belief.Name != "" {
+			t.Fatalf("face %d of the other person: %+v, %+v", i, s, s.Verdict)
+		}
+	}
+}
+
 // Who is denied teaches nothing more.
 func TestDeny(t *testing.T) {
 	w, _ := watched(t)
