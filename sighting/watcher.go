@@ -212,8 +212,7 @@ const (
 
 // unsure reports whether more faces of a track should be judged.
 func (w *Watcher) unsure(track int, b Belief, at time.Duration) bool {
-	return b.Frames < sureFrames ||
-		(b.Share < sureShare || w.tracker.InDoubt(track)) && at-w.chain(track, at).judged >= againAfter
+	return b.Frames < sureFrames || b.Share < sureShare && at-w.chain(track, at).judged >= againAfter
 }
 
 // Look reports whether more faces of a person in the last frame should be judged: there were too few, or they disagree.
