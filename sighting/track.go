@@ -35,7 +35,11 @@ type Settings struct {
 	Lost float64
 	// Sure is the distance beyond which the next face of a track may be another person's: the track goes on, in doubt
 	// ([Tracker.InDoubt]). Default: the distance at a rate of 1e-5, or no limit if that was not measured.
-	Sure  float64
+	Sure float64
+	// Same replaces Sure for a person who was missing in the last frame. It is also the distance to a face before the
+	// doubt at which the doubt ends: as each later face is compared, another person has many chances. Default: the
+	// distance at a rate of 1e-7, or Sure if that was not measured.
+	Same  float64
 	Gap   time.Duration // a track ends after this time without a face. Default 2 s
 	Looks int           // number of remembered faces of a track, the newest. Default 5
 	First int           // the number of the first track. Default 1
@@ -58,6 +62,10 @@ func (s Settings) defaults(space face.Space) Settings {
 		s.Sure = space.Stills.Within(1e-5)
 	}
 	s.Sure = cmp.Or(s.Sure, math.Inf(1))
+	if s.Same == 0 && measured {
+		s.Same = min(s.Sure, space.Stills.Within(1e-7))
+	}
+	s.Same = cmp.Or(s.Same, s.Sure)
 	s.Gap = cmp.Or(s.Gap, 2*time.Second)
 	s.Looks = cmp.Or(s.Looks, 5)
 	s.First = cmp.Or(s.First, 1)
@@ -173,8 +181,8 @@ func (t *Tracker) Live() []int {
 }
 
 // InDoubt reports whether another person may have taken the place of the person of a track: a face was further than
-// [Settings.Sure] from the newest faces before it. A later face that is that near to those ends the doubt, as after a
-// single bad picture.
+// [Settings.Sure] from the newest faces before it. A later face within [Settings.Same] of these ends the doubt, for
+// example after a single bad picture.
 func (t *Tracker) InDoubt(track int) bool {
 	p := t.person(track)
 	return p != nil && p.before != nil
@@ -198,11 +206,17 @@ func (t *Tracker) person(track int) *person {
 
 // doubt compares the next face of a person with the newest ones.
 func (t *Tracker) doubt(p *person, f face.Sample) {
+	if f.Vector == nil || len(p.looks) == 0 {
+		return
+	}
+	sure := t.s.Sure
+	if p.missed {
+		sure = t.s.Same
+	}
 	switch {
-	case f.Vector == nil || len(p.looks) == 0:
-	case p.before == nil && t.nearest(f, p.looks) > t.s.Sure:
+	case p.before == nil && t.nearest(f, p.looks) > sure:
 		p.before = slices.Clone(p.looks)
-	case p.before != nil && t.nearest(f, p.before) <= t.s.Sure:
+	case p.before != nil && t.nearest(f, p.before) <= t.s.Same:
 		p.before = nil
 	}
 }
