@@ -864,7 +864,7 @@ func TestTwoServices(t *testing.T) {
 	if err != bus.ErrRunning {
 		t.Error(err)
 	}
-	if err := bus.Serve(t.Context(), dial(t, h.address, nobody), dial(t, h.address, nobody), h.a, bus.Options{}, func() { t.Error("it began") }); err == nil || !strings.Contains(err.Error(), "is the policy file installed?") {
+	if err := bus.Serve(t.Context(), dial(t, h.address, nobody), dial(t, h.address, nobody), h.a, bus.Options{}, func() { t.Error("it began") }); err == nil || !strings.Contains(err.Error(), "check that the policy file is installed") {
 		t.Errorf("as another user: %v", err)
 	}
 }

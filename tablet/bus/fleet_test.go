@@ -281,7 +281,7 @@ func TestFleetRefused(t *testing.T) {
 		{"another person", f.Faces(t.Context(), "nobody", strings.Repeat("0b", 16), stage.Space.ID, nil), "does not follow"},
 		{"nobody's account", f.Faces(t.Context(), "games", person, stage.Space.ID, nil), "does not follow"},
 		{"somebody unknown", f.Forgotten(t.Context(), "nobody", strings.Repeat("0b", 16)), "does not follow"},
-		{"a name for a number", f.Found(t.Context(), "nobody", person, "alice"), "cannot be the name or the number"},
+		{"a name for a number", f.Found(t.Context(), "nobody", person, "alice"), "not a valid name or number"},
 		{"a word of tomorrow", f.Says(t.Context(), "nobody", "tomorrow", time.Now()), "no such word"},
 		{"an unknown method", call("Enroll"), "no method of that name"},
 		{"a person that cannot be", h.client(t, 0).Follow(t.Context(), "nobody", "a\x01b", false), "neither the name nor the number"},

@@ -10,21 +10,21 @@ import (
 	"github.com/godbus/dbus/v5/introspect"
 )
 
-// method is one of an interface.
+// method is a method of an interface.
 type method struct {
 	in, out string // signatures
 	call    func(s *Service, by caller, args []any) ([]any, *dbus.Error)
-	after   func(s *Service, by caller) // the answer was sent, where it was no error
+	after   func(s *Service, by caller) // called after an answer without error
 }
 
 const propertiesInterface = "org.freedesktop.DBus.Properties"
 
-// nothing makes a method of one that returns nothing.
+// nothing makes a method without results.
 func nothing(f func(s *Service, by caller, args []any) *dbus.Error) func(*Service, caller, []any) ([]any, *dbus.Error) {
 	return func(s *Service, by caller, args []any) ([]any, *dbus.Error) { return nil, f(s, by, args) }
 }
 
-// one makes a method of one that returns one thing.
+// one makes a method with one result.
 func one[T any](f func(s *Service, by caller, args []any) (T, *dbus.Error)) func(*Service, caller, []any) ([]any, *dbus.Error) {
 	return func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
 		x, failed := f(s, by, args)
@@ -32,13 +32,13 @@ func one[T any](f func(s *Service, by caller, args []any) (T, *dbus.Error)) func
 	}
 }
 
-// object is what a path names: its interfaces, and the one of them that is meant where a call names none.
+// object is the object at a path: its interfaces, and the default one for calls without an interface.
 type object struct {
 	named      string
 	interfaces map[string]map[string]method
 }
 
-// newObject returns an object with an interface of its own, and the interfaces that every object has.
+// newObject returns an object with its own interface and the standard interfaces.
 func newObject(named, xml string, methods map[string]method, properties func(*Service) map[string]dbus.Variant) object {
 	of := func(s *Service, name string) map[string]dbus.Variant {
 		if name != named {
@@ -85,7 +85,7 @@ func newDevice() object {
 	return o
 }
 
-// methods are those of [Interface]. Arguments are of the types that in says when they are called.
+// methods are the methods of [Interface]. Arguments have the types of the signature.
 var methods = map[string]method{
 	"Claim": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
 		return s.claimFor(by, args[0].(string), by.uid, Interface)
@@ -121,7 +121,7 @@ var methods = map[string]method{
 	"Health": {in: "", out: "a{sv}", call: one(func(s *Service, by caller, _ []any) (map[string]dbus.Variant, *dbus.Error) { return s.health(by) })},
 }
 
-// object returns what a path names.
+// object returns the object at a path.
 func (s *Service) object(path dbus.ObjectPath) (object, bool) {
 	if path == Path {
 		return device, true
@@ -175,7 +175,7 @@ func (s *Service) answer(by caller, m *dbus.Message) {
 // fail answers a call with an error.
 func (s *Service) fail(m *dbus.Message, e *dbus.Error) { s.reply(m, dbus.TypeError, e.Name, e.Body) }
 
-// reply answers a call, where an answer is expected.
+// reply answers a call, if an answer is expected.
 func (s *Service) reply(m *dbus.Message, kind dbus.Type, name string, body []any) {
 	if m.Flags&dbus.FlagNoReplyExpected != 0 {
 		return

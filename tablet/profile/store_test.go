@@ -262,7 +262,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 	t.Logf("gave up after %v", time.Since(begun))
 	s.Close()
-	if _, err := profile.Open(path, profile.NewKey(), space); !errors.Is(err, profile.ErrKey) || !strings.Contains(err.Error(), "give the key that it was made with") {
+	if _, err := profile.Open(path, profile.NewKey(), space); !errors.Is(err, profile.ErrKey) || !strings.Contains(err.Error(), "give the right key") {
 		t.Errorf("another machine's key: %v", err)
 	}
 	if _, err := profile.Open(path, key, face.Space{ID: "other"}); !errors.Is(err, profile.ErrSpace) {

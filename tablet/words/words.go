@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package words holds what a login says to people, in the languages that it speaks.
+// Package words holds the sentences of a login for users, in several languages.
 //
-// [Of] finds the language that somebody has set, and [Language.Say] says a word of the bus, or the name of one of its
-// errors, in it. The PAM module, which is C, has the same sentences from words.h, which the test of this package
-// writes:
+// [Of] returns the language of an environment, and [Language.Say] translates a word of the bus, or the name of one of
+// its errors, into a sentence. The PAM module, which is in C, has the same sentences in words.h, which the test of this
+// package writes:
 //
 //	go test ./tablet/words -update
 package words
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Language is one that this program speaks.
+// Language is a language of this program.
 type Language int
 
 // Languages.
@@ -28,8 +28,8 @@ const (
 // codes are the languages' codes (ISO 639-1).
 var codes = [languages]string{"en", "de", "fr"}
 
-// Of returns the language of an environment: that of the first of LC_ALL, LC_MESSAGES and LANG that is set. It is
-// English where none is, or it is another one.
+// Of returns the language of an environment: that of the first of LC_ALL, LC_MESSAGES and LANG that is set. Without
+// them, or for an unknown language, it is English.
 func Of(getenv func(string) string) Language {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		locale := getenv(name)
@@ -50,8 +50,8 @@ func Of(getenv func(string) string) Language {
 	return English
 }
 
-// Say returns a sentence, and whether there is one. Words of verifications and enrolments are looked for with and
-// without what they begin with.
+// Say returns the sentence for a word, if there is one. Words of verifications and enrolments work with and without
+// their prefix.
 func (l Language) Say(word string, args ...any) (string, bool) {
 	for _, prefix := range []string{"", "verify-", "enroll-"} {
 		rest, ok := strings.CutPrefix(word, prefix)
@@ -65,7 +65,7 @@ func (l Language) Say(word string, args ...any) (string, bool) {
 	return "", false
 }
 
-// catalogue are the sentences, by word.
+// catalogue holds the sentences, by word.
 var catalogue = map[string][languages]string{
 	// The prompt of a login.
 	"prompt": {
@@ -74,7 +74,7 @@ var catalogue = map[string][languages]string{
 		"Mot de passe (ou regardez la caméra et appuyez sur Entrée) : ",
 	},
 
-	// How a verification or an enrolment ends.
+	// Results of a verification or an enrolment.
 	"match":    {"recognised", "erkannt", "reconnu"},
 	"no-match": {"not recognised; use your password", "nicht erkannt; bitte das Passwort eingeben", "non reconnu ; utilisez votre mot de passe"},
 	"give-password": {"recognised; give your password once, then your face alone will do", "erkannt; bitte einmal das Passwort eingeben, dann genügt das Gesicht",
@@ -94,7 +94,7 @@ var catalogue = map[string][languages]string{
 	"already-another-user": {"this face is enrolled for another user; remove it there first", "dieses Gesicht gehört schon zu einem anderen Benutzer; bitte dort zuerst entfernen",
 		"ce visage est déjà enregistré pour un autre utilisateur ; supprimez-le d'abord"},
 
-	// What the person before the camera can do.
+	// Instructions for the person in front of the camera.
 	"looking":        {"looking", "die Kamera sucht ein Gesicht", "la caméra cherche un visage"},
 	"two-faces":      {"more than one face is in view; one person alone, please", "mehr als ein Gesicht ist zu sehen; bitte nur eine Person", "plus d'un visage est visible ; une seule personne, s'il vous plaît"},
 	"look-straight":  {"look straight into the camera", "gerade in die Kamera sehen", "regardez droit dans la caméra"},
@@ -116,7 +116,7 @@ var catalogue = map[string][languages]string{
 	"took-right":     {"good: your right", "gut: rechts", "bien : à droite"},
 	"took-tilt":      {"good: tilted", "gut: gehoben oder gesenkt", "bien : tête levée ou baissée"},
 
-	// While a face scores like a picture of one.
+	// The face scores like a picture of a face.
 	"not-live": {"your face looks like a picture; look straight into the camera, and make more light",
 		"das Gesicht sieht aus wie ein Bild; bitte gerade in die Kamera sehen und mehr Licht machen",
 		"votre visage ressemble à une image ; regardez droit dans la caméra et ajoutez de la lumière"},
