@@ -210,7 +210,7 @@ func (s *Service) follow(by caller, name, person string, share bool) *dbus.Error
 	}
 	switch {
 	case errors.Is(err, tablet.ErrFollow):
-		return failure(notFollowed, "this account follows nobody of a fleet")
+		return failure(notFollowed, "this account follows no person of a fleet")
 	case errors.Is(err, tablet.ErrPerson):
 		return failure(fleetRefused, "that can be neither the name nor the number of a person of a fleet; see faceauth people --fleet on another device")
 	case err != nil:
