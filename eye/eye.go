@@ -280,8 +280,8 @@ func (e *Eye) await(ctx context.Context) error {
 	case m.Kind != Ready:
 		return e.breach("it said %d where its networks were to be ready", m.Kind)
 	case m.Report.Version != Version:
-		return e.breach("the eye speaks version %d, and this program %d; after an upgrade, restart both", m.Report.Version,
-			Version)
+		return e.breach("the eye speaks version %d, and this program %d; after an upgrade, restart both",
+			m.Report.Version, Version)
 	case m.Space != e.c.Space.ID:
 		return e.breach("its vectors are of another feature space than %s", e.c.Space.ID)
 	}

@@ -72,7 +72,8 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 			}
 			if m.Kind == Progress {
 				if m.Wait == 0 && m.Count == before || m.Wait > 0 && !s.o.Pace {
-					return m, e.breach("progress without any") // otherwise the eye could keep the program waiting for ever
+					return m, e.breach(
+						"progress without any") // otherwise the eye could keep the program waiting for ever
 				}
 				within += m.Wait
 			}

@@ -342,7 +342,8 @@ func (w *Office) Naming(id uint64) (Correction, bool) {
 		}
 	}
 	for _, x := range w.labels() {
-		if x.Name == name && !x.Negative && !given[key(x.Vector)] && s.album.Distance(w.gallery.Space(), x.Vector) < nearest {
+		if x.Name == name && !x.Negative && !given[key(x.Vector)] &&
+			s.album.Distance(w.gallery.Space(), x.Vector) < nearest {
 			return Correction{}, false
 		}
 	}

@@ -67,7 +67,8 @@ func (w *Office) resume(id uint64, s statement, p proof) error {
 		w.unknown.Forget(s.Group) // no error: the group exists
 	case s.Kind == Denied && s.Made != 0 && len(p.Faces) > 0:
 		first, last := p.Faces[0].At, p.Faces[len(p.Faces)-1].At
-		w.unknown.Restore(unknown.Group{ID: s.Made, Album: unknown.Album{Faces: p.Faces}, First: first, Last: last, Visits: 1})
+		w.unknown.Restore(
+			unknown.Group{ID: s.Made, Album: unknown.Album{Faces: p.Faces}, First: first, Last: last, Visits: 1})
 	}
 	heads := make(map[uint64]stay)
 	for sighting, x := range s.Stays {

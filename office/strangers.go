@@ -111,8 +111,11 @@ func (w *Office) KeepUnknown(on bool) error {
 	w.leaveGroups()
 	var err error
 	if !on {
-		err = errors.Join(w.erase(func(s *visit) bool { return s.Known == "" && !w.unknown.Ignored(s.Group) }),
-			w.unsay(func(s statement) bool { return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == "" }))
+		err = errors.Join(
+			w.erase(func(s *visit) bool { return s.Known == "" && !w.unknown.Ignored(s.Group) }),
+			w.unsay(
+				func(s statement) bool { return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == "" }),
+		)
 	}
 	return errors.Join(err, w.save())
 }

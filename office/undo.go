@@ -44,7 +44,8 @@ func (w *Office) Undo(id uint64) error {
 func (w *Office) undo(id uint64, s statement, p proof) error {
 	w.turn++
 	s.UndoneAt, s.Settled = w.turn, false
-	err := w.o.Past.said.Change(map[uint64]statement{id: s}) // if the program is killed now, its next start completes the undo
+	err := w.o.Past.said.Change(
+		map[uint64]statement{id: s}) // if the program is killed now, its next start completes the undo
 	if err != nil {
 		err = unsaved(err)
 	}
@@ -252,7 +253,8 @@ func (w *Office) gather(s statement) {
 	for _, id := range w.o.Past.said.Before(0) {
 		r, _ := w.o.Past.said.Get(id)
 		d := r.Head
-		if d.Kind == Denied && d.UndoneAt == 0 && d.Made != 0 && d.Was == s.Name && w.unknown.Alike(s.Group, d.Made) && w.unknown.Merge(s.Group, d.Made) == nil {
+		if d.Kind == Denied && d.UndoneAt == 0 && d.Made != 0 && d.Was == s.Name && w.unknown.Alike(s.Group, d.Made) &&
+			w.unknown.Merge(s.Group, d.Made) == nil {
 			w.fail(w.rewrite(w.all(func(v *visit, _ *view) bool {
 				if v.Group != d.Made {
 					return false

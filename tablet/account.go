@@ -39,7 +39,11 @@ const mostOthers = 64
 
 // limitsOf returns the limits of an asker; 0 is the user. Only the user's own limits decide when the password is due.
 // If too many askers are remembered, a new one may not try.
-func (c *account) limitsOf(asker uint32, p session.Policy, now session.Moment) (why session.Refusal, wait time.Duration) {
+func (c *account) limitsOf(
+	asker uint32,
+	p session.Policy,
+	now session.Moment,
+) (why session.Refusal, wait time.Duration) {
 	if asker == 0 {
 		return c.limits.Ask(p, now)
 	}
@@ -62,7 +66,12 @@ func (c *account) limitsOf(asker uint32, p session.Policy, now session.Moment) (
 }
 
 // ask does the same as limitsOf, except that a due password does not prevent a login that only works with the password.
-func (c *account) ask(user string, asker uint32, p session.Policy, now session.Moment) (why session.Refusal, wait time.Duration) {
+func (c *account) ask(
+	user string,
+	asker uint32,
+	p session.Policy,
+	now session.Moment,
+) (why session.Refusal, wait time.Duration) {
 	why, wait = c.limitsOf(asker, p, now)
 	if why == session.PasswordDue && asker == 0 && c.unproven(user) {
 		return c.limits.AskUnproven(p, now)
@@ -223,7 +232,14 @@ func (a *Authenticator) Status(user string) (Status, error) {
 			return Status{}, err
 		}
 	}
-	s := Status{Fleet: a.fleetStatus(user, c), Enrolled: c.enrolled, Labelled: c.learner.Counts().Labelled, Learned: d.Learned, Frozen: c.frozen, Drifted: c.drifted}
+	s := Status{
+		Fleet:    a.fleetStatus(user, c),
+		Enrolled: c.enrolled,
+		Labelled: c.learner.Counts().Labelled,
+		Learned:  d.Learned,
+		Frozen:   c.frozen,
+		Drifted:  c.drifted,
+	}
 	s.Refusal, s.Wait = c.ask(user, 0, a.o.Policy, a.moment())
 	return s, nil
 }

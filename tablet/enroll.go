@@ -19,7 +19,11 @@ import (
 //
 // The error wraps [online.ErrName] for an invalid name. After every later failure, also the end of ctx, the result is
 // [enrolment.Failed].
-func (a *Authenticator) Enroll(ctx context.Context, user string, report func(enrolment.Result)) (enrolment.Result, error) {
+func (a *Authenticator) Enroll(
+	ctx context.Context,
+	user string,
+	report func(enrolment.Result),
+) (enrolment.Result, error) {
 	if err := online.CheckName(user); err != nil {
 		return enrolment.Result{}, err
 	}

@@ -260,7 +260,8 @@ func (a *Authenticator) FleetFaces(user, number, space string, faces []FleetFace
 		return false, fmt.Errorf("%w: they are of another feature space: %s", ErrFaces, a.space.Mismatch(space))
 	}
 	if len(faces) > MostFaces {
-		return false, fmt.Errorf("%w: got %d of one person, and at most %d are allowed", ErrFaces, len(faces), MostFaces)
+		return false, fmt.Errorf("%w: got %d of one person, and at most %d are allowed", ErrFaces, len(faces),
+			MostFaces)
 	}
 	all := make([]reference, 0, len(faces))
 	for i, f := range faces {
@@ -371,7 +372,8 @@ func (a *Authenticator) FleetRevoked() (users []string, err error) {
 			c.follow.Revoked = true
 			return true, nil
 		})
-		if err != nil && !errors.Is(err, ErrFollow) && !errors.Is(err, profile.ErrUnknown) { // the account no longer follows the person
+		if err != nil && !errors.Is(err, ErrFollow) &&
+			!errors.Is(err, profile.ErrUnknown) { // the account no longer follows the person
 			return users, err
 		}
 	}
@@ -399,8 +401,9 @@ func (a *Authenticator) fleetStatus(user string, c *account) *FleetStatus {
 	}
 	n := a.news[user]
 	return &FleetStatus{
-		Asked: c.follow.Asked, Number: c.follow.Number, Share: c.follow.Share, Faces: len(c.follow.Faces), Enrolled: len(c.follow.Seen),
-		Revoked: c.follow.Revoked, Word: n.word, Since: n.since,
+		Asked: c.follow.Asked, Number: c.follow.Number, Share: c.follow.Share, Faces: len(c.follow.Faces),
+		Enrolled: len(c.follow.Seen),
+		Revoked:  c.follow.Revoked, Word: n.word, Since: n.since,
 	}
 }
 

@@ -207,7 +207,12 @@ type shot struct {
 // watch opens the camera and calls each with its frames, until each returns true, the deadline has passed, the camera
 // fails, or ctx ends. It returns when the camera is released, or after patience; the lock stays held until the release.
 // The error is the camera's or ctx's; nil at the deadline.
-func (a *Authenticator) watch(ctx context.Context, p Purpose, limit time.Duration, each func(face.Frame) (over bool)) error {
+func (a *Authenticator) watch(
+	ctx context.Context,
+	p Purpose,
+	limit time.Duration,
+	each func(face.Frame) (over bool),
+) error {
 	if !a.looking.TryLock() {
 		return ErrBusy
 	}

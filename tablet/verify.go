@@ -25,7 +25,12 @@ import (
 //
 // The error wraps [profile.ErrUnknown], is a [*Refused], or tells that the profile is unusable; the session has not
 // begun then. After every later failure, also the end of ctx, the result is [session.Failed].
-func (a *Authenticator) Verify(ctx context.Context, user string, asker uint32, report func(session.Result)) (session.Result, error) {
+func (a *Authenticator) Verify(
+	ctx context.Context,
+	user string,
+	asker uint32,
+	report func(session.Result),
+) (session.Result, error) {
 	begun := a.o.Now()
 	l, unproven, err := a.admit(user, asker)
 	if err != nil {
@@ -86,7 +91,8 @@ func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unp
 	}
 	unproven = c.unproven(user)
 	if !unproven && !c.learner.Knows(user) {
-		return nil, false, fmt.Errorf("%w: the account follows a person of a fleet whose faces have not come yet", profile.ErrUnknown)
+		return nil, false, fmt.Errorf("%w: the account follows a person of a fleet whose faces have not come yet",
+			profile.ErrUnknown)
 	}
 	if why, wait := c.ask(user, asker, a.o.Policy, a.moment()); why != "" {
 		return nil, false, &Refused{why, wait}

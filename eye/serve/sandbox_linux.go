@@ -87,12 +87,15 @@ func sandbox(roots []string, line int) (r eye.Report, err error) {
 		rules = append(rules, landlock.RODirs(certificates...).IgnoreIfMissing())
 	case byPort:
 		// Looking up a name reads these files, too.
-		rules = append(rules,
+		rules = append(
+			rules,
 			landlock.ROFiles("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf",
 				"/etc/services",
 				"/run/systemd/resolve/stub-resolv.conf").IgnoreIfMissing(),
-			landlock.RODirs(append([]string{"/usr/lib", "/lib", "/usr/share/zoneinfo"}, certificates...)...).IgnoreIfMissing(),
-			landlock.ConnectTCP(53))
+			landlock.RODirs(append([]string{"/usr/lib", "/lib", "/usr/share/zoneinfo"}, certificates...)...).
+				IgnoreIfMissing(),
+			landlock.ConnectTCP(53),
+		)
 		for _, p := range ports {
 			rules = append(rules, landlock.ConnectTCP(p))
 		}

@@ -82,7 +82,8 @@ func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 		Name: cookieName, Value: p.cookie, Path: p.home(r) + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: r.TLS != nil, MaxAge: 30 * 24 * 3600,
 	}
-	// A browser gives a strict cookie to no frame inside another site. Other sites' requests are refused without it, too.
+	// A browser gives a strict cookie to no frame inside another site. Other sites' requests are refused without it,
+	// too.
 	if p.framed && r.TLS != nil {
 		c.SameSite, c.Partitioned = http.SameSiteNoneMode, true
 	}

@@ -89,7 +89,8 @@ func (c *counter) later(t *tracked, name string) {
 
 // most returns the key with the largest count.
 func most(counts map[string]int) string {
-	return slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })
+	return slices.MaxFunc(slices.Sorted(maps.Keys(counts)),
+		func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })
 }
 
 // stay is a time in which a person is present, from the first face to the last.
@@ -149,7 +150,8 @@ func (c *counter) end(o Options) {
 	stays := c.stays(o.Away)
 	at := func(person string, when time.Time, slack time.Duration) *stay {
 		for _, s := range stays {
-			if (person == "" || s.person == person) && !when.Before(s.from.Add(-slack)) && !when.After(s.to.Add(slack)) {
+			if (person == "" || s.person == person) && !when.Before(s.from.Add(-slack)) &&
+				!when.After(s.to.Add(slack)) {
 				return s
 			}
 		}

@@ -34,10 +34,11 @@ var (
 
 // Settings of [Groups]. A zero field means the default.
 type Settings struct {
-	Groups    int           // greatest number of groups; the one not seen for longest is removed. Default 50
-	Ignored   int           // greatest number of ignored groups. Default 50
-	Faces     int           // greatest number of faces of a group. Default 24
-	Near      float64       // greatest distance of a face to its group, in units of the space. Default: 0.75 times the impostor radius
+	Groups  int // greatest number of groups; the one not seen for longest is removed. Default 50
+	Ignored int // greatest number of ignored groups. Default 50
+	Faces   int // greatest number of faces of a group. Default 24
+	// Greatest distance of a face to its group, in units of the space. Default: 0.75 times the impostor radius.
+	Near      float64
 	Apart     float64       // a face nearer than this to one of the group is ignored. Default: a third of Near
 	Retention time.Duration // a group that is not seen for this time is removed, unless it is ignored. Default 30 days
 }

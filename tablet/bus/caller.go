@@ -40,7 +40,9 @@ func (s *Service) caller(sender string) (caller, *dbus.Error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	c := caller{sender: sender}
-	err := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixUser", 0, c.sender).Store(&c.uid)
+	err := s.asks.BusObject().
+		CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixUser", 0, c.sender).
+		Store(&c.uid)
 	if err != nil {
 		return c, failure(permissionDenied, "the bus does not know who is calling; call again")
 	}
@@ -89,7 +91,9 @@ func (s *Service) may(c caller, ask bool, actions ...string) *dbus.Error {
 	for _, action := range actions {
 		if ok := s.polkit(c, action, ask); !ok {
 			s.o.Log.Warn("denied", "uid", c.uid, "action", action)
-			return failure(permissionDenied, "polkit does not allow "+action+" here; an administrator may do it anywhere: run the command with sudo", action)
+			return failure(permissionDenied,
+				"polkit does not allow "+action+" here; an administrator may do it anywhere: run the command with sudo",
+				action)
 		}
 	}
 	return nil

@@ -173,7 +173,8 @@ func (d *desk) may(uid uint32, now time.Time) bool {
 // refuse tells a client that it calls too often, but not too often itself.
 func (d *desk) refuse(c *connection, m *dbus.Message, now time.Time) {
 	if m.Flags&dbus.FlagNoReplyExpected == 0 && c.refusals.take(now, connectionRate, connectionBurst) {
-		d.s.fail(m, failure(tooManyRequests, "too many requests of this user are waiting for an answer; wait a few seconds"))
+		d.s.fail(m,
+			failure(tooManyRequests, "too many requests of this user are waiting for an answer; wait a few seconds"))
 	}
 }
 

@@ -93,7 +93,8 @@ func (s *Service) take(c *claim) *dbus.Error {
 		s.mu.Lock()
 		if s.asleep {
 			s.mu.Unlock()
-			return failure(alreadyInUse, "the device is about to sleep; try again when it is awake, or use your password")
+			return failure(alreadyInUse,
+				"the device is about to sleep; try again when it is awake, or use your password")
 		}
 		held := s.claim
 		if held == nil {
@@ -113,7 +114,8 @@ func (s *Service) take(c *claim) *dbus.Error {
 				s.o.Log.Info("a newer claim takes the device", "uid", c.by.uid, "from", held.by.uid)
 			}
 		case s.there(held.by.sender):
-			return failure(alreadyInUse, "another login is using the camera; try again in a few seconds, or use your password")
+			return failure(alreadyInUse,
+				"another login is using the camera; try again in a few seconds, or use your password")
 		}
 		s.interrupt(held)
 	}

@@ -149,7 +149,9 @@ func (c *Client) run(ctx context.Context, user, what string, tell func(word stri
 			case sig.Sender == "org.freedesktop.DBus" && sig.Name == "org.freedesktop.DBus.NameOwnerChanged" && len(sig.Body) == 3 &&
 				sig.Body[0] == Name && sig.Body[2] != daemon:
 				gone = true
-				return "", fmt.Errorf("%w any more: it ended during the request; try again, and if it ends again, read: journalctl -u faceauth", ErrNoService)
+				return "", fmt.Errorf(
+					"%w any more: it ended during the request; try again, and if it ends again, read: journalctl -u faceauth",
+					ErrNoService)
 			case sig.Sender == daemon && sig.Name == Interface+"."+what+"Status" && len(sig.Body) == 2:
 				word, ok := sig.Body[0].(string)
 				done, isBool := sig.Body[1].(bool)
@@ -188,7 +190,8 @@ func (c *Client) Status(ctx context.Context, user string) (s Status, err error) 
 	var enrolled int64
 	var fleet map[string]dbus.Variant
 	for key, to := range map[string]any{
-		"enrolled": &enrolled, "labelled": &s.Labelled, "learned": &s.Learned, "frozen": &s.Frozen, "drifted": &s.Drifted,
+		"enrolled": &enrolled, "labelled": &s.Labelled, "learned": &s.Learned, "frozen": &s.Frozen,
+		"drifted": &s.Drifted,
 		"refusal": &s.Refusal, "wait": &s.Wait,
 		"fleet": &fleet,
 	} {

@@ -90,7 +90,8 @@ var fleetMethods = map[string]method{
 		users, err := s.a.FleetRevoked()
 		for _, user := range users {
 			s.interruptFor(user)
-			s.o.Log.Warn("the fleet does not let this device in any more: what rests on its faces is removed", "user", user)
+			s.o.Log.Warn("the fleet does not let this device in any more: what rests on its faces is removed", "user",
+				user)
 		}
 		return s.toldFleet(err)
 	})},
@@ -176,7 +177,10 @@ func (s *Service) fleetFaces(user, number, space string, packed any) *dbus.Error
 		return failure(fleetRefused, "the faces cannot be read")
 	}
 	if len(sent) > tablet.MostFaces { // check before decoding
-		return s.toldFleet(fmt.Errorf("%w: got %d of one person, and at most %d are allowed", tablet.ErrFaces, len(sent), tablet.MostFaces))
+		return s.toldFleet(
+			fmt.Errorf("%w: got %d of one person, and at most %d are allowed", tablet.ErrFaces, len(sent),
+				tablet.MostFaces),
+		)
 	}
 	faces, err := unpack(sent)
 	if err != nil {
@@ -212,7 +216,8 @@ func (s *Service) follow(by caller, name, person string, share bool) *dbus.Error
 	case errors.Is(err, tablet.ErrFollow):
 		return failure(notFollowed, "this account follows no person of a fleet")
 	case errors.Is(err, tablet.ErrPerson):
-		return failure(fleetRefused, "that can be neither the name nor the number of a person of a fleet; see faceauth people --fleet on another device")
+		return failure(fleetRefused,
+			"that can be neither the name nor the number of a person of a fleet; see faceauth people --fleet on another device")
 	case err != nil:
 		return s.told(err)
 	}
@@ -254,7 +259,8 @@ func followingOf(f *tablet.FleetStatus) map[string]dbus.Variant {
 		since = f.Since.Unix()
 	}
 	return map[string]dbus.Variant{
-		"asked": dbus.MakeVariant(f.Asked), "number": dbus.MakeVariant(f.Number), "share": dbus.MakeVariant(f.Share), "faces": dbus.MakeVariant(uint32(f.Faces)),
+		"asked": dbus.MakeVariant(
+			f.Asked), "number": dbus.MakeVariant(f.Number), "share": dbus.MakeVariant(f.Share), "faces": dbus.MakeVariant(uint32(f.Faces)),
 		"enrolled": dbus.MakeVariant(uint32(f.Enrolled)), "revoked": dbus.MakeVariant(f.Revoked),
 		"word": dbus.MakeVariant(f.Word), "since": dbus.MakeVariant(since),
 	}
@@ -267,8 +273,9 @@ func readFollowing(m map[string]dbus.Variant) (*Following, error) {
 	}
 	f, since := new(Following), int64(0)
 	for key, to := range map[string]any{
-		"asked": &f.Asked, "number": &f.Number, "share": &f.Share, "faces": &f.Faces, "enrolled": &f.Enrolled, "revoked": &f.Revoked,
-		"word": &f.Word, "since": &since,
+		"asked": &f.Asked, "number": &f.Number, "share": &f.Share, "faces": &f.Faces, "enrolled": &f.Enrolled,
+		"revoked": &f.Revoked,
+		"word":    &f.Word, "since": &since,
 	} {
 		if err := m[key].Store(to); err != nil {
 			return nil, fmt.Errorf("the daemon's status has no usable %s of the fleet: %w", key, err)

@@ -64,7 +64,8 @@ func TestFleet(t *testing.T) {
 		t.Fatal("the fleet's process is not told")
 	}
 	space, all, err := fleet.Followed(t.Context())
-	if err != nil || space != stage.Space.ID || !slices.Equal(all, []tablet.Followed{{User: "nobody", Asked: "Alice"}}) {
+	if err != nil || space != stage.Space.ID ||
+		!slices.Equal(all, []tablet.Followed{{User: "nobody", Asked: "Alice"}}) {
 		t.Fatalf("%s, %v, %v", space, all, err)
 	}
 	if err := fleet.Found(t.Context(), "nobody", "Alice", person); err != nil {
@@ -128,7 +129,8 @@ func TestFleet(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the fleet's process is not told of an enrolment")
 	}
-	if own, err := fleet.Own(t.Context(), "nobody", person); err != nil || len(own) != 4 || !slices.Equal(own[1].Vector, stage.At(stage.Alice, .01)) {
+	if own, err := fleet.Own(t.Context(), "nobody", person); err != nil || len(own) != 4 ||
+		!slices.Equal(own[1].Vector, stage.At(stage.Alice, .01)) {
 		t.Errorf("%v, %v", own, err)
 	}
 	if err := root.Follow(t.Context(), "nobody", person, false); err != nil {
@@ -160,7 +162,8 @@ func TestFleetInterrupts(t *testing.T) {
 		"revoked": func(ctx context.Context, f *bus.Fleet) error { return f.Revoked(ctx) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouseOn(t, fixture.StartBus(t, logindRules), tablet.Options{Policy: session.Policy{Deadline: 30 * time.Second}}, bus.Options{})
+			h := newHouseOn(t, fixture.StartBus(t, logindRules),
+				tablet.Options{Policy: session.Policy{Deadline: 30 * time.Second}}, bus.Options{})
 			fleet := h.fleet(t, 0)
 			if err := h.a.Follow("nobody", person, false); err != nil {
 				t.Fatal(err)
@@ -257,7 +260,9 @@ func TestFleetRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := func(method string, args ...any) error {
-		return conn.Object(bus.Name, bus.Path).CallWithContext(t.Context(), bus.FleetInterface+"."+method, 0, args...).Err
+		return conn.Object(bus.Name, bus.Path).
+			CallWithContext(t.Context(), bus.FleetInterface+"."+method, 0, args...).
+			Err
 	}
 	type sent struct {
 		Taken  int64

@@ -40,9 +40,11 @@ var (
 
 // fprintErrors maps this service's errors to fprintd's.
 var fprintErrors = map[string]string{
-	permissionDenied: "PermissionDenied", alreadyInUse: "AlreadyInUse", claimDevice: "ClaimDevice", noProfile: "NoEnrolledPrints",
-	tooSoon: "PermissionDenied", passwordNeeded: "PermissionDenied", invalidUser: "NoEnrolledPrints", tooManyRequests: "AlreadyInUse",
-	internal: "Internal",
+	permissionDenied: "PermissionDenied", alreadyInUse: "AlreadyInUse", claimDevice: "ClaimDevice",
+	noProfile: "NoEnrolledPrints",
+	tooSoon:   "PermissionDenied", passwordNeeded: "PermissionDenied", invalidUser: "NoEnrolledPrints",
+	tooManyRequests: "AlreadyInUse",
+	internal:        "Internal",
 }
 
 // fprintFailure returns one of fprintd's errors.
@@ -90,23 +92,59 @@ var fprintObjects = map[dbus.ObjectPath]object{
 		"GetDevices": {in: "", out: "ao", call: one(func(*Service, caller, []any) ([]dbus.ObjectPath, *dbus.Error) {
 			return []dbus.ObjectPath{FprintPath}, nil
 		})},
-		"GetDefaultDevice": {in: "", out: "o", call: one(func(*Service, caller, []any) (dbus.ObjectPath, *dbus.Error) { return FprintPath, nil })},
+		"GetDefaultDevice": {
+			in:   "",
+			out:  "o",
+			call: one(func(*Service, caller, []any) (dbus.ObjectPath, *dbus.Error) { return FprintPath, nil }),
+		},
 	}, func(*Service) map[string]dbus.Variant { return nil }),
 	FprintPath: newObject(FprintDevice, fprintDeviceXML, fprintMethods, (*Service).fprintProperties),
 }
 
 // fprintMethods are the methods of the device.
 var fprintMethods = map[string]method{
-	"ListEnrolledFingers": {in: "s", out: "as", call: one(func(s *Service, by caller, args []any) ([]string, *dbus.Error) {
-		return s.fprintList(by, args[0].(string))
-	})},
-	"Claim":       {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.fprintClaim(by, args[0].(string)) })},
-	"Release":     {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.fprintRelease(by) })},
-	"VerifyStart": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.fprintStart(by, args[0].(string)) }), after: (*Service).fprintSignals},
-	"VerifyStop":  {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.fprintStop(by) })},
+	"ListEnrolledFingers": {
+		in:  "s",
+		out: "as",
+		call: one(func(s *Service, by caller, args []any) ([]string, *dbus.Error) {
+			return s.fprintList(by, args[0].(string))
+		}),
+	},
+	"Claim": {
+		in:  "s",
+		out: "",
+		call: nothing(
+			func(s *Service, by caller, args []any) *dbus.Error { return s.fprintClaim(by, args[0].(string)) }),
+	},
+	"Release": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.fprintRelease(by) }),
+	},
+	"VerifyStart": {
+		in:  "s",
+		out: "",
+		call: nothing(
+			func(s *Service, by caller, args []any) *dbus.Error { return s.fprintStart(by, args[0].(string)) }),
+		after: (*Service).fprintSignals,
+	},
+	"VerifyStop": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.fprintStop(by) }),
+	},
 
-	"EnrollStart":            {in: "s", out: "", call: fprintElsewhere("a face is enrolled with hints for which a fingerprint reader has no words; run: faceauth tablet enroll")},
-	"EnrollStop":             {in: "", out: "", call: nothing(func(*Service, caller, []any) *dbus.Error { return fprintNothing() })},
+	"EnrollStart": {
+		in:  "s",
+		out: "",
+		call: fprintElsewhere(
+			"a face is enrolled with hints for which a fingerprint reader has no words; run: faceauth tablet enroll"),
+	},
+	"EnrollStop": {
+		in:   "",
+		out:  "",
+		call: nothing(func(*Service, caller, []any) *dbus.Error { return fprintNothing() }),
+	},
 	"DeleteEnrolledFingers":  {in: "s", out: "", call: fprintElsewhere(forgetElsewhere)},
 	"DeleteEnrolledFingers2": {in: "", out: "", call: fprintElsewhere(forgetElsewhere)},
 	"DeleteEnrolledFinger":   {in: "s", out: "", call: fprintElsewhere(forgetElsewhere)},
@@ -130,7 +168,8 @@ func (s *Service) fprintProperties() map[string]dbus.Variant {
 	s.mu.Unlock()
 	return map[string]dbus.Variant{
 		"name": dbus.MakeVariant("camera (faceauth)"), "num-enroll-stages": dbus.MakeVariant(int32(enrolment.Stages)),
-		"scan-type": dbus.MakeVariant("press"), "finger-needed": dbus.MakeVariant(looking), "finger-present": dbus.MakeVariant(false),
+		"scan-type": dbus.MakeVariant(
+			"press"), "finger-needed": dbus.MakeVariant(looking), "finger-present": dbus.MakeVariant(false),
 	}
 }
 

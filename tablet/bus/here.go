@@ -137,7 +137,9 @@ func (s *Service) among(ctx context.Context, which func(seated) bool) error {
 // session asks logind about a session.
 func (s *Service) session(ctx context.Context, path dbus.ObjectPath) (x seated, err error) {
 	var all map[string]dbus.Variant
-	err = s.asks.Object("org.freedesktop.login1", path).CallWithContext(ctx, propertiesInterface+".GetAll", 0, "org.freedesktop.login1.Session").Store(&all)
+	err = s.asks.Object("org.freedesktop.login1", path).
+		CallWithContext(ctx, propertiesInterface+".GetAll", 0, "org.freedesktop.login1.Session").
+		Store(&all)
 	if err != nil {
 		return x, err
 	}

@@ -71,7 +71,15 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 	o.Patience = cmp.Or(o.Patience, busPatience)
 	o.FleetUser = cmp.Or(o.FleetUser, FleetUser)
 	ctx, cancel := context.WithCancel(ctx)
-	s := &Service{conn: conn, asks: asks, a: a, o: o, ctx: ctx, waiting: make(map[uint32]int), starting: make(map[string]*claim)}
+	s := &Service{
+		conn:     conn,
+		asks:     asks,
+		a:        a,
+		o:        o,
+		ctx:      ctx,
+		waiting:  make(map[uint32]int),
+		starting: make(map[string]*claim),
+	}
 	s.desk = newDesk(s)
 	defer s.running.Wait()
 	defer cancel()
@@ -97,7 +105,9 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 		early = append(early, more...)
 		switch {
 		case errors.Is(err, ErrRunning):
-			s.o.Log.Warn("another program has the name " + FprintName + ", perhaps the service of a fingerprint reader; faceauth is asked by its own name alone")
+			s.o.Log.Warn(
+				"another program has the name " + FprintName + ", perhaps the service of a fingerprint reader; "+
+				"faceauth answers only its own name")
 		case err != nil:
 			return err
 		}
@@ -151,7 +161,8 @@ func (s *Service) until(ctx context.Context) error {
 func (s *Service) name(method, name string, flags dbus.Flags, more ...any) *dbus.Message {
 	body := append([]any{name}, more...)
 	m := &dbus.Message{Type: dbus.TypeMethodCall, Flags: flags, Body: body, Headers: map[dbus.HeaderField]dbus.Variant{
-		dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath("/org/freedesktop/DBus")), dbus.FieldInterface: dbus.MakeVariant("org.freedesktop.DBus"),
+		dbus.FieldPath: dbus.MakeVariant(
+			dbus.ObjectPath("/org/freedesktop/DBus")), dbus.FieldInterface: dbus.MakeVariant("org.freedesktop.DBus"),
 		dbus.FieldMember: dbus.MakeVariant(method), dbus.FieldDestination: dbus.MakeVariant("org.freedesktop.DBus"),
 		dbus.FieldSignature: dbus.MakeVariant(dbus.SignatureOf(body...)),
 	}}
@@ -183,7 +194,8 @@ func (s *Service) requestName(messages <-chan *dbus.Message, wanted string) (ear
 			}
 			if m.Type == dbus.TypeError {
 				name, _ := m.Headers[dbus.FieldErrorName].Value().(string)
-				return nil, fmt.Errorf("asking the bus for the name %s: %w; check that the policy file is installed", wanted, dbus.Error{Name: name, Body: m.Body})
+				return nil, fmt.Errorf("asking the bus for the name %s: %w; check that the policy file is installed",
+					wanted, dbus.Error{Name: name, Body: m.Body})
 			}
 			if len(m.Body) != 1 || m.Body[0] != uint32(dbus.RequestNameReplyPrimaryOwner) {
 				return early, ErrRunning
@@ -222,7 +234,8 @@ func (s *Service) told(err error) *dbus.Error {
 	case errors.Is(err, online.ErrName):
 		return failure(invalidUser, "no user can have that name; check the spelling")
 	case errors.Is(err, online.ErrJournal):
-		return failure(internal, "the learned faces of so long ago cannot be taken back; forget the profile and enrol again")
+		return failure(internal,
+			"the learned faces of so long ago cannot be taken back; forget the profile and enrol again")
 	}
 	s.o.Log.Error("failed", "error", err)
 	return failure(internal, "something went wrong; the log says what: journalctl -u faceauth")
@@ -305,9 +318,11 @@ func (s *Service) verifyStart(by caller, named string) *dbus.Error {
 		var refused *tablet.Refused
 		switch {
 		case errors.As(err, &refused):
-			s.o.Log.Info("verify refused", "user", c.user, "uid", c.by.uid, "asker", c.asker, "reason", string(refused.Why))
+			s.o.Log.Info("verify refused", "user", c.user, "uid", c.by.uid, "asker", c.asker, "reason",
+				string(refused.Why))
 		case err == nil:
-			s.o.Log.Info("verify", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)), "asker", c.asker, "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
+			s.o.Log.Info("verify", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)), "asker",
+				c.asker, "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
 		}
 		return err
 	})
@@ -481,7 +496,10 @@ func (s *Service) health(by caller) (map[string]dbus.Variant, *dbus.Error) {
 	if err != nil {
 		return nil, s.told(err)
 	}
-	return map[string]dbus.Variant{"resident": dbus.MakeVariant(resident), "sessions": dbus.MakeVariant(s.sessions.Load())}, nil
+	return map[string]dbus.Variant{
+		"resident": dbus.MakeVariant(resident),
+		"sessions": dbus.MakeVariant(s.sessions.Load()),
+	}, nil
 }
 
 // seconds rounds up.

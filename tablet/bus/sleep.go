@@ -15,8 +15,8 @@ const loginManager = "org.freedesktop.login1.Manager"
 func (s *Service) watchSleep() {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
-	err := s.asks.AddMatchSignalContext(ctx, dbus.WithMatchSender("org.freedesktop.login1"), dbus.WithMatchInterface(loginManager),
-		dbus.WithMatchMember("PrepareForSleep"))
+	err := s.asks.AddMatchSignalContext(ctx, dbus.WithMatchSender("org.freedesktop.login1"),
+		dbus.WithMatchInterface(loginManager), dbus.WithMatchMember("PrepareForSleep"))
 	if err != nil {
 		s.o.Log.Warn("the bus does not answer", "error", err)
 	}

@@ -13,7 +13,8 @@ import (
 
 // took are the words for a pose that was taken.
 var took = map[enrolment.Word]string{
-	enrolment.Straight: "enroll-took-straight", enrolment.TurnLeft: "enroll-took-left", enrolment.TurnRight: "enroll-took-right", enrolment.Tilt: "enroll-took-tilt",
+	enrolment.Straight: "enroll-took-straight", enrolment.TurnLeft: "enroll-took-left",
+	enrolment.TurnRight: "enroll-took-right", enrolment.Tilt: "enroll-took-tilt",
 }
 
 // Words as they go over the bus, after verify- or enroll-.
@@ -23,16 +24,20 @@ var (
 		face.Blurred: "blurred", face.TurnedAway: "turned-away", face.NoVector: "no-vector",
 	}
 	verifyWords = map[session.Word]string{
-		session.Match: "match", session.NoMatch: "no-match", session.NotLive: "taken-for-picture", session.NoFace: "no-face", session.Poor: "poor-picture", session.Failed: "error",
+		session.Match: "match", session.NoMatch: "no-match", session.NotLive: "taken-for-picture",
+		session.NoFace: "no-face", session.Poor: "poor-picture", session.Failed: "error",
 		session.Unproven: "give-password",
 		session.Looking:  "looking", session.TwoFaces: "two-faces", session.Straight: "look-straight",
 		session.TurnLeft: "turn-left", session.TurnRight: "turn-right", session.BlinkNow: "blink",
 		session.Lifeless: "not-live",
 	}
 	enrollWords = map[enrolment.Word]string{
-		enrolment.Enrolled: "completed", enrolment.TimedOut: "timed-out", enrolment.Taken: "already-another-user", enrolment.Failed: "error",
-		enrolment.Straight: "look-straight", enrolment.TurnLeft: "turn-left", enrolment.TurnRight: "turn-right", enrolment.Tilt: "tilt",
-		enrolment.NoFace: "no-face", enrolment.TwoFaces: "two-faces", enrolment.OtherPerson: "other-person", enrolment.Lifeless: "not-live",
+		enrolment.Enrolled: "completed", enrolment.TimedOut: "timed-out", enrolment.Taken: "already-another-user",
+		enrolment.Failed:   "error",
+		enrolment.Straight: "look-straight", enrolment.TurnLeft: "turn-left", enrolment.TurnRight: "turn-right",
+		enrolment.Tilt:   "tilt",
+		enrolment.NoFace: "no-face", enrolment.TwoFaces: "two-faces", enrolment.OtherPerson: "other-person",
+		enrolment.Lifeless: "not-live",
 	}
 )
 

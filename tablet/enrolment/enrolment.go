@@ -94,7 +94,15 @@ type Enrolment struct {
 // of the space, beyond which a face is another person's. MinLiveness is the least mean liveness score of the judged
 // frames since the last taken face; a frame without a score counts as 0. With MinLiveness 0 no score is needed.
 func New(space face.Space, radius, minLiveness float64, now time.Time, limit time.Duration) *Enrolment {
-	return &Enrolment{radius: radius, minLiveness: minLiveness, scale: space.Scale, end: now.Add(limit), last: now, open: slices.Clone(stages), result: Result{Word: stages[0]}}
+	return &Enrolment{
+		radius:      radius,
+		minLiveness: minLiveness,
+		scale:       space.Scale,
+		end:         now.Add(limit),
+		last:        now,
+		open:        slices.Clone(stages),
+		result:      Result{Word: stages[0]},
+	}
 }
 
 // Result returns the state of the enrolment.

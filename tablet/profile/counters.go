@@ -76,7 +76,8 @@ func (s *Store) readCounters() error {
 			}
 		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) && !errors.Is(err, safefile.ErrNotRegular) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) &&
+		!errors.Is(err, safefile.ErrNotRegular) {
 		return err
 	}
 	had := false

@@ -71,7 +71,9 @@ func connect(path string) (db *bbolt.DB, err error) {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		return nil, ErrBusy
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
+	case errors.Is(err, berrors.ErrInvalid),
+		errors.Is(err, berrors.ErrChecksum),
+		errors.Is(err, berrors.ErrVersionMismatch):
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return db, err

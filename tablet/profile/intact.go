@@ -50,7 +50,8 @@ func intact(data []byte) error {
 	if meta == nil {
 		return damaged("it has no head")
 	}
-	root, free, pages := binary.NativeEndian.Uint64(meta[16:]), binary.NativeEndian.Uint64(meta[32:]), binary.NativeEndian.Uint64(meta[40:])
+	root, free, pages := binary.NativeEndian.Uint64(meta[16:]), binary.NativeEndian.Uint64(
+		meta[32:]), binary.NativeEndian.Uint64(meta[40:])
 	if pages > uint64(len(data))/w.size {
 		return damaged("it is truncated")
 	}
@@ -153,7 +154,8 @@ func (w *walk) branch(p []byte, depth int) error {
 func (w *walk) leaf(p []byte, depth int) error {
 	var last []byte
 	return elements(p, 4, func(e, rest []byte) error {
-		flags, k, v := binary.NativeEndian.Uint32(e), uint64(binary.NativeEndian.Uint32(e[8:])), uint64(binary.NativeEndian.Uint32(e[12:]))
+		flags, k, v := binary.NativeEndian.Uint32(e), uint64(
+			binary.NativeEndian.Uint32(e[8:])), uint64(binary.NativeEndian.Uint32(e[12:]))
 		if k+v > uint64(len(rest)) || last != nil && bytes.Compare(last, rest[:k]) >= 0 {
 			return damaged("the keys of a leaf are in disorder")
 		}
@@ -177,7 +179,8 @@ func (w *walk) bucket(value []byte, depth int) error {
 		return w.tree(root, depth)
 	}
 	inline := value[bucketHead:]
-	if depth > deepest || len(inline) < pageHead || binary.NativeEndian.Uint16(inline[8:]) != leafPage || binary.NativeEndian.Uint32(inline[12:]) != 0 {
+	if depth > deepest || len(inline) < pageHead || binary.NativeEndian.Uint16(inline[8:]) != leafPage ||
+		binary.NativeEndian.Uint32(inline[12:]) != 0 {
 		return damaged("a bucket has no page")
 	}
 	return w.leaf(inline, depth)

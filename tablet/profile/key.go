@@ -109,7 +109,8 @@ func readKey(path string) (Key, error) {
 		return Key{}, fmt.Errorf("reading the key: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return Key{}, fmt.Errorf("%w: other users may use %s (mode %#o); run: chmod 600 %s", ErrKeyFile, path, mode, path)
+		return Key{}, fmt.Errorf("%w: other users may use %s (mode %#o); run: chmod 600 %s", ErrKeyFile, path, mode,
+			path)
 	}
 	secret, err := io.ReadAll(io.LimitReader(f, secretSize+1))
 	if err != nil {
@@ -152,7 +153,8 @@ func OpenFile(path, keyPath string, space face.Space, options ...Option) (*Store
 // RotateFile seals everything with a new key, and replaces the key file of [OpenFile]. After an interruption at any
 // point, OpenFile can open the store.
 func (s *Store) RotateFile(keyPath string) error {
-	if err := os.Remove(keyPath + next); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by an earlier interruption, and not used yet
+	if err := os.Remove(keyPath + next); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) { // left by an earlier interruption, and not used yet
 		return err
 	}
 	if err := makeKeyFile(keyPath + next); err != nil {

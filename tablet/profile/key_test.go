@@ -86,7 +86,8 @@ func TestKeyFileErrors(t *testing.T) {
 		"a folder":           {dir, "not a regular file"},
 		"a pipe":             {fifo, "not a regular file"},
 	} {
-		if _, err := profile.KeyFile(c.path); !errors.Is(err, profile.ErrKeyFile) || !strings.Contains(err.Error(), c.want) {
+		if _, err := profile.KeyFile(c.path); !errors.Is(err, profile.ErrKeyFile) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
 		}
 	}

@@ -58,7 +58,8 @@ func (p Policy) Defaults() Policy {
 func (p Policy) Check() error {
 	switch {
 	case p.Needed < 2 || p.Window < p.Needed:
-		return fmt.Errorf("%w: %d of %d frames must match; use two or more, and a window at least as large", ErrPolicy, p.Needed, p.Window)
+		return fmt.Errorf("%w: %d of %d frames must match; use two or more, and a window at least as large", ErrPolicy,
+			p.Needed, p.Window)
 	case p.Deadline <= 0 || p.Deadline > time.Minute:
 		return fmt.Errorf("%w: a deadline of %v; use at most a minute", ErrPolicy, p.Deadline)
 	case p.Failures < 1:
@@ -152,7 +153,13 @@ func New(p Policy, side Side, now time.Time) (*Session, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	return &Session{policy: p, end: now.Add(p.Deadline), last: now, result: Result{Word: Looking}, gesture: newGesture(p.Challenge, side)}, nil
+	return &Session{
+		policy:  p,
+		end:     now.Add(p.Deadline),
+		last:    now,
+		result:  Result{Word: Looking},
+		gesture: newGesture(p.Challenge, side),
+	}, nil
 }
 
 // Unproven makes the session let nobody in: it ends with the word Unproven instead of [Match]. Call it before the first

@@ -196,7 +196,11 @@ func (c *Counter) Make(secret []byte) (n uint64, was bool, err error) {
 	case !errors.Is(err, ErrMissing):
 		return 0, false, err
 	}
-	define := tpm2.NVDefineSpace{AuthHandle: owner(), Auth: tpm2.TPM2BAuth{Buffer: proof(secret)}, PublicInfo: tpm2.New2B(wanted())}
+	define := tpm2.NVDefineSpace{
+		AuthHandle: owner(),
+		Auth:       tpm2.TPM2BAuth{Buffer: proof(secret)},
+		PublicInfo: tpm2.New2B(wanted()),
+	}
 	if _, err := define.Execute(&c.link); err != nil {
 		return 0, was, fmt.Errorf("making a counter in the TPM; its owner must have no authorisation value: %w", err)
 	}
@@ -224,7 +228,11 @@ func (c *Counter) value(secret []byte) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	read := tpm2.NVRead{AuthHandle: authorised(name, secret), NVIndex: tpm2.NamedHandle{Handle: index, Name: name}, Size: 8}
+	read := tpm2.NVRead{
+		AuthHandle: authorised(name, secret),
+		NVIndex:    tpm2.NamedHandle{Handle: index, Name: name},
+		Size:       8,
+	}
 	r, err := read.Execute(&c.link)
 	if err != nil {
 		return 0, c.foreign(err)
@@ -265,7 +273,8 @@ func proof(secret []byte) []byte {
 
 // foreign wraps an error about a wrong secret in [ErrForeign].
 func (c *Counter) foreign(err error) error {
-	if errors.Is(err, tpm2.TPMRCAuthFail) || errors.Is(err, tpm2.TPMRCBadAuth) || errors.Is(err, tpm2.TPMRCNVUninitialized) {
+	if errors.Is(err, tpm2.TPMRCAuthFail) || errors.Is(err, tpm2.TPMRCBadAuth) ||
+		errors.Is(err, tpm2.TPMRCNVUninitialized) {
 		return fmt.Errorf("%w: %w", ErrForeign, err)
 	}
 	return err

@@ -97,7 +97,13 @@ func MeasureLiveness(ctx context.Context, all []Recording, o LivenessOptions) (L
 	r.People = len(half)
 	live := 0
 	for _, rec := range all {
-		l := LivenessRecording{Person: rec.Person, Name: rec.Name, Attack: rec.Attack, Half: half[rec.Person], Scores: []float64{}}
+		l := LivenessRecording{
+			Person: rec.Person,
+			Name:   rec.Name,
+			Attack: rec.Attack,
+			Half:   half[rec.Person],
+			Scores: []float64{},
+		}
 		for _, frames := range presentations(rec.Frames, o.Every, o.Policy.Deadline) {
 			if err := ctx.Err(); err != nil {
 				return r, err
@@ -211,7 +217,11 @@ func livenessOf(frames []face.Frame, o LivenessOptions) (mean float64, ok bool, 
 }
 
 // errorsAt returns the errors on recordings, each at its threshold.
-func errorsAt(all []LivenessRecording, threshold func(LivenessRecording) float64, which func(LivenessRecording) bool) LivenessErrors {
+func errorsAt(
+	all []LivenessRecording,
+	threshold func(LivenessRecording) float64,
+	which func(LivenessRecording) bool,
+) LivenessErrors {
 	e := LivenessErrors{Attacks: make(map[string]Presentations), APCER: evaluate.Rate(math.NaN())}
 	for _, l := range all {
 		if !which(l) {

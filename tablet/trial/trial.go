@@ -35,13 +35,16 @@ type Recording struct {
 
 // Options of a trial.
 type Options struct {
-	Tablet tablet.Options                                          // options of the authenticators; the trial sets clock and challenge
-	Gate   func(tablet.Purpose) func(face.Quality) face.Reason     // quality gate
-	Every  time.Duration                                           // time between the starts of attempts. Default 1 s
-	First  bool                                                    // enrol the first four usable faces, without asking for poses
-	Bridge func(user, attacker string, n int) ([][]float32, error) // blends between labelled faces of two people; nil: no such attack
-	Steps  []int                                                   // numbers of blends
-	Step   func(progress string)                                   // called with the progress; may be nil
+	// Options of the authenticators; the trial sets clock and challenge.
+	Tablet tablet.Options
+	Gate   func(tablet.Purpose) func(face.Quality) face.Reason // quality gate
+	Every  time.Duration                                       // time between the starts of attempts. Default 1 s
+	// Enrol the first four usable faces, without asking for poses.
+	First bool
+	// Blends between labelled faces of two people; nil: no such attack.
+	Bridge func(user, attacker string, n int) ([][]float32, error)
+	Steps  []int                 // numbers of blends
+	Step   func(progress string) // called with the progress; may be nil
 }
 
 // Attempts counts logins of one kind.
@@ -52,7 +55,8 @@ type Attempts struct {
 	Pairs    int               `json:"pairs"`    // pairs of a user and a recording
 	PairsIn  int               `json:"pairs_in"` // pairs with a match
 	Ends     map[string]int    `json:"ends"`     // by the last word
-	Idle     int               `json:"idle"`     // not attempted: the recording does not show the action of the challenge
+	// Not attempted: the recording does not show the action of the challenge.
+	Idle int `json:"idle"`
 }
 
 func newAttempts() Attempts {
@@ -79,8 +83,9 @@ type Report struct {
 	Attacks   map[string]Attempts `json:"attacks"` // by species of the attack
 	Bridges   int                 `json:"bridges"` // ordered pairs of people
 	BridgesIn int                 `json:"bridges_in"`
-	Times     []float64           `json:"times"` // seconds until a match, for genuine attempts, by the recording's clock, ascending
-	Learned   float64             `json:"learned"`
+	// Seconds until a match, for genuine attempts, by the recording's clock, ascending.
+	Times   []float64 `json:"times"`
+	Learned float64   `json:"learned"`
 }
 
 // Quantile returns the time within which a share of the genuine matches came.
@@ -215,7 +220,14 @@ func (s *stand) enrolled(ctx context.Context, user string, rec Recording) bool {
 
 // attempts lets a person try to log in as a user throughout a recording. The user gives the password at once after an
 // own failure, and later after failures of other people.
-func (s *stand) attempts(ctx context.Context, user string, rec Recording, genuine bool, kind *Attempts, r *Report) error {
+func (s *stand) attempts(
+	ctx context.Context,
+	user string,
+	rec Recording,
+	genuine bool,
+	kind *Attempts,
+	r *Report,
+) error {
 	in := false
 	n := 0
 	for start := time.Duration(0); ; start += s.o.Every {
@@ -309,7 +321,8 @@ func still(x []float32) []face.Frame {
 	frames := make([]face.Frame, 125)
 	for i := range frames {
 		frames[i] = face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond, Samples: []face.Sample{{
-			Track: 1, Vector: x, Landmarks: landmarks(0, .5), Liveness: &alive, Quality: face.Quality{Size: 112, Sharpness: 100, Brightness: 128, Contrast: 50},
+			Track: 1, Vector: x, Landmarks: landmarks(0, .5), Liveness: &alive,
+			Quality: face.Quality{Size: 112, Sharpness: 100, Brightness: 128, Contrast: 50},
 		}}}
 	}
 	return frames

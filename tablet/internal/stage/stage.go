@@ -16,7 +16,16 @@ import (
 )
 
 // Space is an artificial feature space with the radii of the built-in network.
-var Space = face.Space{ID: "made up", Dim: 4, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3}
+var Space = face.Space{
+	ID:             "made up",
+	Dim:            4,
+	Scale:          1,
+	Sigma:          .2,
+	Gamma:          1e-3,
+	Reach:          .86,
+	ImpostorRadius: .93,
+	GenuineRadius:  1.3,
+}
 
 // People are at distances of at least two: nobody is similar to another person.
 var (
@@ -44,7 +53,12 @@ func Sample(x []float32) face.Sample {
 func Enrolling(who []float32) []face.Frame {
 	var all []face.Frame
 	for i, pose := range [][2]float64{{0, .5}, {.4, .5}, {-.4, .5}, {0, .4}} {
-		s := face.Sample{Track: 1, Box: place, Vector: At(who, float32(i)/100), Landmarks: fixture.Landmarks(pose[0], pose[1], .3)}
+		s := face.Sample{
+			Track:     1,
+			Box:       place,
+			Vector:    At(who, float32(i)/100),
+			Landmarks: fixture.Landmarks(pose[0], pose[1], .3),
+		}
 		all = append(all, face.Frame{Samples: []face.Sample{s}}, face.Frame{Samples: []face.Sample{s}})
 	}
 	return all
