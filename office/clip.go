@@ -101,7 +101,7 @@ func (w *Office) keepClip(s *visit) {
 	if err == nil {
 		err = w.o.Past.clips.Put(s.id, s.Last, c, body)
 	}
-	w.fail(err)
+	w.noteUnkept(err)
 }
 
 // unclip removes the clips that show a person whose sighting is no longer stored.

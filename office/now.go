@@ -79,7 +79,8 @@ func (w *Office) Now() Now {
 		LastSeen: w.room.LastSeen(),
 		Known: append(
 			[]gallery.Person{},
-			w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow(), Disk: w.disk, Poor: w.poor,
+			w.gallery.People()...), Keeps: w.unknown.Keeps(),
+		Learns: !w.o.Freeze, Room: w.roomNow(), Disk: w.disk, Poor: w.poor,
 	}
 	n.Sites, n.Twice = append([]Site{}, w.sites...), w.twice(n.People)
 	if w.unkept != nil {

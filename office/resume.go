@@ -20,15 +20,15 @@ func (w *Office) settle() {
 		s, p, err := w.statement(id)
 		switch {
 		case err != nil:
-			w.fail(err)
+			w.noteUnkept(err)
 		case s.UndoneAt > 0:
-			w.fail(w.takeBack(id, s, p))
+			w.noteUnkept(w.takeBack(id, s, p))
 		case s.final():
-			w.fail(w.forgotten(id, s))
+			w.noteUnkept(w.forgotten(id, s))
 		case !w.began(s, p):
-			w.fail(w.o.Past.said.Delete(id))
+			w.noteUnkept(w.o.Past.said.Delete(id))
 		default:
-			w.fail(w.resume(id, s, p))
+			w.noteUnkept(w.resume(id, s, p))
 		}
 	}
 }

@@ -351,7 +351,7 @@ func TestCorrection(t *testing.T) {
 		"[...document.querySelectorAll('#sightings button')].find(e => e.offsetParent && e.innerText === 'It is somebody else' && e.closest('li').innerText.includes('Zoe')).click()")
 	b.awaits("document.querySelector('#ask').open && " + has("#ask", "Was it wrong to name these faces Zoe?"))
 	b.press("\r")
-	b.awaits(has("#toasts", "The naming is taken back."))
+	b.awaits(has("#toasts", "The naming is undone."))
 	b.awaits("!" + has("#sightings a", "Zoe"))
 	for _, p := range s.office.Now().Known {
 		if p.Name == "Zoe" {

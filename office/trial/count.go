@@ -144,7 +144,7 @@ func (c *counter) end(o Options) {
 	}
 	r.Visits += len(c.d.visits)
 	r.Parts += len(c.tracks) - len(c.d.visits)
-	if o.Devices > 1 { // each tells of those whom it sees
+	if o.Devices > 1 { // each device reports the people in its own view
 		return
 	}
 	stays := c.stays(o.Away)

@@ -250,7 +250,7 @@ func subjects(all []Recording, o Options) (people []subject) {
 		}
 		n := max(1, len(rest)/o.Visits)
 		for part := range slices.Chunk(rest, n) {
-			if len(part) >= n { // not what is left over
+			if len(part) >= n { // skip a short rest
 				p.visits = append(p.visits, part)
 			}
 		}

@@ -28,7 +28,7 @@ type content struct {
 	Groups []*Group `cbor:"groups"`
 }
 
-// encoding is that of all files with an [Album].
+// encoding is the encoding of all files with an [Album].
 var encoding = func() cbor.EncMode {
 	o := cbor.CoreDetEncOptions()
 	o.Time = cbor.TimeRFC3339Nano
