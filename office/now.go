@@ -77,10 +77,8 @@ func (w *Office) Now() Now {
 	n := Now{
 		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(),
 		LastSeen: w.room.LastSeen(),
-		Known: append(
-			[]gallery.Person{},
-			w.gallery.People()...), Keeps: w.unknown.Keeps(),
-		Learns: !w.o.Freeze, Room: w.roomNow(), Disk: w.disk, Poor: w.poor,
+		Known:    append([]gallery.Person{}, w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze,
+		Room: w.roomNow(), Disk: w.disk, Poor: w.poor,
 	}
 	n.Sites, n.Twice = append([]Site{}, w.sites...), w.twice(n.People)
 	if w.unkept != nil {

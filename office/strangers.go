@@ -113,11 +113,9 @@ func (w *Office) KeepUnknown(on bool) error {
 	if !on {
 		err = errors.Join(
 			w.erase(func(s *visit) bool { return s.Known == "" && !w.unknown.Ignored(s.Group) }),
-			w.unsay(
-				func(s statement) bool {
-					return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == ""
-				}),
-		)
+			w.unsay(func(s statement) bool {
+				return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == ""
+			}))
 	}
 	return errors.Join(err, w.save())
 }
