@@ -155,7 +155,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// checkLog asks for the log's length and its last restoration, and checks that the log continues what d has read.
+// checkLog asks for the log's length and its last restoration, and checks that the log continues the part that d has
+// read.
 func (d *Device) checkLog(ctx context.Context, log Log) error {
 	ctx, cancel := context.WithTimeout(ctx, d.s.Patience)
 	defer cancel()

@@ -104,7 +104,7 @@ func (w *Office) save() error {
 	return nil
 }
 
-// saveGallery writes the gallery, and records what it contains.
+// saveGallery writes the gallery, and records its content.
 func (w *Office) saveGallery() error {
 	if err := w.o.Save(); err != nil {
 		return err

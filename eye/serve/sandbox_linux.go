@@ -25,9 +25,9 @@ func confine(memory uint64) error {
 		return errors.New("an eye needs a memory limit")
 	}
 	limits := []struct {
-		what int
-		name string
-		most uint64
+		resource int
+		name     string
+		most     uint64
 	}{
 		{unix.RLIMIT_CORE, "core dumps", 0},
 		{unix.RLIMIT_FSIZE, "written files", 0},
@@ -36,11 +36,11 @@ func confine(memory uint64) error {
 	}
 	for _, l := range limits {
 		var now unix.Rlimit
-		if err := unix.Getrlimit(l.what, &now); err != nil {
+		if err := unix.Getrlimit(l.resource, &now); err != nil {
 			return fmt.Errorf("limit of %s: %w", l.name, err)
 		}
 		most := min(l.most, now.Max)
-		if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: most, Max: most}); err != nil {
+		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: most, Max: most}); err != nil {
 			return fmt.Errorf("limit of %s: %w", l.name, err)
 		}
 	}

@@ -118,7 +118,7 @@ type misses struct {
 	of map[netip.Prefix]*miss
 }
 
-// miss is what one source has got wrong since a time.
+// miss counts the wrong tokens of one source since a time.
 type miss struct {
 	n     int
 	since time.Time

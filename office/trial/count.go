@@ -127,7 +127,7 @@ func (c *counter) stays(away time.Duration) (all []*stay) {
 	return all
 }
 
-// end counts what can be counted when the day is over.
+// end counts the results at the end of a day.
 func (c *counter) end(o Options) {
 	r := c.r
 	ids := slices.SortedFunc(maps.Keys(c.tracks), func(a, b sightingOf) int {

@@ -99,7 +99,7 @@ func (c *Client) Enroll(ctx context.Context, user string, tell func(word string)
 const silence = 90 * time.Second
 
 // run claims the device, starts work, and waits for the last signal. It notices at once when the daemon ends.
-func (c *Client) run(ctx context.Context, user, what string, tell func(word string)) (string, error) {
+func (c *Client) run(ctx context.Context, user, verb string, tell func(word string)) (string, error) {
 	owner := ownerChanged(Name)
 	if err := c.conn.AddMatchSignalContext(ctx, owner...); err != nil {
 		return "", fmt.Errorf("asking the bus: %w", err)
@@ -130,7 +130,7 @@ func (c *Client) run(ctx context.Context, user, what string, tell func(word stri
 		return "", fmt.Errorf("asking the bus: %w", err)
 	}
 	// If the daemon ends meanwhile, the bus answers this.
-	if err := c.call(ctx, what+"Start", nil, nil); err != nil {
+	if err := c.call(ctx, verb+"Start", nil, nil); err != nil {
 		return "", err
 	}
 	timer := time.NewTimer(silence)
@@ -152,7 +152,7 @@ func (c *Client) run(ctx context.Context, user, what string, tell func(word stri
 				return "", fmt.Errorf(
 					"%w any more: it ended during the request; try again, and if it ends again, read: journalctl -u faceauth",
 					ErrNoService)
-			case sig.Sender == daemon && sig.Name == Interface+"."+what+"Status" && len(sig.Body) == 2:
+			case sig.Sender == daemon && sig.Name == Interface+"."+verb+"Status" && len(sig.Body) == 2:
 				word, ok := sig.Body[0].(string)
 				done, isBool := sig.Body[1].(bool)
 				if !ok || !isBool {

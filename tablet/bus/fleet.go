@@ -90,7 +90,7 @@ var fleetMethods = map[string]method{
 		users, err := s.a.FleetRevoked()
 		for _, user := range users {
 			s.interruptFor(user)
-			s.o.Log.Warn("the fleet does not let this device in any more: what rests on its faces is removed", "user",
+			s.o.Log.Warn("the fleet has revoked this device: everything that rests on its faces is removed", "user",
 				user)
 		}
 		return s.toldFleet(err)

@@ -106,8 +106,8 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 		switch {
 		case errors.Is(err, ErrRunning):
 			s.o.Log.Warn(
-				"another program has the name " + FprintName + ", perhaps the service of a fingerprint reader; "+
-				"faceauth answers only its own name")
+				"another program has the name " + FprintName + ", perhaps the service of a fingerprint reader; " +
+					"faceauth answers only its own name")
 		case err != nil:
 			return err
 		}
@@ -238,7 +238,7 @@ func (s *Service) told(err error) *dbus.Error {
 			"the learned faces of so long ago cannot be taken back; forget the profile and enrol again")
 	}
 	s.o.Log.Error("failed", "error", err)
-	return failure(internal, "something went wrong; the log says what: journalctl -u faceauth")
+	return failure(internal, "something went wrong; the log tells the reason: journalctl -u faceauth")
 }
 
 // claimAs does the same as claimFor for a PAM module, which names the asker.

@@ -58,7 +58,7 @@ func enrollWord(r enrolment.Result) string {
 	return "enroll-" + enrollWords[r.Word]
 }
 
-// Sentence returns what a word of a signal means to the person in front of the camera. A word that is not known, from a
+// Sentence returns the meaning of a signal's word for the person in front of the camera. An unknown word, from a
 // newer service, is returned as it is.
 func Sentence(l words.Language, word string) string {
 	if s, ok := l.Say(word); ok {
@@ -67,7 +67,7 @@ func Sentence(l words.Language, word string) string {
 	return word
 }
 
-// Sentence returns what a refusal means to the person who asked, and what to do next.
+// Sentence returns the meaning of a refusal for the person who asked, with advice.
 func (e *Error) Sentence(l words.Language) string {
 	name := strings.TrimPrefix(e.Name, errorPrefix)
 	if name == tooSoon && e.Wait > 0 {
