@@ -299,7 +299,7 @@ func TestTakenForPicture(t *testing.T) {
 		}
 	}
 	if log := h.log.String(); !strings.Contains(log, `result="taken for a picture"`) {
-		t.Errorf("the log tells:\n%s", log)
+		t.Errorf("the log says:\n%s", log)
 	}
 }
 

@@ -70,7 +70,8 @@ func (c *Client) ask(ctx context.Context, of, method string, args, results []any
 			e.Wait, _ = failed.Body[1].(uint32)
 		}
 		return e
-	case failed.Name == "org.freedesktop.DBus.Error.ServiceUnknown" || failed.Name == "org.freedesktop.DBus.Error.NameHasNoOwner":
+	case failed.Name == "org.freedesktop.DBus.Error.ServiceUnknown",
+		failed.Name == "org.freedesktop.DBus.Error.NameHasNoOwner":
 		return fmt.Errorf("%w; start it with: systemctl start faceauth", ErrNoService)
 	}
 	return fmt.Errorf("asking the daemon: %w", failed)
@@ -126,7 +127,8 @@ func (c *Client) run(ctx context.Context, user, verb string, tell func(word stri
 	}()
 	// Any program may send this one a signal that looks the same, so check the sender.
 	var daemon string
-	if err := c.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0, Name).Store(&daemon); err != nil {
+	reply := c.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0, Name)
+	if err := reply.Store(&daemon); err != nil {
 		return "", fmt.Errorf("asking the bus: %w", err)
 	}
 	// If the daemon ends meanwhile, the bus answers this.
@@ -146,7 +148,8 @@ func (c *Client) run(ctx context.Context, user, verb string, tell func(word stri
 		case sig := <-c.signals:
 			switch {
 			case sig == nil:
-			case sig.Sender == "org.freedesktop.DBus" && sig.Name == "org.freedesktop.DBus.NameOwnerChanged" && len(sig.Body) == 3 &&
+			case sig.Sender == "org.freedesktop.DBus" &&
+				sig.Name == "org.freedesktop.DBus.NameOwnerChanged" && len(sig.Body) == 3 &&
 				sig.Body[0] == Name && sig.Body[2] != daemon:
 				gone = true
 				return "", fmt.Errorf(

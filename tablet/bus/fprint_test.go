@@ -609,7 +609,7 @@ func TestFprintOff(t *testing.T) {
 	}
 	h = newHouseOn(t, b, tablet.Options{}, bus.Options{Fprint: true})
 	if !strings.Contains(h.log.String(), "another program has the name net.reactivated.Fprint") {
-		t.Errorf("the log tells %s", h.log)
+		t.Errorf("the log says %s", h.log)
 	}
 	h.enrol(t, "nobody", stage.Alice)
 }

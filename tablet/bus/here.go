@@ -53,7 +53,8 @@ func (s *Service) here(by caller, user string) (asker uint32, failed *dbus.Error
 
 func (s *Service) asker(ctx context.Context, by caller, user string) (uint32, error) {
 	var pid uint32
-	if err := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixProcessID", 0, by.sender).Store(&pid); err != nil {
+	reply := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixProcessID", 0, by.sender)
+	if err := reply.Store(&pid); err != nil {
 		return 0, err
 	}
 	logind := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1")
@@ -112,7 +113,9 @@ func (s *Service) among(ctx context.Context, which func(seated) bool) error {
 		Seat string
 		Path dbus.ObjectPath
 	}
-	if err := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1").CallWithContext(ctx, loginManager+".ListSessions", 0).Store(&all); err != nil {
+	logind := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1")
+	reply := logind.CallWithContext(ctx, loginManager+".ListSessions", 0)
+	if err := reply.Store(&all); err != nil {
 		return err
 	}
 	here := false
@@ -168,7 +171,8 @@ func (s *Service) session(ctx context.Context, path dbus.ObjectPath) (x seated, 
 func (s *Service) unit(ctx context.Context, pid uint32) (name string, err error) {
 	var path dbus.ObjectPath
 	systemd := s.asks.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1")
-	if err := systemd.CallWithContext(ctx, "org.freedesktop.systemd1.Manager.GetUnitByPID", 0, pid).Store(&path); err != nil {
+	reply := systemd.CallWithContext(ctx, "org.freedesktop.systemd1.Manager.GetUnitByPID", 0, pid)
+	if err := reply.Store(&path); err != nil {
 		return "", err
 	}
 	err = s.property(ctx, "org.freedesktop.systemd1", path, "org.freedesktop.systemd1.Unit", "Id", &name)
@@ -178,7 +182,8 @@ func (s *Service) unit(ctx context.Context, pid uint32) (name string, err error)
 // property reads a property of an object.
 func (s *Service) property(ctx context.Context, service string, path dbus.ObjectPath, of, name string, to any) error {
 	var v dbus.Variant
-	if err := s.asks.Object(service, path).CallWithContext(ctx, propertiesInterface+".Get", 0, of, name).Store(&v); err != nil {
+	reply := s.asks.Object(service, path).CallWithContext(ctx, propertiesInterface+".Get", 0, of, name)
+	if err := reply.Store(&v); err != nil {
 		return err
 	}
 	return v.Store(to)

@@ -153,7 +153,8 @@ func (g *gesture) blink(now time.Time, p face.Pose) progress {
 		return going
 	}
 	if !g.fall.IsZero() &&
-		(math.Abs(p.Turn-g.held.Turn) > stirring || math.Abs(p.Nod-g.held.Nod) > stirring || math.Abs(p.Width-g.held.Width) > stirring*g.held.Width) {
+		(math.Abs(p.Turn-g.held.Turn) > stirring || math.Abs(p.Nod-g.held.Nod) > stirring ||
+			math.Abs(p.Width-g.held.Width) > stirring*g.held.Width) {
 		g.eyes, g.fall = nil, time.Time{}
 	}
 	g.eyes = slices.DeleteFunc(g.eyes, func(e eyes) bool { return now.Sub(e.at) > eyeSpan })
