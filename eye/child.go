@@ -31,7 +31,8 @@ type child struct {
 var kept = []string{
 	"PATH=", "LANG=", "LC_", "TZ=", "TMPDIR=", "LD_LIBRARY_PATH=", "GODEBUG=", "GOTRACEBACK=", "GOMAXPROCS=",
 	"GOCOVERDIR=",
-	"OPENCV_", "OMP_", "OPENBLAS_", "http_proxy=", "https_proxy=", "no_proxy=", "HTTP_PROXY=", "HTTPS_PROXY=", "NO_PROXY=",
+	"OPENCV_", "OMP_", "OPENBLAS_", "http_proxy=", "https_proxy=", "no_proxy=", "HTTP_PROXY=", "HTTPS_PROXY=",
+	"NO_PROXY=",
 	"SSL_CERT_FILE=", "SSL_CERT_DIR=", "FACEAUTH_EYE_",
 }
 

@@ -20,13 +20,11 @@
 package eye
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image"
 	"io"
 	"math"
 	"net"
@@ -148,71 +146,6 @@ type Options struct {
 	Frame func() bool
 	// Step is called with the progress of reading, also while frames are skipped. May be nil.
 	Step func(face.Count)
-}
-
-// Setup is the first message to an eye.
-type Setup struct {
-	Version int    `json:"version"`
-	Vision  Vision `json:"vision"`
-	Memory  uint64 `json:"memory"`
-}
-
-// Request is a message to an eye. Exactly one field is set.
-type Request struct {
-	Setup *Setup `json:"setup,omitempty"`
-	Open  *Open  `json:"open,omitempty"`
-	Next  *Next  `json:"next,omitempty"`
-}
-
-// Open asks for a source.
-type Open struct {
-	Name    string        `json:"name"`
-	Roots   []string      `json:"roots,omitempty"`
-	Gate    Gate          `json:"gate"`
-	Faces   int           `json:"faces"`
-	Picture int           `json:"picture,omitempty"`
-	Pixels  bool          `json:"pixels,omitempty"`
-	FPS     float64       `json:"fps,omitempty"`
-	Spare   bool          `json:"spare,omitempty"`
-	Live    bool          `json:"live,omitempty"`
-	Pace    bool          `json:"pace,omitempty"`
-	After   *int          `json:"after,omitempty"`
-	Timeout time.Duration `json:"timeout"`
-}
-
-// Next asks for the next frame.
-type Next struct {
-	Picture bool `json:"picture,omitempty"` // send a picture of the whole frame
-	Look    bool `json:"look,omitempty"`    // hold no face
-	// Ahead is the number of further frames that the eye may send without a request, as long as they show nobody. With
-	// Sure, faces in them may be held, too.
-	Ahead int  `json:"ahead,omitempty"`
-	Sure  bool `json:"sure,omitempty"`
-	Renew bool `json:"renew,omitempty"` // as if the source began with this frame
-}
-
-// mostAhead is the greatest number of frames of one request. Without movement, a request and an answer per frame would
-// take longer than the work on the frame.
-const mostAhead = 64
-
-// mostRequest is the greatest size of a request in bytes. A folder may have many recordings with long names.
-const mostRequest = 64 << 20
-
-// ReadRequest reads a request of a program. The error comes from r or tells that the request is too large or malformed.
-func ReadRequest(r io.Reader) (q Request, err error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return q, err
-	}
-	n := binary.LittleEndian.Uint32(head[:])
-	if n > mostRequest {
-		return q, fmt.Errorf("request of %d bytes; %d are allowed", n, mostRequest)
-	}
-	var b bytes.Buffer
-	if _, err := io.CopyN(&b, r, int64(n)); err != nil {
-		return q, err
-	}
-	return q, json.Unmarshal(b.Bytes(), &q)
 }
 
 // Eye is a process that reads a camera and finds faces. Its methods are safe for concurrent use; those of its stream
@@ -347,8 +280,8 @@ func (e *Eye) await(ctx context.Context) error {
 	case m.Kind != Ready:
 		return e.breach("it said %d where its networks were to be ready", m.Kind)
 	case m.Report.Version != Version:
-		return e.breach("the eye speaks version %d, and this program %d; after an upgrade, restart both", m.Report.Version,
-			Version)
+		return e.breach("the eye speaks version %d, and this program %d; after an upgrade, restart both",
+			m.Report.Version, Version)
 	case m.Space != e.c.Space.ID:
 		return e.breach("its vectors are of another feature space than %s", e.c.Space.ID)
 	}
@@ -429,200 +362,3 @@ func (e *Eye) Close() error {
 	})
 	return nil
 }
-
-// Stream returns the frames of a source.
-type Stream struct {
-	eye    *Eye
-	o      Options
-	limits Limits
-	count  face.Count
-	index  int // index of the last frame, plus one
-	time   time.Duration
-	pixels []byte
-	size   image.Point
-	look   bool                  // examine each face of the next frame
-	sure   bool                  // no closer look will be asked for while faces are held
-	renew  bool                  // start again with the next frame
-	ahead  int                   // number of frames that may still come without a request
-	more   bool                  // the next frame comes without a request
-	looked map[int]time.Duration // time of each track's last face that was not held
-	ended  error
-}
-
-var (
-	_ face.Stream = (*Stream)(nil)
-	_ face.Looker = (*Stream)(nil)
-
-	_ face.Renewer = (*Stream)(nil)
-)
-
-// Look implements [face.Looker]. Empty frames of a recording may be on their way already: then it applies to the next
-// frame after them.
-func (s *Stream) Look() { s.look = true }
-
-// Sure implements [face.Looker].
-func (s *Stream) Sure() { s.sure = true }
-
-// Renew lets the eye forget earlier frames: later frames come as if the source began with them, except for their number
-// and time. It does nothing and returns false while frames are on their way, and for a live source.
-func (s *Stream) Renew() bool {
-	s.renew = !s.more && !s.o.Live
-	return s.renew
-}
-
-// answer reads messages up to the one that ends the answer. Each message may take as long as the first.
-func (s *Stream) answer(ctx context.Context) (Message, error) {
-	e, within := s.eye, s.o.Timeout+s.eye.c.Slack
-	for {
-		m, err := e.read(ctx, s.limits, within)
-		if err != nil {
-			return m, err
-		}
-		within = s.o.Timeout + e.c.Slack
-		switch m.Kind {
-		case Opened, Image, Progress, End:
-			before := s.count
-			if m.Kind != Opened && (m.Count.Declared != before.Declared || m.Count.Read < before.Read ||
-				m.Count.Dropped < before.Dropped || m.Count.Damaged < before.Damaged) {
-				return m, e.breach("it has read fewer frames than before")
-			}
-			if m.Count.Dropped > m.Count.Read {
-				return m, e.breach("it has dropped more frames than it has read")
-			}
-			if m.Kind == Progress {
-				if m.Wait == 0 && m.Count == before || m.Wait > 0 && !s.o.Pace {
-					return m, e.breach("progress without any") // otherwise the eye could keep the program waiting for ever
-				}
-				within += m.Wait
-			}
-			s.count = m.Count
-			if m.Kind != Opened && s.o.Step != nil {
-				s.o.Step(m.Count)
-			}
-			if m.Kind == Progress {
-				continue
-			}
-			return m, nil
-		case Damaged:
-			if s.count.Damaged++; s.count.Declared >= 0 && s.count.Damaged > s.count.Declared {
-				return m, e.breach("more damaged files than there are")
-			}
-			if s.o.Damaged != nil {
-				s.o.Damaged(m.Text)
-			}
-		case Failed:
-			return m, failed(m)
-		default:
-			return m, e.breach("it said %d where a source was asked for", m.Kind)
-		}
-	}
-}
-
-// Next implements [face.Stream]. After the end or an error, it returns the same error again.
-func (s *Stream) Next(ctx context.Context) (face.Frame, error) {
-	e := s.eye
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if s.ended != nil {
-		return face.Frame{}, s.ended
-	}
-	f, err := s.next(ctx)
-	if err != nil {
-		s.ended, s.pixels = err, nil
-		return face.Frame{}, err
-	}
-	return f, nil
-}
-
-func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
-	e := s.eye
-	switch {
-	case e.broken != nil:
-		return f, e.broken
-	case e.stream != s:
-		return f, ErrClosed
-	case ctx.Err() != nil:
-		return f, e.fault(ctx, ctx.Err())
-	}
-	var q Next
-	if !s.more {
-		q = Next{Picture: s.o.Frame != nil && s.o.Frame(), Look: s.look}
-		if s.o.Spare && !s.o.Live && !s.o.Pixels && !q.Picture {
-			q.Ahead, q.Sure = mostAhead, s.sure && !s.look
-		}
-		q.Renew = s.renew
-		if s.renew {
-			s.looked = nil
-		}
-		s.look, s.renew, s.ahead = false, false, q.Ahead
-		if err := e.send(ctx, Request{Next: &q}, e.c.Slack); err != nil {
-			return f, err
-		}
-	}
-	s.sure = false
-	m, err := s.answer(ctx)
-	if err != nil {
-		return f, err
-	}
-	f = m.Frame
-	switch {
-	case m.Kind == End:
-		return f, io.EOF
-	case m.Kind != Image:
-		return f, e.breach("it said %d where a frame was to come", m.Kind)
-	case m.More && s.ahead == 0:
-		return f, e.breach("more frames than were asked for")
-	case f.Index < s.index:
-		return f, e.breach("frame %d after frame %d", f.Index, s.index-1)
-	case f.Time < s.time:
-		return f, e.breach("a frame that is older than its predecessor")
-	case f.JPEG != nil && !q.Picture:
-		return f, e.breach("picture of a frame that nobody asked for")
-	case !s.holds(f, q.Look):
-		return f, e.breach("face that is held for more than %v, against a wish, or from the beginning", longestHeld)
-	}
-	s.index, s.time, s.pixels, s.size = f.Index+1, f.Time, m.Pixels, f.Size
-	if s.more = m.More; s.more {
-		s.ahead--
-	}
-	return f, nil
-}
-
-// longestHeld is the longest time for which a face may be held. Package pipeline examines faces more often.
-const longestHeld = time.Minute
-
-// holds reports whether the held faces of a frame are allowed: the eye must have examined each of them recently.
-func (s *Stream) holds(f face.Frame, look bool) bool {
-	if !s.o.Spare {
-		return true // no face is held
-	}
-	looked := make(map[int]time.Duration)
-	for track, at := range s.looked {
-		if f.Time-at <= longestHeld && len(s.looked) <= 4*MostFaces {
-			looked[track] = at
-		}
-	}
-	for _, x := range f.Samples {
-		at, known := s.looked[x.Track]
-		switch {
-		case !x.Held:
-			looked[x.Track] = f.Time
-		case look, !known, f.Time-at > longestHeld:
-			return false
-		default:
-			looked[x.Track] = at
-		}
-	}
-	s.looked = looked
-	return true
-}
-
-// Pixels returns the pixels of the last frame (blue, green and red, row by row) and its size, or nil if they were not
-// requested. They are valid until the next call of Next.
-func (s *Stream) Pixels() (pix []byte, size image.Point) { return s.pixels, s.size }
-
-// Count returns the numbers of frames read so far.
-func (s *Stream) Count() face.Count { return s.count }
-
-// Dropped returns the number of frames that were skipped because newer ones had come.
-func (s *Stream) Dropped() int { return s.count.Dropped }

@@ -437,7 +437,10 @@ func (p *parser) sample(size image.Point, l Limits) face.Sample {
 	if n := p.num("number of landmarks", 0, landmarks); n == landmarks {
 		s.Landmarks = make([]face.Point, n)
 		for i := range s.Landmarks {
-			s.Landmarks[i] = face.Point{X: p.short("landmark", -farthest, farthest), Y: p.short("landmark", -farthest, farthest)}
+			s.Landmarks[i] = face.Point{
+				X: p.short("landmark", -farthest, farthest),
+				Y: p.short("landmark", -farthest, farthest),
+			}
 		}
 	} else if n != 0 {
 		p.wrong("face with %d landmarks; 0 or %d are allowed", n, landmarks)

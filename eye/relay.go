@@ -215,7 +215,13 @@ func (r *relay) connect(listener int, q notification) unix.Errno {
 	if err := unix.SetNonblock(int(fd), true); err != nil {
 		return unix.ENOBUFS
 	}
-	add := addition{id: q.id, flags: addAtNumber, source: uint32(fd), number: uint32(q.arguments[0]), mode: unix.O_CLOEXEC}
+	add := addition{
+		id:     q.id,
+		flags:  addAtNumber,
+		source: uint32(fd),
+		number: uint32(q.arguments[0]),
+		mode:   unix.O_CLOEXEC,
+	}
 	if err := notifyIoctl(listener, notifyAdd, unsafe.Pointer(&add)); err != nil {
 		return unix.ENOBUFS
 	}

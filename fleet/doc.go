@@ -39,7 +39,7 @@
 //
 //	device.nk     the seed of the device's key
 //	fleet         the public key of the fleet
-//	keys          the ring of people's keys: a new key adds a line; destroying a key writes the file anew
+//	keys          the ring of people's keys: a new key adds a line; destroying a key replaces the file
 //	outbox        own entries that the device has not read in the log yet; a line is on disk before a method returns
 //	ledger, tail  a snapshot of the ledger and the entries after it, which are read when they are needed. If they are
 //	              moved away, the device reads the log again

@@ -253,10 +253,10 @@ func (d *Device) Merge(other, into ledger.ID) (ledger.Ref, error) {
 
 // Undo takes back an entry about a person. It cannot take back the kinds [ledger.Forget], [ledger.Undo] and
 // [ledger.Withdraw]. The error may also wrap [ledger.ErrNoEntry] or [ledger.ErrNoEffect].
-func (d *Device) Undo(what ledger.Ref) (ledger.Ref, error) {
+func (d *Device) Undo(entry ledger.Ref) (ledger.Ref, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id, err := d.current().Undoable(what)
+	id, err := d.current().Undoable(entry)
 	if err != nil {
 		return ledger.Ref{}, err
 	}
@@ -265,7 +265,7 @@ func (d *Device) Undo(what ledger.Ref) (ledger.Ref, error) {
 			return ledger.Ref{}, err
 		}
 	}
-	return d.say(statement{ledger.Entry{Kind: ledger.Undo, Person: id}, what})
+	return d.say(statement{ledger.Entry{Kind: ledger.Undo, Person: id}, entry})
 }
 
 // Forget removes a person for ever from all devices, with all people merged with this person, and destroys their keys.

@@ -77,7 +77,8 @@ func clarity(picture []byte) float64 {
 	return math.Log1p(squares/n - sum/n*sum/n)
 }
 
-// best returns at most n of the faces, the clearest first, and then faces that are clear and differ from the faces before.
+// best returns at most n of the faces, the clearest first, and then faces that are clear and differ from the faces
+// before.
 func (c *clarities) best(space face.Space, faces []unknown.Face, n int) []unknown.Face {
 	clear := make([]float64, len(faces))
 	apart := make([]float64, len(faces)) // distance to the nearest chosen face

@@ -101,7 +101,7 @@ func (w *Office) keepClip(s *visit) {
 	if err == nil {
 		err = w.o.Past.clips.Put(s.id, s.Last, c, body)
 	}
-	w.fail(err)
+	w.noteUnkept(err)
 }
 
 // unclip removes the clips that show a person whose sighting is no longer stored.
@@ -180,8 +180,11 @@ func avi(pictures [][]byte) []byte {
 	}
 	const hasIndex, keyFrame = 0x10, 0x10
 	fourCC := binary.LittleEndian.Uint32([]byte("MJPG"))
-	header := numbers(1e6/clipRate, uint32(clipRate*largest), 0, hasIndex, n, 0, 1, uint32(largest), width, height, 0, 0, 0, 0)
-	stream := append([]byte("vidsMJPG"), numbers(0, 0, 0, 1, clipRate, 0, n, uint32(largest), 1<<32-1, 0, 0, width|height<<16)...)
+	header := numbers(1e6/clipRate, uint32(clipRate*largest), 0, hasIndex, n, 0, 1, uint32(largest), width, height, 0,
+		0, 0, 0)
+	stream := append(
+		[]byte("vidsMJPG"),
+		numbers(0, 0, 0, 1, clipRate, 0, n, uint32(largest), 1<<32-1, 0, 0, width|height<<16)...)
 	format := numbers(40, width, height, 1|24<<16, fourCC, 3*width*height, 0, 0, 0, 0)
 	var film, index []byte
 	for _, p := range pictures {

@@ -52,10 +52,15 @@ func (h *home) films(script string) (w *office.Office, made int) {
 	h.t.Helper()
 	s := &filmed{stream: stream{frames: frames(script), end: io.EOF}}
 	w = office.New(h.g, h.o)
-	err := w.Run(h.t.Context(), []office.Camera{{Name: "door", Ends: true, Open: func(_ context.Context, wanted func() bool) (office.Stream, error) {
-		s.wanted = wanted
-		return s, nil
-	}}})
+	err := w.Run(
+		h.t.Context(),
+		[]office.Camera{
+			{Name: "door", Ends: true, Open: func(_ context.Context, wanted func() bool) (office.Stream, error) {
+				s.wanted = wanted
+				return s, nil
+			}},
+		},
+	)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -65,13 +70,15 @@ func (h *home) films(script string) (w *office.Office, made int) {
 // pictures returns how many a clip has, and takes it apart.
 func pictures(t *testing.T, clip []byte) (n int) {
 	t.Helper()
-	if !bytes.HasPrefix(clip, []byte("RIFF")) || int(binary.LittleEndian.Uint32(clip[4:])) != len(clip)-8 || string(clip[8:12]) != "AVI " {
+	if !bytes.HasPrefix(clip, []byte("RIFF")) || int(binary.LittleEndian.Uint32(clip[4:])) != len(clip)-8 ||
+		string(clip[8:12]) != "AVI " {
 		t.Fatalf("no film of %d bytes", len(clip))
 	}
 	at := bytes.Index(clip, []byte("movi")) + 4
 	for string(clip[at:at+4]) == "00dc" {
 		size := int(binary.LittleEndian.Uint32(clip[at+4:]))
-		if c, err := jpeg.DecodeConfig(bytes.NewReader(clip[at+8 : at+8+size])); err != nil || c.Width != 32 || c.Height != 24 {
+		if c, err := jpeg.DecodeConfig(bytes.NewReader(clip[at+8 : at+8+size])); err != nil || c.Width != 32 ||
+			c.Height != 24 {
 			t.Fatalf("picture %d: %v", n, err)
 		}
 		n++
@@ -94,7 +101,8 @@ func TestClip(t *testing.T) {
 	h = enterWithClips(t, dir, 1<<20)
 	w, made := h.films(n(20, "-") + n(100, "a") + n(60, "-") + n(10, "b") + n(60, "-"))
 	s := w.Sightings()
-	if len(s) < 2 || !s[0].Clip || !s[1].Clip || pictures(t, w.Clip(s[1].ID)) != 16 || pictures(t, w.Clip(s[0].ID)) > 5 {
+	if len(s) < 2 || !s[0].Clip || !s[1].Clip || pictures(t, w.Clip(s[1].ID)) != 16 ||
+		pictures(t, w.Clip(s[0].ID)) > 5 {
 		t.Errorf("%+v", s)
 	}
 	if made > 25 {
@@ -117,8 +125,8 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// Who is forgotten is in no clip any more, also not in that of somebody who stood beside them. Without strangers no clip
-// is kept that shows one.
+// Who is forgotten is in no clip any more, also not in that of somebody who stood beside them. Without strangers no
+// clip is kept that shows one.
 func TestClipForgotten(t *testing.T) {
 	dir := t.TempDir()
 	h := enterWithClips(t, dir, 1<<20)

@@ -63,9 +63,9 @@ func (w *Office) Unlabel(face int64) error {
 	if x, there := w.labels()[face]; there && !x.Negative {
 		s.Was, s.Face = x.Name, w.pictured()[key(x.Vector)]
 	}
-	q := w.say(s)
+	q := w.newDraft(s)
 	if err := w.gallery.Unlabel(face); err != nil {
 		return err
 	}
-	return w.done(q)
+	return w.commit(q)
 }

@@ -74,12 +74,12 @@ type statement struct {
 	Face     uint64         `json:"face,omitempty"`
 	Faces    []uint64       `json:"faces,omitempty"` // numbers of the pictures in the proof
 
-	Learned ranges            `json:"learned,omitempty"` // observations of the learner that it caused
-	Made    uint64            `json:"made,omitempty"`    // group that it made
-	Events  map[uint64]string `json:"events,omitempty"`  // names that events had before
-	Stays   map[uint64]turned `json:"stays,omitempty"`   // changes of sightings
-	Pure    bool              `json:"pure,omitempty"`    // for a rename: nobody had the new name
-	Foreign bool              `json:"foreign,omitempty"` // it was made at another office
+	Learned ranges                   `json:"learned,omitempty"` // observations of the learner that it caused
+	Made    uint64                   `json:"made,omitempty"`    // group that it made
+	Events  map[uint64]string        `json:"events,omitempty"`  // names that events had before
+	Stays   map[uint64]opinionChange `json:"stays,omitempty"`   // changes of sightings
+	Pure    bool                     `json:"pure,omitempty"`    // for a rename: nobody had the new name
+	Foreign bool                     `json:"foreign,omitempty"` // it was made at another office
 	// Merge is the name of a merge that holds at all offices.
 	Merge string `json:"merge,omitempty"`
 
@@ -98,8 +98,8 @@ type opinion struct {
 	Group  uint64         `json:"group,omitempty"`
 }
 
-// turned is the opinion about a sighting before and after a statement.
-type turned struct {
+// opinionChange is the opinion about a sighting before and after a statement.
+type opinionChange struct {
 	Was opinion `json:"was"`
 	Is  opinion `json:"is"` // only for past sightings
 }
@@ -122,17 +122,17 @@ type label struct {
 	Vector   []float32 `cbor:"vector"`
 }
 
-// saying is a statement in progress.
-type saying struct {
+// draft is a statement in progress.
+type draft struct {
 	statement
 	proof
 	before map[int64]label
 	heads  map[uint64]stay // changed past sightings
 }
 
-// say begins a statement.
-func (w *Office) say(s statement) *saying {
-	return &saying{statement: s, before: w.labels(), heads: make(map[uint64]stay)}
+// newDraft begins a statement.
+func (w *Office) newDraft(s statement) *draft {
+	return &draft{statement: s, before: w.labels(), heads: make(map[uint64]stay)}
 }
 
 // labels returns the labelled faces, by their numbers.
@@ -145,19 +145,19 @@ func (w *Office) labels() map[int64]label {
 	return all
 }
 
-// holds records the opinion about a sighting before it changes.
-func (q *saying) holds(s *visit) {
+// recordOpinion records the opinion about a sighting before it changes.
+func (q *draft) recordOpinion(s *visit) {
 	if q.Stays == nil {
-		q.Stays = make(map[uint64]turned)
+		q.Stays = make(map[uint64]opinionChange)
 	}
 	if _, there := q.Stays[s.id]; !there {
-		q.Stays[s.id] = turned{Was: s.opinion()}
+		q.Stays[s.id] = opinionChange{Was: s.opinion()}
 	}
 }
 
-// done completes a statement. It writes the statement, then the changes, and then the mark that all is written. Changes
-// that cannot be written hold until the program ends.
-func (w *Office) done(q *saying) error {
+// commit completes a statement. It writes the statement, then the changes, and then the mark that all is written.
+// Changes that cannot be written hold until the program ends.
+func (w *Office) commit(q *draft) error {
 	q.Added, q.Removed = gallery.Difference(q.before, w.labels())
 	for _, g := range q.Groups {
 		for _, f := range g.Album.Faces {
@@ -342,7 +342,8 @@ func (w *Office) Naming(id uint64) (Correction, bool) {
 		}
 	}
 	for _, x := range w.labels() {
-		if x.Name == name && !x.Negative && !given[key(x.Vector)] && s.album.Distance(w.gallery.Space(), x.Vector) < nearest {
+		if x.Name == name && !x.Negative && !given[key(x.Vector)] &&
+			s.album.Distance(w.gallery.Space(), x.Vector) < nearest {
 			return Correction{}, false
 		}
 	}

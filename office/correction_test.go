@@ -127,7 +127,8 @@ func TestDenialSticks(t *testing.T) {
 			for _, undo := range []bool{false, true} {
 				for _, later := range []bool{false, true} {
 					for _, same := range []bool{false, true} { // the sighting that was named is denied, and not a later one
-						name := fmt.Sprintf("frozen %t, %d cameras, undo %t, later %t, same %t", freeze, cameras, undo, later, same)
+						name := fmt.Sprintf("frozen %t, %d cameras, undo %t, later %t, same %t", freeze, cameras, undo,
+							later, same)
 						t.Run(name, func(t *testing.T) { denialSticks(t, freeze, cameras, undo, later, same) })
 					}
 				}
@@ -202,12 +203,15 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 				t.Errorf("%s: %+v", round, s)
 			}
 		}
-		// Another camera may have seen the stranger between the denial and its undoing, and then made a group of its own.
+		// Another camera may have seen the stranger between the denial and its undoing, and then made a group of its
+		// own.
 		most := 1
 		if cameras > 1 && !later {
 			most = cameras
 		}
-		if all := w.Strangers(); len(all) == 0 || undo && !slices.ContainsFunc(all, func(g unknown.Group) bool { return g.ID == group }) || undo && len(all) > most {
+		if all := w.Strangers(); len(all) == 0 ||
+			undo && !slices.ContainsFunc(all, func(g unknown.Group) bool { return g.ID == group }) ||
+			undo && len(all) > most {
 			t.Errorf("%s: %d strangers", round, len(all))
 		}
 		h.leave()
@@ -420,19 +424,23 @@ func TestUndoOutOfOrder(t *testing.T) {
 	renaming := newest()
 	nothing(t, w.Name(2, "susan", true)) // under the name that she has now
 	adding := newest()
-	if got := summary(w); strings.Contains(got, `"sue"`) || strings.Count(got, `"susan"`) != 4 || !strings.Contains(got, "susan 8") {
+	if got := summary(w); strings.Contains(got, `"sue"`) || strings.Count(got, `"susan"`) != 4 ||
+		!strings.Contains(got, "susan 8") {
 		t.Error(got)
 	}
 	nothing(t, w.Undo(naming))
-	if got := summary(w); strings.Count(got, `"susan"`) != 2 || !strings.Contains(got, "susan 4") || !strings.Contains(got, "groups 1(5 faces") {
+	if got := summary(w); strings.Count(got, `"susan"`) != 2 || !strings.Contains(got, "susan 4") ||
+		!strings.Contains(got, "groups 1(5 faces") {
 		t.Error(got)
 	}
 	nothing(t, w.Undo(renaming))
-	if got := summary(w); strings.Contains(got, "susan") && strings.Count(got, `"susan"`) != 2 || !strings.Contains(got, "sue 4") {
+	if got := summary(w); strings.Contains(got, "susan") && strings.Count(got, `"susan"`) != 2 ||
+		!strings.Contains(got, "sue 4") {
 		t.Error(got)
 	}
 	nothing(t, w.Undo(adding))
-	if got := summary(w); strings.Contains(got, "sue 4") || !strings.Contains(got, "groups 1(5 faces, ignored false) 2(4 faces, ignored false)") {
+	if got := summary(w); strings.Contains(got, "sue 4") ||
+		!strings.Contains(got, "groups 1(5 faces, ignored false) 2(4 faces, ignored false)") {
 		t.Error(got)
 	}
 	// A person who has the old name meanwhile keeps it.
@@ -471,7 +479,8 @@ func TestUndoOutOfOrder(t *testing.T) {
 	nothing(t, w.Rename("bob", "rob"))
 	renaming = newest()
 	nothing(t, w.Undo(joining))
-	if got := summary(w); !strings.Contains(got, `alice 1, rob 1, `) || strings.Count(got, `"alice"`) != strings.Count(begun, `"alice"`) {
+	if got := summary(w); !strings.Contains(got, `alice 1, rob 1, `) ||
+		strings.Count(got, `"alice"`) != strings.Count(begun, `"alice"`) {
 		t.Errorf("%s, and begun as %s", got, begun)
 	}
 	nothing(t, w.Undo(renaming))
@@ -511,7 +520,9 @@ func TestRenameInView(t *testing.T) {
 // Nothing of a person who is forgotten is in any file: not the name, not a face.
 func TestForgetEverywhere(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
-	h.plays([]string{n(9, "-") + n(9, "a") + n(60, "-") + n(60, "s") + n(60, "-") + strings.Repeat(loop, 4) + n(60, "-")}, nil)
+	h.plays(
+		[]string{n(9, "-") + n(9, "a") + n(60, "-") + n(60, "s") + n(60, "-") + strings.Repeat(loop, 4) + n(60, "-")},
+		nil)
 	w := office.New(h.g, h.o)
 	// Her name and her faces come into every file in every way.
 	groups := w.Strangers()
@@ -535,10 +546,16 @@ func TestForgetEverywhere(t *testing.T) {
 	w = office.New(h.g, h.o)
 	traces := func() (found []string) {
 		h.t.Helper()
-		what := map[string][]byte{"Zdislava": []byte("Zdislava"), "Zdenka": []byte("Zdenka"), "Zdeňka": []byte("Zde\u0148ka"), "Zdeňka in UTF-8": []byte("Zdeňka")}
+		what := map[string][]byte{
+			"Zdislava":        []byte("Zdislava"),
+			"Zdenka":          []byte("Zdenka"),
+			"Zdeňka":          []byte("Zde\u0148ka"),
+			"Zdeňka in UTF-8": []byte("Zdeňka"),
+		}
 		for _, c := range "DEGHJKMN" { // C, F, I, L have a coordinate that others have
 			for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
-				what[fmt.Sprintf("a face, %v", order)+string(c)] = order.AppendUint32(nil, math.Float32bits(looks[byte(c)][1]))
+				what[fmt.Sprintf("a face, %v", order)+string(c)] = order.AppendUint32(nil,
+					math.Float32bits(looks[byte(c)][1]))
 			}
 		}
 		files := 0
@@ -603,10 +620,14 @@ func TestPastOverRestarts(t *testing.T) {
 	}
 	for range 3 {
 		w := office.New(h.g, h.o)
-		camera := office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
-			script := n(9, "a") + n(20, "-") + n(9, "x") + n(20, "-") + n(60, "s") + n(20, "-") + n(4, "s")
-			return &stream{frames: pictures(frames(script)), end: io.EOF}, nil
-		}}
+		camera := office.Camera{
+			Name: "door",
+			Ends: true,
+			Open: func(context.Context, func() bool) (office.Stream, error) {
+				script := n(9, "a") + n(20, "-") + n(9, "x") + n(20, "-") + n(60, "s") + n(20, "-") + n(4, "s")
+				return &stream{frames: pictures(frames(script)), end: io.EOF}, nil
+			},
+		}
 		nothing(t, w.Run(t.Context(), []office.Camera{camera}))
 		h.leave()
 		h = enter(t, h.dir, office.Options{})
@@ -617,7 +638,8 @@ func TestPastOverRestarts(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	for i, s := range all {
-		if i > 0 && s.ID >= all[i-1].ID || s.Live || s.Face == 0 || !bytes.HasPrefix(w.Face(s.Face), []byte("picture")) {
+		if i > 0 && s.ID >= all[i-1].ID || s.Live || s.Face == 0 ||
+			!bytes.HasPrefix(w.Face(s.Face), []byte("picture")) {
 			t.Errorf("%+v, picture %s", s, w.Face(s.Face))
 		}
 	}
@@ -805,7 +827,8 @@ func TestNumbersAfterKill(t *testing.T) {
 	w = h.plays([]string{n(60, "q")}, nil)
 	all := w.Strangers()
 	if len(all) != 1 || all[0].ID != group+1 || all[0].Album.Faces[0].ID <= picture || w.Sightings()[0].ID <= last {
-		t.Errorf("group %d and %d, face %d and %d, sighting %d and %d", group, all[0].ID, picture, all[0].Album.Faces[0].ID, last, w.Sightings()[0].ID)
+		t.Errorf("group %d and %d, face %d and %d, sighting %d and %d", group, all[0].ID, picture,
+			all[0].Album.Faces[0].ID, last, w.Sightings()[0].ID)
 	}
 }
 

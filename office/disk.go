@@ -57,7 +57,7 @@ func (w *Office) saveAgain() {
 	}
 	// If another program has written the gallery, saving would overwrite its changes.
 	if err := w.faults.gallery; err != nil && !errors.Is(err, gallery.ErrChanged) {
-		w.fail(w.saveGallery())
+		w.noteUnkept(w.saveGallery())
 	}
 }
 
@@ -104,13 +104,13 @@ func (w *Office) save() error {
 	return nil
 }
 
-// saveGallery writes the gallery, and records what it contains.
+// saveGallery writes the gallery, and records its content.
 func (w *Office) saveGallery() error {
 	if err := w.o.Save(); err != nil {
 		return err
 	}
 	w.learned = w.gallery.Learner().Counts().Learned
-	return w.noted()
+	return w.recordSaved()
 }
 
 // Save writes the gallery, with all faces that were learned until now.
@@ -125,7 +125,7 @@ func (w *Office) Save() error {
 func (w *Office) keepPast() {
 	w.unkept = nil
 	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.learned {
-		w.fail(w.saveGallery())
+		w.noteUnkept(w.saveGallery())
 	}
 	w.expire(w.o.Now())
 }

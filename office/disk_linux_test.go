@@ -108,7 +108,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	mu.Unlock()
 	// As a program that is killed now leaves it.
-	if b := bookCopy(t, filepath.Join(disk.Dir, "book")); b.State().Last < last || len(b.State().People) != 1 || b.State().People[0].Name != "sue" {
+	if b := bookCopy(t, filepath.Join(disk.Dir, "book")); b.State().Last < last || len(b.State().People) != 1 ||
+		b.State().People[0].Name != "sue" {
 		t.Errorf("the logbook has %+v, and the last event was %d", b.State(), last)
 	}
 	if again, err := gallery.Read(labels); err != nil || !slices.Contains(again.Learner().Names(), "sue") {

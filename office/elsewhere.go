@@ -186,7 +186,7 @@ func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name strin
 // follow gives a person a new name everywhere except in the gallery, which has it already. The journal records it,
 // because earlier statements with the old name are about the new name now. Pure means that nobody had the new name.
 func (w *Office) follow(r Rename, pure bool) error {
-	q := w.say(statement{Kind: Renamed, Name: r.To, Was: r.From, Pure: pure, Merge: r.Merge, Foreign: true})
+	q := w.newDraft(statement{Kind: Renamed, Name: r.To, Was: r.From, Pure: pure, Merge: r.Merge, Foreign: true})
 	w.renamed(q)
-	return w.done(q)
+	return w.commit(q)
 }

@@ -22,7 +22,8 @@ func TestExchange(t *testing.T) {
 	exchange := func(do func(g *gallery.Gallery) office.Exchanged) func(*office.Office) {
 		return func(w *office.Office) {
 			t.Helper()
-			nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) { return do(g), nil }))
+			nothing(t,
+				w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) { return do(g), nil }))
 		}
 	}
 	w := h.plays([]string{n(30, "ab") + n(40, "ab") + n(40, "ab") + n(40, "abs")}, map[int]func(*office.Office){
@@ -76,7 +77,8 @@ func TestExchange(t *testing.T) {
 		t.Errorf("%+v are known, and it said %+v", w.Now().Known, said)
 	}
 	broken := errors.New("broken")
-	if err := w.Exchange(func(*gallery.Gallery, func(string)) (office.Exchanged, error) { return office.Exchanged{}, broken }); !errors.Is(err, broken) {
+	if err := w.Exchange(func(*gallery.Gallery, func(string)) (office.Exchanged, error) { return office.Exchanged{}, broken }); !errors.Is(
+		err, broken) {
 		t.Error(err)
 	}
 }
@@ -95,7 +97,11 @@ func TestExchangeMerged(t *testing.T) {
 	exchange := func(w *office.Office, do func(g *gallery.Gallery) []office.Rename) {
 		t.Helper()
 		nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
-			return office.Exchanged{Changed: true, Renamed: do(g), Unmerged: func(m string) bool { return unmerged[m] }}, nil
+			return office.Exchanged{
+				Changed:  true,
+				Renamed:  do(g),
+				Unmerged: func(m string) bool { return unmerged[m] },
+			}, nil
 		}))
 	}
 	names := func(w *office.Office) (all []string) {

@@ -75,7 +75,8 @@ func (w *Office) forgotten(id uint64, s statement) (err error) {
 	})
 	among := func(group uint64) bool { return group != 0 && slices.Contains(groups, group) }
 	err = errors.Join(err, w.save(), w.erase(of), w.unsay(func(x statement) bool {
-		return name != "" && (x.Name == name || x.Was == name) || among(x.Group) || among(x.Other) || among(x.Made) || about[x.Sighting]
+		return name != "" && (x.Name == name || x.Was == name) || among(x.Group) || among(x.Other) || among(x.Made) ||
+			about[x.Sighting]
 	}))
 	err = errors.Join(err, w.rewrite(w.all(func(v *visit, _ *view) bool {
 		if !slices.Contains(v.Denied, name) {
@@ -101,7 +102,8 @@ func (w *Office) forgetEvents(name string) error {
 	if w.o.Book != nil {
 		return w.o.Book.Forget(name)
 	}
-	w.recent = slices.DeleteFunc(w.recent, func(e presence.Event) bool { return e.Name == name && e.Kind != presence.Unknown })
+	w.recent = slices.DeleteFunc(w.recent,
+		func(e presence.Event) bool { return e.Name == name && e.Kind != presence.Unknown })
 	for i := range w.recent {
 		if w.recent[i].Name == name {
 			w.recent[i].Name = ""
@@ -126,7 +128,8 @@ func (w *Office) unsay(gone func(statement) bool) error {
 	var ids []uint64
 	for _, id := range w.o.Past.said.Before(0) {
 		r, _ := w.o.Past.said.Get(id)
-		if s := r.Head; s.Kind != Forgot && s.Kind != ForgotGroup && (gone(s) || s.Name != "" && gone(statement{Name: w.nameNow(s.Name, id)})) {
+		if s := r.Head; s.Kind != Forgot && s.Kind != ForgotGroup &&
+			(gone(s) || s.Name != "" && gone(statement{Name: w.nameNow(s.Name, id)})) {
 			ids = append(ids, id)
 		}
 	}

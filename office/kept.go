@@ -18,8 +18,9 @@ import (
 
 // Portrait is a picture that shows a face of the learner. The learner itself keeps no pictures.
 type Portrait struct {
-	Face   uint64    `json:"face"`             // number for [Office.Face]; 0 if no picture is similar
-	Apart  float64   `json:"apart"`            // distance between the learner's face and the face in the picture; 0: the same face
+	Face uint64 `json:"face"` // number for [Office.Face]; 0 if no picture is similar
+	// Distance between the learner's face and the face in the picture; 0: the same face.
+	Apart  float64   `json:"apart"`
 	Seen   time.Time `json:"seen,omitzero"`    // when the picture was made
 	Camera string    `json:"camera,omitempty"` // the camera that made it
 }
@@ -37,10 +38,11 @@ type Kept struct {
 
 // Profile is an office's record of a person.
 type Profile struct {
-	Name     string       `json:"name"`
-	Enrolled time.Time    `json:"enrolled,omitzero"` // time of the last enrolled faces; zero if unknown
-	Faces    []Kept       `json:"faces"`             // enrolled faces, then negative ones, then learned ones; each the oldest first
-	Drift    online.Drift `json:"drift"`
+	Name     string    `json:"name"`
+	Enrolled time.Time `json:"enrolled,omitzero"` // time of the last enrolled faces; zero if unknown
+	// Enrolled faces, then negative ones, then learned ones; each the oldest first.
+	Faces []Kept       `json:"faces"`
+	Drift online.Drift `json:"drift"`
 }
 
 // Step is a face on the path from a learned face back to an enrolled one.
@@ -163,7 +165,11 @@ func (w *Office) shown() (all []unknown.Face) {
 
 // remember returns the faces of records by number. It reads unknown records one at a time under the lock, so that no
 // camera waits for all of them. It drops all other records, and so also the faces of forgotten people.
-func (w *Office) remember(known map[uint64][]unknown.Face, ids []uint64, read func(uint64) []unknown.Face) map[uint64][]unknown.Face {
+func (w *Office) remember(
+	known map[uint64][]unknown.Face,
+	ids []uint64,
+	read func(uint64) []unknown.Face,
+) map[uint64][]unknown.Face {
 	now := make(map[uint64][]unknown.Face, len(ids))
 	for _, id := range ids {
 		faces, ok := known[id]
@@ -324,7 +330,8 @@ func (w *Office) way(stored int64) (Way, error) {
 	way.Whole = whole
 	for _, s := range path {
 		way.Steps = append(way.Steps, Step{
-			Stored: s.Stored, Name: s.Label.Name, Negative: s.Label.Negative, Merged: s.Merged, At: s.At, Distance: s.Distance,
+			Stored: s.Stored, Name: s.Label.Name, Negative: s.Label.Negative, Merged: s.Merged, At: s.At,
+			Distance: s.Distance,
 		})
 	}
 	return way, nil

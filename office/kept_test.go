@@ -76,7 +76,11 @@ func TestBest(t *testing.T) {
 	colour.Set(0, 0, color.White)
 	var c bytes.Buffer
 	jpeg.Encode(&c, colour, nil)
-	odd := []unknown.Face{{ID: 11, Vector: []float32{0, 0}, JPEG: b.Bytes()}, {ID: 12, Vector: []float32{0, 0}, JPEG: c.Bytes()}, {ID: 13, Vector: []float32{0, 0}, JPEG: clear}}
+	odd := []unknown.Face{
+		{ID: 11, Vector: []float32{0, 0}, JPEG: b.Bytes()},
+		{ID: 12, Vector: []float32{0, 0}, JPEG: c.Bytes()},
+		{ID: 13, Vector: []float32{0, 0}, JPEG: clear},
+	}
 	if got := w.Best(odd, 1); !slices.Equal(got, []uint64{13}) {
 		t.Errorf("a picture that is too large, or has no inside, is the best: %v", got)
 	}
@@ -137,7 +141,8 @@ func TestProfile(t *testing.T) {
 			t.Errorf("step %d: %+v", i, s)
 		}
 	}
-	if p := w.Portraits([]int64{way.Steps[0].Stored, 999}); len(p) != 2 || p[0] != way.Steps[0].Portrait || p[1] != (office.Portrait{}) {
+	if p := w.Portraits([]int64{way.Steps[0].Stored, 999}); len(p) != 2 || p[0] != way.Steps[0].Portrait ||
+		p[1] != (office.Portrait{}) {
 		t.Errorf("%+v", p)
 	}
 	if _, err := w.Profile("nobody"); !errors.Is(err, online.ErrUnknown) {

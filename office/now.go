@@ -75,8 +75,10 @@ func (w *Office) Now() Now {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := Now{
-		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(), LastSeen: w.room.LastSeen(),
-		Known: append([]gallery.Person{}, w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze, Room: w.roomNow(), Disk: w.disk, Poor: w.poor,
+		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(),
+		LastSeen: w.room.LastSeen(),
+		Known:    append([]gallery.Person{}, w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze,
+		Room: w.roomNow(), Disk: w.disk, Poor: w.poor,
 	}
 	n.Sites, n.Twice = append([]Site{}, w.sites...), w.twice(n.People)
 	if w.unkept != nil {
@@ -122,7 +124,8 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 
 func (s *visit) shown(face uint64, live bool) Sighting {
 	return Sighting{
-		ID: s.id, Camera: s.Camera, Name: s.Known, Trust: s.Trust, First: s.First, Last: s.Last, Live: live, Face: face, Group: s.Group,
+		ID: s.id, Camera: s.Camera, Name: s.Known, Trust: s.Trust, First: s.First, Last: s.Last, Live: live, Face: face,
+		Group: s.Group,
 	}
 }
 

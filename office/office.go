@@ -43,8 +43,9 @@ type Options struct {
 	Save, SaveUnknown func() error
 	Keep              bool // save newly learned faces once a minute
 
-	Past       *Past         // stores sightings and corrections on disk. Default: in memory
-	Sightings  int           // number of past sightings that [Office.Sightings] lists, and that a Past in memory keeps. Default 64
+	Past *Past // stores sightings and corrections on disk. Default: in memory
+	// Number of past sightings that [Office.Sightings] lists, and that a Past in memory keeps. Default 64.
+	Sightings  int
 	Faces      int           // number of faces that are kept of each sighting. Default 24
 	Backoff    time.Duration // pause before a failed camera is opened again; each failure doubles it. Default 1 s
 	MaxBackoff time.Duration // longest pause. Default 1 min
@@ -150,7 +151,13 @@ func New(g *gallery.Gallery, o Options) *Office {
 	if o.Book != nil {
 		from = o.Book.State()
 	}
-	w := &Office{o: o, gallery: g, unknown: o.Unknown, room: presence.New(o.Presence, from), tracks: make(map[uint64]int)}
+	w := &Office{
+		o:       o,
+		gallery: g,
+		unknown: o.Unknown,
+		room:    presence.New(o.Presence, from),
+		tracks:  make(map[uint64]int),
+	}
 	w.learned = g.Learner().Counts().Learned
 	if o.Book != nil {
 		for _, e := range o.Book.Events(0, math.MaxInt) {

@@ -46,7 +46,13 @@ func people(t testing.TB) *gallery.Gallery {
 }
 
 // run makes an office and runs it.
-func run(ctx context.Context, t testing.TB, g *gallery.Gallery, o office.Options, cameras ...office.Camera) (*office.Office, error) {
+func run(
+	ctx context.Context,
+	t testing.TB,
+	g *gallery.Gallery,
+	o office.Options,
+	cameras ...office.Camera,
+) (*office.Office, error) {
 	t.Helper()
 	w := office.New(g, o)
 	return w, w.Run(ctx, cameras)
@@ -228,7 +234,13 @@ func TestCameraFails(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	want := []string{"desk false unplugged", "desk true ", "desk false it has ended", "desk false unplugged", "desk true "}
+	want := []string{
+		"desk false unplugged",
+		"desk true ",
+		"desk false it has ended",
+		"desk false unplugged",
+		"desk true ",
+	}
 	for !k.has("arrived bob door 0") || !k.has("arrived alice desk 0") || len(k.of("desk")) < len(want) {
 		time.Sleep(time.Millisecond)
 	}
@@ -253,7 +265,8 @@ func TestCameraFails(t *testing.T) {
 	if _, err := run(t.Context(), t, people(t), o, recording("door", "a a a a")); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"left bob door 0.6", "left alice door 0.6"}; !slices.Equal(slices.Sorted(slices.Values(k.events)), slices.Sorted(slices.Values(want))) {
+	if want := []string{"left bob door 0.6", "left alice door 0.6"}; !slices.Equal(
+		slices.Sorted(slices.Values(k.events)), slices.Sorted(slices.Values(want))) {
 		t.Errorf("after a restart: %q, want %q", k.events, want)
 	}
 }
@@ -277,12 +290,17 @@ func TestRunErrors(t *testing.T) {
 	if _, err := run(t.Context(), t, people(t), office.Options{}, bad); !errors.Is(err, face.ErrDimension) {
 		t.Error(err)
 	}
-	gone := office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) { return nil, io.ErrUnexpectedEOF }}
+	gone := office.Camera{
+		Name: "door",
+		Ends: true,
+		Open: func(context.Context, func() bool) (office.Stream, error) { return nil, io.ErrUnexpectedEOF },
+	}
 	never := office.Camera{Name: "attic", Open: func(ctx context.Context, _ func() bool) (office.Stream, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	if _, err := run(t.Context(), t, people(t), office.Options{}, never, gone); !errors.Is(err, io.ErrUnexpectedEOF) || err.Error() != "door: unexpected EOF" {
+	if _, err := run(t.Context(), t, people(t), office.Options{}, never, gone); !errors.Is(err, io.ErrUnexpectedEOF) ||
+		err.Error() != "door: unexpected EOF" {
 		t.Error(err)
 	}
 }

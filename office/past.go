@@ -147,7 +147,7 @@ func (w *Office) store(s *visit) {
 		s.Faces = s.pictures()
 		err = w.o.Past.seen.Put(s.id, s.Last, s.stay, body)
 	}
-	w.fail(err)
+	w.noteUnkept(err)
 	if err == nil {
 		w.keepClip(s)
 	}
@@ -167,8 +167,8 @@ func (s *visit) pictures() (ids []uint64) {
 	return ids
 }
 
-// fail records an error of writing the past. The data stays in memory and is written later.
-func (w *Office) fail(err error) {
+// noteUnkept records an error of writing the past. The data stays in memory and is written later.
+func (w *Office) noteUnkept(err error) {
 	if err != nil {
 		w.unkept = err
 	}
@@ -178,9 +178,9 @@ func (w *Office) fail(err error) {
 func (w *Office) reserve() {
 	face, group := w.unknown.Given()
 	n := w.o.Past.numbers
-	w.fail(n.Reserve(faceNumbers, face, 10000))
-	w.fail(n.Reserve(groupNumbers, group, 0))
-	w.fail(n.Reserve(sightingNumbers, w.last, 1000))
+	w.noteUnkept(n.Reserve(faceNumbers, face, 10000))
+	w.noteUnkept(n.Reserve(groupNumbers, group, 0))
+	w.noteUnkept(n.Reserve(sightingNumbers, w.last, 1000))
 }
 
 // begin brings the past in line with the gallery and the strangers, after a killed program may have left them
@@ -199,7 +199,7 @@ func (w *Office) begin() {
 			heads[id] = r.Head
 		}
 	}
-	w.fail(p.seen.Change(heads))
+	w.noteUnkept(p.seen.Change(heads))
 	said := make(map[uint64]statement)
 	for _, id := range p.said.Before(0) {
 		r, _ := p.said.Get(id)
@@ -209,18 +209,18 @@ func (w *Office) begin() {
 			said[id] = r.Head
 		}
 	}
-	w.fail(p.said.Change(said))
-	w.fail(w.unclip())
+	w.noteUnkept(p.said.Change(said))
+	w.noteUnkept(w.unclip())
 	w.settle()
 }
 
 // expire removes old records.
 func (w *Office) expire(now time.Time) {
-	w.fail(errors.Join(w.o.Past.seen.Expire(now), w.o.Past.said.Expire(now), w.unclip()))
+	w.noteUnkept(errors.Join(w.o.Past.seen.Expire(now), w.o.Past.said.Expire(now), w.unclip()))
 }
 
-// noted records that the gallery was saved.
-func (w *Office) noted() error {
+// recordSaved records that the gallery was saved.
+func (w *Office) recordSaved() error {
 	if err := w.o.Past.numbers.Set(savedNumber, uint64(w.gallery.Learner().Counts().Observed)); err != nil {
 		return fmt.Errorf("recording what the saved gallery contains: %w", err)
 	}

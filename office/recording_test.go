@@ -88,7 +88,15 @@ func sampled(frames []face.Frame, first, step int) (some []face.Frame) {
 }
 
 // shown plays frames before cameras, with somebody who says things before a frame of the first.
-func shown(t *testing.T, g *gallery.Gallery, o office.Options, cameras int, frames []face.Frame, at int, say func(*office.Office)) (*office.Office, []string) {
+func shown(
+	t *testing.T,
+	g *gallery.Gallery,
+	o office.Options,
+	cameras int,
+	frames []face.Frame,
+	at int,
+	say func(*office.Office),
+) (*office.Office, []string) {
 	t.Helper()
 	k := new(recorded)
 	base := k.options()
@@ -100,9 +108,16 @@ func shown(t *testing.T, g *gallery.Gallery, o office.Options, cameras int, fram
 		if i == 0 {
 			do[at] = func() { say(w) }
 		}
-		all = append(all, office.Camera{Name: fmt.Sprint("camera ", i+1), Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
-			return &acts{stream{frames: slices.Clone(frames), end: io.EOF}, do, 0}, nil
-		}})
+		all = append(
+			all,
+			office.Camera{
+				Name: fmt.Sprint("camera ", i+1),
+				Ends: true,
+				Open: func(context.Context, func() bool) (office.Stream, error) {
+					return &acts{stream{frames: slices.Clone(frames), end: io.EOF}, do, 0}, nil
+				},
+			},
+		)
 	}
 	if err := w.Run(t.Context(), all); err != nil {
 		t.Fatal(err)
@@ -113,7 +128,12 @@ func shown(t *testing.T, g *gallery.Gallery, o office.Options, cameras int, fram
 // A stranger of a recording is named, and then said to be somebody else; the recording is shown again and again, with
 // other frames of it: the name is not given again, whether the naming is undone or not.
 func TestDenialSticksOnRecordings(t *testing.T) {
-	strangers := []string{"fast_videos/0490_03_007_bill_gates.avi", "fast_videos/1815_01_008_tony_blair.avi", "fast_videos/clm_default.wmv", "vidtimit_rot/p4"}
+	strangers := []string{
+		"fast_videos/0490_03_007_bill_gates.avi",
+		"fast_videos/1815_01_008_tony_blair.avi",
+		"fast_videos/clm_default.wmv",
+		"vidtimit_rot/p4",
+	}
 	known := []string{"vidtimit_rot/p0", "vidtimit_rot/p1"}
 	space, all := films(t, append(known, strangers...)...)
 	for _, stranger := range strangers {
@@ -142,7 +162,8 @@ func TestDenialSticksOnRecordings(t *testing.T) {
 							t.Fatal(err)
 						}
 						o := office.Options{Freeze: freeze, Past: past}
-						where := fmt.Sprintf("%s, frozen %t, %d cameras, undo %t, same %t", stranger, freeze, cameras, undo, same)
+						where := fmt.Sprintf("%s, frozen %t, %d cameras, undo %t, same %t", stranger, freeze, cameras,
+							undo, same)
 						deny := func(w *office.Office) {
 							for _, s := range w.Sightings() {
 								if s.Name != "ann" {
@@ -167,14 +188,22 @@ func TestDenialSticksOnRecordings(t *testing.T) {
 							}
 						}
 						named := false
-						w, _ := shown(t, g, o, cameras, sampled(all[stranger], 0, 3), len(all[stranger])/3+100, func(w *office.Office) {
-							if all := w.Strangers(); len(all) > 0 {
-								if err := w.Name(all[0].ID, "ann", false); err != nil {
-									t.Errorf("%s: %v", where, err)
+						w, _ := shown(
+							t,
+							g,
+							o,
+							cameras,
+							sampled(all[stranger], 0, 3),
+							len(all[stranger])/3+100,
+							func(w *office.Office) {
+								if all := w.Strangers(); len(all) > 0 {
+									if err := w.Name(all[0].ID, "ann", false); err != nil {
+										t.Errorf("%s: %v", where, err)
+									}
+									named = true
 								}
-								named = true
-							}
-						})
+							},
+						)
 						if !named {
 							t.Fatalf("%s: nobody was there", where)
 						}
@@ -184,7 +213,8 @@ func TestDenialSticksOnRecordings(t *testing.T) {
 							shown(t, g, o, cameras, sampled(all[stranger], 1, 3), len(all[stranger])/3-2, deny)
 						}
 						for first := range 3 {
-							w, events := shown(t, g, o, cameras, sampled(all[stranger], first, 3), 0, func(*office.Office) {})
+							w, events := shown(t, g, o, cameras, sampled(all[stranger], first, 3), 0,
+								func(*office.Office) {})
 							for _, e := range events {
 								if strings.Contains(e, "arrived ann") {
 									given++
@@ -212,8 +242,15 @@ func TestDenialSticksOnRecordings(t *testing.T) {
 
 // What the distance by which a denial overrules a naming rests on: pictures of one recording against those of others.
 func TestSamePicture(t *testing.T) {
-	names := []string{"fast_videos/0490_03_007_bill_gates.avi", "fast_videos/1815_01_008_tony_blair.avi", "fast_videos/clm_default.wmv",
-		"fast_videos/clm_video14.wmv", "vidtimit_rot/p0", "vidtimit_rot/p1", "vidtimit_rot/p4"}
+	names := []string{
+		"fast_videos/0490_03_007_bill_gates.avi",
+		"fast_videos/1815_01_008_tony_blair.avi",
+		"fast_videos/clm_default.wmv",
+		"fast_videos/clm_video14.wmv",
+		"vidtimit_rot/p0",
+		"vidtimit_rot/p1",
+		"vidtimit_rot/p4",
+	}
 	space, all := films(t, names...)
 	faces := func(name string, first, step int) (x [][]float32) {
 		for _, f := range sampled(all[name], first, step) {
@@ -242,10 +279,12 @@ func TestSamePicture(t *testing.T) {
 				other = min(other, nearest(a, faces(o, 0, 6)))
 			}
 		}
-		t.Logf("%s: the first of %d faces come within %.2f of a second pass, other people within %.2f", name, len(a), again, other)
+		t.Logf("%s: the first of %d faces come within %.2f of a second pass, other people within %.2f", name, len(a),
+			again, other)
 		if again > .35 || other < 1 {
 			t.Errorf("%s: %.2f and %.2f", name, again, other)
 		}
 	}
-	t.Logf("one person in two recordings: %.2f", nearest(faces("fast_videos/clm_default.wmv", 0, 3), faces("fast_videos/clm_video14.wmv", 0, 3)))
+	t.Logf("one person in two recordings: %.2f",
+		nearest(faces("fast_videos/clm_default.wmv", 0, 3), faces("fast_videos/clm_video14.wmv", 0, 3)))
 }

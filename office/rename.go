@@ -26,7 +26,7 @@ func (w *Office) Rename(from, to string) error {
 		return err
 	}
 	pure := !learner.Knows(to)
-	q := w.say(statement{Kind: Renamed, Name: to, Was: from, Pure: pure})
+	q := w.newDraft(statement{Kind: Renamed, Name: to, Was: from, Pure: pure})
 	if pure {
 		if err := w.gallery.Rename(from, to); err != nil {
 			return err
@@ -35,17 +35,17 @@ func (w *Office) Rename(from, to string) error {
 		return err
 	}
 	w.renamed(q)
-	return w.done(q)
+	return w.commit(q)
 }
 
 // renamed gives the new name of a statement to sightings, presence and events.
-func (w *Office) renamed(q *saying) {
+func (w *Office) renamed(q *draft) {
 	w.room.Rename(q.Was, q.Name)
 	q.heads = w.all(func(s *visit, v *view) bool {
 		if s.Known == q.Was || slices.Contains(s.Denied, q.Was) {
-			q.holds(s)
+			q.recordOpinion(s)
 		}
-		return w.called(s, v, q.Was, q.Name)
+		return w.changeName(s, v, q.Was, q.Name)
 	})
 	for _, e := range w.events() {
 		if e.Name == q.Was {
@@ -55,7 +55,7 @@ func (w *Office) renamed(q *saying) {
 }
 
 // join moves the labels of one person to another. On error the learner is unchanged.
-func (w *Office) join(q *saying, from, to string) error {
+func (w *Office) join(q *draft, from, to string) error {
 	learner := w.gallery.Learner()
 	if !learner.Knows(from) {
 		return fmt.Errorf("%w: %s", online.ErrUnknown, from)

@@ -20,15 +20,15 @@ func (w *Office) settle() {
 		s, p, err := w.statement(id)
 		switch {
 		case err != nil:
-			w.fail(err)
+			w.noteUnkept(err)
 		case s.UndoneAt > 0:
-			w.fail(w.takeBack(id, s, p))
+			w.noteUnkept(w.takeBack(id, s, p))
 		case s.final():
-			w.fail(w.forgotten(id, s))
+			w.noteUnkept(w.forgotten(id, s))
 		case !w.began(s, p):
-			w.fail(w.o.Past.said.Delete(id))
+			w.noteUnkept(w.o.Past.said.Delete(id))
 		default:
-			w.fail(w.resume(id, s, p))
+			w.noteUnkept(w.resume(id, s, p))
 		}
 	}
 }
@@ -67,7 +67,8 @@ func (w *Office) resume(id uint64, s statement, p proof) error {
 		w.unknown.Forget(s.Group) // no error: the group exists
 	case s.Kind == Denied && s.Made != 0 && len(p.Faces) > 0:
 		first, last := p.Faces[0].At, p.Faces[len(p.Faces)-1].At
-		w.unknown.Restore(unknown.Group{ID: s.Made, Album: unknown.Album{Faces: p.Faces}, First: first, Last: last, Visits: 1})
+		w.unknown.Restore(
+			unknown.Group{ID: s.Made, Album: unknown.Album{Faces: p.Faces}, First: first, Last: last, Visits: 1})
 	}
 	heads := make(map[uint64]stay)
 	for sighting, x := range s.Stays {

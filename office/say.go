@@ -36,7 +36,7 @@ func (w *Office) Name(group uint64, name string, force bool) error {
 	if err != nil {
 		return err
 	}
-	q := w.say(statement{Kind: Named, Name: name, Group: group, Face: g.Album.Faces[0].ID})
+	q := w.newDraft(statement{Kind: Named, Name: name, Group: group, Face: g.Album.Faces[0].ID})
 	first, rest := g.Album.First()
 	if err := w.enroll(name, first, force); err != nil {
 		return err
@@ -45,11 +45,11 @@ func (w *Office) Name(group uint64, name string, force bool) error {
 		return err
 	}
 	w.named(q, g)
-	return w.done(q)
+	return w.commit(q)
 }
 
 // study lets the learner see faces from before they had a name.
-func (w *Office) study(q *saying, faces []unknown.Face) error {
+func (w *Office) study(q *draft, faces []unknown.Face) error {
 	if w.o.Freeze {
 		return nil
 	}
@@ -68,13 +68,13 @@ func (w *Office) study(q *saying, faces []unknown.Face) error {
 }
 
 // named gives a name to the sightings and events of a group of unknown faces, and removes the group.
-func (w *Office) named(q *saying, g unknown.Group) {
+func (w *Office) named(q *draft, g unknown.Group) {
 	q.Groups = append(q.Groups, g)
 	q.heads = w.all(func(s *visit, v *view) bool {
 		if s.Group != g.ID {
 			return false
 		}
-		q.holds(s)
+		q.recordOpinion(s)
 		s.ungroup()
 		s.Known, s.Trust, s.Wrong = q.Name, sighting.Confirmed, false
 		w.rejudge(s, v)
@@ -90,7 +90,7 @@ func (w *Office) named(q *saying, g unknown.Group) {
 }
 
 // renames records that an event gets the name of the statement.
-func (q *saying) renames(e presence.Event) {
+func (q *draft) renames(e presence.Event) {
 	if q.Events == nil {
 		q.Events = make(map[uint64]string)
 	}
@@ -110,7 +110,7 @@ func (w *Office) merged(group uint64) []uint64 {
 }
 
 // changes records the change of a past sighting.
-func (q *saying) changes(s *visit, in *view) {
+func (q *draft) changes(s *visit, in *view) {
 	if in == nil {
 		q.heads[s.id] = s.stay
 	}
@@ -177,13 +177,13 @@ func (w *Office) Correct(id uint64, is string) error {
 		return w.identify(s, v, is)
 	}
 	mistaken := s.Known
-	q := w.say(statement{Kind: Denied, Name: is, Was: mistaken, Sighting: id})
+	q := w.newDraft(statement{Kind: Denied, Name: is, Was: mistaken, Sighting: id})
 	if len(s.album.Faces) > 0 {
 		q.Face = s.album.Faces[0].ID
 		q.proof.Faces = slices.Clone(s.album.Faces)
 	}
 	before := s.Learned
-	q.holds(s)
+	q.recordOpinion(s)
 	if err := w.relabel(s, mistaken, is); err != nil {
 		s.Learned = before
 		return err
@@ -206,7 +206,7 @@ func (w *Office) Correct(id uint64, is string) error {
 		if in == nil {
 			return false
 		}
-		q.holds(other) // its name may rest on removed labels
+		q.recordOpinion(other) // its name may rest on removed labels
 		if w.rejudge(other, in); !known {
 			other.Known, other.Trust = "", sighting.Nobody
 			w.room.Retract(mistaken, other.Camera, other.track, true) // of this track only: the event is reported below
@@ -220,7 +220,7 @@ func (w *Office) Correct(id uint64, is string) error {
 		q.Made = w.regroup(s)
 	}
 	q.changes(s, v)
-	err := w.done(q)
+	err := w.commit(q)
 	if len(s.album.Faces) == 0 {
 		return errors.Join(ErrNoFaces, err)
 	}
@@ -233,7 +233,7 @@ func (w *Office) identify(s *visit, v *view, name string) error {
 	if len(s.album.Faces) == 0 {
 		return ErrNoFaces
 	}
-	q := w.say(statement{Kind: Named, Name: name, Sighting: s.id, Face: s.album.Faces[0].ID})
+	q := w.newDraft(statement{Kind: Named, Name: name, Sighting: s.id, Face: s.album.Faces[0].ID})
 	q.proof.Faces = slices.Clone(s.album.Faces)
 	first, rest := s.album.First()
 	if err := w.enroll(name, first, true); err != nil {
@@ -242,7 +242,7 @@ func (w *Office) identify(s *visit, v *view, name string) error {
 	if err := w.study(q, rest); err != nil {
 		return err
 	}
-	q.holds(s)
+	q.recordOpinion(s)
 	if g, err := w.unknown.Get(s.Group); err == nil && w.seems(g.Album.Faces) == name {
 		q.Group = g.ID
 		w.named(q, g)
@@ -251,7 +251,7 @@ func (w *Office) identify(s *visit, v *view, name string) error {
 	s.Known, s.Trust, s.Wrong = name, sighting.Confirmed, false
 	w.rejudge(s, v)
 	q.changes(s, v)
-	return w.done(q)
+	return w.commit(q)
 }
 
 // seems returns the person that most of the faces look like, or "".
@@ -286,17 +286,17 @@ func (w *Office) Confirm(id uint64) error {
 	case len(s.album.Faces) == 0:
 		return ErrNoFaces
 	}
-	q := w.say(statement{Kind: Confirmed, Name: s.Known, Sighting: id, Face: s.album.Faces[0].ID})
+	q := w.newDraft(statement{Kind: Confirmed, Name: s.Known, Sighting: id, Face: s.album.Faces[0].ID})
 	q.proof.Faces = slices.Clone(s.album.Faces)
 	first, _ := s.album.First()
 	if err := w.enroll(s.Known, first, false); err != nil {
 		return err
 	}
-	q.holds(s)
+	q.recordOpinion(s)
 	s.Trust = sighting.Confirmed
 	w.rejudge(s, v)
 	q.changes(s, v)
-	return w.done(q)
+	return w.commit(q)
 }
 
 // relabel lets the learner forget the faces that it learned from a sighting. They become labels of the right person, or

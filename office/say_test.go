@@ -43,7 +43,13 @@ func (a *acts) Next(ctx context.Context) (face.Frame, error) {
 }
 
 // play runs an office over a script with somebody who says things, and returns what was told.
-func play(t *testing.T, g *gallery.Gallery, o office.Options, script string, say map[int]func(w *office.Office)) []string {
+func play(
+	t *testing.T,
+	g *gallery.Gallery,
+	o office.Options,
+	script string,
+	say map[int]func(w *office.Office),
+) []string {
 	t.Helper()
 	k := new(recorded)
 	base := k.options()
@@ -115,7 +121,8 @@ func TestName(t *testing.T) {
 	if p := g.People(); len(p) != 3 || p[2].Name != "sue" || p[2].Faces != 4 {
 		t.Errorf("%+v", p)
 	}
-	wantEvents(t, "the next recording", play(t, g, office.Options{}, n(5, "s"), nil), "arrived sue door 0", "left sue door 0.8")
+	wantEvents(t, "the next recording", play(t, g, office.Options{}, n(5, "s"), nil), "arrived sue door 0",
+		"left sue door 0.8")
 }
 
 // Who turned the head before they had a name is recognised so afterwards: what was seen of them is learned at once, as
@@ -269,26 +276,33 @@ func TestCorrectElsewhere(t *testing.T) {
 func TestCorrectPast(t *testing.T) {
 	g := people(t)
 	gone := n(12, "-") // longer than a track may be lost
-	got := play(t, g, office.Options{Sightings: 2}, n(5, "x")+gone+n(5, "b")+gone+n(5, "b")+gone, map[int]func(*office.Office){
-		18: func(w *office.Office) {
-			all := w.Sightings()
-			if len(all) != 2 || all[0].Live == all[1].Live || all[1].Name != "alice" {
-				t.Fatalf("%+v", all)
-			}
-			if err := w.Correct(all[1].ID, ""); err != nil {
-				t.Error(err)
-			}
-			if jpeg := w.Face(all[1].Face); jpeg != nil {
-				t.Error("a picture where there was none")
-			}
+	got := play(
+		t,
+		g,
+		office.Options{Sightings: 2},
+		n(5, "x")+gone+n(5, "b")+gone+n(5, "b")+gone,
+		map[int]func(*office.Office){
+			18: func(w *office.Office) {
+				all := w.Sightings()
+				if len(all) != 2 || all[0].Live == all[1].Live || all[1].Name != "alice" {
+					t.Fatalf("%+v", all)
+				}
+				if err := w.Correct(all[1].ID, ""); err != nil {
+					t.Error(err)
+				}
+				if jpeg := w.Face(all[1].Face); jpeg != nil {
+					t.Error("a picture where there was none")
+				}
+			},
+			51: func(w *office.Office) {
+				if all := w.Sightings(); len(all) != 2 || all[1].Name != "bob" {
+					t.Errorf("%+v", all)
+				}
+			},
 		},
-		51: func(w *office.Office) {
-			if all := w.Sightings(); len(all) != 2 || all[1].Name != "bob" {
-				t.Errorf("%+v", all)
-			}
-		},
-	})
-	wantEvents(t, "past", got, "arrived alice door 0", "mistake alice door 0", "arrived bob door 3.4", "left bob door 7.6")
+	)
+	wantEvents(t, "past", got, "arrived alice door 0", "mistake alice door 0", "arrived bob door 3.4",
+		"left bob door 7.6")
 }
 
 // A poster is ignored for ever, whatever the program does in between.
@@ -409,7 +423,8 @@ func TestSaveFails(t *testing.T) {
 	}
 	play(t, g, office.Options{Save: save}, n(60, "s"), map[int]func(*office.Office){
 		40: func(w *office.Office) {
-			if err := w.Name(w.Strangers()[0].ID, "sue", false); !errors.Is(err, full) || !slices.Contains(g.Learner().Names(), "sue") {
+			if err := w.Name(w.Strangers()[0].ID, "sue", false); !errors.Is(err, full) ||
+				!slices.Contains(g.Learner().Names(), "sue") {
 				t.Error(err)
 			}
 		},

@@ -10,12 +10,12 @@ import (
 )
 
 // strangers changes the groups of unknown faces, and completes the statement.
-func (w *Office) strangers(q *saying, change func(*unknown.Groups) error) error {
+func (w *Office) strangers(q *draft, change func(*unknown.Groups) error) error {
 	if err := change(w.unknown); err != nil {
 		return err
 	}
 	w.leaveGroups()
-	return w.done(q)
+	return w.commit(q)
 }
 
 // leaveGroups removes sightings in view from groups that no longer exist.
@@ -42,7 +42,7 @@ func (w *Office) Ignore(group uint64, ignored bool) error {
 	if g.Ignored == ignored {
 		return w.save()
 	}
-	q := w.say(statement{Kind: kind, Group: group, Face: g.Album.Faces[0].ID})
+	q := w.newDraft(statement{Kind: kind, Group: group, Face: g.Album.Faces[0].ID})
 	return w.strangers(q, func(all *unknown.Groups) error { return all.Ignore(group, ignored) })
 }
 
@@ -58,7 +58,7 @@ func (w *Office) Merge(into, from uint64) error {
 	if err != nil || into == from {
 		return err
 	}
-	q := w.say(statement{Kind: Merged, Group: into, Other: from, Face: a.Album.Faces[0].ID})
+	q := w.newDraft(statement{Kind: Merged, Group: into, Other: from, Face: a.Album.Faces[0].ID})
 	q.Groups = []unknown.Group{a, b}
 	if err := w.unknown.Merge(into, from); err != nil {
 		return err
@@ -67,11 +67,11 @@ func (w *Office) Merge(into, from uint64) error {
 		if s.Group != from {
 			return false
 		}
-		q.holds(s)
+		q.recordOpinion(s)
 		s.Group, s.began = into, false
 		return true
 	})
-	return w.done(q)
+	return w.commit(q)
 }
 
 // Split moves some faces of a group into a new group: they show another person. The error is that of
@@ -83,7 +83,7 @@ func (w *Office) Split(group uint64, faces []uint64) error {
 	if err != nil {
 		return err
 	}
-	q := w.say(statement{Kind: Split, Group: group})
+	q := w.newDraft(statement{Kind: Split, Group: group})
 	q.Groups = []unknown.Group{g}
 	return w.strangers(q, func(all *unknown.Groups) error {
 		made, err := all.Split(group, faces)
@@ -111,8 +111,11 @@ func (w *Office) KeepUnknown(on bool) error {
 	w.leaveGroups()
 	var err error
 	if !on {
-		err = errors.Join(w.erase(func(s *visit) bool { return s.Known == "" && !w.unknown.Ignored(s.Group) }),
-			w.unsay(func(s statement) bool { return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == "" }))
+		err = errors.Join(
+			w.erase(func(s *visit) bool { return s.Known == "" && !w.unknown.Ignored(s.Group) }),
+			w.unsay(func(s statement) bool {
+				return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == ""
+			}))
 	}
 	return errors.Join(err, w.save())
 }

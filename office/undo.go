@@ -44,7 +44,8 @@ func (w *Office) Undo(id uint64) error {
 func (w *Office) undo(id uint64, s statement, p proof) error {
 	w.turn++
 	s.UndoneAt, s.Settled = w.turn, false
-	err := w.o.Past.said.Change(map[uint64]statement{id: s}) // if the program is killed now, its next start completes the undo
+	err := w.o.Past.said.Change(
+		map[uint64]statement{id: s}) // if the program is killed now, its next start completes the undo
 	if err != nil {
 		err = unsaved(err)
 	}
@@ -56,7 +57,7 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	name := w.nameNow(s.Name, id)
 	if s.Merge != "" {
 		w.o.Said(Said{Unmerged: s.Merge})
-		return w.apart(id, s, name)
+		return w.restoreNames(id, s, name)
 	}
 	if s.Kind == Renamed && s.Pure {
 		w.o.Said(Said{Renamed: &Rename{From: s.Name, To: s.Was}})
@@ -88,16 +89,16 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 		w.unknown.Restore(g)
 	}
 	if s.Kind == Named {
-		w.gather(s)
+		w.mergeDenied(s)
 	}
 	for _, g := range p.Groups {
 		w.unknown.Own(g.ID)
 	}
-	return errors.Join(err, w.apart(id, s, name))
+	return errors.Join(err, w.restoreNames(id, s, name))
 }
 
-// apart restores the names of sightings and events from before a statement. It ends the undoing.
-func (w *Office) apart(id uint64, s statement, name string) error {
+// restoreNames restores the names of sightings and events from before a statement. It ends the undoing.
+func (w *Office) restoreNames(id uint64, s statement, name string) error {
 	err := w.opinionsBack(id, s, name)
 	names := make(map[uint64]string)
 	for _, e := range w.events() {
@@ -132,7 +133,7 @@ func (w *Office) renameBack(id uint64, s statement) error {
 		}
 	}
 	w.room.Rename(s.Name, s.Was)
-	heads := w.all(func(v *visit, in *view) bool { return w.called(v, in, s.Name, s.Was) })
+	heads := w.all(func(v *visit, in *view) bool { return w.changeName(v, in, s.Name, s.Was) })
 	names := make(map[uint64]string)
 	for _, e := range w.events() {
 		if e.Name == s.Name {
@@ -145,8 +146,8 @@ func (w *Office) renameBack(id uint64, s statement) error {
 	return w.settled(id, s)
 }
 
-// called changes a person's name in a sighting, and reports whether the name was there.
-func (w *Office) called(s *visit, in *view, from, to string) (changed bool) {
+// changeName changes a person's name in a sighting, and reports whether the name was there.
+func (w *Office) changeName(s *visit, in *view, from, to string) (changed bool) {
 	if at := slices.Index(s.Denied, from); at >= 0 {
 		s.Denied = slices.Clone(s.Denied)
 		s.Denied[at] = to
@@ -246,14 +247,15 @@ func (w *Office) withdrawn(before uint64) map[string]bool {
 	return all
 }
 
-// gather merges groups into the restored group of a naming: sightings with the wrong name that were denied since. They
-// show the same stranger.
-func (w *Office) gather(s statement) {
+// mergeDenied merges groups into the restored group of a naming: sightings with the wrong name that were denied since.
+// They show the same stranger.
+func (w *Office) mergeDenied(s statement) {
 	for _, id := range w.o.Past.said.Before(0) {
 		r, _ := w.o.Past.said.Get(id)
 		d := r.Head
-		if d.Kind == Denied && d.UndoneAt == 0 && d.Made != 0 && d.Was == s.Name && w.unknown.Alike(s.Group, d.Made) && w.unknown.Merge(s.Group, d.Made) == nil {
-			w.fail(w.rewrite(w.all(func(v *visit, _ *view) bool {
+		if d.Kind == Denied && d.UndoneAt == 0 && d.Made != 0 && d.Was == s.Name && w.unknown.Alike(s.Group, d.Made) &&
+			w.unknown.Merge(s.Group, d.Made) == nil {
+			w.noteUnkept(w.rewrite(w.all(func(v *visit, _ *view) bool {
 				if v.Group != d.Made {
 					return false
 				}

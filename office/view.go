@@ -80,7 +80,8 @@ func (w *Office) frame(v *view, f face.Frame) error {
 			told = append(told, presence.Seen{Track: ids[i], Belief: b, Group: s.Group})
 		}
 		v.seen = append(v.seen, Seen{
-			Sighting: s.id, Box: f.Samples[i].Box, Name: b.Name, Share: b.Share, Trust: b.Trust, Group: s.Group, Ignored: ignored, Reason: s.reason,
+			Sighting: s.id, Box: f.Samples[i].Box, Name: b.Name, Share: b.Share, Trust: b.Trust, Group: s.Group,
+			Ignored: ignored, Reason: s.reason,
 		})
 	}
 	w.reserve()

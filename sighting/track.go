@@ -109,7 +109,8 @@ type BoxTracker struct{ t *Tracker }
 
 // NewBoxTracker returns a tracker for faces without vectors. A face may be missing in up to ten frames.
 func NewBoxTracker() *BoxTracker {
-	return &BoxTracker{NewTracker(face.Space{}, Settings{Overlap: boxOverlap, Gap: boxGap})} // one frame is one unit of time
+	// One frame is one unit of time.
+	return &BoxTracker{NewTracker(face.Space{}, Settings{Overlap: boxOverlap, Gap: boxGap})}
 }
 
 // Update returns the track number of each box in a frame. Frame numbers must rise. Track numbers start at 1 and are

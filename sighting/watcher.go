@@ -105,7 +105,8 @@ func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 // false. The error is that of [online.Learner.ObserveFrame].
 func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool) ([]Seen, error) {
 	for _, track := range tracks {
-		if c := w.chains[track]; c != nil && (w.forgotten(c.known) || c.verdict != nil && w.forgotten(c.verdict.Label)) {
+		if c := w.chains[track]; c != nil &&
+			(w.forgotten(c.known) || c.verdict != nil && w.forgotten(c.verdict.Label)) {
 			w.Reset(track) // its verdicts name a person who was forgotten
 		}
 	}

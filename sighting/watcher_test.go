@@ -151,8 +151,8 @@ func TestDeny(t *testing.T) {
 }
 
 // A sighting of which only the lessons of others speak has a name that is learned and never confirmed, however long it
-// is in view, and none with the rule against it. One face that the learner names by itself is enough for lessons to count:
-// the sighting is named on when that face has gone. Near an enrolled face it is confirmed.
+// is in view, and none with the rule against it. One face that the learner names by itself is enough for lessons to
+// count: the sighting is named on when that face has gone. Near an enrolled face it is confirmed.
 func TestLessonsAreLearned(t *testing.T) {
 	for name, r := range map[string]sighting.Rules{"": {}, "own": {Own: 1}} {
 		t.Run(name, func(t *testing.T) { lessonsAreLearned(t, r) })
@@ -191,7 +191,10 @@ func lessonsAreLearned(t *testing.T, r sighting.Rules) {
 		return all[0]
 	}
 	for i := range 100 {
-		if v := see(i, 2.2+.02*float32(i%10)); v.Trust == sighting.Confirmed || v.Verdict.Anchored || v.Belief.Trust == sighting.Confirmed || !v.Verdict.Lent || i > 5 && (v.Belief.Name != alone || v.Trust != sighting.Learned) {
+		if v := see(i, 2.2+.02*float32(i%10)); v.Trust == sighting.Confirmed || v.Verdict.Anchored ||
+			v.Belief.Trust == sighting.Confirmed ||
+			!v.Verdict.Lent ||
+			i > 5 && (v.Belief.Name != alone || v.Trust != sighting.Learned) {
 			t.Fatalf("face %d: %+v", i, v)
 		}
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// account is the profile of a user, unsealed.
+// account is the unsealed profile of a user.
 type account struct {
 	learner  *online.Learner
 	limits   session.Limits
-	others   map[uint32]session.Limits // of those who asked to be the user and are not
-	frozen   bool                      // somebody stopped learning
-	drifted  bool                      // the drift alarm did
+	others   map[uint32]session.Limits // limits of other users who tried to log in as this user
+	frozen   bool                      // a user stopped learning
+	drifted  bool                      // the drift alarm stopped learning
 	enrolled time.Time
-	uid      *uint32    // of the user, where that is known
-	follow   *following // a person of a fleet, or nil
+	uid      *uint32    // number of the user; nil if not known
+	follow   *following // the followed person of a fleet, or nil
 }
 
-// kept is what a profile holds beside the learner.
+// kept holds the parts of a profile besides the learner.
 type kept struct {
 	Limits  []byte            `cbor:"limits"`
 	Others  map[uint32][]byte `cbor:"others,omitempty"`
@@ -34,12 +34,16 @@ type kept struct {
 	Follow  *following        `cbor:"follow,omitempty"`
 }
 
-// mostOthers is how many askers are remembered of a user.
+// mostOthers is the greatest number of other askers that a profile remembers.
 const mostOthers = 64
 
-// limitsOf returns the limits of an asker, 0 being the user. When the password is due is the user's business. Of more
-// askers than are remembered, those who are new may not try.
-func (c *account) limitsOf(asker uint32, p session.Policy, now session.Moment) (why session.Refusal, wait time.Duration) {
+// limitsOf returns the limits of an asker; 0 is the user. Only the user's own limits decide when the password is due.
+// If too many askers are remembered, a new one may not try.
+func (c *account) limitsOf(
+	asker uint32,
+	p session.Policy,
+	now session.Moment,
+) (why session.Refusal, wait time.Duration) {
 	if asker == 0 {
 		return c.limits.Ask(p, now)
 	}
@@ -54,15 +58,20 @@ func (c *account) limitsOf(asker uint32, p session.Policy, now session.Moment) (
 		return "", 0
 	}
 	switch why, wait := l.Ask(p, now); why {
-	case session.PasswordDue: // theirs says nothing
+	case session.PasswordDue: // only the user's own limits count here
 		return "", 0
 	default:
 		return why, wait
 	}
 }
 
-// ask is limitsOf, but that the password is due is no reason against a login that lets nobody in without it.
-func (c *account) ask(user string, asker uint32, p session.Policy, now session.Moment) (why session.Refusal, wait time.Duration) {
+// ask does the same as limitsOf, except that a due password does not prevent a login that only works with the password.
+func (c *account) ask(
+	user string,
+	asker uint32,
+	p session.Policy,
+	now session.Moment,
+) (why session.Refusal, wait time.Duration) {
 	why, wait = c.limitsOf(asker, p, now)
 	if why == session.PasswordDue && asker == 0 && c.unproven(user) {
 		return c.limits.AskUnproven(p, now)
@@ -84,7 +93,7 @@ func (c *account) changed(asker uint32, change func(*session.Limits)) {
 	c.others[asker] = l
 }
 
-// unseal returns the profile of a user, and an account without its learner, which it does not look at.
+// unseal returns the profile of a user, and an account without its learner.
 func (a *Authenticator) unseal(user string) (p profile.Profile, c *account, err error) {
 	if p, err = a.store.Load(user); err != nil {
 		return p, nil, err
@@ -126,8 +135,8 @@ func (a *Authenticator) load(user string) (*account, error) {
 	return c, c.learner.Configure(a.o.Learner)
 }
 
-// owns returns nil where the user of a name is the one who was enrolled under it: not where that one has left, and the
-// name was given to somebody else.
+// owns returns nil if the user with a name is the one who was enrolled. Otherwise that user has left, and another user
+// has got the name.
 func (a *Authenticator) owns(user string, enrolled *uint32) error {
 	if a.o.UID == nil || enrolled == nil {
 		return nil
@@ -150,7 +159,7 @@ func (a *Authenticator) save(user string, c *account) error {
 	return a.seal(user, profile.Profile{Learner: learner, Enrolled: c.enrolled}, c)
 }
 
-// seal keeps a profile with what an account holds beside the learner.
+// seal writes a profile with the parts of an account besides the learner.
 func (a *Authenticator) seal(user string, p profile.Profile, c *account) (err error) {
 	k := kept{Frozen: c.frozen, Drifted: c.drifted, UID: c.uid, Follow: c.follow}
 	if k.Limits, err = c.limits.MarshalBinary(); err != nil {
@@ -170,8 +179,7 @@ func (a *Authenticator) seal(user string, p profile.Profile, c *account) (err er
 	return a.store.Save(user, p)
 }
 
-// limit changes the limits of a user and an asker. It is in the way of every login, so the learner stays as it was
-// written.
+// limit changes the limits of a user and an asker. Every login calls it, so it does not decode and encode the learner.
 func (a *Authenticator) limit(user string, asker uint32, change func(*session.Limits)) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -184,7 +192,7 @@ func (a *Authenticator) limit(user string, asker uint32, change func(*session.Li
 	return a.seal(user, p, c)
 }
 
-// update changes the account of a user, or leaves it as it is where change returns an error.
+// update changes the account of a user. If change returns an error, the account stays as it was.
 func (a *Authenticator) update(user string, change func(*account) error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -198,19 +206,19 @@ func (a *Authenticator) update(user string, change func(*account) error) error {
 	return a.save(user, c)
 }
 
-// Status is what may be told of a user's profile.
+// Status is the public part of a user's profile.
 type Status struct {
-	Enrolled time.Time       // when
-	Labelled int64           // faces taken at the enrolment
-	Learned  float64         // faces learned since that are stored
-	Frozen   bool            // nothing is learned, because somebody said so
-	Drifted  bool            // nothing is learned, because the learned faces had moved too far from the enrolled faces
+	Enrolled time.Time       // time of the enrolment
+	Labelled int64           // number of faces taken at the enrolment
+	Learned  float64         // number of stored faces that were learned since
+	Frozen   bool            // learning is stopped by a user
+	Drifted  bool            // learning is stopped: the learned faces had moved too far from the enrolled faces
 	Refusal  session.Refusal // why a login may not begin now, or ""
-	Wait     time.Duration   // until it may
-	Fleet    *FleetStatus    // where the account follows a person of a fleet
+	Wait     time.Duration   // time until a login may begin
+	Fleet    *FleetStatus    // nil unless the account follows a person of a fleet
 }
 
-// Status returns what may be told of a user's profile. The error wraps [profile.ErrUnknown] or [profile.ErrDamaged].
+// Status returns the public part of a user's profile. The error wraps [profile.ErrUnknown] or [profile.ErrDamaged].
 func (a *Authenticator) Status(user string) (Status, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -224,17 +232,24 @@ func (a *Authenticator) Status(user string) (Status, error) {
 			return Status{}, err
 		}
 	}
-	s := Status{Fleet: a.fleetStatus(user, c), Enrolled: c.enrolled, Labelled: c.learner.Counts().Labelled, Learned: d.Learned, Frozen: c.frozen, Drifted: c.drifted}
+	s := Status{
+		Fleet:    a.fleetStatus(user, c),
+		Enrolled: c.enrolled,
+		Labelled: c.learner.Counts().Labelled,
+		Learned:  d.Learned,
+		Frozen:   c.frozen,
+		Drifted:  c.drifted,
+	}
 	s.Refusal, s.Wait = c.ask(user, 0, a.o.Policy, a.moment())
 	return s, nil
 }
 
-// Users returns the users who have a profile.
+// Users returns the users with a profile.
 func (a *Authenticator) Users() ([]string, error) { return a.store.Users() }
 
-// Password notes that a user gave the password: attempts begin anew, and faces of the user that were seen at a login
-// within the last minute are learned. Asker is who gave it, as for Verify: failures of others stay. The error wraps
-// [profile.ErrUnknown] where there is no profile.
+// Password records that a user gave the password: failures are forgotten, and faces from a login of this user within
+// the last minute are learned. Asker is the user who gave it, as for Verify; failures of other askers stay. The error
+// wraps [profile.ErrUnknown] without a profile.
 func (a *Authenticator) Password(user string, asker uint32) error {
 	now, moment := a.o.Now(), a.moment()
 	return a.update(user, func(c *account) error {
@@ -250,7 +265,7 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 		if len(faces) == 0 || !c.learner.Knows(user) {
 			return nil
 		}
-		// The password vouches for faces that are less like the enrolled ones than a match alone could.
+		// After a password, faces may be learned that are less like the enrolled ones than after a match.
 		s := a.o.Learner
 		s.Learn = 0
 		if err := c.learner.Configure(s); err != nil {
@@ -263,7 +278,7 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 	})
 }
 
-// Undo takes back the faces learned of a user after a time, to the second, and returns how many faces that are.
+// Undo removes the faces of a user that were learned after a time, to the second, and returns their number.
 func (a *Authenticator) Undo(user string, since time.Time) (faces int, err error) {
 	err = a.update(user, func(c *account) error {
 		faces, err = c.learner.UndoSince(since)
@@ -272,7 +287,7 @@ func (a *Authenticator) Undo(user string, since time.Time) (faces int, err error
 	return faces, err
 }
 
-// Freeze stops learning for a user, or lets it go on, also where the drift alarm has stopped it.
+// Freeze stops learning for a user, or starts it again, also after the drift alarm.
 func (a *Authenticator) Freeze(user string, on bool) error {
 	return a.update(user, func(c *account) error {
 		c.frozen = on
@@ -283,7 +298,7 @@ func (a *Authenticator) Freeze(user string, on bool) error {
 	})
 }
 
-// Forget removes the profile of a user and every trace of it, on disk and in memory.
+// Forget removes the profile of a user completely, from disk and memory.
 func (a *Authenticator) Forget(user string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

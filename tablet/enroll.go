@@ -13,13 +13,17 @@ import (
 	"github.com/faceauth/faceauth/tablet/profile"
 )
 
-// Enroll guides somebody through being enrolled as a user, whose earlier profile it replaces only when it is done.
-// Whether the caller may do that is the caller's business. Report is told how it stands whenever that changes, the end
-// included, and must not block.
+// Enroll guides a person through enrolment as a user. It replaces an earlier profile only at the end. The caller must
+// check the right to do this. Report is called with each change of the result, the final one included, and must not
+// block.
 //
-// The error wraps [online.ErrName] for a name that no user can have. Whatever goes wrong later, ctx ending included, is
-// a result that is [enrolment.Failed].
-func (a *Authenticator) Enroll(ctx context.Context, user string, report func(enrolment.Result)) (enrolment.Result, error) {
+// The error wraps [online.ErrName] for an invalid name. After every later failure, also the end of ctx, the result is
+// [enrolment.Failed].
+func (a *Authenticator) Enroll(
+	ctx context.Context,
+	user string,
+	report func(enrolment.Result),
+) (enrolment.Result, error) {
 	if err := online.CheckName(user); err != nil {
 		return enrolment.Result{}, err
 	}
@@ -42,7 +46,7 @@ func (a *Authenticator) Enroll(ctx context.Context, user string, report func(enr
 		e.End(a.enrolled(user, e.Faces()))
 	case r.Final:
 	case err != nil:
-		if ctx.Err() == nil { // its canceller knows why
+		if ctx.Err() == nil { // the caller cancelled it
 			a.o.Log.Warn("enrolling", "user", user, "error", err)
 		}
 		e.End(enrolment.Failed)
@@ -61,7 +65,7 @@ func enrolmentFaces(f face.Frame) []enrolment.Face {
 	return faces
 }
 
-// enrolled keeps the profile of a user, unless the faces are another's, and says how that went.
+// enrolled writes the profile of a user, unless the faces are another user's, and returns the final word.
 func (a *Authenticator) enrolled(user string, faces [][]float32) enrolment.Word {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -79,8 +83,8 @@ func (a *Authenticator) enrolled(user string, faces [][]float32) enrolment.Word 
 	return enrolment.Enrolled
 }
 
-// resembles reports whether two or more of the faces would be taken for another user's. A profile that cannot be read
-// is nobody to be taken for.
+// resembles reports whether two or more faces would be recognised as another user. It skips profiles that cannot be
+// read.
 func (a *Authenticator) resembles(user string, faces [][]float32) (bool, error) {
 	users, err := a.store.Users()
 	if err != nil {
@@ -115,7 +119,7 @@ func (a *Authenticator) resembles(user string, faces [][]float32) (bool, error) 
 	return false, nil
 }
 
-// keep writes the profile of a user with these faces. What limits there were stay.
+// keep writes the profile of a user with these faces. The limits stay.
 func (a *Authenticator) keep(user string, faces [][]float32) error {
 	c, err := a.empty(user)
 	if err != nil {

@@ -19,22 +19,22 @@ import (
 	"github.com/faceauth/faceauth/tablet/profile"
 )
 
-// MostFaces is how many faces of a person of a fleet a profile takes.
+// MostFaces is the greatest number of a fleet's faces of one person in a profile.
 const MostFaces = 32
 
 // Errors of the methods about a fleet.
 var (
 	ErrFollow = errors.New("no account follows this person of the fleet")
-	ErrPerson = errors.New("this cannot be the name or the number of a person of a fleet")
-	ErrFaces  = errors.New("faces of a fleet that cannot be used")
+	ErrPerson = errors.New("not a valid name or number of a person of a fleet")
+	ErrFaces  = errors.New("unusable faces of a fleet")
 )
 
 // Followed is an account that follows a person of a fleet.
 type Followed struct {
 	User   string
-	Asked  string // name or number, as it was asked for
-	Number string // of the person: 32 hexadecimal digits; "" until it is known
-	Share  bool   // faces that this device enrols become the fleet's
+	Asked  string // the given name or number
+	Number string // number of the person: 32 hexadecimal digits; "" until it is known
+	Share  bool   // the fleet gets the faces that this device enrols
 }
 
 // FleetFace is a labelled face of a person of a fleet.
@@ -43,18 +43,18 @@ type FleetFace struct {
 	Taken  time.Time // zero for unknown
 }
 
-// FleetStatus is what may be told of an account that follows a person of a fleet.
+// FleetStatus is the public part of an account's link to a person of a fleet.
 type FleetStatus struct {
 	Asked, Number string
-	Share         bool      // faces that this device enrols become the fleet's
-	Faces         int       // that the fleet has of the person, in this space
-	Enrolled      int       // faces of this camera that rest on them
-	Revoked       bool      // this device was
-	Word          string    // how it stands, as [Authenticator.FleetSays] was told since this program started; "" for nothing
-	Since         time.Time // of the word
+	Share         bool      // the fleet gets the faces that this device enrols
+	Faces         int       // number of the fleet's faces of the person, in this space
+	Enrolled      int       // number of faces from this camera that rest on them
+	Revoked       bool      // the fleet has revoked this device
+	Word          string    // the last word of [Authenticator.FleetSays] in this run; "" for none
+	Since         time.Time // time of the word
 }
 
-// following is what a profile keeps of the person of a fleet that it follows.
+// following is the part of a profile about the followed person.
 type following struct {
 	Asked   string      `cbor:"asked"`
 	Number  string      `cbor:"number,omitempty"`
@@ -64,20 +64,20 @@ type following struct {
 	Seen    []witness   `cbor:"seen,omitempty"`
 }
 
-// reference is a face of the fleet. It says whom to look for, and lets nobody in.
+// reference is a face of the fleet. It identifies the user, and lets nobody log in.
 type reference struct {
 	Vector []byte `cbor:"vector"` // little-endian float32
 	Taken  int64  `cbor:"taken,omitempty"`
 }
 
-// witness is a labelled face of the learner that this camera saw, and that was taken for the user's because of faces of
-// the fleet.
+// witness is a labelled face of the learner from this camera. It was accepted as the user's because of faces of the
+// fleet.
 type witness struct {
 	Vector []byte   `cbor:"vector"`
-	By     [][]byte `cbor:"by"` // hashes of those faces
+	By     [][]byte `cbor:"by"` // hashes of these faces of the fleet
 }
 
-// news is a word about an account, which is kept in memory alone.
+// news is a word of FleetSays about an account, in memory only.
 type news struct {
 	word  string
 	since time.Time
@@ -94,9 +94,9 @@ func number(s string) bool {
 	return err == nil && len(b) == 16 && hex.EncodeToString(b) == s
 }
 
-// Follow has the account of a user follow a person of a fleet, by number or by the name that the fleet shows. What
-// rested on another person goes. A user without a profile gets one. With share the fleet may have the faces that this
-// device enrols ([Authenticator.FleetOwn]). Whether the caller may do that is the caller's business.
+// Follow lets a user's account follow a person of a fleet, by number or by the name in the fleet. Everything that rests
+// on another followed person is removed. A user without a profile gets one. With share the fleet gets the faces that
+// this device enrols ([Authenticator.FleetOwn]). The caller must check the right to do this.
 //
 // The error wraps [ErrPerson] or [online.ErrName]; nothing has changed then.
 func (a *Authenticator) Follow(user, person string, share bool) error {
@@ -134,7 +134,7 @@ func (a *Authenticator) Follow(user, person string, share bool) error {
 	return a.save(user, c)
 }
 
-// empty returns the account of a user of whom nothing is known.
+// empty returns the account of a user without data.
 func (a *Authenticator) empty(user string) (*account, error) {
 	l, err := online.New(a.space, a.o.Learner)
 	if err != nil {
@@ -151,8 +151,8 @@ func (a *Authenticator) empty(user string) (*account, error) {
 	return c, nil
 }
 
-// Unfollow ends that the account of a user follows a person of a fleet: all that rests on the fleet's faces goes, and
-// the profile, where nothing else is in it. The error wraps [profile.ErrUnknown] or [ErrFollow].
+// Unfollow ends the link of a user's account to a person of a fleet. It removes everything that rests on the fleet's
+// faces, and an empty profile. The error wraps [profile.ErrUnknown] or [ErrFollow].
 func (a *Authenticator) Unfollow(user string) error {
 	return a.withFollower(user, func(c *account) (changed bool, err error) {
 		if err := a.unfollow(c); err != nil {
@@ -163,17 +163,17 @@ func (a *Authenticator) Unfollow(user string) error {
 	})
 }
 
-// unfollow removes all that rests on the fleet's faces from an account.
+// unfollow removes everything that rests on the fleet's faces from an account.
 func (a *Authenticator) unfollow(c *account) error {
 	if c.follow == nil {
 		return nil
 	}
 	c.follow.Faces = nil
-	return a.rest(c)
+	return a.removeUnsupported(c)
 }
 
-// withFollower changes the account of a user that follows a person, removes one in which nothing is left, and keeps what
-// was seen before from being learned.
+// withFollower changes an account that follows a person, removes an empty account, and drops faces that wait to be
+// learned.
 func (a *Authenticator) withFollower(user string, change func(*account) (changed bool, err error)) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -199,7 +199,7 @@ func (a *Authenticator) withFollower(user string, change func(*account) (changed
 	return a.save(user, c)
 }
 
-// ofPerson is withFollower for an account that must follow the person of a number.
+// ofPerson does the same as withFollower for an account that must follow the person with this number.
 func (a *Authenticator) ofPerson(user, number string, change func(*account) (changed bool, err error)) error {
 	return a.withFollower(user, func(c *account) (bool, error) {
 		if c.follow.Number != number || number == "" {
@@ -209,7 +209,7 @@ func (a *Authenticator) ofPerson(user, number string, change func(*account) (cha
 	})
 }
 
-// Followed returns the accounts that follow somebody. Profiles that cannot be read are left out.
+// Followed returns the accounts that follow a person. It leaves out profiles that cannot be read.
 func (a *Authenticator) Followed() (all []Followed, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -230,18 +230,18 @@ func (a *Authenticator) Followed() (all []Followed, err error) {
 	return all, nil
 }
 
-// Space returns the ID of the space of the faces.
+// Space returns the ID of the feature space.
 func (a *Authenticator) Space() string { return a.space.ID }
 
-// FleetFound says which person the name stands for that an account was asked to follow. The error wraps [ErrFollow]
-// where the account was asked something else meanwhile, or [ErrPerson].
+// FleetFound sets the number of the person whose name an account follows. The error wraps [ErrPerson], or [ErrFollow]
+// if the account follows another person meanwhile.
 func (a *Authenticator) FleetFound(user, asked, found string) error {
 	if !number(found) {
 		return fmt.Errorf("%w: %q", ErrPerson, found)
 	}
 	return a.withFollower(user, func(c *account) (bool, error) {
 		if c.follow.Asked != asked || c.follow.Number != "" && c.follow.Number != found {
-			return false, fmt.Errorf("%w: %s was asked to follow somebody else meanwhile", ErrFollow, user)
+			return false, fmt.Errorf("%w: %s follows another person meanwhile", ErrFollow, user)
 		}
 		if c.follow.Number == found {
 			return false, nil
@@ -251,8 +251,8 @@ func (a *Authenticator) FleetFound(user, asked, found string) error {
 	})
 }
 
-// FleetFaces tells all labelled faces that the fleet has of the person whom an account follows, in place of what was
-// told before. What rested on a face that is not among them goes. It reports whether anything changed.
+// FleetFaces replaces the fleet's labelled faces of the person whom an account follows. Everything that rests on a
+// missing face is removed. It reports whether anything changed.
 //
 // The error wraps [ErrFollow] or [ErrFaces]; nothing has changed then.
 func (a *Authenticator) FleetFaces(user, number, space string, faces []FleetFace) (changed bool, err error) {
@@ -260,7 +260,8 @@ func (a *Authenticator) FleetFaces(user, number, space string, faces []FleetFace
 		return false, fmt.Errorf("%w: they are of another feature space: %s", ErrFaces, a.space.Mismatch(space))
 	}
 	if len(faces) > MostFaces {
-		return false, fmt.Errorf("%w: %d of one person, and at most %d are taken", ErrFaces, len(faces), MostFaces)
+		return false, fmt.Errorf("%w: got %d of one person, and at most %d are allowed", ErrFaces, len(faces),
+			MostFaces)
 	}
 	all := make([]reference, 0, len(faces))
 	for i, f := range faces {
@@ -283,14 +284,14 @@ func (a *Authenticator) FleetFaces(user, number, space string, faces []FleetFace
 		}
 		changed = true
 		c.follow.Faces, c.follow.Revoked = all, false
-		return true, a.rest(c)
+		return true, a.removeUnsupported(c)
 	})
 	return changed && err == nil, err
 }
 
-// rest removes the labelled faces that rest on nothing any more: each rested on faces of the fleet that are not there
-// now. What was learned goes with them, for nobody knows through which of them it was.
-func (a *Authenticator) rest(c *account) error {
+// removeUnsupported removes labelled faces without a face of the fleet to rest on. All learned faces are removed with
+// them, because it is unknown which of them they led to.
+func (a *Authenticator) removeUnsupported(c *account) error {
 	there := make(map[string]bool)
 	for _, r := range c.follow.Faces {
 		there[string(r.hash())] = true
@@ -324,7 +325,7 @@ func (a *Authenticator) rest(c *account) error {
 	return nil
 }
 
-// followed returns what an account follows, without its learner. It is called with the mutex held.
+// followed returns an account's link to its person, without the learner. It is called with the mutex held.
 func (a *Authenticator) followed(user string) (*following, error) {
 	p, c, err := a.unseal(user)
 	clear(p.Learner)
@@ -337,7 +338,7 @@ func (a *Authenticator) followed(user string) (*following, error) {
 	return c.follow, nil
 }
 
-// FleetForgot removes the profile of an account whose person was forgotten in the fleet. The error wraps [ErrFollow] or
+// FleetForgot removes the profile of an account whose person the fleet has forgotten. The error wraps [ErrFollow] or
 // [profile.ErrUnknown].
 func (a *Authenticator) FleetForgot(user, number string) error {
 	a.mu.Lock()
@@ -352,8 +353,8 @@ func (a *Authenticator) FleetForgot(user, number string) error {
 	return a.forget(user)
 }
 
-// FleetRevoked removes all that rests on faces of the fleet, which does not let this device in any more, and returns
-// whose accounts have changed. They follow the same people again when their faces are told.
+// FleetRevoked removes everything that rests on faces of a fleet that has revoked this device, and returns the changed
+// accounts. They get the fleet's faces again with the next FleetFaces.
 func (a *Authenticator) FleetRevoked() (users []string, err error) {
 	all, err := a.Followed()
 	if err != nil {
@@ -371,14 +372,15 @@ func (a *Authenticator) FleetRevoked() (users []string, err error) {
 			c.follow.Revoked = true
 			return true, nil
 		})
-		if err != nil && !errors.Is(err, ErrFollow) && !errors.Is(err, profile.ErrUnknown) { // not any more
+		if err != nil && !errors.Is(err, ErrFollow) &&
+			!errors.Is(err, profile.ErrUnknown) { // the account no longer follows the person
 			return users, err
 		}
 	}
 	return users, nil
 }
 
-// FleetSays notes how it stands with the person whom an account follows, for its status.
+// FleetSays records a word about the person whom an account follows, for its status.
 func (a *Authenticator) FleetSays(user, word string, since time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -392,21 +394,22 @@ func (a *Authenticator) FleetSays(user, word string, since time.Time) error {
 	return nil
 }
 
-// fleetStatus returns what may be told of the person whom an account follows.
+// fleetStatus returns the public part of an account's link to a person.
 func (a *Authenticator) fleetStatus(user string, c *account) *FleetStatus {
 	if c.follow == nil {
 		return nil
 	}
 	n := a.news[user]
 	return &FleetStatus{
-		Asked: c.follow.Asked, Number: c.follow.Number, Share: c.follow.Share, Faces: len(c.follow.Faces), Enrolled: len(c.follow.Seen),
-		Revoked: c.follow.Revoked, Word: n.word, Since: n.since,
+		Asked: c.follow.Asked, Number: c.follow.Number, Share: c.follow.Share, Faces: len(c.follow.Faces),
+		Enrolled: len(c.follow.Seen),
+		Revoked:  c.follow.Revoked, Word: n.word, Since: n.since,
 	}
 }
 
-// FleetOwn returns the faces that an enrolment at this device took of a user who follows a person, for the fleet: none
-// that rest on it. The error wraps [ErrFollow], also where an administrator did not say that they are to be shared, or
-// [profile.ErrUnknown].
+// FleetOwn returns the faces of a user that an enrolment at this device took, for the fleet; not those that rest on the
+// fleet's faces. The error wraps [profile.ErrUnknown], or [ErrFollow], also if an administrator has not allowed
+// sharing.
 func (a *Authenticator) FleetOwn(user, number string) (faces []FleetFace, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -429,13 +432,12 @@ func (a *Authenticator) FleetOwn(user, number string) (faces []FleetFace, err er
 	return faces, nil
 }
 
-// unproven reports whether the user of an account is to be looked for by faces of the fleet: this camera has enrolled
-// none.
+// unproven reports whether the user must be found by faces of the fleet, because this camera has enrolled none.
 func (c *account) unproven(user string) bool {
 	return c.follow != nil && len(c.follow.Faces) > 0 && !c.learner.Knows(user)
 }
 
-// stranger returns a learner that knows the user of an account by the fleet's faces. It is thrown away.
+// stranger returns a temporary learner that knows the user by the fleet's faces.
 func (a *Authenticator) stranger(user string, c *account) (*online.Learner, error) {
 	l, err := online.New(a.space, a.o.Learner)
 	if err != nil {
@@ -449,8 +451,8 @@ func (a *Authenticator) stranger(user string, c *account) (*online.Learner, erro
 	return l, nil
 }
 
-// prove enrols faces that this camera saw at a login, as the password vouches for them, where the fleet's faces of now
-// take them for the user's.
+// prove enrols faces that this camera saw at a login, after the password. The fleet's present faces must identify them
+// as the user's.
 func (a *Authenticator) prove(user string, c *account, faces [][]float32) error {
 	if !c.unproven(user) {
 		return nil
@@ -496,10 +498,10 @@ func (a *Authenticator) prove(user string, c *account, faces [][]float32) error 
 	return nil
 }
 
-// spread returns up to n faces, no two the same: the first, and then always the one that is farthest from those chosen.
+// spread returns up to n different faces: the first one, and then always the face farthest from the chosen ones.
 func spread(faces [][]float32, n int, scale float64) (chosen [][]float32) {
 	left := slices.Clone(faces)
-	away := make([]float64, len(left)) // from the nearest that was chosen
+	away := make([]float64, len(left)) // distance to the nearest chosen face
 	for i := range away {
 		away[i] = math.Inf(1)
 	}

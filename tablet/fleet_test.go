@@ -146,8 +146,8 @@ func testFollow(t *testing.T) {
 	}
 }
 
-// A member of the fleet that lies lets nobody in: neither with a stranger's face, nor with one between two people, which
-// both of them are near to.
+// A member of the fleet that lies lets nobody in: neither with a stranger's face, nor with one between two people,
+// which both of them are near to.
 func TestFollowLiar(t *testing.T) {
 	t.Parallel()
 	between := []float32{.8, 0, 0, 0} // from Mallory .7, from Alice .8
@@ -202,12 +202,14 @@ func TestFollowLiar(t *testing.T) {
 	t.Run("another asks", bubble(func(t *testing.T) {
 		d := follows(t, tablet.Options{}, stage.Alice)
 		var r *tablet.Refused
-		if _, err := d.Verify(t.Context(), "alice", 1000, func(session.Result) {}); !errors.As(err, &r) || r.Why != session.PasswordDue {
+		if _, err := d.Verify(t.Context(), "alice", 1000, func(session.Result) {}); !errors.As(err, &r) ||
+			r.Why != session.PasswordDue {
 			t.Error(err)
 		}
 		d.password(t, "alice")
 		d.film.Play(stage.Show{Frames: seen(stage.Alice, 9)})
-		if r, err := d.Verify(t.Context(), "alice", 1000, func(session.Result) {}); err != nil || r.Word != session.Unproven {
+		if r, err := d.Verify(t.Context(), "alice", 1000, func(session.Result) {}); err != nil ||
+			r.Word != session.Unproven {
 			t.Errorf("%v, %v", r, err)
 		}
 		d.password(t, "alice")
@@ -238,7 +240,8 @@ func testFollowTries(t *testing.T) {
 		d.pass(time.Minute)
 	}
 	var r *tablet.Refused
-	if _, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); !errors.As(err, &r) || r.Why != session.TooManyFailures {
+	if _, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); !errors.As(err, &r) ||
+		r.Why != session.TooManyFailures {
 		t.Errorf("after five: %v", err)
 	}
 	d.pass(time.Minute)
@@ -254,7 +257,8 @@ func TestFollowTakenBack(t *testing.T) { bubble(testFollowTakenBack)(t) }
 func testFollowTakenBack(t *testing.T) {
 	one, other := stage.At(stage.Alice, .7), stage.At(stage.Alice, -.7) // both are near to some of what is seen
 	d := follows(t, tablet.Options{}, one, other)
-	frames := slices.Concat(stage.Seen(stage.At(stage.Alice, .4), 1), stage.Seen(stage.At(stage.Alice, -.4), 1), seen(stage.Alice, 1))
+	frames := slices.Concat(stage.Seen(stage.At(stage.Alice, .4), 1), stage.Seen(stage.At(stage.Alice, -.4), 1),
+		seen(stage.Alice, 1))
 	if w, _ := d.verify(t, "alice", frames, nil); w != session.Unproven {
 		t.Fatalf("%q", w)
 	}
@@ -265,7 +269,8 @@ func testFollowTakenBack(t *testing.T) {
 	is := func(labelled int64, learned bool, faces int) {
 		t.Helper()
 		s, err := d.Status("alice")
-		if err != nil || s.Labelled != labelled || (s.Learned > 0) != learned || s.Fleet.Faces != faces || int64(s.Fleet.Enrolled) != labelled {
+		if err != nil || s.Labelled != labelled || (s.Learned > 0) != learned || s.Fleet.Faces != faces ||
+			int64(s.Fleet.Enrolled) != labelled {
 			t.Fatalf("%+v, %+v, %v", s, s.Fleet, err)
 		}
 	}
@@ -411,7 +416,8 @@ func testFollowRefused(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.name, after.Fleet, err)
 		}
 	}
-	if changed, err := d.FleetFaces("alice", first, stage.Space.ID, told(many[:tablet.MostFaces]...)); !changed || err != nil {
+	if changed, err := d.FleetFaces("alice", first, stage.Space.ID, told(many[:tablet.MostFaces]...)); !changed ||
+		err != nil {
 		t.Errorf("as many as are taken: %t, %v", changed, err)
 	}
 	for _, person := range []string{"", "a\nb", strings.Repeat("x", 2000)} {
@@ -438,7 +444,9 @@ func testFollowRefused(t *testing.T) {
 	if err := d.FleetSays("dora", "in-step", time.Unix(7, 0)); err != nil {
 		t.Error(err)
 	}
-	if s, err := d.Status("dora"); err != nil || s.Fleet.Number != second || s.Fleet.Word != "in-step" || s.Fleet.Since.Unix() != 7 || s.Labelled != 0 {
+	if s, err := d.Status("dora"); err != nil || s.Fleet.Number != second || s.Fleet.Word != "in-step" ||
+		s.Fleet.Since.Unix() != 7 ||
+		s.Labelled != 0 {
 		t.Errorf("%+v, %+v, %v", s, s.Fleet, err)
 	}
 	if err := d.FleetSays("bob", "in-step", time.Unix(7, 0)); !errors.Is(err, profile.ErrUnknown) {
@@ -453,7 +461,9 @@ func testFollowShare(t *testing.T) {
 	d := follows(t, tablet.Options{}, stage.Alice)
 	none := func(user, number string) {
 		t.Helper()
-		if faces, err := d.FleetOwn(user, number); !errors.Is(err, tablet.ErrFollow) && !errors.Is(err, profile.ErrUnknown) || len(faces) != 0 {
+		if faces, err := d.FleetOwn(user, number); !errors.Is(err, tablet.ErrFollow) &&
+			!errors.Is(err, profile.ErrUnknown) ||
+			len(faces) != 0 {
 			t.Errorf("%d faces, %v", len(faces), err)
 		}
 	}
@@ -478,7 +488,8 @@ func testFollowShare(t *testing.T) {
 	none("alice", second)
 	d.enrol(t, "alice", stage.At(stage.Alice, .1))
 	faces, err := d.FleetOwn("alice", first)
-	if err != nil || len(faces) != 4 || !slices.Equal(faces[0].Vector, stage.At(stage.Alice, 0)) || time.Since(faces[0].Taken) > time.Minute {
+	if err != nil || len(faces) != 4 || !slices.Equal(faces[0].Vector, stage.At(stage.Alice, 0)) ||
+		time.Since(faces[0].Taken) > time.Minute {
 		t.Errorf("%v, %v", faces, err)
 	}
 	d.verify(t, "alice", near(stage.At(stage.Alice, .3), 9), nil) // which teaches something

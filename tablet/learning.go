@@ -9,9 +9,9 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// learn shows the learner of a user faces that were earned, of one sighting. It learns them where they confirm the user,
-// as [sighting.Watcher] says. Where the drift alarm goes off they are taken back, and
-// learning stops until somebody lets it go on.
+// learn shows the learner of a user the faces of one sighting that were earned. The learner learns them if they confirm
+// the user; see [sighting.Watcher]. If the drift alarm goes off, they are removed, and learning stops until a user
+// starts it again.
 func (a *Authenticator) learn(user string, c *account, faces [][]float32, now time.Time) error {
 	if c.frozen || c.drifted {
 		return nil
@@ -42,25 +42,25 @@ func (a *Authenticator) learn(user string, c *account, faces [][]float32, now ti
 	return nil
 }
 
-// quarantine holds the faces that one user was seen with at the last login. The zero value is empty.
+// quarantine holds the faces of one user from the last login. The zero value is empty.
 type quarantine struct {
 	user  string
 	at    time.Time
 	faces [][]float32
-	// unproven faces are like those of a fleet, and nobody was let in by them.
+	// unproven faces are like those of a fleet; they let nobody log in.
 	unproven bool
 }
 
-// most is how many faces wait, at the most.
+// most is the greatest number of waiting faces.
 const most = 64
 
-// put keeps faces in place of those that are there.
+// put replaces the waiting faces.
 func (q *quarantine) put(user string, at time.Time, faces [][]float32, unproven bool) {
 	q.drop()
 	q.user, q.at, q.faces, q.unproven = user, at, faces[max(0, len(faces)-most):], unproven
 }
 
-// take returns the faces of a user that came after a moment, and keeps none.
+// take returns the faces of a user from after a moment, and empties the quarantine.
 func (q *quarantine) take(user string, after time.Time) (faces [][]float32, unproven bool) {
 	faces, unproven = q.faces, q.unproven
 	if q.user != user || q.at.Before(after) {

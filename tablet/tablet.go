@@ -2,25 +2,25 @@
 
 // Package tablet lets the people of a device log in with their faces.
 //
-// An [Authenticator] holds their sealed profiles. [Authenticator.Verify] looks into a camera until it knows whether a
-// user is there, [Authenticator.Enroll] guides somebody through being enrolled, and the other methods say what was
-// learned, and take it back. Package bus offers all that to other programs; the packages session and enrolment hold
-// the decisions, and profile the store.
+// An [Authenticator] holds their sealed profiles. [Authenticator.Verify] watches a camera until it knows whether a user
+// is there. [Authenticator.Enroll] guides a person through enrolment. Other methods show the learned faces, and remove
+// them. Package bus offers all this to other programs; the packages session and enrolment make the decisions, and
+// profile stores the profiles.
 //
 // # What a login rests on
 //
-// The learner accepts a face that is connected with the enrolled ones, over others that it has learned. Whoever leads a
-// learner astray, a little at each login, leads it away from those. A login therefore asks for one thing more, that no
-// learning changes: the face lies within [Options].Anchor of an enrolled one.
+// The learner accepts a face that is connected with the enrolled faces, also through learned faces. An attacker could
+// lead it away from the enrolled faces with small steps at many logins. So a login has one more condition, which
+// learning cannot change: the face must be within [Options].Anchor of an enrolled face.
 //
-// A face that matches may be a picture of one. With a MinLiveness in the policy a login asks for a score of a liveness
-// network, and enrolment does, too. Where the samples have no score nobody is let in.
+// A matching face may be a picture of a face. With a MinLiveness in the policy, login and enrolment need a score of a
+// liveness network. Without a score nobody is let in.
 //
-// Faces seen at a login are learned only where they have earned it: after a match far above what a match takes, or
-// after the password was given within a minute. Until then they are kept in memory, and nowhere else.
+// Faces from a login are learned only if they are earned: after a match far above the threshold, or if the password is
+// given within a minute. Until then they are in memory only.
 //
-// An attempt is on disk before its first face is judged, so that no crash, and no camera that is pulled out, makes
-// attempts that do not count.
+// An attempt is written to disk before its first face is judged. So neither a crash nor an unplugged camera gives
+// uncounted attempts.
 package tablet
 
 import (
@@ -44,13 +44,13 @@ import (
 // Errors of the methods of [Authenticator]. A user without a profile is [profile.ErrUnknown].
 var (
 	ErrBusy  = errors.New("the camera is in use")
-	ErrSpace = errors.New("feature space that does not tell people apart by two faces; install the models")
+	ErrSpace = errors.New("the feature space cannot tell people apart; install the models")
 )
 
-// Refused is the error for a user who may not try just now.
+// Refused is the error for a user who may not try at present.
 type Refused struct {
 	Why  session.Refusal
-	Wait time.Duration // until they may, where it is a matter of waiting
+	Wait time.Duration // time until a try is allowed; 0 if waiting does not help
 }
 
 func (r *Refused) Error() string {
@@ -60,13 +60,13 @@ func (r *Refused) Error() string {
 	return fmt.Sprintf("%s: use your password", r.Why)
 }
 
-// Stream gives the frames of a camera. Next gives up when its context ends.
+// Stream returns the frames of a camera. Next returns when its context ends.
 type Stream interface {
 	Next(ctx context.Context) (face.Frame, error)
 	Close() error
 }
 
-// Purpose is what a camera is opened for: the gate of quality differs.
+// Purpose tells why a camera is opened; it decides the quality gate.
 type Purpose string
 
 // Purposes.
@@ -75,35 +75,35 @@ const (
 	Enrolment Purpose = "enrolment"
 )
 
-// Camera opens the camera. It gives up when its context ends.
+// Camera opens the camera. It returns when its context ends.
 type Camera func(ctx context.Context, p Purpose) (Stream, error)
 
-// Options of an [Authenticator]. The zero value of each field stands for its default.
+// Options of an [Authenticator]. A zero field means the default.
 type Options struct {
 	Policy  session.Policy
-	Learner online.Settings // Learn: default 0.9. A match below it teaches nothing
+	Learner online.Settings // default of Learn: 0.9. A match below it is not learned
 
-	// Anchor is the distance, in the units of the space, from the nearest enrolled face beyond which nobody is let
-	// in. Default: the result of the function [Anchor].
+	// Anchor is the greatest distance from the nearest enrolled face for a login, in units of the space. Default: the
+	// result of the function [Anchor].
 	Anchor float64
 
-	EnrolmentLimit time.Duration // of an enrolment. Default 60 s
-	Quarantine     time.Duration // that faces wait for the password. Default 1 min
-	// UID returns the number of a user of the system. A profile is then that user's, and nobody's who is given the
-	// name later. Default: names are enough.
+	EnrolmentLimit time.Duration // time limit of an enrolment. Default 60 s
+	Quarantine     time.Duration // time for which faces wait for the password. Default 1 min
+	// UID returns the number of a user of the system. A profile then belongs to this number, and not to a later user
+	// with the same name. Default: only names count.
 	UID func(user string) (uint32, error)
 
 	Now func() time.Time
-	// Boot returns a name of this start of the device, and how long it was ago, by a clock that nobody can set.
-	// Default: the clock on the wall is believed.
+	// Boot returns the identity of this boot of the device and the time since then, by a clock that nobody can set.
+	// Default: use the wall clock.
 	Boot func() (name string, up time.Duration)
-	Draw func() session.Side // of a challenge. Default by lot, from a source that nobody can foresee
-	Wipe func()              // is called when faces are not used any more; see the function of this name. Default none
+	Draw func() session.Side // side of a challenge. Default: random and unpredictable
+	Wipe func()              // called when faces are no longer used; see the function [Wipe]. Default none
 	Log  *slog.Logger        // audit; default none
 }
 
 // Anchor returns the default of [Options].Anchor: 1.075 times the impostor radius of the space. For the built-in
-// network that is 1.0, within which no face came to four of another person, of 39 (docs/results.md).
+// network this is 1.0; no face of another person among 39 was within it of four enrolled faces (docs/results.md).
 func Anchor(space face.Space) float64 { return 1.075 * space.ImpostorRadius }
 
 func (o Options) defaults(space face.Space) Options {
@@ -125,8 +125,8 @@ func (o Options) defaults(space face.Space) Options {
 	return o
 }
 
-// Authenticator verifies and enrols users. It is safe for concurrent use; one camera serves one of them at a time. Make
-// one with [New], and close it.
+// Authenticator verifies and enrols users. It is safe for concurrent use; the camera serves one call at a time. [New]
+// makes one; close it.
 type Authenticator struct {
 	store  *profile.Store
 	space  face.Space
@@ -134,14 +134,14 @@ type Authenticator struct {
 	camera Camera
 
 	looking sync.Mutex     // held while the camera is in use
-	watches sync.WaitGroup // goroutines that read it
+	watches sync.WaitGroup // goroutines that read the camera
 
-	mu      sync.Mutex // guards the profiles between being read and written, and what follows
+	mu      sync.Mutex // guards reading and writing of profiles, and the fields below
 	waiting quarantine
-	news    map[string]news // of a fleet, by user
+	news    map[string]news // words of a fleet, by user
 }
 
-// New returns an authenticator over a store, which stays the caller's. The error wraps [session.ErrPolicy],
+// New returns an authenticator over a store, which the caller closes. The error wraps [session.ErrPolicy],
 // [online.ErrSettings] or [ErrSpace].
 func New(store *profile.Store, space face.Space, camera Camera, o Options) (*Authenticator, error) {
 	o = o.defaults(space)
@@ -157,7 +157,7 @@ func New(store *profile.Store, space face.Space, camera Camera, o Options) (*Aut
 	return &Authenticator{store: store, space: space, o: o, camera: camera}, nil
 }
 
-// Close waits for the camera to be released. Whoever called Verify or Enroll has ended their contexts before.
+// Close waits for the release of the camera. The contexts of Verify and Enroll must have ended.
 func (a *Authenticator) Close() {
 	a.watches.Wait()
 	a.mu.Lock()
@@ -165,7 +165,7 @@ func (a *Authenticator) Close() {
 	a.waiting.drop()
 }
 
-// moment returns what time it is, by both clocks.
+// moment returns the time by both clocks.
 func (a *Authenticator) moment() session.Moment {
 	m := session.At(a.o.Now())
 	if a.o.Boot != nil {
@@ -174,22 +174,22 @@ func (a *Authenticator) moment() session.Moment {
 	return m
 }
 
-// Wipe has memory that is not used any more given up. What it held is overwritten where the program runs with
-// GODEBUG=clobberfree=1, as the unit has it.
+// Wipe frees unused memory. Its content is overwritten if the program runs with GODEBUG=clobberfree=1, as the unit sets
+// it.
 func Wipe() {
-	// Buffers in a sync.Pool, as those of package cbor, are let go of by the second collection only.
+	// Only the second collection frees buffers in a sync.Pool, such as those of package cbor.
 	runtime.GC()
 	runtime.GC()
 	debug.FreeOSMemory()
 }
 
-// Policy returns the policy with its defaults filled in.
+// Policy returns the policy with its defaults.
 func (a *Authenticator) Policy() session.Policy { return a.o.Policy }
 
-// patience is how long the camera may take to be released before others are told that it is in use.
+// patience is how long the release of the camera may take before other callers are told that it is in use.
 const patience = 2 * time.Second
 
-// pose returns how a head is held, or nil where that is not known.
+// pose returns the pose of a head, or nil if it is not known.
 func pose(x face.Sample) *face.Pose {
 	p, ok := face.PoseOf(x.Landmarks)
 	if !ok {
@@ -198,16 +198,21 @@ func pose(x face.Sample) *face.Pose {
 	return &p
 }
 
-// shot is what one read of the camera came to.
+// shot is the result of one read of the camera.
 type shot struct {
 	frame face.Frame
 	err   error
 }
 
-// watch opens the camera and hands its frames to each, until that returns true, the deadline has passed, the camera
-// fails, or ctx ends. It returns when the camera has been released, or does not let go for a while; the lock stays
-// taken until it does. The error is the camera's or ctx's; nil at the deadline.
-func (a *Authenticator) watch(ctx context.Context, p Purpose, limit time.Duration, each func(face.Frame) (over bool)) error {
+// watch opens the camera and calls each with its frames, until each returns true, the deadline has passed, the camera
+// fails, or ctx ends. It returns when the camera is released, or after patience; the lock stays held until the release.
+// The error is the camera's or ctx's; nil at the deadline.
+func (a *Authenticator) watch(
+	ctx context.Context,
+	p Purpose,
+	limit time.Duration,
+	each func(face.Frame) (over bool),
+) error {
 	if !a.looking.TryLock() {
 		return ErrBusy
 	}
@@ -218,7 +223,7 @@ func (a *Authenticator) watch(ctx context.Context, p Purpose, limit time.Duratio
 	go func() {
 		defer a.watches.Done()
 		defer close(released)
-		defer a.looking.Unlock() // before others hear that the camera is free
+		defer a.looking.Unlock() // unlock before other callers learn that the camera is free
 		a.read(ctx, p, want, shots)
 	}()
 	defer func() {
@@ -251,7 +256,7 @@ func (a *Authenticator) watch(ctx context.Context, p Purpose, limit time.Duratio
 	}
 }
 
-// read opens the camera and hands over a frame whenever one is wanted, until it fails or ctx ends.
+// read opens the camera and hands over a frame whenever one is wanted, until the camera fails or ctx ends.
 func (a *Authenticator) read(ctx context.Context, p Purpose, want <-chan struct{}, shots chan<- shot) {
 	hand := func(s shot) bool {
 		select {
@@ -279,7 +284,7 @@ func (a *Authenticator) read(ctx context.Context, p Purpose, want <-chan struct{
 		}
 		f, err := stream.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			err = errors.New("the camera gives no more pictures")
+			err = errors.New("the camera sends no more pictures")
 		}
 		if !hand(shot{f, err}) {
 			return

@@ -261,7 +261,8 @@ func testVerifyRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.pass(49 * time.Hour)
-	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.PasswordDue || err.Error() != "the password has not been used for too long: use your password" {
+	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.PasswordDue ||
+		err.Error() != "the password has not been used for too long: use your password" {
 		t.Error(err)
 	}
 	if err := d.Password("alice", 0); err != nil {
@@ -304,7 +305,9 @@ func testVerifyFaults(t *testing.T) {
 	hang := make(chan struct{})
 	d.film.Play(stage.Show{Hang: hang})
 	var told session.Result
-	if r, err := d.Verify(t.Context(), "alice", 0, func(r session.Result) { told = r }); err != nil || r.Word != session.NoFace || told != r {
+	if r, err := d.Verify(t.Context(), "alice", 0, func(r session.Result) { told = r }); err != nil ||
+		r.Word != session.NoFace ||
+		told != r {
 		t.Errorf("%+v, %+v, %v", r, told, err)
 	}
 	// It still has the camera.
@@ -335,7 +338,8 @@ func testVerifyWithoutStore(t *testing.T) {
 		}
 		d.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
 		f.after = 1000
-		if r, err := a.Enroll(t.Context(), "alice", func(enrolment.Result) {}); err != nil || r.Word != enrolment.Enrolled {
+		if r, err := a.Enroll(t.Context(), "alice", func(enrolment.Result) {}); err != nil ||
+			r.Word != enrolment.Enrolled {
 			t.Fatal(r, err)
 		}
 		if err := a.Password("alice", 0); err != nil {
@@ -440,7 +444,8 @@ func TestLearning(t *testing.T) {
 		}
 		return s.Learned
 	}
-	near, far := stage.At(stage.Alice, -.3), stage.At(stage.Alice, -.75) // of far a match is not sure enough to be learned
+	near, far := stage.At(stage.Alice, -.3), stage.At(stage.Alice,
+		-.75) // of far a match is not sure enough to be learned
 
 	t.Run("earned by a match", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
@@ -552,7 +557,14 @@ func testEnroll(t *testing.T) {
 	if w := enrol("bob", stage.Enrolling(stage.Bob), nil); w != enrolment.Enrolled {
 		t.Error(w)
 	}
-	want := []enrolment.Word{enrolment.Straight, enrolment.TurnLeft, enrolment.TurnLeft, enrolment.TurnRight, enrolment.Tilt, enrolment.Enrolled}
+	want := []enrolment.Word{
+		enrolment.Straight,
+		enrolment.TurnLeft,
+		enrolment.TurnLeft,
+		enrolment.TurnRight,
+		enrolment.Tilt,
+		enrolment.Enrolled,
+	}
 	if !slices.Equal(slices.Compact(words), slices.Compact(want)) {
 		t.Errorf("words %q", words)
 	}
@@ -605,7 +617,8 @@ func testNameGivenAgain(t *testing.T) {
 		t.Errorf("the user has left: %v", err)
 	}
 	uid, gone = 1001, nil
-	if _, err := d.Verify(t.Context(), "alice", 0, func(session.Result) { t.Error("it began") }); !errors.Is(err, profile.ErrUnknown) {
+	if _, err := d.Verify(t.Context(), "alice", 0, func(session.Result) { t.Error("it began") }); !errors.Is(err,
+		profile.ErrUnknown) {
 		t.Errorf("the name was given to somebody else: %v", err)
 	}
 	d.enrol(t, "alice", stage.Bob)
@@ -667,10 +680,12 @@ func TestNew(t *testing.T) {
 	if _, err := tablet.New(nil, flat, nil, tablet.Options{}); !errors.Is(err, tablet.ErrSpace) {
 		t.Error(err)
 	}
-	if _, err := tablet.New(nil, stage.Space, nil, tablet.Options{Policy: session.Policy{Needed: 1}}); !errors.Is(err, session.ErrPolicy) {
+	if _, err := tablet.New(nil, stage.Space, nil, tablet.Options{Policy: session.Policy{Needed: 1}}); !errors.Is(err,
+		session.ErrPolicy) {
 		t.Error(err)
 	}
-	if _, err := tablet.New(nil, stage.Space, nil, tablet.Options{Learner: online.Settings{Sigma: -1}}); !errors.Is(err, online.ErrSettings) {
+	if _, err := tablet.New(nil, stage.Space, nil, tablet.Options{Learner: online.Settings{Sigma: -1}}); !errors.Is(err,
+		online.ErrSettings) {
 		t.Error(err)
 	}
 }

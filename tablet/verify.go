@@ -16,16 +16,21 @@ import (
 	"github.com/faceauth/faceauth/tablet/session"
 )
 
-// Verify looks into the camera until it knows whether a user is there, and for no longer than the policy's deadline.
-// Report is told how it stands whenever that changes, the end included, and must not block; what comes after it, the
-// camera's release and learning, does not delay the answer.
+// Verify watches the camera until it knows whether a user is there, and at most until the policy's deadline. Report is
+// called with each change of the result, the final one included, and must not block. The release of the camera and
+// learning come later and do not delay the result.
 //
-// Asker is the number of the user who asks, where it is another one, as with su; otherwise 0. Failures count against
-// who asked, so that nobody can use up the attempts of somebody else, and what others' logins show teaches nothing.
+// Asker is the number of the asking user if that is not the user, as with su; otherwise 0. Failures count against the
+// asker, so nobody can use up the attempts of another user. Faces from other users' attempts are not learned.
 //
-// The error wraps [profile.ErrUnknown], is a [*Refused], or says what is wrong with the profile; the session has then
-// not begun. Whatever goes wrong later, ctx ending included, is a result that is [session.Failed].
-func (a *Authenticator) Verify(ctx context.Context, user string, asker uint32, report func(session.Result)) (session.Result, error) {
+// The error wraps [profile.ErrUnknown], is a [*Refused], or tells that the profile is unusable; the session has not
+// begun then. After every later failure, also the end of ctx, the result is [session.Failed].
+func (a *Authenticator) Verify(
+	ctx context.Context,
+	user string,
+	asker uint32,
+	report func(session.Result),
+) (session.Result, error) {
 	begun := a.o.Now()
 	l, unproven, err := a.admit(user, asker)
 	if err != nil {
@@ -55,13 +60,13 @@ func (a *Authenticator) Verify(ctx context.Context, user string, asker uint32, r
 	err = a.watch(ctx, Login, a.o.Policy.Deadline, func(f face.Frame) bool {
 		v.frame(f)
 		if s.Result().Final {
-			v.end() // what counts is on disk before anybody is let in
+			v.end() // write the limits to disk before anybody is let in
 		}
 		return tell()
 	})
 	if !s.Result().Final {
 		if err != nil {
-			if ctx.Err() == nil { // its canceller knows why
+			if ctx.Err() == nil { // the caller cancelled it
 				a.o.Log.Warn("verifying", "user", user, "error", err)
 			}
 			s.Fail()
@@ -76,7 +81,7 @@ func (a *Authenticator) Verify(ctx context.Context, user string, asker uint32, r
 	return s.Result(), nil
 }
 
-// admit returns what a user who may try is known by; unproven says that these are faces of a fleet.
+// admit returns the learner of a user who may try. Unproven is true if it has faces of a fleet only.
 func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unproven bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,7 +91,8 @@ func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unp
 	}
 	unproven = c.unproven(user)
 	if !unproven && !c.learner.Knows(user) {
-		return nil, false, fmt.Errorf("%w: it follows somebody of whom the fleet has told no face yet", profile.ErrUnknown)
+		return nil, false, fmt.Errorf("%w: the account follows a person of a fleet whose faces have not come yet",
+			profile.ErrUnknown)
 	}
 	if why, wait := c.ask(user, asker, a.o.Policy, a.moment()); why != "" {
 		return nil, false, &Refused{why, wait}
@@ -97,10 +103,10 @@ func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unp
 	return l, unproven, err
 }
 
-// draw returns a side that nobody can foresee.
+// draw returns an unpredictable side.
 func draw() session.Side {
 	var b [1]byte
-	rand.Read(b[:]) // it does not fail
+	rand.Read(b[:]) // it cannot fail
 	return session.Side(b[0]&1 == 1)
 }
 
@@ -109,19 +115,19 @@ type verification struct {
 	a       *Authenticator
 	user    string
 	asker   uint32
-	people  *sighting.Watcher // over a learner that is thrown away
+	people  *sighting.Watcher // with a temporary learner
 	session *session.Session
 	begun   time.Time
 	counted bool // the attempt is on disk
-	// The user is looked for by faces of a fleet.
+	// The user is recognised by faces of a fleet.
 	unproven bool
 
 	track  int
-	faces  [][]float32 // of the user, on that track
+	faces  [][]float32 // vectors of the user on this track
 	worths []float64   // the confidence of each
 }
 
-// frame judges what a frame holds.
+// frame judges a frame.
 func (v *verification) frame(f face.Frame) {
 	now := v.a.o.Now()
 	tracks := v.people.Track(now.Sub(v.begun), f.Samples)
@@ -129,7 +135,7 @@ func (v *verification) frame(f face.Frame) {
 	for i, x := range f.Samples {
 		faces[i] = session.Face{Track: tracks[i], Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness}
 	}
-	// Before a picture was good enough to be judged, poor ones need not be.
+	// The attempt must be written before the first good picture is judged; poor pictures do not count.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {
 		if !v.counted {
 			if err := v.a.limit(v.user, v.asker, func(l *session.Limits) { l.Failed(v.a.moment()) }); err != nil {
@@ -149,12 +155,13 @@ func (v *verification) frame(f face.Frame) {
 	v.session.Frame(now, faces)
 }
 
-// match reports whether a verdict says that a face is a user's and near an enrolled one.
+// match reports whether a verdict names the user and the face is near an enrolled one.
 func (a *Authenticator) match(user string, v online.Verdict) bool {
 	return v.Label == user && v.Distance <= a.o.Anchor
 }
 
-// keep remembers a face that could be learned. A picture teaches nothing, not even with the password given after it.
+// keep stores a face that could be learned. A face that looks like a picture is never learned, not even after a
+// password.
 func (v *verification) keep(x face.Sample, track int, match bool, confidence float64) {
 	if track != v.track {
 		v.track, v.faces, v.worths = track, nil, nil
@@ -164,7 +171,7 @@ func (v *verification) keep(x face.Sample, track int, match bool, confidence flo
 	}
 }
 
-// alive reports whether a single face may be a live one.
+// alive reports whether the score of a single face is high enough for a live face.
 func (a *Authenticator) alive(x face.Sample) bool {
 	least := a.o.Policy.MinLiveness
 	return least == 0 || x.Liveness != nil && float64(*x.Liveness) >= least
@@ -175,7 +182,7 @@ func (v *verification) fail(err error) {
 	v.session.Fail()
 }
 
-// end writes down what the session came to. What cannot be written is no match.
+// end writes the result of the session. If it cannot be written, the result is not a match.
 func (v *verification) end() {
 	if !v.counted {
 		return
@@ -192,7 +199,7 @@ func (v *verification) end() {
 		v.a.o.Log.Error("verifying", "user", v.user, "error", err)
 		v.session.Revoke()
 	}
-	// The password comes as soon as it is asked for: what it is to vouch for waits before that.
+	// The password may come at once after the result, so the faces for it must wait in quarantine before.
 	if v.asker == 0 && v.session.Result().Word == session.Unproven {
 		v.a.mu.Lock()
 		defer v.a.mu.Unlock()
@@ -200,7 +207,7 @@ func (v *verification) end() {
 	}
 }
 
-// learn learns the faces of a match that is far above what a match takes, and keeps others for the password.
+// learn learns the faces of a match far above the threshold, and keeps other faces for the password.
 func (v *verification) learn() {
 	if len(v.faces) == 0 {
 		return

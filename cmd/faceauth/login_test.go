@@ -243,7 +243,7 @@ func (d *device) enrol(recording string) {
 		if code == 0 {
 			return
 		}
-		if ended := strings.Count(d.log.String(), "the camera gives no more pictures"); ended < try || try == 10 {
+		if ended := strings.Count(d.log.String(), "the camera sends no more pictures"); ended < try || try == 10 {
 			d.t.Fatalf("enrolling: %s", out)
 		}
 	}

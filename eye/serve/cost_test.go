@@ -81,7 +81,8 @@ func BenchmarkBusy(b *testing.B) {
 						which := (i + turn) % 2
 						took[which], spent[which] = judged(b, path, which == 1)
 					}
-					fps, cpu = append(fps, took[0].Seconds()/took[1].Seconds()), append(cpu, spent[0].Seconds()/spent[1].Seconds())
+					fps, cpu = append(fps, took[0].Seconds()/took[1].Seconds()), append(cpu,
+						spent[0].Seconds()/spent[1].Seconds())
 				}
 				slices.Sort(fps)
 				slices.Sort(cpu)

@@ -22,7 +22,8 @@ import (
 func faulty(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "faceauth")
-	build := exec.Command("go", "build", "-tags", "eyefault", "-o", program, "github.com/faceauth/faceauth/cmd/faceauth")
+	build := exec.Command("go", "build", "-tags", "eyefault", "-o", program,
+		"github.com/faceauth/faceauth/cmd/faceauth")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -73,8 +73,8 @@ func TestSame(t *testing.T) {
 		"faces/fast_videos/clm_default.wmv"} {
 		path := fixture.Recordings(t, recording)
 		const most = 10
-		want := here(t, path, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112, Frame: func() bool { return true }},
-			most)
+		want := here(t, path,
+			pipeline.Options{Gate: preprocess.LearnGate, Picture: 112, Frame: func() bool { return true }}, most)
 		if len(want) != most {
 			t.Fatalf("%d frames", len(want))
 		}

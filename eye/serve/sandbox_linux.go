@@ -25,9 +25,9 @@ func confine(memory uint64) error {
 		return errors.New("an eye needs a memory limit")
 	}
 	limits := []struct {
-		what int
-		name string
-		most uint64
+		resource int
+		name     string
+		most     uint64
 	}{
 		{unix.RLIMIT_CORE, "core dumps", 0},
 		{unix.RLIMIT_FSIZE, "written files", 0},
@@ -36,11 +36,11 @@ func confine(memory uint64) error {
 	}
 	for _, l := range limits {
 		var now unix.Rlimit
-		if err := unix.Getrlimit(l.what, &now); err != nil {
+		if err := unix.Getrlimit(l.resource, &now); err != nil {
 			return fmt.Errorf("limit of %s: %w", l.name, err)
 		}
 		most := min(l.most, now.Max)
-		if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: most, Max: most}); err != nil {
+		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: most, Max: most}); err != nil {
 			return fmt.Errorf("limit of %s: %w", l.name, err)
 		}
 	}
@@ -87,12 +87,15 @@ func sandbox(roots []string, line int) (r eye.Report, err error) {
 		rules = append(rules, landlock.RODirs(certificates...).IgnoreIfMissing())
 	case byPort:
 		// Looking up a name reads these files, too.
-		rules = append(rules,
+		rules = append(
+			rules,
 			landlock.ROFiles("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf",
 				"/etc/services",
 				"/run/systemd/resolve/stub-resolv.conf").IgnoreIfMissing(),
-			landlock.RODirs(append([]string{"/usr/lib", "/lib", "/usr/share/zoneinfo"}, certificates...)...).IgnoreIfMissing(),
-			landlock.ConnectTCP(53))
+			landlock.RODirs(append([]string{"/usr/lib", "/lib", "/usr/share/zoneinfo"}, certificates...)...).
+				IgnoreIfMissing(),
+			landlock.ConnectTCP(53),
+		)
 		for _, p := range ports {
 			rules = append(rules, landlock.ConnectTCP(p))
 		}

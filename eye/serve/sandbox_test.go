@@ -80,7 +80,11 @@ var tries = []struct {
 		return err
 	}},
 	{"remove the recording", never, func(s scene) error { return os.Remove(s.Inside) }},
-	{"make a folder", never, func(s scene) error { return os.Mkdir(filepath.Join(filepath.Dir(s.Inside), "new"), 0o700) }},
+	{
+		"make a folder",
+		never,
+		func(s scene) error { return os.Mkdir(filepath.Join(filepath.Dir(s.Inside), "new"), 0o700) },
+	},
 	{"change rights", never, func(s scene) error { return os.Chmod(s.Inside, 0o777) }},
 	{"run a program", never, func(scene) error { return exec.Command("/bin/true").Run() }},
 	{"become a program", never, func(scene) error { return syscall.Exec("/bin/true", []string{"true"}, nil) }},
@@ -138,7 +142,11 @@ var tries = []struct {
 		path, _ := unix.BytePtrFromString("")
 		return call(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(path)), unix.AT_EMPTY_PATH)
 	}},
-	{"use the network where it is the camera's", scene.online, func(s scene) error { return reach(s.Camera, "camera") }},
+	{
+		"use the network where it is the camera's",
+		scene.online,
+		func(s scene) error { return reach(s.Camera, "camera") },
+	},
 	{"use the network elsewhere", never, func(s scene) error { return reach(s.Elsewhere, "elsewhere") }},
 	// Landlock bounds ports, and not machines.
 	{"use another machine by the port of the camera", func(s scene) bool { return s.online() && !s.Relayed },
@@ -153,7 +161,8 @@ var tries = []struct {
 		}
 		_, port, _ := net.SplitHostPort(s.Elsewhere)
 		n, _ := strconv.Atoi(port)
-		return unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: n, Addr: [4]byte{127, 0, 0, 1}})
+		return unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN,
+			&unix.SockaddrInet4{Port: n, Addr: [4]byte{127, 0, 0, 1}})
 	}},
 	{"send a datagram", func(s scene) bool { return s.online() && !s.Relayed }, func(s scene) error {
 		_, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
@@ -183,17 +192,25 @@ var tries = []struct {
 	{"ask the system bus", never, func(scene) error { return dial("unix", "/run/dbus/system_bus_socket") }},
 	{"have a pair of sockets", never,
 		func(scene) error { _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err }},
-	{"use a raw socket", never, func(scene) error { _, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0); return err }},
+	{
+		"use a raw socket",
+		never,
+		func(scene) error { _, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0); return err },
+	},
 	{"use netlink", never, func(scene) error { _, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, 0); return err }},
 	{"end the program", never, func(s scene) error { return syscall.Kill(s.Parent, 0) }},
 	{"trace the program", never, func(s scene) error { return unix.PtraceAttach(s.Parent) }},
 	{"read the program's memory", never, func(s scene) error {
 		var b [8]byte
-		_, err := unix.ProcessVMReadv(s.Parent, []unix.Iovec{{Base: &b[0], Len: 8}}, []unix.RemoteIovec{{Base: 4096, Len: 8}},
-			0)
+		_, err := unix.ProcessVMReadv(s.Parent, []unix.Iovec{{Base: &b[0], Len: 8}},
+			[]unix.RemoteIovec{{Base: 4096, Len: 8}}, 0)
 		return err
 	}},
-	{"take a descriptor of the program", never, func(s scene) error { _, err := unix.PidfdOpen(s.Parent, 0); return err }},
+	{
+		"take a descriptor of the program",
+		never,
+		func(s scene) error { _, err := unix.PidfdOpen(s.Parent, 0); return err },
+	},
 	{"be root", never, func(scene) error { return call(unix.SYS_SETUID, 0, 0, 0) }},
 	{"make a namespace", never, func(scene) error { return unix.Unshare(unix.CLONE_NEWUSER) }},
 	{"mount", never, func(scene) error { return unix.Mount("tmpfs", "/tmp", "tmpfs", 0, "") }},

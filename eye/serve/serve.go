@@ -184,8 +184,8 @@ func (s *server) setup(q eye.Setup) error {
 		return errors.New("an eye can be set up only once")
 	}
 	if q.Version != eye.Version {
-		return fmt.Errorf("the program uses version %d, and its eye version %d; after an upgrade, restart both", q.Version,
-			eye.Version)
+		return fmt.Errorf("the program uses version %d, and its eye version %d; after an upgrade, restart both",
+			q.Version, eye.Version)
 	}
 	if err := confine(q.Memory); err != nil {
 		return err
@@ -368,7 +368,8 @@ func addresses(ctx context.Context, roots []string, open string) (map[string]str
 			if errors.As(err, &failed) {
 				err = errors.New(failed.Err)
 			}
-			return nil, fmt.Errorf("opening source %s: the name %s cannot be found: %w", facedet.Shown(name), u.Hostname(), err)
+			return nil, fmt.Errorf("opening source %s: the name %s cannot be found: %w", facedet.Shown(name),
+				u.Hostname(), err)
 		}
 	}
 	return all, nil

@@ -58,7 +58,8 @@ func adminKey(path, folder string) (nkeys.KeyPair, string, bool, error) {
 		}
 		known = public
 	} else if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", false, fmt.Errorf("the admin key %s is missing; put back your copy of it: without the key no device can join this fleet or be revoked", path)
+		return nil, "", false, fmt.Errorf("the admin key %s is missing; put back your copy of it: "+
+			"without the key no device can join this fleet or be revoked", path)
 	} else if err != nil {
 		return nil, "", false, err
 	}

@@ -71,7 +71,8 @@ func (s *service) callout(question string, now time.Time) (string, error) {
 	rights, until, err := s.mayConnect(q.ConnectOptions.Nkey, q.ConnectOptions.Token, now)
 	if err == nil && !verifyNonce(q.ConnectOptions.Nkey, q.ClientInformation.Nonce, q.ConnectOptions.SignedNonce) {
 		err = errors.New(
-			"its key has not signed the nonce of the connection; servers of a cluster send a nonce if the cluster has a user with an nkey")
+			"its key has not signed the nonce of the connection; " +
+				"servers of a cluster send a nonce if the cluster has a user with an nkey")
 	}
 	if err != nil {
 		answer.Error = err.Error()

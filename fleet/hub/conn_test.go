@@ -103,9 +103,12 @@ func TestDeviceMayNot(t *testing.T) {
 	nc := h.raw(t)
 	for _, subject := range []string{
 		"$JS.API.STREAM.PURGE." + stream, "$JS.API.STREAM.DELETE." + stream, "$JS.API.STREAM.UPDATE." + stream,
-		"$JS.API.STREAM.MSG.DELETE." + stream, "$JS.API.STREAM.CREATE.other", "$JS.API.STREAM.NAMES", "$JS.API.CONSUMER.NAMES." + stream,
-		"$JS.API.STREAM.PURGE." + bucket, "$JS.API.STREAM.DELETE." + bucket, "$O." + h.names.Bucket + ".M.x", "$O." + h.names.Bucket + ".C.x",
-		"$JS.API.CONSUMER.DELETE." + stream + "." + other.ID(), "$JS.API.CONSUMER.MSG.NEXT." + stream + "." + other.ID(),
+		"$JS.API.STREAM.MSG.DELETE." + stream, "$JS.API.STREAM.CREATE.other", "$JS.API.STREAM.NAMES",
+		"$JS.API.CONSUMER.NAMES." + stream,
+		"$JS.API.STREAM.PURGE." + bucket, "$JS.API.STREAM.DELETE." + bucket, "$O." + h.names.Bucket + ".M.x",
+		"$O." + h.names.Bucket + ".C.x",
+		"$JS.API.CONSUMER.DELETE." + stream + "." + other.ID(),
+		"$JS.API.CONSUMER.MSG.NEXT." + stream + "." + other.ID(),
 		"$JS.API.CONSUMER.CREATE." + stream, "$JS.API.CONSUMER.DURABLE.CREATE." + stream + ".x", "$SYS.REQ.SERVER.PING",
 		h.names.Admin, h.names.Join, hub.PlaceOf(h.fleet, other.ID()), hub.Inbox(other.ID()) + ".x", "anything",
 	} {

@@ -243,7 +243,8 @@ func ask(ctx context.Context, address string, t Token, j Joining, key nkeys.KeyP
 			"ask for a new token, and compare its fleet with that of the server: faceauth fleet invite", ErrDenied)
 	}
 	return &Member{
-		Fleet: t.Fleet, URL: address, Pin: t.Pin, Creds: j.Creds, Name: admission.Name, ID: request.Device, Scope: admission.Scope,
+		Fleet: t.Fleet, URL: address, Pin: t.Pin, Creds: j.Creds, Name: admission.Name, ID: request.Device,
+		Scope: admission.Scope,
 		Since: at, Skew: skew, key: key,
 	}, nil
 }

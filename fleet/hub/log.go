@@ -115,7 +115,8 @@ func (c *Conn) Follow(ctx context.Context, after uint64, take func(seq uint64, d
 		return ended(err)
 	}
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		Name: c.id, AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+		Name: c.id, AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:   after + 1,
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: 2 * time.Minute, MaxWaiting: 8,
 	})
 	if err != nil {

@@ -216,7 +216,8 @@ func (s *service) checkLost(last uint64) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"%w: the admin key %s exists, and the log is empty; if the disk was lost or a backup was put back, start the server once with: "+
+		"%w: the admin key %s exists, and the log is empty; if the disk was lost or a backup was put back, "+
+			"start the server once with: "+
 			"faceauth fleet serve --restored; for a new fleet choose another folder and another admin key",
 		ErrLost,
 		s.AdminKey,
@@ -293,7 +294,8 @@ func (s *service) rejoin(ctx context.Context, data []byte) rejoinAnswer {
 		}
 	}
 	if r.Last && !s.isMember(r.Device) {
-		answer.Refused = "the device was revoked, or shows no admission to this fleet; remove its folder, and join with a new token"
+		answer.Refused = "the device was revoked, or shows no admission to this fleet; " +
+			"remove its folder, and join with a new token"
 	}
 	return answer
 }

@@ -73,7 +73,7 @@ type service struct {
 	stream jetstream.Stream
 	bucket jetstream.ObjectStore
 	tokens *invitations
-	known  bool // the folder was that of the fleet before this start
+	known  bool // the folder belonged to the fleet before this start
 	url    string
 	pin    []byte
 

@@ -72,7 +72,8 @@ func DeviceRights(fleet, id string) Rights {
 			api + "CONSUMER.MSG.NEXT." + s.stream() + "." + id,
 			api + "CONSUMER.DELETE." + s.stream() + "." + id,
 			api + "STREAM.INFO." + objects, api + "STREAM.MSG.GET." + objects, api + "DIRECT.GET." + objects + ".>",
-			api + "CONSUMER.CREATE." + objects + ".>", api + "CONSUMER.DELETE." + objects + ".*", "$JS.FC." + objects + ".>",
+			api + "CONSUMER.CREATE." + objects + ".>", api + "CONSUMER.DELETE." + objects + ".*",
+			"$JS.FC." + objects + ".>",
 			"$JS.FC.*.*." + objects + ".>", // newer servers add domain and account
 		},
 		Subscribe: []string{inbox(id) + ".>", s.keys("") + " " + keysGroup, s.keys(id), s.room("*")},

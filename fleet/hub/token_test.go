@@ -41,8 +41,10 @@ func TestToken(t *testing.T) {
 		}
 	}
 	for _, bad := range []hub.Token{
-		{URL: "http://x:1", Fleet: fleet, Secret: want.Secret}, {URL: "tls://a:b@x:1", Fleet: fleet, Secret: want.Secret},
-		{URL: "tls://x:1", Fleet: fleet, Secret: want.Secret[:5]}, {URL: "tls://x:1", Fleet: fleet, Secret: want.Secret, Pin: []byte{1}},
+		{URL: "http://x:1", Fleet: fleet, Secret: want.Secret},
+		{URL: "tls://a:b@x:1", Fleet: fleet, Secret: want.Secret},
+		{URL: "tls://x:1", Fleet: fleet, Secret: want.Secret[:5]},
+		{URL: "tls://x:1", Fleet: fleet, Secret: want.Secret, Pin: []byte{1}},
 		{URL: "tls://x:1", Fleet: "U", Secret: want.Secret}, {},
 	} {
 		if _, err := hub.ParseToken(bad.String()); !errors.Is(err, hub.ErrToken) {

@@ -142,15 +142,15 @@ func (l *Ledger) joinAll() {
 	}
 }
 
-func (l *Ledger) foldUndo(seq uint64, e Entry, what Ref, at place) error {
-	if _, undone := l.undone[what]; undone {
+func (l *Ledger) foldUndo(seq uint64, e Entry, ref Ref, at place) error {
+	if _, undone := l.undone[ref]; undone {
 		return ErrNoEffect
 	}
-	isMerge := slices.ContainsFunc(l.merges, func(m merge) bool { return m.ref == what && m.to == e.Person })
-	if !isMerge && !slices.ContainsFunc(l.people[e.Person].records, func(r record) bool { return r.ref == what }) {
+	isMerge := slices.ContainsFunc(l.merges, func(m merge) bool { return m.ref == ref && m.to == e.Person })
+	if !isMerge && !slices.ContainsFunc(l.people[e.Person].records, func(r record) bool { return r.ref == ref }) {
 		return ErrNoEntry
 	}
-	l.undone[what] = undoing{newRecord(seq, e, at), e.Person}
+	l.undone[ref] = undoing{newRecord(seq, e, at), e.Person}
 	if isMerge {
 		l.joinAll()
 	}
@@ -189,7 +189,7 @@ func (l *Ledger) foldForget(seq uint64, e Entry, c Forgetting, at place) (forgot
 		}
 		return drop
 	})
-	maps.DeleteFunc(l.undone, func(what Ref, u undoing) bool { return l.gone[u.person] || dropped[what] })
+	maps.DeleteFunc(l.undone, func(ref Ref, u undoing) bool { return l.gone[u.person] || dropped[ref] })
 	if len(dropped) > 0 {
 		l.joinAll()
 	}

@@ -258,7 +258,8 @@ func (l *Ledger) person(ids []ID, ring *Ring) Person {
 		switch c := o.content.(type) {
 		case Faces:
 			for i, f := range c.Faces {
-				p.take(PersonFace{ID: o.faces[i], Space: c.Space, Face: f, By: o.ref, Confirmed: o.kind == Confirm}, o.kind == Deny)
+				x := PersonFace{ID: o.faces[i], Space: c.Space, Face: f, By: o.ref, Confirmed: o.kind == Confirm}
+				p.take(x, o.kind == Deny)
 			}
 			if o.kind != Deny {
 				p.Enrolled = o.at

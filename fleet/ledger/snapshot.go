@@ -59,9 +59,9 @@ func (l *Ledger) eachRecord(f func(person ID, r *record)) {
 	for i := range l.merges {
 		f(ID{}, &l.merges[i].record)
 	}
-	for what, u := range l.undone {
+	for ref, u := range l.undone {
 		f(ID{}, &u.record)
-		l.undone[what] = u
+		l.undone[ref] = u
 	}
 }
 

@@ -322,7 +322,9 @@ func TestNumbers(t *testing.T) {
 	}
 	upTo := n.UpTo("face")
 	n.Close()
-	if n, err = journal.OpenNumbers(path); err != nil || n.UpTo("face") != upTo || upTo < 1999 || n.UpTo("group") != 7 || n.UpTo("other") != 0 {
+	if n, err = journal.OpenNumbers(path); err != nil || n.UpTo("face") != upTo || upTo < 1999 ||
+		n.UpTo("group") != 7 ||
+		n.UpTo("other") != 0 {
 		t.Errorf("%d, %d, %v", n.UpTo("face"), upTo, err)
 	}
 	defer n.Close()

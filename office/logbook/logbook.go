@@ -85,7 +85,14 @@ type Book struct {
 // another program uses the file for more than two seconds.
 func Open(path string, s Settings) (*Book, error) {
 	s.Events, s.Waiting, s.Lines = cmp.Or(s.Events, 5000), cmp.Or(s.Waiting, 10000), cmp.Or(s.Lines, 20000)
-	b := &Book{s: s, path: path, queues: make(map[string]progress), names: make(map[uint64]string), gone: make(map[uint64]bool), more: make(map[string]chan struct{})}
+	b := &Book{
+		s:      s,
+		path:   path,
+		queues: make(map[string]progress),
+		names:  make(map[uint64]string),
+		gone:   make(map[uint64]bool),
+		more:   make(map[string]chan struct{}),
+	}
 	if err := b.open(); err != nil {
 		if b.file != nil {
 			b.file.Close()
@@ -162,7 +169,8 @@ func (b *Book) apply(e entry) {
 
 // rewrite replaces the file by one with the valid content.
 func (b *Book) rewrite() error {
-	err := b.file.Rewrite(entry{Version: version}, entry{State: &b.state, Events: b.shown(b.events), Queues: b.queues, Names: b.names})
+	err := b.file.Rewrite(entry{Version: version},
+		entry{State: &b.state, Events: b.shown(b.events), Queues: b.queues, Names: b.names})
 	if err == nil {
 		b.stale, b.hold.err = false, nil
 		b.hold.written = b.lastEvent()
@@ -239,7 +247,8 @@ func (b *Book) shed(name string) {
 
 // waiting returns the events that a sink has not got yet.
 func (b *Book) waiting(p progress) []presence.Event {
-	i, _ := slices.BinarySearchFunc(b.events, p.Done+1, func(e presence.Event, id uint64) int { return cmp.Compare(e.ID, id) })
+	i, _ := slices.BinarySearchFunc(b.events, p.Done+1,
+		func(e presence.Event, id uint64) int { return cmp.Compare(e.ID, id) })
 	return b.events[i:]
 }
 
@@ -296,7 +305,8 @@ func (b *Book) Forget(name string) error {
 			delete(b.names, e.ID)
 		}
 	}
-	b.state.People = slices.DeleteFunc(slices.Clone(b.state.People), func(p presence.Person) bool { return p.Name == name })
+	b.state.People = slices.DeleteFunc(slices.Clone(b.state.People),
+		func(p presence.Person) bool { return p.Name == name })
 	b.stale = true
 	b.notes.empty(nil)
 	if err := b.rewrite(); err != nil {

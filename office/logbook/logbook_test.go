@@ -21,7 +21,13 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // event returns one of a number.
 func event(id uint64) presence.Event {
-	return presence.Event{ID: id, Kind: presence.Arrived, Name: "alice", Camera: "door", At: noon.Add(time.Duration(id) * time.Second)}
+	return presence.Event{
+		ID:     id,
+		Kind:   presence.Arrived,
+		Name:   "alice",
+		Camera: "door",
+		At:     noon.Add(time.Duration(id) * time.Second),
+	}
 }
 
 func open(t *testing.T, path string, s logbook.Settings) *logbook.Book {
@@ -37,7 +43,10 @@ func open(t *testing.T, path string, s logbook.Settings) *logbook.Book {
 func record(t *testing.T, b *logbook.Book, ids ...uint64) {
 	t.Helper()
 	for _, id := range ids {
-		s := presence.State{Last: id, People: []presence.Person{{Name: "alice", Since: noon, Last: noon, Camera: "door"}}}
+		s := presence.State{
+			Last:   id,
+			People: []presence.Person{{Name: "alice", Since: noon, Last: noon, Camera: "door"}},
+		}
 		if err := b.Record(s, []presence.Event{event(id)}); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +185,8 @@ func TestRewrite(t *testing.T) {
 	if q, err = b.Queue("hook"); err != nil {
 		t.Fatal(err)
 	}
-	if w, l := q.Waiting(); w != waiting || l != lost || w != 5 || ids(t, b, 0, 9) != "[300 299 298 297 296]" || b.State().Last != 300 {
+	if w, l := q.Waiting(); w != waiting || l != lost || w != 5 || ids(t, b, 0, 9) != "[300 299 298 297 296]" ||
+		b.State().Last != 300 {
 		t.Errorf("%d waiting, %d lost, before %d and %d; %s", w, l, waiting, lost, ids(t, b, 0, 9))
 	}
 }
@@ -193,7 +203,10 @@ func TestNames(t *testing.T) {
 		if e.Name = name; name == "" {
 			e.Kind, e.Group = presence.Unknown, 7
 		}
-		s := presence.State{Last: e.ID, People: []presence.Person{{Name: "alice", Since: noon, Last: noon, Camera: "door"}}}
+		s := presence.State{
+			Last:   e.ID,
+			People: []presence.Person{{Name: "alice", Since: noon, Last: noon, Camera: "door"}},
+		}
 		if err := b.Record(s, []presence.Event{e}); err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +244,8 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("forgotten", "4 carol", "3 robert", "2 ")
-	if text, err := os.ReadFile(path); err != nil || bytes.Contains(text, []byte("alice")) || bytes.Contains(text, []byte("bob")) {
+	if text, err := os.ReadFile(path); err != nil || bytes.Contains(text, []byte("alice")) ||
+		bytes.Contains(text, []byte("bob")) {
 		t.Errorf("the file: %s, %v", text, err)
 	}
 	if len(b.State().People) != 0 {

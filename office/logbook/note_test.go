@@ -46,7 +46,9 @@ func TestNote(t *testing.T) {
 		defer k.Close()
 		got, want := k.State().People, people(alice, bob, camera).People
 		for i := range want {
-			if len(got) != len(want) || got[i].Name != want[i].Name || !got[i].Last.Equal(want[i].Last) || got[i].Camera != want[i].Camera || !got[i].Since.Equal(noon) {
+			if len(got) != len(want) || got[i].Name != want[i].Name || !got[i].Last.Equal(want[i].Last) ||
+				got[i].Camera != want[i].Camera ||
+				!got[i].Since.Equal(noon) {
 				t.Fatalf("%+v, want %+v", got, want)
 			}
 		}

@@ -12,7 +12,8 @@ import (
 
 // said is the answer to a change.
 type said struct {
-	Correction *office.Correction `json:"correction,omitempty"` // the entry in the journal; it may be possible to undo it
+	// The entry in the journal; it may be possible to undo it.
+	Correction *office.Correction `json:"correction,omitempty"`
 	// Naming is the naming that gave the corrected name: it may be wrong, too.
 	Naming *office.Correction `json:"naming,omitempty"`
 }

@@ -82,7 +82,8 @@ func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 		Name: cookieName, Value: p.cookie, Path: p.home(r) + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: r.TLS != nil, MaxAge: 30 * 24 * 3600,
 	}
-	// A browser gives a strict cookie to no frame inside another site. Other sites' requests are refused without it, too.
+	// A browser gives a strict cookie to no frame inside another site. Other sites' requests are refused without it,
+	// too.
 	if p.framed && r.TLS != nil {
 		c.SameSite, c.Partitioned = http.SameSiteNoneMode, true
 	}
@@ -117,7 +118,7 @@ type misses struct {
 	of map[netip.Prefix]*miss
 }
 
-// miss is what one source has got wrong since a time.
+// miss counts the wrong tokens of one source since a time.
 type miss struct {
 	n     int
 	since time.Time

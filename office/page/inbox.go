@@ -13,8 +13,9 @@ import (
 
 // question is a question that only a user can answer.
 type question struct {
-	Key      string           `json:"key"`  // stays the same while the question exists
-	Kind     string           `json:"kind"` // stranger: who is it? still: is it that person? conflict: which label is wrong?
+	Key string `json:"key"` // stays the same while the question exists
+	// Kind is "stranger" (who is it?), "still" (is it still this person?) or "conflict" (which label is wrong?).
+	Kind     string           `json:"kind"`
 	At       time.Time        `json:"at,omitzero"`
 	Stranger *stranger        `json:"stranger,omitempty"`
 	Sighting *office.Sighting `json:"sighting,omitempty"`
@@ -27,7 +28,8 @@ func inbox(w *office.Office) []question {
 	all := []question{}
 	for _, g := range strangers(w) {
 		if !g.Ignored {
-			all = append(all, question{Key: fmt.Sprintf("stranger-%d", g.ID), Kind: "stranger", At: g.Last, Stranger: &g})
+			all = append(all,
+				question{Key: fmt.Sprintf("stranger-%d", g.ID), Kind: "stranger", At: g.Last, Stranger: &g})
 		}
 	}
 	asked := make(map[string]bool)
@@ -70,7 +72,8 @@ func strangers(w *office.Office) []stranger {
 	all := []stranger{}
 	for _, g := range w.Strangers() {
 		s := stranger{
-			ID: g.ID, First: g.First, Last: g.Last, Visits: g.Visits, Ignored: g.Ignored, Best: w.Best(g.Album.Faces, bestFaces), Faces: []faceShown{},
+			ID: g.ID, First: g.First, Last: g.Last, Visits: g.Visits, Ignored: g.Ignored,
+			Best: w.Best(g.Album.Faces, bestFaces), Faces: []faceShown{},
 		}
 		for _, f := range g.Album.Faces {
 			s.Faces = append(s.Faces, faceShown{f.ID, f.At, f.Camera})
@@ -103,7 +106,11 @@ func contradictions(w *office.Office) []contradiction {
 	for _, c := range w.Conflicts() {
 		ids = append(ids, c.A.ID, c.B.ID)
 		all = append(all, contradiction{
-			A: side{ID: c.A.ID, Name: c.A.Name, Negative: c.A.Negative}, B: side{ID: c.B.ID, Name: c.B.Name, Negative: c.B.Negative},
+			A: side{
+				ID:       c.A.ID,
+				Name:     c.A.Name,
+				Negative: c.A.Negative,
+			}, B: side{ID: c.B.ID, Name: c.B.Name, Negative: c.B.Negative},
 			Distance: c.Distance, Pairs: c.Pairs,
 		})
 	}

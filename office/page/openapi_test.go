@@ -50,8 +50,19 @@ func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
 func TestOpenAPI(t *testing.T) {
 	scene := newScene(t, page.Options{})
 	p := scene.page
-	far := presence.Person{Name: "Ann Archer", Since: time.Now(), Last: time.Now(), Camera: "shelf", Trust: sighting.Confirmed}
-	scene.office.Elsewhere([]office.Site{{Name: "lab", At: time.Now(), People: []presence.Person{far}}, {Name: "shop", At: time.Now(), Silent: true}})
+	far := presence.Person{
+		Name:   "Ann Archer",
+		Since:  time.Now(),
+		Last:   time.Now(),
+		Camera: "shelf",
+		Trust:  sighting.Confirmed,
+	}
+	scene.office.Elsewhere(
+		[]office.Site{
+			{Name: "lab", At: time.Now(), People: []presence.Person{far}},
+			{Name: "shop", At: time.Now(), Silent: true},
+		},
+	)
 	doc, router := description(t, p)
 	var described []string
 	for path, item := range doc.Paths.Map() {
@@ -78,9 +89,14 @@ func TestOpenAPI(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s %s: %v", method, path, err)
 		}
-		in := &openapi3filter.RequestValidationInput{Request: r, PathParams: parameters, Route: route, Options: &openapi3filter.Options{
-			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true,
-		}}
+		in := &openapi3filter.RequestValidationInput{
+			Request:    r,
+			PathParams: parameters,
+			Route:      route,
+			Options: &openapi3filter.Options{
+				AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true,
+			},
+		}
 		refused := openapi3filter.ValidateRequest(t.Context(), in)
 		r.Body = io.NopCloser(strings.NewReader(body))
 		w := httptest.NewRecorder()
@@ -89,7 +105,8 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("%s %s %s: %d %s; the description says %v", method, path, body, w.Code, w.Body, refused)
 		}
 		err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
-			RequestValidationInput: in, Status: w.Code, Header: w.Header(), Body: io.NopCloser(bytes.NewReader(w.Body.Bytes())), Options: in.Options,
+			RequestValidationInput: in, Status: w.Code, Header: w.Header(),
+			Body: io.NopCloser(bytes.NewReader(w.Body.Bytes())), Options: in.Options,
 		})
 		if err != nil {
 			t.Errorf("%s %s: %d %.300s: %v", method, path, w.Code, w.Body, err)
@@ -101,16 +118,20 @@ func TestOpenAPI(t *testing.T) {
 	}
 
 	for _, path := range []string{
-		"/api/now", "/api/inbox", "/api/strangers", "/api/conflicts", "/api/people", "/api/person?name=Ann%20Archer", "/api/sightings",
-		"/api/sightings?before=3&n=2", "/api/events", "/api/events?n=200&name=Ann%20Archer&kind=arrived&camera=door", "/api/corrections?n=5",
+		"/api/now", "/api/inbox", "/api/strangers", "/api/conflicts", "/api/people", "/api/person?name=Ann%20Archer",
+		"/api/sightings",
+		"/api/sightings?before=3&n=2", "/api/events", "/api/events?n=200&name=Ann%20Archer&kind=arrived&camera=door",
+		"/api/corrections?n=5",
 		"/api/sinks", "/api/openapi.json", "/camera/door",
 	} {
-		if w := try("GET", path, ""); w.Code != http.StatusOK || w.Body.Len() < 5 && !strings.Contains(path, "corrections") {
+		if w := try("GET", path, ""); w.Code != http.StatusOK ||
+			w.Body.Len() < 5 && !strings.Contains(path, "corrections") {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
 	for _, path := range []string{
-		"/api/person?name=nobody", "/api/person", "/api/way", "/api/way?face=0", "/api/way?face=999999", "/api/events?n=0", "/api/events?n=201",
+		"/api/person?name=nobody", "/api/person", "/api/way", "/api/way?face=0", "/api/way?face=999999",
+		"/api/events?n=0", "/api/events?n=201",
 		"/api/sightings?before=x", "/face/999999", "/face/x", "/clip/999999", "/clip/x", "/camera/nowhere",
 	} {
 		if w := try("GET", path, ""); w.Code == http.StatusOK {

@@ -98,7 +98,8 @@ func New(w *office.Office, o Options) (*Page, error) {
 		return nil, fmt.Errorf("%w of at least %d characters, got %d", ErrToken, leastToken, n)
 	}
 	if o.Base != "" && !isPath(o.Base) {
-		return nil, fmt.Errorf("%w: %q; use a path such as /faceauth, with letters, digits, '-', '_', '.' and '/', and without a '/' at the end",
+		return nil, fmt.Errorf(
+			"%w: %q; use a path such as /faceauth, with letters, digits, '-', '_', '.' and '/', and without a '/' at the end",
 			ErrBase, o.Base)
 	}
 	p := &Page{o: o, office: w, cookie: cookieOf(o.Token)}
@@ -167,7 +168,8 @@ func (p *Page) home(r *http.Request) string {
 
 func (p *Page) mux() http.Handler {
 	inside := http.NewServeMux()
-	inside.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "index.html.tmpl", nil) })
+	inside.HandleFunc("GET /{$}",
+		func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "index.html.tmpl", nil) })
 	p.read(inside)
 	p.change(inside)
 	m := http.NewServeMux()
@@ -186,7 +188,8 @@ func (p *Page) mux() http.Handler {
 			w.Write(text) // an error means a lost connection
 		})
 	}
-	m.HandleFunc("GET /login", func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "login.html.tmpl", "") })
+	m.HandleFunc("GET /login",
+		func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "login.html.tmpl", "") })
 	m.HandleFunc("POST /login", p.login)
 	m.Handle("/", p.guard(inside))
 	return m
@@ -245,7 +248,9 @@ func (p *Page) Listen(address string) (net.Listener, error) {
 	}
 	if tcp, ok := l.Addr().(*net.TCPAddr); p.o.Token == "" && !(ok && tcp.IP.IsLoopback()) {
 		l.Close()
-		return nil, fmt.Errorf("%w for the page at %s, because other machines can reach it; give a token, or use 127.0.0.1", ErrToken, address)
+		return nil, fmt.Errorf(
+			"%w for the page at %s, because other machines can reach it; give a token, or use 127.0.0.1", ErrToken,
+			address)
 	}
 	return l, nil
 }

@@ -89,7 +89,9 @@ func TestReads(t *testing.T) {
 			t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
 		}
 		csp := w.Header().Get("Content-Security-Policy")
-		if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || w.Header().Get("X-Content-Type-Options") != "nosniff" || w.Header().Get("Cache-Control") != "no-store" {
+		if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") ||
+			w.Header().Get("X-Content-Type-Options") != "nosniff" ||
+			w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", path, w.Header())
 		}
 	}
@@ -115,7 +117,8 @@ func TestQueries(t *testing.T) {
 		"/api/way?face=9223372036854775808":  `must be a whole number`,
 	} {
 		w := ask(p, "GET", path, "")
-		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) || !strings.Contains(w.Body.String(), "openapi.json") {
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) ||
+			!strings.Contains(w.Body.String(), "openapi.json") {
 			t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
 		}
 	}
@@ -130,7 +133,8 @@ func TestQueries(t *testing.T) {
 func TestPaths(t *testing.T) {
 	p, _ := site(t, page.Options{})
 	for _, path := range []string{
-		"/page.go", "/index.html.tmpl", "/../page.go", "/%2e%2e/%2e%2e/etc/passwd", "/face/../../etc/passwd", "/face/1", "/face/x",
+		"/page.go", "/index.html.tmpl", "/../page.go", "/%2e%2e/%2e%2e/etc/passwd", "/face/../../etc/passwd", "/face/1",
+		"/face/x",
 		"/camera/../../../etc/passwd", "/camera/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/camera/", "/api/", "/api/name", "/static/x", "//etc/passwd",
 	} {
 		w := ask(p, "GET", path, "")
@@ -171,7 +175,8 @@ func TestForeign(t *testing.T) {
 			t.Errorf("%s: %d", host, got.Code)
 		}
 	}
-	if got := ask(p, "POST", "/api/forget", forget, "Sec-Fetch-Site", "same-origin"); got.Code != http.StatusOK || len(w.Now().Known) != 0 {
+	if got := ask(p, "POST", "/api/forget", forget, "Sec-Fetch-Site", "same-origin"); got.Code != http.StatusOK ||
+		len(w.Now().Known) != 0 {
 		t.Errorf("the page itself: %d %s", got.Code, got.Body)
 	}
 }
@@ -259,7 +264,8 @@ func TestToken(t *testing.T) {
 		t.Errorf("with the token: %d", got.Code)
 	}
 	form := func(token string) *httptest.ResponseRecorder {
-		return ask(p, "POST", "/login", url.Values{"token": {token}}.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+		return ask(p, "POST", "/login", url.Values{"token": {token}}.Encode(), "Content-Type",
+			"application/x-www-form-urlencoded")
 	}
 	in := form(token)
 	if in.Code != http.StatusSeeOther || len(in.Result().Cookies()) != 1 {
@@ -346,25 +352,31 @@ func TestLockOut(t *testing.T) {
 
 // The page can be below a path, behind a server that leaves the path or takes it away, and inside other pages.
 func TestBase(t *testing.T) {
-	p, _ := site(t, page.Options{Token: token, Base: "/home/faceauth", Frames: []string{"self", "https://home.example:8123"}})
+	p, _ := site(t,
+		page.Options{Token: token, Base: "/home/faceauth", Frames: []string{"self", "https://home.example:8123"}})
 	bearer := []string{"Authorization", "Bearer " + token}
 	for path, want := range map[string]int{
-		"/home/faceauth/": http.StatusOK, "/home/faceauth/api/now": http.StatusOK, "/home/faceauth/page.js": http.StatusOK,
-		"/home/faceauth": http.StatusSeeOther, "/": http.StatusSeeOther,
+		"/home/faceauth/": http.StatusOK, "/home/faceauth/api/now": http.StatusOK,
+		"/home/faceauth/page.js": http.StatusOK,
+		"/home/faceauth":         http.StatusSeeOther, "/": http.StatusSeeOther,
 		"/api/now": http.StatusNotFound, "/home/": http.StatusNotFound, "/home/faceauthx/": http.StatusNotFound,
 	} {
-		if got := ask(p, "GET", path, "", bearer...); got.Code != want || want == http.StatusSeeOther && got.Header().Get("Location") != "/home/faceauth/" {
+		if got := ask(p, "GET", path, "", bearer...); got.Code != want ||
+			want == http.StatusSeeOther && got.Header().Get("Location") != "/home/faceauth/" {
 			t.Errorf("%s: %d %v", path, got.Code, got.Header())
 		}
 	}
 	if got := ask(p, "GET", "/home/faceauth/", ""); got.Header().Get("Location") != "/home/faceauth/login" {
 		t.Errorf("%v", got.Header())
 	}
-	in := ask(p, "POST", "/home/faceauth/login", url.Values{"token": {token}}.Encode(), "Content-Type", "application/x-www-form-urlencoded", "X-Ingress-Path", "/other")
-	if c := in.Result().Cookies(); in.Header().Get("Location") != "/home/faceauth/" || len(c) != 1 || c[0].Path != "/home/faceauth/" {
+	in := ask(p, "POST", "/home/faceauth/login", url.Values{"token": {token}}.Encode(), "Content-Type",
+		"application/x-www-form-urlencoded", "X-Ingress-Path", "/other")
+	if c := in.Result().Cookies(); in.Header().Get("Location") != "/home/faceauth/" || len(c) != 1 ||
+		c[0].Path != "/home/faceauth/" {
 		t.Errorf("%d %v", in.Code, in.Header())
 	}
-	if csp := in.Header().Get("Content-Security-Policy"); !strings.HasSuffix(csp, "frame-ancestors 'self' https://home.example:8123") {
+	if csp := in.Header().Get("Content-Security-Policy"); !strings.HasSuffix(csp,
+		"frame-ancestors 'self' https://home.example:8123") {
 		t.Error(csp)
 	}
 	for _, text := range []string{"/", "faceauth", "/face/", "//evil.example", "/a/../b", "/a;b", "/a\nb", "/%2e", "/a b", "/" + strings.Repeat("a", 300)} {
@@ -393,24 +405,29 @@ func TestIngress(t *testing.T) {
 			t.Errorf("%q: %v", header, got.Header())
 		}
 	}
-	in := ask(p, "POST", "/login", url.Values{"token": {token}}.Encode(), "Content-Type", "application/x-www-form-urlencoded", "X-Ingress-Path", "/api/hassio_ingress/x")
-	if c := in.Result().Cookies(); len(c) != 1 || c[0].Path != "/api/hassio_ingress/x/" || c[0].SameSite != http.SameSiteStrictMode {
+	in := ask(p, "POST", "/login", url.Values{"token": {token}}.Encode(), "Content-Type",
+		"application/x-www-form-urlencoded", "X-Ingress-Path", "/api/hassio_ingress/x")
+	if c := in.Result().Cookies(); len(c) != 1 || c[0].Path != "/api/hassio_ingress/x/" ||
+		c[0].SameSite != http.SameSiteStrictMode {
 		t.Errorf("%v", in.Header())
 	}
 	plain, _ := site(t, page.Options{Token: token})
 	if got := ask(plain, "GET", "/", "", "X-Ingress-Path", "/x"); got.Header().Get("Location") != "/login" {
 		t.Errorf("it believes anybody: %v", got.Header())
 	}
-	if csp := ask(plain, "GET", "/login", "").Header().Get("Content-Security-Policy"); !strings.HasSuffix(csp, "frame-ancestors 'none'") {
+	if csp := ask(plain, "GET", "/login", "").Header().Get("Content-Security-Policy"); !strings.HasSuffix(csp,
+		"frame-ancestors 'none'") {
 		t.Error(csp)
 	}
 	// A frame inside another site gets the cookie over TLS alone, and partitioned.
 	framed, _ := site(t, page.Options{Token: token, Frames: []string{"https://home.example"}})
-	r := httptest.NewRequest("POST", "https://office.example/login", strings.NewReader(url.Values{"token": {token}}.Encode()))
+	r := httptest.NewRequest("POST", "https://office.example/login",
+		strings.NewReader(url.Values{"token": {token}}.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	w := httptest.NewRecorder()
 	framed.ServeHTTP(w, r)
-	if c := w.Result().Cookies(); len(c) != 1 || c[0].SameSite != http.SameSiteNoneMode || !c[0].Secure || !c[0].Partitioned {
+	if c := w.Result().Cookies(); len(c) != 1 || c[0].SameSite != http.SameSiteNoneMode || !c[0].Secure ||
+		!c[0].Partitioned {
 		t.Errorf("%v", w.Header())
 	}
 }

@@ -91,7 +91,8 @@ func (p *Page) read(m *http.ServeMux) {
 			return nil, nil
 		}
 		return events(w, before, int(n), func(e presence.Event) bool {
-			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) && (camera == "" || e.Camera == camera)
+			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) &&
+				(camera == "" || e.Camera == camera)
 		}), nil
 	}, "before", "n", "name", "kind", "camera")
 	p.routes = append(p.routes, "GET /api/openapi.json", "GET /face/{id}", "GET /clip/{sighting}", "GET /camera/{name}")
@@ -115,14 +116,16 @@ func (p *Page) read(m *http.ServeMux) {
 		}
 		clip := p.office.Clip(id)
 		if clip == nil {
-			http.Error(w, "there is no clip of this sighting; start the office with --clips-mb to keep clips", http.StatusNotFound)
+			http.Error(w, "there is no clip of this sighting; start the office with --clips-mb to keep clips",
+				http.StatusNotFound)
 			return
 		}
 		w.Header().Set("Content-Type", "video/x-msvideo")
 		w.Header().Set("Content-Disposition", fmt.Sprintf("inline; filename=\"sighting-%d.avi\"", id))
 		w.Write(clip) // an error means a lost connection
 	})
-	m.HandleFunc("GET /camera/{name}", func(w http.ResponseWriter, r *http.Request) { image(w, p.office.Picture(r.PathValue("name"))) })
+	m.HandleFunc("GET /camera/{name}",
+		func(w http.ResponseWriter, r *http.Request) { image(w, p.office.Picture(r.PathValue("name"))) })
 }
 
 // image writes a picture, or the error 404 for nil.

@@ -50,8 +50,8 @@ var cast = map[string]struct {
 	"stranger 3": {[2]float32{12, 9}, color.RGBA{90, 60, 45, 255}, color.RGBA{200, 200, 205, 255}, false},
 }
 
-// scene is an office with drawn people: some known, some not, some seen lately and some there, with days of history, and
-// with one camera that is down.
+// scene is an office with drawn people: some known, some not, some seen lately and some there, with days of history,
+// and with one camera that is down.
 type scene struct {
 	t      *testing.T
 	page   *page.Page
@@ -101,7 +101,10 @@ func newScene(t *testing.T, o page.Options) *scene {
 		{who: "Ann Archer", frames: 1 << 30, unsteady: .1},
 	}
 	hall := []part{{frames: 20}, {who: "Ben Okafor", frames: 40, unsteady: .3}, {frames: 20},
-		{who: "Dana", frames: 10}, {frames: 20}, {who: "Dan", frames: 10}, {frames: 20}, {who: longName, frames: 1 << 30, unsteady: .2}}
+		{
+			who:    "Dana",
+			frames: 10,
+		}, {frames: 20}, {who: "Dan", frames: 10}, {frames: 20}, {who: longName, frames: 1 << 30, unsteady: .2}}
 	played := 0
 	for _, p := range door[:len(door)-1] {
 		played += p.frames
@@ -112,12 +115,14 @@ func newScene(t *testing.T, o page.Options) *scene {
 	}
 	begun := time.Now().Add(-time.Duration(played+10) * time.Second / fps)
 	history(t, b, begun)
-	past, err := office.OpenPast(filepath.Join(t.TempDir(), "past"), office.PastSettings{Clips: journal.Settings{Bytes: 8 << 20}})
+	past, err := office.OpenPast(filepath.Join(t.TempDir(), "past"),
+		office.PastSettings{Clips: journal.Settings{Bytes: 8 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := office.New(g, office.Options{
-		Past: past, Book: b, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour, MaxBackoff: time.Hour,
+		Past: past, Book: b, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour,
+		MaxBackoff: time.Hour,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -138,7 +143,10 @@ func newScene(t *testing.T, o page.Options) *scene {
 		past.Close()
 	})
 	o.Sinks = func() []page.Sink {
-		return []page.Sink{{Name: "webhook"}, {Name: "mqtt", Waiting: 12, Lost: 3, Error: "the broker at mqtt://broker refuses the connection"}}
+		return []page.Sink{
+			{Name: "webhook"},
+			{Name: "mqtt", Waiting: 12, Lost: 3, Error: "the broker at mqtt://broker refuses the connection"},
+		}
 	}
 	p, err := page.New(w, o)
 	if err != nil {
@@ -169,7 +177,14 @@ func history(t *testing.T, b *logbook.Book, until time.Time) {
 			camera := []string{"door", "hall"}[lot.IntN(2)]
 			add(presence.Event{Kind: presence.Arrived, Name: name, Camera: camera, At: at, Trust: sighting.Confirmed})
 			if lot.IntN(8) == 0 {
-				add(presence.Event{Kind: presence.Unknown, Group: uint64(lot.IntN(3) + 1), Camera: "door", At: at.Add(time.Minute)})
+				add(
+					presence.Event{
+						Kind:   presence.Unknown,
+						Group:  uint64(lot.IntN(3) + 1),
+						Camera: "door",
+						At:     at.Add(time.Minute),
+					},
+				)
 			}
 			kind, left := presence.Left, at.Add(time.Duration(2+lot.IntN(8))*time.Minute)
 			if lot.IntN(20) == 0 {
@@ -187,7 +202,12 @@ func history(t *testing.T, b *logbook.Book, until time.Time) {
 // film is a camera that shows parts: the first frames at once, and from then on as time goes.
 func film(name string, parts []part, atOnce int) office.Camera {
 	return office.Camera{Name: name, Open: func(_ context.Context, wanted func() bool) (office.Stream, error) {
-		return &screen{parts: parts, atOnce: atOnce, wanted: wanted, lot: rand.New(rand.NewPCG(7, uint64(len(name))))}, nil
+		return &screen{
+			parts:  parts,
+			atOnce: atOnce,
+			wanted: wanted,
+			lot:    rand.New(rand.NewPCG(7, uint64(len(name)))),
+		}, nil
 	}}
 }
 
@@ -234,7 +254,9 @@ func (s *screen) Next(ctx context.Context) (face.Frame, error) {
 		for i := range x {
 			x[i] += p.unsteady * float32(s.lot.NormFloat64()) / 2
 		}
-		f.Samples = []face.Sample{{Box: box, Vector: x, JPEG: portrait(p.who, turn, s.in < 2 && strings.HasPrefix(p.who, "stranger"))}}
+		f.Samples = []face.Sample{
+			{Box: box, Vector: x, JPEG: portrait(p.who, turn, s.in < 2 && strings.HasPrefix(p.who, "stranger"))},
+		}
 	}
 	if s.wanted() {
 		f.JPEG = room(p.who, box, turn)

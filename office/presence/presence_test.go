@@ -100,7 +100,8 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = presence.New(presence.Settings{}, s)
-	if got, want := words(r.See("desk", at(15), []presence.Seen{as(1, "alice", 9)})), []string{"3 left bob door 0"}; !slices.Equal(got, want) {
+	if got, want := words(r.See("desk", at(15), []presence.Seen{as(1, "alice", 9)})), []string{"3 left bob door 0"}; !slices.Equal(
+		got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := words(r.Tick(at(100))), []string{"4 left alice desk 15"}; !slices.Equal(got, want) {
@@ -157,7 +158,8 @@ func TestCameraDown(t *testing.T) {
 
 	r = begin()
 	r.Down("door")
-	expect("she is there when it is back", append(looks(r, "door", 30, 32), looks(r, "door", 33, 60, as(2, "alice", 9))...))
+	expect("she is there when it is back",
+		append(looks(r, "door", 30, 32), looks(r, "door", 33, 60, as(2, "alice", 9))...))
 	if got := unsure(r); !slices.Equal(got, []string{"bob"}) { // the desk gives nothing, and nobody has said why
 		t.Errorf("unsure of %q", got)
 	}
@@ -185,7 +187,12 @@ func TestCameraDown(t *testing.T) {
 // After a restart nobody has left before all cameras looked again, or one has failed that was not the last to see them.
 func TestGrace(t *testing.T) {
 	state := presence.State{Last: 7, People: []presence.Person{
-		{Name: "alice", Since: at(-99), Last: at(0), Camera: "door"}, {Name: "bob", Since: at(-99), Last: at(-1), Camera: "desk"},
+		{
+			Name:   "alice",
+			Since:  at(-99),
+			Last:   at(0),
+			Camera: "door",
+		}, {Name: "bob", Since: at(-99), Last: at(-1), Camera: "desk"},
 		{Name: "carol", Since: at(-99), Last: at(-2), Camera: "a camera that is no more"},
 	}}
 	begin := func(now float64) *presence.Room {
@@ -205,13 +212,15 @@ func TestGrace(t *testing.T) {
 		t.Errorf("it has not looked for long: %q", words(got))
 	}
 	// They left while the program was not there: when they were seen last.
-	if got, want := words(r.See("desk", at(1016.1), nil)), []string{"8 left carol a camera that is no more -2", "9 left bob desk -1"}; !slices.Equal(got, want) {
+	if got, want := words(r.See("desk", at(1016.1), nil)), []string{"8 left carol a camera that is no more -2", "9 left bob desk -1"}; !slices.Equal(
+		got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 
 	r = begin(1000)
 	r.Down("desk")
-	if got, want := words(looks(r, "door", 1001, 1012)), []string{"8 left carol a camera that is no more -2", "9 left alice door 0"}; !slices.Equal(got, want) {
+	if got, want := words(looks(r, "door", 1001, 1012)), []string{"8 left carol a camera that is no more -2", "9 left alice door 0"}; !slices.Equal(
+		got, want) {
 		t.Errorf("a dead desk: %q, want %q", got, want)
 	}
 	if got, want := words(r.Tick(at(1060.1))), []string{"10 left bob desk -1"}; !slices.Equal(got, want) {
@@ -342,7 +351,9 @@ func TestAlternates(t *testing.T) {
 				if id++; e.ID != id {
 					t.Fatalf("run %d, step %d: event %d, want %d", run, step, e.ID, id)
 				}
-				if e.At.After(at(now)) || e.Kind != presence.Unknown && (present[e.Name] != (e.Kind == presence.Left) || e.At.Before(last[e.Name])) {
+				if e.At.After(at(now)) ||
+					e.Kind != presence.Unknown &&
+						(present[e.Name] != (e.Kind == presence.Left) || e.At.Before(last[e.Name])) {
 					t.Fatalf("run %d, step %d: %+v; present %v, last %v", run, step, e, present, last)
 				}
 				if e.Kind != presence.Unknown {

@@ -35,7 +35,11 @@ var ErrIndex = errors.New("the index cannot be written")
 // time as before, and otherwise from scan; then it is stored. Damaged is called if a file of the index cannot be read;
 // that file is made again. Scan gets the result of an interrupted scan, and a function that stores the result so far;
 // see [ScanOn]. The error wraps [ErrIndex], or is that of scan or of package fs.
-func (x Index) Recording(path string, damaged func(error), scan func(from Part, keep func(Part) error) ([]Sighting, error)) (Recording, error) {
+func (x Index) Recording(
+	path string,
+	damaged func(error),
+	scan func(from Part, keep func(Part) error) ([]Sighting, error),
+) (Recording, error) {
 	r := Recording{Space: x.Space.ID, FPS: x.FPS}
 	info, err := os.Stat(path)
 	if err != nil {

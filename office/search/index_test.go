@@ -22,10 +22,14 @@ func TestIndex(t *testing.T) {
 	scans, damaged := 0, 0
 	find := func(x search.Index) search.Recording {
 		t.Helper()
-		r, err := x.Recording(video, func(error) { damaged++ }, func(search.Part, func(search.Part) error) ([]search.Sighting, error) {
-			scans++
-			return scan(t, n(5, "a"), 0).Sightings, nil
-		})
+		r, err := x.Recording(
+			video,
+			func(error) { damaged++ },
+			func(search.Part, func(search.Part) error) ([]search.Sighting, error) {
+				scans++
+				return scan(t, n(5, "a"), 0).Sightings, nil
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +85,8 @@ func TestIndex(t *testing.T) {
 	expect("without a folder", 8, 1)
 
 	broken := errors.New("broken")
-	if _, err := (search.Index{Space: space}).Recording(video, nil, func(search.Part, func(search.Part) error) ([]search.Sighting, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := (search.Index{Space: space}).Recording(video, nil, func(search.Part, func(search.Part) error) ([]search.Sighting, error) { return nil, broken }); !errors.Is(
+		err, broken) {
 		t.Errorf("a scan that fails: %v", err)
 	}
 	none := func(search.Part, func(search.Part) error) ([]search.Sighting, error) { return nil, nil }

@@ -55,7 +55,13 @@ const partEvery = 2 * time.Minute
 // ScanOn continues a [Scan] after a part, over a stream that begins after its frame; the zero Part is the beginning. If
 // the stream is a [face.Renewer], ScanOn calls keep from time to time, when nobody is in view, with the result so far.
 // Continuing from such a part gives the same result as an uninterrupted scan. Keep may be nil.
-func ScanOn(ctx context.Context, s face.Stream, space face.Space, from Part, keep func(Part) error) ([]Sighting, error) {
+func ScanOn(
+	ctx context.Context,
+	s face.Stream,
+	space face.Space,
+	from Part,
+	keep func(Part) error,
+) ([]Sighting, error) {
 	t := sighting.NewTracker(space, sighting.Settings{First: from.Tracks})
 	live := make(map[int]*Sighting)
 	all := append([]Sighting{}, from.Sightings...)
@@ -92,7 +98,8 @@ func ScanOn(ctx context.Context, s face.Stream, space face.Space, from Part, kee
 			s.To, s.Frames = f.Time, s.Frames+1
 			if x := f.Samples[i]; x.Vector != nil && x.Reason == "" {
 				number++
-				s.Album.Add(space, unknown.Face{ID: number, Vector: x.Vector, JPEG: x.JPEG}, faces, space.ImpostorRadius/4)
+				s.Album.Add(space, unknown.Face{ID: number, Vector: x.Vector, JPEG: x.JPEG}, faces,
+					space.ImpostorRadius/4)
 			}
 		}
 		end(t.Live())
@@ -116,10 +123,11 @@ type Hit struct {
 	Recording string        `json:"recording"`
 	From      time.Duration `json:"from"` // in nanoseconds since the beginning of the recording
 	To        time.Duration `json:"to"`
-	Frames    int           `json:"frames"`   // number of frames with the person
-	Share     float64       `json:"share"`    // share of the judged faces that are the person's
-	Distance  float64       `json:"distance"` // from the nearest of these faces to a labelled one, in units of the space
-	JPEG      []byte        `json:"-"`        // the nearest face
+	Frames    int           `json:"frames"` // number of frames with the person
+	Share     float64       `json:"share"`  // share of the judged faces that are the person's
+	// From the nearest of these faces to a labelled one, in units of the space.
+	Distance float64 `json:"distance"`
+	JPEG     []byte  `json:"-"` // the nearest face
 }
 
 // Query searches for one person.
@@ -156,7 +164,8 @@ func (q *Query) Find(r Recording) ([]Hit, error) {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool {
-		return slices.ContainsFunc(hits, func(o Hit) bool { return o.better(h) && min(o.To, h.To)-max(o.From, h.From) > together })
+		return slices.ContainsFunc(hits,
+			func(o Hit) bool { return o.better(h) && min(o.To, h.To)-max(o.From, h.From) > together })
 	}), nil
 }
 
@@ -180,7 +189,8 @@ func (q *Query) Closest(r Recording) (closest Hit, ok bool, err error) {
 const together = 500 * time.Millisecond
 
 func (h Hit) better(o Hit) bool {
-	return h.Share > o.Share || h.Share == o.Share && (h.Distance < o.Distance || h.Distance == o.Distance && h.From < o.From)
+	return h.Share > o.Share ||
+		h.Share == o.Share && (h.Distance < o.Distance || h.Distance == o.Distance && h.From < o.From)
 }
 
 // judge reports whether a sighting is the person.

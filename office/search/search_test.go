@@ -86,7 +86,8 @@ func hits(t *testing.T, q *search.Query, r search.Recording) (all []string) {
 		t.Fatal(err)
 	}
 	for _, h := range found {
-		all = append(all, fmt.Sprintf("%g-%g %d %.2f %s", h.From.Seconds(), h.To.Seconds(), h.Frames, h.Distance, h.JPEG))
+		all = append(all,
+			fmt.Sprintf("%g-%g %d %.2f %s", h.From.Seconds(), h.To.Seconds(), h.Frames, h.Distance, h.JPEG))
 	}
 	return all
 }
@@ -182,7 +183,8 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 	got, err := search.Load(path, space)
-	if err != nil || !reflect.DeepEqual(hits(t, query(t, "bob"), got), hits(t, query(t, "bob"), r)) || got.Modified != r.Modified {
+	if err != nil || !reflect.DeepEqual(hits(t, query(t, "bob"), got), hits(t, query(t, "bob"), r)) ||
+		got.Modified != r.Modified {
 		t.Errorf("%+v, %v", got, err)
 	}
 	other := space
@@ -199,7 +201,8 @@ func TestErrors(t *testing.T) {
 			if err := os.WriteFile(path, bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := search.Load(path, space); !errors.Is(err, search.ErrDamaged) && !errors.Is(err, search.ErrVersion) {
+			if _, err := search.Load(path, space); !errors.Is(err, search.ErrDamaged) &&
+				!errors.Is(err, search.ErrVersion) {
 				t.Fatalf("byte %d: %v", i, err)
 			}
 		}

@@ -22,7 +22,7 @@ type Status struct {
 // Group delivers the events of a logbook to several sinks. All methods but Close can be called at once.
 type Group struct {
 	// Changed is called by the delivering goroutine: with an error when a sink begins to fail, and with nil when
-	// delivery resumes. Set it before the first Add. May be nil.
+	// delivery resumes. Set it before the first Reserve. May be nil.
 	Changed func(name string, err error)
 
 	book   *logbook.Book

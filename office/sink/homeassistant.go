@@ -112,7 +112,8 @@ func (m *MQTT) messages(h House) []message {
 	}{len(h.There), h.Unknown})})
 	states = append(states, message{topic: m.base + "/count", payload: text(len(h.There) + h.Unknown)})
 	entity("event", "unknown", map[string]any{
-		"name": "somebody unknown", "event_types": []string{string(presence.Unknown)}, "state_topic": m.base + "/unknown",
+		"name": "somebody unknown", "event_types": []string{string(presence.Unknown)},
+		"state_topic": m.base + "/unknown",
 	})
 	return append(append(entities, details...), states...)
 }

@@ -151,8 +151,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Everything that Home Assistant is told is what it takes, and says what is true; what belongs to a state is said before
-// the state; and no face leaves the machine unless that is asked for.
+// Everything that Home Assistant is told is what it takes, and says what is true; what belongs to a state is said
+// before the state; and no face leaves the machine unless that is asked for.
 func TestHomeAssistant(t *testing.T) {
 	r := readRules(t)
 	b := startBroker(t)
@@ -173,11 +173,20 @@ func TestHomeAssistant(t *testing.T) {
 	l := b.Listen("listener")
 	connect := func(withFaces bool) *sink.MQTT {
 		t.Helper()
-		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: h.now, Instance: "3fa2", Name: "the office", Faces: withFaces})
+		m, err := sink.NewMQTT(
+			sink.Broker{
+				URL:      "mqtt://" + b.Address,
+				House:    h.now,
+				Instance: "3fa2",
+				Name:     "the office",
+				Faces:    withFaces,
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wait(t, "the connection", func() bool { return l.Get("faceauth/3fa2/count") != "" && l.Get("faceauth/3fa2/status") == "online" })
+		wait(t, "the connection",
+			func() bool { return l.Get("faceauth/3fa2/count") != "" && l.Get("faceauth/3fa2/status") == "online" })
 		return m
 	}
 	m := connect(false)
@@ -227,7 +236,8 @@ func TestHomeAssistant(t *testing.T) {
 	}
 	order := topics(l)
 	for _, name := range h.now().Known {
-		state, attributes, last := slices.Index(order, person(name, "state")), slices.Index(order, person(name, "attributes")), slices.Index(order, person(name, "last_seen"))
+		state, attributes, last := slices.Index(order, person(name, "state")), slices.Index(order,
+			person(name, "attributes")), slices.Index(order, person(name, "last_seen"))
 		if state < attributes || state < last && last >= 0 {
 			t.Errorf("%s: the state came %d., the attributes %d.", name, state, attributes)
 		}
@@ -341,7 +351,8 @@ func TestTwoOffices(t *testing.T) {
 	upstairs.set([]string{"alice"})
 	one.Update()
 	wait(t, "that bob is forgotten upstairs", func() bool { return !strings.Contains(names(), sink.ID("bob")) })
-	if now := names(); strings.Count(now, "/faceauth_down/") != strings.Count(all, "/faceauth_down/") || strings.Count(now, "faceauth/down/") < strings.Count(all, "faceauth/down/") {
+	if now := names(); strings.Count(now, "/faceauth_down/") != strings.Count(all, "/faceauth_down/") ||
+		strings.Count(now, "faceauth/down/") < strings.Count(all, "faceauth/down/") {
 		t.Errorf("downstairs has changed: %s", now)
 	}
 	one.Close()

@@ -75,7 +75,10 @@ func NewMQTT(b Broker) (*MQTT, error) {
 		return nil, fmt.Errorf("%w of an MQTT broker; use mqtt://user@host:1883, or mqtts for TLS", ErrURL)
 	}
 	if _, there := u.User.Password(); there {
-		return nil, fmt.Errorf("%w of an MQTT broker: it contains a password, which every user of this machine could read; put the password into a file", ErrURL)
+		return nil, fmt.Errorf(
+			"%w of an MQTT broker: it contains a password, "+
+				"which every user of this machine could read; put the password into a file",
+			ErrURL)
 	}
 	if b.Topic == "" {
 		b.Topic = "faceauth"
@@ -84,11 +87,14 @@ func NewMQTT(b Broker) (*MQTT, error) {
 		b.Discovery = "homeassistant"
 	}
 	if strings.Trim(b.Instance, letters) != "" {
-		return nil, fmt.Errorf("%w: the name of the instance, %q, may have letters, digits, _ and -", ErrTopic, b.Instance)
+		return nil, fmt.Errorf("%w: the name of the instance, %q, may have letters, digits, _ and -", ErrTopic,
+			b.Instance)
 	}
 	b.Name = cmp.Or(b.Name, b.Topic)
 	for _, t := range []string{b.Topic, b.Discovery} {
-		if strings.ContainsAny(t, "+#\x00") || strings.HasPrefix(t, "/") || strings.HasSuffix(t, "/") || strings.HasPrefix(t, "$") || len(t) > 200 {
+		if strings.ContainsAny(t, "+#\x00") || strings.HasPrefix(t, "/") || strings.HasSuffix(t, "/") ||
+			strings.HasPrefix(t, "$") ||
+			len(t) > 200 {
 			return nil, fmt.Errorf("%w %q; it must not contain + or #, nor begin or end with a slash", ErrTopic, t)
 		}
 	}
@@ -204,7 +210,11 @@ func (m *MQTT) begin(client mqtt.Client) {
 	m.mu.Unlock()
 	// The broker sends the retained messages of this office: among them may be faces, and messages about forgotten
 	// people.
-	own := map[string]byte{m.b.Discovery + "/+/" + m.node() + "/+/config": 1, m.base + "/people/+/+": 1, m.base + "/cameras/+/+": 1}
+	own := map[string]byte{
+		m.b.Discovery + "/+/" + m.node() + "/+/config": 1,
+		m.base + "/people/+/+":                         1,
+		m.base + "/cameras/+/+":                        1,
+	}
 	client.SubscribeMultiple(own, func(_ mqtt.Client, said mqtt.Message) {
 		if !said.Retained() || len(said.Payload()) == 0 {
 			return

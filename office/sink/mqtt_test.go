@@ -106,7 +106,9 @@ func TestMQTT(t *testing.T) {
 	if err := json.Unmarshal([]byte(l.Get(config("alice"))), &d); err != nil {
 		t.Fatal(err)
 	}
-	if d["state_topic"] != topic("alice", "state") || d["name"] != "alice" || d["device_class"] != "presence" || d["availability_topic"] != "faceauth/status" || d["unique_id"] != "faceauth_"+sink.ID("alice") {
+	if d["state_topic"] != topic("alice", "state") || d["name"] != "alice" || d["device_class"] != "presence" ||
+		d["availability_topic"] != "faceauth/status" ||
+		d["unique_id"] != "faceauth_"+sink.ID("alice") {
 		t.Errorf("%v", d)
 	}
 	if want := `{"camera":"door","since":"2026-11-21T12:00:00Z"}`; l.Get(topic("alice", "attributes")) != want {
@@ -136,7 +138,8 @@ func TestMQTT(t *testing.T) {
 	h.set([]string{"alice"})
 	m = connect()
 	wait(t, "that bob is forgotten", func() bool {
-		return !strings.Contains(strings.Join(l.Names(), " "), sink.ID("Bob+#/ Zoë")) && l.Get("faceauth/status") == "online"
+		return !strings.Contains(strings.Join(l.Names(), " "), sink.ID("Bob+#/ Zoë")) &&
+			l.Get("faceauth/status") == "online"
 	})
 
 	// The broker is started again, and has lost everything.
@@ -148,7 +151,8 @@ func TestMQTT(t *testing.T) {
 	b.Start()
 	l = b.Listen("again")
 	wait(t, "all of it again", func() bool {
-		return l.Get(topic("alice", "state")) == "ON" && l.Get("faceauth/status") == "online" && l.Get(config("alice")) != ""
+		return l.Get(topic("alice", "state")) == "ON" && l.Get("faceauth/status") == "online" &&
+			l.Get(config("alice")) != ""
 	})
 	m.Close()
 }

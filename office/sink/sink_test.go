@@ -28,7 +28,13 @@ import (
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func event(id uint64) presence.Event {
-	return presence.Event{ID: id, Kind: presence.Arrived, Name: "alice", Camera: "door", At: noon.Add(time.Duration(id) * time.Second)}
+	return presence.Event{
+		ID:     id,
+		Kind:   presence.Arrived,
+		Name:   "alice",
+		Camera: "door",
+		At:     noon.Add(time.Duration(id) * time.Second),
+	}
 }
 
 // secret is made up for these tests.
@@ -53,7 +59,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		r.t.Error(err)
 	}
 	id := q.Header.Get("webhook-id")
-	if id != fmt.Sprintf("%d-%d", e.ID, e.At.Unix()) || q.Header.Get("Content-Type") != "application/json" || q.Method != http.MethodPost {
+	if id != fmt.Sprintf("%d-%d", e.ID, e.At.Unix()) || q.Header.Get("Content-Type") != "application/json" ||
+		q.Method != http.MethodPost {
 		r.t.Errorf("%s %v", q.Method, q.Header)
 	}
 	mac := hmac.New(sha256.New, []byte(secret))
@@ -163,7 +170,8 @@ func TestWebhook(t *testing.T) {
 	if got := r.received(); !slices.Equal(got, []uint64{1, 2, 3}) {
 		t.Errorf("received %d", got)
 	}
-	if want := []string{"the webhook answers 500 Internal Server Error", "the webhook answers 404 Not Found", "the webhook answers 302 Found", "<nil>"}; !slices.Equal(said, want) {
+	if want := []string{"the webhook answers 500 Internal Server Error", "the webhook answers 404 Not Found", "the webhook answers 302 Found", "<nil>"}; !slices.Equal(
+		said, want) {
 		t.Errorf("said %q, want %q", said, want)
 	}
 

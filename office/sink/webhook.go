@@ -49,7 +49,8 @@ var _ Sink = (*Webhook)(nil)
 func NewWebhook(address string, secret []byte) (*Webhook, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%w of a webhook; give one that begins with http:// or https://", ErrURL) // do not show the URL: it may contain a token
+		// The error does not show the URL, which may contain a token.
+		return nil, fmt.Errorf("%w of a webhook; give one that begins with http:// or https://", ErrURL)
 	}
 	if text, ok := strings.CutPrefix(string(secret), "whsec_"); ok {
 		if secret, err = base64.StdEncoding.DecodeString(text); err != nil {

@@ -89,7 +89,8 @@ func (c *counter) later(t *tracked, name string) {
 
 // most returns the key with the largest count.
 func most(counts map[string]int) string {
-	return slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })
+	return slices.MaxFunc(slices.Sorted(maps.Keys(counts)),
+		func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })
 }
 
 // stay is a time in which a person is present, from the first face to the last.
@@ -126,7 +127,7 @@ func (c *counter) stays(away time.Duration) (all []*stay) {
 	return all
 }
 
-// end counts what can be counted when the day is over.
+// end counts the results at the end of a day.
 func (c *counter) end(o Options) {
 	r := c.r
 	ids := slices.SortedFunc(maps.Keys(c.tracks), func(a, b sightingOf) int {
@@ -143,13 +144,14 @@ func (c *counter) end(o Options) {
 	}
 	r.Visits += len(c.d.visits)
 	r.Parts += len(c.tracks) - len(c.d.visits)
-	if o.Devices > 1 { // each tells of those whom it sees
+	if o.Devices > 1 { // each device reports the people in its own view
 		return
 	}
 	stays := c.stays(o.Away)
 	at := func(person string, when time.Time, slack time.Duration) *stay {
 		for _, s := range stays {
-			if (person == "" || s.person == person) && !when.Before(s.from.Add(-slack)) && !when.After(s.to.Add(slack)) {
+			if (person == "" || s.person == person) && !when.Before(s.from.Add(-slack)) &&
+				!when.After(s.to.Add(slack)) {
 				return s
 			}
 		}

@@ -47,25 +47,31 @@ func TestFleet(t *testing.T) {
 	}
 	one, apart := fleetOf(t, 1, trial.Options{}), fleetOf(t, 4, trial.Options{})
 	together := fleetOf(t, 4, trial.Options{Share: time.Second})
-	t.Logf("recall of one device %.4f, of four with enrolments %.4f, with lessons %.4f", one.Faces.Recall, apart.Faces.Recall, together.Faces.Recall)
-	if together.Faces.Recall < one.Faces.Recall-.005 || together.Faces.Recall < apart.Faces.Recall+.02 || together.Faces.Precision < one.Faces.Precision {
+	t.Logf("recall of one device %.4f, of four with enrolments %.4f, with lessons %.4f", one.Faces.Recall,
+		apart.Faces.Recall, together.Faces.Recall)
+	if together.Faces.Recall < one.Faces.Recall-.005 || together.Faces.Recall < apart.Faces.Recall+.02 ||
+		together.Faces.Precision < one.Faces.Precision {
 		t.Errorf("one %+v\nfour, enrolments %+v\nfour, lessons %+v", one.Faces, apart.Faces, together.Faces)
 	}
-	if together.Exchanges == 0 || together.Given == 0 || together.Kept == 0 || together.Bytes == 0 || apart.Exchanges+apart.Given != 0 {
+	if together.Exchanges == 0 || together.Given == 0 || together.Kept == 0 || together.Bytes == 0 ||
+		apart.Exchanges+apart.Given != 0 {
 		t.Errorf("%+v", together)
 	}
 	for _, p := range []trial.Poison{trial.Swapped, trial.Bridged} {
 		bad := fleetOf(t, 4, trial.Options{Share: time.Second, Poison: p})
 		guarded := fleetOf(t, 4, trial.Options{Share: time.Second, Poison: p, Rules: sighting.Rules{Own: 1}})
 		gone := fleetOf(t, 4, trial.Options{Share: time.Second, Poison: p, Withdraw: time.Millisecond})
-		t.Logf("%s: %d of strangers' faces named, %d confirmed; precision %.4f, recall %.4f; once withdrawn %.4f, %.4f", p, bad.Faces.False, bad.Confirmed.False,
-			bad.Faces.Precision, bad.Faces.Recall, gone.Faces.Precision, gone.Faces.Recall)
+		t.Logf("%s: %d of strangers' faces named, %d confirmed; precision %.4f, recall %.4f; once withdrawn %.4f, %.4f",
+			p, bad.Faces.False, bad.Confirmed.False, bad.Faces.Precision, bad.Faces.Recall, gone.Faces.Precision,
+			gone.Faces.Recall)
 		if bad.Confirmed.Wrong+bad.Confirmed.False > together.Confirmed.Wrong+together.Confirmed.False {
 			t.Errorf("%s: wrong lessons confirm names: %+v", p, bad.Confirmed)
 		}
-		t.Logf("%s, and lessons alone name nobody: %d of strangers' faces named, %d confirmed; precision %.4f, recall %.4f", p,
-			guarded.Faces.False, guarded.Confirmed.False, guarded.Faces.Precision, guarded.Faces.Recall)
-		if guarded.Faces.Wrong+guarded.Faces.False > 0 || min(bad.Faces.Recall, guarded.Faces.Recall) < apart.Faces.Recall {
+		t.Logf(
+			"%s, and lessons alone name nobody: %d of strangers' faces named, %d confirmed; precision %.4f, recall %.4f",
+			p, guarded.Faces.False, guarded.Confirmed.False, guarded.Faces.Precision, guarded.Faces.Recall)
+		if guarded.Faces.Wrong+guarded.Faces.False > 0 ||
+			min(bad.Faces.Recall, guarded.Faces.Recall) < apart.Faces.Recall {
 			t.Errorf("%s: %+v, guarded %+v; four with enrolments alone %+v", p, bad.Faces, guarded.Faces, apart.Faces)
 		}
 		if p == trial.Bridged && bad.Faces.False == 0 {

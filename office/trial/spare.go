@@ -40,7 +40,11 @@ func (s *spare) hold(f face.Frame) []face.Sample {
 	}
 	samples := make([]face.Sample, len(f.Samples))
 	for i, track := range s.tracker.Update(f.Index, boxes) {
-		l := still.Look{Sample: f.Samples[i], Patch: s.patches[place{f.Index, boxes[i]}], Crowded: still.Crowded(boxes, i)}
+		l := still.Look{
+			Sample:  f.Samples[i],
+			Patch:   s.patches[place{f.Index, boxes[i]}],
+			Crowded: still.Crowded(boxes, i),
+		}
 		l.Track = track
 		if !s.look && !s.faces.Changed(f.Time, l) {
 			if x, ok := s.faces.Hold(f.Time, track, l.Box, l.Score); ok {

@@ -250,7 +250,7 @@ func subjects(all []Recording, o Options) (people []subject) {
 		}
 		n := max(1, len(rest)/o.Visits)
 		for part := range slices.Chunk(rest, n) {
-			if len(part) >= n { // not what is left over
+			if len(part) >= n { // skip a short rest
 				p.visits = append(p.visits, part)
 			}
 		}
@@ -269,7 +269,14 @@ func largest(f face.Frame) (best face.Sample) {
 }
 
 // day lets the offices of all devices watch one day, and counts.
-func (r *Report) day(ctx context.Context, space face.Space, rnd *rand.Rand, people []subject, strangers []int, o Options) error {
+func (r *Report) day(
+	ctx context.Context,
+	space face.Space,
+	rnd *rand.Rand,
+	people []subject,
+	strangers []int,
+	o Options,
+) error {
 	known := make(map[string]bool)
 	for i, p := range people {
 		known[p.name] = !slices.Contains(strangers, i)
@@ -304,13 +311,26 @@ func (r *Report) day(ctx context.Context, space face.Space, rnd *rand.Rand, peop
 	cameras := make([][]office.Camera, o.Devices)
 	for c := range o.Cameras {
 		of := &cameras[c%o.Devices]
-		*of = append(*of, office.Camera{Name: cameraName(c), Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
-			t := &turns{frames: d.frames[c], turn: ring[c], next: ring[(c+1)%o.Cameras], clock: clock, fleet: fleet}
-			if o.Spare {
-				t.spare = newSpare(d.patches[c], &r.Held)
-			}
-			return t, nil
-		}})
+		*of = append(
+			*of,
+			office.Camera{
+				Name: cameraName(c),
+				Ends: true,
+				Open: func(context.Context, func() bool) (office.Stream, error) {
+					t := &turns{
+						frames: d.frames[c],
+						turn:   ring[c],
+						next:   ring[(c+1)%o.Cameras],
+						clock:  clock,
+						fleet:  fleet,
+					}
+					if o.Spare {
+						t.spare = newSpare(d.patches[c], &r.Held)
+					}
+					return t, nil
+				},
+			},
+		)
 	}
 	// The end of one office ends all: the others would wait for its turn.
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -318,7 +338,9 @@ func (r *Report) day(ctx context.Context, space face.Space, rnd *rand.Rand, peop
 	var all sync.WaitGroup
 	for i, g := range fleet.devices {
 		opt := office.Options{
-			Presence: presence.Settings{Away: o.Away}, Rules: o.Rules, Now: clock.get, Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) },
+			Presence: presence.Settings{
+				Away: o.Away,
+			}, Rules: o.Rules, Now: clock.get, Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) },
 			Frame: func(camera string, at time.Time, seen []office.Seen) { count.frame(i, camera, at, seen) },
 		}
 		if o.Devices == 1 {

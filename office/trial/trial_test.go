@@ -25,8 +25,16 @@ func recordings(people, frames int, apart float32) (all []trial.Recording) {
 			f := face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond}
 			if i%50 != 49 { // no face is found in some frames
 				f.Samples = []face.Sample{
-					{Space: "plane", Box: image.Rect(0, 0, 10, 10), Vector: []float32{-99, -99}}, // somebody further away
-					{Space: "plane", Box: image.Rect(0, 0, 90, 99), Vector: []float32{apart * float32(p), .01 * float32(i%7)}},
+					{
+						Space:  "plane",
+						Box:    image.Rect(0, 0, 10, 10),
+						Vector: []float32{-99, -99},
+					}, // somebody further away
+					{
+						Space:  "plane",
+						Box:    image.Rect(0, 0, 90, 99),
+						Vector: []float32{apart * float32(p), .01 * float32(i%7)},
+					},
 				}
 			}
 			r.Frames = append(r.Frames, f)
@@ -46,13 +54,19 @@ func TestRun(t *testing.T) {
 	if r.People != 5 || r.Days != 5 || days != 5 || r.Visits != 5*5*4 || r.Crowded == 0 {
 		t.Errorf("%+v", r)
 	}
-	if r.Faces.Wrong+r.Faces.False+r.Tracks.Wrong+r.Tracks.False+r.Switches != 0 || r.Faces.Precision != 1 || r.Faces.Recall < .9 || r.Tracks.Recall < .95 {
+	if r.Faces.Wrong+r.Faces.False+r.Tracks.Wrong+r.Tracks.False+r.Switches != 0 || r.Faces.Precision != 1 ||
+		r.Faces.Recall < .9 ||
+		r.Tracks.Recall < .95 {
 		t.Errorf("faces %+v, sightings %+v, %d switches", r.Faces, r.Tracks, r.Switches)
 	}
 	if r.Later.Wrong+r.Later.False != 0 || r.Later.Recall != 1 || r.Later.Known != r.Faces.Known {
 		t.Errorf("faces, when the day is over: %+v", r.Later)
 	}
-	if k := r.Comings; k.Stays == 0 || k.Told != k.Stays || k.LeftTold != k.Stays || k.Wrong+k.Repeated+k.Early+k.Mistaken != 0 || k.Visitors == 0 || k.Unknown != k.Visitors || k.Short != 0 {
+	if k := r.Comings; k.Stays == 0 || k.Told != k.Stays || k.LeftTold != k.Stays ||
+		k.Wrong+k.Repeated+k.Early+k.Mistaken != 0 ||
+		k.Visitors == 0 ||
+		k.Unknown != k.Visitors ||
+		k.Short != 0 {
 		t.Errorf("%+v", k)
 	}
 	again, err := trial.Run(t.Context(), space, recordings(5, 204, 3), trial.Options{Strangers: 1})
@@ -70,7 +84,8 @@ func TestSees(t *testing.T) {
 	if alike.Faces.False == 0 || alike.Tracks.False == 0 || alike.Comings.Wrong+alike.Comings.Repeated == 0 {
 		t.Errorf("%+v", alike)
 	}
-	strict, err := trial.Run(t.Context(), space, recordings(4, 204, 3), trial.Options{Strangers: 2, Learner: online.Settings{Accept: 1}})
+	strict, err := trial.Run(t.Context(), space, recordings(4, 204, 3),
+		trial.Options{Strangers: 2, Learner: online.Settings{Accept: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,20 +106,25 @@ func TestShort(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	if _, err := trial.Run(t.Context(), space, recordings(2, 204, 3), trial.Options{Strangers: 2}); !errors.Is(err, trial.ErrTooFew) {
+	if _, err := trial.Run(t.Context(), space, recordings(2, 204, 3), trial.Options{Strangers: 2}); !errors.Is(err,
+		trial.ErrTooFew) {
 		t.Error(err)
 	}
-	if r, err := trial.Run(t.Context(), space, recordings(3, 4, 3), trial.Options{}); !errors.Is(err, trial.ErrTooFew) || r.People != 0 {
+	if r, err := trial.Run(t.Context(), space, recordings(3, 4, 3), trial.Options{}); !errors.Is(err,
+		trial.ErrTooFew) ||
+		r.People != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := trial.Run(ctx, space, recordings(3, 204, 3), trial.Options{Strangers: 1}); !errors.Is(err, context.Canceled) {
+	if _, err := trial.Run(ctx, space, recordings(3, 204, 3), trial.Options{Strangers: 1}); !errors.Is(err,
+		context.Canceled) {
 		t.Error(err)
 	}
 	bad := space
 	bad.Dim = 3
-	if _, err := trial.Run(t.Context(), bad, recordings(3, 204, 3), trial.Options{Strangers: 1}); !errors.Is(err, face.ErrDimension) {
+	if _, err := trial.Run(t.Context(), bad, recordings(3, 204, 3), trial.Options{Strangers: 1}); !errors.Is(err,
+		face.ErrDimension) {
 		t.Error(err)
 	}
 }

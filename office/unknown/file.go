@@ -28,7 +28,7 @@ type content struct {
 	Groups []*Group `cbor:"groups"`
 }
 
-// encoding is that of all files with an [Album].
+// encoding is the encoding of all files with an [Album].
 var encoding = func() cbor.EncMode {
 	o := cbor.CoreDetEncOptions()
 	o.Time = cbor.TimeRFC3339Nano
@@ -95,7 +95,8 @@ func (g *Groups) decode(body []byte) error {
 
 // Save writes g to path. On error the file is unchanged.
 func (g *Groups) Save(path string) error {
-	body, err := encoding.Marshal(content{Space: g.space.ID, Last: g.last, Begun: g.begun, Off: g.off, Groups: g.groups})
+	body, err := encoding.Marshal(
+		content{Space: g.space.ID, Last: g.last, Begun: g.begun, Off: g.off, Groups: g.groups})
 	if err != nil {
 		return fmt.Errorf("saving unknown faces: %w", err)
 	}

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unknown keeps the people whom nobody has named: their faces, in groups, so that they can be named once, and
-// are the same stranger when they come again.
+// Package unknown stores the faces of people without a name, in groups, so that a user can name them, and so that the
+// same stranger is found again.
 //
-// [New] begins an empty set of [Groups] and [Read] one that was saved; [Groups.Find] says to which group a face
-// belongs, and [Groups.Add] puts it there. A set is bounded in groups and in faces of each; what is not seen for long
-// goes.
+// [New] makes an empty set of [Groups], and [Read] reads a saved one. [Groups.Find] returns the group of a face, and
+// [Groups.Add] adds a face to it. The numbers of groups and of faces are limited; groups that are not seen for a long
+// time are removed.
 //
 // # File format
 //
 // The 16 bytes "faceauth unknown", the version as a big-endian uint32, a CBOR map (RFC 8949, core deterministic
-// encoding) with the ID of the feature space, the last numbers given, whether strangers are kept, and the groups, and
-// the SHA-256 of all that. The file is written anew and put in the place of the old one, so that what was forgotten is
-// not in it, and is readable and writable by its owner alone. Like a gallery it is not encrypted.
+// encoding) with the ID of the feature space, the last numbers, whether strangers are kept, and the groups, and the
+// SHA-256 of all this. Each save replaces the file, so that it has nothing of forgotten people. Only its owner can read
+// and write it. Like a gallery it is not encrypted.
 package unknown
 
 import (
@@ -34,10 +34,11 @@ var (
 
 // Settings of [Groups]. A zero field means the default.
 type Settings struct {
-	Groups    int           // greatest number of groups; the one not seen for longest is removed. Default 50
-	Ignored   int           // greatest number of ignored groups. Default 50
-	Faces     int           // greatest number of faces of a group. Default 24
-	Near      float64       // greatest distance of a face to its group, in units of the space. Default: 0.75 times the impostor radius
+	Groups  int // greatest number of groups; the one not seen for longest is removed. Default 50
+	Ignored int // greatest number of ignored groups. Default 50
+	Faces   int // greatest number of faces of a group. Default 24
+	// Greatest distance of a face to its group, in units of the space. Default: 0.75 times the impostor radius.
+	Near      float64
 	Apart     float64       // a face nearer than this to one of the group is ignored. Default: a third of Near
 	Retention time.Duration // a group that is not seen for this time is removed, unless it is ignored. Default 30 days
 }

@@ -23,7 +23,12 @@ var (
 
 // at returns a face that looks like a point, seen so many minutes after noon.
 func at(g *unknown.Groups, minute int, x, y float32) unknown.Face {
-	return unknown.Face{ID: g.Number(), Vector: []float32{x, y}, Camera: "door", At: noon.Add(time.Duration(minute) * time.Minute)}
+	return unknown.Face{
+		ID:     g.Number(),
+		Vector: []float32{x, y},
+		Camera: "door",
+		At:     noon.Add(time.Duration(minute) * time.Minute),
+	}
 }
 
 // begin makes a group of faces near a point.
@@ -135,7 +140,8 @@ func TestMergeSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := g.Get(a)
-	if err != nil || len(p.Album.Faces) != 8 || p.Visits != 2 || !p.Last.Equal(noon.Add(5*time.Minute)) || !p.First.Equal(noon.Add(time.Minute)) {
+	if err != nil || len(p.Album.Faces) != 8 || p.Visits != 2 || !p.Last.Equal(noon.Add(5*time.Minute)) ||
+		!p.First.Equal(noon.Add(time.Minute)) {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	if err := g.Merge(a, b); !errors.Is(err, unknown.ErrNoGroup) {
@@ -230,10 +236,12 @@ func TestFile(t *testing.T) {
 	if b, err := os.ReadFile(again); err != nil || !bytes.Equal(b, good) {
 		t.Error("what was read is written otherwise")
 	}
-	if _, err := unknown.Read(path, face.Space{ID: "other", Dim: 2}, unknown.Settings{}); !errors.Is(err, unknown.ErrSpace) {
+	if _, err := unknown.Read(path, face.Space{ID: "other", Dim: 2}, unknown.Settings{}); !errors.Is(err,
+		unknown.ErrSpace) {
 		t.Error(err)
 	}
-	if small, err := unknown.Read(path, plane, unknown.Settings{Groups: 1, Faces: 4}); err != nil || len(small.All()) != 2 {
+	if small, err := unknown.Read(path, plane, unknown.Settings{Groups: 1, Faces: 4}); err != nil ||
+		len(small.All()) != 2 {
 		t.Errorf("%v", err)
 	}
 	for i := range good {
@@ -241,7 +249,8 @@ func TestFile(t *testing.T) {
 			if err := os.WriteFile(path, bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := unknown.Read(path, plane, unknown.Settings{}); !errors.Is(err, unknown.ErrDamaged) && !errors.Is(err, unknown.ErrVersion) {
+			if _, err := unknown.Read(path, plane, unknown.Settings{}); !errors.Is(err, unknown.ErrDamaged) &&
+				!errors.Is(err, unknown.ErrVersion) {
 				t.Fatalf("byte %d: %v", i, err)
 			}
 		}

@@ -2,17 +2,17 @@
 
 // Package bus offers an authenticator to other programs on the system bus (D-Bus), and is the client to it.
 //
-// [Serve] answers calls until its context ends; [Dial] returns a [Client]. The interface is described in
-// org.faceauth.Device.xml beside this file, which is what the service says of itself when it is asked. Its shape is
-// that of fprintd: claim, start, signals with a word and whether it is the last, release.
+// [Serve] answers calls until its context ends; [Dial] returns a [Client]. The file org.faceauth.Device.xml beside this
+// one describes the interface; the service returns it on request. It has the shape of fprintd's interface: claim,
+// start, signals with a word and whether it is the last one, release.
 //
 // # Who may do what
 //
-// The bus says who calls. Root may do everything. Everybody else may have themselves verified where polkit's action
-// org.faceauth.verify lets them, as it does for the active session; enrolling takes org.faceauth.enroll, and anything
-// about another user org.faceauth.other-user. What a user was learned from is theirs: its status, undo and forget need
-// no leave. Which account follows whom of a fleet takes org.faceauth.enroll, too. Only [FleetUser] and root speak for a
-// fleet, by [FleetInterface]. Only root says that a password was used. Where polkit does not answer, nobody but root gets leave.
+// The bus identifies the caller. Root may do everything. Other users may verify themselves if polkit's action
+// org.faceauth.verify allows it, as it does for the active session. Enrolling needs org.faceauth.enroll, and so does
+// linking an account to a person of a fleet; requests about another user need org.faceauth.other-user. A user's own
+// data need no permission: status, undo and forget. Only [FleetUser] and root may use [FleetInterface]. Only root may
+// report that a password was used. If polkit does not answer, only root is allowed.
 package bus
 
 import (
@@ -50,7 +50,7 @@ const (
 	internal         = "Internal"
 )
 
-// failure returns an error with a message, and what programs may want to know beside that.
+// failure returns an error with a message, and further values for programs.
 func failure(name, message string, more ...any) *dbus.Error {
 	return dbus.NewError(errorPrefix+name, append([]any{message}, more...))
 }

@@ -98,9 +98,16 @@ type Answer struct {
 	Details               map[string]string
 }
 
-func (a *authority) CheckAuthorization(s Subject, action string, _ map[string]string, flags uint32, _ string) (Answer, *dbus.Error) {
+func (a *authority) CheckAuthorization(
+	s Subject,
+	action string,
+	_ map[string]string,
+	flags uint32,
+	_ string,
+) (Answer, *dbus.Error) {
 	var uid uint32
-	if err := a.conn.BusObject().Call("org.freedesktop.DBus.GetConnectionUnixUser", 0, s.Details["name"].Value()).Store(&uid); err != nil || s.Kind != "system-bus-name" {
+	if err := a.conn.BusObject().Call("org.freedesktop.DBus.GetConnectionUnixUser", 0, s.Details["name"].Value()).Store(&uid); err != nil ||
+		s.Kind != "system-bus-name" {
 		return Answer{}, dbus.MakeFailedError(fmt.Errorf("subject %v: %w", s, err))
 	}
 	a.mu.Lock()
@@ -144,7 +151,8 @@ func newHouseOn(t *testing.T, b fixture.Bus, o tablet.Options, served bus.Option
 	if err := h.polkit.conn.Export(h.polkit, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority"); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := h.polkit.conn.RequestName("org.freedesktop.PolicyKit1", dbus.NameFlagDoNotQueue); err != nil || r != dbus.RequestNameReplyPrimaryOwner {
+	if r, err := h.polkit.conn.RequestName("org.freedesktop.PolicyKit1", dbus.NameFlagDoNotQueue); err != nil ||
+		r != dbus.RequestNameReplyPrimaryOwner {
 		t.Fatal(r, err)
 	}
 	store, err := profile.Open(filepath.Join(t.TempDir(), "profiles"), profile.NewKey(), stage.Space)
@@ -266,11 +274,13 @@ func TestTakenForPicture(t *testing.T) {
 	var said []string
 	tell := func(word string) { said = append(said, word) }
 	root := h.client(t, 0)
-	if word, err := root.Enroll(t.Context(), "nobody", tell); err != nil || word == "enroll-completed" || !slices.Contains(said, "enroll-not-live") {
+	if word, err := root.Enroll(t.Context(), "nobody", tell); err != nil || word == "enroll-completed" ||
+		!slices.Contains(said, "enroll-not-live") {
 		t.Errorf("enrolled with a picture: %q, %v, %q", word, err, said)
 	}
 	h.camera.Play(stage.Show{Frames: scored(stage.Enrolling(stage.Alice), .9)})
-	if word, err := root.Enroll(t.Context(), "nobody", tell); err != nil || word != "enroll-completed" || !slices.Contains(said, "enroll-took-tilt") {
+	if word, err := root.Enroll(t.Context(), "nobody", tell); err != nil || word != "enroll-completed" ||
+		!slices.Contains(said, "enroll-took-tilt") {
 		t.Fatalf("%q, %v, %q", word, err, said)
 	}
 	if err := root.PasswordUsed(t.Context(), "nobody"); err != nil {
@@ -379,7 +389,8 @@ func TestCallers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range described.Methods {
-		covered := m.Name == "Release" || strings.HasSuffix(m.Name, "Stop") // they ask for a claim; see TestWithoutClaim
+		covered := m.Name == "Release" ||
+			strings.HasSuffix(m.Name, "Stop") // they ask for a claim; see TestWithoutClaim
 		for method := range want {
 			covered = covered || strings.Contains(method, m.Name)
 		}
@@ -433,7 +444,8 @@ func TestWithoutClaim(t *testing.T) {
 	h := newHouse(t, tablet.Options{})
 	o := dial(t, h.address, 0).Object(bus.Name, bus.Path)
 	for _, method := range []string{"Release", "VerifyStart", "VerifyStop", "EnrollStart", "EnrollStop"} {
-		if err := o.Call(bus.Interface+"."+method, 0).Err; err == nil || err.(dbus.Error).Name != "org.faceauth.Error.ClaimDevice" {
+		if err := o.Call(bus.Interface+"."+method, 0).Err; err == nil ||
+			err.(dbus.Error).Name != "org.faceauth.Error.ClaimDevice" {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
@@ -551,7 +563,8 @@ func TestClaims(t *testing.T) {
 
 // Who fails to be somebody else uses up attempts of their own, and of nobody else.
 func TestForeignFailures(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: session.Policy{Failures: 2, Delay: time.Millisecond, Deadline: 300 * time.Millisecond}})
+	h := newHouse(t,
+		tablet.Options{Policy: session.Policy{Failures: 2, Delay: time.Millisecond, Deadline: 300 * time.Millisecond}})
 	h.enrol(t, "nobody", stage.Alice)
 	try := func(asker int) string {
 		t.Helper()
@@ -623,7 +636,8 @@ func TestClientDies(t *testing.T) {
 		}
 	}
 	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
-	if word, err := h.client(t, 0).Verify(t.Context(), "nobody", func(string) {}); err != nil || word != "verify-match" {
+	if word, err := h.client(t, 0).Verify(t.Context(), "nobody", func(string) {}); err != nil ||
+		word != "verify-match" {
 		t.Errorf("the next: %q, %v", word, err)
 	}
 }
@@ -675,7 +689,8 @@ func TestCameraAndSignals(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	uses(0, "claimed")
 	call("VerifyStart")
-	if err := o.Call(bus.Interface+".VerifyStart", 0).Err; err == nil || err.(dbus.Error).Name != "org.faceauth.Error.AlreadyInUse" {
+	if err := o.Call(bus.Interface+".VerifyStart", 0).Err; err == nil ||
+		err.(dbus.Error).Name != "org.faceauth.Error.AlreadyInUse" {
 		t.Errorf("started twice: %v", err)
 	}
 	for now := 0; now == 0; now, _ = h.camera.Uses() {
@@ -720,7 +735,8 @@ func TestNoPolkit(t *testing.T) {
 		}()
 	}
 	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
-	if word, err := h.client(t, 0).Verify(t.Context(), "nobody", func(string) {}); err != nil || word != "verify-match" {
+	if word, err := h.client(t, 0).Verify(t.Context(), "nobody", func(string) {}); err != nil ||
+		word != "verify-match" {
 		t.Errorf("root: %q, %v", word, err)
 	}
 	all.Wait()
@@ -829,7 +845,8 @@ func TestFloodWithoutReply(t *testing.T) {
 		if m.HeapInuse > 100<<20 {
 			t.Errorf("%d connections: %d MB of heap", connections, m.HeapInuse>>20)
 		}
-		t.Logf("%d connections: 3 logins in %v, %d calls, %d goroutines, %d MB", connections, time.Since(begun), sent.Load(), before, m.HeapInuse>>20)
+		t.Logf("%d connections: 3 logins in %v, %d calls, %d goroutines, %d MB", connections, time.Since(begun),
+			sent.Load(), before, m.HeapInuse>>20)
 		close(stop)
 		flood.Wait()
 	}
@@ -860,11 +877,13 @@ func TestStop(t *testing.T) {
 
 func TestTwoServices(t *testing.T) {
 	h := newHouse(t, tablet.Options{})
-	err := bus.Serve(t.Context(), dial(t, h.address, 0), dial(t, h.address, 0), h.a, bus.Options{}, func() { t.Error("it began") })
+	err := bus.Serve(t.Context(), dial(t, h.address, 0), dial(t, h.address, 0), h.a, bus.Options{},
+		func() { t.Error("it began") })
 	if err != bus.ErrRunning {
 		t.Error(err)
 	}
-	if err := bus.Serve(t.Context(), dial(t, h.address, nobody), dial(t, h.address, nobody), h.a, bus.Options{}, func() { t.Error("it began") }); err == nil || !strings.Contains(err.Error(), "is the policy file installed?") {
+	if err := bus.Serve(t.Context(), dial(t, h.address, nobody), dial(t, h.address, nobody), h.a, bus.Options{}, func() { t.Error("it began") }); err == nil ||
+		!strings.Contains(err.Error(), "check that the policy file is installed") {
 		t.Errorf("as another user: %v", err)
 	}
 }
@@ -883,7 +902,8 @@ func TestSentence(t *testing.T) {
 
 // A service that nobody asks for anything ends, and not while it is asked.
 func TestIdle(t *testing.T) {
-	h := newHouseWith(t, tablet.Options{Policy: session.Policy{Deadline: time.Second}}, bus.Options{Idle: 400 * time.Millisecond})
+	h := newHouseWith(t, tablet.Options{Policy: session.Policy{Deadline: time.Second}},
+		bus.Options{Idle: 400 * time.Millisecond})
 	h.camera.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
 	c := h.client(t, 0)
 	for range 4 {
@@ -908,7 +928,8 @@ func TestSleep(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
 	logind := dial(t, h.address, 0)
-	if r, err := logind.RequestName("org.freedesktop.login1", dbus.NameFlagDoNotQueue); err != nil || r != dbus.RequestNameReplyPrimaryOwner {
+	if r, err := logind.RequestName("org.freedesktop.login1", dbus.NameFlagDoNotQueue); err != nil ||
+		r != dbus.RequestNameReplyPrimaryOwner {
 		t.Fatal(r, err)
 	}
 	sleep := func(on bool) {
@@ -931,7 +952,8 @@ func TestSleep(t *testing.T) {
 	if w := <-word; w != "verify-interrupted<nil>" {
 		t.Errorf("what was looked for: %s", w)
 	}
-	if _, err := h.client(t, 0).Verify(t.Context(), "nobody", func(string) {}); name(err) != "AlreadyInUse" || !strings.Contains(err.Error(), "sleep") {
+	if _, err := h.client(t, 0).Verify(t.Context(), "nobody", func(string) {}); name(err) != "AlreadyInUse" ||
+		!strings.Contains(err.Error(), "sleep") {
 		t.Errorf("while it goes to sleep: %v", err)
 	}
 	sleep(false)

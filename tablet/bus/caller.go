@@ -18,16 +18,16 @@ const (
 	otherAction  = "org.faceauth.other-user"
 )
 
-// How long the bus and polkit may take to answer; and a person whom polkit asks for a password.
+// Time limits for answers of the bus and polkit, and for a person whom polkit asks for a password.
 const (
 	busPatience    = 3 * time.Second
 	personPatience = 2 * time.Minute
 )
 
-// waitingPerUser is how many requests of one user may wait for polkit at a time.
+// waitingPerUser is the number of requests of one user that may wait for polkit at once.
 const waitingPerUser = 4
 
-// caller is who has sent a request.
+// caller is the sender of a request.
 type caller struct {
 	sender string
 	uid    uint32
@@ -35,20 +35,21 @@ type caller struct {
 
 func (c caller) root() bool { return c.uid == 0 }
 
-// caller asks the bus who has sent a request.
+// caller asks the bus for the sender of a request.
 func (s *Service) caller(sender string) (caller, *dbus.Error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	c := caller{sender: sender}
-	err := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixUser", 0, c.sender).Store(&c.uid)
+	err := s.asks.BusObject().
+		CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixUser", 0, c.sender).
+		Store(&c.uid)
 	if err != nil {
 		return c, failure(permissionDenied, "the bus does not know who is calling; call again")
 	}
 	return c, nil
 }
 
-// subject returns the user that a request is about, who is the caller where name is empty, and whether that is the
-// caller.
+// subject returns the user of a request and whether this is the caller. An empty name means the caller.
 func (c caller) subject(name string) (user string, self bool, failed *dbus.Error) {
 	own, err := lookup(c.uid)
 	switch {
@@ -78,7 +79,7 @@ func lookup(uid uint32) (string, error) {
 	return u.Username, nil
 }
 
-// may returns nil where a caller has leave for all actions. Ask lets polkit ask a person for a password.
+// may returns nil if polkit allows all actions to a caller. Ask lets polkit ask a person for a password.
 func (s *Service) may(c caller, ask bool, actions ...string) *dbus.Error {
 	if c.root() {
 		return nil
@@ -90,13 +91,15 @@ func (s *Service) may(c caller, ask bool, actions ...string) *dbus.Error {
 	for _, action := range actions {
 		if ok := s.polkit(c, action, ask); !ok {
 			s.o.Log.Warn("denied", "uid", c.uid, "action", action)
-			return failure(permissionDenied, "polkit does not allow "+action+" here; an administrator may do it anywhere: run the command with sudo", action)
+			return failure(permissionDenied,
+				"polkit does not allow "+action+" here; an administrator may do it anywhere: run the command with sudo",
+				action)
 		}
 	}
 	return nil
 }
 
-// polkit asks polkit whether a caller may do something. What is no clear yes is a no.
+// polkit asks polkit whether a caller may do something. Every unclear answer counts as no.
 func (s *Service) polkit(c caller, action string, ask bool) bool {
 	patience, flags := s.o.Patience, uint32(0)
 	if ask {
@@ -124,7 +127,7 @@ func (s *Service) polkit(c caller, action string, ask bool) bool {
 	return answer.Authorized
 }
 
-// queue counts a request of a user that waits, where there is room for one more.
+// queue counts a waiting request of a user, if there is room for one more.
 func (s *Service) queue(uid uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

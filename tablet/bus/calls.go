@@ -9,25 +9,25 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// Quotas. A call beyond them costs the service that it is read, and nothing else: no goroutine, and no question to the
-// bus. Root has none but the length of a queue.
+// Quotas. A call beyond them is only read, and costs no goroutine and no question to the bus. For root only the length
+// of a queue is limited.
 const (
-	connectionRate, connectionBurst = 20, 40  // calls of one connection, a second and at once
+	connectionRate, connectionBurst = 20, 40  // calls of one connection: per second and at once
 	userRate, userBurst             = 40, 120 // calls of one user on all connections
 	queueLength                     = 16      // calls of one connection that wait
-	servedPerUser                   = 8       // connections of one user that are served at a time
-	strangersServed                 = 256     // connections at a time of which the bus is being asked whose they are
+	servedPerUser                   = 8       // connections of one user that are served at once
+	strangersServed                 = 256     // connections whose user the bus is being asked for
 	connectionsKnown                = 1024    // connections that are remembered
-	messagesRead                    = 4096    // messages that wait to be looked at
+	messagesRead                    = 4096    // messages that wait to be read
 )
 
-// bucket holds the calls that may still be made: rate a second come in, burst are the most. The zero value is full.
+// bucket counts the calls that are still allowed: "rate" are added per second, up to "burst". The zero value is full.
 type bucket struct {
 	spent float64
 	at    time.Time
 }
 
-// take takes one call out, where there is one.
+// take uses up one call, if one is allowed.
 func (b *bucket) take(now time.Time, rate, burst float64) bool {
 	if gone := now.Sub(b.at).Seconds(); gone > 0 {
 		b.spent, b.at = max(0, b.spent-gone*rate), now
@@ -39,7 +39,7 @@ func (b *bucket) take(now time.Time, rate, burst float64) bool {
 	return true
 }
 
-// connection is one client of the bus that has sent calls.
+// connection is a client of the bus that has sent calls.
 type connection struct {
 	name     string
 	by       caller
@@ -47,18 +47,18 @@ type connection struct {
 	calls    bucket
 	refusals bucket
 	queue    []*dbus.Message
-	served   bool // a goroutine works off the queue
+	served   bool // a goroutine answers the calls of the queue
 	used     time.Time
 }
 
-// quota is what is counted of a user.
+// quota holds the counters of a user.
 type quota struct {
 	calls  bucket
 	served int       // connections
-	told   time.Time // when the log was told of too many calls
+	told   time.Time // time of the last log line about too many calls
 }
 
-// desk takes in calls: those of one connection are answered one after the other, in their order.
+// desk receives calls. The calls of one connection are answered one after the other, in order.
 type desk struct {
 	s *Service
 
@@ -66,14 +66,14 @@ type desk struct {
 	connections map[string]*connection
 	users       map[uint32]*quota
 	strangers   int
-	last        time.Time // when something was asked or answered
+	last        time.Time // time of the last request or answer
 }
 
 func newDesk(s *Service) *desk {
 	return &desk{s: s, connections: make(map[string]*connection), users: make(map[uint32]*quota), last: time.Now()}
 }
 
-// read takes in messages until there are no more.
+// read receives messages until the channel is closed.
 func (d *desk) read(messages <-chan *dbus.Message) {
 	for {
 		select {
@@ -90,7 +90,7 @@ func (d *desk) read(messages <-chan *dbus.Message) {
 	}
 }
 
-// take puts a call into the queue of its connection, where the quotas let it.
+// take puts a call into the queue of its connection, if the quotas allow it.
 func (d *desk) take(m *dbus.Message, now time.Time) {
 	sender, _ := m.Headers[dbus.FieldSender].Value().(string)
 	d.mu.Lock()
@@ -125,7 +125,7 @@ func (d *desk) take(m *dbus.Message, now time.Time) {
 	}()
 }
 
-// connection returns the one of a name, or nil where there is no room for one more.
+// connection returns the connection with a name, or nil if there is no room for one more.
 func (d *desk) connection(name string, now time.Time) *connection {
 	if c := d.connections[name]; c != nil {
 		c.used = now
@@ -157,7 +157,7 @@ func (d *desk) user(uid uint32) *quota {
 	return u
 }
 
-// may counts a call of a user who is not root.
+// may counts a call of a user other than root, and reports whether it is allowed.
 func (d *desk) may(uid uint32, now time.Time) bool {
 	u := d.user(uid)
 	if u.calls.take(now, userRate, userBurst) {
@@ -170,16 +170,17 @@ func (d *desk) may(uid uint32, now time.Time) bool {
 	return false
 }
 
-// refuse tells a client that it asks too often, where it has not been told too often, too.
+// refuse tells a client that it calls too often, but not too often itself.
 func (d *desk) refuse(c *connection, m *dbus.Message, now time.Time) {
 	if m.Flags&dbus.FlagNoReplyExpected == 0 && c.refusals.take(now, connectionRate, connectionBurst) {
-		d.s.fail(m, failure(tooManyRequests, "too many requests of this user are waiting for an answer; wait a few seconds"))
+		d.s.fail(m,
+			failure(tooManyRequests, "too many requests of this user are waiting for an answer; wait a few seconds"))
 	}
 }
 
-// serve works off the queue of a connection.
+// serve answers the calls of a connection.
 func (d *desk) serve(c *connection) {
-	paid := c.known // calls of a connection that was not known are still to be counted as their user's
+	paid := c.known // calls of a new connection are not counted for their user yet
 	if !c.known {
 		by, failed := d.s.caller(c.name)
 		d.mu.Lock()
@@ -224,7 +225,7 @@ func (d *desk) serve(c *connection) {
 	}
 }
 
-// idle returns how long nothing was asked or answered; 0 while something is.
+// idle returns the time since the last request or answer; 0 during a request.
 func (d *desk) idle(now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,31 +11,31 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// idleClaim is how long a claim lasts while nothing is started.
+// idleClaim is how long a claim lasts without a start.
 const idleClaim = 30 * time.Second
 
 // claim is the right of one client to use the device for one user.
 type claim struct {
 	by      caller
-	named   string // the interface by which it was made
+	named   string // the interface of the claim
 	user    string
-	asker   uint32 // who wants to be that user; root at a greeter
+	asker   uint32 // number of the asking user; root at a greeter
 	rank    int
 	at      time.Time
-	granted bool            // the client was answered
-	taken   atomic.Bool     // somebody else took it, or the device goes to sleep
-	ctx     context.Context // of what is started
+	granted bool            // the client has its answer
+	taken   atomic.Bool     // another client took it, or the device goes to sleep
+	ctx     context.Context // context of the started work
 	cancel  context.CancelFunc
 	idle    *time.Timer
 	end     sync.Once
 
 	// Guarded by the service's mutex.
-	running chan struct{}      // closed when what was started has ended; nil where nothing was
-	stop    context.CancelFunc // of what was started
-	word    string             // the last that was sent
+	running chan struct{}      // closed when the started work has ended; nil without work
+	stop    context.CancelFunc // stops the started work
+	word    string             // the last word that was sent
 
-	// Of a claim by fprintd's names: signals wait until the client was answered (see fprintSignals). The service's mutex
-	// is not for them: while the bus is busy, sending takes long.
+	// For a claim through fprintd's interface: signals wait until the client has its answer (see fprintSignals). They
+	// have their own mutex, because sending takes long while the bus is busy.
 	order sync.Mutex
 	holds bool
 	held  []*dbus.Message
@@ -43,13 +43,13 @@ type claim struct {
 
 // Ranks of claims.
 const (
-	rankIdle    = iota - 1 // nothing is started
-	rankForeign            // somebody who wants to be somebody else, as with su
+	rankIdle    = iota - 1 // no started work
+	rankForeign            // a user who wants to be another user, as with su
 	rankDirect             // a user's program, without PAM
 	rankLogin              // a user's own login, or one at a greeter
 )
 
-// rankOf returns that of a claim. Root's programs that say who asked are PAM modules.
+// rankOf returns the rank of a claim. Root's programs that name the asker are PAM modules.
 func (c *claim) rankOf() int {
 	switch {
 	case c.foreign() != 0:
@@ -60,8 +60,8 @@ func (c *claim) rankOf() int {
 	return rankDirect
 }
 
-// foreign returns the number of somebody who wants to be another user, or 0: root may be everybody, and so may those
-// who stand at a greeter, which is root.
+// foreign returns the number of a user who wants to be another user, or 0. Root may be everybody, and so may people at
+// a greeter, which runs as root.
 func (c *claim) foreign() uint32 {
 	if uid, err := UID(c.user); c.asker == 0 || err == nil && uid == c.asker {
 		return 0
@@ -69,7 +69,7 @@ func (c *claim) foreign() uint32 {
 	return c.asker
 }
 
-// claimed returns the claim that a client has made by an interface. The error is for one that has none.
+// claimed returns the claim of a client through an interface. It is an error if there is none.
 func (s *Service) claimed(by caller, named string) (*claim, *dbus.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,21 +79,22 @@ func (s *Service) claimed(by caller, named string) (*claim, *dbus.Error) {
 	return s.claim, nil
 }
 
-// held returns the claim that there is, or nil.
+// held returns the present claim, or nil.
 func (s *Service) held() *claim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.claim
 }
 
-// take gives a client the claim. The newest has it, and a claim under which nothing is looked for keeps nobody out; but
-// who wants to be somebody else takes it from nobody's own login.
+// take gives a client the claim. The newest client gets it, and a claim without started work does not prevent this. But
+// a user who wants to be another user cannot take it from a user's own login.
 func (s *Service) take(c *claim) *dbus.Error {
 	for {
 		s.mu.Lock()
 		if s.asleep {
 			s.mu.Unlock()
-			return failure(alreadyInUse, "the device is about to sleep; try again when it is awake, or use your password")
+			return failure(alreadyInUse,
+				"the device is about to sleep; try again when it is awake, or use your password")
 		}
 		held := s.claim
 		if held == nil {
@@ -107,26 +108,27 @@ func (s *Service) take(c *claim) *dbus.Error {
 		}
 		s.mu.Unlock()
 		switch {
-		case held.ctx.Err() != nil: // it is ending
+		case held.ctx.Err() != nil: // the claim is ending
 		case rank <= c.rank:
 			if rank > rankIdle {
 				s.o.Log.Info("a newer claim takes the device", "uid", c.by.uid, "from", held.by.uid)
 			}
 		case s.there(held.by.sender):
-			return failure(alreadyInUse, "another login is using the camera; try again in a few seconds, or use your password")
+			return failure(alreadyInUse,
+				"another login is using the camera; try again in a few seconds, or use your password")
 		}
 		s.interrupt(held)
 	}
 }
 
-// startPatience is how long a client may take from its claim to a start before it keeps nobody out.
+// startPatience is how long a client may take from claim to start before other clients may take the claim.
 const startPatience = time.Second
 
-// over reports whether nothing is looked for under a claim, nor will be at once. The service's mutex is held.
+// over reports whether a claim has no started work, and will not have any soon. The service's mutex is held.
 func (c *claim) over() bool {
 	if c.running == nil {
 		patience := startPatience
-		if !c.granted { // the bus is being asked about the client
+		if !c.granted { // the bus is still checking the client
 			patience += 2 * busPatience
 		}
 		return time.Since(c.at) > patience
@@ -139,16 +141,16 @@ func (c *claim) over() bool {
 	}
 }
 
-// looking reports whether something that was started goes on. The service's mutex is held.
+// looking reports whether started work continues. The service's mutex is held.
 func (c *claim) looking() bool { return c.running != nil && !c.over() }
 
-// interrupt drops a claim for no reason of its client's, which is told so.
+// interrupt drops a claim for a reason that is not its client's, and tells the client.
 func (s *Service) interrupt(c *claim) {
 	c.taken.Store(true)
 	s.drop(c)
 }
 
-// drop ends a claim and what was started under it, and waits for that.
+// drop ends a claim and its started work, and waits for the end.
 func (s *Service) drop(c *claim) {
 	c.end.Do(func() {
 		c.idle.Stop()
@@ -163,7 +165,7 @@ func (s *Service) drop(c *claim) {
 	})
 }
 
-// wait waits for what was started under a claim to end, which does not take long once its context has ended.
+// wait waits for the end of a claim's started work. It ends soon after its context.
 func (s *Service) wait(c *claim) {
 	s.mu.Lock()
 	running := c.running
@@ -173,8 +175,8 @@ func (s *Service) wait(c *claim) {
 	}
 }
 
-// start runs something under a claim. The error is what run began with; once it has called began, which it may do
-// again, it goes on by itself.
+// start runs work under a claim. The error tells why the work did not begin. When run has called began, also
+// repeatedly, the work continues in its own goroutine.
 func (s *Service) start(c *claim, run func(ctx context.Context, began func()) error) *dbus.Error {
 	s.mu.Lock()
 	if s.claim != c || c.ctx.Err() != nil {
@@ -199,14 +201,14 @@ func (s *Service) start(c *claim, run func(ctx context.Context, began func()) er
 		defer c.idle.Reset(idleClaim)
 		err := run(ctx, sync.OnceFunc(func() { begun <- nil }))
 		select {
-		case begun <- err: // it ended before it began
+		case begun <- err: // the work ended before it began
 		default:
 		}
 	}()
 	return s.told(<-begun)
 }
 
-// halt ends what was started under a claim, and waits for that.
+// halt ends the started work of a claim, and waits for the end.
 func (s *Service) halt(c *claim) {
 	s.mu.Lock()
 	stop := c.stop
@@ -217,8 +219,7 @@ func (s *Service) halt(c *claim) {
 	s.wait(c)
 }
 
-// send sends a signal to the client that has the claim, and to nobody else. A word that was sent last is not sent
-// again.
+// send sends a signal only to the client with the claim. It does not repeat the last word.
 func (s *Service) send(c *claim, member, word string, done bool) {
 	path := Path
 	if c.named == FprintDevice {
@@ -237,7 +238,7 @@ func (s *Service) send(c *claim, member, word string, done bool) {
 	s.signal(c, path, member, word, done)
 }
 
-// signal sends a signal to the client that has the claim.
+// signal sends a signal to the client with the claim.
 func (s *Service) signal(c *claim, path dbus.ObjectPath, member string, body ...any) {
 	m := &dbus.Message{
 		Type:  dbus.TypeSignal,
@@ -262,7 +263,7 @@ func (s *Service) signal(c *claim, path dbus.ObjectPath, member string, body ...
 	s.conn.Send(m, nil)
 }
 
-// watch has the bus say when a client is gone, and reports whether it is still there.
+// watch subscribes to the end of a client, and reports whether the client still exists.
 func (s *Service) watch(sender string) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
@@ -285,7 +286,7 @@ func (s *Service) unwatch(sender string) {
 	}
 }
 
-// ownerChanged is what the bus says when a name, or a client, comes or goes.
+// ownerChanged is the bus's signal about a name, or a client, that comes or goes.
 func ownerChanged(name string) []dbus.MatchOption {
 	return []dbus.MatchOption{
 		dbus.WithMatchSender("org.freedesktop.DBus"), dbus.WithMatchInterface("org.freedesktop.DBus"),
@@ -293,7 +294,7 @@ func ownerChanged(name string) []dbus.MatchOption {
 	}
 }
 
-// notices ends the claims of clients that are gone, and all claims when the device goes to sleep, until ctx ends.
+// notices ends the claims of clients that have gone, and all claims when the device goes to sleep, until ctx ends.
 func (s *Service) notices(signals <-chan *dbus.Signal) {
 	for {
 		select {

@@ -12,10 +12,10 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// ErrNoService is wrapped by the errors of a [Client] where no daemon answers.
+// ErrNoService is wrapped by the errors of a [Client] if no daemon answers.
 var ErrNoService = errors.New("the faceauth daemon does not run")
 
-// Client talks to the daemon. It is used by one goroutine at a time. Get one from [Dial], and close it.
+// Client calls the daemon. One goroutine may use it at a time. [Dial] makes one; close it.
 type Client struct {
 	conn    *dbus.Conn
 	signals chan *dbus.Signal
@@ -38,24 +38,24 @@ func NewClient(conn *dbus.Conn) *Client {
 	return c
 }
 
-// Close ends the connection, and so whatever was claimed.
+// Close ends the connection, and so its claim.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Error is what the daemon refused a request with.
+// Error is the daemon's refusal of a request.
 type Error struct {
-	Name    string // org.faceauth.Error.NoProfile, for instance
+	Name    string // for example org.faceauth.Error.NoProfile
 	Message string
-	Wait    uint32 // seconds until it may be asked again, where that is known
+	Wait    uint32 // seconds until the next try is allowed; 0 if not known
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// call calls a method, and stores what it returns.
+// call calls a method, and stores its results.
 func (c *Client) call(ctx context.Context, method string, args, results []any) error {
 	return c.ask(ctx, Interface, method, args, results)
 }
 
-// ask is call for an interface.
+// ask does the same as call for any interface.
 func (c *Client) ask(ctx context.Context, of, method string, args, results []any) error {
 	err := c.conn.Object(Name, Path).CallWithContext(ctx, of+"."+method, 0, args...).Store(results...)
 	var failed dbus.Error
@@ -70,36 +70,37 @@ func (c *Client) ask(ctx context.Context, of, method string, args, results []any
 			e.Wait, _ = failed.Body[1].(uint32)
 		}
 		return e
-	case failed.Name == "org.freedesktop.DBus.Error.ServiceUnknown" || failed.Name == "org.freedesktop.DBus.Error.NameHasNoOwner":
+	case failed.Name == "org.freedesktop.DBus.Error.ServiceUnknown",
+		failed.Name == "org.freedesktop.DBus.Error.NameHasNoOwner":
 		return fmt.Errorf("%w; start it with: systemctl start faceauth", ErrNoService)
 	}
 	return fmt.Errorf("asking the daemon: %w", failed)
 }
 
-// Call calls a method that returns nothing. After ClaimFor, Verify looks for the user of that claim.
+// Call calls a method without results. After ClaimFor, Verify verifies the user of that claim.
 func (c *Client) Call(ctx context.Context, method string, args ...any) error {
 	err := c.call(ctx, method, args, nil)
 	c.claimed = c.claimed || err == nil && method == "ClaimFor"
 	return err
 }
 
-// Verify has a user verified, the caller where it is empty, and returns the last word. Tell is told of the words
-// before.
+// Verify verifies a user and returns the last word. An empty user means the caller. Tell is called with the earlier
+// words.
 func (c *Client) Verify(ctx context.Context, user string, tell func(word string)) (string, error) {
 	return c.run(ctx, user, "Verify", tell)
 }
 
-// Enroll has a user enrolled, the caller where it is empty, and returns the last word. Tell is told of the words
-// before.
+// Enroll enrols a user and returns the last word. An empty user means the caller. Tell is called with the earlier
+// words.
 func (c *Client) Enroll(ctx context.Context, user string, tell func(word string)) (string, error) {
 	return c.run(ctx, user, "Enroll", tell)
 }
 
-// silence is how long a daemon may say nothing: more than any step of an enrolment takes.
+// silence is how long a daemon may send nothing: longer than any step of an enrolment.
 const silence = 90 * time.Second
 
-// run claims the device, starts something, and waits for the last signal. It notices at once when the daemon goes.
-func (c *Client) run(ctx context.Context, user, what string, tell func(word string)) (string, error) {
+// run claims the device, starts work, and waits for the last signal. It notices at once when the daemon ends.
+func (c *Client) run(ctx context.Context, user, verb string, tell func(word string)) (string, error) {
 	owner := ownerChanged(Name)
 	if err := c.conn.AddMatchSignalContext(ctx, owner...); err != nil {
 		return "", fmt.Errorf("asking the bus: %w", err)
@@ -113,24 +114,25 @@ func (c *Client) run(ctx context.Context, user, what string, tell func(word stri
 	c.claimed = false
 	gone := false
 	defer func() {
-		if gone { // the bus would start another one, to be told what it does not know
+		if gone { // a call would start a new daemon without the claim
 			return
 		}
-		if ctx.Err() != nil { // the camera is released at once, and nobody waits for the answer
+		if ctx.Err() != nil { // release the camera at once, without waiting for the answer
 			c.conn.Object(Name, Path).Go(Interface+".Release", dbus.FlagNoReplyExpected, nil)
 			return
 		}
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		c.call(ctx, "Release", nil, nil) // a daemon that has gone has released it
+		c.call(ctx, "Release", nil, nil) // if the daemon has ended, it has released the camera
 	}()
-	// Anybody may send this program a signal that looks the same.
+	// Any program may send this one a signal that looks the same, so check the sender.
 	var daemon string
-	if err := c.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0, Name).Store(&daemon); err != nil {
+	reply := c.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0, Name)
+	if err := reply.Store(&daemon); err != nil {
 		return "", fmt.Errorf("asking the bus: %w", err)
 	}
-	// A daemon that goes meanwhile does not answer this: the bus does.
-	if err := c.call(ctx, what+"Start", nil, nil); err != nil {
+	// If the daemon ends meanwhile, the bus answers this.
+	if err := c.call(ctx, verb+"Start", nil, nil); err != nil {
 		return "", err
 	}
 	timer := time.NewTimer(silence)
@@ -142,15 +144,18 @@ func (c *Client) run(ctx context.Context, user, what string, tell func(word stri
 		case <-c.conn.Context().Done():
 			return "", fmt.Errorf("%w any more: the bus has closed the connection; try again", ErrNoService)
 		case <-timer.C:
-			return "", fmt.Errorf("%w any more: it has not said anything for %v; try again", ErrNoService, silence)
+			return "", fmt.Errorf("%w any more: it has sent nothing for %v; try again", ErrNoService, silence)
 		case sig := <-c.signals:
 			switch {
 			case sig == nil:
-			case sig.Sender == "org.freedesktop.DBus" && sig.Name == "org.freedesktop.DBus.NameOwnerChanged" && len(sig.Body) == 3 &&
+			case sig.Sender == "org.freedesktop.DBus" &&
+				sig.Name == "org.freedesktop.DBus.NameOwnerChanged" && len(sig.Body) == 3 &&
 				sig.Body[0] == Name && sig.Body[2] != daemon:
 				gone = true
-				return "", fmt.Errorf("%w any more: it ended while it looked; try again, and if it ends again, see: journalctl -u faceauth", ErrNoService)
-			case sig.Sender == daemon && sig.Name == Interface+"."+what+"Status" && len(sig.Body) == 2:
+				return "", fmt.Errorf(
+					"%w any more: it ended during the request; try again, and if it ends again, read: journalctl -u faceauth",
+					ErrNoService)
+			case sig.Sender == daemon && sig.Name == Interface+"."+verb+"Status" && len(sig.Body) == 2:
 				word, ok := sig.Body[0].(string)
 				done, isBool := sig.Body[1].(bool)
 				if !ok || !isBool {
@@ -166,20 +171,20 @@ func (c *Client) run(ctx context.Context, user, what string, tell func(word stri
 	}
 }
 
-// Status is what the daemon tells of a user's profile.
+// Status is the public part of a user's profile.
 type Status struct {
 	Enrolled time.Time `json:"enrolled"`
 	Labelled uint32    `json:"labelled"`
 	Learned  uint32    `json:"learned"`
 	Frozen   bool      `json:"frozen"`
 	Drifted  bool      `json:"drifted"`
-	Refusal  string    `json:"refusal"` // why no login may begin now, or ""
-	Wait     uint32    `json:"wait"`    // seconds until one may
-	// Fleet is about the person of a fleet whom the account follows; nil where it follows nobody.
+	Refusal  string    `json:"refusal"` // reason why no login may begin now, or ""
+	Wait     uint32    `json:"wait"`    // seconds until a login may begin
+	// Fleet describes the link to a person of a fleet; nil without a link.
 	Fleet *Following `json:"fleet,omitempty"`
 }
 
-// Status returns what may be told of a user's profile, the caller's where it is empty.
+// Status returns the public part of a user's profile. An empty user means the caller.
 func (c *Client) Status(ctx context.Context, user string) (s Status, err error) {
 	var m map[string]dbus.Variant
 	if err := c.call(ctx, "Status", []any{user}, []any{&m}); err != nil {
@@ -188,7 +193,8 @@ func (c *Client) Status(ctx context.Context, user string) (s Status, err error) 
 	var enrolled int64
 	var fleet map[string]dbus.Variant
 	for key, to := range map[string]any{
-		"enrolled": &enrolled, "labelled": &s.Labelled, "learned": &s.Learned, "frozen": &s.Frozen, "drifted": &s.Drifted,
+		"enrolled": &enrolled, "labelled": &s.Labelled, "learned": &s.Learned, "frozen": &s.Frozen,
+		"drifted": &s.Drifted,
 		"refusal": &s.Refusal, "wait": &s.Wait,
 		"fleet": &fleet,
 	} {
@@ -201,19 +207,19 @@ func (c *Client) Status(ctx context.Context, user string) (s Status, err error) 
 	return s, err
 }
 
-// Undo takes back the faces learned of a user after a time, and returns how many faces that are.
+// Undo removes the faces of a user that were learned after a time, and returns their number.
 func (c *Client) Undo(ctx context.Context, user string, since time.Time) (faces uint32, err error) {
 	err = c.call(ctx, "Undo", []any{user, since.Unix()}, []any{&faces})
 	return faces, err
 }
 
-// Freeze stops learning for a user, or lets it go on.
+// Freeze stops learning for a user, or starts it again.
 func (c *Client) Freeze(ctx context.Context, user string, on bool) error {
 	return c.call(ctx, "Freeze", []any{user, on}, nil)
 }
 
-// Follow has the account of a user follow a person of a fleet, by name or number, or nobody where person is empty.
-// With share the faces that this device enrols become the fleet's.
+// Follow lets a user's account follow a person of a fleet, by name or number. An empty person ends the link. With share
+// the fleet gets the faces that this device enrols.
 func (c *Client) Follow(ctx context.Context, user, person string, share bool) error {
 	return c.call(ctx, "Follow", []any{user, person, share}, nil)
 }
@@ -223,24 +229,24 @@ func (c *Client) Forget(ctx context.Context, user string) error {
 	return c.call(ctx, "Forget", []any{user}, nil)
 }
 
-// Users returns who has a profile.
+// Users returns the users with a profile.
 func (c *Client) Users(ctx context.Context) (users []string, err error) {
 	err = c.call(ctx, "Users", nil, []any{&users})
 	return users, err
 }
 
-// PasswordUsed says that a user gave the password. Only root may.
+// PasswordUsed reports that a user gave the password. Only root may call it.
 func (c *Client) PasswordUsed(ctx context.Context, user string) error {
 	return c.call(ctx, "PasswordUsed", []any{user}, nil)
 }
 
-// Health is what the daemon tells root of itself.
+// Health is the state of the daemon, for root.
 type Health struct {
 	Resident uint64 `json:"resident"` // memory, in bytes
-	Sessions uint64 `json:"sessions"` // verifications since it started
+	Sessions uint64 `json:"sessions"` // number of verifications since the start
 }
 
-// Health returns what the daemon tells root of itself.
+// Health returns the state of the daemon. Only root may call it.
 func (c *Client) Health(ctx context.Context) (h Health, err error) {
 	var m map[string]dbus.Variant
 	if err := c.call(ctx, "Health", nil, []any{&m}); err != nil {

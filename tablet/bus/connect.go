@@ -16,12 +16,12 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// Connect connects to the system bus, for [Serve]. What comes in is read in large pieces: package dbus alone takes five
-// system calls for each message, which is more than a flood of them leaves time for.
+// Connect connects to the system bus for [Serve]. It reads in large pieces: package dbus alone needs five system calls
+// per message, which is too slow under a flood of messages.
 func Connect(ctx context.Context) (*dbus.Conn, error) {
 	address := cmp.Or(os.Getenv("DBUS_SYSTEM_BUS_ADDRESS"), "unix:path=/run/dbus/system_bus_socket")
 	path, ok := strings.CutPrefix(address, "unix:path=")
-	if !ok || strings.ContainsAny(path, ",;%") { // another kind of address, or one with more to it
+	if !ok || strings.ContainsAny(path, ",;%") { // not a plain Unix socket
 		conn, err := dbus.ConnectSystemBus(dbus.WithContext(ctx))
 		if err != nil {
 			return nil, fmt.Errorf("connecting to the system bus: %w", err)
@@ -40,7 +40,7 @@ func Connect(ctx context.Context) (*dbus.Conn, error) {
 	return conn, nil
 }
 
-// Over returns a connection over a socket, which it closes, to a bus that knows the user at this end.
+// Over returns a connection over a socket to a bus that knows the user at this end. It closes the socket.
 func Over(ctx context.Context, socket net.Conn, uid int) (*dbus.Conn, error) {
 	conn, err := dbus.NewConn(pieces{bufio.NewReaderSize(socket, 1<<16), socket}, dbus.WithContext(ctx))
 	if err != nil {
@@ -58,7 +58,7 @@ func Over(ctx context.Context, socket net.Conn, uid int) (*dbus.Conn, error) {
 	return conn, nil
 }
 
-// pieces is a connection that is read in large pieces.
+// pieces is a connection that reads in large pieces.
 type pieces struct {
 	*bufio.Reader
 	io.WriteCloser

@@ -14,25 +14,25 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// FleetInterface is what the process that takes part in a fleet asks, at [Path].
+// FleetInterface is the interface for the process that connects to a fleet, at [Path].
 const FleetInterface = "org.faceauth.Fleet"
 
-// FleetUser is the user whom that process runs as.
+// FleetUser is the user of that process.
 const FleetUser = "faceauth-fleet"
 
-// How it stands with a person whom an account follows: words of [Fleet.Says] and [Following.Word].
+// Words about the person whom an account follows, for [Fleet.Says] and [Following.Word].
 const (
-	InStep     = "in-step"     // all that the fleet has of the person is here
-	Away       = "away"        // the fleet is not reached
-	Nobody     = "nobody"      // the fleet has nobody of that name or number
-	Keyless    = "no-key"      // this device cannot read yet what the fleet has of the person
+	InStep     = "in-step"     // this device has all faces of the person
+	Away       = "away"        // there is no connection to the fleet
+	Nobody     = "nobody"      // the fleet has no person with this name or number
+	Keyless    = "no-key"      // this device has no key for the person yet
 	OtherSpace = "other-space" // all faces of the person are of another feature space
 )
 
 // fleetWords are these words.
 var fleetWords = map[string]bool{InStep: true, Away: true, Nobody: true, Keyless: true, OtherSpace: true}
 
-// fleetMethods are those of [FleetInterface]; byFleet asks each who calls.
+// fleetMethods are the methods of [FleetInterface]. Each first calls byFleet to check the caller.
 var fleetMethods = map[string]method{
 	"Followed": {in: "", out: "sa(sssb)", call: func(s *Service, by caller, _ []any) ([]any, *dbus.Error) {
 		if failed := s.byFleet(by); failed != nil {
@@ -90,7 +90,8 @@ var fleetMethods = map[string]method{
 		users, err := s.a.FleetRevoked()
 		for _, user := range users {
 			s.interruptFor(user)
-			s.o.Log.Warn("the fleet does not let this device in any more: what rests on its faces is removed", "user", user)
+			s.o.Log.Warn("the fleet has revoked this device: everything that rests on its faces is removed", "user",
+				user)
 		}
 		return s.toldFleet(err)
 	})},
@@ -105,7 +106,7 @@ var fleetMethods = map[string]method{
 	})},
 }
 
-// byFleet returns nil where the process of the fleet calls, or root.
+// byFleet returns nil for the process of the fleet and for root.
 func (s *Service) byFleet(by caller) *dbus.Error {
 	if by.root() {
 		return nil
@@ -117,7 +118,7 @@ func (s *Service) byFleet(by caller) *dbus.Error {
 	return failure(permissionDenied, "only "+s.o.FleetUser+" and root may speak for the fleet")
 }
 
-// toldFleet returns an error in words for the process of the fleet, which knows the faces anyway.
+// toldFleet returns an error with its text for the process of the fleet, which has the faces anyway.
 func (s *Service) toldFleet(err error) *dbus.Error {
 	switch {
 	case errors.Is(err, tablet.ErrFollow), errors.Is(err, profile.ErrUnknown):
@@ -129,14 +130,14 @@ func (s *Service) toldFleet(err error) *dbus.Error {
 	return s.told(err)
 }
 
-// interruptFor ends what looks for a user just now, and knows their faces.
+// interruptFor ends present work that uses the faces of a user.
 func (s *Service) interruptFor(user string) {
 	if held := s.held(); held != nil && held.user == user {
 		s.interrupt(held)
 	}
 }
 
-// sentFace is a face as it goes over the bus.
+// sentFace is a face in a message.
 type sentFace struct {
 	Taken  int64 // seconds since 1970, or 0
 	Vector []byte
@@ -153,7 +154,7 @@ func pack(faces []tablet.FleetFace) []sentFace {
 	return all
 }
 
-// unpack returns faces, whose bytes it overwrites. The error wraps [tablet.ErrFaces].
+// unpack returns faces, and overwrites their bytes. The error wraps [tablet.ErrFaces].
 func unpack(sent []sentFace) ([]tablet.FleetFace, error) {
 	faces := make([]tablet.FleetFace, len(sent))
 	for i, f := range sent {
@@ -169,14 +170,17 @@ func unpack(sent []sentFace) ([]tablet.FleetFace, error) {
 	return faces, nil
 }
 
-// fleetFaces takes all faces that the fleet has of a person.
+// fleetFaces stores all faces of a person from the fleet.
 func (s *Service) fleetFaces(user, number, space string, packed any) *dbus.Error {
 	var sent []sentFace
 	if err := dbus.Store([]any{packed}, &sent); err != nil {
 		return failure(fleetRefused, "the faces cannot be read")
 	}
-	if len(sent) > tablet.MostFaces { // before anything is made of them
-		return s.toldFleet(fmt.Errorf("%w: %d of one person, and at most %d are taken", tablet.ErrFaces, len(sent), tablet.MostFaces))
+	if len(sent) > tablet.MostFaces { // check before decoding
+		return s.toldFleet(
+			fmt.Errorf("%w: got %d of one person, and at most %d are allowed", tablet.ErrFaces, len(sent),
+				tablet.MostFaces),
+		)
 	}
 	faces, err := unpack(sent)
 	if err != nil {
@@ -184,13 +188,14 @@ func (s *Service) fleetFaces(user, number, space string, packed any) *dbus.Error
 	}
 	changed, err := s.a.FleetFaces(user, number, space, faces)
 	if changed {
-		s.interruptFor(user) // it may look for them by a face that was taken back
+		s.interruptFor(user) // it may use a face that was removed
 		s.o.Log.Info("faces of the fleet", "user", user, "faces", len(faces))
 	}
 	return s.toldFleet(err)
 }
 
-// follow has an account follow a person of a fleet, or nobody where that is empty. Share says that the fleet may have the faces that this device enrols.
+// follow lets an account follow a person of a fleet. An empty person ends the link. With share the fleet gets the faces
+// that this device enrols.
 func (s *Service) follow(by caller, name, person string, share bool) *dbus.Error {
 	user, failed := s.about(by, name, enrollAction)
 	if failed != nil {
@@ -209,9 +214,10 @@ func (s *Service) follow(by caller, name, person string, share bool) *dbus.Error
 	}
 	switch {
 	case errors.Is(err, tablet.ErrFollow):
-		return failure(notFollowed, "this account follows nobody of a fleet")
+		return failure(notFollowed, "this account follows no person of a fleet")
 	case errors.Is(err, tablet.ErrPerson):
-		return failure(fleetRefused, "that can be neither the name nor the number of a person of a fleet; see faceauth people --fleet on another device")
+		return failure(fleetRefused,
+			"that can be neither the name nor the number of a person of a fleet; see faceauth people --fleet on another device")
 	case err != nil:
 		return s.told(err)
 	}
@@ -220,7 +226,7 @@ func (s *Service) follow(by caller, name, person string, share bool) *dbus.Error
 	return nil
 }
 
-// followChanged tells the process of the fleet to ask anew.
+// followChanged tells the process of the fleet to read the links again.
 func (s *Service) followChanged() {
 	s.conn.Send(&dbus.Message{
 		Type: dbus.TypeSignal, Flags: dbus.FlagNoReplyExpected,
@@ -231,19 +237,19 @@ func (s *Service) followChanged() {
 	}, nil)
 }
 
-// Following is how it stands with the person of a fleet whom an account follows.
+// Following describes the link of an account to a person of a fleet.
 type Following struct {
-	Asked    string    `json:"asked"`    // name or number, as an administrator gave it
-	Number   string    `json:"number"`   // of the person, or "" until it is known
-	Share    bool      `json:"share"`    // faces that this device enrols become the fleet's
-	Faces    uint32    `json:"faces"`    // that the fleet has of the person
-	Enrolled uint32    `json:"enrolled"` // faces that this device has seen itself, and that rest on those
-	Revoked  bool      `json:"revoked"`  // the fleet does not let this device in any more
-	Word     string    `json:"word"`     // [InStep] or another; "" where nothing was heard since the daemon started
-	Since    time.Time `json:"since"`    // of the word
+	Asked    string    `json:"asked"`    // name or number from the administrator
+	Number   string    `json:"number"`   // number of the person; "" until it is known
+	Share    bool      `json:"share"`    // the fleet gets the faces that this device enrols
+	Faces    uint32    `json:"faces"`    // number of the fleet's faces of the person
+	Enrolled uint32    `json:"enrolled"` // number of faces from this device that rest on them
+	Revoked  bool      `json:"revoked"`  // the fleet has revoked this device
+	Word     string    `json:"word"`     // [InStep] or another word; "" before the first one
+	Since    time.Time `json:"since"`    // time of the word
 }
 
-// followingOf returns what a status says of a fleet.
+// followingOf returns the link in the form of a message.
 func followingOf(f *tablet.FleetStatus) map[string]dbus.Variant {
 	if f == nil {
 		return map[string]dbus.Variant{}
@@ -253,21 +259,23 @@ func followingOf(f *tablet.FleetStatus) map[string]dbus.Variant {
 		since = f.Since.Unix()
 	}
 	return map[string]dbus.Variant{
-		"asked": dbus.MakeVariant(f.Asked), "number": dbus.MakeVariant(f.Number), "share": dbus.MakeVariant(f.Share), "faces": dbus.MakeVariant(uint32(f.Faces)),
+		"asked": dbus.MakeVariant(
+			f.Asked), "number": dbus.MakeVariant(f.Number), "share": dbus.MakeVariant(f.Share), "faces": dbus.MakeVariant(uint32(f.Faces)),
 		"enrolled": dbus.MakeVariant(uint32(f.Enrolled)), "revoked": dbus.MakeVariant(f.Revoked),
 		"word": dbus.MakeVariant(f.Word), "since": dbus.MakeVariant(since),
 	}
 }
 
-// readFollowing reads what followingOf made.
+// readFollowing decodes the result of followingOf.
 func readFollowing(m map[string]dbus.Variant) (*Following, error) {
 	if len(m) == 0 {
 		return nil, nil
 	}
 	f, since := new(Following), int64(0)
 	for key, to := range map[string]any{
-		"asked": &f.Asked, "number": &f.Number, "share": &f.Share, "faces": &f.Faces, "enrolled": &f.Enrolled, "revoked": &f.Revoked,
-		"word": &f.Word, "since": &since,
+		"asked": &f.Asked, "number": &f.Number, "share": &f.Share, "faces": &f.Faces, "enrolled": &f.Enrolled,
+		"revoked": &f.Revoked,
+		"word":    &f.Word, "since": &since,
 	} {
 		if err := m[key].Store(to); err != nil {
 			return nil, fmt.Errorf("the daemon's status has no usable %s of the fleet: %w", key, err)
@@ -279,11 +287,11 @@ func readFollowing(m map[string]dbus.Variant) (*Following, error) {
 	return f, nil
 }
 
-// Fleet speaks to the daemon for a fleet. It is used by one goroutine at a time. Get one from [DialFleet] or [NewFleet],
-// and close it.
+// Fleet calls the daemon for a fleet. One goroutine may use it at a time. [DialFleet] or [NewFleet] makes one; close
+// it.
 type Fleet struct {
 	client *Client
-	// Daemon has a value when a daemon has started, ended, or was told to have an account follow somebody.
+	// Daemon gets a value when a daemon has started or ended, or when the link of an account has changed.
 	Daemon <-chan struct{}
 	ended  chan struct{}
 }
@@ -311,7 +319,7 @@ func NewFleet(ctx context.Context, conn *dbus.Conn) (*Fleet, error) {
 			return nil, fmt.Errorf("asking the bus: %w", err)
 		}
 	}
-	go func() { // it ends with the connection, which closes the channel
+	go func() { // it ends with the connection: dbus closes the channel
 		defer close(f.ended)
 		for range signals {
 			select {
@@ -329,7 +337,7 @@ func (f *Fleet) Gone() <-chan struct{} { return f.ended }
 // Close ends the connection.
 func (f *Fleet) Close() error { return f.client.Close() }
 
-// Owner returns the connection of the daemon that runs, or "". It starts none.
+// Owner returns the connection of the running daemon, or "". It starts no daemon.
 func (f *Fleet) Owner(ctx context.Context) (owner string, err error) {
 	err = f.client.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0, Name).Store(&owner)
 	var failed dbus.Error
@@ -342,24 +350,24 @@ func (f *Fleet) Owner(ctx context.Context) (owner string, err error) {
 	return owner, nil
 }
 
-// Followed returns the accounts that follow somebody, and the ID of the space that their faces are in.
+// Followed returns the accounts with a link, and the ID of their feature space.
 func (f *Fleet) Followed(ctx context.Context) (space string, all []tablet.Followed, err error) {
 	err = f.client.ask(ctx, FleetInterface, "Followed", nil, []any{&space, &all})
 	return space, all, err
 }
 
-// Found says which person the name stands for that an account was asked to follow.
+// Found sets the number of the person whose name an account follows.
 func (f *Fleet) Found(ctx context.Context, user, asked, number string) error {
 	return f.client.ask(ctx, FleetInterface, "Found", []any{user, asked, number}, nil)
 }
 
-// Faces tells all labelled faces that the fleet has of a person, in place of what was told before.
+// Faces replaces all labelled faces of a person from the fleet.
 func (f *Fleet) Faces(ctx context.Context, user, number, space string, faces []tablet.FleetFace) error {
 	return f.client.ask(ctx, FleetInterface, "Faces", []any{user, number, space, pack(faces)}, nil)
 }
 
-// Own returns the faces that this device has enrolled of a user who shares them. The error is one of which [NotFollowed]
-// is true where they are not to be shared.
+// Own returns the faces that this device has enrolled of a user who shares them. If they must not be shared,
+// [NotFollowed] is true for the error.
 func (f *Fleet) Own(ctx context.Context, user, number string) ([]tablet.FleetFace, error) {
 	var sent []sentFace
 	if err := f.client.ask(ctx, FleetInterface, "Own", []any{user, number}, []any{&sent}); err != nil {
@@ -368,22 +376,22 @@ func (f *Fleet) Own(ctx context.Context, user, number string) ([]tablet.FleetFac
 	return unpack(sent)
 }
 
-// Forgotten says that a person was forgotten in the fleet.
+// Forgotten reports that the fleet has forgotten a person.
 func (f *Fleet) Forgotten(ctx context.Context, user, number string) error {
 	return f.client.ask(ctx, FleetInterface, "Forgotten", []any{user, number}, nil)
 }
 
-// Revoked says that the fleet does not let this device in any more.
+// Revoked reports that the fleet has revoked this device.
 func (f *Fleet) Revoked(ctx context.Context) error {
 	return f.client.ask(ctx, FleetInterface, "Revoked", nil, nil)
 }
 
-// Says says how it stands with the person whom an account follows, and since when.
+// Says reports the state of the person whom an account follows, and since when.
 func (f *Fleet) Says(ctx context.Context, user, word string, since time.Time) error {
 	return f.client.ask(ctx, FleetInterface, "Says", []any{user, word, since.Unix()}, nil)
 }
 
-// NotFollowed reports whether an error of a [Fleet] or [Client] says that an account does not follow that person.
+// NotFollowed reports whether an error of a [Fleet] or [Client] means that an account does not follow the person.
 func NotFollowed(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Name == errorPrefix+notFollowed

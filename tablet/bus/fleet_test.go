@@ -64,7 +64,8 @@ func TestFleet(t *testing.T) {
 		t.Fatal("the fleet's process is not told")
 	}
 	space, all, err := fleet.Followed(t.Context())
-	if err != nil || space != stage.Space.ID || !slices.Equal(all, []tablet.Followed{{User: "nobody", Asked: "Alice"}}) {
+	if err != nil || space != stage.Space.ID ||
+		!slices.Equal(all, []tablet.Followed{{User: "nobody", Asked: "Alice"}}) {
 		t.Fatalf("%s, %v, %v", space, all, err)
 	}
 	if err := fleet.Found(t.Context(), "nobody", "Alice", person); err != nil {
@@ -128,7 +129,8 @@ func TestFleet(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the fleet's process is not told of an enrolment")
 	}
-	if own, err := fleet.Own(t.Context(), "nobody", person); err != nil || len(own) != 4 || !slices.Equal(own[1].Vector, stage.At(stage.Alice, .01)) {
+	if own, err := fleet.Own(t.Context(), "nobody", person); err != nil || len(own) != 4 ||
+		!slices.Equal(own[1].Vector, stage.At(stage.Alice, .01)) {
 		t.Errorf("%v, %v", own, err)
 	}
 	if err := root.Follow(t.Context(), "nobody", person, false); err != nil {
@@ -160,7 +162,8 @@ func TestFleetInterrupts(t *testing.T) {
 		"revoked": func(ctx context.Context, f *bus.Fleet) error { return f.Revoked(ctx) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouseOn(t, fixture.StartBus(t, logindRules), tablet.Options{Policy: session.Policy{Deadline: 30 * time.Second}}, bus.Options{})
+			h := newHouseOn(t, fixture.StartBus(t, logindRules),
+				tablet.Options{Policy: session.Policy{Deadline: 30 * time.Second}}, bus.Options{})
 			fleet := h.fleet(t, 0)
 			if err := h.a.Follow("nobody", person, false); err != nil {
 				t.Fatal(err)
@@ -257,7 +260,9 @@ func TestFleetRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := func(method string, args ...any) error {
-		return conn.Object(bus.Name, bus.Path).CallWithContext(t.Context(), bus.FleetInterface+"."+method, 0, args...).Err
+		return conn.Object(bus.Name, bus.Path).
+			CallWithContext(t.Context(), bus.FleetInterface+"."+method, 0, args...).
+			Err
 	}
 	type sent struct {
 		Taken  int64
@@ -281,7 +286,7 @@ func TestFleetRefused(t *testing.T) {
 		{"another person", f.Faces(t.Context(), "nobody", strings.Repeat("0b", 16), stage.Space.ID, nil), "does not follow"},
 		{"nobody's account", f.Faces(t.Context(), "games", person, stage.Space.ID, nil), "does not follow"},
 		{"somebody unknown", f.Forgotten(t.Context(), "nobody", strings.Repeat("0b", 16)), "does not follow"},
-		{"a name for a number", f.Found(t.Context(), "nobody", person, "alice"), "cannot be the name or the number"},
+		{"a name for a number", f.Found(t.Context(), "nobody", person, "alice"), "not a valid name or number"},
 		{"a word of tomorrow", f.Says(t.Context(), "nobody", "tomorrow", time.Now()), "no such word"},
 		{"an unknown method", call("Enroll"), "no method of that name"},
 		{"a person that cannot be", h.client(t, 0).Follow(t.Context(), "nobody", "a\x01b", false), "neither the name nor the number"},

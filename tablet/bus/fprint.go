@@ -12,14 +12,14 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// fprintd's names on the bus. GDM, KDE and pam_fprintd know no others: with [Options].Fprint the service answers by them,
-// too. What they are told is less than by [Interface], which has words for a face. They ask for a finger: a user who is
-// enrolled has one, [FprintFinger], and it is the face.
+// fprintd's names on the bus. GDM, KDE and pam_fprintd use only these: with [Options].Fprint the service answers them,
+// too. They give less information than [Interface], which has words for a face. They ask for a finger: an enrolled user
+// has one, [FprintFinger], and it is the face.
 //
-// Logins by these names are those of [Interface], with its leave, its quotas, its limits and its deadline. Enrolment and
-// removal are refused, with a sentence that names the command. Programs of root that ask by these names do not say
-// where the person is, as faceauth's own PAM module does: the service asks logind and systemd, and refuses who is not at
-// the device.
+// Logins through these names have the same permissions, quotas, limits and deadline as through [Interface]. Enrolment
+// and removal are refused with a sentence that names the command. Programs of root that use these names do not tell
+// where the person is, as faceauth's own PAM module does: the service asks logind and systemd, and refuses people who
+// are not at the device.
 const (
 	FprintName    = "net.reactivated.Fprint"
 	FprintManager = "net.reactivated.Fprint.Manager"
@@ -30,7 +30,7 @@ const (
 	fprintManagerPath = dbus.ObjectPath("/net/reactivated/Fprint/Manager")
 )
 
-// What the interfaces are described with.
+// Descriptions of the interfaces.
 var (
 	//go:embed net.reactivated.Fprint.Manager.xml
 	fprintManagerXML string
@@ -38,11 +38,13 @@ var (
 	fprintDeviceXML string
 )
 
-// fprintErrors are the names of fprintd's errors, by those of this service.
+// fprintErrors maps this service's errors to fprintd's.
 var fprintErrors = map[string]string{
-	permissionDenied: "PermissionDenied", alreadyInUse: "AlreadyInUse", claimDevice: "ClaimDevice", noProfile: "NoEnrolledPrints",
-	tooSoon: "PermissionDenied", passwordNeeded: "PermissionDenied", invalidUser: "NoEnrolledPrints", tooManyRequests: "AlreadyInUse",
-	internal: "Internal",
+	permissionDenied: "PermissionDenied", alreadyInUse: "AlreadyInUse", claimDevice: "ClaimDevice",
+	noProfile: "NoEnrolledPrints",
+	tooSoon:   "PermissionDenied", passwordNeeded: "PermissionDenied", invalidUser: "NoEnrolledPrints",
+	tooManyRequests: "AlreadyInUse",
+	internal:        "Internal",
 }
 
 // fprintFailure returns one of fprintd's errors.
@@ -50,7 +52,7 @@ func fprintFailure(name, message string) *dbus.Error {
 	return dbus.NewError(FprintName+".Error."+name, []any{message})
 }
 
-// asFprint returns an error of this service as fprintd would name it. The words stay.
+// asFprint returns an error of this service with fprintd's name. The text stays.
 func asFprint(e *dbus.Error) *dbus.Error {
 	if e == nil {
 		return nil
@@ -66,9 +68,9 @@ func asFprint(e *dbus.Error) *dbus.Error {
 	return fprintFailure(fprintErrors[name], message)
 }
 
-// fprintWord returns the word of fprintd for one of ours, or "" where it has none. That nobody was seen is neither a match
-// nor a failure of the person: clients that are told of an error go on to the password, where they would ask again and
-// again after a failure.
+// fprintWord returns fprintd's word for a word of this service, or "" for none. If nobody was seen, it returns neither
+// a match nor a failure of the person: after an error clients continue with the password, and after a failure they
+// would ask again and again.
 func fprintWord(word string, done bool) string {
 	switch word {
 	case "verify-match", "verify-no-match":
@@ -84,29 +86,65 @@ func fprintWord(word string, done bool) string {
 	return "verify-retry-scan"
 }
 
-// fprintObjects are the objects that fprintd has.
+// fprintObjects are fprintd's objects.
 var fprintObjects = map[dbus.ObjectPath]object{
 	fprintManagerPath: newObject(FprintManager, fprintManagerXML, map[string]method{
 		"GetDevices": {in: "", out: "ao", call: one(func(*Service, caller, []any) ([]dbus.ObjectPath, *dbus.Error) {
 			return []dbus.ObjectPath{FprintPath}, nil
 		})},
-		"GetDefaultDevice": {in: "", out: "o", call: one(func(*Service, caller, []any) (dbus.ObjectPath, *dbus.Error) { return FprintPath, nil })},
+		"GetDefaultDevice": {
+			in:   "",
+			out:  "o",
+			call: one(func(*Service, caller, []any) (dbus.ObjectPath, *dbus.Error) { return FprintPath, nil }),
+		},
 	}, func(*Service) map[string]dbus.Variant { return nil }),
 	FprintPath: newObject(FprintDevice, fprintDeviceXML, fprintMethods, (*Service).fprintProperties),
 }
 
-// fprintMethods are those of the device.
+// fprintMethods are the methods of the device.
 var fprintMethods = map[string]method{
-	"ListEnrolledFingers": {in: "s", out: "as", call: one(func(s *Service, by caller, args []any) ([]string, *dbus.Error) {
-		return s.fprintList(by, args[0].(string))
-	})},
-	"Claim":       {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.fprintClaim(by, args[0].(string)) })},
-	"Release":     {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.fprintRelease(by) })},
-	"VerifyStart": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.fprintStart(by, args[0].(string)) }), after: (*Service).fprintSignals},
-	"VerifyStop":  {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.fprintStop(by) })},
+	"ListEnrolledFingers": {
+		in:  "s",
+		out: "as",
+		call: one(func(s *Service, by caller, args []any) ([]string, *dbus.Error) {
+			return s.fprintList(by, args[0].(string))
+		}),
+	},
+	"Claim": {
+		in:  "s",
+		out: "",
+		call: nothing(
+			func(s *Service, by caller, args []any) *dbus.Error { return s.fprintClaim(by, args[0].(string)) }),
+	},
+	"Release": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.fprintRelease(by) }),
+	},
+	"VerifyStart": {
+		in:  "s",
+		out: "",
+		call: nothing(
+			func(s *Service, by caller, args []any) *dbus.Error { return s.fprintStart(by, args[0].(string)) }),
+		after: (*Service).fprintSignals,
+	},
+	"VerifyStop": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.fprintStop(by) }),
+	},
 
-	"EnrollStart":            {in: "s", out: "", call: fprintElsewhere("a face is enrolled with hints for which a fingerprint reader has no words; run: faceauth tablet enroll")},
-	"EnrollStop":             {in: "", out: "", call: nothing(func(*Service, caller, []any) *dbus.Error { return fprintNothing() })},
+	"EnrollStart": {
+		in:  "s",
+		out: "",
+		call: fprintElsewhere(
+			"a face is enrolled with hints for which a fingerprint reader has no words; run: faceauth tablet enroll"),
+	},
+	"EnrollStop": {
+		in:   "",
+		out:  "",
+		call: nothing(func(*Service, caller, []any) *dbus.Error { return fprintNothing() }),
+	},
 	"DeleteEnrolledFingers":  {in: "s", out: "", call: fprintElsewhere(forgetElsewhere)},
 	"DeleteEnrolledFingers2": {in: "", out: "", call: fprintElsewhere(forgetElsewhere)},
 	"DeleteEnrolledFinger":   {in: "s", out: "", call: fprintElsewhere(forgetElsewhere)},
@@ -114,7 +152,7 @@ var fprintMethods = map[string]method{
 
 const forgetElsewhere = "a face is not removed as a finger is; run: faceauth tablet forget"
 
-// fprintElsewhere refuses what is done in another way.
+// fprintElsewhere refuses an operation and names the command for it.
 func fprintElsewhere(message string) func(*Service, caller, []any) ([]any, *dbus.Error) {
 	return nothing(func(*Service, caller, []any) *dbus.Error { return fprintFailure("PermissionDenied", message) })
 }
@@ -123,18 +161,19 @@ func fprintNothing() *dbus.Error {
 	return fprintFailure("NoActionInProgress", "nothing was started, so nothing is stopped")
 }
 
-// fprintProperties are those of the device.
+// fprintProperties are the properties of the device.
 func (s *Service) fprintProperties() map[string]dbus.Variant {
 	s.mu.Lock()
 	looking := s.claim != nil && s.claim.named == FprintDevice && s.claim.looking()
 	s.mu.Unlock()
 	return map[string]dbus.Variant{
 		"name": dbus.MakeVariant("camera (faceauth)"), "num-enroll-stages": dbus.MakeVariant(int32(enrolment.Stages)),
-		"scan-type": dbus.MakeVariant("press"), "finger-needed": dbus.MakeVariant(looking), "finger-present": dbus.MakeVariant(false),
+		"scan-type": dbus.MakeVariant(
+			"press"), "finger-needed": dbus.MakeVariant(looking), "finger-present": dbus.MakeVariant(false),
 	}
 }
 
-// fprintList returns the finger of a user who is enrolled.
+// fprintList returns the finger of an enrolled user.
 func (s *Service) fprintList(by caller, name string) ([]string, *dbus.Error) {
 	user, failed := s.about(by, name)
 	if failed != nil {
@@ -143,14 +182,14 @@ func (s *Service) fprintList(by caller, name string) ([]string, *dbus.Error) {
 	switch st, err := s.a.Status(user); {
 	case err != nil:
 		return nil, asFprint(s.told(err))
-	case st.Labelled == 0 && (st.Fleet == nil || st.Fleet.Faces == 0): // the fleet has told no face yet
+	case st.Labelled == 0 && (st.Fleet == nil || st.Fleet.Faces == 0): // no face has come from the fleet yet
 		return nil, asFprint(s.told(profile.ErrUnknown))
 	}
 	return []string{FprintFinger}, nil
 }
 
-// fprintClaim claims the device for a user. Who wants to be that user is not said: for a program of root, logind and
-// systemd know where it runs, and for whom.
+// fprintClaim claims the device for a user. The call does not name the asker: for a program of root, logind and systemd
+// know its session.
 func (s *Service) fprintClaim(by caller, name string) *dbus.Error {
 	asker := by.uid
 	if by.root() {
@@ -165,7 +204,7 @@ func (s *Service) fprintClaim(by caller, name string) *dbus.Error {
 	return asFprint(s.claimFor(by, name, asker, FprintDevice))
 }
 
-// fprintClaimed returns the claim of a client. The errors are those that fprintd has.
+// fprintClaimed returns the claim of a client, with fprintd's errors.
 func (s *Service) fprintClaimed(by caller) (*claim, *dbus.Error) {
 	c, failed := s.claimed(by, FprintDevice)
 	if failed == nil {
@@ -185,7 +224,8 @@ func (s *Service) fprintRelease(by caller) *dbus.Error {
 	return failed
 }
 
-// fprintStart looks for the user of the claim. Clients take signals that come before the answer for faults: they wait.
+// fprintStart starts the verification of the claim's user. Clients treat signals before the answer as errors, so
+// signals wait.
 func (s *Service) fprintStart(by caller, finger string) *dbus.Error {
 	c, failed := s.fprintClaimed(by)
 	if failed != nil {
@@ -219,7 +259,7 @@ func (s *Service) fprintStart(by caller, finger string) *dbus.Error {
 	return nil
 }
 
-// fprintSignals sends the signals that waited for the answer of a start. The claim may be over already.
+// fprintSignals sends the waiting signals after the answer of a start. The claim may have ended already.
 func (s *Service) fprintSignals(by caller) {
 	s.mu.Lock()
 	c := s.starting[by.sender]
@@ -236,7 +276,7 @@ func (s *Service) fprintSignals(by caller) {
 	c.holds, c.held = false, nil
 }
 
-// fprintStop ends what was started. As in fprintd it has to be called, also after the last signal.
+// fprintStop ends the verification. As in fprintd, clients must call it even after the last signal.
 func (s *Service) fprintStop(by caller) *dbus.Error {
 	c, failed := s.fprintClaimed(by)
 	if failed != nil {

@@ -99,7 +99,8 @@ func (m *manager) ListSessions() (all []listed, _ *dbus.Error) {
 	defer m.mu.Unlock()
 	all = []listed{}
 	for i, x := range m.sessions {
-		all = append(all, listed{fmt.Sprint(i), x.uid, "somebody", x.seat, dbus.ObjectPath(fmt.Sprint(sessionsBelow, i))})
+		all = append(all,
+			listed{fmt.Sprint(i), x.uid, "somebody", x.seat, dbus.ObjectPath(fmt.Sprint(sessionsBelow, i))})
 	}
 	return all, nil
 }
@@ -153,7 +154,8 @@ func newFprintHouse(t *testing.T, o tablet.Options) *fprintHouse {
 		path  dbus.ObjectPath
 		named string
 	}{
-		{"/org/freedesktop/login1", "org.freedesktop.login1.Manager"}, {"/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"},
+		{"/org/freedesktop/login1", "org.freedesktop.login1.Manager"},
+		{"/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"},
 		{unitPath, "org.freedesktop.DBus.Properties"}, {userPath, "org.freedesktop.DBus.Properties"},
 	} {
 		if err := h.manager.conn.Export(h.manager, e.path, e.named); err != nil {
@@ -161,7 +163,8 @@ func newFprintHouse(t *testing.T, o tablet.Options) *fprintHouse {
 		}
 	}
 	for _, name := range []string{"org.freedesktop.login1", "org.freedesktop.systemd1"} {
-		if r, err := h.manager.conn.RequestName(name, dbus.NameFlagDoNotQueue); err != nil || r != dbus.RequestNameReplyPrimaryOwner {
+		if r, err := h.manager.conn.RequestName(name, dbus.NameFlagDoNotQueue); err != nil ||
+			r != dbus.RequestNameReplyPrimaryOwner {
 			t.Fatal(r, err)
 		}
 	}
@@ -270,7 +273,8 @@ func TestFprintPrograms(t *testing.T) {
 func pam(t *testing.T, options string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(fixture.Fprintd(t), "lib", "*", "security", "pam_fprintd.so"))
-	if more, _ := filepath.Glob(filepath.Join(fixture.Fprintd(t), "usr", "lib", "*", "security", "pam_fprintd.so")); len(more) > 0 {
+	if more, _ := filepath.Glob(filepath.Join(fixture.Fprintd(t), "usr", "lib", "*", "security", "pam_fprintd.so")); len(
+		more) > 0 {
 		found = append(found, more...)
 	}
 	if err != nil || len(found) == 0 {
@@ -387,7 +391,8 @@ func TestFprintHere(t *testing.T) {
 			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Bob, 9)})
 			f := h.finger(t, 0)
 			err := f.call("Claim", "nobody")
-			if denied := errorName(err) == "net.reactivated.Fprint.Error.PermissionDenied"; denied != (c.asker < 0) || err != nil && !denied {
+			if denied := errorName(err) == "net.reactivated.Fprint.Error.PermissionDenied"; denied != (c.asker < 0) ||
+				err != nil && !denied {
 				t.Fatalf("claiming: %v", err)
 			}
 			if c.asker < 0 {
@@ -552,10 +557,12 @@ func TestFprintDescription(t *testing.T) {
 		}
 	}
 	var all map[string]dbus.Variant
-	if err := conn.Object(bus.FprintName, bus.FprintPath).Call("org.freedesktop.DBus.Properties.GetAll", 0, bus.FprintDevice).Store(&all); err != nil || len(all) != 5 {
+	if err := conn.Object(bus.FprintName, bus.FprintPath).Call("org.freedesktop.DBus.Properties.GetAll", 0, bus.FprintDevice).Store(&all); err != nil ||
+		len(all) != 5 {
 		t.Errorf("%v, %v", all, err)
 	}
-	if all["scan-type"].Value() != "press" || all["num-enroll-stages"].Value() != int32(4) || all["finger-needed"].Value() != false {
+	if all["scan-type"].Value() != "press" || all["num-enroll-stages"].Value() != int32(4) ||
+		all["finger-needed"].Value() != false {
 		t.Errorf("properties %v", all)
 	}
 }
@@ -585,7 +592,8 @@ func summary(i introspect.Interface) (all []string) {
 func TestFprintOff(t *testing.T) {
 	h := newHouseOn(t, fixture.StartBus(t, logindRules, fprintRules), tablet.Options{}, bus.Options{})
 	conn := dial(t, h.address, 0)
-	if err := conn.Object(bus.FprintName, bus.FprintPath).Call(bus.FprintDevice+".Claim", 0, "").Err; errorName(err) != "org.freedesktop.DBus.Error.ServiceUnknown" {
+	if err := conn.Object(bus.FprintName, bus.FprintPath).Call(bus.FprintDevice+".Claim", 0, "").Err; errorName(
+		err) != "org.freedesktop.DBus.Error.ServiceUnknown" {
 		t.Error(err)
 	}
 	// Nor by the service's own name.
@@ -595,7 +603,8 @@ func TestFprintOff(t *testing.T) {
 	// A reader's own service keeps its name, and logins go on by ours.
 	b := fixture.StartBus(t, logindRules, fprintRules)
 	reader := dial(t, b.Address, 0)
-	if r, err := reader.RequestName(bus.FprintName, dbus.NameFlagDoNotQueue); err != nil || r != dbus.RequestNameReplyPrimaryOwner {
+	if r, err := reader.RequestName(bus.FprintName, dbus.NameFlagDoNotQueue); err != nil ||
+		r != dbus.RequestNameReplyPrimaryOwner {
 		t.Fatal(r, err)
 	}
 	h = newHouseOn(t, b, tablet.Options{}, bus.Options{Fprint: true})

@@ -11,8 +11,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// greeters are the units of systemd in which a program of root asks before anybody has a session, or for the person who
-// has one: display managers, which also unlock the screen. Getty is login on a console of the device.
+// greeters are the units of systemd in which a program of root verifies before there is a session, or for the person of
+// a session: display managers, which also unlock the screen, and getty, for login on a console of the device.
 var greeters = []string{
 	"gdm.service", "gdm3.service", "lightdm.service", "sddm.service", "greetd.service", "lxdm.service", "xdm.service",
 	"plasmalogin.service",
@@ -23,10 +23,10 @@ var (
 	userManagers = regexp.MustCompile(`^user@[0-9]+\.service$`)
 )
 
-// errElsewhere is of who is not at the device, as far as can be told.
+// errElsewhere means that the person is not at the device, as far as known.
 var errElsewhere = errors.New("elsewhere")
 
-// seated is a session, as logind knows it.
+// seated is a session in logind.
 type seated struct {
 	uid            uint32
 	class          string
@@ -34,12 +34,12 @@ type seated struct {
 	seat           string
 }
 
-// here reports whether somebody is at the device and uses it now.
+// here reports whether the person of a session is at the device and uses it now.
 func (x seated) here() bool { return !x.remote && x.active && x.seat != "" }
 
-// here finds out for whom a program of root asks that user be verified: who has the session in which it runs; or, at a
-// greeter, nobody but root. It refuses where that is not a person at the device, or cannot be told. The rules are those
-// of faceauth's PAM module.
+// here returns the asker of a program of root that wants to verify a user: the user of the program's session or, at a
+// greeter, root. It refuses if that is not a person at the device, or if this is unknown. faceauth's PAM module has the
+// same rules.
 func (s *Service) here(by caller, user string) (asker uint32, failed *dbus.Error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
@@ -53,7 +53,8 @@ func (s *Service) here(by caller, user string) (asker uint32, failed *dbus.Error
 
 func (s *Service) asker(ctx context.Context, by caller, user string) (uint32, error) {
 	var pid uint32
-	if err := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixProcessID", 0, by.sender).Store(&pid); err != nil {
+	reply := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixProcessID", 0, by.sender)
+	if err := reply.Store(&pid); err != nil {
 		return 0, err
 	}
 	logind := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1")
@@ -83,7 +84,7 @@ func (s *Service) asker(ctx context.Context, by caller, user string) (uint32, er
 	case consoles.MatchString(unit):
 		return 0, nil
 	case userManagers.MatchString(unit):
-		// A service of a user belongs to all their sessions.
+		// A user service belongs to all sessions of the user.
 		if err := logind.CallWithContext(ctx, loginManager+".GetUserByPID", 0, pid).Store(&path); err != nil {
 			return 0, err
 		}
@@ -97,13 +98,13 @@ func (s *Service) asker(ctx context.Context, by caller, user string) (uint32, er
 		if err != nil {
 			return 0, err
 		}
-		// A display manager serves far displays, too, and does not say for which of them it asks.
+		// A display manager also serves remote displays, and does not tell for which display it asks.
 		return 0, s.among(ctx, func(x seated) bool { return x.class == "greeter" || x.uid == uid })
 	}
 	return 0, errElsewhere
 }
 
-// among returns nil where one of some sessions is at the device, and none is from elsewhere.
+// among returns nil if one of the sessions is at the device and none is remote.
 func (s *Service) among(ctx context.Context, which func(seated) bool) error {
 	var all []struct {
 		ID   string
@@ -112,7 +113,9 @@ func (s *Service) among(ctx context.Context, which func(seated) bool) error {
 		Seat string
 		Path dbus.ObjectPath
 	}
-	if err := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1").CallWithContext(ctx, loginManager+".ListSessions", 0).Store(&all); err != nil {
+	logind := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1")
+	reply := logind.CallWithContext(ctx, loginManager+".ListSessions", 0)
+	if err := reply.Store(&all); err != nil {
 		return err
 	}
 	here := false
@@ -137,7 +140,9 @@ func (s *Service) among(ctx context.Context, which func(seated) bool) error {
 // session asks logind about a session.
 func (s *Service) session(ctx context.Context, path dbus.ObjectPath) (x seated, err error) {
 	var all map[string]dbus.Variant
-	err = s.asks.Object("org.freedesktop.login1", path).CallWithContext(ctx, propertiesInterface+".GetAll", 0, "org.freedesktop.login1.Session").Store(&all)
+	err = s.asks.Object("org.freedesktop.login1", path).
+		CallWithContext(ctx, propertiesInterface+".GetAll", 0, "org.freedesktop.login1.Session").
+		Store(&all)
 	if err != nil {
 		return x, err
 	}
@@ -162,21 +167,23 @@ func (s *Service) session(ctx context.Context, path dbus.ObjectPath) (x seated, 
 	return x, nil
 }
 
-// unit asks systemd in which of its units a process is.
+// unit asks systemd for the unit of a process.
 func (s *Service) unit(ctx context.Context, pid uint32) (name string, err error) {
 	var path dbus.ObjectPath
 	systemd := s.asks.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1")
-	if err := systemd.CallWithContext(ctx, "org.freedesktop.systemd1.Manager.GetUnitByPID", 0, pid).Store(&path); err != nil {
+	reply := systemd.CallWithContext(ctx, "org.freedesktop.systemd1.Manager.GetUnitByPID", 0, pid)
+	if err := reply.Store(&path); err != nil {
 		return "", err
 	}
 	err = s.property(ctx, "org.freedesktop.systemd1", path, "org.freedesktop.systemd1.Unit", "Id", &name)
 	return name, err
 }
 
-// property asks for a property of an object.
+// property reads a property of an object.
 func (s *Service) property(ctx context.Context, service string, path dbus.ObjectPath, of, name string, to any) error {
 	var v dbus.Variant
-	if err := s.asks.Object(service, path).CallWithContext(ctx, propertiesInterface+".Get", 0, of, name).Store(&v); err != nil {
+	reply := s.asks.Object(service, path).CallWithContext(ctx, propertiesInterface+".Get", 0, of, name)
+	if err := reply.Store(&v); err != nil {
 		return err
 	}
 	return v.Store(to)

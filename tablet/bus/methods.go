@@ -10,35 +10,37 @@ import (
 	"github.com/godbus/dbus/v5/introspect"
 )
 
-// method is one of an interface.
+// method is a method of an interface.
 type method struct {
 	in, out string // signatures
 	call    func(s *Service, by caller, args []any) ([]any, *dbus.Error)
-	after   func(s *Service, by caller) // the answer was sent, where it was no error
+	after   func(s *Service, by caller) // called after an answer without error
 }
 
 const propertiesInterface = "org.freedesktop.DBus.Properties"
 
-// nothing makes a method of one that returns nothing.
+// nothing makes a method without results.
 func nothing(f func(s *Service, by caller, args []any) *dbus.Error) func(*Service, caller, []any) ([]any, *dbus.Error) {
 	return func(s *Service, by caller, args []any) ([]any, *dbus.Error) { return nil, f(s, by, args) }
 }
 
-// one makes a method of one that returns one thing.
-func one[T any](f func(s *Service, by caller, args []any) (T, *dbus.Error)) func(*Service, caller, []any) ([]any, *dbus.Error) {
+// one makes a method with one result.
+func one[T any](
+	f func(s *Service, by caller, args []any) (T, *dbus.Error),
+) func(*Service, caller, []any) ([]any, *dbus.Error) {
 	return func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
 		x, failed := f(s, by, args)
 		return []any{x}, failed
 	}
 }
 
-// object is what a path names: its interfaces, and the one of them that is meant where a call names none.
+// object is the object at a path: its interfaces, and the default one for calls without an interface.
 type object struct {
 	named      string
 	interfaces map[string]map[string]method
 }
 
-// newObject returns an object with an interface of its own, and the interfaces that every object has.
+// newObject returns an object with its own interface and the standard interfaces.
 func newObject(named, xml string, methods map[string]method, properties func(*Service) map[string]dbus.Variant) object {
 	of := func(s *Service, name string) map[string]dbus.Variant {
 		if name != named {
@@ -60,13 +62,18 @@ func newObject(named, xml string, methods map[string]method, properties func(*Se
 			"Get": {in: "ss", out: "v", call: one(func(s *Service, _ caller, args []any) (dbus.Variant, *dbus.Error) {
 				v, ok := of(s, args[0].(string))[args[1].(string)]
 				if !ok {
-					return v, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty", []any{"there is no such property"})
+					return v, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty",
+						[]any{"there is no such property"})
 				}
 				return v, nil
 			})},
-			"GetAll": {in: "s", out: "a{sv}", call: one(func(s *Service, _ caller, args []any) (map[string]dbus.Variant, *dbus.Error) {
-				return of(s, args[0].(string)), nil
-			})},
+			"GetAll": {
+				in:  "s",
+				out: "a{sv}",
+				call: one(func(s *Service, _ caller, args []any) (map[string]dbus.Variant, *dbus.Error) {
+					return of(s, args[0].(string)), nil
+				}),
+			},
 			"Set": {in: "ssv", out: "", call: nothing(func(*Service, caller, []any) *dbus.Error {
 				return dbus.NewError("org.freedesktop.DBus.Error.PropertyReadOnly", []any{"no property can be written"})
 			})},
@@ -85,7 +92,7 @@ func newDevice() object {
 	return o
 }
 
-// methods are those of [Interface]. Arguments are of the types that in says when they are called.
+// methods are the methods of [Interface]. Arguments have the types of the signature.
 var methods = map[string]method{
 	"Claim": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
 		return s.claimFor(by, args[0].(string), by.uid, Interface)
@@ -93,35 +100,71 @@ var methods = map[string]method{
 	"ClaimFor": {in: "su", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
 		return s.claimAs(by, args[0].(string), args[1].(uint32))
 	})},
-	"Release":     {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.release(by, Interface) })},
-	"VerifyStart": {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.verifyStart(by, Interface) })},
-	"VerifyStop":  {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.stop(by, Interface) })},
-	"EnrollStart": {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by) })},
-	"EnrollStop":  {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.stop(by, Interface) })},
-	"Status": {in: "s", out: "a{sv}", call: one(func(s *Service, by caller, args []any) (map[string]dbus.Variant, *dbus.Error) {
-		return s.status(by, args[0].(string))
-	})},
+	"Release": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.release(by, Interface) }),
+	},
+	"VerifyStart": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.verifyStart(by, Interface) }),
+	},
+	"VerifyStop": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.stop(by, Interface) }),
+	},
+	"EnrollStart": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by) }),
+	},
+	"EnrollStop": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.stop(by, Interface) }),
+	},
+	"Status": {
+		in:  "s",
+		out: "a{sv}",
+		call: one(func(s *Service, by caller, args []any) (map[string]dbus.Variant, *dbus.Error) {
+			return s.status(by, args[0].(string))
+		}),
+	},
 	"Undo": {in: "sx", out: "u", call: one(func(s *Service, by caller, args []any) (uint32, *dbus.Error) {
 		return s.undo(by, args[0].(string), time.Unix(args[1].(int64), 0))
 	})},
 	"Freeze": {in: "sb", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
 		return s.freeze(by, args[0].(string), args[1].(bool))
 	})},
-	"Forget": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.forget(by, args[0].(string)) })},
+	"Forget": {
+		in:   "s",
+		out:  "",
+		call: nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.forget(by, args[0].(string)) }),
+	},
 	"Follow": {in: "ssb", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
 		return s.follow(by, args[0].(string), args[1].(string), args[2].(bool))
 	})},
-	"Users": {in: "", out: "as", call: one(func(s *Service, by caller, _ []any) ([]string, *dbus.Error) { return s.users(by) })},
+	"Users": {
+		in:   "",
+		out:  "as",
+		call: one(func(s *Service, by caller, _ []any) ([]string, *dbus.Error) { return s.users(by) }),
+	},
 	"PasswordUsed": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
 		return s.passwordUsed(by, args[0].(string), by.uid)
 	})},
 	"PasswordUsedFor": {in: "su", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
 		return s.passwordUsed(by, args[0].(string), args[1].(uint32))
 	})},
-	"Health": {in: "", out: "a{sv}", call: one(func(s *Service, by caller, _ []any) (map[string]dbus.Variant, *dbus.Error) { return s.health(by) })},
+	"Health": {
+		in:   "",
+		out:  "a{sv}",
+		call: one(func(s *Service, by caller, _ []any) (map[string]dbus.Variant, *dbus.Error) { return s.health(by) }),
+	},
 }
 
-// object returns what a path names.
+// object returns the object at a path.
 func (s *Service) object(path dbus.ObjectPath) (object, bool) {
 	if path == Path {
 		return device, true
@@ -149,16 +192,28 @@ func (s *Service) answer(by caller, m *dbus.Message) {
 	}
 	of, ok := object.interfaces[named]
 	if !ok {
-		s.fail(m, dbus.NewError("org.freedesktop.DBus.Error.UnknownInterface", []any{"the object has no interface of that name"}))
+		s.fail(
+			m,
+			dbus.NewError("org.freedesktop.DBus.Error.UnknownInterface",
+				[]any{"the object has no interface of that name"}),
+		)
 		return
 	}
 	f, ok := of[member]
 	if !ok {
-		s.fail(m, dbus.NewError("org.freedesktop.DBus.Error.UnknownMethod", []any{"the interface has no method of that name"}))
+		s.fail(
+			m,
+			dbus.NewError("org.freedesktop.DBus.Error.UnknownMethod",
+				[]any{"the interface has no method of that name"}),
+		)
 		return
 	}
 	if signature.String() != f.in {
-		s.fail(m, dbus.NewError("org.freedesktop.DBus.Error.InvalidArgs", []any{"the method takes arguments of the types " + f.in}))
+		s.fail(
+			m,
+			dbus.NewError("org.freedesktop.DBus.Error.InvalidArgs",
+				[]any{"the method takes arguments of the types " + f.in}),
+		)
 		return
 	}
 	results, failed := f.call(s, by, m.Body)
@@ -175,15 +230,20 @@ func (s *Service) answer(by caller, m *dbus.Message) {
 // fail answers a call with an error.
 func (s *Service) fail(m *dbus.Message, e *dbus.Error) { s.reply(m, dbus.TypeError, e.Name, e.Body) }
 
-// reply answers a call, where an answer is expected.
+// reply answers a call, if an answer is expected.
 func (s *Service) reply(m *dbus.Message, kind dbus.Type, name string, body []any) {
 	if m.Flags&dbus.FlagNoReplyExpected != 0 {
 		return
 	}
-	r := &dbus.Message{Type: kind, Flags: dbus.FlagNoReplyExpected, Body: body, Headers: map[dbus.HeaderField]dbus.Variant{
-		dbus.FieldReplySerial: dbus.MakeVariant(m.Serial()),
-		dbus.FieldDestination: m.Headers[dbus.FieldSender],
-	}}
+	r := &dbus.Message{
+		Type:  kind,
+		Flags: dbus.FlagNoReplyExpected,
+		Body:  body,
+		Headers: map[dbus.HeaderField]dbus.Variant{
+			dbus.FieldReplySerial: dbus.MakeVariant(m.Serial()),
+			dbus.FieldDestination: m.Headers[dbus.FieldSender],
+		},
+	}
 	if name != "" {
 		r.Headers[dbus.FieldErrorName] = dbus.MakeVariant(name)
 	}

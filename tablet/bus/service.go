@@ -23,28 +23,28 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// ErrRunning is returned by [Serve] where another process has the name.
+// ErrRunning is returned by [Serve] if another process has the name.
 var ErrRunning = errors.New("another faceauth daemon is running")
 
-// ErrBus is returned by [Serve] when the bus goes away.
+// ErrBus is returned by [Serve] when the connection to the bus ends.
 var ErrBus = errors.New("the system bus is gone")
 
 // Options of [Serve].
 type Options struct {
-	Log  *slog.Logger  // audit: who asked for what, and what came of it; never a score or a face. Default none
-	Idle time.Duration // after which Serve returns where nobody asks for anything. Default never
-	// Patience is how long the bus and polkit may take to answer. Default 3 s.
+	Log  *slog.Logger  // audit: callers, requests and results; never a score or a face. Default none
+	Idle time.Duration // Serve returns after this time without requests. Default never
+	// Patience is the time limit for answers of the bus and polkit. Default 3 s.
 	Patience time.Duration
-	// Fprint offers fprintd's interface, too, to programs that know no other one: see [FprintName].
+	// Fprint also offers fprintd's interface, for programs that use only that: see [FprintName].
 	Fprint bool
-	// FleetUser is the user who may speak for a fleet. Default: the constant of this name.
+	// FleetUser is the user who may use [FleetInterface]. Default: the constant of this name.
 	FleetUser string
 }
 
 // Service answers the calls of [Interface].
 type Service struct {
-	conn *dbus.Conn // on which it is asked, and answers
-	asks *dbus.Conn // on which it asks the bus, polkit and logind
+	conn *dbus.Conn // for requests and answers
+	asks *dbus.Conn // for questions to the bus, polkit and logind
 	a    *tablet.Authenticator
 	o    Options
 	ctx  context.Context
@@ -54,16 +54,16 @@ type Service struct {
 	sessions atomic.Uint64
 
 	mu       sync.Mutex
-	claim    *claim            // the one there is, or nil
-	waiting  map[uint32]int    // requests of a user that wait for polkit
-	starting map[string]*claim // whose signals wait until their client was answered
+	claim    *claim            // the present claim, or nil
+	waiting  map[uint32]int    // number of a user's requests that wait for polkit
+	starting map[string]*claim // claims whose signals wait for an answer to the client
 	asleep   bool              // the device is about to sleep
 }
 
-// Serve answers calls until ctx ends, or nobody has asked for anything for a while, and then ends what was started and
-// returns nil. It has two connections to the bus, which stay the caller's: calls come in on the first, and it asks the
-// bus itself, polkit and logind on the second. Ready is called when it has begun. The error wraps [ErrRunning] or
-// [ErrBus], or is that of the bus.
+// Serve answers calls until ctx ends, or until there were no requests for some time; then it ends all work and returns
+// nil. It uses two connections to the bus, which the caller closes: the first is for calls, and the second for
+// questions to the bus, polkit and logind. Ready is called after the start. The error wraps [ErrRunning] or [ErrBus],
+// or is that of the bus.
 func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, o Options, ready func()) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -71,7 +71,15 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 	o.Patience = cmp.Or(o.Patience, busPatience)
 	o.FleetUser = cmp.Or(o.FleetUser, FleetUser)
 	ctx, cancel := context.WithCancel(ctx)
-	s := &Service{conn: conn, asks: asks, a: a, o: o, ctx: ctx, waiting: make(map[uint32]int), starting: make(map[string]*claim)}
+	s := &Service{
+		conn:     conn,
+		asks:     asks,
+		a:        a,
+		o:        o,
+		ctx:      ctx,
+		waiting:  make(map[uint32]int),
+		starting: make(map[string]*claim),
+	}
 	s.desk = newDesk(s)
 	defer s.running.Wait()
 	defer cancel()
@@ -84,10 +92,10 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 		s.notices(signals)
 	}()
 	s.watchSleep()
-	// From here on messages are not what package dbus makes of them, which is a goroutine for each call.
+	// From here on this package reads the messages itself: package dbus would start a goroutine for each call.
 	messages := make(chan *dbus.Message, messagesRead)
 	conn.Eavesdrop(messages)
-	defer conn.Eavesdrop(nil) // a connection that is closed while it hands on messages panics
+	defer conn.Eavesdrop(nil) // otherwise closing the connection could panic
 	early, err := s.requestName(messages, Name)
 	if err != nil {
 		return err
@@ -97,7 +105,9 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 		early = append(early, more...)
 		switch {
 		case errors.Is(err, ErrRunning):
-			s.o.Log.Warn("another program has the name " + FprintName + ", perhaps the service of a fingerprint reader; faceauth is asked by its own name alone")
+			s.o.Log.Warn(
+				"another program has the name " + FprintName + ", perhaps the service of a fingerprint reader; " +
+					"faceauth answers only its own name")
 		case err != nil:
 			return err
 		}
@@ -114,7 +124,7 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 	return s.until(ctx)
 }
 
-// until waits for the end, and ends what was started.
+// until waits for the end, and ends all work.
 func (s *Service) until(ctx context.Context) error {
 	var idle <-chan time.Time
 	if s.o.Idle > 0 {
@@ -147,11 +157,12 @@ func (s *Service) until(ctx context.Context) error {
 	}
 }
 
-// name sends the bus a call about a name.
+// name calls the bus about a name.
 func (s *Service) name(method, name string, flags dbus.Flags, more ...any) *dbus.Message {
 	body := append([]any{name}, more...)
 	m := &dbus.Message{Type: dbus.TypeMethodCall, Flags: flags, Body: body, Headers: map[dbus.HeaderField]dbus.Variant{
-		dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath("/org/freedesktop/DBus")), dbus.FieldInterface: dbus.MakeVariant("org.freedesktop.DBus"),
+		dbus.FieldPath: dbus.MakeVariant(
+			dbus.ObjectPath("/org/freedesktop/DBus")), dbus.FieldInterface: dbus.MakeVariant("org.freedesktop.DBus"),
 		dbus.FieldMember: dbus.MakeVariant(method), dbus.FieldDestination: dbus.MakeVariant("org.freedesktop.DBus"),
 		dbus.FieldSignature: dbus.MakeVariant(dbus.SignatureOf(body...)),
 	}}
@@ -159,7 +170,7 @@ func (s *Service) name(method, name string, flags dbus.Flags, more ...any) *dbus
 	return m
 }
 
-// requestName asks for a name, and returns calls that came before the bus had answered.
+// requestName requests a name, and returns calls that came before the answer of the bus.
 func (s *Service) requestName(messages <-chan *dbus.Message, wanted string) (early []*dbus.Message, err error) {
 	asked := s.name("RequestName", wanted, 0, uint32(dbus.NameFlagDoNotQueue)).Serial()
 	timer := time.NewTimer(s.o.Patience)
@@ -183,7 +194,8 @@ func (s *Service) requestName(messages <-chan *dbus.Message, wanted string) (ear
 			}
 			if m.Type == dbus.TypeError {
 				name, _ := m.Headers[dbus.FieldErrorName].Value().(string)
-				return nil, fmt.Errorf("asking the bus for the name %s: %w; is the policy file installed?", wanted, dbus.Error{Name: name, Body: m.Body})
+				return nil, fmt.Errorf("asking the bus for the name %s: %w; check that the policy file is installed",
+					wanted, dbus.Error{Name: name, Body: m.Body})
 			}
 			if len(m.Body) != 1 || m.Body[0] != uint32(dbus.RequestNameReplyPrimaryOwner) {
 				return early, ErrRunning
@@ -193,7 +205,7 @@ func (s *Service) requestName(messages <-chan *dbus.Message, wanted string) (ear
 	}
 }
 
-// leave gives the name back, and answers what was sent to it before.
+// leave releases the name, and answers the calls that came before.
 func (s *Service) leave() {
 	s.name("ReleaseName", Name, dbus.FlagNoReplyExpected)
 	if s.o.Fprint {
@@ -207,8 +219,7 @@ func (s *Service) leave() {
 	}
 }
 
-// told returns an error of this program in the words of the bus. What an unprivileged caller need not know goes to the
-// log alone.
+// told returns an error in the form of the bus. Details that an unprivileged caller must not see go to the log only.
 func (s *Service) told(err error) *dbus.Error {
 	var r *tablet.Refused
 	switch {
@@ -223,13 +234,14 @@ func (s *Service) told(err error) *dbus.Error {
 	case errors.Is(err, online.ErrName):
 		return failure(invalidUser, "no user can have that name; check the spelling")
 	case errors.Is(err, online.ErrJournal):
-		return failure(internal, "the learned faces of so long ago cannot be taken back; forget the profile and enrol again")
+		return failure(internal,
+			"the learned faces of so long ago cannot be taken back; forget the profile and enrol again")
 	}
 	s.o.Log.Error("failed", "error", err)
-	return failure(internal, "something went wrong; the log says what: journalctl -u faceauth")
+	return failure(internal, "something went wrong; the log tells the reason: journalctl -u faceauth")
 }
 
-// claimAs is claimFor by a PAM module, which says who asked it.
+// claimAs does the same as claimFor for a PAM module, which names the asker.
 func (s *Service) claimAs(by caller, name string, asker uint32) *dbus.Error {
 	if failed := s.root(by); failed != nil {
 		return failed
@@ -237,7 +249,7 @@ func (s *Service) claimAs(by caller, name string, asker uint32) *dbus.Error {
 	return s.claimFor(by, name, asker, Interface)
 }
 
-// claimFor claims the device for a user, by one of the interfaces. Asker is who wants to be that user.
+// claimFor claims the device for a user through one of the interfaces. Asker is the user who wants to be that user.
 func (s *Service) claimFor(by caller, name string, asker uint32, named string) *dbus.Error {
 	user, self, failed := by.subject(name)
 	if failed != nil {
@@ -270,7 +282,7 @@ func (s *Service) claimFor(by caller, name string, asker uint32, named string) *
 		s.drop(c)
 		return failure(permissionDenied, "the caller is gone")
 	}
-	// The client's time begins with the answer: a busy bus is not the client's fault.
+	// The client's time begins with the answer, so that a busy bus does not shorten it.
 	s.mu.Lock()
 	c.granted, c.at = true, time.Now()
 	s.mu.Unlock()
@@ -306,9 +318,11 @@ func (s *Service) verifyStart(by caller, named string) *dbus.Error {
 		var refused *tablet.Refused
 		switch {
 		case errors.As(err, &refused):
-			s.o.Log.Info("verify refused", "user", c.user, "uid", c.by.uid, "asker", c.asker, "reason", string(refused.Why))
+			s.o.Log.Info("verify refused", "user", c.user, "uid", c.by.uid, "asker", c.asker, "reason",
+				string(refused.Why))
 		case err == nil:
-			s.o.Log.Info("verify", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)), "asker", c.asker, "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
+			s.o.Log.Info("verify", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)), "asker",
+				c.asker, "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
 		}
 		return err
 	})
@@ -327,7 +341,7 @@ func (s *Service) enrollStart(by caller) *dbus.Error {
 	if failed != nil {
 		return failed
 	}
-	c.idle.Stop() // an administrator may be asked for a password
+	c.idle.Stop() // polkit may be waiting for an administrator's password
 	failed = s.may(c.by, true, enrollAction)
 	c.idle.Reset(idleClaim)
 	if failed != nil {
@@ -355,14 +369,14 @@ func (s *Service) enrollStart(by caller) *dbus.Error {
 		if err == nil {
 			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)))
 			if r.Word == enrolment.Enrolled {
-				s.followChanged() // a fleet may be to have the faces
+				s.followChanged() // the fleet may get the faces
 			}
 		}
 		return err
 	})
 }
 
-// ending says in the log how something ended: a client that stops it, or goes, is no fault.
+// ending logs the end of work. If the client stops it, or ends, that is no error.
 func ending(stopped bool, word string) string {
 	if stopped && (word == string(session.Failed) || word == string(enrolment.Failed)) {
 		return "stopped"
@@ -370,8 +384,8 @@ func ending(stopped bool, word string) string {
 	return word
 }
 
-// about returns the user that a request is about, where the caller may ask for that: for themselves with leave for
-// some actions, for others with that of an administrator.
+// about returns the user of a request if the caller has the permission: for the caller itself that of some actions, for
+// other users that of an administrator.
 func (s *Service) about(by caller, name string, actions ...string) (user string, failed *dbus.Error) {
 	user, self, failed := by.subject(name)
 	if failed != nil {
@@ -453,7 +467,7 @@ func (s *Service) users(by caller) ([]string, *dbus.Error) {
 	return users, s.told(err)
 }
 
-// root returns nil where root calls.
+// root returns nil if the caller is root.
 func (s *Service) root(by caller) *dbus.Error {
 	if !by.root() {
 		s.o.Log.Warn("denied", "uid", by.uid, "action", "root's")
@@ -482,13 +496,16 @@ func (s *Service) health(by caller) (map[string]dbus.Variant, *dbus.Error) {
 	if err != nil {
 		return nil, s.told(err)
 	}
-	return map[string]dbus.Variant{"resident": dbus.MakeVariant(resident), "sessions": dbus.MakeVariant(s.sessions.Load())}, nil
+	return map[string]dbus.Variant{
+		"resident": dbus.MakeVariant(resident),
+		"sessions": dbus.MakeVariant(s.sessions.Load()),
+	}, nil
 }
 
 // seconds rounds up.
 func seconds(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }
 
-// Resident returns how much memory of this process is resident, in bytes.
+// Resident returns the resident memory of this process in bytes.
 func Resident() (uint64, error) {
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -8,21 +8,21 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// loginManager is logind's interface, which tells of the device's sleep.
+// loginManager is logind's interface, which reports that the device goes to sleep.
 const loginManager = "org.freedesktop.login1.Manager"
 
-// watchSleep has logind say when the device goes to sleep. A device without logind sleeps unwatched.
+// watchSleep subscribes to logind's signal about sleep. Without logind, there is no signal.
 func (s *Service) watchSleep() {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
-	err := s.asks.AddMatchSignalContext(ctx, dbus.WithMatchSender("org.freedesktop.login1"), dbus.WithMatchInterface(loginManager),
-		dbus.WithMatchMember("PrepareForSleep"))
+	err := s.asks.AddMatchSignalContext(ctx, dbus.WithMatchSender("org.freedesktop.login1"),
+		dbus.WithMatchInterface(loginManager), dbus.WithMatchMember("PrepareForSleep"))
 	if err != nil {
 		s.o.Log.Warn("the bus does not answer", "error", err)
 	}
 }
 
-// sleep ends all claims, and takes none, while the device goes to sleep.
+// sleep ends all claims, and refuses new ones, while the device goes to sleep.
 func (s *Service) sleep(on bool) {
 	s.mu.Lock()
 	s.asleep = on

@@ -13,7 +13,8 @@ import (
 
 // took are the words for a pose that was taken.
 var took = map[enrolment.Word]string{
-	enrolment.Straight: "enroll-took-straight", enrolment.TurnLeft: "enroll-took-left", enrolment.TurnRight: "enroll-took-right", enrolment.Tilt: "enroll-took-tilt",
+	enrolment.Straight: "enroll-took-straight", enrolment.TurnLeft: "enroll-took-left",
+	enrolment.TurnRight: "enroll-took-right", enrolment.Tilt: "enroll-took-tilt",
 }
 
 // Words as they go over the bus, after verify- or enroll-.
@@ -23,16 +24,20 @@ var (
 		face.Blurred: "blurred", face.TurnedAway: "turned-away", face.NoVector: "no-vector",
 	}
 	verifyWords = map[session.Word]string{
-		session.Match: "match", session.NoMatch: "no-match", session.NotLive: "taken-for-picture", session.NoFace: "no-face", session.Poor: "poor-picture", session.Failed: "error",
+		session.Match: "match", session.NoMatch: "no-match", session.NotLive: "taken-for-picture",
+		session.NoFace: "no-face", session.Poor: "poor-picture", session.Failed: "error",
 		session.Unproven: "give-password",
 		session.Looking:  "looking", session.TwoFaces: "two-faces", session.Straight: "look-straight",
 		session.TurnLeft: "turn-left", session.TurnRight: "turn-right", session.BlinkNow: "blink",
 		session.Lifeless: "not-live",
 	}
 	enrollWords = map[enrolment.Word]string{
-		enrolment.Enrolled: "completed", enrolment.TimedOut: "timed-out", enrolment.Taken: "already-another-user", enrolment.Failed: "error",
-		enrolment.Straight: "look-straight", enrolment.TurnLeft: "turn-left", enrolment.TurnRight: "turn-right", enrolment.Tilt: "tilt",
-		enrolment.NoFace: "no-face", enrolment.TwoFaces: "two-faces", enrolment.OtherPerson: "other-person", enrolment.Lifeless: "not-live",
+		enrolment.Enrolled: "completed", enrolment.TimedOut: "timed-out", enrolment.Taken: "already-another-user",
+		enrolment.Failed:   "error",
+		enrolment.Straight: "look-straight", enrolment.TurnLeft: "turn-left", enrolment.TurnRight: "turn-right",
+		enrolment.Tilt:   "tilt",
+		enrolment.NoFace: "no-face", enrolment.TwoFaces: "two-faces", enrolment.OtherPerson: "other-person",
+		enrolment.Lifeless: "not-live",
 	}
 )
 
@@ -53,7 +58,7 @@ func enrollWord(r enrolment.Result) string {
 	return "enroll-" + enrollWords[r.Word]
 }
 
-// Sentence returns what a word of a signal means to the person in front of the camera. A word that is not known, from a
+// Sentence returns the meaning of a signal's word for the person in front of the camera. An unknown word, from a
 // newer service, is returned as it is.
 func Sentence(l words.Language, word string) string {
 	if s, ok := l.Say(word); ok {
@@ -62,7 +67,7 @@ func Sentence(l words.Language, word string) string {
 	return word
 }
 
-// Sentence returns what a refusal means to the person who asked, and what to do next.
+// Sentence returns the meaning of a refusal for the person who asked, with advice.
 func (e *Error) Sentence(l words.Language) string {
 	name := strings.TrimPrefix(e.Name, errorPrefix)
 	if name == tooSoon && e.Wait > 0 {

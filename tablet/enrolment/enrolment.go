@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package enrolment guides a person through being enrolled: four faces in different poses, each asked for in words, and
-// each refused frame with a reason.
+// Package enrolment guides a person through enrolment: it asks in words for four faces in different poses, and gives a
+// reason for each refused frame.
 //
-// An [Enrolment] is told what each frame holds and says what to do next. Like a login session it reads no clock and no
-// camera.
+// An [Enrolment] gets the content of each frame and tells the next step. It reads no clock and no camera.
 package enrolment
 
 import (
@@ -16,10 +15,10 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// Word says how an enrolment stands, or how it ended.
+// Word is the state of an enrolment, or its result.
 type Word string
 
-// Words that are final.
+// Final words.
 const (
 	Enrolled Word = "enrolled"
 	TimedOut Word = "out of time"
@@ -27,7 +26,7 @@ const (
 	Failed   Word = "something went wrong"
 )
 
-// Words that are not final: what the person in front of the camera can do.
+// Words during an enrolment: instructions for the person in front of the camera.
 const (
 	Straight    Word = "look straight into the camera"
 	TurnLeft    Word = "turn your head a little to your left"
@@ -37,45 +36,45 @@ const (
 	TwoFaces    Word = "more than one face"
 	OtherPerson Word = "not the person who began"
 	Lifeless    Word = "taken for a picture so far"
-	Retry       Word = "retry" // the result's Reason says why the picture was of no use
+	Retry       Word = "retry" // the result's Reason tells why the picture was not used
 )
 
-// stages are the poses in the order in which they are asked for. After the first, they may come in any.
+// stages are the poses in the order of the requests. After the first one, they may come in any order.
 var stages = []Word{Straight, TurnLeft, TurnRight, Tilt}
 
-// Stages is how many faces are taken.
+// Stages is the number of faces of an enrolment.
 var Stages = len(stages)
 
-// Result is how an enrolment stands.
+// Result is the state of an enrolment.
 type Result struct {
 	Word   Word
-	Reason face.Reason // of Retry
-	Stage  int         // faces taken
-	Took   Word        // the pose of the face that was taken just now, or ""
+	Reason face.Reason // for Retry: the reason
+	Stage  int         // number of faces taken
+	Took   Word        // pose of the face taken in this frame, or ""
 	Final  bool
 }
 
 // Face is one face in a frame.
 type Face struct {
 	Reason face.Reason // why the picture is not good enough to be labelled, or ""
-	Pose   *face.Pose  // nil where it is not known
+	Pose   *face.Pose  // nil if not known
 	Vector []float32
 
-	Liveness *float32 // passive score; nil where it was not measured
+	Liveness *float32 // liveness score; nil if not measured
 }
 
-// Poses: how far the tip of the nose goes. What looks straight on lies within level; what is turned a little, beyond it
-// and within what the gate of quality lets through. Heads differ in Nod, so that of the straight one counts.
+// Limits of the poses, by the position of the nose. A straight head is within level; a slightly turned head is beyond
+// it and still passes the quality gate. Heads differ in Nod, so it counts relative to the straight face.
 const (
 	level  = .2
 	tilted = .06
 )
 
-// window is how many judged frames since the last face was taken a mean of liveness is over. When a pose was held there
-// are two or more.
+// window is the number of judged frames since the last taken face for the mean liveness. After a held pose there are at
+// least two.
 const window = 5
 
-// Enrolment is one enrolment. It is used by one goroutine at a time. Make one with [New].
+// Enrolment is one enrolment. One goroutine may use it at a time. [New] makes one.
 type Enrolment struct {
 	radius      float64
 	minLiveness float64
@@ -85,28 +84,35 @@ type Enrolment struct {
 	result      Result
 
 	faces [][]float32
-	open  []Word    // poses that are still to come
-	nod   float64   // of the face that looked straight on
-	held  Word      // the open pose that the last frame was in, or ""
-	live  []float64 // the scores of the last judged frames since a face was taken, the newest last
+	open  []Word    // remaining poses
+	nod   float64   // Nod of the straight face
+	held  Word      // the remaining pose of the last frame, or ""
+	live  []float64 // scores of the judged frames since the last taken face, the newest last
 }
 
-// New begins an enrolment at a moment, that is over after a time. Radius is the distance, in the units of the space,
-// from the nearest of those taken beyond which a face is another person's. MinLiveness is the mean passive score that a
-// face takes, over the last judged frames since the one before it was taken; a frame that was not scored counts as 0,
-// and a MinLiveness of 0 asks for none.
+// New begins an enrolment at a moment, with a time limit. Radius is the distance from the nearest taken face, in units
+// of the space, beyond which a face is another person's. MinLiveness is the least mean liveness score of the judged
+// frames since the last taken face; a frame without a score counts as 0. With MinLiveness 0 no score is needed.
 func New(space face.Space, radius, minLiveness float64, now time.Time, limit time.Duration) *Enrolment {
-	return &Enrolment{radius: radius, minLiveness: minLiveness, scale: space.Scale, end: now.Add(limit), last: now, open: slices.Clone(stages), result: Result{Word: stages[0]}}
+	return &Enrolment{
+		radius:      radius,
+		minLiveness: minLiveness,
+		scale:       space.Scale,
+		end:         now.Add(limit),
+		last:        now,
+		open:        slices.Clone(stages),
+		result:      Result{Word: stages[0]},
+	}
 }
 
-// Result returns how the enrolment stands.
+// Result returns the state of the enrolment.
 func (e *Enrolment) Result() Result { return e.result }
 
-// Faces returns the vectors of the faces taken.
+// Faces returns the vectors of the taken faces.
 func (e *Enrolment) Faces() [][]float32 { return e.faces }
 
-// Frame tells the enrolment what a frame of that moment holds, and returns how it stands. A pose counts when it is held
-// for two frames. After the end it changes nothing.
+// Frame processes a frame of that moment, and returns the state. A pose counts when it is held for two frames. After
+// the end it changes nothing.
 func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 	if e.Tick(now).Final {
 		return e.result
@@ -153,7 +159,7 @@ func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 	return e.result
 }
 
-// alive takes the score of a judged frame, and reports whether the last ones are those of a live face.
+// alive adds the score of a judged frame, and reports whether the mean is that of a live face.
 func (e *Enrolment) alive(score *float32) bool {
 	x := 0.
 	if score != nil {
@@ -169,7 +175,7 @@ func (e *Enrolment) alive(score *float32) bool {
 	return sum >= e.minLiveness*float64(len(e.live))
 }
 
-// pose returns the open pose that a head is in, or "".
+// pose returns the remaining pose of a head, or "".
 func (e *Enrolment) pose(p face.Pose) Word {
 	pose := Straight
 	switch {
@@ -186,7 +192,7 @@ func (e *Enrolment) pose(p face.Pose) Word {
 	return pose
 }
 
-// same reports whether a face may be that of the person who began.
+// same reports whether a face may belong to the person who began.
 func (e *Enrolment) same(x []float32) bool {
 	for _, y := range e.faces {
 		if graph.Distance(x, y, e.scale) <= e.radius {
@@ -196,7 +202,7 @@ func (e *Enrolment) same(x []float32) bool {
 	return len(e.faces) == 0
 }
 
-// Tick tells the enrolment what time it is, and returns how it stands. A clock that was set back ends it.
+// Tick sets the time, and returns the state. A clock that was set back ends the enrolment.
 func (e *Enrolment) Tick(now time.Time) Result {
 	switch {
 	case e.result.Final:
@@ -209,7 +215,7 @@ func (e *Enrolment) Tick(now time.Time) Result {
 	return e.result
 }
 
-// End ends the enrolment with a final word, where it has not ended. What was found out after the last face goes before
+// End ends the enrolment with a final word, unless it has ended. After the last face, another final word may replace
 // Enrolled.
 func (e *Enrolment) End(w Word) Result {
 	if e.result.Final && e.result.Word != Enrolled {

@@ -106,7 +106,8 @@ func TestEnrolment(t *testing.T) {
 	} {
 		e, words := play(c.script)
 		r := e.Result()
-		if !slices.Equal(words, c.want) || r.Stage != c.stage || len(e.Faces()) != c.stage || r.Final != (c.stage == enrolment.Stages) {
+		if !slices.Equal(words, c.want) || r.Stage != c.stage || len(e.Faces()) != c.stage ||
+			r.Final != (c.stage == enrolment.Stages) {
 			t.Errorf("%q: %q, %+v; want %q, %d", c.script, words, r, c.want, c.stage)
 		}
 	}
@@ -144,7 +145,8 @@ func ExampleEnrolment() {
 	e := enrolment.New(plane, 1, 0, noon, time.Minute)
 	fmt.Println(e.Result().Word)
 	for i := range 2 {
-		e.Frame(noon.Add(time.Duration(i)*time.Second), []enrolment.Face{{Pose: &face.Pose{Nod: .5}, Vector: []float32{0, 1}}})
+		e.Frame(noon.Add(time.Duration(i)*time.Second),
+			[]enrolment.Face{{Pose: &face.Pose{Nod: .5}, Vector: []float32{0, 1}}})
 	}
 	fmt.Println(e.Result().Word)
 	fmt.Println(e.Frame(noon.Add(3*time.Second), []enrolment.Face{{Reason: face.Blurred}}).Reason)

@@ -17,55 +17,55 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Option is one of [Open].
+// Option is an option of [Open].
 type Option func(*Store)
 
-// Counters has the store keep its counters in a file at path, which is best in another folder than the store: one that
-// is not in the same copies. Default: beside the store, with ".seen" after its name.
+// Counters sets the path of the file with the store's counters. Choose a folder that is not copied together with the
+// store. Default: beside the store, with ".seen" after its name.
 func Counters(path string) Option { return func(s *Store) { s.apart = path } }
 
-// Grower is a counter that only grows, outside of all files, as a TPM has one (package tpm). Make makes it, in place of one
-// that there is, and reports whether there was one. What it answers is authenticated by a secret.
+// Grower is a counter outside of all files that only rises, as in a TPM (package tpm). Make makes the counter or
+// replaces an existing one, and reports whether there was one. A secret authenticates its answers.
 type Grower interface {
 	Make(secret []byte) (n uint64, was bool, err error)
 	Value(secret []byte) (uint64, error)
 	Increment(secret []byte) error
 }
 
-// Growing has the store count with g each change of its counters. Who puts back the store, the counters and the key from
-// one copy is noticed then: the password of everybody is due.
+// Growing makes the store raise g with each change of its counters. If somebody restores store, counters and key from
+// one copy, the store notices it, and all passwords are due.
 func Growing(g Grower) Option { return func(s *Store) { s.grower = g } }
 
-// ErrGrower is wrapped by the error of [Open] where the [Grower] of a store that never had one cannot be used.
-var ErrGrower = errors.New("it cannot be used")
+// ErrGrower is wrapped by the error of [Open] if the [Grower] of a store that never had one cannot be used.
+var ErrGrower = errors.New("the counter cannot be used")
 
-// witness is what the file of the counters knows of a [Grower].
+// witness is the record about a [Grower] in the file of the counters.
 type witness struct {
 	N      uint64 `cbor:"n"`
 	Secret []byte `cbor:"secret"`
 }
 
-// witnessKey is where the witness is among the users, none of whom has this name.
+// witnessKey is the key of the witness in the file; no user can have this name.
 const witnessKey = ""
 
-// counters are how often each user's profile was written, in a file apart. A profile of another number is of a store
-// that was put back from a copy, and a user of whom there is none was forgotten.
+// counters hold the number of writes of each user's profile, in a separate file. A profile with another number comes
+// from a restored copy, and a user without a number was forgotten.
 type counters map[string]uint64
 
-// countedKey is there, in the store, once it has counters.
+// countedKey is in the store once it has counters.
 var countedKey = []byte("counted")
 
-// mostCounters is how many bytes a file of counters may have.
+// mostCounters is the greatest size of a file of counters in bytes.
 const mostCounters = 1 << 20
 
-// readCounters reads the counters. Where they are not readable, all profiles are taken for those of a copy.
+// readCounters reads the counters. If they cannot be read, all profiles count as restored from a copy.
 func (s *Store) readCounters() error {
 	sealed, err := readSmall(s.apart)
 	if err == nil {
 		var plain []byte
 		if plain, err = s.unseal(sealed, apart, ""); err == nil {
 			if err = s.parseCounters(plain); err == nil && s.counters != nil {
-				changed, err := s.testify()
+				changed, err := s.checkGrower()
 				if err == nil && changed {
 					err = s.writeCounters()
 				}
@@ -76,7 +76,8 @@ func (s *Store) readCounters() error {
 			}
 		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) && !errors.Is(err, safefile.ErrNotRegular) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) &&
+		!errors.Is(err, safefile.ErrNotRegular) {
 		return err
 	}
 	had := false
@@ -87,7 +88,7 @@ func (s *Store) readCounters() error {
 			return s.each(tx, func(user string, at []byte) error {
 				r, err := s.record(tx.Bucket(usersBucket).Get(at), user)
 				clear(r.Learner)
-				if err != nil { // nobody is let in by what cannot be read
+				if err != nil { // a profile that cannot be read lets nobody in
 					return nil
 				}
 				s.counters[user] = r.N
@@ -98,10 +99,10 @@ func (s *Store) readCounters() error {
 	if err != nil {
 		return err
 	}
-	if had { // the file is gone, or was altered
+	if had { // the file is missing or was altered
 		s.distrust()
 	}
-	if _, err := s.testify(); err != nil {
+	if _, err := s.checkGrower(); err != nil {
 		return err
 	}
 	if err := s.writeCounters(); err != nil {
@@ -110,14 +111,14 @@ func (s *Store) readCounters() error {
 	return s.counted()
 }
 
-// distrust takes all profiles for those of a copy.
+// distrust treats all profiles as restored from a copy.
 func (s *Store) distrust() {
 	for user := range s.counters {
 		s.counters[user]++
 	}
 }
 
-// parseCounters takes in what the file holds.
+// parseCounters decodes the file.
 func (s *Store) parseCounters(plain []byte) error {
 	var all map[string]cbor.RawMessage
 	if err := cbor.Unmarshal(plain, &all); err != nil || all == nil {
@@ -141,9 +142,9 @@ func (s *Store) parseCounters(plain []byte) error {
 	return nil
 }
 
-// testify asks the grower whether the counters are those that were written last, and has one made where there is none.
-// Changed reports that the counters must be written.
-func (s *Store) testify() (changed bool, err error) {
+// checkGrower checks with the grower that the counters are the last written ones. It makes the grower's counter if it
+// is missing. Changed reports that the counters must be written.
+func (s *Store) checkGrower() (changed bool, err error) {
 	if s.grower == nil {
 		return false, nil
 	}
@@ -152,14 +153,14 @@ func (s *Store) testify() (changed bool, err error) {
 		switch {
 		case err == nil && n == s.witness.N:
 			return false, nil
-		case err == nil && n+1 == s.witness.N: // the last change was written, and not counted any more
+		case err == nil && n+1 == s.witness.N: // the program ended between the last write and its increment
 			return false, s.grower.Increment(s.witness.Secret)
 		case err == nil:
 			s.witness.N = n
 			s.distrust()
 			return true, nil
 		case !errors.Is(err, tpm.ErrMissing) && !errors.Is(err, tpm.ErrForeign):
-			return false, fmt.Errorf("reading the counter that only grows: %w", err)
+			return false, fmt.Errorf("reading the counter of the TPM: %w", err)
 		}
 	}
 	secret := make([]byte, 32)
@@ -169,17 +170,17 @@ func (s *Store) testify() (changed bool, err error) {
 		if s.witness == nil {
 			err = fmt.Errorf("%w: %w", ErrGrower, err)
 		}
-		return false, fmt.Errorf("making a counter that only grows: %w", err)
+		return false, fmt.Errorf("making the counter of the TPM: %w", err)
 	}
-	if was || s.witness != nil { // a copy may be of the time before
+	if was || s.witness != nil { // a copy may be from before the new counter
 		s.distrust()
 	}
 	s.witness = &witness{n, secret}
 	return true, nil
 }
 
-// change writes the counters, and has the grower count. Where that fails nothing can be written any more: two files
-// would have the same number.
+// change writes the counters, and raises the grower. After a failure to raise it, nothing more is written: otherwise
+// two files would have the same number.
 func (s *Store) change() error {
 	if s.grower == nil {
 		return s.writeCounters()
@@ -194,13 +195,13 @@ func (s *Store) change() error {
 		return err
 	}
 	if err := s.grower.Increment(s.witness.Secret); err != nil {
-		s.uncertain = fmt.Errorf("counting with the counter that only grows: %w; start the daemon again", err)
+		s.uncertain = fmt.Errorf("raising the counter of the TPM: %w; restart the daemon", err)
 		return s.uncertain
 	}
 	return nil
 }
 
-// counted notes in the store that it has counters.
+// counted records in the store that it has counters.
 func (s *Store) counted() error {
 	return guard(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error {
@@ -235,7 +236,7 @@ func (s *Store) writeCounters() error {
 	return nil
 }
 
-// count gives the next number to a user's profile, which is on disk before the profile is.
+// count sets the next number of a user's profile; it is on disk before the profile.
 func (s *Store) count(user string) (uint64, error) {
 	s.counters[user]++
 	if err := s.change(); err != nil {
@@ -245,7 +246,7 @@ func (s *Store) count(user string) (uint64, error) {
 	return s.counters[user], nil
 }
 
-// uncount forgets a user.
+// uncount removes a user's number.
 func (s *Store) uncount(user string) error {
 	n, ok := s.counters[user]
 	if !ok {

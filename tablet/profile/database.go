@@ -15,13 +15,13 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// patience is how long [Open] waits for another program to let go of the file.
+// patience is how long [Open] waits for another program to unlock the file.
 const patience = 2 * time.Second
 
-// largest is how many bytes a store may have.
+// largest is the greatest size of a store in bytes.
 const largest = 1 << 30
 
-// sound returns nil for a new file, or one that is a database through and through.
+// sound returns nil for a new file, or an intact database.
 func sound(f *os.File) error {
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, largest))
 	if err != nil || len(data) == 0 {
@@ -39,9 +39,9 @@ func lock(f *os.File) error {
 	return err
 }
 
-// connect opens the database. Where bbolt fails, the file is closed and no longer locked.
+// connect opens the database. If bbolt fails, the file is closed and unlocked.
 func connect(path string) (db *bbolt.DB, err error) {
-	if f, err := safefile.Open(path); err == nil { // what is no file would be waited for
+	if f, err := safefile.Open(path); err == nil { // bbolt would wait for something that is not a file
 		f.Close()
 	} else if errors.Is(err, safefile.ErrNotRegular) {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -56,7 +56,7 @@ func connect(path string) (db *bbolt.DB, err error) {
 				if file, err = os.OpenFile(path, flag, mode); err != nil {
 					return nil, err
 				}
-				// Looked at only when nobody else writes to it.
+				// Check the file only while no other program writes it.
 				if err := lock(file); err != nil {
 					return nil, err
 				}
@@ -66,19 +66,21 @@ func connect(path string) (db *bbolt.DB, err error) {
 		return err
 	})
 	if err != nil && file != nil {
-		file.Close() // bbolt has not, where it panicked
+		file.Close() // after a panic, bbolt has not closed it
 	}
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		return nil, ErrBusy
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
+	case errors.Is(err, berrors.ErrInvalid),
+		errors.Is(err, berrors.ErrChecksum),
+		errors.Is(err, berrors.ErrVersionMismatch):
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return db, err
 }
 
-// guard calls do, and returns what a damaged page makes bbolt panic with as an error. A page beyond the end of the
-// file is a fault, which has to be made a panic first.
+// guard calls do, and turns a panic of bbolt about a damaged page into an error. A page beyond the end of the file is a
+// memory fault, which must first be turned into a panic.
 func guard(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -10,9 +10,9 @@ import (
 	"os"
 )
 
-// bbolt reads pages by pointers that it computes from what stands in them: a page that is damaged can lead it into the
-// memory of this program, which Go's collector then ends, and nothing can be done about it. So a file is gone through
-// once before bbolt sees it, by these few facts of its format (version 2).
+// bbolt follows pointers in pages without a check: a damaged page can lead it to other memory of this program. Go's
+// garbage collector then ends the program, and nothing can prevent it. So this code checks the file once before bbolt
+// opens it. It needs the following facts about the format (version 2).
 const (
 	pageHead    = 16 // id uint64, flags uint16, count uint16, overflow uint32
 	elementSize = 16 // branch: pos, ksize uint32, page uint64; leaf: flags, pos, ksize, vsize uint32
@@ -27,10 +27,10 @@ const (
 	deepest = 64 // levels of pages
 )
 
-// walk goes through the pages of a database.
+// walk holds the state of a check.
 type walk struct {
 	data  []byte
-	size  uint64 // of a page
+	size  uint64 // size of a page in bytes
 	pages uint64
 	seen  map[uint64]bool
 }
@@ -39,20 +39,21 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// intact returns nil for the bytes of a database in which every page is where it should be and holds what it should.
-// The error wraps [ErrDamaged].
+// intact returns nil for the bytes of an intact database: all pages are in place and have valid content. The error
+// wraps [ErrDamaged].
 func intact(data []byte) error {
 	w := walk{data: data, size: uint64(os.Getpagesize()), seen: map[uint64]bool{0: true, 1: true}}
 	if uint64(len(data))%w.size != 0 || uint64(len(data)) < 4*w.size {
-		return damaged("it is cut off")
+		return damaged("it is truncated")
 	}
 	meta := w.meta()
 	if meta == nil {
 		return damaged("it has no head")
 	}
-	root, free, pages := binary.NativeEndian.Uint64(meta[16:]), binary.NativeEndian.Uint64(meta[32:]), binary.NativeEndian.Uint64(meta[40:])
+	root, free, pages := binary.NativeEndian.Uint64(meta[16:]), binary.NativeEndian.Uint64(
+		meta[32:]), binary.NativeEndian.Uint64(meta[40:])
 	if pages > uint64(len(data))/w.size {
-		return damaged("it is cut off")
+		return damaged("it is truncated")
 	}
 	w.pages = pages
 	if err := w.tree(root, 0); err != nil {
@@ -61,7 +62,7 @@ func intact(data []byte) error {
 	return w.free(free)
 }
 
-// meta returns the head that counts, as bbolt chooses it: the later one if it is whole, else the other.
+// meta returns the valid head, as bbolt chooses it: the later one if it is intact, else the other one.
 func (w *walk) meta() []byte {
 	var best []byte
 	for i := range uint64(2) {
@@ -77,7 +78,7 @@ func (w *walk) meta() []byte {
 	return best
 }
 
-// page returns a page with those that it runs over into, which no other one may.
+// page returns a page with its overflow pages, which no other page may use.
 func (w *walk) page(id uint64) ([]byte, error) {
 	if id >= w.pages {
 		return nil, damaged("there is no page %d", id)
@@ -85,7 +86,7 @@ func (w *walk) page(id uint64) ([]byte, error) {
 	at := w.data[id*w.size:]
 	over := uint64(binary.NativeEndian.Uint32(at[12:]))
 	if binary.NativeEndian.Uint64(at) != id || id+over >= w.pages {
-		return nil, damaged("page %d is another one", id)
+		return nil, damaged("page %d has the number of another page", id)
 	}
 	for i := id; i <= id+over; i++ {
 		if w.seen[i] {
@@ -96,7 +97,7 @@ func (w *walk) page(id uint64) ([]byte, error) {
 	return at[:(over+1)*w.size], nil
 }
 
-// tree goes through a page and those below it.
+// tree checks a page and all pages below it.
 func (w *walk) tree(id uint64, depth int) error {
 	if depth > deepest {
 		return damaged("its pages are too deep")
@@ -115,7 +116,7 @@ func (w *walk) tree(id uint64, depth int) error {
 	}
 }
 
-// elements calls do with each element of a page, and with what lies at its position, to the end of the page.
+// elements calls do with each element of a page, and with the data from its position to the end of the page.
 func elements(p []byte, pos int, do func(element, rest []byte) error) error {
 	n := int(binary.NativeEndian.Uint16(p[10:]))
 	if pageHead+n*elementSize > len(p) {
@@ -153,7 +154,8 @@ func (w *walk) branch(p []byte, depth int) error {
 func (w *walk) leaf(p []byte, depth int) error {
 	var last []byte
 	return elements(p, 4, func(e, rest []byte) error {
-		flags, k, v := binary.NativeEndian.Uint32(e), uint64(binary.NativeEndian.Uint32(e[8:])), uint64(binary.NativeEndian.Uint32(e[12:]))
+		flags, k, v := binary.NativeEndian.Uint32(e), uint64(
+			binary.NativeEndian.Uint32(e[8:])), uint64(binary.NativeEndian.Uint32(e[12:]))
 		if k+v > uint64(len(rest)) || last != nil && bytes.Compare(last, rest[:k]) >= 0 {
 			return damaged("the keys of a leaf are in disorder")
 		}
@@ -168,22 +170,23 @@ func (w *walk) leaf(p []byte, depth int) error {
 	})
 }
 
-// bucket goes through a bucket: a page of its own, or what follows its head.
+// bucket checks a bucket: a page of its own, or the data after its head.
 func (w *walk) bucket(value []byte, depth int) error {
 	if len(value) < bucketHead {
-		return damaged("a bucket is cut off")
+		return damaged("a bucket is truncated")
 	}
 	if root := binary.NativeEndian.Uint64(value); root != 0 {
 		return w.tree(root, depth)
 	}
 	inline := value[bucketHead:]
-	if depth > deepest || len(inline) < pageHead || binary.NativeEndian.Uint16(inline[8:]) != leafPage || binary.NativeEndian.Uint32(inline[12:]) != 0 {
+	if depth > deepest || len(inline) < pageHead || binary.NativeEndian.Uint16(inline[8:]) != leafPage ||
+		binary.NativeEndian.Uint32(inline[12:]) != 0 {
 		return damaged("a bucket has no page")
 	}
 	return w.leaf(inline, depth)
 }
 
-// free goes through the list of pages that are not in use.
+// free checks the list of free pages.
 func (w *walk) free(id uint64) error {
 	p, err := w.page(id)
 	if err != nil {
@@ -197,7 +200,7 @@ func (w *walk) free(id uint64) error {
 		n, list = binary.NativeEndian.Uint64(list), list[8:]
 	}
 	if n > uint64(len(list))/8 {
-		return damaged("the list of free pages is cut off")
+		return damaged("the list of free pages is truncated")
 	}
 	for i := range n {
 		free := binary.NativeEndian.Uint64(list[8*i:])

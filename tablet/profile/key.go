@@ -17,17 +17,17 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
-// ErrKeyFile is wrapped by the errors of [KeyFile] and [Credential] for a file that cannot be a key, or that others
-// than its owner can read.
+// ErrKeyFile is wrapped by the errors of [KeyFile] and [Credential] about a file that is not a key, or that other users
+// can read.
 var ErrKeyFile = errors.New("unusable key file")
 
 // secretSize is the length of a key in bytes.
 const secretSize = 32
 
-// Key seals a store. It never shows itself: printed, it is the word "key".
+// Key seals a store. Printing it only shows the word "key".
 type Key struct {
-	seal [secretSize]byte // of the values
-	name [secretSize]byte // of the names under which they are kept
+	seal [secretSize]byte // seals the values
+	name [secretSize]byte // makes the keys under which they are stored
 }
 
 // Format implements [fmt.Formatter].
@@ -40,7 +40,7 @@ func NewKey() Key {
 	return derive(secret[:])
 }
 
-// derive makes the two keys of a secret (HKDF, RFC 5869), so that neither use weakens the other.
+// derive computes the two keys from a secret (HKDF, RFC 5869), so that neither weakens the other.
 func derive(secret []byte) (k Key) {
 	for use, to := range map[string][]byte{"faceauth profile: values": k.seal[:], "faceauth profile: names": k.name[:]} {
 		b, err := hkdf.Key(sha256.New, secret, nil, use, len(to))
@@ -52,8 +52,8 @@ func derive(secret []byte) (k Key) {
 	return k
 }
 
-// KeyFile returns the key in the file at path, and makes one at first use. Of several programs that use it first
-// at once all get the same. The error wraps [ErrKeyFile].
+// KeyFile returns the key in the file at path, and makes the file at first use. If several programs make it at once,
+// all get the same key. The error wraps [ErrKeyFile].
 func KeyFile(path string) (Key, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := makeKeyFile(path); err != nil {
@@ -63,7 +63,7 @@ func KeyFile(path string) (Key, error) {
 	return readKey(path)
 }
 
-// makeKeyFile puts a file with random bytes at path, unless one has come to be there.
+// makeKeyFile writes a file with random bytes to path, unless there is a file already.
 func makeKeyFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -81,8 +81,8 @@ func makeKeyFile(path string) error {
 	return nil
 }
 
-// Credential returns the key that the service manager hands over in $CREDENTIALS_DIRECTORY (systemd.exec(5)), and
-// whether there is one of that name. The error wraps [ErrKeyFile].
+// Credential returns the key that the service manager provides in $CREDENTIALS_DIRECTORY (systemd.exec(5)), if there is
+// one with this name. The error wraps [ErrKeyFile].
 func Credential(name string) (k Key, ok bool, err error) {
 	dir := os.Getenv("CREDENTIALS_DIRECTORY")
 	if dir == "" {
@@ -109,7 +109,8 @@ func readKey(path string) (Key, error) {
 		return Key{}, fmt.Errorf("reading the key: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return Key{}, fmt.Errorf("%w: others than its owner may use %s (mode %#o); run: chmod 600 %s", ErrKeyFile, path, mode, path)
+		return Key{}, fmt.Errorf("%w: other users may use %s (mode %#o); run: chmod 600 %s", ErrKeyFile, path, mode,
+			path)
 	}
 	secret, err := io.ReadAll(io.LimitReader(f, secretSize+1))
 	if err != nil {
@@ -121,11 +122,11 @@ func readKey(path string) (Key, error) {
 	return derive(secret), nil
 }
 
-// next is what the name of the key file has after it while a new key takes its place.
+// next is the suffix of the key file's name for a new key that is to replace it.
 const next = ".next"
 
-// OpenFile opens the store at path with the key in a file, as [Open] and [KeyFile] do, and finishes a
-// [Store.RotateFile] that was interrupted.
+// OpenFile opens the store at path with the key in a file, as [Open] and [KeyFile] do, and completes an interrupted
+// [Store.RotateFile].
 func OpenFile(path, keyPath string, space face.Space, options ...Option) (*Store, error) {
 	key, err := KeyFile(keyPath)
 	if err != nil {
@@ -144,15 +145,16 @@ func OpenFile(path, keyPath string, space face.Space, options ...Option) (*Store
 	}
 	if err := safefile.Rename(keyPath+next, keyPath); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("putting the new key in its place: %w", err)
+		return nil, fmt.Errorf("replacing the key file: %w", err)
 	}
 	return s, nil
 }
 
-// RotateFile seals everything with a new key, which takes the place of that in the key file of [OpenFile]. Whatever
-// interrupts it, OpenFile opens the store with one key or the other.
+// RotateFile seals everything with a new key, and replaces the key file of [OpenFile]. After an interruption at any
+// point, OpenFile can open the store.
 func (s *Store) RotateFile(keyPath string) error {
-	if err := os.Remove(keyPath + next); err != nil && !errors.Is(err, fs.ErrNotExist) { // of one that was interrupted before it sealed anything
+	if err := os.Remove(keyPath + next); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) { // left by an earlier interruption, and not used yet
 		return err
 	}
 	if err := makeKeyFile(keyPath + next); err != nil {

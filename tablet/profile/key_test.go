@@ -79,14 +79,15 @@ func TestKeyFileErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, c := range map[string]struct{ path, want string }{
-		"readable by others": {write("open", 32, 0o644), "others than its owner may use"},
+		"readable by others": {write("open", 32, 0o644), "other users may use"},
 		"too short":          {write("short", 31, 0o600), "does not hold 32 bytes"},
 		"too long":           {write("long", 33, 0o600), "does not hold 32 bytes"},
 		"empty":              {write("empty", 0, 0o600), "does not hold 32 bytes"},
 		"a folder":           {dir, "not a regular file"},
 		"a pipe":             {fifo, "not a regular file"},
 	} {
-		if _, err := profile.KeyFile(c.path); !errors.Is(err, profile.ErrKeyFile) || !strings.Contains(err.Error(), c.want) {
+		if _, err := profile.KeyFile(c.path); !errors.Is(err, profile.ErrKeyFile) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
 		}
 	}

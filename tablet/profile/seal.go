@@ -13,7 +13,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// What is sealed: a value of one kind is not taken for one of another.
+// Kinds of sealed values: a value of one kind does not open as another kind.
 const (
 	head  = 'h'
 	name  = 'n'
@@ -21,14 +21,14 @@ const (
 	apart = 'c' // counters
 )
 
-// bound is the associated data of what is sealed of a kind for a user, or for the place where a name is kept.
+// bound returns the associated data for a kind of value and a user, or for the key of a name.
 func (s *Store) bound(kind byte, user string) []byte {
 	b := binary.BigEndian.AppendUint32([]byte("faceauth profile\x00"), version)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(s.space)))
 	return append(append(append(b, s.space...), kind), user...)
 }
 
-// cipher returns that of the store's key.
+// cipher returns the cipher of the store's key.
 func (s *Store) cipher() cipher.AEAD {
 	aead, err := chacha20poly1305.NewX(s.key.seal[:])
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Store) seal(plain []byte, kind byte, user string) []byte {
 func (s *Store) unseal(sealed []byte, kind byte, user string) ([]byte, error) {
 	aead := s.cipher()
 	if len(sealed) < aead.NonceSize() {
-		return nil, fmt.Errorf("%w: a value is cut off", ErrDamaged)
+		return nil, fmt.Errorf("%w: a value is truncated", ErrDamaged)
 	}
 	plain, err := aead.Open(nil, sealed[:aead.NonceSize()], sealed[aead.NonceSize():], s.bound(kind, user))
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Store) unseal(sealed []byte, kind byte, user string) ([]byte, error) {
 	return plain, nil
 }
 
-// place returns the key under which a user's value is kept.
+// place returns the database key of a user's value.
 func (s *Store) place(user string) []byte {
 	h := hmac.New(sha256.New, s.key.name[:])
 	h.Write([]byte(user))

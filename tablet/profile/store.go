@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profile keeps what a login knows of its users, sealed, in one file.
+// Package profile stores the profiles of users for logins, sealed, in one file.
 //
-// [Open] opens a store with a [Key] from [KeyFile] or [Credential]; [Store.Save], [Store.Load] and [Store.Delete]
-// do what they say.
+// [Open] opens a store with a [Key] from [KeyFile] or [Credential]. [Store.Save], [Store.Load] and [Store.Delete]
+// write, read and remove profiles.
 //
 // # File format
 //
-// A bbolt database with three buckets. "store" holds the version, the ID of the feature space, and a sealed constant
-// by which another key is told from a damaged file. "users" holds a value for each user, a CBOR map (RFC 8949) sealed
-// with XChaCha20-Poly1305 under a random nonce, with the version, the space and the user's name as associated data.
-// "names" holds their names, sealed alike. Both are kept under the HMAC-SHA256 of the name: what lies on disk names
-// nobody.
+// A store is a bbolt database with three buckets. "store" holds the version, the ID of the feature space, and a sealed
+// constant that distinguishes a wrong key from a damaged file. "users" holds a value for each user: a CBOR map (RFC
+// 8949) sealed with XChaCha20-Poly1305 and a random nonce; version, space and user name are the associated data.
+// "names" holds the sealed names of the users. The database keys are the HMAC-SHA256 of the names, so the file shows no
+// name.
 //
-// How often each profile was written is in a file apart, sealed alike: a store that is put back from a copy is told by
-// it, and so is a user who was forgotten since.
+// A separate sealed file counts the writes of each profile. With it, the store notices a restored copy, and a user who
+// was forgotten after the copy was made.
 //
-// A file is gone through page by page before bbolt sees it, which would follow a damaged one into this program's
-// memory. A write is on disk when it returns; whatever interrupts it, the file holds the state before or after. A
-// deleted user's pages are not left behind in the file: it is written anew.
+// Every page of a file is checked before bbolt reads it, because a damaged page could lead bbolt to other memory. A
+// write is on disk when it returns; after any interruption the file has the state before or after. After a deletion the
+// file is written again, so that nothing of the deleted user stays in it.
 //
 // # Caveats
 //
-// Who puts back the store, its counters and the key from the same copy is noticed only by a [Grower]. Where the counters alone are
-// missing, every profile is taken for one of a copy.
+// If store, counters and key are restored from the same copy, only a [Grower] can notice it. If only the counters are
+// missing, all profiles count as restored from a copy.
 //
-// Whoever has the key and the file has the faces. Whoever may write the file, which is its owner alone, can make it
-// unusable; no damage to it lets anybody in.
+// Everybody with the key and the file has the faces. Only the owner can write the file; damage can make it unusable,
+// and cannot let anybody in.
 package profile
 
 import (
@@ -49,12 +49,12 @@ import (
 
 // Errors of [Open] and of the methods of [Store].
 var (
-	ErrKey     = errors.New("store that was sealed with another key")
-	ErrVersion = errors.New("store of another version")
-	ErrSpace   = errors.New("store of another feature space")
+	ErrKey     = errors.New("the store was sealed with another key")
+	ErrVersion = errors.New("the store has another version")
+	ErrSpace   = errors.New("the store has another feature space")
 	ErrDamaged = errors.New("damaged store")
-	ErrBusy    = errors.New("store that another program is using")
-	ErrUnknown = errors.New("no profile of that user")
+	ErrBusy    = errors.New("another program is using the store")
+	ErrUnknown = errors.New("the user has no profile")
 )
 
 // version of the file format.
@@ -67,19 +67,19 @@ var (
 	versionKey  = []byte("version")
 	spaceKey    = []byte("space")
 	checkKey    = []byte("check")
-	erasingKey  = []byte("erasing") // there while traces of a deleted user may be left
+	erasingKey  = []byte("erasing") // set while data of a deleted user may be left
 )
 
-// check is the constant that shows whether a key is the right one.
+// check is the constant that distinguishes a right key from a wrong one.
 var check = []byte("faceauth profiles")
 
-// Profile is what a login knows of one user.
+// Profile holds the data of one user for logins.
 type Profile struct {
 	Learner  []byte    `cbor:"learner"`  // snapshot of the user's [online.Learner]
-	Policy   []byte    `cbor:"policy"`   // what the session policy keeps, in a form of its own
+	Policy   []byte    `cbor:"policy"`   // the encoded limits of package session
 	Enrolled time.Time `cbor:"enrolled"` // in UTC
 
-	// Stale is set by [Store.Load] where the store was put back from a copy: things have been written since.
+	// Stale is set by [Store.Load] if the store was restored from an older copy.
 	Stale bool `cbor:"-"`
 }
 
@@ -90,10 +90,10 @@ type record struct {
 	Profile
 }
 
-// Store is an open file of profiles. It is safe for concurrent use. Close it.
+// Store is an open file of profiles. It is safe for concurrent use. The caller closes it.
 type Store struct {
 	path  string
-	apart string // of the counters
+	apart string // path of the counters
 	space string
 
 	mu       sync.RWMutex
@@ -102,14 +102,14 @@ type Store struct {
 	counters counters
 
 	grower    Grower   // nil for none
-	witness   *witness // nil where no grower ever counted
-	uncertain error    // with which nothing is written any more
+	witness   *witness // nil if there never was a grower
+	uncertain error    // after this error nothing is written any more
 }
 
-// Open opens the store at path for profiles of a feature space, and makes one where there is none.
+// Open opens the store at path for profiles of a feature space, and makes a missing one.
 //
-// The error wraps [ErrKey], [ErrVersion], [ErrSpace], [ErrDamaged], or [ErrBusy] when another program does not let
-// go of the file for two seconds.
+// The error wraps [ErrKey], [ErrVersion], [ErrSpace], [ErrDamaged], or [ErrBusy] if another program uses the file for
+// more than two seconds.
 func Open(path string, key Key, space face.Space, options ...Option) (*Store, error) {
 	s := &Store{path: path, apart: path + ".seen", space: space.ID, key: key}
 	for _, o := range options {
@@ -149,7 +149,7 @@ func (s *Store) open() error {
 	return err
 }
 
-// begin checks the store, or writes what a new one begins with. Erasing reports whether a deletion was not finished.
+// begin checks the store, or writes the content of a new one. Erasing reports an incomplete deletion.
 func (s *Store) begin(tx *bbolt.Tx) (erasing bool, err error) {
 	b := tx.Bucket(storeBucket)
 	if b == nil {
@@ -172,7 +172,7 @@ func (s *Store) begin(tx *bbolt.Tx) (erasing bool, err error) {
 		return false, fmt.Errorf("%w: it has no users", ErrDamaged)
 	}
 	if got, err := s.unseal(b.Get(checkKey), head, ""); err != nil || !bytes.Equal(got, check) {
-		return false, fmt.Errorf("%w; give the key that it was made with, or move it away and enrol anew", ErrKey)
+		return false, fmt.Errorf("%w; give the right key, or move the store away and enrol again", ErrKey)
 	}
 	return b.Get(erasingKey) != nil, nil
 }
@@ -200,8 +200,8 @@ func (s *Store) write(tx *bbolt.Tx) error {
 	return nil
 }
 
-// Save keeps the profile of a user, in place of an earlier one. On error the store is as it was. The error wraps
-// [online.ErrName] for a name that no user can have.
+// Save writes the profile of a user and replaces an earlier one. On error the store is unchanged. The error wraps
+// [online.ErrName] for an invalid name.
 func (s *Store) Save(user string, p Profile) error {
 	if err := online.CheckName(user); err != nil {
 		return fmt.Errorf("saving a profile: %w", err)
@@ -221,7 +221,7 @@ func (s *Store) Save(user string, p Profile) error {
 	return nil
 }
 
-// put writes a user's value, and the name by which the users can be listed.
+// put writes a user's value, and the name for the list of users.
 func (s *Store) put(tx *bbolt.Tx, r record) error {
 	plain, err := cbor.Marshal(r)
 	if err != nil {
@@ -246,7 +246,7 @@ func (s *Store) each(tx *bbolt.Tx, do func(user string, at []byte) error) error 
 	})
 }
 
-// Users returns the users of whom there is a profile, in lexical order. The error wraps [ErrDamaged].
+// Users returns the users with a profile, in lexical order. The error wraps [ErrDamaged].
 func (s *Store) Users() (users []string, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -303,8 +303,8 @@ func (s *Store) record(sealed []byte, user string) (r record, err error) {
 	return r, nil
 }
 
-// Delete removes the profile of a user and every trace of it in the file, sealed ones too. The error wraps
-// [ErrUnknown]. Where it is another one the profile may be gone and traces of it be left: [Open] removes those.
+// Delete removes the profile of a user completely from the file. The error wraps [ErrUnknown]. After another error the
+// profile may be gone while some of its data is left in the file; the next [Open] removes the data.
 func (s *Store) Delete(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -342,21 +342,21 @@ func (s *Store) Close() error {
 	return guard(s.db.Close)
 }
 
-// Rotate seals everything with another key. On error the store is as it was, and the key, too.
+// Rotate seals everything with another key. On error the store and its key are unchanged.
 func (s *Store) Rotate(key Key) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.rewrite(key); err != nil {
-		return fmt.Errorf("sealing %s anew: %w", s.path, err)
+		return fmt.Errorf("sealing %s with a new key: %w", s.path, err)
 	}
-	return s.writeCounters() // without them all passwords are due
+	return s.writeCounters() // without the counters all passwords would be due
 }
 
-// rewrite writes the profiles, sealed with key, into a file of their own, which takes the place of the store. Nothing
-// that was deleted is in it. The new file is open, and so locked, before it is in its place.
+// rewrite writes the profiles, sealed with key, into a new file that replaces the store. Deleted data is not copied.
+// The new file is open and locked before it replaces the old one.
 func (s *Store) rewrite(key Key) error {
 	temp := s.path + ".new"
-	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) { // of a rewrite that was interrupted
+	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) { // left by an interrupted rewrite
 		return err
 	}
 	fresh, err := connect(temp)
@@ -377,12 +377,12 @@ func (s *Store) rewrite(key Key) error {
 		os.Remove(temp)
 		return err
 	}
-	s.db.Close() // the file that is no more
+	s.db.Close() // the replaced file
 	s.db, s.key = fresh, key
 	return nil
 }
 
-// copyTo writes all of s into the new store next.
+// copyTo writes all profiles into the new store next.
 func (s *Store) copyTo(next *Store, from, to *bbolt.Tx) error {
 	if err := next.write(to); err != nil {
 		return err

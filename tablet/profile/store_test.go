@@ -36,7 +36,11 @@ func numbered(n uint64, size int) profile.Profile {
 	for len(b) < size {
 		b = binary.LittleEndian.AppendUint64(b, r.Uint64())
 	}
-	return profile.Profile{Learner: b, Policy: []byte("policy"), Enrolled: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	return profile.Profile{
+		Learner:  b,
+		Policy:   []byte("policy"),
+		Enrolled: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+	}
 }
 
 func open(t *testing.T, path string, key profile.Key) *profile.Store {
@@ -124,7 +128,8 @@ func TestNoTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := read(t, path)
-	if bytes.Contains(before, []byte("alice-in")) || bytes.Contains(before, secret.Learner[:16]) || bytes.Contains(before, []byte("policy")) {
+	if bytes.Contains(before, []byte("alice-in")) || bytes.Contains(before, secret.Learner[:16]) ||
+		bytes.Contains(before, []byte("policy")) {
 		t.Error("the file shows what it should hide")
 	}
 	s.Close()
@@ -262,7 +267,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 	t.Logf("gave up after %v", time.Since(begun))
 	s.Close()
-	if _, err := profile.Open(path, profile.NewKey(), space); !errors.Is(err, profile.ErrKey) || !strings.Contains(err.Error(), "give the key that it was made with") {
+	if _, err := profile.Open(path, profile.NewKey(), space); !errors.Is(err, profile.ErrKey) ||
+		!strings.Contains(err.Error(), "give the right key") {
 		t.Errorf("another machine's key: %v", err)
 	}
 	if _, err := profile.Open(path, key, face.Space{ID: "other"}); !errors.Is(err, profile.ErrSpace) {

@@ -10,16 +10,16 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Challenge is what a person who matches is asked to do, so that a flat picture of them fails.
+// Challenge is the action that a matching person is asked for, so that a flat picture fails.
 type Challenge string
 
 // Challenges.
 const (
-	Turn  Challenge = "turn"  // the head, to the side that was drawn
-	Blink Challenge = "blink" // once
+	Turn  Challenge = "turn"  // turn the head to a random side
+	Blink Challenge = "blink" // blink once
 )
 
-// Side is one of a head, as its owner calls it.
+// Side is a side of a head, seen by its owner.
 type Side bool
 
 // Sides.
@@ -28,31 +28,31 @@ const (
 	Right Side = true
 )
 
-// Bounds of a turn: the tip of the nose is half way from the middle to below an eye, or less than a quarter, and the
-// eyes are still nearly as far apart as they were. The nose of a head goes to the side long before the eyes come
-// together. Landmarks of a flat picture, when they show a turn at all, do so where it is foreshortened so much that its
-// eyes have come together first. Chosen on vidtimit_rot, spoof and pictures of their people: while the eyes are that
-// far apart those show turns of up to .40, and all heads that turn one of .76 or more.
+// Limits of a turn. "Turned" means: the tip of the nose is half way from the middle to below an eye; "straight": less
+// than a quarter. The distance of the eyes must have changed little. When a head turns, the nose moves to the side long
+// before the eyes come together. A flat picture shows a turn only after strong foreshortening, when its eyes have come
+// together. The values were chosen on vidtimit_rot, spoof and pictures of their people: with eyes that far apart,
+// pictures show turns of at most .40, and all turning heads reach .76 or more.
 const (
 	straight = .25 // Pose.Turn below which a head looks straight on
-	turned   = .5  // beyond which it is turned
-	apart    = .75 // of Pose.Width while it looked straight on
-	widest   = .62 // Pose.Width, whatever it was before: heads that look straight on have .82 and more
+	turned   = .5  // Pose.Turn above which a head is turned
+	apart    = .75 // least Pose.Width, as a share of its value while the head looked straight
+	widest   = .62 // least Pose.Width in any case: straight heads have .82 or more
 )
 
-// A blink is a fall of [face.Pose].Eyes below shut times its median of the last second, and a rise above open times
-// that, within half a second of the fall, while the head is held still: the landmarks of a picture that is waved fall
-// and rise as well.
+// A blink is a fall of [face.Pose].Eyes below shut times its median of the last second, and a rise above open times the
+// median within half a second, while the head is still. The head must be still because the landmarks of a waved picture
+// fall and rise, too.
 const (
 	shut      = .65
 	open      = .85
 	blinkSpan = 500 * time.Millisecond
 	eyeSpan   = time.Second
-	eyeCount  = 5  // frames of open eyes that a median takes, at the least
-	stirring  = .1 // change of Pose.Turn, Nod, or of Width as a share, beyond which a head is not still
+	eyeCount  = 5  // least number of frames with open eyes for a median
+	stirring  = .1 // greatest change of Pose.Turn, Nod or (as a share) Width of a still head
 )
 
-// progress says how far it is done.
+// progress is the progress of a gesture.
 type progress int
 
 // Progress of a gesture.
@@ -62,29 +62,29 @@ const (
 	wrong
 )
 
-// gesture watches for what a challenge asks. Nil is that of no challenge.
+// gesture recognises the action of a challenge. A nil gesture has no challenge.
 type gesture struct {
 	kind  Challenge
 	word  Word
-	side  float64 // sign of Pose.Turn on the side asked for
+	side  float64 // sign of Pose.Turn on the requested side
 	phase phase
 
-	width float64 // the largest of a head that has looked straight on since it was asked; 0 where none has
+	width float64 // largest width of the straight head since the request; 0 for none
 	eyes  []eyes
-	fall  time.Time // since when the eyes are shut; zero while they are open
-	held  face.Pose // before they were
+	fall  time.Time // time when the eyes shut; zero while they are open
+	held  face.Pose // pose before the eyes shut
 }
 
 type phase int
 
-// Phases of a gesture. It is asked for once the face was recognised.
+// Phases of a gesture. It is requested after the face was recognised.
 const (
 	waiting phase = iota
 	asking
 	finished
 )
 
-// eyes are how far they were open at a moment.
+// eyes is the opening of the eyes at a moment.
 type eyes struct {
 	at      time.Time
 	opening float64
@@ -108,15 +108,15 @@ func (g *gesture) finished() bool { return g != nil && g.phase == finished }
 
 func (g *gesture) ask() { g.phase = asking }
 
-// forget begins anew: somebody else may be there.
+// forget starts again, because another person may be in view.
 func (g *gesture) forget() {
 	if g != nil {
 		g.phase, g.width, g.eyes, g.fall = waiting, 0, nil, time.Time{}
 	}
 }
 
-// see takes in a frame: the pose of the face, and whether it is the user's. Somebody else who does what a picture of
-// the user cannot do is found out here.
+// see processes a frame: the pose of the face, and whether the face is the user's. If another person does the action,
+// which a picture of the user cannot do, this shows it.
 func (g *gesture) see(now time.Time, p face.Pose, match bool) (how progress) {
 	switch {
 	case !match && p.Turn < straight && p.Turn > -straight:
@@ -132,8 +132,8 @@ func (g *gesture) see(now time.Time, p face.Pose, match bool) (how progress) {
 	return how
 }
 
-// turn asks for a head that looks straight on and then to the side that was drawn. One that goes to the other side
-// first has not heard what was asked, as a recording has not.
+// turn waits for a straight head and then a turn to the requested side. A turn to the wrong side first fails: a
+// recording does not know the side.
 func (g *gesture) turn(p face.Pose, match bool) progress {
 	switch toward := p.Turn * g.side; {
 	case toward < straight && toward > -straight:
@@ -146,13 +146,15 @@ func (g *gesture) turn(p face.Pose, match bool) progress {
 	return going
 }
 
-// blink asks for eyes that shut and open again. Those of a head that is turned cannot be told from shut ones.
+// blink waits for eyes that shut and open again. The eyes of a turned head cannot be distinguished from shut eyes.
 func (g *gesture) blink(now time.Time, p face.Pose) progress {
 	if p.Turn > straight || p.Turn < -straight {
 		g.eyes, g.fall = nil, time.Time{}
 		return going
 	}
-	if !g.fall.IsZero() && (math.Abs(p.Turn-g.held.Turn) > stirring || math.Abs(p.Nod-g.held.Nod) > stirring || math.Abs(p.Width-g.held.Width) > stirring*g.held.Width) {
+	if !g.fall.IsZero() &&
+		(math.Abs(p.Turn-g.held.Turn) > stirring || math.Abs(p.Nod-g.held.Nod) > stirring ||
+			math.Abs(p.Width-g.held.Width) > stirring*g.held.Width) {
 		g.eyes, g.fall = nil, time.Time{}
 	}
 	g.eyes = slices.DeleteFunc(g.eyes, func(e eyes) bool { return now.Sub(e.at) > eyeSpan })

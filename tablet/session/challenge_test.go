@@ -102,7 +102,8 @@ func TestChallenge(t *testing.T) {
 		}
 	}
 	_, words := act(t, session.Policy{Challenge: session.Turn}, session.Left, "----->>>>----")
-	if want := []session.Word{session.Looking, session.TurnLeft, session.Straight, session.Match}; !slices.Equal(words, want) {
+	if want := []session.Word{session.Looking, session.TurnLeft, session.Straight, session.Match}; !slices.Equal(words,
+		want) {
 		t.Errorf("words %q, want %q", words, want)
 	}
 }
@@ -119,7 +120,12 @@ func TestChallengeTremblingPicture(t *testing.T) {
 			now := noon
 			for !s.Result().Final {
 				now = now.Add(40 * time.Millisecond)
-				p := face.Pose{Turn: .1 + .05*r.NormFloat64(), Nod: .5, Eyes: math.Max(.05, .3+.02*r.NormFloat64()), Width: .9}
+				p := face.Pose{
+					Turn:  .1 + .05*r.NormFloat64(),
+					Nod:   .5,
+					Eyes:  math.Max(.05, .3+.02*r.NormFloat64()),
+					Width: .9,
+				}
 				s.Frame(now, []session.Face{{Track: 1, Match: true, Pose: &p}})
 			}
 			if s.Result().Word != session.NoMatch {
@@ -225,7 +231,8 @@ func TestLivenessWithChallenge(t *testing.T) {
 		}
 	}
 	for i := range 5 {
-		s.Frame(noon.Add(time.Second+time.Duration(i)*40*time.Millisecond), []session.Face{{Track: 1, Match: true, Pose: &straight, Liveness: &alive}})
+		s.Frame(noon.Add(time.Second+time.Duration(i)*40*time.Millisecond),
+			[]session.Face{{Track: 1, Match: true, Pose: &straight, Liveness: &alive}})
 	}
 	if got := s.Result().Word; got != session.TurnLeft {
 		t.Errorf("a live user: %q", got)

@@ -10,25 +10,25 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// ErrLimits is returned by [Limits.UnmarshalBinary] for bytes that no Limits are written as.
+// ErrLimits is returned by [Limits.UnmarshalBinary] for bytes that are not encoded Limits.
 var ErrLimits = errors.New("unreadable limits")
 
-// Moment is a time by two clocks: the one on the wall, which anybody with the rights may set, and the one that has run
-// since the device was started, which nobody can.
+// Moment is a time by two clocks: the wall clock, which an administrator can set, and the time since the boot of the
+// device, which nobody can set.
 type Moment struct {
 	Wall time.Time
-	Boot string        // names the start of the device; "" where that is not known
-	Up   time.Duration // since then, asleep or not
+	Boot string        // identifies the boot of the device; "" if not known
+	Up   time.Duration // time since the boot, with sleep
 }
 
-// At returns a moment by the clock on the wall alone.
+// At returns a moment with the wall clock only.
 func At(t time.Time) Moment { return Moment{Wall: t} }
 
-// setBack is how far a clock may go back between two starts of a device without being taken for one that was set back.
+// setBack is how far a clock may differ between two boots without counting as set back.
 const setBack = time.Minute
 
-// since returns the longest and the shortest time that may have passed since an earlier moment. Back reports that the
-// clock on the wall was set back, and that no other tells how far.
+// since returns the longest and the shortest time that may have passed since an earlier moment. Back is true if the
+// wall clock was set back, and no other clock tells how far.
 func (m Moment) since(then Moment) (longest, shortest time.Duration, back bool) {
 	wall := m.Wall.Sub(then.Wall)
 	switch {
@@ -41,34 +41,34 @@ func (m Moment) since(then Moment) (longest, shortest time.Duration, back bool) 
 	return max(wall, m.Up), max(wall, 0), wall < -setBack
 }
 
-// Limits are what is remembered of one user's attempts. The zero value is that of a user whose password was never
-// given: face login is refused until it was.
+// Limits are the record of a user's attempts. The zero value belongs to a user who never gave the password: face login
+// is refused until then.
 type Limits struct {
-	failures int           // since the last match or password
-	failed   Moment        // the last of them
-	given    bool          // the password was, ever
-	noted    Moment        // when something was last noted
-	age      time.Duration // of the password at that moment
+	failures int           // number of failures since the last match or password
+	failed   Moment        // time of the last failure
+	given    bool          // the password was given at least once
+	noted    Moment        // time of the last change
+	age      time.Duration // age of the password at that time
 }
 
-// Refusal says why a session may not begin.
+// Refusal is the reason why a session may not begin.
 type Refusal string
 
-// Refusals. After the last two only the password helps.
+// Refusals. The last two end only with the password.
 const (
 	Wait            Refusal = "too soon after a failure"
 	TooManyFailures Refusal = "too many failures"
 	PasswordDue     Refusal = "the password has not been used for too long"
 )
 
-// limits as they are written.
+// limits is the encoded form.
 type written struct {
 	Failures int            `cbor:"failures"`
 	Failed   *writtenMoment `cbor:"failed,omitempty"`
 	Noted    *writtenMoment `cbor:"noted,omitempty"`
 	Age      int64          `cbor:"age,omitempty"` // milliseconds
 
-	// What version 0.1 wrote: milliseconds since 1970.
+	// Fields of version 0.1, in milliseconds since 1970.
 	Last     int64 `cbor:"last,omitempty"`
 	Password int64 `cbor:"password,omitempty"`
 }
@@ -87,9 +87,9 @@ func (w *writtenMoment) moment() Moment {
 	return Moment{time.UnixMilli(w.Wall), w.Boot, time.Duration(w.Up) * time.Millisecond}
 }
 
-// Ask returns "" when a session may begin at a moment, or why it may not, and with [Wait] how long it takes until it
-// may. A clock that was set back while the device was off makes the password due; set while it was on, it makes no
-// difference. No clock makes anybody wait for longer than the delay.
+// Ask returns "" if a session may begin at a moment, or the reason why not; for [Wait] also the remaining time. If the
+// clock was set back while the device was off, the password is due. Setting the clock while the device is on has no
+// effect. No clock makes a user wait longer than the delay.
 func (l Limits) Ask(p Policy, now Moment) (why Refusal, wait time.Duration) {
 	p = p.Defaults()
 	longest, _, back := now.since(l.noted)
@@ -115,47 +115,47 @@ func (l Limits) Ask(p Policy, now Moment) (why Refusal, wait time.Duration) {
 	return "", 0
 }
 
-// AskUnproven is Ask for a session that lets nobody in ([Session.Unproven]): that the password is due is no reason
-// against it, as the password comes next anyway.
+// AskUnproven does the same as Ask for a session that lets nobody in ([Session.Unproven]). A due password is no reason
+// against it, because the password comes next anyway.
 func (l Limits) AskUnproven(p Policy, now Moment) (why Refusal, wait time.Duration) {
 	l.given, l.noted, l.age = true, now, 0
 	return l.Ask(p, now)
 }
 
-// note notes that something happens.
+// note updates the times before a change.
 func (l *Limits) note(now Moment) {
 	longest, _, back := now.since(l.noted)
-	if back { // for how long nobody knows
+	if back { // the passed time is unknown
 		l.given = false
 	}
 	l.age, l.noted = l.age+longest, now
 }
 
-// Failed notes an attempt as failed.
+// Failed records a failed attempt.
 func (l *Limits) Failed(now Moment) {
 	l.note(now)
 	l.failures, l.failed = l.failures+1, now
 }
 
-// Ended notes when a failed attempt that was noted ended: the wait begins then.
+// Ended records the end of a failed attempt: the delay begins then.
 func (l *Limits) Ended(now Moment) {
 	l.note(now)
 	l.failed = now
 }
 
-// Matched notes a match. It does not put off when the password is due.
+// Matched records a match. It does not change when the password is due.
 func (l *Limits) Matched(now Moment) {
 	l.note(now)
 	l.failures = 0
 }
 
-// Password notes that the password was given.
+// Password records that the password was given.
 func (l *Limits) Password(now Moment) { *l = Limits{given: true, noted: now} }
 
-// Void makes the password due: what is remembered may not be all that happened.
+// Void makes the password due, because the record may be incomplete.
 func (l *Limits) Void() { l.given = false }
 
-// MarshalBinary implements [encoding.BinaryMarshaler]: a CBOR map (RFC 8949), times to the millisecond.
+// MarshalBinary implements [encoding.BinaryMarshaler]: a CBOR map (RFC 8949), with times in milliseconds.
 func (l Limits) MarshalBinary() ([]byte, error) {
 	w := written{Failures: l.failures, Age: l.age.Milliseconds()}
 	if l.failures > 0 {
@@ -168,7 +168,7 @@ func (l Limits) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary implements [encoding.BinaryUnmarshaler]. On error, which wraps [ErrLimits], l refuses everything
-// until the password was given.
+// until the password is given.
 func (l *Limits) UnmarshalBinary(b []byte) error {
 	*l = Limits{}
 	var w written

@@ -2,11 +2,11 @@
 
 // Package session decides whether a login by face succeeds.
 //
-// A [Session] is one attempt: it is told what each frame holds, and says when it has seen enough. [Limits] are what
-// is remembered of a user between attempts: how long to wait after failures, and when the password is due again.
+// A [Session] is one attempt: it gets the content of each frame, and decides when it has seen enough. [Limits] are the
+// record of a user between attempts: the delay after failures, and when the password is due again.
 //
-// Neither reads a clock or a camera. Every way that a session can go ends in a [Result] that is final, and only one
-// of those, [Match], lets anybody in.
+// Neither reads a clock or a camera. Every session ends in a final [Result], and only one of these, [Match], lets
+// anybody in.
 package session
 
 import (
@@ -21,24 +21,24 @@ import (
 // ErrPolicy is wrapped by the errors of [Policy.Check].
 var ErrPolicy = errors.New("unusable policy")
 
-// Policy says when a session ends, and what limits there are. The zero value of each field stands for its default.
+// Policy sets the conditions and limits of sessions. A zero field means the default.
 type Policy struct {
-	Window   int           // judged frames, one after the other, that a decision looks at. Default 5
-	Needed   int           // of these, so many must match. Default 3
-	Deadline time.Duration // after which a session is over. Default 5 s, with a challenge 10 s
+	Window   int           // number of consecutive judged frames for a decision. Default 5
+	Needed   int           // number of these that must match. Default 3
+	Deadline time.Duration // time limit of a session. Default 5 s, with a challenge 10 s
 
-	Challenge Challenge // what is asked of a person who matches. Default nothing
-	// MinLiveness is the mean passive score in [0,1], over the matching frames of the window, that a match takes. A
-	// frame that was not scored counts as 0, so that nobody is let in for want of a network. Default 0: it is not asked.
+	Challenge Challenge // action that a matching person must do. Default none
+	// MinLiveness is the least mean liveness score in [0,1] over the matching frames of the window. A frame without a
+	// score counts as 0, so that nobody is let in without the network. Default 0: not required.
 	MinLiveness float64
 
-	Failures int           // sessions without a match until the password is due. Default 5
-	Delay    time.Duration // after the first failure; each doubles it. Default 1 s
-	MaxDelay time.Duration // that it grows to. Default 1 min
-	Password time.Duration // after which the password is due again. Default 48 h
+	Failures int           // number of sessions without a match until the password is due. Default 5
+	Delay    time.Duration // pause after the first failure; each failure doubles it. Default 1 s
+	MaxDelay time.Duration // longest pause. Default 1 min
+	Password time.Duration // time until the password is due again. Default 48 h
 }
 
-// Defaults returns p with what was left open filled in.
+// Defaults returns p with defaults filled in.
 func (p Policy) Defaults() Policy {
 	deadline := 5 * time.Second
 	if p.Challenge != "" {
@@ -54,13 +54,14 @@ func (p Policy) Defaults() Policy {
 	return p
 }
 
-// Check returns nil for a policy, with its defaults filled in, that can be followed. A single frame decides nothing.
+// Check returns nil for a usable policy with defaults. A single frame must not decide. The error wraps [ErrPolicy].
 func (p Policy) Check() error {
 	switch {
 	case p.Needed < 2 || p.Window < p.Needed:
-		return fmt.Errorf("%w: %d of %d frames must match; it takes two or more, and a window that holds them", ErrPolicy, p.Needed, p.Window)
+		return fmt.Errorf("%w: %d of %d frames must match; use two or more, and a window at least as large", ErrPolicy,
+			p.Needed, p.Window)
 	case p.Deadline <= 0 || p.Deadline > time.Minute:
-		return fmt.Errorf("%w: a deadline of %v; use one of up to a minute", ErrPolicy, p.Deadline)
+		return fmt.Errorf("%w: a deadline of %v; use at most a minute", ErrPolicy, p.Deadline)
 	case p.Failures < 1:
 		return fmt.Errorf("%w: %d failures until the password is due; use 1 or more", ErrPolicy, p.Failures)
 	case p.Delay < 0 || p.MaxDelay < p.Delay:
@@ -70,56 +71,56 @@ func (p Policy) Check() error {
 	case p.Challenge != "" && p.Challenge != Turn && p.Challenge != Blink:
 		return fmt.Errorf("%w: unknown challenge %q; use %s or %s, or none", ErrPolicy, p.Challenge, Turn, Blink)
 	case !(p.MinLiveness >= 0 && p.MinLiveness <= 1):
-		return fmt.Errorf("%w: a liveness of %v; use one from 0 to 1", ErrPolicy, p.MinLiveness)
+		return fmt.Errorf("%w: a liveness of %v; use a value from 0 to 1", ErrPolicy, p.MinLiveness)
 	}
 	return nil
 }
 
-// Word says how a session stands, or how it ended.
+// Word is the state of a session, or its result.
 type Word string
 
-// Words that are final. Only Match lets anybody in; after each of the others the password is asked for.
+// Final words. Only Match lets anybody in; after each other word the password is asked for.
 const (
 	Match   Word = "match"
-	NoMatch Word = "no match"             // somebody was seen well enough, and it was not the user
-	NoFace  Word = "no face"              // nobody was seen
-	NotLive Word = "taken for a picture"  // the user was seen, and scored for a picture of a face
-	Poor    Word = "no usable picture"    // somebody was seen, but never well enough to be judged
+	NoMatch Word = "no match"             // a person was seen well enough and was not the user
+	NoFace  Word = "no face"              // no person was seen
+	NotLive Word = "taken for a picture"  // the user was seen, with the score of a picture
+	Poor    Word = "no usable picture"    // a person was seen, but never well enough to be judged
 	Failed  Word = "something went wrong" // the camera, the models or the program itself
-	// Unproven is the end of a session that would be a match, if the faces it was measured by had been seen here. The
-	// password, given now, vouches for them.
+	// Unproven is the end of a session that matched only faces from elsewhere: it would be a match if the faces had
+	// been enrolled here. If the password is given now, it proves the faces.
 	Unproven Word = "like faces that were never seen here"
 )
 
-// Words that are not final: what the person in front of the camera can do.
+// Words during a session: instructions for the person in front of the camera.
 const (
 	Looking   Word = "looking"
 	TwoFaces  Word = "more than one face"
 	Lifeless  Word = "taken for a picture so far"
-	Retry     Word = "retry" // the result's Reason says why the picture was of no use
+	Retry     Word = "retry" // the result's Reason tells why the picture was not used
 	Straight  Word = "look straight into the camera"
 	TurnLeft  Word = "turn your head to your left"
 	TurnRight Word = "turn your head to your right"
 	BlinkNow  Word = "blink"
 )
 
-// Result is how a session stands.
+// Result is the state of a session.
 type Result struct {
 	Word   Word
-	Reason face.Reason // of Retry, and of Poor, why the last picture was of no use
+	Reason face.Reason // for Retry and Poor: why the last picture was not used
 	Final  bool
 }
 
-// Face is one face in a frame, after it was judged.
+// Face is one judged face in a frame.
 type Face struct {
 	Track    int         // constant while one person stays in view
-	Reason   face.Reason // why the picture is of no use, or ""
-	Match    bool        // it is the user's; for a challenge, of one that is turned away, too
-	Pose     *face.Pose  // for a challenge; nil where it is not known
-	Liveness *float32    // passive score; nil where it was not measured
+	Reason   face.Reason // why the picture is not used, or ""
+	Match    bool        // it is the user's face; for a challenge also set for turned faces
+	Pose     *face.Pose  // for a challenge; nil if not known
+	Liveness *float32    // liveness score; nil if not measured
 }
 
-// Session is one attempt to log in by face. It is used by one goroutine at a time. Make one with [New].
+// Session is one attempt to log in by face. One goroutine may use it at a time. [New] makes one.
 type Session struct {
 	policy Policy
 	end    time.Time
@@ -127,44 +128,50 @@ type Session struct {
 	result Result
 
 	track   int
-	window  []judgement // of the last judged frames, the newest last
-	gesture *gesture    // that is being asked for; nil without a challenge
-	judged  bool        // somebody was seen well enough
+	window  []judgement // the last judged frames, the newest last
+	gesture *gesture    // the requested gesture; nil without a challenge
+	judged  bool        // a person was seen well enough
 	seen    bool
 	trouble face.Reason
 
 	matched  bool    // enough frames matched
 	liveness float64 // the highest mean score when they did
-	short    bool    // for want of liveness alone nobody was let in
-	unproven bool    // no match lets anybody in
+	short    bool    // only the liveness score prevented a match
+	unproven bool    // a match lets nobody in
 }
 
-// judgement is what counts of a judged frame.
+// judgement is the result for a judged frame.
 type judgement struct {
 	match    bool
 	liveness float64
 }
 
-// New begins a session at a moment. Side is what a challenge draws by lot, from a source that nobody can foresee: to
-// which side a head must turn. The policy has its defaults filled in. The error wraps [ErrPolicy].
+// New begins a session at a moment. Side is the unpredictable side for the challenge Turn. The policy has its defaults
+// filled in. The error wraps [ErrPolicy].
 func New(p Policy, side Side, now time.Time) (*Session, error) {
 	p = p.Defaults()
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	return &Session{policy: p, end: now.Add(p.Deadline), last: now, result: Result{Word: Looking}, gesture: newGesture(p.Challenge, side)}, nil
+	return &Session{
+		policy:  p,
+		end:     now.Add(p.Deadline),
+		last:    now,
+		result:  Result{Word: Looking},
+		gesture: newGesture(p.Challenge, side),
+	}, nil
 }
 
-// Unproven has the session let nobody in: where it would end with [Match], it ends with the word Unproven. Call it before
-// the first frame.
+// Unproven makes the session let nobody in: it ends with the word Unproven instead of [Match]. Call it before the first
+// frame.
 func (s *Session) Unproven() { s.unproven = true }
 
-// Result returns how the session stands.
+// Result returns the state of the session.
 func (s *Session) Result() Result { return s.result }
 
-// Frame tells the session what a frame of that moment holds, and returns how it stands. After the end it changes
-// nothing. Matches count only while one face, and the same, is in view. With a challenge they are gathered twice:
-// before it is asked for, and after it was done.
+// Frame processes a frame of that moment, and returns the state. After the end it changes nothing. Matches count only
+// while exactly one face, the same one, is in view. With a challenge they are collected twice: before the request, and
+// after the action.
 func (s *Session) Frame(now time.Time, faces []Face) Result {
 	if s.Tick(now).Final {
 		return s.result
@@ -226,7 +233,7 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	return s.say(Looking, "")
 }
 
-// enough reports whether enough frames of the window match, and whether these score high enough for a live face.
+// enough reports whether enough frames of the window match, with a high enough liveness score.
 func (s *Session) enough() (matched, alive bool) {
 	matches, sum := 0, 0.
 	for _, j := range s.window {
@@ -243,18 +250,18 @@ func (s *Session) enough() (matched, alive bool) {
 	return true, mean >= s.policy.MinLiveness
 }
 
-// Liveness returns the highest mean score that the matching frames of a window had while there were enough of them, and
-// whether there ever were. At a policy with a MinLiveness up to it the session lets in; a measurement asks for 1, with
-// which it goes on to the end.
+// Liveness returns the highest mean score of the matching frames of a window with enough matches, and whether there was
+// such a window. The session would let in with a MinLiveness of up to this score. For a measurement use MinLiveness 1,
+// which never lets in early.
 func (s *Session) Liveness() (mean float64, ok bool) { return s.liveness, s.matched }
 
-// forget begins to gather evidence anew, for a face on that track.
+// forget starts collecting evidence again, for a face on the given track.
 func (s *Session) forget(track int) {
 	s.track, s.window = track, s.window[:0]
 	s.gesture.forget()
 }
 
-// Tick tells the session what time it is, and returns how it stands. A clock that was set back ends it.
+// Tick sets the time, and returns the state. A clock that was set back ends the session.
 func (s *Session) Tick(now time.Time) Result {
 	switch {
 	case s.result.Final:
@@ -275,7 +282,7 @@ func (s *Session) Tick(now time.Time) Result {
 	return s.result
 }
 
-// Fail ends the session because something went wrong, or because it was stopped. After the end it changes nothing.
+// Fail ends the session after an error, or because it was stopped. After the end it changes nothing.
 func (s *Session) Fail() Result {
 	if s.result.Final {
 		return s.result
@@ -283,7 +290,7 @@ func (s *Session) Fail() Result {
 	return s.finish(Failed, "")
 }
 
-// Revoke makes a session that has ended one that failed: its end could not be noted.
+// Revoke turns a session that has ended into a failed one, because its end could not be written.
 func (s *Session) Revoke() { s.finish(Failed, "") }
 
 func (s *Session) say(w Word, why face.Reason) Result {

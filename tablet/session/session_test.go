@@ -187,7 +187,8 @@ func TestTick(t *testing.T) {
 		t.Errorf("after the end: %+v", r)
 	}
 	s, _ = play(t, session.Policy{}, "mm")
-	if r := s.Frame(noon.Add(-time.Second), []session.Face{{Track: 1, Match: true}}); !r.Final || r.Word != session.Failed {
+	if r := s.Frame(noon.Add(-time.Second), []session.Face{{Track: 1, Match: true}}); !r.Final ||
+		r.Word != session.Failed {
 		t.Errorf("a clock that was set back: %+v", r)
 	}
 	// A frame that comes too late does not count, even the one that would have been enough.
@@ -386,7 +387,8 @@ func TestUnproven(t *testing.T) {
 		for i, c := range script {
 			now = now.Add(100 * time.Millisecond)
 			got := step(s, now, c)
-			if w := want[i]; got.Word != w && !(w == session.Match && got.Word == session.Unproven && got.Final) || got.Word == session.Match {
+			if w := want[i]; got.Word != w && !(w == session.Match && got.Word == session.Unproven && got.Final) ||
+				got.Word == session.Match {
 				t.Fatalf("%q, frame %d: %q, another session %q", script, i, got.Word, w)
 			}
 		}

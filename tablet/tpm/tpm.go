@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tpm has a counter that only grows, in a TPM 2.0: whoever puts back files from a copy cannot put it back.
+// Package tpm provides a counter in a TPM 2.0 that only rises: restoring old files cannot restore the counter.
 //
-// [Open] opens a TPM. The counter is made by [Counter.Make], read by [Counter.Value] and counted up by
-// [Counter.Increment], each with a secret that the counter was made with: what the TPM answers is authenticated by it.
+// [Open] opens a TPM. [Counter.Make] makes the counter, [Counter.Value] reads it and [Counter.Increment] raises it.
+// Each call needs the secret with which the counter was made: it authenticates the TPM's answers.
 //
 // # Caveats
 //
-// Who owns the TPM (root, and who has the owner's authorisation) can remove the counter. One that is made in its place
-// begins above all that the TPM ever counted to. A TPM that was cleared begins anew.
+// The owner of the TPM (root, and everybody with the owner's authorisation) can remove the counter. A new counter
+// begins above all values that the TPM ever counted. A cleared TPM begins again.
 package tpm
 
 import (
@@ -27,36 +27,36 @@ import (
 	"github.com/google/go-tpm/tpm2"
 )
 
-// Device is the TPM of a Linux system, by way of the kernel's resource manager.
+// Device is the TPM of a Linux system, through the kernel's resource manager.
 const Device = "/dev/tpmrm0"
 
 // Errors of a [Counter].
 var (
 	ErrMissing = errors.New("the TPM has no counter of this program")
-	ErrForeign = errors.New("the TPM has a counter that was made with another secret, or another thing in its place")
+	ErrForeign = errors.New("the TPM has a counter with another secret, or another object in its place")
 	ErrSilent  = errors.New("the TPM does not answer")
 )
 
-// index is where the counter is: among those of the owner, which nobody else has registered.
+// index is the counter's place: among those of the owner, and registered by nobody else.
 const index = tpm2.TPMHandle(0x0180fa01)
 
-// patience is how long a TPM may take to answer. One that increments a counter takes up to half a second.
+// patience is how long a TPM may take to answer. Incrementing a counter takes up to half a second.
 const patience = 5 * time.Second
 
-// mostAnswer is how long an answer may be.
+// mostAnswer is the greatest size of an answer in bytes.
 const mostAnswer = 4096
 
-// Counter is that of a TPM. It is safe for concurrent use. Close it.
+// Counter is the counter of a TPM. It is safe for concurrent use. The caller closes it.
 type Counter struct {
 	mu   sync.Mutex
 	link link
 }
 
-// link is the way to a TPM.
+// link is the connection to a TPM.
 type link struct {
 	path   string
 	device *os.File // nil for a socket
-	broken error    // something is still waited for
+	broken error    // an answer is still outstanding
 }
 
 // Open opens the TPM at path, a device or a Unix socket at which an emulator listens.
@@ -92,7 +92,8 @@ func (l *link) Send(command []byte) ([]byte, error) {
 	if l.device == nil {
 		return l.emulator(command)
 	}
-	// A driver may keep who reads for ever, whatever deadline there is: that one is left to it, and asked no more.
+	// A driver may block a reader for ever, despite deadlines: then that read is abandoned, and the TPM is not used
+	// again.
 	type answer struct {
 		b   []byte
 		err error
@@ -134,7 +135,7 @@ func (l *link) emulator(command []byte) ([]byte, error) {
 	if err == nil {
 		n := binary.BigEndian.Uint32(head[2:])
 		if n < 10 || n > mostAnswer {
-			return nil, fmt.Errorf("the TPM gives an answer of %d bytes", n)
+			return nil, fmt.Errorf("the TPM sent an answer of %d bytes", n)
 		}
 		head = append(head, make([]byte, n-10)...)
 		_, err = io.ReadFull(conn, head[10:])
@@ -145,8 +146,8 @@ func (l *link) emulator(command []byte) ([]byte, error) {
 	return head, err
 }
 
-// wanted is what the counter is. Its value is kept in the TPM's memory, and written to its flash now and then: flash
-// wears out. After a power cut it is ahead of where it was.
+// wanted describes the counter. Its value is in the TPM's memory, and written to flash only from time to time, because
+// flash wears out. After a power cut the value is higher than before.
 func wanted() tpm2.TPMSNVPublic {
 	return tpm2.TPMSNVPublic{
 		NVIndex: index, NameAlg: tpm2.TPMAlgSHA256, DataSize: 8,
@@ -154,7 +155,7 @@ func wanted() tpm2.TPMSNVPublic {
 	}
 }
 
-// find returns the name of the counter that there is. The error wraps [ErrMissing] or [ErrForeign].
+// find returns the name of the existing counter. The error wraps [ErrMissing] or [ErrForeign].
 func (c *Counter) find() (tpm2.TPM2BName, error) {
 	r, err := tpm2.NVReadPublic{NVIndex: index}.Execute(&c.link)
 	if errors.Is(err, tpm2.TPMRCHandle) {
@@ -175,12 +176,12 @@ func (c *Counter) find() (tpm2.TPM2BName, error) {
 	return r.NVName, ErrForeign
 }
 
-// same compares what tells one kind of index from another.
+// same compares the attributes that distinguish kinds of indexes.
 func same(a, b tpm2.TPMSNVPublic) bool {
 	return string(tpm2.Marshal(a)) == string(tpm2.Marshal(b))
 }
 
-// Make makes the counter, in place of one that there is, and returns its value and whether there was one.
+// Make makes the counter, or replaces an existing one, and returns its value and whether there was one.
 func (c *Counter) Make(secret []byte) (n uint64, was bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,11 +196,15 @@ func (c *Counter) Make(secret []byte) (n uint64, was bool, err error) {
 	case !errors.Is(err, ErrMissing):
 		return 0, false, err
 	}
-	define := tpm2.NVDefineSpace{AuthHandle: owner(), Auth: tpm2.TPM2BAuth{Buffer: proof(secret)}, PublicInfo: tpm2.New2B(wanted())}
-	if _, err := define.Execute(&c.link); err != nil {
-		return 0, was, fmt.Errorf("making a counter in the TPM, whose owner must have no authorisation value: %w", err)
+	define := tpm2.NVDefineSpace{
+		AuthHandle: owner(),
+		Auth:       tpm2.TPM2BAuth{Buffer: proof(secret)},
+		PublicInfo: tpm2.New2B(wanted()),
 	}
-	if err := c.increment(secret); err != nil { // a counter has no value before
+	if _, err := define.Execute(&c.link); err != nil {
+		return 0, was, fmt.Errorf("making a counter in the TPM; its owner must have no authorisation value: %w", err)
+	}
+	if err := c.increment(secret); err != nil { // a new counter has no value before the first increment
 		return 0, was, err
 	}
 	n, err = c.value(secret)
@@ -223,7 +228,11 @@ func (c *Counter) value(secret []byte) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	read := tpm2.NVRead{AuthHandle: authorised(name, secret), NVIndex: tpm2.NamedHandle{Handle: index, Name: name}, Size: 8}
+	read := tpm2.NVRead{
+		AuthHandle: authorised(name, secret),
+		NVIndex:    tpm2.NamedHandle{Handle: index, Name: name},
+		Size:       8,
+	}
 	r, err := read.Execute(&c.link)
 	if err != nil {
 		return 0, c.foreign(err)
@@ -234,7 +243,7 @@ func (c *Counter) value(secret []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(r.Data.Buffer), nil
 }
 
-// Increment counts up.
+// Increment raises the counter by one.
 func (c *Counter) Increment(secret []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,21 +260,21 @@ func (c *Counter) increment(secret []byte) error {
 	return c.foreign(err)
 }
 
-// authorised is the counter, in a session of which each message is authenticated by the secret.
+// authorised is the counter in a session that authenticates each message with the secret.
 func authorised(name tpm2.TPM2BName, secret []byte) tpm2.AuthHandle {
 	return tpm2.AuthHandle{Handle: index, Name: name, Auth: tpm2.HMAC(tpm2.TPMAlgSHA256, 16, tpm2.Auth(proof(secret)))}
 }
 
-// proof is what the TPM is told of a secret: letters and digits. A TPM forgets zeros at the end, and go-tpm takes one in
-// the middle for the end.
+// proof encodes a secret for the TPM as letters and digits: a TPM drops zeros at the end, and go-tpm stops at a zero.
 func proof(secret []byte) []byte {
 	h := sha256.Sum256(secret)
 	return hex.AppendEncode(nil, h[:16])
 }
 
-// foreign says that an error is of a secret that is another one.
+// foreign wraps an error about a wrong secret in [ErrForeign].
 func (c *Counter) foreign(err error) error {
-	if errors.Is(err, tpm2.TPMRCAuthFail) || errors.Is(err, tpm2.TPMRCBadAuth) || errors.Is(err, tpm2.TPMRCNVUninitialized) {
+	if errors.Is(err, tpm2.TPMRCAuthFail) || errors.Is(err, tpm2.TPMRCBadAuth) ||
+		errors.Is(err, tpm2.TPMRCNVUninitialized) {
 		return fmt.Errorf("%w: %w", ErrForeign, err)
 	}
 	return err

@@ -16,35 +16,35 @@ import (
 	"github.com/faceauth/faceauth/tablet/session"
 )
 
-// ErrNoPresentation is returned by [MeasureLiveness] where no live face can be scored.
+// ErrNoPresentation is returned by [MeasureLiveness] if no recording has a live face with a score.
 var ErrNoPresentation = errors.New("no recording holds a live face that could be scored")
 
-// LivenessOptions are those of [MeasureLiveness].
+// LivenessOptions are the options of [MeasureLiveness].
 type LivenessOptions struct {
-	Policy session.Policy                 // of the logins; its MinLiveness is one of the thresholds that are measured
-	Gate   func(face.Quality) face.Reason // what pictures are good enough for a login
-	Every  time.Duration                  // between the beginnings of presentations in a recording. Default 1 s
-	Sweep  []float64                      // more thresholds
+	Policy session.Policy                 // policy of the logins; its MinLiveness is one of the measured thresholds
+	Gate   func(face.Quality) face.Reason // quality gate of a login
+	Every  time.Duration                  // time between the starts of presentations. Default 1 s
+	Sweep  []float64                      // further thresholds
 }
 
-// LivenessReport says how well a threshold of liveness tells live faces from pictures of faces, in the terms of
+// LivenessReport tells how well a threshold of liveness separates live faces from pictures of faces, in the terms of
 // ISO/IEC 30107-3.
 //
-// A presentation is what the camera sees from one moment of a recording on, for as long as a login lasts. Every usable
-// face in it is taken for the user's: what is measured is the gate, not the recogniser. It passes a threshold where a
-// login with that threshold would let in: once, in the time there is. One in which there are never enough usable frames
-// has no answer, and is in no rate.
+// A presentation is the part of a recording from one moment on, as long as a login lasts. Every usable face in it
+// counts as the user's, because the gate is measured and not the recogniser. A presentation passes a threshold if a
+// login with that threshold would succeed. A presentation that never has enough usable frames has no result, and is in
+// no rate.
 type LivenessReport struct {
 	People     int                 `json:"people"`
-	Seconds    float64             `json:"presentation_seconds"` // at most
+	Seconds    float64             `json:"presentation_seconds"` // greatest length
 	Every      float64             `json:"presentations_every_seconds"`
 	Recordings []LivenessRecording `json:"recordings"`
-	// Halves are the two halves of the people, each with the threshold that the other half has chosen. None where a
-	// half lacks attacks or live faces.
+	// Halves are the results of the two halves of the people, each at the threshold that the other half has chosen.
+	// There are none if a half lacks attacks or live faces.
 	Halves []LivenessErrors `json:"halves"`
-	Both   *LivenessErrors  `json:"both,omitempty"` // all presentations, each at the threshold of the half that it is not in
+	Both   *LivenessErrors  `json:"both,omitempty"` // all presentations, each at the threshold of the other half
 	Policy LivenessErrors   `json:"policy"`         // all presentations, at the threshold of the policy
-	Sweep  []LivenessErrors `json:"sweep"`          // the same at others
+	Sweep  []LivenessErrors `json:"sweep"`          // all presentations, at other thresholds
 }
 
 // LivenessRecording is one recording and the scores of its presentations.
@@ -59,36 +59,35 @@ type LivenessRecording struct {
 
 // LivenessErrors are the errors at a threshold.
 type LivenessErrors struct {
-	Threshold evaluate.Rate            `json:"threshold"`      // not a number where it differs
-	Half      int                      `json:"half,omitempty"` // that is measured
-	Attacks   map[string]Presentations `json:"attacks"`        // let in, by species
-	APCER     evaluate.Rate            `json:"apcer"`          // of the species with the highest
-	Live      Presentations            `json:"live"`           // refused
+	Threshold evaluate.Rate            `json:"threshold"`      // NaN if it differs between presentations
+	Half      int                      `json:"half,omitempty"` // the measured half
+	Attacks   map[string]Presentations `json:"attacks"`        // wrong means accepted; by species
+	APCER     evaluate.Rate            `json:"apcer"`          // of the species with the highest rate
+	Live      Presentations            `json:"live"`           // wrong means refused
 	BPCER     evaluate.Rate            `json:"bpcer"`
 }
 
-// Presentations counts presentations, and how many of them went wrong.
+// Presentations counts presentations and wrong results among them.
 type Presentations struct {
 	All        int               `json:"presentations"`
 	Wrong      int               `json:"wrong"`
-	Interval   evaluate.Interval `json:"interval"` // of the share of the wrong ones, 95 %, were they independent
+	Interval   evaluate.Interval `json:"interval"` // 95 % interval of the wrong share, for independent presentations
 	Recordings int               `json:"recordings"`
 	WrongIn    int               `json:"recordings_with_a_wrong_one"`
 	Unanswered int               `json:"unanswered"`
 }
 
-// Rate returns the share of the wrong ones, or not a number.
+// Rate returns the share of wrong results, or NaN.
 func (p Presentations) Rate() evaluate.Rate { return evaluate.Rate(float64(p.Wrong) / float64(p.All)) }
 
-// MeasureLiveness measures the gate of liveness on recordings, whose samples were scored. People with attacks go by
-// turns into one half and the other, in the order in which they come, and so do those without: nobody is in both. On
-// each half that threshold is chosen for which the highest APCER of a species and the BPCER are least in sum; of the
-// thresholds that do as well, the middle of the widest range. The error wraps [ErrNoPresentation], [session.ErrPolicy],
-// or is that of ctx.
+// MeasureLiveness measures the liveness gate on recordings with scores. The people with attacks are divided into two
+// halves by turns, in order, and so are those without; nobody is in both halves. Each half chooses the threshold with
+// the least sum of BPCER and the highest APCER of a species; of equal thresholds, the middle of the widest range. The
+// error wraps [ErrNoPresentation] or [session.ErrPolicy], or is that of ctx.
 func MeasureLiveness(ctx context.Context, all []Recording, o LivenessOptions) (LivenessReport, error) {
 	o.Every = cmp.Or(o.Every, time.Second)
 	least := o.Policy.MinLiveness
-	o.Policy.MinLiveness, o.Policy.Challenge = 1, "" // so that a session goes on to its end, and says how high it came
+	o.Policy.MinLiveness, o.Policy.Challenge = 1, "" // a session then runs to its end, and returns its highest score
 	o.Policy = o.Policy.Defaults()
 	r := LivenessReport{
 		Seconds: o.Policy.Deadline.Seconds(), Every: o.Every.Seconds(),
@@ -98,7 +97,13 @@ func MeasureLiveness(ctx context.Context, all []Recording, o LivenessOptions) (L
 	r.People = len(half)
 	live := 0
 	for _, rec := range all {
-		l := LivenessRecording{Person: rec.Person, Name: rec.Name, Attack: rec.Attack, Half: half[rec.Person], Scores: []float64{}}
+		l := LivenessRecording{
+			Person: rec.Person,
+			Name:   rec.Name,
+			Attack: rec.Attack,
+			Half:   half[rec.Person],
+			Scores: []float64{},
+		}
 		for _, frames := range presentations(rec.Frames, o.Every, o.Policy.Deadline) {
 			if err := ctx.Err(); err != nil {
 				return r, err
@@ -151,7 +156,7 @@ func MeasureLiveness(ctx context.Context, all []Recording, o LivenessOptions) (L
 
 func everyone(LivenessRecording) bool { return true }
 
-// halves returns in which half each person is.
+// halves returns the half of each person.
 func halves(all []Recording) map[string]int {
 	attacked := make(map[string]bool)
 	for _, rec := range all {
@@ -169,7 +174,7 @@ func halves(all []Recording) map[string]int {
 	return half
 }
 
-// presentations returns the frames of each presentation. A recording that is shorter than a second is one.
+// presentations returns the frames of each presentation. A recording shorter than a second is one presentation.
 func presentations(frames []face.Frame, every, length time.Duration) (all [][]face.Frame) {
 	if len(frames) == 0 {
 		return nil
@@ -186,8 +191,8 @@ func presentations(frames []face.Frame, every, length time.Duration) (all [][]fa
 	return all
 }
 
-// livenessOf returns the highest MinLiveness at which a login before these frames lets in whoever is seen, and whether
-// there is one.
+// livenessOf returns the highest MinLiveness at which a login with these frames succeeds, if there is one. Every face
+// counts as the user's.
 func livenessOf(frames []face.Frame, o LivenessOptions) (mean float64, ok bool, err error) {
 	if len(frames) == 0 {
 		return 0, false, nil
@@ -211,8 +216,12 @@ func livenessOf(frames []face.Frame, o LivenessOptions) (mean float64, ok bool, 
 	return mean, ok, nil
 }
 
-// errorsAt returns the errors on some recordings, each at a threshold.
-func errorsAt(all []LivenessRecording, threshold func(LivenessRecording) float64, which func(LivenessRecording) bool) LivenessErrors {
+// errorsAt returns the errors on recordings, each at its threshold.
+func errorsAt(
+	all []LivenessRecording,
+	threshold func(LivenessRecording) float64,
+	which func(LivenessRecording) bool,
+) LivenessErrors {
 	e := LivenessErrors{Attacks: make(map[string]Presentations), APCER: evaluate.Rate(math.NaN())}
 	for _, l := range all {
 		if !which(l) {
@@ -253,7 +262,7 @@ func errorsAt(all []LivenessRecording, threshold func(LivenessRecording) float64
 	return e
 }
 
-// choose returns the threshold that some recordings choose, and whether they hold both attacks and live faces.
+// choose returns the threshold that recordings choose, and whether they have both attacks and live faces.
 func choose(all []LivenessRecording, which func(LivenessRecording) bool) (threshold float64, ok bool) {
 	edges := map[float64]bool{0: true, 1: true}
 	for _, l := range all {
@@ -266,7 +275,7 @@ func choose(all []LivenessRecording, which func(LivenessRecording) bool) (thresh
 	sorted := slices.Sorted(maps.Keys(edges))
 	least, width := math.Inf(1), 0.
 	for i, low := range sorted[:len(sorted)-1] {
-		high := sorted[i+1] // all thresholds above low and up to high do the same
+		high := sorted[i+1] // all thresholds above low and up to high have the same result
 		e := errorsAt(all, func(LivenessRecording) float64 { return high }, which)
 		sum := float64(e.APCER) + float64(e.BPCER)
 		if math.IsNaN(sum) {

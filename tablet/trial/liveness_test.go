@@ -89,7 +89,8 @@ func TestLivenessScores(t *testing.T) {
 			unanswered = 0
 		}
 		if !reflect.DeepEqual(got.Scores, c.want) || got.Unanswered != unanswered {
-			t.Errorf("%s: %v and %d unanswered, want %v and %d", c.rec.Person, got.Scores, got.Unanswered, c.want, unanswered)
+			t.Errorf("%s: %v and %d unanswered, want %v and %d", c.rec.Person, got.Scores, got.Unanswered, c.want,
+				unanswered)
 		}
 	}
 }
@@ -101,7 +102,8 @@ func TestPresentations(t *testing.T) {
 		scores[i] = float32(i/25) / 8
 	}
 	r := measure(t, scored("a", "", scores...))
-	if got, want := r.Recordings[0].Scores, []float64{.5, .625, .75, .875, .9, .9, .9, .9}; !reflect.DeepEqual(got, want) {
+	if got, want := r.Recordings[0].Scores, []float64{.5, .625, .75, .875, .9, .9, .9, .9}; !reflect.DeepEqual(got,
+		want) {
 		t.Errorf("%v, want %v", got, want) // the last frame, of 1, is in those from the fourth second on
 	}
 	if r.Seconds != 5 || r.Every != 1 {
@@ -130,28 +132,34 @@ func TestLivenessHalves(t *testing.T) {
 			t.Errorf("recording %d is in half %d, want %d", i+1, r.Recordings[i].Half, want)
 		}
 	}
-	// Half 1 has live .75 .875 .25 and a print .25: 1 of 3 live are refused from .25 to .75, so .5. Half 2 has live .5 1,
-	// a print .125 and a replay .375: .4375.
+	// Half 1 has live .75 .875 .25 and a print .25: 1 of 3 live are refused from .25 to .75, so .5. Half 2 has live .5
+	// 1, a print .125 and a replay .375: .4375.
 	if len(r.Halves) != 2 || r.Halves[0].Threshold != .4375 || r.Halves[1].Threshold != .5 {
 		t.Fatalf("%+v", r.Halves)
 	}
 	one, two := r.Halves[0], r.Halves[1]
-	if one.Half != 1 || one.Live.All != 3 || one.Live.Wrong != 1 || one.Live.Recordings != 3 || one.Live.WrongIn != 1 || one.APCER != 0 ||
-		len(one.Attacks) != 1 || one.Attacks["print"].All != 1 {
+	if one.Half != 1 || one.Live.All != 3 || one.Live.Wrong != 1 || one.Live.Recordings != 3 || one.Live.WrongIn != 1 ||
+		one.APCER != 0 ||
+		len(one.Attacks) != 1 ||
+		one.Attacks["print"].All != 1 {
 		t.Errorf("%+v", one)
 	}
-	if two.Half != 2 || two.Live.All != 2 || two.Live.Wrong != 0 || two.APCER != 0 || two.BPCER != 0 || len(two.Attacks) != 2 {
+	if two.Half != 2 || two.Live.All != 2 || two.Live.Wrong != 0 || two.APCER != 0 || two.BPCER != 0 ||
+		len(two.Attacks) != 2 {
 		t.Errorf("%+v", two)
 	}
-	if b := r.Both; b.Live.All != 5 || b.Live.Wrong != 1 || b.BPCER != .2 || b.Attacks["print"].All != 2 || b.Attacks["replay"].Wrong != 0 ||
+	if b := r.Both; b.Live.All != 5 || b.Live.Wrong != 1 || b.BPCER != .2 || b.Attacks["print"].All != 2 ||
+		b.Attacks["replay"].Wrong != 0 ||
 		!math.IsNaN(float64(b.Threshold)) {
 		t.Errorf("%+v", b)
 	}
 	// The rates of the species are apart, and the highest counts.
-	if low := r.Sweep[0]; low.Threshold != .1 || low.APCER != 1 || low.BPCER != 0 || low.Attacks["print"].Wrong != 2 || low.Attacks["print"].WrongIn != 2 {
+	if low := r.Sweep[0]; low.Threshold != .1 || low.APCER != 1 || low.BPCER != 0 || low.Attacks["print"].Wrong != 2 ||
+		low.Attacks["print"].WrongIn != 2 {
 		t.Errorf("%+v", low)
 	}
-	if high := r.Sweep[1]; high.APCER != 0 || high.BPCER != .8 || high.Live.Interval.Low < .28 || high.Live.Interval.High > .996 {
+	if high := r.Sweep[1]; high.APCER != 0 || high.BPCER != .8 || high.Live.Interval.Low < .28 ||
+		high.Live.Interval.High > .996 {
 		t.Errorf("%+v", high) // Clopper and Pearson of 4 of 5: .2836 to .9949
 	}
 	if p := r.Policy; p.Threshold != .5 || p.BPCER != .2 || p.APCER != 0 {
@@ -166,8 +174,10 @@ func TestLivenessHalves(t *testing.T) {
 
 // Without attacks in both halves no threshold is chosen, and that of the policy is measured all the same.
 func TestLivenessWithoutHalves(t *testing.T) {
-	r := measure(t, scored("ann", "", 1, 1, 1), scored("ann", "print", .25, .25, .25), scored("bea", "", .25, .25, .25), scored("cat", "", 1, 1, 1))
-	if len(r.Halves) != 0 || r.Both != nil || r.Policy.Live.Wrong != 1 || r.Policy.Live.All != 3 || r.Policy.APCER != 0 {
+	r := measure(t, scored("ann", "", 1, 1, 1), scored("ann", "print", .25, .25, .25), scored("bea", "", .25, .25, .25),
+		scored("cat", "", 1, 1, 1))
+	if len(r.Halves) != 0 || r.Both != nil || r.Policy.Live.Wrong != 1 || r.Policy.Live.All != 3 ||
+		r.Policy.APCER != 0 {
 		t.Errorf("%+v", r)
 	}
 	r = measure(t, scored("ann", "", 1, 1, 1))
@@ -181,18 +191,21 @@ func TestLivenessWithoutHalves(t *testing.T) {
 
 func TestLivenessErrors(t *testing.T) {
 	for _, all := range [][]trial.Recording{nil, {scored("ann", "print", 1, 1, 1)}, {scored("ann", "", 1, 1)}} {
-		if _, err := trial.MeasureLiveness(t.Context(), all, livenessOptions()); !errors.Is(err, trial.ErrNoPresentation) {
+		if _, err := trial.MeasureLiveness(t.Context(), all, livenessOptions()); !errors.Is(err,
+			trial.ErrNoPresentation) {
 			t.Errorf("%d recordings: %v", len(all), err)
 		}
 	}
 	o := livenessOptions()
 	o.Policy.Needed = 1
-	if _, err := trial.MeasureLiveness(t.Context(), []trial.Recording{scored("ann", "", 1, 1, 1)}, o); !errors.Is(err, session.ErrPolicy) {
+	if _, err := trial.MeasureLiveness(t.Context(), []trial.Recording{scored("ann", "", 1, 1, 1)}, o); !errors.Is(err,
+		session.ErrPolicy) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := trial.MeasureLiveness(ctx, []trial.Recording{scored("ann", "", 1, 1, 1)}, livenessOptions()); !errors.Is(err, context.Canceled) {
+	if _, err := trial.MeasureLiveness(ctx, []trial.Recording{scored("ann", "", 1, 1, 1)}, livenessOptions()); !errors.Is(
+		err, context.Canceled) {
 		t.Error(err)
 	}
 }

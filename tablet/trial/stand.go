@@ -17,7 +17,7 @@ import (
 	"github.com/faceauth/faceauth/tablet/session"
 )
 
-// stand is an authenticator before which recordings are played.
+// stand is an authenticator whose camera plays recordings.
 type stand struct {
 	*tablet.Authenticator
 	store *profile.Store
@@ -26,8 +26,8 @@ type stand struct {
 	mu     sync.Mutex
 	clock  time.Time
 	frames []face.Frame
-	ends   bool         // the camera ends with the frames, instead of seeing nobody
-	side   session.Side // that the lot falls on next
+	ends   bool         // the camera ends after the frames, instead of showing nobody
+	side   session.Side // side of the next challenge
 }
 
 func newStand(dir string, space face.Space, o Options) (*stand, error) {
@@ -79,7 +79,7 @@ func (s *stand) camera(_ context.Context, p tablet.Purpose) (tablet.Stream, erro
 	return r, nil
 }
 
-// reel plays frames, and moves the clock as it does.
+// reel plays frames, and moves the clock with them.
 type reel struct {
 	s      *stand
 	frames []face.Frame
@@ -112,7 +112,7 @@ func (r *reel) Next(ctx context.Context) (face.Frame, error) {
 		if f.Samples[i].Reason = r.gate(x.Quality); x.Vector == nil {
 			f.Samples[i].Reason = face.NoVector
 		}
-		// What the authenticator learns and forgets is not the recording's.
+		// Copy the samples, so that the authenticator cannot change the recording.
 		f.Samples[i].Vector = slices.Clone(x.Vector)
 	}
 	return f, nil
@@ -120,7 +120,7 @@ func (r *reel) Next(ctx context.Context) (face.Frame, error) {
 
 func (r *reel) Close() error { return nil }
 
-// poses returns the first four usable faces as if they were held in the poses that are asked for.
+// poses returns the first four usable faces, changed to look like the requested poses.
 func (s *stand) poses(frames []face.Frame) (posed []face.Frame) {
 	gate := s.o.Gate(tablet.Enrolment)
 	asked := [][2]float64{{0, .5}, {.4, .5}, {-.4, .5}, {0, .3}}
@@ -140,7 +140,7 @@ func (s *stand) poses(frames []face.Frame) (posed []face.Frame) {
 	return posed
 }
 
-// landmarks returns those that say nothing but how a head is turned and tilted.
+// landmarks returns landmarks of a head with a given turn and tilt.
 func landmarks(turn, nod float64) []face.Point {
 	l := make([]face.Point, 68)
 	for i := range 6 {
@@ -151,9 +151,8 @@ func landmarks(turn, nod float64) []face.Point {
 	return l
 }
 
-// turns returns the side to which a head that looks straight on turns next, and whether it does before a login would be
-// over. The person in a recording hears nothing; one who does what is asked for is one for whom the lot falls on that
-// side, and who is asked before they turn.
+// turns returns the side of the next turn of a straight head, and whether the turn comes before a login ends. The
+// person in a recording cannot hear a request. So the challenge asks for this side, and before the turn.
 func (s *stand) turns(frames []face.Frame) (side session.Side, ok bool) {
 	faced := time.Duration(0)
 	for _, f := range frames {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trial measures logins on recordings: how often people get in, and how often others do.
+// Package trial measures logins on recordings: how often users get in, and how often other people do.
 //
-// [Run] enrols the people of some recordings, each with an authenticator like that of the daemon, and then has
-// everybody try to log in as everybody, by a clock that goes as the recordings do.
+// [Run] enrols the people of some recordings, each with an authenticator like the daemon's. Then everybody tries to log
+// in as everybody, with a clock that follows the recordings.
 package trial
 
 import (
@@ -23,36 +23,40 @@ import (
 	"github.com/faceauth/faceauth/tablet/session"
 )
 
-// ErrNobody is returned by [Run] where nobody can be enrolled.
+// ErrNobody is returned by [Run] if nobody can be enrolled.
 var ErrNobody = errors.New("nobody could be enrolled from these recordings")
 
-// Recording is one of a person.
+// Recording is a recording of one person.
 type Recording struct {
 	Person, Name string
-	Attack       string // what is held before the camera, "" for the person
+	Attack       string // species of the attack; "" for the live person
 	Frames       []face.Frame
 }
 
 // Options of a trial.
 type Options struct {
-	Tablet tablet.Options                                          // of the authenticators; clock and lot are the trial's
-	Gate   func(tablet.Purpose) func(face.Quality) face.Reason     // what pictures are good enough
-	Every  time.Duration                                           // between the beginnings of attempts in a recording. Default 1 s
-	First  bool                                                    // enrol the first four usable faces, without asking for poses
-	Bridge func(user, attacker string, n int) ([][]float32, error) // blends from a labelled face of one to one of another; nil for no such attack
-	Steps  []int                                                   // numbers of blends
-	Step   func(what string)                                       // told of progress; nil for nothing
+	// Options of the authenticators; the trial sets clock and challenge.
+	Tablet tablet.Options
+	Gate   func(tablet.Purpose) func(face.Quality) face.Reason // quality gate
+	Every  time.Duration                                       // time between the starts of attempts. Default 1 s
+	// Enrol the first four usable faces, without asking for poses.
+	First bool
+	// Blends between labelled faces of two people; nil: no such attack.
+	Bridge func(user, attacker string, n int) ([][]float32, error)
+	Steps  []int                 // numbers of blends
+	Step   func(progress string) // called with the progress; may be nil
 }
 
 // Attempts counts logins of one kind.
 type Attempts struct {
 	All      int               `json:"attempts"`
 	Matches  int               `json:"matches"`
-	Interval evaluate.Interval `json:"interval"` // of the share of matches, 95 %, were they independent
-	Pairs    int               `json:"pairs"`    // of a user and a recording
-	PairsIn  int               `json:"pairs_in"` // of these, with a match
+	Interval evaluate.Interval `json:"interval"` // 95 % interval of the share of matches, for independent attempts
+	Pairs    int               `json:"pairs"`    // pairs of a user and a recording
+	PairsIn  int               `json:"pairs_in"` // pairs with a match
 	Ends     map[string]int    `json:"ends"`     // by the last word
-	Idle     int               `json:"idle"`     // not attempted, because the recording does not show what the challenge asks for
+	// Not attempted: the recording does not show the action of the challenge.
+	Idle int `json:"idle"`
 }
 
 func newAttempts() Attempts {
@@ -68,7 +72,7 @@ func (a *Attempts) add(r session.Result) {
 	a.Interval = evaluate.ClopperPearson(a.Matches, a.All)
 }
 
-// Report is what a trial came to.
+// Report is the result of a trial.
 type Report struct {
 	People    int                 `json:"people"`
 	Enrolled  []string            `json:"enrolled"`
@@ -76,14 +80,15 @@ type Report struct {
 	Same      Attempts            `json:"genuine_same_recording"`
 	Other     Attempts            `json:"genuine_other_recordings"`
 	Impostor  Attempts            `json:"impostor"`
-	Attacks   map[string]Attempts `json:"attacks"` // by what is held before the camera
+	Attacks   map[string]Attempts `json:"attacks"` // by species of the attack
 	Bridges   int                 `json:"bridges"` // ordered pairs of people
 	BridgesIn int                 `json:"bridges_in"`
-	Times     []float64           `json:"times"` // in seconds, to a match, of genuine attempts, by the recording's clock, ascending
-	Learned   float64             `json:"learned"`
+	// Seconds until a match, for genuine attempts, by the recording's clock, ascending.
+	Times   []float64 `json:"times"`
+	Learned float64   `json:"learned"`
 }
 
-// Quantile returns the time within which that share of the genuine matches came.
+// Quantile returns the time within which a share of the genuine matches came.
 func Quantile(times []float64, share float64) float64 {
 	if len(times) == 0 {
 		return 0
@@ -91,7 +96,7 @@ func Quantile(times []float64, share float64) float64 {
 	return times[min(len(times)-1, int(share*float64(len(times))))]
 }
 
-// Run carries out a trial. The error wraps [ErrNobody], or is that of ctx or of what is being measured.
+// Run runs a trial. The error wraps [ErrNobody], or is that of ctx or of the authenticator.
 func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Report, error) {
 	o.Every = cmp.Or(o.Every, time.Second)
 	if o.Step == nil {
@@ -133,7 +138,7 @@ func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Rep
 	return r, nil
 }
 
-// measure enrols a user and has everybody try to log in as them.
+// measure enrols a user and lets everybody try to log in as this user.
 func (s *stand) measure(ctx context.Context, user string, all []Recording, names []string, o Options, r *Report) error {
 	var own []Recording
 	for _, rec := range all {
@@ -202,7 +207,7 @@ func (s *stand) measure(ctx context.Context, user string, all []Recording, names
 	return nil
 }
 
-// enrolled enrols a user from a recording, and reports whether that could be done.
+// enrolled enrols a user from a recording, and reports whether this succeeded.
 func (s *stand) enrolled(ctx context.Context, user string, rec Recording) bool {
 	s.play(rec.Frames, true)
 	if s.o.First {
@@ -213,9 +218,16 @@ func (s *stand) enrolled(ctx context.Context, user string, rec Recording) bool {
 	return err == nil && res.Word == enrolment.Enrolled
 }
 
-// attempts has somebody try to log in as a user throughout a recording. The user gives the password after each failure,
-// at once; for others the user does so later.
-func (s *stand) attempts(ctx context.Context, user string, rec Recording, genuine bool, kind *Attempts, r *Report) error {
+// attempts lets a person try to log in as a user throughout a recording. The user gives the password at once after an
+// own failure, and later after failures of other people.
+func (s *stand) attempts(
+	ctx context.Context,
+	user string,
+	rec Recording,
+	genuine bool,
+	kind *Attempts,
+	r *Report,
+) error {
 	in := false
 	n := 0
 	for start := time.Duration(0); ; start += s.o.Every {
@@ -224,7 +236,7 @@ func (s *stand) attempts(ctx context.Context, user string, rec Recording, genuin
 			break
 		}
 		s.play(rec.Frames[from:], false)
-		s.side = !s.side // both as often
+		s.side = !s.side // both sides equally often
 		if s.Policy().Challenge == session.Turn && genuine {
 			side, turns := s.turns(rec.Frames[from:])
 			if !turns {
@@ -265,23 +277,22 @@ func (s *stand) attempts(ctx context.Context, user string, rec Recording, genuin
 	return nil
 }
 
-// bridge leads an authenticator of its own from a user to an attacker over blends, shown one after the other until each
-// lets in or has failed, and reports whether the attacker's own face lets in afterwards, for any of the numbers of
-// blends.
+// bridge tries to lead an authenticator from a user to an attacker with blends, shown one after the other until each
+// succeeds or fails. It reports whether the attacker's own face then succeeds, for any number of blends.
 func (s *stand) bridge(ctx context.Context, user, attacker string, all []Recording) (bool, error) {
 	for _, n := range s.o.Steps {
 		blends, err := s.o.Bridge(user, attacker, n)
 		if err != nil || len(blends) == 0 {
 			return false, err
 		}
-		// What an earlier way has taught is taken back.
+		// Remove everything that an earlier path has taught.
 		if _, err := s.Undo(user, s.now()); err != nil {
 			return false, err
 		}
 		s.pass(time.Second)
 		begun := s.now()
 		var last session.Result
-		for _, x := range blends { // the last is the attacker
+		for _, x := range blends { // the last one is the attacker's face
 			s.play(still(x), false)
 			if last, err = s.Verify(ctx, user, 0, func(session.Result) {}); err != nil {
 				return false, err
@@ -303,14 +314,15 @@ func (s *stand) bridge(ctx context.Context, user, attacker string, all []Recordi
 	return false, ctx.Err()
 }
 
-// still returns five seconds of a face that looks straight on. Whoever brings blends before a camera is taken to bring
-// them past the liveness network, too: what is measured is what stops a bridge after that.
+// still returns five seconds of a straight face. The attack is assumed to pass the liveness network with its blends,
+// because the defence after that is measured.
 func still(x []float32) []face.Frame {
 	alive := float32(1)
 	frames := make([]face.Frame, 125)
 	for i := range frames {
 		frames[i] = face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond, Samples: []face.Sample{{
-			Track: 1, Vector: x, Landmarks: landmarks(0, .5), Liveness: &alive, Quality: face.Quality{Size: 112, Sharpness: 100, Brightness: 128, Contrast: 50},
+			Track: 1, Vector: x, Landmarks: landmarks(0, .5), Liveness: &alive,
+			Quality: face.Quality{Size: 112, Sharpness: 100, Brightness: 128, Contrast: 50},
 		}}}
 	}
 	return frames

@@ -35,7 +35,9 @@ func recording(person, name string, parts ...[]face.Frame) trial.Recording {
 func turning(who []float32, turn float64) []face.Frame {
 	f := stage.Seen(who, 90)
 	for i := 30; i < 60; i++ {
-		f[i].Samples = []face.Sample{{Track: 1, Vector: who, Quality: face.Quality{Turn: turn}, Landmarks: fixture.Landmarks(turn, .5, .3)}}
+		f[i].Samples = []face.Sample{
+			{Track: 1, Vector: who, Quality: face.Quality{Turn: turn}, Landmarks: fixture.Landmarks(turn, .5, .3)},
+		}
 	}
 	return f
 }
@@ -68,7 +70,8 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(r.Enrolled, []string{"alice", "bob"}) || !reflect.DeepEqual(r.Failed, []string{"carol"}) || r.People != 3 {
+	if !reflect.DeepEqual(r.Enrolled, []string{"alice", "bob"}) || !reflect.DeepEqual(r.Failed, []string{"carol"}) ||
+		r.People != 3 {
 		t.Errorf("%+v", r)
 	}
 	// A recording of three seconds begins three attempts, one of two begins two.

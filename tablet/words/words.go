@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package words holds what a login says to people, in the languages that it speaks.
+// Package words holds the sentences of a login for users, in several languages.
 //
-// [Of] finds the language that somebody has set, and [Language.Say] says a word of the bus, or the name of one of its
-// errors, in it. The PAM module, which is C, has the same sentences from words.h, which the test of this package
-// writes:
+// [Of] returns the language of an environment, and [Language.Say] translates a word of the bus, or the name of one of
+// its errors, into a sentence. The PAM module, which is in C, has the same sentences in words.h, which the test of this
+// package writes:
 //
 //	go test ./tablet/words -update
 package words
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Language is one that this program speaks.
+// Language is a language of this program.
 type Language int
 
 // Languages.
@@ -28,8 +28,8 @@ const (
 // codes are the languages' codes (ISO 639-1).
 var codes = [languages]string{"en", "de", "fr"}
 
-// Of returns the language of an environment: that of the first of LC_ALL, LC_MESSAGES and LANG that is set. It is
-// English where none is, or it is another one.
+// Of returns the language of an environment: that of the first of LC_ALL, LC_MESSAGES and LANG that is set. Without
+// them, or for an unknown language, it is English.
 func Of(getenv func(string) string) Language {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		locale := getenv(name)
@@ -50,8 +50,8 @@ func Of(getenv func(string) string) Language {
 	return English
 }
 
-// Say returns a sentence, and whether there is one. Words of verifications and enrolments are looked for with and
-// without what they begin with.
+// Say returns the sentence for a word, if there is one. Words of verifications and enrolments work with and without
+// their prefix.
 func (l Language) Say(word string, args ...any) (string, bool) {
 	for _, prefix := range []string{"", "verify-", "enroll-"} {
 		rest, ok := strings.CutPrefix(word, prefix)
@@ -65,7 +65,7 @@ func (l Language) Say(word string, args ...any) (string, bool) {
 	return "", false
 }
 
-// catalogue are the sentences, by word.
+// catalogue holds the sentences, by word.
 var catalogue = map[string][languages]string{
 	// The prompt of a login.
 	"prompt": {
@@ -74,64 +74,181 @@ var catalogue = map[string][languages]string{
 		"Mot de passe (ou regardez la caméra et appuyez sur Entrée) : ",
 	},
 
-	// How a verification or an enrolment ends.
-	"match":    {"recognised", "erkannt", "reconnu"},
-	"no-match": {"not recognised; use your password", "nicht erkannt; bitte das Passwort eingeben", "non reconnu ; utilisez votre mot de passe"},
-	"give-password": {"recognised; give your password once, then your face alone will do", "erkannt; bitte einmal das Passwort eingeben, dann genügt das Gesicht",
-		"reconnu ; donnez une fois votre mot de passe, ensuite votre visage suffira"},
-	"taken-for-picture": {"your face was taken for a picture; make more light, look straight into the camera and try again, or use your password",
+	// Results of a verification or an enrolment.
+	"match": {"recognised", "erkannt", "reconnu"},
+	"no-match": {
+		"not recognised; use your password",
+		"nicht erkannt; bitte das Passwort eingeben",
+		"non reconnu ; utilisez votre mot de passe",
+	},
+	"give-password": {
+		"recognised; give your password once, then your face is enough",
+		"erkannt; bitte einmal das Passwort eingeben, dann genügt das Gesicht",
+		"reconnu ; donnez une fois votre mot de passe, ensuite votre visage suffira",
+	},
+	"taken-for-picture": {
+		"your face was taken for a picture; add more light, look straight into the camera and try again, or use your password",
 		"das Gesicht wurde für ein Bild gehalten; bitte für mehr Licht sorgen, gerade in die Kamera sehen und noch einmal versuchen, oder das Passwort eingeben",
-		"votre visage a été pris pour une image ; ajoutez de la lumière, regardez droit dans la caméra et réessayez, ou utilisez votre mot de passe"},
-	"no-face": {"nobody was seen; sit before the camera and try again, or use your password", "niemand war zu sehen; bitte vor die Kamera setzen und noch einmal versuchen, oder das Passwort eingeben",
-		"personne n'a été vu ; placez-vous devant la caméra et réessayez, ou utilisez votre mot de passe"},
-	"poor-picture": {"no picture was good enough; make more light and try again, or use your password", "kein Bild war gut genug; bitte mehr Licht machen und noch einmal versuchen, oder das Passwort eingeben",
-		"aucune image n'était assez bonne ; ajoutez de la lumière et réessayez, ou utilisez votre mot de passe"},
-	"error": {"the camera or the service has failed; use your password. The log says why: journalctl -u faceauth", "die Kamera oder der Dienst hat versagt; bitte das Passwort eingeben. Der Grund steht im Protokoll: journalctl -u faceauth",
-		"la caméra ou le service a échoué ; utilisez votre mot de passe. La raison est dans le journal : journalctl -u faceauth"},
-	"interrupted": {"another program took the camera; try again", "ein anderes Programm hat die Kamera übernommen; bitte noch einmal versuchen", "un autre programme a pris la caméra ; réessayez"},
-	"completed":   {"enrolled", "Gesicht registriert", "visage enregistré"},
-	"timed-out":   {"out of time; try again", "die Zeit ist um; bitte noch einmal versuchen", "le temps est écoulé ; réessayez"},
-	"already-another-user": {"this face is enrolled for another user; remove it there first", "dieses Gesicht gehört schon zu einem anderen Benutzer; bitte dort zuerst entfernen",
-		"ce visage est déjà enregistré pour un autre utilisateur ; supprimez-le d'abord"},
+		"votre visage a été pris pour une image ; ajoutez de la lumière, regardez droit dans la caméra et réessayez, ou utilisez votre mot de passe",
+	},
+	"no-face": {
+		"nobody was seen; sit in front of the camera and try again, or use your password",
+		"niemand war zu sehen; bitte vor die Kamera setzen und noch einmal versuchen, oder das Passwort eingeben",
+		"personne n'a été vu ; placez-vous devant la caméra et réessayez, ou utilisez votre mot de passe",
+	},
+	"poor-picture": {
+		"no picture was good enough; add more light and try again, or use your password",
+		"kein Bild war gut genug; bitte mehr Licht machen und noch einmal versuchen, oder das Passwort eingeben",
+		"aucune image n'était assez bonne ; ajoutez de la lumière et réessayez, ou utilisez votre mot de passe",
+	},
+	"error": {
+		"the camera or the service has failed; use your password. The log tells the reason: journalctl -u faceauth",
+		"die Kamera oder der Dienst hat versagt; bitte das Passwort eingeben. Der Grund steht im Protokoll: journalctl -u faceauth",
+		"la caméra ou le service a échoué ; utilisez votre mot de passe. La raison est dans le journal : journalctl -u faceauth",
+	},
+	"interrupted": {
+		"another program took the camera; try again",
+		"ein anderes Programm hat die Kamera übernommen; bitte noch einmal versuchen",
+		"un autre programme a pris la caméra ; réessayez",
+	},
+	"completed": {"enrolled", "Gesicht registriert", "visage enregistré"},
+	"timed-out": {
+		"out of time; try again",
+		"die Zeit ist um; bitte noch einmal versuchen",
+		"le temps est écoulé ; réessayez",
+	},
+	"already-another-user": {
+		"this face is enrolled for another user; remove it there first",
+		"dieses Gesicht gehört schon zu einem anderen Benutzer; bitte dort zuerst entfernen",
+		"ce visage est déjà enregistré pour un autre utilisateur ; supprimez-le d'abord",
+	},
 
-	// What the person before the camera can do.
-	"looking":        {"looking", "die Kamera sucht ein Gesicht", "la caméra cherche un visage"},
-	"two-faces":      {"more than one face is in view; one person alone, please", "mehr als ein Gesicht ist zu sehen; bitte nur eine Person", "plus d'un visage est visible ; une seule personne, s'il vous plaît"},
-	"look-straight":  {"look straight into the camera", "gerade in die Kamera sehen", "regardez droit dans la caméra"},
-	"turn-left":      {"turn your head a little to your left", "den Kopf ein wenig nach links drehen", "tournez un peu la tête vers votre gauche"},
-	"turn-right":     {"turn your head a little to your right", "den Kopf ein wenig nach rechts drehen", "tournez un peu la tête vers votre droite"},
-	"tilt":           {"look straight again, and tilt your head a little up or down", "wieder gerade sehen und den Kopf ein wenig heben oder senken", "regardez de nouveau droit, et levez ou baissez un peu la tête"},
-	"blink":          {"blink", "blinzeln", "clignez des yeux"},
-	"too-small":      {"come nearer", "näher kommen", "approchez-vous"},
-	"too-dark":       {"it is too dark; make more light", "es ist zu dunkel; bitte mehr Licht machen", "il fait trop sombre ; ajoutez de la lumière"},
-	"too-bright":     {"it is too bright; turn away from the light", "es ist zu hell; bitte vom Licht wegdrehen", "il y a trop de lumière ; détournez-vous de la lumière"},
-	"low-contrast":   {"there is too little contrast; clean the lens", "zu wenig Kontrast; bitte das Objektiv reinigen", "trop peu de contraste ; nettoyez l'objectif"},
-	"blurred":        {"hold still", "still halten", "ne bougez pas"},
-	"turned-away":    {"turn back to the camera", "wieder zur Kamera drehen", "tournez-vous de nouveau vers la caméra"},
-	"no-vector":      {"your face is not all in view; move into the middle", "das Gesicht ist nicht ganz zu sehen; bitte in die Mitte rücken", "votre visage n'est pas entièrement visible ; placez-vous au milieu"},
-	"other-person":   {"this does not look like the person who began; look at the camera, or begin again", "das sieht nicht nach der Person aus, die begonnen hat; bitte in die Kamera sehen oder neu beginnen", "cela ne semble pas être la personne qui a commencé ; regardez la caméra, ou recommencez"},
-	"turned-too-far": {"that is too far; turn back a little", "das ist zu weit; ein wenig zurückdrehen", "c'est trop loin ; revenez un peu"},
-	"took-straight":  {"good: straight", "gut: gerade", "bien : de face"},
-	"took-left":      {"good: your left", "gut: links", "bien : à gauche"},
-	"took-right":     {"good: your right", "gut: rechts", "bien : à droite"},
-	"took-tilt":      {"good: tilted", "gut: gehoben oder gesenkt", "bien : tête levée ou baissée"},
+	// Instructions for the person in front of the camera.
+	"looking": {"looking", "die Kamera sucht ein Gesicht", "la caméra cherche un visage"},
+	"two-faces": {
+		"more than one face is in view; one person alone, please",
+		"mehr als ein Gesicht ist zu sehen; bitte nur eine Person",
+		"plus d'un visage est visible ; une seule personne, s'il vous plaît",
+	},
+	"look-straight": {"look straight into the camera", "gerade in die Kamera sehen", "regardez droit dans la caméra"},
+	"turn-left": {
+		"turn your head a little to your left",
+		"den Kopf ein wenig nach links drehen",
+		"tournez un peu la tête vers votre gauche",
+	},
+	"turn-right": {
+		"turn your head a little to your right",
+		"den Kopf ein wenig nach rechts drehen",
+		"tournez un peu la tête vers votre droite",
+	},
+	"tilt": {
+		"look straight again, and tilt your head a little up or down",
+		"wieder gerade sehen und den Kopf ein wenig heben oder senken",
+		"regardez de nouveau droit, et levez ou baissez un peu la tête",
+	},
+	"blink":     {"blink", "blinzeln", "clignez des yeux"},
+	"too-small": {"come nearer", "näher kommen", "approchez-vous"},
+	"too-dark": {
+		"it is too dark; add more light",
+		"es ist zu dunkel; bitte mehr Licht machen",
+		"il fait trop sombre ; ajoutez de la lumière",
+	},
+	"too-bright": {
+		"it is too bright; turn away from the light",
+		"es ist zu hell; bitte vom Licht wegdrehen",
+		"il y a trop de lumière ; détournez-vous de la lumière",
+	},
+	"low-contrast": {
+		"there is too little contrast; clean the lens",
+		"zu wenig Kontrast; bitte das Objektiv reinigen",
+		"trop peu de contraste ; nettoyez l'objectif",
+	},
+	"blurred":     {"hold still", "still halten", "ne bougez pas"},
+	"turned-away": {"turn back to the camera", "wieder zur Kamera drehen", "tournez-vous de nouveau vers la caméra"},
+	"no-vector": {
+		"your face is not all in view; move into the middle",
+		"das Gesicht ist nicht ganz zu sehen; bitte in die Mitte rücken",
+		"votre visage n'est pas entièrement visible ; placez-vous au milieu",
+	},
+	"other-person": {
+		"this does not look like the person who began; look at the camera, or begin again",
+		"das sieht nicht nach der Person aus, die begonnen hat; bitte in die Kamera sehen oder neu beginnen",
+		"cela ne semble pas être la personne qui a commencé ; regardez la caméra, ou recommencez",
+	},
+	"turned-too-far": {
+		"that is too far; turn back a little",
+		"das ist zu weit; ein wenig zurückdrehen",
+		"c'est trop loin ; revenez un peu",
+	},
+	"took-straight": {"good: straight", "gut: gerade", "bien : de face"},
+	"took-left":     {"good: your left", "gut: links", "bien : à gauche"},
+	"took-right":    {"good: your right", "gut: rechts", "bien : à droite"},
+	"took-tilt":     {"good: tilted", "gut: gehoben oder gesenkt", "bien : tête levée ou baissée"},
 
-	// While a face scores like a picture of one.
-	"not-live": {"your face looks like a picture; look straight into the camera, and make more light",
+	// The face scores like a picture of a face.
+	"not-live": {"your face looks like a picture; look straight into the camera, and add more light",
 		"das Gesicht sieht aus wie ein Bild; bitte gerade in die Kamera sehen und mehr Licht machen",
 		"votre visage ressemble à une image ; regardez droit dans la caméra et ajoutez de la lumière"},
 
 	// Errors, by name.
-	"PermissionDenied": {"you may not do that here; an administrator may: run the command with sudo", "das dürfen Sie hier nicht; ein Administrator darf es: bitte den Befehl mit sudo ausführen", "vous n'en avez pas le droit ici ; il faut être administrateur : lancez la commande avec sudo"},
-	"AlreadyInUse":     {"another login is using the camera; try again in a few seconds, or use your password", "eine andere Anmeldung benutzt die Kamera; bitte in ein paar Sekunden noch einmal versuchen, oder das Passwort eingeben", "une autre connexion utilise la caméra ; réessayez dans quelques secondes, ou utilisez votre mot de passe"},
-	"ClaimDevice":      {"another program took the camera; try again", "ein anderes Programm hat die Kamera übernommen; bitte noch einmal versuchen", "un autre programme a pris la caméra ; réessayez"},
-	"NoProfile":        {"this user has no profile; make one: sudo faceauth tablet enroll --user NAME", "für diesen Benutzer ist kein Gesicht registriert; bitte ausführen: sudo faceauth tablet enroll --user NAME", "cet utilisateur n'a pas de profil ; créez-en un : sudo faceauth tablet enroll --user NOM"},
-	"TooSoon":          {"too soon after a failure; wait a moment, or use your password", "zu bald nach einem Fehlversuch; bitte kurz warten, oder das Passwort eingeben", "trop tôt après un échec ; attendez un instant, ou utilisez votre mot de passe"},
-	"PasswordNeeded":   {"log in with your password first; then your face counts again", "bitte zuerst mit dem Passwort anmelden; dann gilt das Gesicht wieder", "connectez-vous d'abord avec votre mot de passe ; ensuite votre visage comptera de nouveau"},
-	"InvalidUser":      {"no user of this system has that name; check the spelling", "kein Benutzer dieses Systems heißt so; bitte die Schreibweise prüfen", "aucun utilisateur de ce système ne porte ce nom ; vérifiez l'orthographe"},
-	"TooManyRequests":  {"too many requests; wait a few seconds", "zu viele Anfragen; bitte ein paar Sekunden warten", "trop de demandes ; attendez quelques secondes"},
-	"NotFollowed":      {"this account follows nobody of a fleet", "dieses Konto folgt niemandem aus einer Flotte", "ce compte ne suit personne d'une flotte"},
-	"FleetRefused":     {"the daemon does not take that from the fleet", "das nimmt der Dienst aus der Flotte nicht an", "le service n'accepte pas cela de la flotte"},
-	"Internal":         {"something went wrong; use your password. The log says what: journalctl -u faceauth", "etwas ging schief; bitte das Passwort eingeben. Einzelheiten stehen im Protokoll: journalctl -u faceauth", "quelque chose a échoué ; utilisez votre mot de passe. Les détails sont dans le journal : journalctl -u faceauth"},
-	"Wait":             {"too soon after a failure; wait %d s, or use your password", "zu bald nach einem Fehlversuch; bitte %d s warten, oder das Passwort eingeben", "trop tôt après un échec ; attendez %d s, ou utilisez votre mot de passe"},
+	"PermissionDenied": {
+		"you may not do that here; an administrator may: run the command with sudo",
+		"das dürfen Sie hier nicht; ein Administrator darf es: bitte den Befehl mit sudo ausführen",
+		"vous n'en avez pas le droit ici ; il faut être administrateur : lancez la commande avec sudo",
+	},
+	"AlreadyInUse": {
+		"another login is using the camera; try again in a few seconds, or use your password",
+		"eine andere Anmeldung benutzt die Kamera; bitte in ein paar Sekunden noch einmal versuchen, oder das Passwort eingeben",
+		"une autre connexion utilise la caméra ; réessayez dans quelques secondes, ou utilisez votre mot de passe",
+	},
+	"ClaimDevice": {
+		"another program took the camera; try again",
+		"ein anderes Programm hat die Kamera übernommen; bitte noch einmal versuchen",
+		"un autre programme a pris la caméra ; réessayez",
+	},
+	"NoProfile": {
+		"this user has no profile; make one: sudo faceauth tablet enroll --user NAME",
+		"für diesen Benutzer ist kein Gesicht registriert; bitte ausführen: sudo faceauth tablet enroll --user NAME",
+		"cet utilisateur n'a pas de profil ; créez-en un : sudo faceauth tablet enroll --user NOM",
+	},
+	"TooSoon": {
+		"too soon after a failure; wait a moment, or use your password",
+		"zu bald nach einem Fehlversuch; bitte kurz warten, oder das Passwort eingeben",
+		"trop tôt après un échec ; attendez un instant, ou utilisez votre mot de passe",
+	},
+	"PasswordNeeded": {
+		"log in with your password first; then your face counts again",
+		"bitte zuerst mit dem Passwort anmelden; dann gilt das Gesicht wieder",
+		"connectez-vous d'abord avec votre mot de passe ; ensuite votre visage comptera de nouveau",
+	},
+	"InvalidUser": {
+		"no user of this system has that name; check the spelling",
+		"kein Benutzer dieses Systems heißt so; bitte die Schreibweise prüfen",
+		"aucun utilisateur de ce système ne porte ce nom ; vérifiez l'orthographe",
+	},
+	"TooManyRequests": {
+		"too many requests; wait a few seconds",
+		"zu viele Anfragen; bitte ein paar Sekunden warten",
+		"trop de demandes ; attendez quelques secondes",
+	},
+	"NotFollowed": {
+		"this account follows no person of a fleet",
+		"dieses Konto folgt niemandem aus einer Flotte",
+		"ce compte ne suit personne d'une flotte",
+	},
+	"FleetRefused": {
+		"the daemon refuses this request of the fleet",
+		"der Dienst lehnt diese Anfrage der Flotte ab",
+		"le service refuse cette demande de la flotte",
+	},
+	"Internal": {
+		"something went wrong; use your password. The log tells the reason: journalctl -u faceauth",
+		"etwas ging schief; bitte das Passwort eingeben. Einzelheiten stehen im Protokoll: journalctl -u faceauth",
+		"quelque chose a échoué ; utilisez votre mot de passe. Les détails sont dans le journal : journalctl -u faceauth",
+	},
+	"Wait": {
+		"too soon after a failure; wait %d s, or use your password",
+		"zu bald nach einem Fehlversuch; bitte %d s warten, oder das Passwort eingeben",
+		"trop tôt après un échec ; attendez %d s, ou utilisez votre mot de passe",
+	},
 }

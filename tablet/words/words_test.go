@@ -22,7 +22,9 @@ const header = "../pam/words.h"
 // render returns the header of the PAM module: the sentences as it shows them.
 func render() []byte {
 	var b bytes.Buffer
-	b.WriteString("// SPDX-License-Identifier: Apache-2.0\n\n/* Written by: go test ./tablet/words -update. The sentences are those of words.go beside that test. */\n\n")
+	b.WriteString(
+		"// SPDX-License-Identifier: Apache-2.0\n\n/* Written by: go test ./tablet/words -update. The sentences are those of words.go beside that test. */\n\n",
+	)
 	b.WriteString("static const char *const languages[] = {")
 	for _, c := range codes {
 		fmt.Fprintf(&b, "%q, ", c)
@@ -101,7 +103,8 @@ func TestCatalogue(t *testing.T) {
 	if s, ok := German.Say("verify-too-small"); !ok || s != "näher kommen" {
 		t.Error(s, ok)
 	}
-	if s, ok := French.Say("Wait", 4); !ok || s != "trop tôt après un échec ; attendez 4 s, ou utilisez votre mot de passe" {
+	if s, ok := French.Say("Wait", 4); !ok ||
+		s != "trop tôt après un échec ; attendez 4 s, ou utilisez votre mot de passe" {
 		t.Error(s, ok)
 	}
 	if s, ok := English.Say("of-tomorrow"); ok {

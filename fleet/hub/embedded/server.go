@@ -119,7 +119,8 @@ func start(so hub.ServerOptions) (_ *Server, err error) {
 	if e.server, err = server.NewServer(o); err != nil {
 		return nil, fmt.Errorf("the NATS server: %w", err)
 	}
-	e.gate.kick = func(n uint64) { e.server.DisconnectClientByID(n) } // no error handling: the connection may be gone already
+	// An error means that the connection is gone already.
+	e.gate.kick = func(n uint64) { e.server.DisconnectClientByID(n) }
 	e.gate.alive = func(n uint64) bool { return e.server.GetClient(n) != nil }
 	e.server.SetLoggerV2(&natsLog{so.Log, &e.failed, e.over}, false, false, false)
 	e.server.Start()

@@ -67,8 +67,8 @@ export async function name(group, who) {
 // correct says that a sighting was somebody else, and asks whether the naming was wrong on which the mistake rests.
 export async function correct(sighting, was, is) {
   const answer = await tell("correct", {sighting: sighting, is: is}, is ? "That was " + is + "." : "That was not " + was + ", and will not be again.");
-  if (answer?.naming && await ask("Was it wrong to name these faces " + answer.naming.name + "?", "Take the naming back", "Keep it")) {
-    await tell("undo", {id: answer.naming.id}, "The naming is taken back.");
+  if (answer?.naming && await ask("Was it wrong to name these faces " + answer.naming.name + "?", "Undo the naming", "Keep it")) {
+    await tell("undo", {id: answer.naming.id}, "The naming is undone.");
   }
   return answer !== null;
 }

@@ -18,7 +18,7 @@ function states(now, sinks) {
   const state = now.disk?.error || now.unkept;
   const disk = {
     what: "Disk", bad: Boolean(state), how: state ? "Cannot be written" : "Well",
-    more: state ? sentence(state) + " All goes on in memory, and is written when there is room. " + (now.disk?.held ? many(now.disk.held, "event") + " would be lost if the program ended now." : "") : "All could be written.",
+    more: state ? sentence(state) + " All goes on in memory, and is written when there is room. " + (now.disk?.held ? many(now.disk.held, "event") + " would be lost if the program ended now." : "") : "Everything is written.",
   };
   const told = sinks.map((s) => ({
     what: "Sink " + s.name, bad: Boolean(s.error) || s.lost > 0, how: s.error ? "Not delivered" : s.lost ? "Events were lost" : "Well",

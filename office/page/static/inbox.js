@@ -168,7 +168,7 @@ export async function refresh(now, all) {
   show($("ignored").querySelector("summary"), many(ignored.length, "person", "people") + " ignored");
   keyed($("ignored").querySelector("ul"), ignored, (g) => g.id, (g) => make("li", {}, face(g.best[0], "Ignored person " + g.id), make("div", {},
     make("h3", {}, "Person " + g.id), make("p", {className: "soft small"}, "last seen " + when(g.last)),
-    make("button", {type: "button", onclick: () => tell("ignore", {group: g.id, ignored: false}, "They are told of again.")}, "No longer ignore"))));
+    make("button", {type: "button", onclick: () => tell("ignore", {group: g.id, ignored: false}, "They are reported again.")}, "No longer ignore"))));
 }
 
 // open shows the question of that key.

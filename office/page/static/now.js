@@ -19,7 +19,7 @@ export function drawSighting(s) {
     }
   } else {
     if (s.trust === "learned") {
-      text.append(make("p", {className: "small"}, "Recognised by learned faces alone. Still " + cut(s.name) + "?"),
+      text.append(make("p", {className: "small"}, "Recognised only by learned faces. Still " + cut(s.name) + "?"),
         make("button", {type: "button", onclick: () => tell("confirm", {sighting: s.id}, "These faces of " + s.name + " are enrolled now.")}, "Yes, enrol these faces"));
     }
     text.append(make("details", {}, make("summary", {}, "This is not " + cut(s.name)),

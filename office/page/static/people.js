@@ -15,7 +15,7 @@ let everybody = [];
 function list() {
   const text = $("find").value.trim().toLowerCase();
   const found = everybody.filter((p) => p.name.toLowerCase().includes(text));
-  show($("no-people"), everybody.length === 0 ? "Nobody is known yet. Name somebody in the inbox." : found.length === 0 ? "Nobody of that name." : "");
+  show($("no-people"), everybody.length === 0 ? "Nobody is known yet. Name somebody in the inbox." : found.length === 0 ? "There is no person with this name." : "");
   keyed($("people-list"), found, (p) => p.name, drawPerson);
 }
 
@@ -57,7 +57,7 @@ function drawWay(way) {
     items.push(make("li", {}, ...(next ? [make("span", {className: "hop"}, make("span", {className: "skip"}, "at a distance of "), next.distance.toFixed(2))] : []), stop));
   });
   const text = way.whole ? "After the enrolled face, each face was accepted because it is near the face before it. The numbers are the distances; a step may have " + way.link.toFixed(2) + " at most." :
-    "The faces before the first one are not kept any more.";
+    "The faces before the first one are no longer kept.";
   const gone = way.instead ? [make("p", {}, "This face is no longer kept by itself: it was merged with a very similar face, or taken back. Below is the chain of the face that is nearest to it now.")] : [];
   return [...gone, make("p", {className: "soft small"}, text), make("ol", {className: "way"}, ...items)];
 }
@@ -150,7 +150,7 @@ function drawVisits() {
     return make("div", {className: "day"}, make("h3", {}, day(all[0].from), " ", make("small", {className: "soft"}, many(all.length, "visit") + ", " + (minutes < 60 ? minutes + " min" : Math.floor(minutes / 60) + " h " + minutes % 60 + " min"))),
       ...bars(all, all[0].from, false), make("p", {className: "soft small"}, text));
   }));
-  if (days.size === 0) box.append(make("p", {className: "soft"}, "No visit is remembered."));
+  if (days.size === 0) box.append(make("p", {className: "soft"}, "There are no visits."));
   if (more) box.append(make("button", {type: "button", onclick: older}, "Show older visits"));
 }
 
@@ -177,7 +177,7 @@ export async function refreshPerson(changed) {
   } catch (e) {
     if (who !== name) return; // another one was opened meanwhile
     if (e.status !== 404) throw e;
-    box.replaceChildren(make("h1", {id: "person-title", tabIndex: -1}, name), make("p", {}, "Nobody of that name is known. They may have been renamed or forgotten."));
+    box.replaceChildren(make("h1", {id: "person-title", tabIndex: -1}, name), make("p", {}, "No person with this name is known. The person may have been renamed or forgotten."));
     shown = name;
     return;
   }

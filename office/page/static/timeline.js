@@ -87,7 +87,7 @@ function draw() {
     return make("section", {className: "day", "aria-label": day(at)}, make("h2", {}, day(at), " ", make("small", {}, many(own.length, "event"))),
       ...bars(those, at, true), make("ul", {className: "events"}, ...own.map(drawEvent)));
   }));
-  if (all.length === 0) $("days").append(make("p", {className: "soft"}, "Nothing of that kind is remembered."));
+  if (all.length === 0) $("days").append(make("p", {className: "soft"}, "There are no such events."));
   if (held) [...$("days").querySelectorAll("a")].find((a) => a.href === held)?.focus();
 }
 

@@ -65,7 +65,8 @@ func boot(t *testing.T) *system {
 	if os.Getuid() != 0 {
 		fixture.Missing(t, "only root can boot a system of its own; run the tests as root")
 	}
-	if out, err := exec.Command("findmnt", "-n", "-t", "cgroup2", "-o", "TARGET").Output(); err != nil || len(out) == 0 {
+	if out, err := exec.Command("findmnt", "-n", "-t", "cgroup2", "-o", "TARGET").Output(); err != nil ||
+		len(out) == 0 {
 		fixture.Missing(t, "no cgroup2 file system is mounted, so no systemd can be booted")
 	}
 	for _, program := range []string{"/lib/systemd/systemd", "/usr/lib/polkit-1/polkitd", "/usr/bin/dbus-daemon", "/usr/bin/pamtester"} {
@@ -119,7 +120,19 @@ func (s *system) try(t testing.TB, script string, options ...string) (out string
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	args := append([]string{"-t", s.pid, "-a", "systemd-run", "--pipe", "--wait", "--quiet", "--collect", "--setenv=LC_ALL=C.UTF-8"}, options...)
+	args := append(
+		[]string{
+			"-t",
+			s.pid,
+			"-a",
+			"systemd-run",
+			"--pipe",
+			"--wait",
+			"--quiet",
+			"--collect",
+			"--setenv=LC_ALL=C.UTF-8",
+		},
+		options...)
 	c := exec.CommandContext(ctx, "nsenter", append(args, "bash", "-c", script)...)
 	var b bytes.Buffer
 	c.Stdout, c.Stderr, c.WaitDelay = &b, &b, time.Second
@@ -155,8 +168,15 @@ func (s *system) write(t testing.TB, path, text string) {
 // camera has the camera play a recording from now on, four times over: a busy machine misses frames.
 func (s *system) camera(t testing.TB, recording string) {
 	t.Helper()
-	s.run(t, fmt.Sprintf(`loop=/srv/share/loop-%s; if [ ! -d $loop ]; then mkdir $loop; for i in 1 2 3 4; do for f in /srv/faces/%s/*; do
-		ln -s $f $loop/$i-$(basename $f); done; done; fi; ln -sfn $loop /srv/share/camera`, filepath.Base(recording), recording))
+	s.run(
+		t,
+		fmt.Sprintf(
+			`loop=/srv/share/loop-%s; if [ ! -d $loop ]; then mkdir $loop; for i in 1 2 3 4; do for f in /srv/faces/%s/*; do
+		ln -s $f $loop/$i-$(basename $f); done; done; fi; ln -sfn $loop /srv/share/camera`,
+			filepath.Base(recording),
+			recording,
+		),
+	)
 }
 
 func (s *system) journal(t testing.TB) string {
@@ -180,7 +200,8 @@ func (s *system) prepare(t testing.TB) {
 // The service comes up when somebody asks, and stays up for longer than its watchdog waits.
 func TestUnit(t *testing.T) {
 	s := boot(t)
-	s.run(t, "mkdir -p /run/systemd/system/faceauth.service.d && printf '[Service]\nWatchdogSec=2\n' >/run/systemd/system/faceauth.service.d/quick.conf && systemctl daemon-reload")
+	s.run(t,
+		"mkdir -p /run/systemd/system/faceauth.service.d && printf '[Service]\nWatchdogSec=2\n' >/run/systemd/system/faceauth.service.d/quick.conf && systemctl daemon-reload")
 	out, code := s.try(t, "time faceauth tablet health")
 	if code != 0 {
 		t.Fatalf("the service does not come up: %s\n%s", out, s.journal(t))
@@ -188,7 +209,8 @@ func TestUnit(t *testing.T) {
 	t.Log(out)
 	before := s.run(t, "systemctl show -p MainPID --value faceauth")
 	time.Sleep(5 * time.Second)
-	if after := s.run(t, "systemctl show -p MainPID --value faceauth"); after != before || strings.TrimSpace(after) == "0" {
+	if after := s.run(t, "systemctl show -p MainPID --value faceauth"); after != before ||
+		strings.TrimSpace(after) == "0" {
 		t.Errorf("the service was %s, and is %s\n%s", before, after, s.journal(t))
 	}
 	if n := strings.TrimSpace(s.run(t, "systemctl show -p NRestarts --value faceauth")); n != "0" {

@@ -57,7 +57,8 @@ func (s *system) install(t testing.TB) {
 func (s *system) asAlice(t testing.TB, command string) string {
 	t.Helper()
 	if rest, ok := strings.CutPrefix(command, "sudo "); ok {
-		return s.run(t, "cd /srv/project && "+rest, "--setenv=USER=alice", "--setenv=FACEAUTH_MODELS=/srv/models", "--setenv=DEBIAN_FRONTEND=noninteractive")
+		return s.run(t, "cd /srv/project && "+rest, "--setenv=USER=alice", "--setenv=FACEAUTH_MODELS=/srv/models",
+			"--setenv=DEBIAN_FRONTEND=noninteractive")
 	}
 	out := s.session(t, "alice", atDevice, "export USER=alice\n"+command+"\necho code $?")
 	if !strings.HasSuffix(out, "code 0\n") {
@@ -89,7 +90,8 @@ func TestDocs(t *testing.T) {
 	if seen != len(want) {
 		t.Errorf("%d of %d commands are documented", seen, len(want))
 	}
-	if out := s.session(t, "alice", atDevice, "LC_ALL=de_DE.UTF-8 faceauth tablet verify"); !strings.Contains(out, "für diesen Benutzer ist kein Gesicht registriert") {
+	if out := s.session(t, "alice", atDevice, "LC_ALL=de_DE.UTF-8 faceauth tablet verify"); !strings.Contains(out,
+		"für diesen Benutzer ist kein Gesicht registriert") {
 		t.Errorf("in German: %s", out)
 	}
 	// Each setting that is named is one.
@@ -97,12 +99,16 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	help := s.run(t, "faceauth daemon --help; faceauth daemon rotate-key --help; faceauth tablet trial --help; faceauth tablet freeze --help; "+
-		"faceauth tablet follow --help; faceauth fleet invite --help; faceauth fleet join --help; faceauth people --help")
+	help := s.run(
+		t,
+		"faceauth daemon --help; faceauth daemon rotate-key --help; faceauth tablet trial --help; faceauth tablet freeze --help; "+
+			"faceauth tablet follow --help; faceauth fleet invite --help; faceauth fleet join --help; faceauth people --help",
+	)
 	flags := regexp.MustCompile("--[a-z][a-z-]+").FindAllString(string(b), -1)
 	slices.Sort(flags)
 	for _, f := range slices.Compact(flags) {
-		if !strings.Contains(help, f) && !slices.Contains([]string{"--enable", "--disable", "--name", "--user", "--now", "--create"}, f) {
+		if !strings.Contains(help, f) &&
+			!slices.Contains([]string{"--enable", "--disable", "--name", "--user", "--now", "--create"}, f) {
 			t.Errorf("docs/tablet.md names %s, which is no option", f)
 		}
 	}

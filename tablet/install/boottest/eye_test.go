@@ -14,9 +14,12 @@ const eyes = `for p in $(systemctl show -p MainPID --value 'faceauth-eye@*' | gr
 func TestEyesUser(t *testing.T) {
 	s := people(t)
 	s.run(t, "faceauth tablet health")
-	out := s.run(t, `daemon=$(systemctl show -p MainPID --value faceauth); echo daemon $(id -nu $(grep ^Uid: /proc/$daemon/status | cut -f2)) $(grep ^Groups: /proc/$daemon/status)
+	out := s.run(
+		t,
+		`daemon=$(systemctl show -p MainPID --value faceauth); echo daemon $(id -nu $(grep ^Uid: /proc/$daemon/status | cut -f2)) $(grep ^Groups: /proc/$daemon/status)
 		`+eyes+`echo eye $(id -nu $(grep ^Uid: /proc/$p/status | cut -f2)) $(grep ^Seccomp: /proc/$p/status) $(grep ^NoNewPrivs: /proc/$p/status); done
-		grep -c 'libopencv\|libav' /proc/$daemon/maps; id -Gn faceauth; id -Gn faceauth-eye; ls -l /run/faceauth-eye`)
+		grep -c 'libopencv\|libav' /proc/$daemon/maps; id -Gn faceauth; id -Gn faceauth-eye; ls -l /run/faceauth-eye`,
+	)
 	t.Log(out)
 	for _, want := range []string{" faceauth Groups:", "eye faceauth-eye Seccomp: 2 NoNewPrivs: 1", "\n0\nfaceauth tss\nfaceauth-eye video\n", "srw-------", " faceauth root "} {
 		if !strings.Contains(out, want) {
@@ -29,7 +32,8 @@ func TestEyesUser(t *testing.T) {
 			t.Errorf("%s reaches an eye: %s", user, out)
 		}
 	}
-	if out := s.run(t, `python3 -c 'import socket; s=socket.socket(socket.AF_UNIX); s.connect("/run/faceauth-eye"); s.settimeout(10); print("answer", len(s.recv(1)))'`); !strings.Contains(out, "answer 0") {
+	if out := s.run(t, `python3 -c 'import socket; s=socket.socket(socket.AF_UNIX); s.connect("/run/faceauth-eye"); s.settimeout(10); print("answer", len(s.recv(1)))'`); !strings.Contains(
+		out, "answer 0") {
 		t.Errorf("root, who is not the daemon, is answered: %s", out)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What docs/tablet.md tells people to do makes an account follow somebody of a fleet: with the installed unit, its user,
-// its sandbox, and the rules of the bus.
+// What docs/tablet.md tells people to do makes an account follow somebody of a fleet: with the installed unit, its
+// user, its sandbox, and the rules of the bus.
 func TestFleet(t *testing.T) {
 	s := boot(t)
 	const env = "export XDG_DATA_HOME=/root/office FACEAUTH_MODELS=/usr/share/faceauth/models; "
@@ -29,10 +29,14 @@ func TestFleet(t *testing.T) {
 	}
 	s.camera(t, "vidtimit_rot/p2")
 	s.run(t, "faceauth tablet forget --user alice || true")
-	s.run(t, "systemd-run -q --unit=fleet-server --setenv=XDG_DATA_HOME=/root/server faceauth fleet serve --listen 127.0.0.1:4222")
+	s.run(t,
+		"systemd-run -q --unit=fleet-server --setenv=XDG_DATA_HOME=/root/server faceauth fleet serve --listen 127.0.0.1:4222")
 	until("the server", "XDG_DATA_HOME=/root/server faceauth fleet devices", "no device has joined")
-	s.run(t, env+"XDG_DATA_HOME=/root/server faceauth fleet invite --json | sed 's/.*\"token\":\"\\([^\"]*\\)\".*/\\1/' | faceauth fleet join --name office && "+
-		"faceauth enroll /srv/faces/vidtimit_rot/p2 --name alice --fleet")
+	s.run(
+		t,
+		env+"XDG_DATA_HOME=/root/server faceauth fleet invite --json | sed 's/.*\"token\":\"\\([^\"]*\\)\".*/\\1/' | faceauth fleet join --name office && "+
+			"faceauth enroll /srv/faces/vidtimit_rot/p2 --name alice --fleet",
+	)
 	var people []struct{ Number string }
 	out := s.run(t, env+"faceauth people --fleet --json")
 	if err := json.Unmarshal([]byte(out), &people); err != nil || len(people) != 1 {
@@ -40,8 +44,11 @@ func TestFleet(t *testing.T) {
 	}
 	s.run(t, "systemd-run -q --unit=fleet-office --setenv=XDG_DATA_HOME=/root/office faceauth fleet follow")
 	t.Cleanup(func() {
-		s.try(t, "systemctl disable --now faceauth-fleet; systemctl stop fleet-office fleet-server; systemctl reset-failed; rm -rf /root/office /root/server; "+
-			"find /var/lib/faceauth-fleet -mindepth 1 -delete; faceauth tablet follow --user alice --off; systemctl stop faceauth")
+		s.try(
+			t,
+			"systemctl disable --now faceauth-fleet; systemctl stop fleet-office fleet-server; systemctl reset-failed; rm -rf /root/office /root/server; "+
+				"find /var/lib/faceauth-fleet -mindepth 1 -delete; faceauth tablet follow --user alice --off; systemctl stop faceauth",
+		)
 	})
 
 	const number = "0123456789abcdef0123456789abcdef"
@@ -86,7 +93,8 @@ func TestFleet(t *testing.T) {
 	// Nobody but the unit's user speaks for the fleet, and that user does nothing else that is not everybody's.
 	for user, want := range map[string]bool{"bob": false, "faceauth-eye": false, "faceauth-fleet": true} {
 		call := "busctl call org.faceauth /org/faceauth/Device org.faceauth.Fleet Followed"
-		if out, code := s.try(t, "runuser -u "+user+" -- "+call); (code == 0) != want || want && !strings.Contains(out, people[0].Number) {
+		if out, code := s.try(t, "runuser -u "+user+" -- "+call); (code == 0) != want ||
+			want && !strings.Contains(out, people[0].Number) {
 			t.Errorf("%s: %d, %s", user, code, out)
 		}
 	}
@@ -95,7 +103,8 @@ func TestFleet(t *testing.T) {
 			t.Errorf("faceauth-fleet may %s: %s", call, out)
 		}
 	}
-	if out, code := s.try(t, "runuser -u faceauth -- ls /var/lib/faceauth-fleet; runuser -u faceauth-fleet -- ls /var/lib/faceauth"); code == 0 || strings.Contains(out, "fleet\n") {
+	if out, code := s.try(t, "runuser -u faceauth -- ls /var/lib/faceauth-fleet; runuser -u faceauth-fleet -- ls /var/lib/faceauth"); code == 0 ||
+		strings.Contains(out, "fleet\n") {
 		t.Errorf("they read each other's: %s", out)
 	}
 
@@ -109,7 +118,8 @@ func TestFleet(t *testing.T) {
 	s.run(t, "XDG_DATA_HOME=/root/server faceauth fleet revoke tablet")
 	until("it ends", "systemctl is-failed faceauth-fleet", "failed")
 	until("nothing rests on the fleet", "faceauth tablet status --user alice", "it was revoked")
-	if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth-fleet -n 20"); !strings.Contains(out, "the fleet does not let this device in") {
+	if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth-fleet -n 20"); !strings.Contains(out,
+		"the fleet does not let this device in") {
 		t.Error(out)
 	}
 }

@@ -31,10 +31,12 @@ func TestFprintd(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		s.write(t, "/etc/default/faceauth", "FACEAUTH_OPTIONS=--source /srv/share/camera\n")
-		s.run(t, "rm /etc/dbus-1/system.d/faceauth-fprintd.conf /usr/local/share/dbus-1/system-services/net.reactivated.Fprint.service; systemctl reload dbus; systemctl stop faceauth")
+		s.run(t,
+			"rm /etc/dbus-1/system.d/faceauth-fprintd.conf /usr/local/share/dbus-1/system-services/net.reactivated.Fprint.service; systemctl reload dbus; systemctl stop faceauth")
 	})
 	// The bus starts the daemon, which is not running.
-	if out := s.run(t, "systemctl is-active faceauth; /srv/share/fprintd/usr/bin/fprintd-list alice || true", "--setenv=LC_ALL=C"); !strings.Contains(out, "right-index-finger") {
+	if out := s.run(t, "systemctl is-active faceauth; /srv/share/fprintd/usr/bin/fprintd-list alice || true", "--setenv=LC_ALL=C"); !strings.Contains(
+		out, "right-index-finger") {
 		t.Fatalf("fprintd-list: %s\n%s", out, s.journal(t))
 	}
 	looked := func() int {
@@ -43,8 +45,10 @@ func TestFprintd(t *testing.T) {
 	const login = "pamtester finger alice authenticate && echo let in"
 	// service runs a script in a unit of that name.
 	service := func(name, script string) string {
-		s.write(t, "/run/systemd/system/"+name, "[Service]\nType=oneshot\nExecStart=/bin/bash -c '"+script+"'\nStandardOutput=truncate:/srv/share/out\nStandardError=inherit\n")
-		s.try(t, "systemctl daemon-reload; systemctl start "+name+"; rm /run/systemd/system/"+name+"; systemctl daemon-reload")
+		s.write(t, "/run/systemd/system/"+name,
+			"[Service]\nType=oneshot\nExecStart=/bin/bash -c '"+script+"'\nStandardOutput=truncate:/srv/share/out\nStandardError=inherit\n")
+		s.try(t,
+			"systemctl daemon-reload; systemctl start "+name+"; rm /run/systemd/system/"+name+"; systemctl daemon-reload")
 		b, err := os.ReadFile(filepath.Join(s.dir, "out"))
 		if err != nil {
 			t.Fatal(err)
@@ -83,8 +87,12 @@ func TestFprintd(t *testing.T) {
 	root := func(kind string) string {
 		s.write(t, "/etc/pam.d/boot-root", "auth required pam_permit.so\naccount required pam_permit.so\n"+
 			"session required pam_systemd.so\nsession required pam_exec.so quiet /srv/share/as-root\n")
-		s.write(t, "/srv/share/as-root", "#!/bin/bash\n[ \"$PAM_TYPE\" = open_session ] || exit 0\nloginctl activate \"$XDG_SESSION_ID\" 2>/dev/null\n"+
-			"{ "+login+"; systemd-run --pipe --wait --quiet --unit=sddm.service bash -c '"+login+", unlocked'; } >/srv/share/out 2>&1 </dev/null\nexit 0\n")
+		s.write(
+			t,
+			"/srv/share/as-root",
+			"#!/bin/bash\n[ \"$PAM_TYPE\" = open_session ] || exit 0\nloginctl activate \"$XDG_SESSION_ID\" 2>/dev/null\n"+
+				"{ "+login+"; systemd-run --pipe --wait --quiet --unit=sddm.service bash -c '"+login+", unlocked'; } >/srv/share/out 2>&1 </dev/null\nexit 0\n",
+		)
 		s.run(t, "chmod 755 /srv/share/as-root; install -m 666 /dev/null /srv/share/out")
 		s.trust(t)
 		s.try(t, "pamtester "+kind+" boot-root alice open_session close_session")
@@ -106,13 +114,15 @@ func TestFprintd(t *testing.T) {
 	if out := service("getty@tty2.service", login); strings.Contains(out, "let in") {
 		t.Errorf("a stranger: %s", out)
 	}
-	if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth -n 5"); !strings.Contains(out, `user=alice uid=0 result="no match" asker=0`) {
+	if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth -n 5"); !strings.Contains(out,
+		`user=alice uid=0 result="no match" asker=0`) {
 		t.Errorf("after a stranger: %s", out)
 	}
 	s.camera(t, "vidtimit_rot/p2")
 	s.trust(t)
 	// With a challenge nobody could be told what to do.
-	if out, code := s.try(t, "faceauth-daemon daemon --fprintd --challenge turn"); code != 2 || !strings.Contains(out, "leave out --challenge") {
+	if out, code := s.try(t, "faceauth-daemon daemon --fprintd --challenge turn"); code != 2 ||
+		!strings.Contains(out, "leave out --challenge") {
 		t.Errorf("with a challenge: %d, %s", code, out)
 	}
 }

@@ -68,14 +68,16 @@ func TestForgotten(t *testing.T) {
 	s.camera(t, "vidtimit_rot/p2")
 
 	// What is to be looked for: bob's vectors, which are read with the key from a copy of the store.
-	s.run(t, "rm -rf /srv/share/copy; cp -a /var/lib/faceauth /srv/share/copy; cp /var/lib/faceauth-counters/seen /srv/share/copy/seen; chown -R root /srv/share/copy")
+	s.run(t,
+		"rm -rf /srv/share/copy; cp -a /var/lib/faceauth /srv/share/copy; cp /var/lib/faceauth-counters/seen /srv/share/copy/seen; chown -R root /srv/share/copy")
 	copied := filepath.Join(s.dir, "copy")
 	key, err := profile.KeyFile(filepath.Join(copied, "key"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	space := spaceOf(t, filepath.Join(copied, "profiles"))
-	store, err := profile.Open(filepath.Join(copied, "profiles"), key, space, profile.Counters(filepath.Join(copied, "seen")))
+	store, err := profile.Open(filepath.Join(copied, "profiles"), key, space,
+		profile.Counters(filepath.Join(copied, "seen")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +121,8 @@ func TestForgotten(t *testing.T) {
 	if out, code := s.try(t, "head -c 1 /proc/$(systemctl show -p MainPID --value faceauth)/mem", "--property=User=faceauth"); code == 0 {
 		t.Errorf("a process of the same user reads the memory: %s", out)
 	}
-	limits := s.run(t, "grep -i 'VmLck\\|VmSwap' /proc/$(systemctl show -p MainPID --value faceauth)/status; cat /proc/$(systemctl show -p MainPID --value faceauth)/limits")
+	limits := s.run(t,
+		"grep -i 'VmLck\\|VmSwap' /proc/$(systemctl show -p MainPID --value faceauth)/status; cat /proc/$(systemctl show -p MainPID --value faceauth)/limits")
 	if !regexp.MustCompile(`core file size\s+0\s+0`).MatchString(limits) {
 		t.Errorf("crashes are written down: %s", limits)
 	}
@@ -128,12 +131,14 @@ func TestForgotten(t *testing.T) {
 	case regexp.MustCompile(`locked memory\s+unlimited`).MatchString(limits) && !locked:
 		t.Errorf("memory is not locked: %s\n%s", limits, s.journal(t))
 	case !locked: // this place does not let systemd raise the limit
-		if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth"); !strings.Contains(out, "faces may get into swap") {
+		if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth"); !strings.Contains(out,
+			"faces may get into swap") {
 			t.Errorf("memory is not locked, and nobody is told: %s", limits)
 		}
 	}
 	// A store from before the forgetting does not bring bob back, and costs alice her password.
-	s.run(t, "systemctl stop faceauth; cp /srv/share/copy/profiles /var/lib/faceauth/profiles; chown faceauth: /var/lib/faceauth/profiles")
+	s.run(t,
+		"systemctl stop faceauth; cp /srv/share/copy/profiles /var/lib/faceauth/profiles; chown faceauth: /var/lib/faceauth/profiles")
 	if out, code := s.try(t, "faceauth tablet status --user bob"); code == 0 {
 		t.Errorf("bob is back: %s", out)
 	}
@@ -171,7 +176,8 @@ func (s *system) outside(t testing.TB) string {
 		if err != nil {
 			continue
 		}
-		if regexp.MustCompile(`(?m)^Name:\s+faceauth-daemon$`).Match(b) && regexp.MustCompile(`(?m)^NSpid:\s+\d+\s+`+inside+`$`).Match(b) {
+		if regexp.MustCompile(`(?m)^Name:\s+faceauth-daemon$`).Match(b) &&
+			regexp.MustCompile(`(?m)^NSpid:\s+\d+\s+`+inside+`$`).Match(b) {
 			return filepath.Base(filepath.Dir(path))
 		}
 	}

@@ -79,7 +79,8 @@ func prompter() {
 	}
 	in.Close()
 	err = c.Wait()
-	fmt.Printf("prompt %d total %d in %t\n%s\n", prompt.Milliseconds(), (time.Since(begun) - typing()).Milliseconds(), err == nil, said)
+	fmt.Printf("prompt %d total %d in %t\n%s\n", prompt.Milliseconds(), (time.Since(begun) - typing()).Milliseconds(),
+		err == nil, said)
 }
 
 // typing is how long somebody takes to answer a prompt.
@@ -130,7 +131,8 @@ func people(t *testing.T) *system {
 // trust says that alice gave her password.
 func (s *system) trust(t testing.TB) {
 	t.Helper()
-	s.run(t, "for asker in 0 $(id -u bob); do busctl call org.faceauth /org/faceauth/Device org.faceauth.Device PasswordUsedFor su alice $asker; done")
+	s.run(t,
+		"for asker in 0 $(id -u bob); do busctl call org.faceauth /org/faceauth/Device org.faceauth.Device PasswordUsedFor su alice $asker; done")
 }
 
 // Who may have a face looked for: somebody with an active session at the device, and nobody else.

@@ -17,7 +17,11 @@ import (
 // console is a login on a console of the device, by a program that does nothing else.
 func (s *system) console(t testing.TB, service, lines string, typing time.Duration) answered {
 	t.Helper()
-	out, _ := s.try(t, fmt.Sprintf("export TYPING=%d; ", typing.Milliseconds())+prompted(lines, "pamtester -I tty=tty7 "+service+" alice authenticate"))
+	out, _ := s.try(
+		t,
+		fmt.Sprintf("export TYPING=%d; ", typing.Milliseconds())+prompted(lines,
+			"pamtester -I tty=tty7 "+service+" alice authenticate"),
+	)
 	return parse(t, out)
 }
 
@@ -66,7 +70,11 @@ func TestPromptFirst(t *testing.T) {
 			}
 			prompts := func() (a, f answered) {
 				// One script: while the bus hangs, no other could be started.
-				out, _ := s.try(t, c.before+strings.Repeat("\n"+login("login", "alice")+"\necho ====\n"+c.between, 3)+"\n"+login("only", "")+"\n"+c.after)
+				out, _ := s.try(
+					t,
+					c.before+strings.Repeat("\n"+login("login", "alice")+"\necho ====\n"+c.between, 3)+"\n"+login(
+						"only", "")+"\n"+c.after,
+				)
 				parts := strings.Split(out, "====\n")
 				if len(parts) != 4 {
 					t.Fatal(out)
@@ -90,7 +98,8 @@ func TestPromptFirst(t *testing.T) {
 				t.Errorf("the password: let in %t, prompt after %v, login after %v", a.in, a.prompt, a.total)
 			}
 			if f.in != c.in || f.total > c.limit {
-				t.Errorf("the face: let in %t, want %t, prompt after %v, ended after %v\n%s\n%s", f.in, c.in, f.prompt, f.total, f.said, s.journal(t))
+				t.Errorf("the face: let in %t, want %t, prompt after %v, ended after %v\n%s\n%s", f.in, c.in, f.prompt,
+					f.total, f.said, s.journal(t))
 			}
 			t.Logf("password: prompt %v, login %v; face: prompt %v, ended %v", a.prompt, a.total, f.prompt, f.total)
 		})
@@ -112,9 +121,11 @@ func TestDaemonKilled(t *testing.T) {
 		{"faceauth tablet enroll", "faceauth tablet enroll --user bob"},
 	} {
 		s.write(t, "/etc/pam.d/quick", "auth sufficient pam_faceauth.so noprompt\nauth required pam_deny.so\n")
-		s.run(t, "echo 'greeter quick' >>/etc/faceauth/services; systemctl reset-failed faceauth; faceauth tablet health")
+		s.run(t,
+			"echo 'greeter quick' >>/etc/faceauth/services; systemctl reset-failed faceauth; faceauth tablet health")
 		s.trust(t)
-		out := s.run(t, "exec 3>&1; ( "+c.command+"; date +%s%N >&3 ) >/srv/share/said 2>&1 & sleep .7; systemctl kill -s KILL faceauth; date +%s%N; wait")
+		out := s.run(t,
+			"exec 3>&1; ( "+c.command+"; date +%s%N >&3 ) >/srv/share/said 2>&1 & sleep .7; systemctl kill -s KILL faceauth; date +%s%N; wait")
 		lines := strings.Fields(out)
 		if len(lines) != 2 {
 			t.Fatalf("%s: %q", c.name, out)
@@ -159,7 +170,12 @@ func TestFlooded(t *testing.T) {
 	s := people(t)
 	s.run(t, "faceauth tablet health")
 	for _, connections := range []int{1, 100} {
-		s.run(t, fmt.Sprintf("systemd-run --quiet --unit=flood --property=User=bob --setenv=%s=flood --setenv=CONNECTIONS=%d /srv/share/insider", insider, connections))
+		s.run(
+			t,
+			fmt.Sprintf(
+				"systemd-run --quiet --unit=flood --property=User=bob --setenv=%s=flood --setenv=CONNECTIONS=%d /srv/share/insider",
+				insider, connections),
+		)
 		time.Sleep(2 * time.Second)
 		best := time.Hour // of three: the machine has other things to do
 		for range 3 {

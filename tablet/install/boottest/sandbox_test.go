@@ -71,8 +71,10 @@ var tries = []struct {
 			Name       string
 			Properties []property
 		}
-		return conn.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1").Call("org.freedesktop.systemd1.Manager.StartTransientUnit", 0,
-			"insider.service", "fail", []property{{"ExecStart", dbus.MakeVariant([]command{{"/bin/true", []string{"/bin/true"}, false}})}}, []more{}).Err
+		return conn.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1").
+			Call("org.freedesktop.systemd1.Manager.StartTransientUnit", 0,
+				"insider.service", "fail", []property{{"ExecStart", dbus.MakeVariant([]command{{"/bin/true", []string{"/bin/true"}, false}})}}, []more{}).
+			Err
 	}},
 	{"be root", 0, func() error {
 		if os.Getuid() == 0 || os.Geteuid() == 0 {
@@ -131,7 +133,11 @@ var tries = []struct {
 		}
 		return os.ErrPermission
 	}},
-	{"read what the kernel tells of the machine", 0, func() error { _, err := os.ReadFile("/proc/meminfo"); return err }},
+	{
+		"read what the kernel tells of the machine",
+		0,
+		func() error { _, err := os.ReadFile("/proc/meminfo"); return err },
+	},
 	{"use the network", teller, func() error { _, err := net.Dial("udp", "127.0.0.1:53"); return err }},
 	{"listen", teller, func() error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err }},
 	{"use a netlink socket", 0, func() error {
@@ -142,9 +148,14 @@ var tries = []struct {
 	{"make a namespace", 0, func() error { return syscall.Unshare(syscall.CLONE_NEWUSER) }},
 	{"trace", 0, func() error { return call(syscall.SYS_PTRACE, 16, uintptr(os.Getppid()), 0) }},
 	{"load code into the kernel", 0, func() error { return call(321, 5, 0, 0) }}, // bpf(BPF_PROG_LOAD)
-	{"use keys", 0, func() error { return call(250, 0, ^uintptr(2), 0) }},        // keyctl(KEYCTL_GET_KEYRING_ID, session)
+	{
+		"use keys",
+		0,
+		func() error { return call(250, 0, ^uintptr(2), 0) },
+	}, // keyctl(KEYCTL_GET_KEYRING_ID, session)
 	{"make memory that is written and run", 0, func() error {
-		_, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE|syscall.PROT_EXEC, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		_, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE|syscall.PROT_EXEC,
+			syscall.MAP_ANON|syscall.MAP_PRIVATE)
 		return err
 	}},
 	{"make a program that is another user's", 0, func() error {
@@ -153,7 +164,11 @@ var tries = []struct {
 		}
 		return syscall.Chmod("/var/lib/faceauth/tried", 0o4755)
 	}},
-	{"make a device", 0, func() error { return syscall.Mknod("/var/lib/faceauth/device", syscall.S_IFCHR|0o600, 1<<8|1) }},
+	{
+		"make a device",
+		0,
+		func() error { return syscall.Mknod("/var/lib/faceauth/device", syscall.S_IFCHR|0o600, 1<<8|1) },
+	},
 	{"leave a core dump", 0, func() error {
 		var l syscall.Rlimit
 		if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &l); err != nil || l.Max != 0 {
@@ -216,11 +231,19 @@ func TestSandbox(t *testing.T) {
 	for unit, who := range map[string]string{"faceauth": "daemon", "faceauth-eye@": "eye", "faceauth-fleet": "teller"} {
 		t.Run(who, func(t *testing.T) {
 			// The unit itself, with another program, which may be started.
-			s.run(t, `sed -e 's|^ExecStart=.*|ExecStart=/srv/share/insider|' -e 's|^Type=.*||' -e '/^BusName\|^WantedBy\|^Restart\|^WatchdogSec\|^Alias\|^StandardOutput\|^CollectMode/d' \
+			s.run(
+				t,
+				`sed -e 's|^ExecStart=.*|ExecStart=/srv/share/insider|' -e 's|^Type=.*||' -e '/^BusName\|^WantedBy\|^Restart\|^WatchdogSec\|^Alias\|^StandardOutput\|^CollectMode/d' \
 		-e 's|^ExecPaths=|ExecPaths=/srv/share |' -e 's|^Environment=.*|&  `+insider+"="+who+`\nType=oneshot\nStandardOutput=append:/srv/share/tried|' \
-		/usr/lib/systemd/system/`+unit+`.service >/run/systemd/system/faceauth-insider.service && systemctl daemon-reload && >/srv/share/tried`)
+		/usr/lib/systemd/system/`+unit+`.service >/run/systemd/system/faceauth-insider.service && systemctl daemon-reload && >/srv/share/tried`,
+			)
 			if out, code := s.try(t, "systemctl start faceauth-insider"); code != 0 {
-				t.Fatalf("%s %s", out, s.run(t, "journalctl -q --no-pager -u faceauth-insider; cat /srv/share/tried; cat /run/systemd/system/faceauth-insider.service"))
+				t.Fatalf(
+					"%s %s",
+					out,
+					s.run(t,
+						"journalctl -q --no-pager -u faceauth-insider; cat /srv/share/tried; cat /run/systemd/system/faceauth-insider.service"),
+				)
 			}
 			out, err := os.ReadFile(filepath.Join(s.dir, "tried"))
 			if err != nil {
@@ -235,12 +258,14 @@ func TestSandbox(t *testing.T) {
 					t.Error(line)
 				}
 			}
-			s.run(t, "rm -f /var/lib/faceauth/tried /var/lib/faceauth-fleet/tried /run/systemd/system/faceauth-insider.service && systemctl daemon-reload")
+			s.run(t,
+				"rm -f /var/lib/faceauth/tried /var/lib/faceauth-fleet/tried /run/systemd/system/faceauth-insider.service && systemctl daemon-reload")
 		})
 	}
 }
 
-// Of 10 points of exposure 1 is left, as an eye has to open a camera, and a little more to the unit that has the network.
+// Of 10 points of exposure 1 is left, as an eye has to open a camera, and a little more to the unit that has the
+// network.
 func TestExposure(t *testing.T) {
 	s := boot(t)
 	for unit, most := range map[string]string{"faceauth.service": "10", "faceauth-eye@x.service": "10", "faceauth-fleet.service": "12"} {

@@ -7,15 +7,16 @@ import (
 	"testing"
 )
 
-// The server of a fleet runs as a service: it is off at first, admits devices, comes back after kill -9, and ends when it
-// is told to. Without its log it does not begin another one by itself.
+// The server of a fleet runs as a service: it is off at first, admits devices, comes back after kill -9, and ends when
+// it is told to. Without its log it does not begin another one by itself.
 func TestFleetServer(t *testing.T) {
 	s := boot(t)
 	const state = "/var/lib/faceauth-fleet-server"
 	as := "runuser -u faceauth-fleet-server -- faceauth fleet "
 	reached := "for i in $(seq 30); do " + as + "devices --timeout 5s --state " + state + " >/dev/null 2>&1 && break; sleep .5; done; "
 	t.Cleanup(func() {
-		s.try(t, "systemctl stop faceauth-fleet-server; systemctl reset-failed faceauth-fleet-server; rm -rf "+state+" /etc/default/faceauth-fleet-server /root/door")
+		s.try(t,
+			"systemctl stop faceauth-fleet-server; systemctl reset-failed faceauth-fleet-server; rm -rf "+state+" /etc/default/faceauth-fleet-server /root/door")
 	})
 	if out, _ := s.try(t, "systemctl is-enabled faceauth-fleet-server"); strings.TrimSpace(out) != "disabled" {
 		t.Errorf("after an installation it is %s", out)
@@ -31,32 +32,43 @@ func TestFleetServer(t *testing.T) {
 		}
 	}
 	lists("at first")
-	if out := s.run(t, "ls -ld "+state+"; stat -c '%a %U' "+state+"/*"); strings.Contains(out, "root") || strings.Count(out, "600 faceauth-fleet-server") < 5 {
+	if out := s.run(t, "ls -ld "+state+"; stat -c '%a %U' "+state+"/*"); strings.Contains(out, "root") ||
+		strings.Count(out, "600 faceauth-fleet-server") < 5 {
 		t.Errorf("its files: %s", out)
 	}
-	if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth-fleet-server"); strings.Contains(out, "--token") || !strings.Contains(out, "the fleet is at tls://127.0.0.1:4222") {
+	if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth-fleet-server"); strings.Contains(out, "--token") ||
+		!strings.Contains(out, "the fleet is at tls://127.0.0.1:4222") {
 		t.Errorf("the journal: %s", out)
 	}
-	if out := s.run(t, "grep -h '^CapEff\\|^Seccomp:\\|^NoNewPrivs' /proc/$(systemctl show -p MainPID --value faceauth-fleet-server)/status"); strings.Join(strings.Fields(out), " ") !=
+	if out := s.run(t, "grep -h '^CapEff\\|^Seccomp:\\|^NoNewPrivs' /proc/$(systemctl show -p MainPID --value faceauth-fleet-server)/status"); strings.Join(
+		strings.Fields(out), " ") !=
 		"CapEff: 0000000000000000 NoNewPrivs: 1 Seccomp: 2" {
 		t.Errorf("its rights: %s", out)
 	}
 	s.run(t, "systemctl kill -s KILL faceauth-fleet-server; sleep 6; systemctl is-active faceauth-fleet-server")
 	lists("after kill -9")
-	if out := s.run(t, "systemctl stop faceauth-fleet-server; systemctl show -p Result -p ExecMainStatus --value faceauth-fleet-server"); strings.Join(strings.Fields(out), " ") != "success 0" &&
+	if out := s.run(t, "systemctl stop faceauth-fleet-server; systemctl show -p Result -p ExecMainStatus --value faceauth-fleet-server"); strings.Join(
+		strings.Fields(out), " ") != "success 0" &&
 		strings.Join(strings.Fields(out), " ") != "0 success" {
 		t.Errorf("it ends with %s", out)
 	}
-	s.run(t, "rm -rf "+state+"/jetstream "+state+"/fleet; systemctl start faceauth-fleet-server || true; sleep 3; systemctl is-failed faceauth-fleet-server")
-	if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth-fleet-server"); !strings.Contains(out, "start the server once with: faceauth fleet serve --restored") {
+	s.run(t,
+		"rm -rf "+state+"/jetstream "+state+"/fleet; systemctl start faceauth-fleet-server || true; sleep 3; systemctl is-failed faceauth-fleet-server")
+	if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth-fleet-server"); !strings.Contains(out,
+		"start the server once with: faceauth fleet serve --restored") {
 		t.Errorf("the journal: %s", out)
 	}
 	// As docs/fleet.md says: once by hand, and then by the service manager again.
-	s.run(t, "systemctl reset-failed faceauth-fleet-server; "+as+"serve --restored --state "+state+" >/srv/share/restored &\n"+
-		"for i in $(seq 150); do grep -qs 'devices that were members come back' /srv/share/restored && break; sleep .2; done\n"+
-		"pkill -INT -u faceauth-fleet-server -x faceauth; wait && systemctl start faceauth-fleet-server")
+	s.run(
+		t,
+		"systemctl reset-failed faceauth-fleet-server; "+as+"serve --restored --state "+state+" >/srv/share/restored &\n"+
+			"for i in $(seq 150); do grep -qs 'devices that were members come back' /srv/share/restored && break; sleep .2; done\n"+
+			"pkill -INT -u faceauth-fleet-server -x faceauth; wait && systemctl start faceauth-fleet-server",
+	)
 	s.run(t, reached+"systemctl is-active faceauth-fleet-server")
-	if out := s.run(t, "systemd-analyze security --no-pager faceauth-fleet-server"); !strings.Contains(out, "for faceauth-fleet-server.service: 1.") && !strings.Contains(out, "for faceauth-fleet-server.service: 0.") {
+	if out := s.run(t, "systemd-analyze security --no-pager faceauth-fleet-server"); !strings.Contains(out,
+		"for faceauth-fleet-server.service: 1.") &&
+		!strings.Contains(out, "for faceauth-fleet-server.service: 0.") {
 		t.Error(out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:])
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stage puts made-up people before a made-up camera, for tests of logins.
+// Package stage simulates people in front of a camera, for tests of logins.
 package stage
 
 import (
@@ -15,27 +15,36 @@ import (
 	"github.com/faceauth/faceauth/tablet"
 )
 
-// Space is a made-up feature space with the radii of the built-in network.
-var Space = face.Space{ID: "made up", Dim: 4, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3}
+// Space is an artificial feature space with the radii of the built-in network.
+var Space = face.Space{
+	ID:             "made up",
+	Dim:            4,
+	Scale:          1,
+	Sigma:          .2,
+	Gamma:          1e-3,
+	Reach:          .86,
+	ImpostorRadius: .93,
+	GenuineRadius:  1.3,
+}
 
-// People stand two apart: nobody is near anybody else.
+// People are at distances of at least two: nobody is similar to another person.
 var (
 	Alice = []float32{0, 0, 0, 0}
 	Bob   = []float32{2, 0, 0, 0}
 	Carol = []float32{0, 2, 0, 0}
 )
 
-// At returns a face of somebody, with a difference.
+// At returns a face of a person, with an offset.
 func At(who []float32, d float32) []float32 {
 	x := slices.Clone(who)
 	x[3] = d
 	return x
 }
 
-// place is where faces are in the frame.
+// place is the position of faces in the frame.
 var place = image.Rect(100, 100, 200, 220)
 
-// Sample returns a face that looks straight on.
+// Sample returns a straight face.
 func Sample(x []float32) face.Sample {
 	return face.Sample{Track: 1, Box: place, Vector: x, Landmarks: fixture.Landmarks(0, .5, .3)}
 }
@@ -44,7 +53,12 @@ func Sample(x []float32) face.Sample {
 func Enrolling(who []float32) []face.Frame {
 	var all []face.Frame
 	for i, pose := range [][2]float64{{0, .5}, {.4, .5}, {-.4, .5}, {0, .4}} {
-		s := face.Sample{Track: 1, Box: place, Vector: At(who, float32(i)/100), Landmarks: fixture.Landmarks(pose[0], pose[1], .3)}
+		s := face.Sample{
+			Track:     1,
+			Box:       place,
+			Vector:    At(who, float32(i)/100),
+			Landmarks: fixture.Landmarks(pose[0], pose[1], .3),
+		}
 		all = append(all, face.Frame{Samples: []face.Sample{s}}, face.Frame{Samples: []face.Sample{s}})
 	}
 	return all
@@ -55,7 +69,7 @@ func Seen(x []float32, n int) []face.Frame {
 	return slices.Repeat([]face.Frame{{Samples: []face.Sample{Sample(x)}}}, n)
 }
 
-// Camera plays frames, and then goes on without faces. It is safe for concurrent use.
+// Camera plays frames, and then shows no faces. It is safe for concurrent use.
 type Camera struct {
 	mu   sync.Mutex
 	show Show
@@ -63,30 +77,30 @@ type Camera struct {
 	most int
 }
 
-// Show is what a camera shows.
+// Show describes the camera's picture.
 type Show struct {
 	Frames []face.Frame
-	End    error           // after them, if it is not nil
-	Fail   error           // of being opened
-	Hang   <-chan struct{} // until it is closed no frame comes, whatever the context says
-	Pace   time.Duration   // between frames
+	End    error           // error after the frames; nil: none
+	Fail   error           // error of opening
+	Hang   <-chan struct{} // no frame comes until it is closed, even if the context ends
+	Pace   time.Duration   // time between frames
 }
 
-// Play says what the camera shows when it is opened next.
+// Play sets the camera's picture after the next opening.
 func (c *Camera) Play(s Show) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.show = s
 }
 
-// Uses returns how many streams are open now, and how many have been open at once.
+// Uses returns the number of open streams, and the greatest number that were open at once.
 func (c *Camera) Uses() (now, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.open, c.most
 }
 
-// Open is a [tablet.Camera].
+// Open implements [tablet.Camera].
 func (c *Camera) Open(context.Context, tablet.Purpose) (tablet.Stream, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +112,7 @@ func (c *Camera) Open(context.Context, tablet.Purpose) (tablet.Stream, error) {
 	return &reel{camera: c, Show: c.show}, nil
 }
 
-// reel is one showing.
+// reel is one stream of the camera.
 type reel struct {
 	camera *Camera
 	Show
