@@ -50,7 +50,8 @@ func BenchmarkTakeLessons(b *testing.B) {
 			for p, x := range who {
 				s := online.Lesson{Space: space.ID, Name: fmt.Sprint("p", p)}
 				for range centroids / people {
-					s.Centroids = append(s.Centroids, online.Centroid{Vector: near(x, .5), Multiplicity: 1 + 50*r.Float64(), Radius: .2})
+					s.Centroids = append(s.Centroids, online.Centroid{Vector: near(x, .5), Multiplicity: 1 +
+						50*r.Float64(), Radius: .2})
 				}
 				all = append(all, s)
 			}
