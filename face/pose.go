@@ -18,7 +18,8 @@ func FivePoints(landmarks []Point) (p [5][2]float64, ok bool) {
 		return m
 	}
 	return [5][2]float64{
-		mean(landmarks[36:42]), mean(landmarks[42:48]), mean(landmarks[30:31]), mean(landmarks[48:49]), mean(landmarks[54:55]),
+		mean(landmarks[36:42]), mean(landmarks[42:48]), mean(landmarks[30:31]), mean(landmarks[48:49]),
+		mean(landmarks[54:55]),
 	}, true
 }
 

@@ -4,8 +4,9 @@ package face
 
 // Quality describes the picture of a face, before anybody is recognised in it.
 type Quality struct {
-	Size       int     `json:"size"`       // shorter side of the box in pixels
-	Sharpness  float64 `json:"sharpness"`  // variance of the Laplacian of the grey face scaled to 96x96, grey values 0..255
+	Size int `json:"size"` // shorter side of the box in pixels
+	// variance of the Laplacian of the grey face scaled to 96x96, grey values 0..255
+	Sharpness  float64 `json:"sharpness"`
 	Brightness float64 `json:"brightness"` // mean grey value, 0..255
 	Contrast   float64 `json:"contrast"`   // standard deviation of the grey values
 	// Turn is the sideways asymmetry of the landmarks: 0 frontal, towards -1 or 1 in profile; 0 without landmarks.

@@ -90,7 +90,8 @@ func (s Space) Mismatch(id string) string {
 		return strings.Join(parts[:min(2, len(parts))], ":")
 	}
 	if strings.HasPrefix(id, "embedding:") && network(id) == network(s.ID) {
-		what += ": the same network, whose pictures are given to it in another way since; enrol again into another file, " +
+		what += ": the same network, whose pictures are given to it in another way since; enrol again into another " +
+			"file, " +
 			"and keep this one for the version of faceauth that made it"
 	}
 	return what
@@ -103,7 +104,8 @@ func (m Impostors) Check() error {
 	}
 	for i, d := range m.Distances {
 		if !(d >= 0) || math.IsInf(d, 1) || i > 0 && d > 0 && !(d < m.Distances[i-1]) {
-			return errors.New("the distances in a table of impostors must be positive and fall with the false match rate")
+			return errors.New("the distances in a table of impostors must be positive and fall with the false match " +
+				"rate")
 		}
 	}
 	return nil
