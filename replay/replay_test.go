@@ -115,8 +115,7 @@ func TestLog(t *testing.T) {
 	}
 	want := `{"frame":0,"time":0,"track":1,"box":[10,20,40,50],"label":"a","trust":"learned","confidence":X,"reason":"","learned":false,"poor":false}
 {"frame":3,"time":0.12,"track":1,"box":[10,20,40,50],"label":"a","trust":"learned","confidence":X,"reason":"","learned":true,"poor":false}
-{"frame":3,"time":0.12,"track":2,"box":[10,20,40,50],"label":"","confidence":X,"reason":"another face in this frame " +
-	"is a better match","learned":false,"poor":false}
+{"frame":3,"time":0.12,"track":2,"box":[10,20,40,50],"label":"","confidence":X,"reason":"another face in this frame is a better match","learned":false,"poor":false}
 {"frame":3,"time":0.12,"track":3,"box":[10,20,40,50],"label":"","confidence":X,"reason":"not near anybody known","learned":false,"poor":false}
 {"frame":4,"time":0.16,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","since":0,"confidence":X,"reason":"blurred","learned":false,"poor":true}
 {"frame":4,"time":0.16,"track":4,"box":[0,0,9,9],"label":"","confidence":X,"reason":"no vector could be made of it","learned":false,"poor":true}
@@ -195,10 +194,8 @@ func TestRunErrors(t *testing.T) {
 		each func(face.Frame, []replay.Event) error
 		want string
 	}{
-		"another space": {frames{frame(7, other)}, context.Background(), nil,
-			"frame 7: the face is of the space another"},
-		"another length": {frames{frame(7, face.Sample{Space: "line", Vector: []float32{1, 2}})}, context.Background(),
-			nil,
+		"another space": {frames{frame(7, other)}, context.Background(), nil, "frame 7: the face is of the space another"},
+		"another length": {frames{frame(7, face.Sample{Space: "line", Vector: []float32{1, 2}})}, context.Background(), nil,
 			"another length"},
 		"no callback": {frames{frame(0, sample(1, 0))}, context.Background(),
 			func(face.Frame, []replay.Event) error { return broken }, "broken"},

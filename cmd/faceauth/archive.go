@@ -19,12 +19,12 @@ import (
 	"golang.org/x/term"
 )
 
-// leastPassphrase is how many characters a passphrase has at least.
+// leastPassphrase is the least number of characters of a passphrase.
 const leastPassphrase = 12
 
 // sealing says how an archive of people is encrypted.
 type sealing struct {
-	passphrase string   // file
+	passphrase string   // file of the passphrase
 	recipients []string // public keys
 	identity   string   // file of a private key
 }
@@ -125,7 +125,7 @@ func newImport(o *options) *cobra.Command {
 	return c
 }
 
-// recipientsOf returns who can open an archive that is written.
+// recipientsOf returns the age recipients of a new archive.
 func (s sealing) recipientsOf() (to []age.Recipient, err error) {
 	if len(s.recipients) > 0 {
 		if s.passphrase != "" {
@@ -151,7 +151,7 @@ func (s sealing) recipientsOf() (to []age.Recipient, err error) {
 	return []age.Recipient{r}, err
 }
 
-// open returns what is in an archive.
+// open returns the decrypted content of an archive.
 func (s sealing) open(path string) ([]byte, error) {
 	sealed, err := safefile.ReadBytes(path)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s sealing) open(path string) ([]byte, error) {
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
-		key.SetMaxWorkFactor(22) // what a file asks for beyond that would take minutes
+		key.SetMaxWorkFactor(22) // a file that asks for more work would take minutes
 		keys = []age.Identity{key}
 	}
 	r, err := age.Decrypt(bytes.NewReader(sealed), keys...)
@@ -189,7 +189,7 @@ func (s sealing) open(path string) ([]byte, error) {
 	return data, nil
 }
 
-// phrase returns the passphrase: from its file, or as somebody types it, twice where it is a new one.
+// phrase returns the passphrase from its file, or asks for it; it asks twice for a new passphrase.
 func (s sealing) phrase(twice bool) (string, error) {
 	if s.passphrase != "" {
 		return secret(s.passphrase, "")

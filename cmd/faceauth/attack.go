@@ -56,7 +56,7 @@ func (a *attackFlags) check() error {
 	return nil
 }
 
-// attacked is the outcome of one kind of attack for one method and one set of guards.
+// attacked is the result of one kind of attack on one method with one set of guards.
 type attacked struct {
 	Attack string `json:"attack"`
 	evaluate.Outcome
@@ -99,7 +99,7 @@ func (o *options) attack(c *cobra.Command, dir string, e evaluation, a attackFla
 				liveness float64
 			}{{"off", bare.Settings(), 0}, {"as set", settings, 0}, {"as set, and liveness", settings, a.liveness}} {
 				if kind != "replay" && guards.liveness > 0 {
-					continue // nobody's liveness is in question where the camera is not
+					continue // liveness matters only for attacks before the camera
 				}
 				entries, err := evaluate.Entries([]string{method}, space, guards.settings)
 				if err != nil {
@@ -131,7 +131,7 @@ func (o *options) attack(c *cobra.Command, dir string, e evaluation, a attackFla
 	return printAttacks(c.OutOrStdout(), e, a, rows)
 }
 
-// attackable returns those methods that learn, and can be led astray.
+// attackable returns the methods that learn, because only these can be misled.
 func attackable(methods []string, given bool) ([]string, error) {
 	if !given {
 		return []string{"confirmed", "sightings", "learner"}, nil
@@ -181,7 +181,7 @@ func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation,
 	return all, evalError(err)
 }
 
-// oneOf lists numbers of which one counts: "3, 5 or 8".
+// oneOf lists alternative numbers: "3, 5 or 8".
 func oneOf(numbers []int) string {
 	var b strings.Builder
 	for i, n := range numbers {

@@ -28,7 +28,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// inspection is what the flags of audit say.
+// inspection holds the flags of audit.
 type inspection struct {
 	learned, all bool
 	sheet        string
@@ -70,11 +70,11 @@ func newAudit() *cobra.Command {
 	return c
 }
 
-// audited is a gallery that was audited.
+// audited is the result of an audit.
 type audited struct {
-	Faces    int `json:"faces"` // that were looked at
+	Faces    int `json:"faces"` // faces that were checked
 	Suspects int `json:"suspects"`
-	// Unlike all others, so that nothing near speaks for or against their names.
+	// Isolated counts faces that are near no other face, so their names cannot be checked.
 	Isolated int               `json:"isolated"`
 	Unusual  []gallery.Unusual `json:"unusual"` // the most unusual first
 }
@@ -186,7 +186,7 @@ var auditText string
 
 var auditTemplate = template.Must(template.New("audit").Funcs(pagestyle.Funcs).Parse(auditText))
 
-// auditSheet writes a contact sheet of the faces that were ranked.
+// auditSheet writes a page with pictures of the ranked faces.
 func (o *options) auditSheet(c *cobra.Command, g *gallery.Gallery, i inspection, a audited) error {
 	type card struct {
 		gallery.Unusual
@@ -208,12 +208,12 @@ func (o *options) auditSheet(c *cobra.Command, g *gallery.Gallery, i inspection,
 	return writeSheet(i.sheet, auditTemplate, page)
 }
 
-// same is how far a face in a recording may be from the one in the gallery to be that one, in parts of the longest
-// edge: the same frame gives the same vector, but for rounding on another machine.
+// same is the greatest distance, as a share of the longest edge, between a face of the gallery and the same face in a
+// recording. The same frame gives the same vector except for rounding on another machine.
 const same = .05
 
-// portraits returns pictures of faces, "" where there is none: the vector itself where that is one, or what the
-// recordings have.
+// portraits returns pictures of faces, or "" for a face without one. The picture is the vector itself if the vector is
+// made of pixels, or else comes from the recordings.
 func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 	faces []gallery.Unusual) ([]template.URL, error) {
 	found := make([]template.URL, len(faces))
@@ -266,7 +266,7 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 	return found, nil
 }
 
-// grey returns the picture that a vector of pixels is.
+// grey converts a vector of pixels to a picture.
 func grey(x []float32) (template.URL, error) {
 	side := preprocess.PixelSide
 	img := image.NewGray(image.Rect(0, 0, side, side))

@@ -15,8 +15,8 @@ func commands() []*cobra.Command {
 	}
 }
 
-// eyeCommand starts an eye: this program is one. It is what eye.Config takes.
+// eyeCommand returns the command line of an eye for eye.Config: nil means this program.
 func eyeCommand() []string { return nil }
 
-// trials returns the commands of tablet that measure.
+// trials returns the measuring commands of tablet.
 func trials() []*cobra.Command { return []*cobra.Command{newTrial(), newLiveness()} }

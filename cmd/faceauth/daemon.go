@@ -27,7 +27,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// login are the flags of logins.
+// login holds the flags of logins.
 type login struct {
 	options
 	device         string
@@ -44,7 +44,7 @@ type login struct {
 	tpm            string
 }
 
-// policyFlags adds the flags that say what a login takes.
+// policyFlags adds the flags for the policy of logins.
 func (o *login) policyFlags(c *cobra.Command) {
 	o.embeddingFlags(c)
 	o.detectorFlag(c)
@@ -56,7 +56,7 @@ func (o *login) policyFlags(c *cobra.Command) {
 	f.Float64Var(&o.minLiveness, "min-liveness", models.Default(models.Liveness).Threshold, "mean liveness, 0 to 1, without which a face is taken for a picture; 0 lets pictures in. A network of your own says its own default")
 }
 
-// livenessModel returns the description of the network that tells faces from pictures.
+// livenessModel returns the description of the liveness network.
 func (o *login) livenessModel() (models.Description, error) {
 	if o.livenessFile == "" {
 		return models.Default(models.Liveness), nil
@@ -65,8 +65,8 @@ func (o *login) livenessModel() (models.Description, error) {
 	return d, fail(badModel, err)
 }
 
-// threshold returns the description of the network that tells faces from pictures. Without --min-liveness the policy
-// asks for the score that the description says.
+// threshold returns the description of the liveness network. Without --min-liveness the policy uses the threshold of
+// the description.
 func (o *login) threshold(c *cobra.Command) (models.Description, error) {
 	d, err := o.livenessModel()
 	if err != nil {
@@ -89,7 +89,7 @@ func (o *login) policy() session.Policy {
 	return session.Policy{Deadline: o.deadline, Challenge: session.Challenge(o.challenge), MinLiveness: o.minLiveness}
 }
 
-// tabletOptions returns the options of an authenticator that the flags and the settings file ask for.
+// tabletOptions returns the options of an authenticator from the flags and the settings file.
 func (o *login) tabletOptions(c *cobra.Command, space face.Space) (tablet.Options, error) {
 	s, err := o.settings(c, space, online.Settings{})
 	if err != nil {
@@ -129,7 +129,7 @@ func newDaemon() *cobra.Command {
 	return c
 }
 
-// credential is the name of the key among those that the service manager hands over.
+// credential is the name of the key among the service manager's credentials.
 const credential = "faceauth-key"
 
 func (o *login) serve(c *cobra.Command) error {
@@ -138,7 +138,7 @@ func (o *login) serve(c *cobra.Command) error {
 	}
 	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && a.Key == slog.TimeKey {
-			return slog.Attr{} // the journal has its own
+			return slog.Attr{} // the journal has its own times
 		}
 		return a
 	}}))
@@ -147,7 +147,7 @@ func (o *login) serve(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := o.checkNetworks(c, d); err != nil { // that they are there is found out now, and not by a login
+	if err := o.checkNetworks(c, d); err != nil { // a missing file must be found now, and not by a login
 		return err
 	}
 	space := d.Space()
@@ -179,7 +179,7 @@ func (o *login) serve(c *cobra.Command) error {
 		return fail(badUsage, err)
 	}
 	defer a.Close()
-	conn, err := bus.Connect(context.Background()) // what was started is ended before the connection is
+	conn, err := bus.Connect(context.Background()) // the deferred calls end everything else before the connection
 	if err != nil {
 		return err
 	}
@@ -192,17 +192,17 @@ func (o *login) serve(c *cobra.Command) error {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle, Fprint: o.fprintd}, func() {
-		resident, _ := bus.Resident() // 0 where the system does not say
+		resident, _ := bus.Resident() // 0 if the system does not say
 		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge, "min_liveness", opt.Policy.MinLiveness)
 		go watchdog(ctx, asks, log)
 	})
 }
 
-// boot returns a name of this start of the device, which the unit says where /proc does not, and how long it was ago.
+// boot returns a name of this boot of the device, or "" if /proc has none, and the time since then.
 func boot() (name string, up time.Duration) {
 	name = os.Getenv("FACEAUTH_BOOT")
 	if name == "" {
-		b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without one the clock on the wall is believed
+		b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it, the clock is trusted
 		name = strings.TrimSpace(string(b))
 	}
 	var t unix.Timespec
@@ -212,7 +212,7 @@ func boot() (name string, up time.Duration) {
 	return name, time.Duration(t.Nano())
 }
 
-// sourceName is that of a source without what may be secret in a URL.
+// sourceName returns the name of a source without the secrets in a URL.
 func sourceName(s string) string {
 	if strings.Contains(s, "://") {
 		return "a URL"
@@ -220,13 +220,13 @@ func sourceName(s string) string {
 	return s
 }
 
-// Values of --tpm that are no file.
+// Values of --tpm that are not files.
 const (
 	tpmWhereThereIsOne = "auto"
 	tpmNone            = "none"
 )
 
-// grower returns the counter of the TPM that is to be used, or nil.
+// grower returns the counter of the TPM to use, or nil.
 func (o *login) grower(log *slog.Logger) (*tpm.Counter, error) {
 	switch o.tpm {
 	case tpmNone, "":
@@ -248,8 +248,8 @@ func (o *login) grower(log *slog.Logger) (*tpm.Counter, error) {
 	return c, nil
 }
 
-// openGrowing opens the store, with the counter of a TPM if it is not nil. A TPM that was found by itself, and that the
-// store never used, may be of no use: its owner has an authorisation value, for instance.
+// openGrowing opens the store, with the counter of a TPM if c is not nil. If the TPM was found automatically and the
+// store never used it, an unusable TPM is only a warning: its owner may have an authorisation value, for instance.
 func (o *login) openGrowing(space face.Space, c *tpm.Counter, log *slog.Logger) (*profile.Store, error) {
 	if c == nil {
 		return o.openStore(space)
@@ -274,7 +274,7 @@ func (o *login) openStore(space face.Space, more ...profile.Option) (*profile.St
 	return profile.OpenFile(o.store, o.keyFile, space, more...)
 }
 
-// apart returns where the counters are.
+// apart returns the option that says where the counters are.
 func (o *login) apart() []profile.Option {
 	if o.counters == "" {
 		return nil
@@ -282,8 +282,8 @@ func (o *login) apart() []profile.Option {
 	return []profile.Option{profile.Counters(o.counters)}
 }
 
-// private keeps the faces in this process's memory: no other process of this user may look into it, no crash writes it
-// down, and none of it goes into swap.
+// private protects the faces in this process's memory: other processes of this user cannot read it, a crash does not
+// write it to disk, and it is not swapped.
 func private(log *slog.Logger) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		log.Warn("other processes of this user can read the faces in memory", "error", err)
@@ -291,7 +291,7 @@ func private(log *slog.Logger) {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		log.Warn("a crash would write down faces", "error", err)
 	}
-	// Pages are locked as they come to be used: of what is mapped that is a small part.
+	// Pages are locked when they are first used, because most mapped pages are never used.
 	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT); err != nil {
 		log.Warn("faces may get into swap; set LimitMEMLOCK=infinity, or encrypt the swap", "error", err)
 	}
@@ -300,7 +300,7 @@ func private(log *slog.Logger) {
 	}
 }
 
-// checkNetworks returns nil where the networks of a login are there.
+// checkNetworks returns nil if the networks of a login exist.
 func (o *login) checkNetworks(c *cobra.Command, embedding models.Description) error {
 	boxes, points, err := o.detectors()
 	if err != nil {
@@ -363,8 +363,9 @@ func (o *login) rotate(c *cobra.Command) error {
 	return nil
 }
 
-// watchdog tells the service manager at half the interval it asks for that the bus still answers (sd_notify(3)). It
-// returns at once where nobody asks. The bus allows everybody to ask for its ID, and not everybody to ping it.
+// watchdog tells the service manager, at half the requested interval, that the bus still answers (sd_notify(3)). It
+// returns at once if no interval is requested. It asks the bus for its ID, because everybody may do this; not everybody
+// may ping it.
 func watchdog(ctx context.Context, conn *dbus.Conn, log *slog.Logger) {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || interval <= 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newOfficeTrial returns the command that measures offices.
+// newOfficeTrial returns the command "office trial".
 func newOfficeTrial() *cobra.Command {
 	var o options
 	var t trial.Options
@@ -149,7 +149,7 @@ func printOffice(w io.Writer, r trial.Report, devices int) error {
 			"and judged by %d of others\n", r.Exchanges, r.Given, r.Bytes, r.Kept)
 	}
 	k := r.Comings
-	if devices > 1 { // each tells of those whom it sees
+	if devices > 1 { // several devices may report the same person
 		_, err := fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n",
 			r.Switches, r.Parts, r.Visits)
 		return err

@@ -72,7 +72,7 @@ func newDemo() *cobra.Command {
 				return fail(badGallery, err)
 			}
 			var score demo.Score
-			o.everyFrame = true // the score counts the faces of each frame
+			o.everyFrame = true // the score counts the faces of every frame
 			r, err := o.play(c.Context(), c, v, g, path, script.Recording, player{
 				out: out, video: !noVideo,
 				each: func(frame int, events []replay.Event) { script.Score(&score, frame, events) },

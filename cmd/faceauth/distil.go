@@ -69,7 +69,7 @@ func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) 
 	case err != nil:
 		return fail(badGallery, err)
 	}
-	// A file of another kind, such as the gallery, is not what anybody means to replace.
+	// Only an older verifier is replaced: a gallery under this name was certainly not meant.
 	if _, err := distil.Load(out); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		if _, there := os.Lstat(out); there == nil {
 			return fail(badUsage, fmt.Errorf("%s exists and is not a verifier file; name another file with --out", out))

@@ -31,7 +31,7 @@ func newDoctor() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := c.OutOrStdout()
 			type row struct {
-				State string `json:"state"` // ok, missing, or without: the program can do without it
+				State string `json:"state"` // ok, missing, or without: the program works without it
 				What  string `json:"what"`
 				Text  string `json:"text"`
 			}
@@ -99,7 +99,7 @@ func newDoctor() *cobra.Command {
 	return c
 }
 
-// cameras returns nil when there is a camera that can be opened.
+// cameras returns nil if a camera can be opened.
 func cameras() error {
 	devices, _ := filepath.Glob("/dev/video*")
 	if len(devices) == 0 {

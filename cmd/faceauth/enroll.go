@@ -50,10 +50,10 @@ func newEnroll() *cobra.Command {
 	return c
 }
 
-// wanted is how many faces are to be labelled.
+// wanted says how many faces to label.
 type wanted struct {
 	faces int
-	fewer bool // one is enough
+	fewer bool // one face is enough
 }
 
 func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how gallery.Enrolment) (err error) {
@@ -124,7 +124,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 			}
 			break
 		}
-		// Another program has enrolled somebody meanwhile: the faces are added to what it wrote.
+		// Another program has saved the gallery since: add the faces to the new gallery.
 		space := g.Space()
 		if g, err = o.openGallery(c, path); err != nil {
 			return err
@@ -158,7 +158,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 	return nil
 }
 
-// harvest is what a search for usable faces came to.
+// harvest is the result of a search for usable faces.
 type harvest struct {
 	vectors [][]float32
 	frames  int
@@ -220,7 +220,7 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted
 	return h, nil
 }
 
-// streamError gives an error from the middle of a stream its exit code.
+// streamError gives an error during a stream its exit code.
 func (o *options) streamError(c *cobra.Command, err error) error {
 	var coded *failure
 	if err == nil || c.Context().Err() != nil || errors.As(err, &coded) {

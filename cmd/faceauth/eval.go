@@ -24,14 +24,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// evaluation is what the flags of eval say.
+// evaluation holds the flags of eval.
 type evaluation struct {
 	evaluate.Protocol
 	Name    string   `json:"protocol"`
 	Users   []string `json:"users,omitempty"`
 	Choose  int      `json:"choose_strangers"`
-	Runs    int      `json:"runs_drawn,omitempty"`        // of the choices, drawn at random
-	Learn   bool     `json:"learn_from_probes,omitempty"` // in an identification
+	Runs    int      `json:"runs_drawn,omitempty"`        // number of random choices of strangers
+	Learn   bool     `json:"learn_from_probes,omitempty"` // for the identification protocol
 	methods []string
 	out     string
 }
@@ -116,7 +116,7 @@ func newEval() *cobra.Command {
 	return c
 }
 
-// check returns nil for flags that go together, and fills in the order.
+// check returns nil if the flags fit together, and sets the order.
 func (e *evaluation) check(c *cobra.Command, order string) (err error) {
 	if order == "" {
 		order = string(evaluate.Sequential)
@@ -165,15 +165,15 @@ func (e *evaluation) check(c *cobra.Command, order string) (err error) {
 	return nil
 }
 
-// checkNames returns nil where the people that flags name are in dir, as far as its folder shows. That is found out
-// before the recordings are read, which may take an hour.
+// checkNames returns nil if dir has entries for the people that flags name. It is called before the recordings are
+// read, because this may take an hour.
 func (e *evaluation) checkNames(dir string) error {
 	if len(e.Users) == 0 && len(e.Strangers) == 0 {
 		return nil
 	}
 	names, err := dataset.Names(dir)
 	if err != nil {
-		return nil // it is said when the recordings are read
+		return nil // reading the recordings reports this error
 	}
 	for _, u := range e.Users {
 		if !slices.Contains(names, u) {
@@ -188,7 +188,7 @@ func (e *evaluation) checkNames(dir string) error {
 	return nil
 }
 
-// choices returns who is a stranger in each run.
+// choices returns the strangers of each run.
 func (e *evaluation) choices(names []string) (all [][]string, err error) {
 	switch {
 	case e.Name != "office":
@@ -215,8 +215,8 @@ func (e *evaluation) choices(names []string) (all [][]string, err error) {
 	return all, nil
 }
 
-// prepare opens what finds faces and checks the settings, before an hour of work and not after. Who needs pictures of
-// faces has the networks in this process.
+// prepare opens the detector and checks the settings, before an hour of work and not after it. With pictures the
+// networks run in this process.
 func (o *options) prepare(c *cobra.Command, pictures bool) (v *vision, space face.Space, s online.Settings, err error) {
 	note := func(s string) { warn(c, s) }
 	if pictures {
@@ -323,7 +323,7 @@ func evalError(err error) error {
 	return err
 }
 
-// describe says in sentences who was enrolled, and what was judged.
+// describe says in sentences who was enrolled, and which faces were judged.
 func (e *evaluation) describe(names []string, choices [][]string, s evaluate.Summary) []string {
 	var b strings.Builder
 	enrolled := len(names)
@@ -401,7 +401,7 @@ func printMethods(w io.Writer, s evaluate.Summary) error {
 	return nil
 }
 
-// low and high write a rate. Nothing is rounded so that it looks better.
+// low and high write a rate, rounded down or up so that it never looks better than it is.
 func low(r evaluate.Rate) string  { return report.Figure(r, math.Floor) }
 func high(r evaluate.Rate) string { return report.Figure(r, math.Ceil) }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// fleetFlags are the flags of the commands of a fleet.
+// fleetFlags holds the flags of fleet commands.
 type fleetFlags struct {
 	state, adminKey string
 	json            bool
@@ -43,7 +43,7 @@ func newFleet() *cobra.Command {
 	return c
 }
 
-// fleetFolder returns a folder of a fleet: the one that was given, or the usual one.
+// fleetFolder returns the given folder of a fleet, or the default.
 func fleetFolder(given, usual string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -55,7 +55,7 @@ func fleetFolder(given, usual string) (string, error) {
 	return filepath.Join(data, "faceauth", usual), nil
 }
 
-// deviceFolderFlag adds the flag that says which folder this device has in the fleet.
+// deviceFolderFlag adds the flag for the folder of this device.
 func deviceFolderFlag(f *pflag.FlagSet, folder *string, name string) {
 	f.StringVar(folder, name, "", "folder of this device in the fleet (default: faceauth/fleet below $XDG_DATA_HOME or ~/.local/share)")
 }
@@ -177,7 +177,7 @@ func readToken(c *cobra.Command) (string, error) {
 		err  error
 	}
 	read := make(chan result, 1)
-	go func() { // a read of a terminal cannot be ended; the process ends with it
+	go func() { // a read from a terminal cannot be ended; it ends with the process
 		line, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 1<<16)).ReadString('\n')
 		if errors.Is(err, io.EOF) {
 			err = nil

@@ -24,7 +24,7 @@ func fleetServers() []*cobra.Command {
 	return []*cobra.Command{newFleetServe(), newFleetInvite(), newFleetDevices(), newFleetRevoke()}
 }
 
-// fleetLog tells what happens in one line each.
+// fleetLog returns a logger with one line for each event.
 func fleetLog(c *cobra.Command, verbose bool) *slog.Logger {
 	level := slog.LevelInfo
 	if verbose {
@@ -73,7 +73,8 @@ func newFleetServe() *cobra.Command {
 			ctx, cancel := context.WithCancel(c.Context())
 			defer cancel()
 			s.Ready = func(r hub.Ready) {
-				go func() { told <- o.welcome(ctx, c, s, r, noToken) }() // the server answers while this asks it for a token
+				// in the background, because the server must answer the request for a token
+				go func() { told <- o.welcome(ctx, c, s, r, noToken) }()
 			}
 			done := make(chan error, 1)
 			go func() { done <- hub.Serve(ctx, s) }()
@@ -87,7 +88,7 @@ func newFleetServe() *cobra.Command {
 					}
 				case err := <-done:
 					if c.Context().Err() != nil && errors.Is(err, context.Canceled) {
-						return nil // it was asked to end
+						return nil // it was interrupted
 					}
 					return fleetFailure(err)
 				}
@@ -111,7 +112,7 @@ func newFleetServe() *cobra.Command {
 	return c
 }
 
-// welcome says how a device joins.
+// welcome prints how a device joins.
 func (o *fleetFlags) welcome(ctx context.Context, c *cobra.Command, s hub.Options, r hub.Ready, noToken bool) error {
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "the fleet is at %s\n  id: %s\n  devices: %d\n", r.URL, r.Fleet, r.Devices)
@@ -142,7 +143,7 @@ func printToken(out io.Writer, t hub.Token) error {
 	return err
 }
 
-// adminFlags adds the flags of commands that ask a server that runs.
+// adminFlags adds the flags of commands that talk to a running server.
 func (o *fleetFlags) adminFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.state, "state", "", "folder of the server (default: faceauth/fleet-server below $XDG_DATA_HOME or ~/.local/share)")
@@ -151,7 +152,7 @@ func (o *fleetFlags) adminFlags(c *cobra.Command) {
 	o.waitFlag(c)
 }
 
-// asAdmin connects to the server that runs and calls do.
+// asAdmin connects to the running server and calls do.
 func (o *fleetFlags) asAdmin(c *cobra.Command, do func(ctx context.Context, a *hub.Admin) error) error {
 	folder, err := fleetFolder(o.state, "fleet-server")
 	if err != nil {
@@ -260,7 +261,7 @@ func printDevices(out io.Writer, all []hub.Device, now time.Time) error {
 	return t.Flush()
 }
 
-// ago returns a time that has passed as a person says it.
+// ago writes a past time as people say it.
 func ago(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -18,10 +18,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// identification is the protocol of that name, which has an outcome of its own.
+// identification is the protocol that has its own kind of result.
 const identification = "identification"
 
-// identify measures an identification, prints the outcome, and writes its page.
+// identify measures an identification, prints the result, and writes its page.
 func (o *options) identify(c *cobra.Command, dir string, e evaluation) error {
 	if err := e.checkNames(dir); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (o *options) identify(c *cobra.Command, dir string, e evaluation) error {
 	if err != nil {
 		return fail(badUsage, err)
 	}
-	if err := os.MkdirAll(e.out, 0o700); err != nil { // find out before the work, and not after
+	if err := os.MkdirAll(e.out, 0o700); err != nil { // fail before the work, and not after it
 		return fmt.Errorf("writing report: %w", err)
 	}
 	ids, _, err := o.recordings(c, v, dir)

@@ -27,11 +27,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// thresholds are those that are measured beside the chosen ones.
+// thresholds are measured beside the chosen one.
 var thresholds = []float64{.1, .3, .7, .9}
 
-// measured opens what a measurement of logins sees with, in this process: the networks that find faces, and the one
-// that tells them from pictures. The caller closes both.
+// measured opens the networks of a measurement in this process: for faces and for liveness. The caller closes both.
 func (o *login) measured(c *cobra.Command) (*vision, *preprocess.Liveness, error) {
 	v, err := o.networks()
 	if err != nil {
@@ -74,13 +73,13 @@ func newLiveness() *cobra.Command {
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
 	f.DurationVar(&every, "every", time.Second, "time between the beginnings of attempts in a recording")
-	for _, name := range []string{"challenge", "anchor"} { // which say nothing of liveness
+	for _, name := range []string{"challenge", "anchor"} { // they do not concern liveness
 		f.MarkHidden(name)
 	}
 	return c
 }
 
-// species returns the name of the kind of attack that a recording is of: its own without ending and number.
+// species returns the kind of attack of a recording: its file name without ending and number.
 func species(path string) string {
 	name := filepath.Base(path)
 	name = strings.TrimSuffix(name, filepath.Ext(name))
@@ -109,7 +108,7 @@ func (o *login) measureLiveness(c *cobra.Command, dirs []string, every time.Dura
 			if attack {
 				rec.Attack = species(path)
 			}
-			// Of a frame all that is kept is what the gate looks at.
+			// Of each frame, keep only the values for the gate.
 			err := reader.EachFrame(c.Context(), rec.Name, path, pipeline.Options{Liveness: live}, func(f face.Frame) {
 				for i := range f.Samples {
 					if f.Samples[i].Landmarks = nil; f.Samples[i].Vector != nil {

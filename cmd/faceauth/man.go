@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// manSections close the page of the program.
+// manSections are the last sections of the program's manual page.
 var manSections = []manual.Section{{
 	Title: "Exit status",
 	Text: "  0    done\n  1    something else failed\n  2    the command line is wrong\n" +
@@ -38,7 +38,7 @@ var manSections = []manual.Section{{
 		"  /var/lib/faceauth                the sealed profiles of logins, and their key",
 }}
 
-// newMan returns the command that packages make the manual pages with.
+// newMan returns the command that makes the manual pages for packages.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Short: "write the manual pages into a folder", Args: cobra.ExactArgs(1), Hidden: true,

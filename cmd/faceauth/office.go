@@ -28,7 +28,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// room is what the flags of the office say.
+// room holds the flags of office.
 type room struct {
 	config       string
 	state        string
@@ -78,7 +78,7 @@ func newOffice() *cobra.Command {
 	return c
 }
 
-// flags adds those of the office alone.
+// flags adds the flags of office.
 func (r *room) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
@@ -99,10 +99,10 @@ func (r *room) flags(c *cobra.Command) {
 	r.outputFlags.flags(c)
 }
 
-// named is a source by the name that events give it.
+// named is a source with its name in events.
 type named struct{ name, source string }
 
-// sources returns what the arguments name. A URL has a scheme before its first "=", if it has one.
+// sources parses the arguments. The scheme of a URL stands before its first "=".
 func sources(args []string) (all []named, err error) {
 	taken := make(map[string]bool)
 	for _, a := range args {
@@ -259,7 +259,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	return nil
 }
 
-// emptyGallery returns one for the space of the faces that will be found.
+// emptyGallery returns a new gallery in the feature space of the detector.
 func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
 	v, err := o.plan(nil, func(s string) { warn(c, s) })
 	if err != nil {
@@ -268,8 +268,8 @@ func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
 	return o.newGallery(c, v.space)
 }
 
-// cameras returns the cameras, each with an eye of its own; call done when they are not used any more. A source that is
-// not there at first may come later, but not a recording.
+// cameras returns the cameras, each with its own eye. Call done when they are no longer used. A camera that is missing
+// at first may come later; a recording may not.
 func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r room) (cameras []office.Camera, done func(), err error) {
 	var visions []*vision
 	done = func() {
@@ -321,7 +321,7 @@ func (o *options) say(w io.Writer, e presence.Event) error {
 	return err
 }
 
-// openState gives the office what it remembers in a folder, and returns what closes that.
+// openState gives the office its state in a folder, and returns the function that closes it.
 func openState(opt *office.Options, g *gallery.Gallery, r room) (done func() error, err error) {
 	s := unknown.Settings{Retention: r.retention}
 	if r.state == "" {

@@ -25,7 +25,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// outputFlags are the flags of the page and of the sinks of an office.
+// outputFlags holds the flags for the page and the sinks of an office.
 type outputFlags struct {
 	address, token, cert, key string
 	webhook, webhookSecret    string
@@ -35,7 +35,7 @@ type outputFlags struct {
 	frames                    []string
 	ingress                   bool
 	mqttFaces                 bool
-	inline                    secrets // of the configuration file, for those that no flag names
+	inline                    secrets // secrets of the configuration file; flags go before them
 }
 
 func (r *outputFlags) flags(c *cobra.Command) {
@@ -64,8 +64,8 @@ func (r *outputFlags) flags(c *cobra.Command) {
 
 func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
 
-// open shows an office and tells of it, until end is called. What goes wrong later is given to cancel.
-// State is the folder of the state.
+// open starts the page and the sinks of an office, until end is called. Later errors go to cancel. State is the folder
+// of the state.
 func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, b *logbook.Book, state string,
 	cancel context.CancelCauseFunc) (end func(), err error) {
 	group := sink.NewGroup(ctx, b, func(err error) { cancel(err) })
@@ -116,7 +116,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
-		host, _ := os.Hostname() // a name for people, which may be missing
+		host, _ := os.Hostname() // a name for people; it may be empty
 		m, err := sink.NewMQTT(sink.Broker{
 			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: instance, Name: strings.TrimSpace("faceauth " + host),
 			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report, House: func() sink.House { return house(w) },
@@ -138,7 +138,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	return over, r.show(c, w, group)
 }
 
-// house returns what an office says to a broker.
+// house returns the data about an office for a broker.
 func house(w *office.Office) sink.House {
 	now := w.Now()
 	h := sink.House{There: now.People, LastSeen: now.LastSeen, Unknown: now.Unknown, Elsewhere: elsewhere(now),
@@ -152,7 +152,7 @@ func house(w *office.Office) sink.House {
 	return h
 }
 
-// instance returns what tells the office of a state apart from all others, for ever: it is drawn once, and kept there.
+// instance returns the identifier of an office, which no other office has. It is drawn once and stored in the state.
 func instance(state string) (string, error) {
 	path := filepath.Join(state, "instance")
 	b, err := safefile.ReadBytes(path)

@@ -34,9 +34,9 @@ func newPeople() *cobra.Command {
 		type row struct {
 			gallery.Person
 			Drift online.Drift `json:"drift"`
-			// Unconfirmed is how many learned faces are far from all enrolled ones.
+			// Unconfirmed is the number of learned faces that are far from all enrolled faces.
 			Unconfirmed int `json:"unconfirmed"`
-			// Number is the number that the person has in the fleet.
+			// Number is the person's number in the fleet.
 			Number *ledger.ID `json:"number,omitempty"`
 		}
 		people := []row{}
@@ -179,12 +179,11 @@ func newPeople() *cobra.Command {
 	return c
 }
 
-// tries is how often a small change of the gallery is made anew because another program has written the gallery
-// meanwhile.
+// tries is how often a small change is repeated because another program has written the gallery meanwhile.
 const tries = 20
 
-// amend changes the gallery, and saves it where change reports that it has. Where this device takes part in a fleet,
-// the gallery is brought in line with that before, and the fleet is told of the change.
+// amend changes the gallery, and saves it if change returns true. On a device of a fleet it first updates the gallery
+// from the fleet, and then tells the fleet about the change.
 func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed bool, err error)) (err error) {
 	part, err := o.member.join(c)
 	if err != nil {
@@ -202,7 +201,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	}
 	for try := 1; ; try++ {
 		g, path, err := o.ownGallery(c, false, false)
-		if errors.Is(err, errNoGallery) && (c.Name() == "import" || part != nil) { // it begins one
+		if errors.Is(err, errNoGallery) && (c.Name() == "import" || part != nil) { // these commands make a new gallery
 			d, describe := o.embedding()
 			if describe != nil {
 				return describe
@@ -243,7 +242,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	}
 }
 
-// undoSince returns what takes back all that was learned since a moment, as a person writes it.
+// undoSince returns the function that takes back everything learned since a moment. The moment is a text from the user.
 func undoSince(s string, now time.Time) (func(*online.Learner) (int, error), error) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
 		return func(l *online.Learner) (int, error) { return l.Undo(n) }, nil
@@ -255,7 +254,7 @@ func undoSince(s string, now time.Time) (func(*online.Learner) (int, error), err
 	return func(l *online.Learner) (int, error) { return l.UndoSince(t) }, nil
 }
 
-// moment returns the time that a person writes, as such or as how long ago.
+// moment parses a time, or a time span before now.
 func moment(s string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil

@@ -27,7 +27,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// searchFlags are the flags of search.
+// searchFlags holds the flags of search.
 type searchFlags struct {
 	name, like, index, sheet string
 	fps                      float64
@@ -66,7 +66,7 @@ func newSearch() *cobra.Command {
 	return c
 }
 
-// found is what a recording came to.
+// found is the result for one recording.
 type found struct {
 	path string
 	hits []search.Hit
@@ -94,7 +94,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		return err
 	}
 	var all []found
-	var closest *search.Hit // while nobody is found
+	var closest *search.Hit // nearest face, while nobody is found
 	failed := 0
 	jobs, err := jobsOf(h.jobs, len(paths))
 	if err != nil {
@@ -174,9 +174,8 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		whyNot(closest, v.space.Reach, poor)))
 }
 
-// whyNot says why nobody was found. Closest is the nearest face of all, or nil where there is none; reach is how far
-// two faces of one person may be from each other; poor is what is wrong with the picture of the person, if that is
-// known.
+// whyNot says why nobody was found. Closest is the nearest face of all, or nil. Reach is the greatest distance between
+// two faces of one person. Poor is the defect of the given picture, if it is known.
 func whyNot(closest *search.Hit, reach float64, poor face.Reason) string {
 	if closest == nil {
 		return "no face in them can be used; they may be too small, blurred or turned away"
@@ -212,8 +211,8 @@ func (h *searchFlags) folder() error {
 	return nil
 }
 
-// query says who is looked for, and opens what finds faces. Poor is what is wrong with the picture of that person, if
-// there is one.
+// query returns the query for the person, and opens the detector. Poor is the defect of the given picture, if there is
+// one.
 func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vision, poor face.Reason, err error) {
 	if h.name != "" {
 		g, _, v, err := o.recogniser(c, nil, false, true)
@@ -237,7 +236,7 @@ func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vi
 	return q, v, poor, nil
 }
 
-// likeness returns a query for the person in a picture, and what is wrong with the picture.
+// likeness returns a query for the person in a picture, and the defect of the picture.
 func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Query, face.Reason, error) {
 	x, poor, err := o.portrait(c, v, path)
 	if err != nil {
@@ -255,7 +254,7 @@ func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Qu
 	return q, poor, err
 }
 
-// portrait returns the vector of the face in a picture, and what is wrong with the picture.
+// portrait returns the vector of the face in a picture, and the defect of the picture.
 func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32, face.Reason, error) {
 	src, err := o.stream(c, v, path, eye.Options{Gate: eye.Learn})
 	if err != nil {
@@ -283,8 +282,8 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 	return s.Vector, s.Reason, nil
 }
 
-// scanned returns what is in a recording, from the index where it is there. What, if it is not empty, is shown with how
-// far it is.
+// scanned returns the sightings of a recording, from the index if they are there. What, if it is not empty, is shown
+// with the progress.
 func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h searchFlags,
 	path, what string) (search.Recording, error) {
 	index := search.Index{Space: v.space, FPS: h.fps, Detector: v.name, Spare: !o.everyFrame}
@@ -295,7 +294,7 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h se
 		warn(c, fmt.Sprintf("the index of %s cannot be read (%v), and is made anew", path, err))
 	}
 	return index.Recording(path, damaged, func(from search.Part, keep func(search.Part) error) ([]search.Sighting, error) {
-		// Each recording has an eye of its own: one that breaks it cannot say of another who is in it.
+		// Each recording has its own eye, so a malicious recording cannot change the result of another.
 		defer v.sight.drop(nil)
 		var bar progress
 		opt := eye.Options{
@@ -320,7 +319,7 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h se
 	})
 }
 
-// show prints what was found.
+// show prints the result.
 func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found, searched, failed int) error {
 	n := 0
 	for _, f := range all {
@@ -372,7 +371,7 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 	return nil
 }
 
-// stamp writes a time since the beginning of a recording.
+// stamp writes a time from the beginning of a recording.
 func stamp(d time.Duration) string {
 	s := int(d.Round(time.Second) / time.Second)
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
@@ -383,7 +382,7 @@ var sheetText string
 
 var sheetTemplate = template.Must(template.New("sheet").Funcs(pagestyle.Funcs).Parse(sheetText))
 
-// writeHits writes a contact sheet of what was found.
+// writeHits writes a page with pictures of the result.
 func writeHits(path, name string, all []found, n, searched int) error {
 	type hit struct {
 		Picture                   template.URL

@@ -28,7 +28,7 @@ func newTablet() *cobra.Command {
 	c.PersistentFlags().StringVar(&user, "user", "", "whose login (default: yours)")
 	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON for programs")
 
-	// ask runs what a command asks of the daemon.
+	// ask calls f with a connection to the daemon.
 	ask := func(c *cobra.Command, f func(*bus.Client) error) error {
 		client, err := bus.Dial(c.Context())
 		if err != nil {
@@ -49,7 +49,7 @@ func newTablet() *cobra.Command {
 		_, err := fmt.Fprintf(c.OutOrStdout(), format, args...)
 		return err
 	}
-	// look has the daemon look into the camera, and says what it says.
+	// look makes the command for an action in which the daemon uses the camera.
 	look := func(use, short, good, otherwise string, run func(*bus.Client, *cobra.Command, func(string)) (string, error)) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 			return ask(c, func(client *bus.Client) error {
@@ -183,7 +183,7 @@ func freeze(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 	return c
 }
 
-// learning says whether a profile goes on learning.
+// learning says whether a profile still learns.
 func learning(s bus.Status) string {
 	switch {
 	case s.Drifted:
@@ -209,7 +209,7 @@ func may(s bus.Status) string {
 	return "a login by face may begin"
 }
 
-// heard is how long follow waits for word from the fleet's process.
+// heard is how long follow waits for an answer of the fleet's process.
 const heard = 10 * time.Second
 
 func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) error, say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
@@ -258,7 +258,7 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 	return c
 }
 
-// following says how it stands with the person of a fleet whom an account follows.
+// following describes the state of an account that follows a person of a fleet.
 func following(f bus.Following) string {
 	who := f.Number
 	switch {

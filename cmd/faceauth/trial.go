@@ -29,7 +29,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// trialFlags are the flags of a trial.
+// trialFlags holds the flags of a trial.
 type trialFlags struct {
 	noPoses bool
 	every   time.Duration
@@ -129,13 +129,13 @@ func (o *login) trial(c *cobra.Command, dir string, how trialFlags) error {
 	return printTrial(c.OutOrStdout(), r)
 }
 
-// networks opens what a login sees with, in this process: the trial makes pictures of its own.
+// networks opens the networks of a login in this process, because the trial makes pictures.
 func (o *login) networks() (*vision, error) {
 	o.features, o.detector = "embedding", "network"
 	return o.options.open(nil, func(string) {})
 }
 
-// gateOf returns what pictures are good enough for.
+// gateOf returns the quality gate for a purpose.
 func gateOf(p tablet.Purpose) preprocess.Gate {
 	if p == tablet.Enrolment {
 		return preprocess.EnrolGate
@@ -220,8 +220,8 @@ func (f *films) options(show func(*facedet.Picture, face.Frame) error) pipeline.
 	return pipeline.Options{Gate: preprocess.LoginGate, Liveness: f.liveness, Show: show}
 }
 
-// frames reads the frames of a recording, and returns the first picture with a good face in it where photos are wanted
-// and the recording is no attack.
+// frames reads the frames of a recording. It returns the first picture with a good face if photos are wanted and the
+// recording is not an attack.
 func (f *films) frames(ctx context.Context, rec *trial.Recording, path string) (photo *facedet.Picture, err error) {
 	rec.Frames, err = f.Frames(ctx, rec.Name, path, f.options(func(img *facedet.Picture, frame face.Frame) error {
 		if rec.Attack != "" || len(f.portraits[rec.Person]) > 0 || len(frame.Samples) != 1 {
@@ -244,7 +244,7 @@ func (f *films) frames(ctx context.Context, rec *trial.Recording, path string) (
 	return photo, err
 }
 
-// blends returns the vectors of n blends from one person to another, or none where there is no picture of one of them.
+// blends returns the vectors of n blends from one person to another, or none if one of them has no picture.
 func (f *films) blends(user, attacker string, n int) ([][]float32, error) {
 	if len(f.portraits[user]) == 0 || len(f.portraits[attacker]) == 0 {
 		return nil, nil

@@ -66,14 +66,14 @@ func newTune() *cobra.Command {
 	return c
 }
 
-// settingsFile is where chosen settings go.
+// settingsFile is the file for the chosen settings.
 type settingsFile struct {
 	path  string
-	read  bool // by all commands, unless told otherwise
-	force bool // write settings that the recordings do not support, too
+	read  bool // all commands read it by default
+	force bool // also write settings that the recordings do not support
 }
 
-// samePath reports whether two paths name one file, through links, too.
+// samePath reports whether two paths name the same file, also through links.
 func samePath(a, b string) bool {
 	if fa, err := os.Stat(a); err == nil {
 		if fb, err := os.Stat(b); err == nil {
@@ -92,7 +92,7 @@ func samePath(a, b string) bool {
 	return real(a) == real(b)
 }
 
-// doubts are the reasons why chosen settings should not be used.
+// doubts are reasons against the use of chosen settings.
 func doubts(r calibrate.Outcome) (all []string) {
 	if !r.Supported() {
 		all = append(all, fmt.Sprintf("an FMR of %g is not shown by these recordings", r.Target))
@@ -110,7 +110,7 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 		return err
 	}
 	defer v.Close()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil { // find out before the work, and not after
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil { // fail before the work, and not after it
 		return fmt.Errorf("writing settings: %w", err)
 	}
 	space := v.space
@@ -152,7 +152,7 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 			settings = nil
 		}
 		if err := json.NewEncoder(c.OutOrStdout()).Encode(struct {
-			Settings *string `json:"settings"` // null where nothing was written
+			Settings *string `json:"settings"` // null if nothing was written
 			Features string  `json:"features"`
 			calibrate.Outcome
 			Supported bool               `json:"supported"`
@@ -223,7 +223,7 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 	}
 }
 
-// printPairs prints what a description of a network holds of how near different people come.
+// printPairs prints the false match rates for the description of a network.
 func printPairs(w io.Writer, p evaluate.PairRates) {
 	if !p.Impostors.Measured() {
 		fmt.Fprintf(w, "%d pairs of different people are too few to say how near people come in this space\n",
@@ -243,7 +243,7 @@ func printPairs(w io.Writer, p evaluate.PairRates) {
 	}
 }
 
-// atMost rounds a bound up to two digits that count.
+// atMost rounds a bound up to two significant digits.
 func atMost(x float64) float64 {
 	unit := math.Pow(10, math.Floor(math.Log10(x))-1)
 	up, err := strconv.ParseFloat(fmt.Sprintf("%.2g", math.Ceil(x/unit-1e-9)*unit), 64)

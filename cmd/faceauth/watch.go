@@ -83,12 +83,12 @@ func newWatch() *cobra.Command {
 			if ctx.Err() != nil && c.Context().Err() == nil {
 				return context.Cause(ctx)
 			}
-			// Ctrl-C, or closing the window, is how a watch ends; what was learned until then is whole.
+			// Ctrl-C, or closing the window, is the normal end of a watch; everything learned until then is complete.
 			if err != nil && !errors.Is(err, errClosed) && c.Context().Err() == nil {
 				return fail(badSource, err)
 			}
 			if keep {
-				// Ctrl-C has ended the watch, and not what comes after it.
+				// The interrupted context must not stop the saving.
 				if err := o.keep(context.WithoutCancel(c.Context()), c, g, path, w.lessons); err != nil {
 					return err
 				}
@@ -109,28 +109,28 @@ func newWatch() *cobra.Command {
 	return c
 }
 
-// errClosed ends a watch whose window was closed.
+// errClosed ends a watch when its window is closed.
 var errClosed = errors.New("the window was closed")
 
 type watcher struct {
 	c      *cobra.Command
 	json   bool
 	people *online.Learner
-	said   map[int]said // of each track that was in view a moment ago
+	said   map[int]said // by track, for tracks that were lately in view
 	window *cv.Window
 	source *again
-	room   func() // says when there is no room any more
+	room   func() // warns when there is no room any more
 
-	lessons *lessons // nil where nothing is kept in the gallery
+	lessons *lessons // nil if nothing is saved in the gallery
 }
 
-// said is what was said last of a track, and the frame in which it was seen last.
+// said is the last printed verdict of a track, and the frame in which the track was last seen.
 type said struct {
 	label string
 	frame int
 }
 
-// missing is longer, in frames, than the tracker waits for a face that is missed.
+// missing is longer, in frames, than the tracker waits for a missed face.
 const missing = 50
 
 func (w *watcher) each(f face.Frame, events []replay.Event) error {
