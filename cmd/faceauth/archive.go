@@ -35,7 +35,8 @@ func newExport(o *options) *cobra.Command {
 		Use:   "export FILE [NAME...]",
 		Short: "write enrolled faces into an encrypted archive, for another machine",
 		Long: "Export writes the enrolled faces of the named people, or of all, into FILE, encrypted as age does it.\n" +
-			"Learned faces stay here. It asks for a passphrase, or takes it from --passphrase-file, or encrypts for public\n" +
+			"Learned faces stay here. It asks for a passphrase, or takes it from --passphrase-file, or encrypts for " +
+			"public\n" +
 			"keys of age (--recipient). An archive for which the passphrase is lost cannot be opened by anybody.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -34,11 +34,15 @@ type attackFlags struct {
 
 func (a *attackFlags) flags(c *cobra.Command) {
 	c.Flags().StringSliceVar(&a.kinds, "attack", nil, "attack the learner instead: bridge, "+
-		"blends of the user's face and the attacker's, each a sighting of its own; morph, the same blends on one track; "+
-		"swap, the attacker's faces in the place that the user has just left; drift, the attacker's faces, nearest first; "+
+		"blends of the user's face and the attacker's, each a sighting of its own; morph, the same blends on one "+
+		"track; "+
+		"swap, the attacker's faces in the place that the user has just left; drift, the attacker's faces, nearest "+
+		"first; "+
 		"replay, recordings whose names begin with "+dataset.AttackPrefix)
-	c.Flags().IntSliceVar(&a.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends of a bridge; each is tried")
-	c.Flags().Float64Var(&a.liveness, "liveness", .5, "in a replay, the least liveness with which a face is let through")
+	c.Flags().IntSliceVar(&a.steps, "attack-steps", []int{2, 3, 5, 8, 20},
+		"numbers of blends of a bridge; each is tried")
+	c.Flags().Float64Var(&a.liveness, "liveness", .5, "in a replay, the least liveness with which a face is let "+
+		"through")
 }
 
 func (a *attackFlags) check() error {
@@ -138,7 +142,8 @@ func attackable(methods []string, given bool) ([]string, error) {
 	}
 	for _, m := range methods {
 		if !slices.Contains([]string{"confirmed", "sightings", "learner", "selftrain"}, m) {
-			return nil, fmt.Errorf("%s does not learn from what it accepts; attack confirmed, sightings, learner, selftrain", m)
+			return nil, fmt.Errorf("%s does not learn from what it accepts; attack confirmed, sightings, learner, "+
+				"selftrain", m)
 		}
 	}
 	return methods, nil
@@ -218,7 +223,8 @@ func printAttacks(w io.Writer, e evaluation, a attackFlags, rows []attacked) err
 		if r.Presented > 0 {
 			faces = fmt.Sprintf("%d of %d", r.Accepted, r.Presented)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\t%d\t%s\t%s\t\n", r.Attack, r.Method, r.Guards, r.Fallen, r.Attacks,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\t%d\t%s\t%s\t\n", r.Attack, r.Method, r.Guards, r.Fallen,
+			r.Attacks,
 			span(r.Interval), least, median, r.Alarmed, faces, low(r.Honest))
 	}
 	if err := t.Flush(); err != nil {

@@ -42,7 +42,8 @@ func newAudit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "rank the faces in the gallery whose name does not go with the face",
-		Long: "Audit finds labelled faces that look more like another person: two names were swapped, or a face was given\n" +
+		Long: "Audit finds labelled faces that look more like another person: two names were swapped, or a face was " +
+			"given\n" +
 			"the wrong name. With --learned it looks at learned faces, too. A face that is unlike all others is not\n" +
 			"reported.\n\n" +
 			"The gallery holds no pictures. With --pictures a contact sheet takes them from the recordings of the\n" +
@@ -144,14 +145,16 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 		return err
 	}
 	if a.Isolated > 0 {
-		fmt.Fprintf(c.OutOrStdout(), "no face is near %s: nothing says whether the names are right; --all lists them last\n",
+		fmt.Fprintf(c.OutOrStdout(), "no face is near %s: nothing says whether the names are right; --all lists them "+
+			"last\n",
 			count(a.Isolated, "other face"))
 	}
 	if a.Suspects == 0 {
 		_, err = fmt.Fprintln(c.OutOrStdout(), a.headline())
 		return err
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "%s; to take one out: faceauth audit --undo %d\n", a.headline(), a.Unusual[0].ID)
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s; to take one out: faceauth audit --undo %d\n", a.headline(),
+		a.Unusual[0].ID)
 	return err
 }
 
@@ -176,7 +179,8 @@ func (o *options) takeOut(c *cobra.Command, id int64) error {
 	if faces == 0 {
 		_, err = fmt.Fprintf(c.OutOrStdout(), "face %d is taken out\n", id)
 	} else {
-		_, err = fmt.Fprintf(c.OutOrStdout(), "face %d is taken out, and with it %s\n", id, count(faces, "learned face"))
+		_, err = fmt.Fprintf(c.OutOrStdout(), "face %d is taken out, and with it %s\n", id,
+			count(faces, "learned face"))
 	}
 	return err
 }
@@ -203,7 +207,8 @@ func (o *options) auditSheet(c *cobra.Command, g *gallery.Gallery, i inspection,
 		Cards    []card
 	}{Headline: a.headline()}
 	for q, u := range a.Unusual {
-		page.Cards = append(page.Cards, card{u, pictures[q], fmt.Sprintf("%.2f", u.Distance), fmt.Sprintf("%.2f", u.Score)})
+		page.Cards = append(page.Cards, card{u, pictures[q], fmt.Sprintf("%.2f", u.Distance),
+			fmt.Sprintf("%.2f", u.Score)})
 	}
 	return writeSheet(i.sheet, auditTemplate, page)
 }
@@ -257,7 +262,8 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 		}
 	}
 	for n, path := range paths {
-		err := o.reader(c, v, i.pictures...).EachFrame(c.Context(), fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)), path,
+		err := o.reader(c, v, i.pictures...).EachFrame(c.Context(), fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)),
+			path,
 			pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}, take)
 		if err != nil {
 			return nil, o.streamError(c, err)

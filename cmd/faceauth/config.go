@@ -45,7 +45,8 @@ func (r *room) configured(c *cobra.Command, args []string) ([]named, error) {
 	}
 	if r.config == "" {
 		if len(all) == 0 {
-			return nil, fmt.Errorf("no camera is given; name one, or give --config FILE; see %s --help", c.CommandPath())
+			return nil, fmt.Errorf("no camera is given; name one, or give --config FILE; see %s --help",
+				c.CommandPath())
 		}
 		return all, nil
 	}

@@ -49,11 +49,15 @@ func (o *login) policyFlags(c *cobra.Command) {
 	o.embeddingFlags(c)
 	o.detectorFlag(c)
 	f := c.Flags()
-	f.StringVar(&o.challenge, "challenge", "", "gesture that a matching face must make: turn (the head, to a side drawn by lot), blink, or empty for none")
+	f.StringVar(&o.challenge, "challenge", "", "gesture that a matching face must make: turn (the head, to a side "+
+		"drawn by lot), blink, or empty for none")
 	f.DurationVar(&o.deadline, "deadline", 0, "after which a login is over (default 5s, with a challenge 10s)")
-	f.Float64Var(&o.anchor, "anchor", 0, "distance from every enrolled face beyond which nobody is let in (default: 1.075 times the impostor radius of the feature space)")
+	f.Float64Var(&o.anchor, "anchor", 0, "distance from every enrolled face beyond which nobody is let in (default: "+
+		"1.075 times the impostor radius of the feature space)")
 	f.StringVar(&o.livenessFile, "liveness-model", "", "description (JSON) of a liveness network of your own")
-	f.Float64Var(&o.minLiveness, "min-liveness", models.Default(models.Liveness).Threshold, "mean liveness, 0 to 1, without which a face is taken for a picture; 0 lets pictures in. A network of your own says its own default")
+	f.Float64Var(&o.minLiveness, "min-liveness", models.Default(models.Liveness).Threshold,
+		"mean liveness, 0 to 1, without which a face is taken for a picture; 0 lets pictures in. A network of your "+
+			"own says its own default")
 }
 
 // livenessModel returns the description of the liveness network.
@@ -81,8 +85,10 @@ func (o *login) threshold(c *cobra.Command) (models.Description, error) {
 func (o *login) storeFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the sealed profiles")
-	f.StringVar(&o.counters, "counters", "", "file of counters, which show that a store was put back from a copy (default: the store's name and .seen)")
-	f.StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key", "file of the key, made at first use; the credential faceauth-key, where there is one, goes before it")
+	f.StringVar(&o.counters, "counters", "", "file of counters, which show that a store was put back from a copy "+
+		"(default: the store's name and .seen)")
+	f.StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key",
+		"file of the key, made at first use; the credential faceauth-key, where there is one, goes before it")
 }
 
 func (o *login) policy() session.Policy {
@@ -109,11 +115,17 @@ func newDaemon() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
-	c.Flags().StringVar(&o.device, "source", "0", "camera, as for the other commands; a recording is played as a camera would give it")
-	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that look into the camera (default: a child of the daemon)")
-	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute, "end when nobody has asked for anything for so long; 0 for never")
-	c.Flags().StringVar(&o.tpm, "tpm", tpmWhereThereIsOne, "TPM that counts changes of the store, so that one that was put back from a copy is told: a device, the socket of an emulator, none, or auto for "+tpm.Device+" where it can be used")
-	c.Flags().BoolVar(&o.fprintd, "fprintd", false, "answer by the names of fprintd, too, for GDM and KDE, which ask for a finger; not with --challenge, for which they have no words")
+	c.Flags().StringVar(&o.device, "source", "0", "camera, as for the other commands; a recording is played as a "+
+		"camera would give it")
+	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that look "+
+		"into the camera (default: a child of the daemon)")
+	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute,
+		"end when nobody has asked for anything for so long; 0 for never")
+	c.Flags().StringVar(&o.tpm, "tpm", tpmWhereThereIsOne,
+		"TPM that counts changes of the store, so that one that was put back from a copy is told: a device, the "+
+			"socket of an emulator, none, or auto for "+tpm.Device+" where it can be used")
+	c.Flags().BoolVar(&o.fprintd, "fprintd", false, "answer by the names of fprintd, too, for GDM and KDE, which ask "+
+		"for a finger; not with --challenge, for which they have no words")
 	o.policyFlags(c)
 	o.storeFlags(c)
 	o.learnerFlags(c)
@@ -134,9 +146,11 @@ const credential = "faceauth-key"
 
 func (o *login) serve(c *cobra.Command) error {
 	if o.fprintd && o.challenge != "" {
-		return fail(badUsage, errors.New("with --fprintd nobody can be told to turn the head or to blink; leave out --challenge or --fprintd"))
+		return fail(badUsage, errors.New("with --fprintd nobody can be told to turn the head or to blink; leave out "+
+			"--challenge or --fprintd"))
 	}
-	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: func(groups []string,
+		a slog.Attr) slog.Attr {
 		if len(groups) == 0 && a.Key == slog.TimeKey {
 			return slog.Attr{} // the journal has its own times
 		}
@@ -193,7 +207,8 @@ func (o *login) serve(c *cobra.Command) error {
 	defer cancel()
 	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle, Fprint: o.fprintd}, func() {
 		resident, _ := bus.Resident() // 0 if the system does not say
-		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge, "min_liveness", opt.Policy.MinLiveness)
+		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline,
+			"challenge", o.challenge, "min_liveness", opt.Policy.MinLiveness)
 		go watchdog(ctx, asks, log)
 	})
 }
@@ -235,7 +250,8 @@ func (o *login) grower(log *slog.Logger) (*tpm.Counter, error) {
 		c, err := tpm.Open(tpm.Device)
 		if err != nil {
 			if !errors.Is(err, os.ErrNotExist) {
-				log.Warn("there is a TPM that cannot be used; a store that is put back with its counters is not noticed", "error", err)
+				log.Warn("there is a TPM that cannot be used; a store that is put back with its counters is not "+
+					"noticed", "error", err)
 			}
 			return nil, nil
 		}
@@ -256,7 +272,8 @@ func (o *login) openGrowing(space face.Space, c *tpm.Counter, log *slog.Logger) 
 	}
 	store, err := o.openStore(space, profile.Growing(c))
 	if errors.Is(err, profile.ErrGrower) && o.tpm == tpmWhereThereIsOne {
-		log.Warn("there is a TPM that cannot be used; a store that is put back with its counters is not noticed", "error", err)
+		log.Warn("there is a TPM that cannot be used; a store that is put back with its counters is not noticed",
+			"error", err)
 		return o.openStore(space)
 	}
 	return store, err
@@ -313,7 +330,8 @@ func (o *login) checkNetworks(c *cobra.Command, embedding models.Description) er
 			return err
 		}
 		if err := d.Missing(o.models); errors.Is(err, models.ErrMissing) {
-			return fail(badModel, fmt.Errorf("%w; it tells faces from pictures: without it, and with --min-liveness 0, a picture of a user is let in", err))
+			return fail(badModel, fmt.Errorf("%w; it tells faces from pictures: without it, and with --min-liveness "+
+				"0, a picture of a user is let in", err))
 		}
 		all = append(all, d)
 	}
@@ -325,7 +343,8 @@ func (o *login) eyeConfig(space face.Space) eye.Config {
 	return eye.Config{
 		Space: space, Socket: o.eye, Command: eyeCommand(),
 		Vision: eye.Vision{
-			Features: "embedding", Detector: "network", Models: o.models, DetectorModel: o.detectorModel, EmbeddingModel: o.embeddingFile,
+			Features: "embedding", Detector: "network", Models: o.models, DetectorModel: o.detectorModel,
+			EmbeddingModel: o.embeddingFile,
 			// The liveness network is there where the policy asks for its score.
 			Liveness: o.minLiveness > 0, LivenessModel: o.livenessFile,
 		},
@@ -334,7 +353,8 @@ func (o *login) eyeConfig(space face.Space) eye.Config {
 
 func (o *login) rotate(c *cobra.Command) error {
 	if _, ok, err := profile.Credential(credential); err != nil || ok {
-		return fail(badUsage, errors.Join(err, errors.New("the key is a credential of the service manager; only a key file can be rotated")))
+		return fail(badUsage, errors.Join(err, errors.New("the key is a credential of the service manager; only a "+
+			"key file can be rotated")))
 	}
 	d, err := o.embedding()
 	if err != nil {
@@ -346,7 +366,8 @@ func (o *login) rotate(c *cobra.Command) error {
 	}
 	// What root writes the daemon, which is another user, could not read.
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
-		return fail(badUsage, fmt.Errorf("%s is of user %d, and only that user may seal it anew; run: sudo -u '#%d' faceauth daemon rotate-key", o.store, owner.Uid, owner.Uid))
+		return fail(badUsage, fmt.Errorf("%s is of user %d, and only that user may seal it anew; run: sudo -u '#%d' "+
+			"faceauth daemon rotate-key", o.store, owner.Uid, owner.Uid))
 	}
 	store, err := profile.OpenFile(o.store, o.keyFile, d.Space(), o.apart()...)
 	if errors.Is(err, profile.ErrBusy) {

@@ -27,8 +27,10 @@ func newOfficeTrial() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trial DIR",
 		Short: "measure an office on recordings: the names it gives, and the arrivals and departures it tells",
-		Long: "Trial composes days out of recordings of single people, in which they come and go before several cameras,\n" +
-			"cross, and are hidden behind each other, and has an office watch them. Some people, others on each day, are\n" +
+		Long: "Trial composes days out of recordings of single people, in which they come and go before several " +
+			"cameras,\n" +
+			"cross, and are hidden behind each other, and has an office watch them. Some people, others on each day, " +
+			"are\n" +
 			"strangers. It keeps nothing.\n" + labelledRecordings,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.officeTrial(c, args[0], t) },
@@ -68,14 +70,16 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t trial.Options) err
 		return fail(badUsage, fmt.Errorf("--away %v is too short; use 1s or more", t.Away))
 	}
 	if t.Devices > t.Cameras {
-		return fail(badUsage, fmt.Errorf("--devices %d are more than --cameras %d; each device needs a camera", t.Devices,
+		return fail(badUsage, fmt.Errorf("--devices %d are more than --cameras %d; each device needs a camera",
+			t.Devices,
 			t.Cameras))
 	}
 	if t.Share < 0 || t.Withdraw < 0 {
 		return fail(badUsage, errors.New("--share and --withdraw must not be negative"))
 	}
 	if t.Poison != trial.Clean && t.Poison != trial.Swapped && t.Poison != trial.Bridged {
-		return fail(badUsage, fmt.Errorf("--poison %q is not known; use %s or %s", t.Poison, trial.Swapped, trial.Bridged))
+		return fail(badUsage, fmt.Errorf("--poison %q is not known; use %s or %s", t.Poison, trial.Swapped,
+			trial.Bridged))
 	}
 	v, err := o.look(c, nil, func(s string) { warn(c, s) })
 	if err != nil {
@@ -135,7 +139,8 @@ func printOffice(w io.Writer, r trial.Report, devices int) error {
 		name string
 		n    trial.Names
 	}{{"faces", r.Faces}, {"confirmed", r.Confirmed}, {"named later", r.Later}, {"sightings", r.Tracks}} {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", row.name, low(row.n.Precision), low(row.n.Recall), row.n.Right,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", row.name, low(row.n.Precision), low(row.n.Recall),
+			row.n.Right,
 			row.n.Known, row.n.Wrong, row.n.False, row.n.Strangers)
 	}
 	if err := t.Flush(); err != nil {
@@ -150,15 +155,18 @@ func printOffice(w io.Writer, r trial.Report, devices int) error {
 	}
 	k := r.Comings
 	if devices > 1 { // several devices may report the same person
-		_, err := fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n",
+		_, err := fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of "+
+			"%d\n",
 			r.Switches, r.Parts, r.Visits)
 		return err
 	}
-	fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n", r.Switches,
+	fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n",
+		r.Switches,
 		r.Parts, r.Visits)
 	fmt.Fprintf(w, "stays of known people: %d; with an arrival %d, and a departure in time %d\n", k.Stays, k.Told,
 		k.LeftTold)
-	fmt.Fprintf(w, "arrivals that were none: %d; repeated: %d; departures too early: %d\n", k.Wrong, k.Repeated, k.Early)
+	fmt.Fprintf(w, "arrivals that were none: %d; repeated: %d; departures too early: %d\n", k.Wrong, k.Repeated,
+		k.Early)
 	_, err := fmt.Fprintf(w, "stays of strangers: %d; with word of somebody unknown %d, too short for it %d; "+
 		"the same said of known people: %d\n", k.Visitors, k.Unknown, k.Short, k.Mistaken)
 	return err

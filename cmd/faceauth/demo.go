@@ -61,7 +61,8 @@ func newDemo() *cobra.Command {
 					return fail(badGallery, err)
 				}
 				if !o.json {
-					fmt.Fprintf(w, "enrolled %s from the first %s of %s\n", e.Name, count(len(h.vectors), "usable face"), e.Path)
+					fmt.Fprintf(w, "enrolled %s from the first %s of %s\n", e.Name,
+						count(len(h.vectors), "usable face"), e.Path)
 				}
 			}
 			path := filepath.Join(out, "gallery")
@@ -84,7 +85,8 @@ func newDemo() *cobra.Command {
 				return err
 			}
 			if !o.json {
-				fmt.Fprintf(w, "against the script: of %d faces of alice and bob %d were named rightly and %d wrongly; "+
+				fmt.Fprintf(w, "against the script: of %d faces of alice and bob %d were named rightly and %d "+
+					"wrongly; "+
 					"of %d faces of the stranger %d were accepted\n",
 					score.Known, score.Right, score.Wrong, score.Strangers, score.Accepted)
 			}

@@ -29,7 +29,8 @@ func newDistil() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "distil --name NAME",
 		Short: "turn the learned faces of a person into one small verifier",
-		Long: "Distil learns a classifier with a large margin from the labelled and the learned faces, and writes it to a\n" +
+		Long: "Distil learns a classifier with a large margin from the labelled and the learned faces, and writes it " +
+			"to a\n" +
 			"file, the verifier. faceauth verify uses it to say whether somebody is that person. A verifier needs no\n" +
 			"gallery and learns nothing. The file has faces in it, and only its owner can read it.",
 		Example: "  faceauth distil --name alice --out alice.face\n  faceauth verify alice.face 0",
@@ -54,7 +55,8 @@ func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) 
 			s.Threshold))
 	}
 	if out == "" {
-		if out = name + ".face"; filepath.Base(out) != out || strings.HasPrefix(out, ".") || strings.HasPrefix(out, "-") {
+		if out = name + ".face"; filepath.Base(out) != out || strings.HasPrefix(out, ".") ||
+			strings.HasPrefix(out, "-") {
 			return fail(badUsage, fmt.Errorf("no file can be named after %s; give one with --out", name))
 		}
 	}

@@ -72,7 +72,8 @@ func newDoctor() *cobra.Command {
 			g, err := gallery.Read(path)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				check(false, "gallery", fmt.Errorf("%s does not exist yet; run: faceauth enroll SOURCE --name NAME", path), "")
+				check(false, "gallery", fmt.Errorf("%s does not exist yet; run: faceauth enroll SOURCE --name NAME",
+					path), "")
 			case err != nil:
 				check(true, "gallery", err, "")
 			default:

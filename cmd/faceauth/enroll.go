@@ -32,8 +32,9 @@ func newEnroll() *cobra.Command {
 		Short: "show the device a person: label their first usable faces in a recording",
 		Long: "Enroll labels the first usable faces in SOURCE, a camera (0), a video, an image, a folder of images\n" +
 			"or a URL. Only one person may be in view; frames that are too poor, or turned away, are passed over.",
-		Example: "  faceauth enroll 0 --name alice\n  faceauth enroll alice.mp4 --name alice --frames 8\n  faceauth enroll holiday.jpg --name alice --all-usable",
-		Args:    cobra.ExactArgs(1),
+		Example: "  faceauth enroll 0 --name alice\n  faceauth enroll alice.mp4 --name alice --frames 8\n  faceauth " +
+			"enroll holiday.jpg --name alice --all-usable",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.enroll(c, args[0], name, want, how)
 		},
@@ -44,7 +45,8 @@ func newEnroll() *cobra.Command {
 	o.member.flags(c, false)
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
 	c.Flags().IntVar(&want.faces, "frames", 4, "faces to label")
-	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all of them and warn; without it, label none")
+	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all "+
+		"of them and warn; without it, label none")
 	c.Flags().BoolVar(&how.Add, "add", false, "add faces to a person who is enrolled already")
 	c.Flags().BoolVar(&how.Force, "force", false, "enrol even where the faces do not look like one person")
 	return c
@@ -89,7 +91,8 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 		s := g.Space()
 		space = &s
 		if slices.Contains(g.Learner().Names(), name) && !how.Add {
-			return fail(badGallery, fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name", name, gallery.ErrExists))
+			return fail(badGallery, fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name",
+				name, gallery.ErrExists))
 		}
 	}
 	v, err := o.look(c, space, func(s string) { warn(c, s) })
@@ -140,7 +143,8 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 		part.leave(c)
 	}
 	if resembles != "" {
-		warn(c, fmt.Sprintf("these faces look like %s, who is enrolled already; one person under two names is recognised as either, or neither", resembles))
+		warn(c, fmt.Sprintf("these faces look like %s, who is enrolled already; one person under two names is "+
+			"recognised as either, or neither", resembles))
 	}
 	warn(c, g.Learner().Warnings()...)
 	if o.json {

@@ -65,11 +65,13 @@ func newEval() *cobra.Command {
 			"Methods: learner; nearest, the nearest labelled face; knn, the three nearest; mean, the mean of the\n" +
 			"labelled faces; boost, online semi-supervised boosting with weak learners drawn from the whole stream,\n" +
 			"boost-first and boost-last from its first and last quarter; selftrain, the nearest of all faces that\n" +
-			"were ever accepted; distilled, the verifiers of faceauth distil, made of the faces that the learner holds\n" +
+			"were ever accepted; distilled, the verifiers of faceauth distil, made of the faces that the learner " +
+			"holds\n" +
 			"when the test begins (give --apart). A method without a threshold gets the best one, chosen on\n" +
 			"the test itself, that accepts no larger share of strangers than the learner.\n\n" +
 			"With --attack, every identity attacks every other one, and eval says how many get in, after how many\n" +
-			"steps, with all guards off and with the guards as set, and how often the users themselves are then refused.\n" +
+			"steps, with all guards off and with the guards as set, and how often the users themselves are then " +
+			"refused.\n" +
 			"Of the bridges of --attack-steps, the one that lets the attacker in after the fewest steps counts.",
 		Example: "  faceauth eval recordings --strangers dave,erin\n" +
 			"  faceauth eval recordings --choose-strangers 2 --json\n" +
@@ -105,7 +107,8 @@ func newEval() *cobra.Command {
 	c.Flags().IntVar(&e.Runs, "runs", 0, "draw that many of the choices at random; 0 for all")
 	c.Flags().StringSliceVar(&e.methods, "methods", []string{"learner", "nearest"},
 		"methods to measure beside the learner, of "+strings.Join(evaluate.Methods[1:], ", "))
-	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled (default: "+
+	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled "+
+		"(default: "+
 		"sequential; mixed in adaptation, shuffled in identification)")
 	c.Flags().Uint64Var(&e.Seed, "seed", 1, "seed of everything random")
 	c.Flags().IntVar(&e.Stride, "stride", 1, "use every Nth face")
@@ -156,7 +159,8 @@ func (e *evaluation) check(c *cobra.Command, order string) (err error) {
 	case e.Learn && e.Name != identification:
 		return fmt.Errorf("--learn is for the protocol identification; in %s every stream is learned from", e.Name)
 	case e.Name != "office" && e.Name != identification && (given("strangers") || given("choose-strangers")):
-		return fmt.Errorf("in the protocol %s all others are strangers; leave out --strangers and --choose-strangers", e.Name)
+		return fmt.Errorf("in the protocol %s all others are strangers; leave out --strangers and --choose-strangers",
+			e.Name)
 	case e.Runs > 0 && e.Choose == 0:
 		return errors.New("--runs draws from the choices of --choose-strangers; give that, too")
 	case e.Name == "office" && given("users"):
@@ -204,7 +208,8 @@ func (e *evaluation) choices(names []string) (all [][]string, err error) {
 		all = evaluate.OneUser(names, users)
 	case e.Choose > 0:
 		if e.Choose >= len(names) {
-			return nil, fmt.Errorf("--choose-strangers %d of %s leaves nobody to enrol", e.Choose, count(len(names), "identity"))
+			return nil, fmt.Errorf("--choose-strangers %d of %s leaves nobody to enrol", e.Choose,
+				count(len(names), "identity"))
 		}
 		if all, err = evaluate.DrawChoices(names, e.Choose, e.Runs, e.Seed); err != nil {
 			return nil, fmt.Errorf("--choose-strangers %d: %w; draw some with --runs", e.Choose, err)

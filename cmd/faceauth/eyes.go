@@ -88,7 +88,8 @@ func (s *eyes) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, err
 			return nil, err
 		}
 		// The context ends before this timeout. A login needs at most eight faces of a frame.
-		stream, err := e.Open(ctx, s.device, eye.Options{Gate: gate, Faces: 8, Live: true, Pace: true, Timeout: time.Minute})
+		stream, err := e.Open(ctx, s.device, eye.Options{Gate: gate, Faces: 8, Live: true, Pace: true,
+			Timeout: time.Minute})
 		if err == nil {
 			s.report(e.Report())
 			return &looking{Stream: stream, eye: e, eyes: s}, nil
@@ -108,8 +109,9 @@ func (s *eyes) report(r eye.Report) {
 	defer s.mu.Unlock()
 	if !s.told && (r.Landlock == 0 || !r.Seccomp) {
 		s.told = true
-		s.log.Warn("the eye is not in the whole of its sandbox", "why", fmt.Sprintf("Landlock %d, seccomp %t", r.Landlock,
-			r.Seccomp))
+		s.log.Warn("the eye is not in the whole of its sandbox", "why",
+			fmt.Sprintf("Landlock %d, seccomp %t", r.Landlock,
+				r.Seccomp))
 	}
 }
 

@@ -32,8 +32,10 @@ func newFleet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fleet",
 		Short: "share people between devices: who is known at one door is known at all",
-		Long: "Fleet lets several devices share the people they know. One machine runs faceauth fleet serve; each device\n" +
-			"joins once with a token. The server stores what devices say in its order, and can read no name and no face.\n" +
+		Long: "Fleet lets several devices share the people they know. One machine runs faceauth fleet serve; each " +
+			"device\n" +
+			"joins once with a token. The server stores what devices say in its order, and can read no name and no " +
+			"face.\n" +
 			"docs/fleet.md says how it works, and what it does not protect against.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -57,7 +59,8 @@ func fleetFolder(given, usual string) (string, error) {
 
 // deviceFolderFlag adds the flag for the folder of this device.
 func deviceFolderFlag(f *pflag.FlagSet, folder *string, name string) {
-	f.StringVar(folder, name, "", "folder of this device in the fleet (default: faceauth/fleet below $XDG_DATA_HOME or ~/.local/share)")
+	f.StringVar(folder, name, "", "folder of this device in the fleet (default: faceauth/fleet below $XDG_DATA_HOME "+
+		"or ~/.local/share)")
 }
 
 // fleetFailure gives an error of a fleet its exit code.
@@ -65,7 +68,8 @@ func fleetFailure(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, hub.ErrToken), errors.Is(err, hub.ErrName), errors.Is(err, hub.ErrJoined), errors.Is(err, hub.ErrFleet),
+	case errors.Is(err, hub.ErrToken), errors.Is(err, hub.ErrName), errors.Is(err, hub.ErrJoined),
+		errors.Is(err, hub.ErrFleet),
 		errors.Is(err, hub.ErrNoServer), errors.Is(err, hub.ErrLost):
 		return fail(badUsage, err)
 	case errors.Is(err, hub.ErrOffline), errors.Is(err, hub.ErrPin), errors.Is(err, context.DeadlineExceeded):
@@ -95,9 +99,12 @@ func newFleetJoin() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "join [URL]",
 		Short: "make this device a member of a fleet, by a token",
-		Long: "Join makes a key for this device, and has the server admit it. The token, which faceauth fleet serve and\n" +
-			"faceauth fleet invite print, says where the server is and how to know it. Without --token it is read from\n" +
-			"standard input, so that other users of this machine do not see it. URL is another address of the server,\n" +
+		Long: "Join makes a key for this device, and has the server admit it. The token, which faceauth fleet serve " +
+			"and\n" +
+			"faceauth fleet invite print, says where the server is and how to know it. Without --token it is read " +
+			"from\n" +
+			"standard input, so that other users of this machine do not see it. URL is another address of the " +
+			"server,\n" +
 			"for a device that does not reach it by the one in the token.",
 		Example: "  faceauth fleet join --token TOKEN --name door\n" +
 			"  ssh server faceauth fleet invite --json | jq -r .token | faceauth fleet join --name hall",
@@ -115,7 +122,8 @@ func newFleetJoin() *cobra.Command {
 			}
 			if j.Name == "" {
 				if j.Name, err = os.Hostname(); err != nil || hub.CheckName(j.Name) != nil {
-					return fail(badUsage, errors.New("this machine has no name that the device could have; give one by --name"))
+					return fail(badUsage, errors.New("this machine has no name that the device could have; give one "+
+						"by --name"))
 				}
 			}
 			if token == "" || token == "-" {

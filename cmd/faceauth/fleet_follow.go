@@ -21,9 +21,12 @@ func newFleetFollow() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "follow",
 		Short: "keep a gallery in step with the fleet, and hand keys of people to other devices",
-		Long: "Follow takes part in the fleet until it is interrupted, as faceauth office --fleet does, but without a camera.\n" +
-			"It brings the gallery in line with the fleet, and the fleet with the gallery, whenever either changes.\n\n" +
-			"The server has no key of a person: a device that was away gets keys from another device that is there. Where no\n" +
+		Long: "Follow takes part in the fleet until it is interrupted, as faceauth office --fleet does, but without " +
+			"a camera.\n" +
+			"It brings the gallery in line with the fleet, and the fleet with the gallery, whenever either " +
+			"changes.\n\n" +
+			"The server has no key of a person: a device that was away gets keys from another device that is there. " +
+			"Where no\n" +
 			"office runs all the time, let one machine follow.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.follow(c) },
@@ -61,7 +64,8 @@ func (o *options) follow(c *cobra.Command) (err error) {
 			}
 			part.tellRefused(c, x.Refused)
 			if x.Took+x.Published > 0 {
-				fmt.Fprintf(c.OutOrStdout(), "%s taken from the fleet, %d told to it; %s known\n", count(x.Took, "change"), x.Published, count(len(x.People), "person"))
+				fmt.Fprintf(c.OutOrStdout(), "%s taken from the fleet, %d told to it; %s known\n",
+					count(x.Took, "change"), x.Published, count(len(x.People), "person"))
 			}
 			if kept = now; x.Changed { // this program wrote the file
 				kept = nil
@@ -89,7 +93,8 @@ func (o *options) follow(c *cobra.Command) (err error) {
 
 // untouched reports whether a file is unchanged.
 func untouched(now, before os.FileInfo) bool {
-	return before != nil && os.SameFile(now, before) && now.Size() == before.Size() && now.ModTime().Equal(before.ModTime())
+	return before != nil && os.SameFile(now, before) && now.Size() == before.Size() &&
+		now.ModTime().Equal(before.ModTime())
 }
 
 // spaceOf returns the feature space and the settings of a gallery, or of a new gallery if there is none.

@@ -45,7 +45,8 @@ func (f *memberFlags) flags(c *cobra.Command, persistent bool) {
 	if persistent {
 		set = c.PersistentFlags()
 	}
-	set.BoolVar(&f.fleet, "fleet", false, "share people with the fleet that this device has joined (faceauth fleet join)")
+	set.BoolVar(&f.fleet, "fleet", false, "share people with the fleet that this device has joined (faceauth fleet "+
+		"join)")
 	deviceFolderFlag(set, &f.state, "fleet-state")
 }
 
@@ -84,7 +85,8 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 		return nil, memberFailure(err)
 	}
 	ctx, stop := context.WithCancel(c.Context())
-	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), refused: make(map[string]bool), forgot: make(map[string]bool), spoken: make(chan struct{}, 1)}
+	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), refused: make(map[string]bool),
+		forgot: make(map[string]bool), spoken: make(chan struct{}, 1)}
 	go func() {
 		defer close(m.ended)
 		m.ended <- d.Run(ctx, conn)
@@ -98,7 +100,8 @@ func memberFailure(err error) error {
 	case errors.Is(err, fleet.ErrNotJoined):
 		return fail(badUsage, err)
 	case errors.Is(err, fleet.ErrBusy):
-		return fail(badUsage, fmt.Errorf("%w; end it first, or say it there: faceauth office takes it in on its page", err))
+		return fail(badUsage, fmt.Errorf("%w; end it first, or say it there: faceauth office takes it in on its page",
+			err))
 	}
 	return fleetFailure(err)
 }
@@ -130,7 +133,8 @@ func (m *member) close() error {
 
 // exchange updates a gallery from the fleet, and the fleet from the gallery. The caller saves the gallery if it has
 // changed, and calls Done. Forgetting, which may be nil, is called before a person is forgotten.
-func (m *member) exchange(c *cobra.Command, g *gallery.Gallery, forgetting func(name string)) (r fleet.Reconciled, err error) {
+func (m *member) exchange(c *cobra.Command, g *gallery.Gallery, forgetting func(name string)) (r fleet.Reconciled,
+	err error) {
 	if r, err = m.device.Reconcile(g, fleet.Reconciling{Publish: true, Forgetting: forgetting}); err == nil {
 		r.TakeLessons(g)
 		m.space, m.people = g.Space().ID, r.People
@@ -237,7 +241,8 @@ func (m *member) arrive(c *cobra.Command) {
 		return
 	}
 	if s := m.device.State(); s.Connected && s.Keys > 0 {
-		warn(c, fmt.Sprintf("%s missing, and no device that has them answers: people they belong to are not known here; "+
+		warn(c, fmt.Sprintf("%s missing, and no device that has them answers: people they belong to are not known "+
+			"here; "+
 			"run faceauth office --fleet or faceauth fleet follow on one of the other devices", count(s.Keys, "key")))
 		return
 	}
@@ -273,7 +278,8 @@ func (m *member) align(c *cobra.Command, g *gallery.Gallery, path string) error 
 
 // changed tells the fleet about changes that a command has saved in a gallery. Before and names have the labels and
 // names before the change: a missing person was forgotten.
-func (m *member) changed(c *cobra.Command, g *gallery.Gallery, path string, before map[int64]fleet.Label, names []string) error {
+func (m *member) changed(c *cobra.Command, g *gallery.Gallery, path string, before map[int64]fleet.Label,
+	names []string) error {
 	change := fleet.Difference(before, fleet.Labels(g))
 	for _, name := range names {
 		if !g.Learner().Knows(name) {

@@ -65,7 +65,8 @@ func (s *sites) offices(now time.Time) (all []office.Site) {
 		o := office.Site{Name: x.room.Device.Name, At: x.room.At, Silent: age > silentFrom, Unknown: x.room.Unknown}
 		for _, g := range x.room.People {
 			o.People = append(o.People, presence.Person{
-				Name: x.room.Names[g.Person], Since: g.Since, Last: g.Last, Camera: g.Camera, Trust: sighting.Trust(g.Trust), Unsure: g.Unsure,
+				Name: x.room.Names[g.Person], Since: g.Since, Last: g.Last, Camera: g.Camera,
+				Trust: sighting.Trust(g.Trust), Unsure: g.Unsure,
 			})
 		}
 		all = append(all, o)
@@ -76,7 +77,8 @@ func (s *sites) offices(now time.Time) (all []office.Site) {
 
 // attend connects an office with a fleet until ctx ends: it exchanges people, and tells who is where. With teach it
 // also gives lessons.
-func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office, teach bool, failed func(error)) (end func()) {
+func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office, teach bool,
+	failed func(error)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	others := &sites{all: make(map[string]neighbour)}
 	var work sync.WaitGroup

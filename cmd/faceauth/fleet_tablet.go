@@ -22,9 +22,12 @@ func newFleetTablet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tablet",
 		Short: "tell the login daemon of this device about the people whom its accounts follow",
-		Long: "Tablet takes part in the fleet for the login daemon (faceauth daemon), which has no network: it tells it over the\n" +
-			"system bus the labelled faces of the people whom accounts of this device follow (faceauth tablet follow), and\n" +
-			"who was forgotten. It runs until it is interrupted, as root or as the user " + bus.FleetUser + "; docs/tablet.md says how.",
+		Long: "Tablet takes part in the fleet for the login daemon (faceauth daemon), which has no network: it tells " +
+			"it over the\n" +
+			"system bus the labelled faces of the people whom accounts of this device follow (faceauth tablet " +
+			"follow), and\n" +
+			"who was forgotten. It runs until it is interrupted, as root or as the user " + bus.FleetUser +
+			"; docs/tablet.md says how.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return m.tell(c) },
 	}
@@ -55,7 +58,8 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 	last := ""
 	for {
 		if m, known, _ := part.device.Member(part.device.ID()); known && m.Revoked {
-			return memberFailure(errors.Join(fmt.Errorf("%w: it was revoked", fleet.ErrRefused), t.revoked(c.Context())))
+			return memberFailure(errors.Join(fmt.Errorf("%w: it was revoked", fleet.ErrRefused),
+				t.revoked(c.Context())))
 		}
 		if err := t.round(c.Context()); err != nil && c.Context().Err() == nil {
 			if s := err.Error(); s != last { // it repeats its attempts
@@ -149,7 +153,10 @@ func (t *teller) round(ctx context.Context) error {
 				return err
 			}
 			for user, was := range t.told {
-				if !slices.ContainsFunc(t.followed, func(f tablet.Followed) bool { return f.User == user && f.Number == was.number }) {
+				if !slices.ContainsFunc(t.followed, func(f tablet.Followed) bool {
+					return f.User == user &&
+						f.Number == was.number
+				}) {
 					delete(t.told, user)
 				}
 			}
@@ -317,7 +324,8 @@ func byName(people []ledger.Person, name string, state fleet.State) (p ledger.Pe
 // facesOf returns the faces of a person for a daemon, in the order of their numbers, and the state of the person as a
 // word. If there are too many, enrolled faces come before learned faces, and newer before older. Whole is true if all
 // entries about the person could be read.
-func facesOf(people []ledger.Person, id ledger.ID, space string, state fleet.State) (faces []tablet.FleetFace, ids []ledger.FaceID, word string, whole bool) {
+func facesOf(people []ledger.Person, id ledger.ID, space string, state fleet.State) (faces []tablet.FleetFace,
+	ids []ledger.FaceID, word string, whole bool) {
 	i := slices.IndexFunc(people, func(p ledger.Person) bool { return p.ID == id || slices.Contains(p.IDs, id) })
 	switch {
 	case i < 0:

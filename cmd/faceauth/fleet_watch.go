@@ -54,7 +54,8 @@ type watched struct {
 
 // run takes part in the fleet until end is called. The caller uses the returned stream. Failed is called if the device
 // cannot take part any more.
-func (w *watched) run(ctx context.Context, s face.Stream, failed func(error)) (between face.Stream, end func(), err error) {
+func (w *watched) run(ctx context.Context, s face.Stream, failed func(error)) (between face.Stream, end func(),
+	err error) {
 	if err := w.begin(); err != nil {
 		return nil, nil, err
 	}

@@ -15,9 +15,12 @@ func newFleetWithdraw() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "withdraw DEVICE",
 		Short: "take back, on all devices, what a device has learned",
-		Long: "Withdraw takes back what a device has taught the others of people: after it they judge as if that device had\n" +
-			"never taught anything. DEVICE is its name or id; faceauth fleet devices lists them. Enrolled faces, and what was\n" +
-			"said on pages, stay. The device itself keeps what it has learned: faceauth people undo takes that back there.\n\n" +
+		Long: "Withdraw takes back what a device has taught the others of people: after it they judge as if that " +
+			"device had\n" +
+			"never taught anything. DEVICE is its name or id; faceauth fleet devices lists them. Enrolled faces, and " +
+			"what was\n" +
+			"said on pages, stay. The device itself keeps what it has learned: faceauth people undo takes that back " +
+			"there.\n\n" +
 			"With --mute the device is not listened to later either, until it is withdrawn again without.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -35,7 +38,8 @@ func newFleetWithdraw() *cobra.Command {
 				}
 			}
 			if len(found) != 1 {
-				return fail(badUsage, fmt.Errorf("%d devices of the fleet are called %q; give the id of one: faceauth fleet devices", len(found), args[0]))
+				return fail(badUsage, fmt.Errorf("%d devices of the fleet are called %q; give the id of one: "+
+					"faceauth fleet devices", len(found), args[0]))
 			}
 			if _, err := part.device.Withdraw(found[0].ID, mute); err != nil {
 				return fail(refused, err)

@@ -67,7 +67,8 @@ func (o *options) keep(ctx context.Context, c *cobra.Command, g *gallery.Gallery
 			return fmt.Errorf("%w; nothing of this run was kept", err)
 		}
 		if g.Space().ID != space.ID {
-			return fail(badGallery, fmt.Errorf("%w: another program began it with %s meanwhile; nothing of this run was kept",
+			return fail(badGallery, fmt.Errorf("%w: another program began it with %s meanwhile; nothing of this run "+
+				"was kept",
 				gallery.ErrSpace, g.Space().ID))
 		}
 		again := *k

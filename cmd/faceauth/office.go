@@ -52,7 +52,8 @@ func newOffice() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "office ([NAME=]SOURCE... | --config FILE)",
 		Short: "say who comes and goes, on several cameras at once",
-		Long: "Office watches one or more cameras and says who has arrived, who has left and that somebody unknown is\n" +
+		Long: "Office watches one or more cameras and says who has arrived, who has left and that somebody unknown " +
+			"is\n" +
 			"there, each once and with the time at which it happened. A camera that fails is opened again. A\n" +
 			"recording is played at its own pace and then ends. Times are this machine's.\n\n" +
 			"With --page a browser shows it all, and strangers can be named and mistakes corrected there. With\n" +
@@ -84,15 +85,18 @@ func (r *room) flags(c *cobra.Command) {
 	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
 	f.StringVar(&r.state, "state", "", "folder that remembers who is there, what has happened, and strangers")
 	f.DurationVar(&r.away, "away", 10*time.Second, "after which one who is not seen has left")
-	f.DurationVar(&r.hold, "hold", 5*time.Minute, "how long a person counts as there after their last sight, while the camera that saw them is down")
+	f.DurationVar(&r.hold, "hold", 5*time.Minute, "how long a person counts as there after their last sight, while "+
+		"the camera that saw them is down")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as it can be read; times are as if it began now")
 	f.Float64Var(&r.fps, "fps", 0, "frames a second of a camera to look at, at most; 0 for as many as the machine can")
 	f.BoolVar(&r.keep, "learn", false, "keep learned faces in the gallery")
 	f.BoolVar(&r.freeze, "freeze", false, "judge, but learn nothing")
 	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and forget those that are kept")
 	f.DurationVar(&r.retention, "retention", 30*24*time.Hour, "after which a stranger who is not seen is forgotten")
-	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that mistakes can be corrected")
-	f.IntVar(&r.clipSize, "clips-mb", 0, "megabytes of clips, films of the first eight seconds of sightings, that are kept in --state; 0 for none")
+	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that mistakes can be "+
+		"corrected")
+	f.IntVar(&r.clipSize, "clips-mb", 0, "megabytes of clips, films of the first eight seconds of sightings, that "+
+		"are kept in --state; 0 for none")
 	f.IntVar(&r.keepSize, "keep-mb", 256, "megabytes that these sightings take at most; the oldest go first")
 	f.BoolVar(&r.stay, "stay", false, "go on showing the page when the recordings have ended")
 	r.memberFlags.flags(c, false)
@@ -130,7 +134,8 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	case r.hold < r.away && c.Flags().Changed("hold"):
 		return fail(badUsage, fmt.Errorf("--hold must not be shorter than --away, %v, got %v", r.away, r.hold))
 	case r.retention <= 0:
-		return fail(badUsage, fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown", r.retention))
+		return fail(badUsage, fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown",
+			r.retention))
 	case r.keepDays < 1 || r.keepDays > 3650:
 		return fail(badUsage, fmt.Errorf("--keep-days must be between 1 and 3650, got %d", r.keepDays))
 	case r.keepSize < 1 || r.keepSize > 1<<20:
@@ -146,7 +151,8 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	case r.stay && r.address == "":
 		return fail(badUsage, errors.New("--stay is for --page"))
 	case r.state == "" && r.sinks():
-		return fail(badUsage, errors.New("--webhook and --mqtt need --state, a folder where events wait that could not be delivered"))
+		return fail(badUsage, errors.New("--webhook and --mqtt need --state, a folder where events wait that could "+
+			"not be delivered"))
 	}
 	if err := o.checkTimeout(); err != nil {
 		return err
@@ -203,7 +209,8 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	opt.Room = func(r office.Room) {
 		printer.print(func() error {
 			if r.Full {
-				warn(c, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned; use a larger --k", r.K))
+				warn(c, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned; use a larger --k",
+					r.K))
 			} else {
 				warn(c, "there is room again: faces are learned")
 			}
@@ -270,7 +277,8 @@ func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
 
 // cameras returns the cameras, each with its own eye. Call done when they are no longer used. A camera that is missing
 // at first may come later; a recording may not.
-func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r room) (cameras []office.Camera, done func(), err error) {
+func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r room) (cameras []office.Camera,
+	done func(), err error) {
 	var visions []*vision
 	done = func() {
 		for _, v := range visions {
@@ -291,13 +299,14 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 		}
 		visions = append(visions, v)
 		hide := masker(n.source)
-		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording, Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
-			s, err := o.camera(ctx, c, v, n.name, n.source, !r.fast, picture)
-			if err != nil {
-				return nil, hide(err)
-			}
-			return hidden{s, hide}, nil
-		}})
+		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording,
+			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
+				s, err := o.camera(ctx, c, v, n.name, n.source, !r.fast, picture)
+				if err != nil {
+					return nil, hide(err)
+				}
+				return hidden{s, hide}, nil
+			}})
 	}
 	return cameras, done, nil
 }

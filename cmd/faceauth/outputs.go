@@ -118,7 +118,8 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		}
 		host, _ := os.Hostname() // a name for people; it may be empty
 		m, err := sink.NewMQTT(sink.Broker{
-			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: instance, Name: strings.TrimSpace("faceauth " + host),
+			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: instance,
+			Name:      strings.TrimSpace("faceauth " + host),
 			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report, House: func() sink.House { return house(w) },
 		})
 		if err != nil {
@@ -131,7 +132,8 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	if r.address == "" {
 		if r.token != "" || r.cert != "" || r.key != "" || r.base != "" || len(r.frames) > 0 || r.ingress {
 			return nil, fail(badUsage,
-				errors.New("--token, --tls-cert, --tls-key, --page-base, --page-frame and --page-ingress are for --page"))
+				errors.New("--token, --tls-cert, --tls-key, --page-base, --page-frame and --page-ingress are for "+
+					"--page"))
 		}
 		return over, nil
 	}

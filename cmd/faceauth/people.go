@@ -89,11 +89,13 @@ func newPeople() *cobra.Command {
 		}
 		for _, p := range people {
 			if p.Unconfirmed > 0 {
-				fmt.Fprintf(c.OutOrStdout(), "still %s? %s far from the enrolled ones: faceauth people confirm %s, or people undo\n",
+				fmt.Fprintf(c.OutOrStdout(), "still %s? %s far from the enrolled ones: faceauth people confirm %s, "+
+					"or people undo\n",
 					p.Name, count(p.Unconfirmed, "learned face"), p.Name)
 			}
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "observed so far: %d faces; to take back everything learned after them: faceauth people undo %d\n", observed, observed)
+		_, err = fmt.Fprintf(c.OutOrStdout(), "observed so far: %d faces; to take back everything learned after "+
+			"them: faceauth people undo %d\n", observed, observed)
 		return err
 	}
 	c := &cobra.Command{
@@ -102,7 +104,8 @@ func newPeople() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  list,
 	}
-	c.PersistentFlags().StringVar(&o.gallery, "gallery", "", "file of the people (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
+	c.PersistentFlags().StringVar(&o.gallery, "gallery", "",
+		"file of the people (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
 	o.member.flags(c, true)
 	c.PersistentFlags().BoolVar(&o.json, "json", false, "print JSON for programs")
 	remove := &cobra.Command{
@@ -151,8 +154,10 @@ func newPeople() *cobra.Command {
 	confirm := &cobra.Command{
 		Use:   "confirm NAME",
 		Short: "say that the learned faces of a person are theirs, and enrol them",
-		Long: "Confirm makes learned faces of a person enrolled ones: up to eight, those that stand for most and of which no\n" +
-			"enrolled face is near. Nothing that was learned confirms who somebody is; so a beard, other glasses or the\n" +
+		Long: "Confirm makes learned faces of a person enrolled ones: up to eight, those that stand for most and of " +
+			"which no\n" +
+			"enrolled face is near. Nothing that was learned confirms who somebody is; so a beard, other glasses or " +
+			"the\n" +
 			"years are followed with consent. Look at the person's report, or at the page of faceauth office, first.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -175,7 +180,8 @@ func newPeople() *cobra.Command {
 			return nil
 		},
 	}
-	c.AddCommand(undo, confirm, newExport(&o), newImport(&o), &cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
+	c.AddCommand(undo, confirm, newExport(&o), newImport(&o),
+		&cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
 	return c
 }
 
@@ -264,5 +270,6 @@ func moment(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is not a time; give one such as %q, or how long ago, such as 12h", s, "2026-11-20 17:30")
+	return time.Time{}, fmt.Errorf("%q is not a time; give one such as %q, or how long ago, such as 12h", s,
+		"2026-11-20 17:30")
 }

@@ -33,7 +33,8 @@ func (o *options) reader(c *cobra.Command, v *vision, roots ...string) *dataset.
 		},
 	}
 	if v.detector == nil {
-		r.Open = func(ctx context.Context, path string, opt pipeline.Options, damaged func(string)) (dataset.Stream, error) {
+		r.Open = func(ctx context.Context, path string, opt pipeline.Options, damaged func(string)) (dataset.Stream,
+			error) {
 			if opt.Gate != preprocess.LearnGate || opt.Show != nil || opt.Liveness != nil || opt.Frame != nil {
 				return nil, errors.New("an eye gives no pictures to work on; the networks must be in this process")
 			}

@@ -38,7 +38,8 @@ func newReplay() *cobra.Command {
 			"Of several recordings, or a folder with recordings below it, each is judged by itself, with what the\n" +
 			"gallery knows, on all cores at once, and has a folder of its own in the one of the report. With --learn\n" +
 			"they are taken one after the other, and each is judged with what was learned of those before it.\n\n" +
-			"A replay of a video that was interrupted goes on where nobody was in view last, if it is given again with\n" +
+			"A replay of a video that was interrupted goes on where nobody was in view last, if it is given again " +
+			"with\n" +
 			"the same gallery, settings and folder; not with --video, which needs all frames.",
 		Example: "  faceauth replay hall.mp4 --out hall-report --video\n  faceauth replay ~/recordings --out reports",
 		Args:    cobra.MinimumNArgs(1),

@@ -41,15 +41,19 @@ func newSearch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "search RECORDING|FOLDER... (--name NAME | --like IMAGE)",
 		Short: "find somebody in recordings of the past",
-		Long: "Search says in which recordings somebody is, and when: an enrolled person, or the person in a picture.\n" +
+		Long: "Search says in which recordings somebody is, and when: an enrolled person, or the person in a " +
+			"picture.\n" +
 			"Folders are searched with all that is below them. Each recording is looked through once, which takes a\n" +
-			"while; several are looked through at once, on all cores. The faces found are kept in an index, so that an\n" +
-			"interrupted search goes on where it was, also within a long recording, and the next search is quick. Only\n" +
+			"while; several are looked through at once, on all cores. The faces found are kept in an index, so that " +
+			"an\n" +
+			"interrupted search goes on where it was, also within a long recording, and the next search is quick. " +
+			"Only\n" +
 			"its owner can read the index.\n\n" +
 			"If the person is in no recording, the exit code is 7.",
-		Example: "  faceauth search ~/recordings --name alice\n  faceauth search day.mp4 --like face.jpg --sheet found.html",
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return o.search(c, args, h) },
+		Example: "  faceauth search ~/recordings --name alice\n  faceauth search day.mp4 --like face.jpg --sheet " +
+			"found.html",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return o.search(c, args, h) },
 	}
 	o.visionFlags(c)
 	o.spareFlag(c)
@@ -58,7 +62,8 @@ func newSearch() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&h.name, "name", "", "the enrolled person to search for")
 	f.StringVar(&h.like, "like", "", "a picture with one face, to search for")
-	f.StringVar(&h.index, "index", "", "folder of the index (default: faceauth/search below $XDG_CACHE_HOME or ~/.cache)")
+	f.StringVar(&h.index, "index", "", "folder of the index (default: faceauth/search below $XDG_CACHE_HOME or "+
+		"~/.cache)")
 	f.BoolVar(&h.noIndex, "no-index", false, "keep no index")
 	f.StringVar(&h.sheet, "sheet", "", "write a contact sheet, an HTML page")
 	jobsFlag(c, &h.jobs)
@@ -156,7 +161,8 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	bar.end()
 	if c.Context().Err() != nil {
 		if !h.noIndex {
-			warn(c, fmt.Sprintf("interrupted; at least %d of %d recordings are in the index: run it again to go on", kept,
+			warn(c, fmt.Sprintf("interrupted; at least %d of %d recordings are in the index: run it again to go on",
+				kept,
 				len(paths)))
 		}
 		return c.Context().Err()
@@ -274,7 +280,8 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 	}
 	s := f.Samples[0]
 	if s.Vector == nil {
-		return nil, "", fail(noFace, fmt.Errorf("the face in %s cannot be used: %s; use another picture", path, s.Reason))
+		return nil, "", fail(noFace, fmt.Errorf("the face in %s cannot be used: %s; use another picture", path,
+			s.Reason))
 	}
 	if s.Reason != "" {
 		warn(c, fmt.Sprintf("the face in %s is poor (%s), and may not be found", path, s.Reason))
@@ -293,7 +300,8 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h se
 	damaged := func(err error) {
 		warn(c, fmt.Sprintf("the index of %s cannot be read (%v), and is made anew", path, err))
 	}
-	return index.Recording(path, damaged, func(from search.Part, keep func(search.Part) error) ([]search.Sighting, error) {
+	return index.Recording(path, damaged, func(from search.Part, keep func(search.Part) error) ([]search.Sighting,
+		error) {
 		// Each recording has its own eye, so a malicious recording cannot change the result of another.
 		defer v.sight.drop(nil)
 		var bar progress
@@ -358,7 +366,8 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 		fmt.Fprintln(w, "recording\tfrom\tto\tframes\tshare\tdistance")
 		for _, f := range all {
 			for _, x := range f.hits {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%.2f\n", f.path, stamp(x.From), stamp(x.To), x.Frames, x.Share, x.Distance)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%.2f\n", f.path, stamp(x.From), stamp(x.To), x.Frames, x.Share,
+					x.Distance)
 			}
 		}
 		if err := w.Flush(); err != nil {

@@ -50,25 +50,29 @@ func newTablet() *cobra.Command {
 		return err
 	}
 	// look makes the command for an action in which the daemon uses the camera.
-	look := func(use, short, good, otherwise string, run func(*bus.Client, *cobra.Command, func(string)) (string, error)) *cobra.Command {
-		return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
-			return ask(c, func(client *bus.Client) error {
-				word, err := run(client, c, func(word string) { fmt.Fprintln(c.ErrOrStderr(), bus.Sentence(words.Of(os.Getenv), word)) })
-				if err != nil {
-					return err
-				}
-				if err := say(c, map[string]string{"result": word}, "%s\n", bus.Sentence(words.Of(os.Getenv), word)); err != nil {
-					return err
-				}
-				if word != good {
-					return fail(refused, errors.New(otherwise))
-				}
-				return nil
-			})
-		}}
+	look := func(use, short, good, otherwise string, run func(*bus.Client, *cobra.Command, func(string)) (string,
+		error)) *cobra.Command {
+		return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				return ask(c, func(client *bus.Client) error {
+					word, err := run(client, c, func(word string) { fmt.Fprintln(c.ErrOrStderr(), bus.Sentence(words.Of(os.Getenv), word)) })
+					if err != nil {
+						return err
+					}
+					if err := say(c, map[string]string{"result": word}, "%s\n",
+						bus.Sentence(words.Of(os.Getenv), word)); err != nil {
+						return err
+					}
+					if word != good {
+						return fail(refused, errors.New(otherwise))
+					}
+					return nil
+				})
+			}}
 	}
 	c.AddCommand(
-		look("enroll", "show the device your face, in four poses", "enroll-completed", "nothing was enrolled; an earlier profile stays",
+		look("enroll", "show the device your face, in four poses", "enroll-completed",
+			"nothing was enrolled; an earlier profile stays",
 			func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
 				return client.Enroll(c.Context(), user, tell)
 			}),
@@ -85,7 +89,8 @@ func newTablet() *cobra.Command {
 						return err
 					}
 					had := fmt.Sprintf("enrolled %s with %s, %s learned since\n%s\n",
-						s.Enrolled.Local().Format("2006-01-02 15:04"), count(int(s.Labelled), "face"), count(int(s.Learned), "face"), learning(s))
+						s.Enrolled.Local().Format("2006-01-02 15:04"), count(int(s.Labelled),
+							"face"), count(int(s.Learned), "face"), learning(s))
 					if s.Labelled == 0 {
 						had = "no face that this device has seen is enrolled\n"
 					}
@@ -98,7 +103,8 @@ func newTablet() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "undo SINCE", Short: "take back the faces learned since a moment", Args: cobra.ExactArgs(1),
-			Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such as\n" +
+			Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such " +
+				"as\n" +
 				"\"2026-11-20 17:30\", or how long ago that was, such as 90m or 12h.",
 			RunE: func(c *cobra.Command, args []string) error {
 				since, err := moment(args[0], time.Now())
@@ -162,7 +168,8 @@ func newTablet() *cobra.Command {
 	return c
 }
 
-func freeze(user *string, ask func(*cobra.Command, func(*bus.Client) error) error, say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
+func freeze(user *string, ask func(*cobra.Command, func(*bus.Client) error) error,
+	say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
 	var off bool
 	c := &cobra.Command{
 		Use: "freeze", Short: "stop learning, or let it go on with --off", Args: cobra.NoArgs,
@@ -187,7 +194,8 @@ func freeze(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 func learning(s bus.Status) string {
 	switch {
 	case s.Drifted:
-		return "the learned faces had moved far from the enrolled ones, so learning has stopped; find out who uses this account, then: faceauth tablet undo, or freeze --off"
+		return "the learned faces had moved far from the enrolled ones, so learning has stopped; find out who uses " +
+			"this account, then: faceauth tablet undo, or freeze --off"
 	case s.Frozen:
 		return "nothing is learned; to let it go on: faceauth tablet freeze --off"
 	}
@@ -200,7 +208,8 @@ func may(s bus.Status) string {
 	case s.Labelled == 0 && (s.Fleet == nil || s.Fleet.Faces == 0):
 		return "a login by face may not begin: there is no face to look for"
 	case s.Labelled == 0 && s.Refusal == "":
-		return "log in once by face and password: look into the camera, and give the password within a minute; then the face alone will do"
+		return "log in once by face and password: look into the camera, and give the password within a minute; then " +
+			"the face alone will do"
 	case s.Refusal != "" && s.Wait > 0:
 		return fmt.Sprintf("a login by face may begin in %s: %s", count(int(s.Wait), "second"), s.Refusal)
 	case s.Refusal != "":
@@ -212,20 +221,23 @@ func may(s bus.Status) string {
 // heard is how long follow waits for an answer of the fleet's process.
 const heard = 10 * time.Second
 
-func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) error, say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
+func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) error,
+	say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
 	var person string
 	var off, share bool
 	c := &cobra.Command{
 		Use: "follow", Short: "have an account follow a person of a fleet; takes an administrator", Args: cobra.NoArgs,
 		Long: "Follow has the logins of a user rest on whom a fleet knows, where this device takes part in one\n" +
-			"(faceauth fleet tablet): log in once by face and password, and from then on the face alone will do. Who is\n" +
+			"(faceauth fleet tablet): log in once by face and password, and from then on the face alone will do. Who " +
+			"is\n" +
 			"forgotten in the fleet is forgotten here. With --off all that rests on the fleet goes.\n" +
 			"docs/tablet.md says what it rests on.",
 		Example: "  sudo faceauth tablet follow --user alice --person 0123456789abcdef0123456789abcdef\n" +
 			"  sudo faceauth tablet follow --user alice --off",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if off == (person != "") || off && share {
-				return fail(badUsage, errors.New("give --person NUMBER, which faceauth people --fleet shows on another device, or --off"))
+				return fail(badUsage, errors.New("give --person NUMBER, which faceauth people --fleet shows on "+
+					"another device, or --off"))
 			}
 			return ask(c, func(client *bus.Client) error {
 				if err := client.Follow(c.Context(), *user, person, share); err != nil {
@@ -235,7 +247,8 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 					return say(c, map[string]bool{"follows": false}, "this account follows nobody any more\n")
 				}
 				s, err := client.Status(c.Context(), *user)
-				for end := time.Now().Add(heard); err == nil && s.Fleet != nil && s.Fleet.Word == "" && time.Now().Before(end); s, err = client.Status(c.Context(), *user) {
+				for end := time.Now().Add(heard); err == nil && s.Fleet != nil && s.Fleet.Word == "" &&
+					time.Now().Before(end); s, err = client.Status(c.Context(), *user) {
 					select {
 					case <-c.Context().Done():
 						return c.Context().Err()
@@ -246,13 +259,15 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 					return err
 				}
 				if s.Fleet == nil {
-					return fail(refused, errors.New("the account follows nobody: another administrator has ended it meanwhile"))
+					return fail(refused, errors.New("the account follows nobody: another administrator has ended it "+
+						"meanwhile"))
 				}
 				return say(c, s.Fleet, "%s\n%s\n", following(*s.Fleet), may(s))
 			})
 		},
 	}
-	c.Flags().StringVar(&person, "person", "", "number of the person, or the name that the fleet shows; it is looked up once")
+	c.Flags().StringVar(&person, "person", "", "number of the person, or the name that the fleet shows; it is looked "+
+		"up once")
 	c.Flags().BoolVar(&share, "share", false, "give the fleet the faces that faceauth tablet enroll takes of this user")
 	c.Flags().BoolVar(&off, "off", false, "follow nobody any more, and remove all that rests on the fleet")
 	return c
@@ -285,7 +300,8 @@ func following(f bus.Following) string {
 	case f.Word == bus.Nobody:
 		return had + "; the fleet has nobody of that name or number: see faceauth people --fleet on another device"
 	case f.Word == bus.Keyless:
-		return had + "; this device has no key of the person yet: it must be invited with --people and that number, or for all people, and a device that has the key must be there"
+		return had + "; this device has no key of the person yet: it must be invited with --people and that number, " +
+			"or for all people, and a device that has the key must be there"
 	case f.Word == bus.OtherSpace:
 		return had + "; the fleet's faces of this person are of another feature space, and cannot be used here"
 	}

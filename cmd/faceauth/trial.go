@@ -46,7 +46,8 @@ func newTrial() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trial DIR",
 		Short: "measure logins on recordings: who gets in, who does not, and how fast",
-		Long: "Trial enrols the people of DIR, each for themselves and as the daemon does, and has everybody try to log\n" +
+		Long: "Trial enrols the people of DIR, each for themselves and as the daemon does, and has everybody try to " +
+			"log\n" +
 			"in as everybody, by a clock that goes as the recordings do. It needs no daemon, and keeps nothing.\n" +
 			labelledRecordings + "\n" +
 			"Recordings of a folder whose names begin with " + dataset.AttackPrefix + " are attacks on its person.",
@@ -155,7 +156,8 @@ func printTrial(w io.Writer, r trial.Report) error {
 	row := func(name string, a trial.Attempts, worse func(evaluate.Rate) string) {
 		if a.All > 0 {
 			share := evaluate.Rate(float64(a.Matches) / float64(a.All))
-			fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", name, a.Matches, a.All, worse(share), span(a.Interval),
+			fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", name, a.Matches, a.All, worse(share),
+				span(a.Interval),
 				a.PairsIn, a.Pairs, span(evaluate.ClopperPearson(a.PairsIn, a.Pairs)), a.Ends[string(session.NotLive)])
 		}
 	}

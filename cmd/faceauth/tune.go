@@ -28,7 +28,8 @@ func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune DIR",
 		Short: "choose sigma, gamma and the thresholds on labelled recordings",
-		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds but one, and measures them\n" +
+		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds but one, and measures " +
+			"them\n" +
 			"on the people of the fold that was left out; each person in turn is the user, and the others are\n" +
 			"impostors. Then it chooses on all people, and writes a file of settings that all commands read.\n" +
 			"It reports the false match rate that the recordings support.\n\n" +
@@ -51,7 +52,8 @@ func newTune() *cobra.Command {
 			if out == "" {
 				out = usual
 			}
-			return o.tune(c, args[0], t, settingsFile{path: out, read: err == nil && samePath(out, usual), force: force})
+			return o.tune(c, args[0], t, settingsFile{path: out, read: err == nil && samePath(out, usual),
+				force: force})
 		},
 	}
 	o.visionFlags(c)
@@ -133,7 +135,8 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 	case errors.Is(err, calibrate.ErrTooFew):
 		return fail(badSource, err)
 	case errors.Is(err, calibrate.ErrMissed):
-		return fail(noFace, fmt.Errorf("%w of %g on these recordings: every setting accepts more impostors, or nobody; "+
+		return fail(noFace, fmt.Errorf("%w of %g on these recordings: every setting accepts more impostors, or "+
+			"nobody; "+
 			"nothing was written", err, t.FMR))
 	case err != nil:
 		return evalError(err)
@@ -178,12 +181,14 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 		warn(c, doubts+"; the settings are written all the same, as --force says")
 		return nil
 	}
-	return fail(unsupported, fmt.Errorf("%s; the settings are in %s, which is read only where --settings names it", doubts,
+	return fail(unsupported, fmt.Errorf("%s; the settings are in %s, which is read only where --settings names it",
+		doubts,
 		path))
 }
 
 func printTuned(w io.Writer, r calibrate.Outcome, people int) {
-	fmt.Fprintf(w, "chosen without, and measured on, each of %d folds of %d people, one user at a time:\n", len(r.Folds),
+	fmt.Fprintf(w, "chosen without, and measured on, each of %d folds of %d people, one user at a time:\n",
+		len(r.Folds),
 		people)
 	fmt.Fprintf(w, "  FNMR %s: %d of %d attempts (95 %% interval %s), of %d of %d people at least one\n",
 		high(r.FNMR.Rate), r.FNMR.Errors, r.FNMR.Faces, span(r.FNMR.Interval), r.FNMR.PeopleWrong, r.FNMR.People)
@@ -199,13 +204,16 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 			"were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
 		if r.Pairs.Accepted == 0 {
 			need := calibrate.PairsNeeded(r.Target)
-			fmt.Fprintf(w, "  by the rule of three that takes %d pairs without a false match: recordings of %d people\n", need,
+			fmt.Fprintf(w, "  by the rule of three that takes %d pairs without a false match: recordings of %d "+
+				"people\n", need,
 				calibrate.PeopleNeeded(need, len(r.Folds)))
 		}
 	}
-	fmt.Fprintf(w, "  pairs share people, so that this is the most that can be said; with only people for independent: "+
+	fmt.Fprintf(w, "  pairs share people, so that this is the most that can be said; with only people for "+
+		"independent: "+
 		"of %d,\n"+
-		"  %d were let in as somebody else, and of people like these a share below %g\n", r.FMR.People, r.FMR.PeopleWrong,
+		"  %d were let in as somebody else, and of people like these a share below %g\n", r.FMR.People,
+		r.FMR.PeopleWrong,
 		atMost(r.PeopleUpperBound))
 	c := r.Choice
 	fmt.Fprintf(w, "chosen on all %d: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g (there: recall %s, "+

@@ -143,7 +143,8 @@ func (o *options) planDetector(v *vision) error {
 
 // recogniser opens the gallery and its detector and extractor. Keep and freeze are the flags --learn and --freeze. With
 // part, which may be nil, it first updates the gallery from the fleet.
-func (o *options) recogniser(c *cobra.Command, part *member, keep, freeze bool) (g *gallery.Gallery, path string, v *vision, err error) {
+func (o *options) recogniser(c *cobra.Command, part *member, keep, freeze bool) (g *gallery.Gallery, path string,
+	v *vision, err error) {
 	for try := 1; ; try++ {
 		g, path, err = o.ownGallery(c, keep, freeze)
 		if part != nil && errors.Is(err, errNoGallery) { // people may come from the fleet

@@ -47,7 +47,8 @@ func newWatch() *cobra.Command {
 				return err
 			}
 			defer v.Close()
-			w := &watcher{c: c, json: o.json, people: g.Learner(), said: map[int]said{}, room: roomWarning(c, g.Learner())}
+			w := &watcher{c: c, json: o.json, people: g.Learner(), said: map[int]said{},
+				room: roomWarning(c, g.Learner())}
 			if keep {
 				w.lessons = new(lessons)
 			}
@@ -65,7 +66,8 @@ func newWatch() *cobra.Command {
 			warn(c, g.Learner().Warnings()...)
 			defer func() {
 				if n := g.Learner().Counts().PassedOver; n > 0 {
-					warn(c, fmt.Sprintf("%s recognised and not learned, as there was no room for another centroid", count(int(n), "face")))
+					warn(c, fmt.Sprintf("%s recognised and not learned, as there was no room for another centroid",
+						count(int(n), "face")))
 				}
 			}()
 			ctx, cancel := context.WithCancelCause(c.Context())

@@ -18,7 +18,8 @@ func roomWarning(c *cobra.Command, l *online.Learner) func() {
 		if full := l.Full(); full != said {
 			said = full
 			if full {
-				warn(c, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned; use a larger --k, or people undo", l.Settings().K))
+				warn(c, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned; use a larger --k, "+
+					"or people undo", l.Settings().K))
 			}
 		}
 	}
