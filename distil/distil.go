@@ -196,7 +196,7 @@ func Parse(data []byte) (*Verifier, error) {
 	}
 	switch {
 	case online.CheckName(c.Name) != nil:
-		return nil, fmt.Errorf("%w: the name is not one that a person can have", ErrInvalid)
+		return nil, fmt.Errorf("%w: no person can have this name", ErrInvalid)
 	case c.Space.Dim < 1 || c.Space.Dim > 1<<24 || !positive(c.Space.Scale) || !positive(c.Width) ||
 		!positive(c.Threshold):
 		return nil, fmt.Errorf("%w: a setting is out of its range", ErrInvalid)

@@ -90,9 +90,8 @@ func (s Space) Mismatch(id string) string {
 		return strings.Join(parts[:min(2, len(parts))], ":")
 	}
 	if strings.HasPrefix(id, "embedding:") && network(id) == network(s.ID) {
-		what += ": the same network, whose pictures are given to it in another way since; enrol again into another " +
-			"file, " +
-			"and keep this one for the version of faceauth that made it"
+		what += ": the same network with another input format; enrol again into another file, and keep this file for " +
+			"the version of faceauth that made it"
 	}
 	return what
 }

@@ -60,7 +60,7 @@ func Compact(ctx context.Context, space face.Space, s Settings, labelled []Examp
 		x, classes = append(x, e.Vector), append(classes, l.class(e.Name, false))
 	}
 	if len(labelled) == 0 {
-		return nil, report, fmt.Errorf("%w: nobody is labelled", ErrSettings)
+		return nil, report, fmt.Errorf("%w: there are no labelled faces", ErrSettings)
 	}
 	for _, f := range faces {
 		if err := space.Check(f); err != nil {

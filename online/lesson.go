@@ -464,7 +464,7 @@ func (s Lesson) check(space face.Space) error {
 		return err
 	}
 	wrong := func(format string, args ...any) error {
-		return fmt.Errorf("%w: that of %s %s", ErrLesson, s.Name, fmt.Sprintf(format, args...))
+		return fmt.Errorf("%w: the lesson of %s %s", ErrLesson, s.Name, fmt.Sprintf(format, args...))
 	}
 	if s.Space != space.ID {
 		return wrong("is of the feature space %.100q, and this is %s", s.Space, space.ID)

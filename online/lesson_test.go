@@ -111,8 +111,8 @@ func TestBadLessons(t *testing.T) {
 			"name: eve; enrol them here first"},
 		"bad name": {"x", with(func(s *online.Lesson) { s.Name = " b" }), online.ErrName, "begins or ends " +
 			"with a space"},
-		"other space": {"x", with(func(s *online.Lesson) { s.Space = "moon" }), online.ErrLesson, `that of bob is of the feature space "moon", and this is plane`},
-		"no centroid": {"x", with(func(s *online.Lesson) { s.Centroids = nil }), online.ErrLesson, "that of bob " +
+		"other space": {"x", with(func(s *online.Lesson) { s.Space = "moon" }), online.ErrLesson, `the lesson of bob is of the feature space "moon", and this is plane`},
+		"no centroid": {"x", with(func(s *online.Lesson) { s.Centroids = nil }), online.ErrLesson, "the lesson of bob " +
 			"has no centroids"},
 		"too many":        {"x", []online.Lesson{good, many}, online.ErrLesson, "it has more than 4096 centroids"},
 		"dimension":       {"x", with(func(s *online.Lesson) { s.Centroids[3].Vector = []float32{1} }), face.ErrDimension, "centroid 4 of bob"},

@@ -34,10 +34,12 @@ func newExport(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE [NAME...]",
 		Short: "write enrolled faces into an encrypted archive, for another machine",
-		Long: "Export writes the enrolled faces of the named people, or of all, into FILE, encrypted as age does it.\n" +
-			"Learned faces stay here. It asks for a passphrase, or takes it from --passphrase-file, or encrypts for " +
-			"public\n" +
-			"keys of age (--recipient). An archive for which the passphrase is lost cannot be opened by anybody.",
+		Long: "Export writes the enrolled faces of the named people, or of all people, into the encrypted archive " +
+			"FILE, in\n" +
+			"the format of age. It does not export learned faces. It asks for a passphrase, or reads it from\n" +
+			"--passphrase-file, or encrypts for public keys of age (--recipient). If the passphrase is lost, " +
+			"nobody can\n" +
+			"open the archive.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			path, err := o.galleryPath()
@@ -84,7 +86,7 @@ func newExport(o *options) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&s.passphrase, "passphrase-file", "", "file with the passphrase; asked for otherwise")
+	c.Flags().StringVar(&s.passphrase, "passphrase-file", "", "file with the passphrase (default: ask for it)")
 	c.Flags().StringSliceVar(&s.recipients, "recipient", nil,
 		"public key of age (age1...) that can open the archive, instead of a passphrase")
 	return c
@@ -96,8 +98,8 @@ func newImport(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "enrol the people of an archive that export wrote",
-		Long: "Import decrypts FILE and enrols the people in it, all or none. A person whose name is known already\n" +
-			"is refused, or gets the faces that are not there yet (--add).",
+		Long: "Import decrypts FILE and enrols all people in it, or none. If a name is already enrolled, import\n" +
+			"refuses the archive; with --add it adds the missing faces.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			data, err := s.open(args[0])
@@ -119,10 +121,10 @@ func newImport(o *options) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&s.passphrase, "passphrase-file", "", "file with the passphrase; asked for otherwise")
+	c.Flags().StringVar(&s.passphrase, "passphrase-file", "", "file with the passphrase (default: ask for it)")
 	c.Flags().StringVar(&s.identity, "identity", "",
 		"file with a private key of age (AGE-SECRET-KEY-1...), instead of a passphrase")
-	c.Flags().BoolVar(&add, "add", false, "add faces to a person who is enrolled already")
+	c.Flags().BoolVar(&add, "add", false, "add faces to an enrolled person")
 	return c
 }
 

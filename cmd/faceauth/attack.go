@@ -40,9 +40,8 @@ func (a *attackFlags) flags(c *cobra.Command) {
 		"first; "+
 		"replay, recordings whose names begin with "+dataset.AttackPrefix)
 	c.Flags().IntSliceVar(&a.steps, "attack-steps", []int{2, 3, 5, 8, 20},
-		"numbers of blends of a bridge; each is tried")
-	c.Flags().Float64Var(&a.liveness, "liveness", .5, "in a replay, the least liveness with which a face is let "+
-		"through")
+		"numbers of blends for a bridge; each is tried")
+	c.Flags().Float64Var(&a.liveness, "liveness", .5, "least liveness of an accepted face in a replay")
 }
 
 func (a *attackFlags) check() error {

@@ -41,13 +41,13 @@ func newAudit() *cobra.Command {
 	var i inspection
 	c := &cobra.Command{
 		Use:   "audit",
-		Short: "rank the faces in the gallery whose name does not go with the face",
-		Long: "Audit finds labelled faces that look more like another person: two names were swapped, or a face was " +
-			"given\n" +
-			"the wrong name. With --learned it looks at learned faces, too. A face that is unlike all others is not\n" +
-			"reported.\n\n" +
-			"The gallery holds no pictures. With --pictures a contact sheet takes them from the recordings of the\n" +
-			"faces.",
+		Short: "find faces in the gallery that have the wrong name",
+		Long: "Audit finds labelled faces that look more like another person, for example because two names were " +
+			"swapped.\n" +
+			"With --learned it checks learned faces, too. It does not report a face that is unlike all others.\n" +
+			"The gallery holds no pictures. With --pictures, the pictures of a contact sheet come from the " +
+			"recordings of\n" +
+			"the faces.",
 		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html --pictures recordings/alice.mp4\n" +
 			"  faceauth audit --undo 17",
 		Args: cobra.NoArgs,
@@ -62,12 +62,12 @@ func newAudit() *cobra.Command {
 	o.galleryFlag(c)
 	f := c.Flags()
 	f.BoolVar(&i.learned, "learned", false, "rank learned faces, too")
-	f.BoolVar(&i.all, "all", false, "list all faces, and not only those that look more like somebody else")
+	f.BoolVar(&i.all, "all", false, "list all faces, and not only suspect faces")
 	f.StringVar(&i.sheet, "sheet", "", "write a contact sheet, an HTML page")
 	f.StringSliceVar(&i.pictures, "pictures", nil,
-		"recordings, or folders of them, to take the pictures of the contact sheet from")
+		"recordings, or folders of recordings, with the pictures for the contact sheet")
 	f.Int64Var(&i.undo, "undo", 0,
-		"take the face of this number out: a labelled face, or a learned face and the faces learned through it")
+		"remove the face with this number: a labelled face, or a learned face with the faces learned through it")
 	return c
 }
 

@@ -24,10 +24,10 @@ func newCompact() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compact DIR",
 		Short: "build a gallery from long recordings, all faces at once",
-		Long: "Compact enrols everybody from their first usable faces, and quantises all other faces to as many as " +
-			"--k\n" +
-			"leaves room for: at once, and not in the order in which they came, as a recogniser learns. These\n" +
-			"faces have no names. The gallery must be a new one.\n\n" + labelledRecordings,
+		Long: "Compact enrols each person from the first usable faces, and replaces all other faces by at most --k\n" +
+			"centroids. It uses all faces at once, and not one after the other, as learning does. These " +
+			"centroids have no\n" +
+			"names. The gallery must not exist yet." + labelledRecordings,
 		Example: "  faceauth compact recordings --k 300\n  faceauth compact recordings --k 100 --gallery small",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -42,7 +42,7 @@ func newCompact() *cobra.Command {
 	o.galleryFlag(c)
 	c.Flags().IntVar(&enroll, "enroll", enroll, enrollHelp)
 	c.Flags().Var(&pull, "pull", "how strongly faces hold the centroids, against labels that push them apart")
-	c.Flags().BoolVar(&force, "force", false, "enrol even where the faces do not look like one person")
+	c.Flags().BoolVar(&force, "force", false, "enrol even if the faces do not look like one person")
 	return c
 }
 

@@ -120,7 +120,7 @@ func (f *configFile) each(n *yaml.Node, names []string, do func(key string, valu
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if line, twice := seen[key.Value]; twice {
-			return f.wrong(key, "%s is there already in line %d", key.Value, line)
+			return f.wrong(key, "%s is also in line %d", key.Value, line)
 		}
 		seen[key.Value] = key.Line
 		if key.Kind != yaml.ScalarNode || !slices.Contains(names, key.Value) {
@@ -284,13 +284,13 @@ func (f *configFile) camera(n *yaml.Node) (camera named, err error) {
 	}
 	if facedet.IsRecording(camera.source) || !strings.Contains(camera.source, "://") {
 		if user != "" {
-			return camera, f.wrong(n, "camera %q has a user, and its source is no URL", camera.name)
+			return camera, f.wrong(n, "camera %q has a user, but its source is not a URL", camera.name)
 		}
 		return camera, nil
 	}
 	u, err := url.Parse(camera.source)
 	if err != nil {
-		return camera, f.wrong(n, "camera %q: %w", camera.name, errors.New("the source is no valid URL"))
+		return camera, f.wrong(n, "camera %q: %w", camera.name, errors.New("the source is not a valid URL"))
 	}
 	if u.User != nil || u.RawQuery != "" || strings.Contains(u.Path, "=") {
 		f.secret = n

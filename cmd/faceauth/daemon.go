@@ -49,15 +49,14 @@ func (o *login) policyFlags(c *cobra.Command) {
 	o.embeddingFlags(c)
 	o.detectorFlag(c)
 	f := c.Flags()
-	f.StringVar(&o.challenge, "challenge", "", "gesture that a matching face must make: turn (the head, to a side "+
-		"drawn by lot), blink, or empty for none")
-	f.DurationVar(&o.deadline, "deadline", 0, "after which a login is over (default 5s, with a challenge 10s)")
-	f.Float64Var(&o.anchor, "anchor", 0, "distance from every enrolled face beyond which nobody is let in (default: "+
-		"1.075 times the impostor radius of the feature space)")
+	f.StringVar(&o.challenge, "challenge", "", "gesture that the user must make: turn (the head, to a random side), blink, or empty for none")
+	f.DurationVar(&o.deadline, "deadline", 0, "longest time of a login (default 5s, with a challenge 10s)")
+	f.Float64Var(&o.anchor, "anchor", 0, "largest distance to the nearest enrolled face for a login (default: 1.075 times the impostor radius of "+
+		"the feature space)")
 	f.StringVar(&o.livenessFile, "liveness-model", "", "description (JSON) of a liveness network of your own")
 	f.Float64Var(&o.minLiveness, "min-liveness", models.Default(models.Liveness).Threshold,
-		"mean liveness, 0 to 1, without which a face is taken for a picture; 0 lets pictures in. A network of your "+
-			"own says its own default")
+		"least mean liveness for a login, 0 to 1; 0 accepts pictures of faces, too. The description of your "+
+			"own network has its own default")
 }
 
 // livenessModel returns the description of the liveness network.
@@ -84,11 +83,10 @@ func (o *login) threshold(c *cobra.Command) (models.Description, error) {
 
 func (o *login) storeFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the sealed profiles")
-	f.StringVar(&o.counters, "counters", "", "file of counters, which show that a store was put back from a copy "+
-		"(default: the store's name and .seen)")
+	f.StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the encrypted profiles")
+	f.StringVar(&o.counters, "counters", "", "file of counters that detect a store from an old copy (default: the store's name and .seen)")
 	f.StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key",
-		"file of the key, made at first use; the credential faceauth-key, where there is one, goes before it")
+		"file of the key, made at first use; the credential faceauth-key, if there is one, overrides it")
 }
 
 func (o *login) policy() session.Policy {
@@ -109,29 +107,29 @@ func newDaemon() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "daemon",
 		Short: "serve logins by face on the system bus",
-		Long: "Daemon answers programs that ask, over D-Bus, whether the person in front of the camera is a user of\n" +
-			"this device: PAM, screen lockers, faceauth tablet. It opens the camera only while it is asked. It is\n" +
-			"started by the bus or by systemd, as root; docs/tablet.md says how to install it.",
+		Long: "Daemon tells other programs (PAM, screen lockers, faceauth tablet) over D-Bus whether the person in " +
+			"front of\n" +
+			"the camera is a user of this device. It opens the camera only for a request. The bus or systemd starts\n" +
+			"it, as root; docs/tablet.md says how to install it.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
-	c.Flags().StringVar(&o.device, "source", "0", "camera, as for the other commands; a recording is played as a "+
-		"camera would give it")
-	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that look "+
-		"into the camera (default: a child of the daemon)")
+	c.Flags().StringVar(&o.device, "source", "0", "camera, or a recording, which is played at its own speed")
+	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that use the camera (default: a child of the "+
+		"daemon)")
 	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute,
-		"end when nobody has asked for anything for so long; 0 for never")
+		"end after this time without a request; 0 for never")
 	c.Flags().StringVar(&o.tpm, "tpm", tpmWhereThereIsOne,
-		"TPM that counts changes of the store, so that one that was put back from a copy is told: a device, the "+
-			"socket of an emulator, none, or auto for "+tpm.Device+" where it can be used")
-	c.Flags().BoolVar(&o.fprintd, "fprintd", false, "answer by the names of fprintd, too, for GDM and KDE, which ask "+
-		"for a finger; not with --challenge, for which they have no words")
+		"TPM whose counter detects a store from an old copy: a device, the socket of an emulator, none, or "+
+			"auto for "+tpm.Device+"if it can be used")
+	c.Flags().BoolVar(&o.fprintd, "fprintd", false, "also offer the bus names of fprintd, for GDM and KDE; not with --challenge, because fprintd has no "+
+		"messages for it")
 	o.policyFlags(c)
 	o.storeFlags(c)
 	o.learnerFlags(c)
 	rotate := &cobra.Command{
 		Use:   "rotate-key",
-		Short: "seal the profiles with a new key, while the daemon does not run",
+		Short: "encrypt the profiles with a new key; stop the daemon first",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return o.rotate(c) },
 	}
@@ -170,7 +168,7 @@ func (o *login) serve(c *cobra.Command) error {
 		return err
 	}
 	if opt.Policy.MinLiveness == 0 {
-		log.Warn("liveness is not asked for: a picture of a user is let in; see --min-liveness")
+		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}
 	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
 	eyes := newEyes(o.eyeConfig(space), o.device, log)
@@ -250,8 +248,7 @@ func (o *login) grower(log *slog.Logger) (*tpm.Counter, error) {
 		c, err := tpm.Open(tpm.Device)
 		if err != nil {
 			if !errors.Is(err, os.ErrNotExist) {
-				log.Warn("there is a TPM that cannot be used; a store that is put back with its counters is not "+
-					"noticed", "error", err)
+				log.Warn("the TPM cannot be used, so an old copy of the store with its counters is not detected", "error", err)
 			}
 			return nil, nil
 		}
@@ -272,7 +269,7 @@ func (o *login) openGrowing(space face.Space, c *tpm.Counter, log *slog.Logger) 
 	}
 	store, err := o.openStore(space, profile.Growing(c))
 	if errors.Is(err, profile.ErrGrower) && o.tpm == tpmWhereThereIsOne {
-		log.Warn("there is a TPM that cannot be used; a store that is put back with its counters is not noticed",
+		log.Warn("the TPM cannot be used, so an old copy of the store with its counters is not detected",
 			"error", err)
 		return o.openStore(space)
 	}
@@ -362,7 +359,7 @@ func (o *login) rotate(c *cobra.Command) error {
 	}
 	info, err := os.Stat(o.store)
 	if err != nil {
-		return fail(badGallery, fmt.Errorf("there is no store to seal anew: %w", err))
+		return fail(badGallery, fmt.Errorf("there is no store to encrypt again: %w", err))
 	}
 	// What root writes the daemon, which is another user, could not read.
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {

@@ -26,12 +26,10 @@ func newOfficeTrial() *cobra.Command {
 	var t trial.Options
 	c := &cobra.Command{
 		Use:   "trial DIR",
-		Short: "measure an office on recordings: the names it gives, and the arrivals and departures it tells",
-		Long: "Trial composes days out of recordings of single people, in which they come and go before several " +
-			"cameras,\n" +
-			"cross, and are hidden behind each other, and has an office watch them. Some people, others on each day, " +
-			"are\n" +
-			"strangers. It keeps nothing.\n" + labelledRecordings,
+		Short: "measure an office on recordings: names, arrivals and departures",
+		Long: "Trial composes days from recordings of single people. People come and go before several cameras, " +
+			"cross, and\n" +
+			"hide each other, and an office watches them. On each day other people are strangers. It saves nothing." + labelledRecordings,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.officeTrial(c, args[0], t) },
 	}
@@ -40,17 +38,17 @@ func newOfficeTrial() *cobra.Command {
 	o.learnerFlags(c)
 	f := c.Flags()
 	f.IntVar(&t.Strangers, "choose-strangers", 2, chooseHelp)
-	f.IntVar(&t.Cameras, "cameras", 2, "cameras among which people walk")
+	f.IntVar(&t.Cameras, "cameras", 2, "number of cameras")
 	f.IntVar(&t.Enroll, "enroll", 4, enrollHelp)
-	f.IntVar(&t.Visits, "visits", 4, "visits into which each recording is cut")
-	f.IntVar(&t.Days, "days", 30, "days at most; each has another choice of strangers")
-	f.DurationVar(&t.Away, "away", 10*time.Second, "after which one who is not seen has left")
+	f.IntVar(&t.Visits, "visits", 4, "number of visits into which each recording is cut")
+	f.IntVar(&t.Days, "days", 30, "largest number of days; each has other strangers")
+	f.DurationVar(&t.Away, "away", 10*time.Second, "time after which a person who is not seen has left")
 	f.IntVar(&t.Devices, "devices", 1,
-		"devices that share the cameras, each with an office of its own; the people of all are the same")
-	f.DurationVar(&t.Share, "share", 0, "how often devices give each other what they have learned; 0 is never")
+		"number of devices that share the cameras; each has its own office, and all know the same people")
+	f.DurationVar(&t.Share, "share", 0, "how often devices share learned faces; 0 for never")
 	f.StringVar((*string)(&t.Poison), "poison", "",
-		"lessons of one more device, which are wrong: swapped (the faces of others) or bridged (and a way to them)")
-	f.DurationVar(&t.Withdraw, "withdraw", 0, "when these are taken back; 0 is never")
+		"wrong lessons of one more device: swapped (faces of others) or bridged (with blends between them)")
+	f.DurationVar(&t.Withdraw, "withdraw", 0, "when the wrong lessons are withdrawn; 0 for never")
 	f.Uint64Var(&t.Seed, "seed", 0, "seed of everything random")
 	return c
 }

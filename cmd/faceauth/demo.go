@@ -23,8 +23,8 @@ func newDemo() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "try the program on real faces without a camera",
-		Long: "Demo makes short moving recordings of three people out of stills, enrols two of them from their\n" +
-			"first faces, replays a recording of all three, and prints who was recognised.",
+		Long: "Demo makes short moving recordings of three people from stills, enrols two of them from their first\n" +
+			"faces, replays a recording of all three, and prints who was recognised.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			v, err := o.look(c, nil, func(s string) { warn(c, s) })

@@ -26,7 +26,7 @@ func newDoctor() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "list the parts that are missing on this machine, and the commands that mend it",
+		Short: "list what is missing on this machine, and the commands that install it",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := c.OutOrStdout()

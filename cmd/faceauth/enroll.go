@@ -29,9 +29,9 @@ func newEnroll() *cobra.Command {
 	var how gallery.Enrolment
 	c := &cobra.Command{
 		Use:   "enroll SOURCE --name NAME",
-		Short: "show the device a person: label their first usable faces in a recording",
-		Long: "Enroll labels the first usable faces in SOURCE, a camera (0), a video, an image, a folder of images\n" +
-			"or a URL. Only one person may be in view; frames that are too poor, or turned away, are passed over.",
+		Short: "enrol a person: label the first usable faces in a recording",
+		Long: "Enroll labels the first usable faces in SOURCE: a camera (0), a video, an image, a folder of images\n" +
+			"or a URL. Only one person may be in view. Poor pictures and heads that are turned away are skipped.",
 		Example: "  faceauth enroll 0 --name alice\n  faceauth enroll alice.mp4 --name alice --frames 8\n  faceauth " +
 			"enroll holiday.jpg --name alice --all-usable",
 		Args: cobra.ExactArgs(1),
@@ -47,8 +47,8 @@ func newEnroll() *cobra.Command {
 	c.Flags().IntVar(&want.faces, "frames", 4, "faces to label")
 	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all "+
 		"of them and warn; without it, label none")
-	c.Flags().BoolVar(&how.Add, "add", false, "add faces to a person who is enrolled already")
-	c.Flags().BoolVar(&how.Force, "force", false, "enrol even where the faces do not look like one person")
+	c.Flags().BoolVar(&how.Add, "add", false, "add faces to an enrolled person")
+	c.Flags().BoolVar(&how.Force, "force", false, "enrol even if the faces do not look like one person")
 	return c
 }
 

@@ -99,12 +99,12 @@ func newEval() *cobra.Command {
 	o.learnerFlags(c)
 	c.Flags().StringVar(&e.Name, "protocol", "office", "who is enrolled: "+strings.Join(protocols, ", "))
 	c.Flags().StringSliceVar(&e.Users, "users", nil,
-		"identities that are in turn the user, in authentication and adaptation (default: all)")
+		"identities that are the user in turn, in authentication and adaptation (default: all)")
 	c.Flags().IntVar(&e.Enroll, "enroll", 4, enrollHelp)
 	c.Flags().BoolVar(&e.Learn, "learn", false, "in identification, learn from the probes, in --order")
 	c.Flags().StringSliceVar(&e.Strangers, "strangers", nil, "identities that are never enrolled")
 	c.Flags().IntVar(&e.Choose, "choose-strangers", 0, chooseHelp)
-	c.Flags().IntVar(&e.Runs, "runs", 0, "draw that many of the choices at random; 0 for all")
+	c.Flags().IntVar(&e.Runs, "runs", 0, "number of random choices to try; 0 for all")
 	c.Flags().StringSliceVar(&e.methods, "methods", []string{"learner", "nearest"},
 		"methods to measure beside the learner, of "+strings.Join(evaluate.Methods[1:], ", "))
 	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled "+
@@ -112,8 +112,7 @@ func newEval() *cobra.Command {
 		"sequential; mixed in adaptation, shuffled in identification)")
 	c.Flags().Uint64Var(&e.Seed, "seed", 1, "seed of everything random")
 	c.Flags().IntVar(&e.Stride, "stride", 1, "use every Nth face")
-	c.Flags().Float64Var(&e.Apart, "apart", 0, "share of each person's faces, the last ones, that are only a test; "+
-		"0 for one stream that is learned from and counted")
+	c.Flags().Float64Var(&e.Apart, "apart", 0, "share of each person's faces, the last ones, that are only a test; 0: all faces are learned and counted")
 	a.flags(c)
 	c.Flags().StringVar(&e.out, "out", "faceauth-eval", "folder of the report and the curves")
 	return c

@@ -53,7 +53,7 @@ func (s *eyes) renew() {
 	defer cancel()
 	e, err := eye.Start(ctx, s.config)
 	if err != nil { // status, undo and forget need no camera and still work
-		s.log.Warn("no eye can be started, so nobody is recognised", "error", err)
+		s.log.Warn("the eye cannot be started, so nobody is recognised", "error", err)
 		return
 	}
 	s.next = e
@@ -99,7 +99,7 @@ func (s *eyes) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, err
 			s.renew()
 			return nil, err
 		}
-		s.log.Warn("the eye is started anew", "error", err)
+		s.log.Warn("restarting the eye", "error", err)
 	}
 }
 

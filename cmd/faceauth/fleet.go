@@ -31,11 +31,10 @@ type fleetFlags struct {
 func newFleet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fleet",
-		Short: "share people between devices: who is known at one door is known at all",
-		Long: "Fleet lets several devices share the people they know. One machine runs faceauth fleet serve; each " +
-			"device\n" +
-			"joins once with a token. The server stores what devices say in its order, and can read no name and no " +
-			"face.\n" +
+		Short: "share people between devices",
+		Long: "Fleet lets several devices share people. One machine runs faceauth fleet serve; each device joins " +
+			"once with\n" +
+			"a token. The server stores the messages of devices in order, and can read no name and no face.\n" +
 			"docs/fleet.md says how it works, and what it does not protect against.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -98,14 +97,14 @@ func newFleetJoin() *cobra.Command {
 	token := ""
 	c := &cobra.Command{
 		Use:   "join [URL]",
-		Short: "make this device a member of a fleet, by a token",
-		Long: "Join makes a key for this device, and has the server admit it. The token, which faceauth fleet serve " +
-			"and\n" +
-			"faceauth fleet invite print, says where the server is and how to know it. Without --token it is read " +
-			"from\n" +
-			"standard input, so that other users of this machine do not see it. URL is another address of the " +
-			"server,\n" +
-			"for a device that does not reach it by the one in the token.",
+		Short: "make this device a member of a fleet, with a token",
+		Long: "Join makes a key for this device, and asks the server to admit it. The token, which faceauth fleet " +
+			"serve and\n" +
+			"faceauth fleet invite print, has the address of the server and identifies it. Without --token the " +
+			"token is\n" +
+			"read from standard input, so that other users of this machine do not see it. If this device cannot " +
+			"reach the\n" +
+			"address in the token, give another address as URL.",
 		Example: "  faceauth fleet join --token TOKEN --name door\n" +
 			"  ssh server faceauth fleet invite --json | jq -r .token | faceauth fleet join --name hall",
 		Args: cobra.MaximumNArgs(1),
@@ -166,7 +165,7 @@ func newFleetJoin() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&token, "token", "", "the token, or - to read it from standard input (the default)")
 	f.StringVar(&j.Name, "name", "", "name of this device, for people (default: the machine's)")
-	f.StringVar(&j.Creds, "creds", "", "file with which a NATS cluster of somebody else lets this device in")
+	f.StringVar(&j.Creds, "creds", "", "file with the credentials of this device for another NATS cluster")
 	deviceFolderFlag(f, &o.state, "state")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
 	o.waitFlag(c)

@@ -246,7 +246,7 @@ func (m *member) arrive(c *cobra.Command) {
 			"run faceauth office --fleet or faceauth fleet follow on one of the other devices", count(s.Keys, "key")))
 		return
 	}
-	warn(c, "the fleet is not reached; what it was told lately is not known here")
+	warn(c, "the fleet cannot be reached; its latest changes are missing here")
 }
 
 // leave waits until the fleet has the entries of the device.
@@ -255,7 +255,7 @@ func (m *member) leave(c *cobra.Command) {
 	defer cancel()
 	for m.device.State().Waiting > 0 {
 		if !backoff.Wait(ctx, 10*time.Millisecond) {
-			warn(c, "the fleet is not reached; it is told when a command with --fleet reaches it")
+			warn(c, "the fleet cannot be reached; the change is sent when a command with --fleet reaches it")
 			return
 		}
 	}

@@ -43,15 +43,14 @@ func newFleetServe() *cobra.Command {
 		Short: "run the server of a fleet",
 		Long: "Serve runs the server of a fleet until it is interrupted. The first start makes the fleet: a folder " +
 			"with its\n" +
-			"certificate, its log and its admin key, and prints how the first device joins. The admin key admits " +
-			"devices\n" +
-			"and revokes them; keep a copy of it, and of the certificate, where nobody else can read them.\n\n" +
-			"After a backup of the folder was put back, or with nothing left of it but the admin key and the " +
-			"certificate,\n" +
-			"devices refuse the server until it is started once with --restored. They then give back what it has " +
-			"lost, as\n" +
-			"far as any of them knows it; who was forgotten or revoked since stays so.\n\n" +
-			"With --nats it serves the fleet at a NATS cluster that is there already, and starts no server of its own.",
+			"certificate, its log and its admin key. It prints how the first device joins. The admin key admits and\n" +
+			"revokes devices; keep a copy of it, and of the certificate, where nobody else can read them.\n\n" +
+			"If the folder was restored from a backup, or only the admin key and the certificate are left, " +
+			"devices refuse\n" +
+			"the server until you start it once with --restored. Then devices give back the lost data that they " +
+			"have.\n" +
+			"Forgotten people stay forgotten, and revoked devices stay revoked.\n\n" +
+			"With --nats it uses an existing NATS cluster and starts no server of its own.",
 		Example: "  faceauth fleet serve\n" +
 			"  faceauth fleet serve --listen 192.0.2.7:4222 --url tls://office.example:4222 --admin-key " +
 			"/media/key/admin.nk\n" +
@@ -107,21 +106,16 @@ func newFleetServe() *cobra.Command {
 	f.StringVar(&o.adminKey, "admin-key", "", "file of the admin key, made at the first start (default: admin.nk in "+
 		"the folder)")
 	f.StringVar(&s.Listen, "listen", ":4222", "address to listen at")
-	f.StringVar(&s.URL, "url", "", "how devices reach this server, such as tls://office.example:4222 (default: an "+
-		"address of this machine)")
-	f.StringVar(&s.Cluster, "nats", "", "URL of a NATS cluster with JetStream to use in place of a server of its "+
-		"own; several with commas")
-	f.StringVar(&s.Creds, "creds", "", "file with which the cluster lets this service in: user credentials, the seed "+
-		"of an nkey, or USER:PASSWORD")
-	f.StringVar(&s.Callout, "callout", "", "account of the cluster for which it asks this service who may connect "+
-		"(auth callout)")
+	f.StringVar(&s.URL, "url", "", "URL of this server for devices, such as tls://office.example:4222 (default: an address of this machine)")
+	f.StringVar(&s.Cluster, "nats", "", "URL of an existing NATS cluster with JetStream, instead of an own server; several with commas")
+	f.StringVar(&s.Creds, "creds", "", "file with the credentials for the cluster: user credentials, the seed of an nkey, or USER:PASSWORD")
+	f.StringVar(&s.Callout, "callout", "", "account of the cluster whose connections this service admits (auth callout)")
 	f.IntVar(&s.Replicas, "replicas", 1, "copies of the log in the cluster")
-	f.BoolVar(&s.Restored, "restored", false, "once, after a backup was put back or the disk was lost: go on from "+
-		"there; devices give back the rest")
-	f.Int64Var(&disk, "disk", 4096, "MB of disk that the log and the snapshots may take")
-	f.IntVar(&s.Limits.Devices, "most-devices", 10000, "connections at once")
-	f.BoolVar(&noToken, "no-token", false, "print no token at the first start, as for a journal that others read")
-	f.BoolVarP(&verbose, "verbose", "v", false, "say more about what happens")
+	f.BoolVar(&s.Restored, "restored", false, "once after a backup was restored or the disk was lost: devices give back the lost data")
+	f.Int64Var(&disk, "disk", 4096, "largest size of the log and the snapshots on disk, in MB")
+	f.IntVar(&s.Limits.Devices, "most-devices", 10000, "largest number of connections")
+	f.BoolVar(&noToken, "no-token", false, "print no token at the first start, for example because others can read the journal")
+	f.BoolVarP(&verbose, "verbose", "v", false, "print more")
 	return c
 }
 
@@ -130,12 +124,11 @@ func (o *fleetFlags) welcome(ctx context.Context, c *cobra.Command, s hub.Option
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "the fleet is at %s\n  id: %s\n  devices: %d\n", r.URL, r.Fleet, r.Devices)
 	if s.Restored {
-		fmt.Fprintln(out, "the log goes on from where it is: devices that were members come back by themselves, and "+
-			"give back what it has lost")
+		fmt.Fprintln(out, "the log continues: devices of the fleet come back by themselves, and give back the lost data")
 		return nil
 	}
 	if r.Devices > 0 || noToken {
-		fmt.Fprintln(out, "for a token with which another device joins: faceauth fleet invite")
+		fmt.Fprintln(out, "for another device, print a token: faceauth fleet invite")
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
@@ -193,10 +186,10 @@ func newFleetInvite() *cobra.Command {
 	var lasts time.Duration
 	c := &cobra.Command{
 		Use:   "invite",
-		Short: "print a token with which one device joins, once",
-		Long: "Invite prints a token. Who has it can join the fleet once, until it expires; so hand it over as you " +
-			"would a\n" +
-			"key. With --people the device may have and change these people alone, and those whom it enrols itself.",
+		Short: "print a token with which one device can join",
+		Long: "Invite prints a token. Anybody who has it can join the fleet once, until it expires, so protect it " +
+			"like a key.\n" +
+			"With --people the device gets and changes only these people, and people whom it enrols itself.",
 		Example: "  faceauth fleet invite\n" +
 			"  faceauth fleet invite --expires 24h --people 0123456789abcdef0123456789abcdef",
 		Args: cobra.NoArgs,
@@ -216,8 +209,7 @@ func newFleetInvite() *cobra.Command {
 	}
 	o.adminFlags(c)
 	c.Flags().DurationVar(&lasts, "expires", time.Hour, "how long the token can be used: 1m to 720h")
-	c.Flags().StringSliceVar(&people, "people", nil, "numbers of the people that the device may have, which faceauth "+
-		"people --fleet shows (default: all)")
+	c.Flags().StringSliceVar(&people, "people", nil, "numbers of the people for this device, from faceauth people --fleet (default: all)")
 	return c
 }
 
@@ -225,7 +217,7 @@ func newFleetDevices() *cobra.Command {
 	var o fleetFlags
 	c := &cobra.Command{
 		Use:   "devices",
-		Short: "list the devices of the fleet: who is there, and in step with it",
+		Short: "list the devices of the fleet and their state",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.asAdmin(c, func(ctx context.Context, a *hub.Admin) error {
@@ -298,10 +290,10 @@ func newFleetRevoke() *cobra.Command {
 	var o fleetFlags
 	c := &cobra.Command{
 		Use:   "revoke NAME",
-		Short: "take a device out of the fleet at once, by its name or id",
-		Long: "Revoke ends the connection of a device and lets it in no more. What it says from now on counts " +
-			"nowhere, and\n" +
-			"what is said from now on is sealed with keys that it does not get. What it has read before it has still.",
+		Short: "remove a device from the fleet at once, by its name or id",
+		Long: "Revoke disconnects a device for ever. Its later messages do not count, and later messages of others " +
+			"are\n" +
+			"encrypted with keys that it does not get. It keeps the data that it has already.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.asAdmin(c, func(ctx context.Context, a *hub.Admin) error {

@@ -21,12 +21,12 @@ func newFleetTablet() *cobra.Command {
 	var m memberFlags
 	c := &cobra.Command{
 		Use:   "tablet",
-		Short: "tell the login daemon of this device about the people whom its accounts follow",
-		Long: "Tablet takes part in the fleet for the login daemon (faceauth daemon), which has no network: it tells " +
-			"it over the\n" +
-			"system bus the labelled faces of the people whom accounts of this device follow (faceauth tablet " +
-			"follow), and\n" +
-			"who was forgotten. It runs until it is interrupted, as root or as the user " + bus.FleetUser +
+		Short: "give the faces of followed people to the login daemon of this device",
+		Long: "Tablet takes part in the fleet for the login daemon (faceauth daemon), which has no network. Over " +
+			"the system\n" +
+			"bus it gives the daemon the labelled faces of followed people (faceauth tablet follow), and says " +
+			"who was\n" +
+			"forgotten. It runs until it is interrupted, as root or as the user " + bus.FleetUser +
 			"; docs/tablet.md says how.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return m.tell(c) },

@@ -15,7 +15,7 @@ import (
 
 // jobsFlag adds the flag for the number of recordings at once.
 func jobsFlag(c *cobra.Command, jobs *int) {
-	c.Flags().IntVar(jobs, "jobs", 0, "recordings to look at at once (default: the number of processor cores)")
+	c.Flags().IntVar(jobs, "jobs", 0, "number of recordings at once (default: the number of processor cores)")
 }
 
 // jobsOf returns the number of jobs at once for n recordings.

@@ -78,8 +78,7 @@ func (o *options) keep(ctx context.Context, c *cobra.Command, g *gallery.Gallery
 		if try > 1 {
 			continue
 		}
-		text := "another program changed the gallery meanwhile; what it changed stays, " +
-			"and the faces of this run are learned on top of it"
+		text := "another program changed the gallery meanwhile; its changes stay, "
 		if k.left > 0 {
 			text += fmt.Sprintf(", except the first %s", count(k.left, "face"))
 		}

@@ -54,15 +54,20 @@ func newLiveness() *cobra.Command {
 	var every time.Duration
 	c := &cobra.Command{
 		Use:   "liveness DIR...",
-		Short: "measure on recordings how well live faces are told from pictures of faces",
-		Long: "Liveness scores the recordings of folders as a login does, and says how many attacks a login lets in " +
-			"and\n" +
-			"how many live faces it takes for pictures (APCER and BPCER of ISO/IEC 30107-3). Every face is taken for " +
-			"the\n" +
-			"user's: the liveness network is measured, and not who is recognised.\n\n" +
-			"People are split into two halves, by turns in the order of their names, those with attacks and those " +
-			"without\n" +
-			"apart. Each half is measured at the threshold that the other half has chosen.\n" +
+		Short: "measure the liveness check on recordings",
+		Long: "Liveness scores recordings as a login does. It says how many attacks a login accepts, and how many " +
+			"live faces\n" +
+			"it takes for pictures (APCER and BPCER of ISO/IEC 30107-3). It treats every face as the user's, " +
+			"because\n" +
+			"it measures liveness and not recognition.\n\n" +
+			"People are split into two halves: every other name, separately for people with and without attacks. " +
+			"Each\n" +
+			"half is measured with the threshold chosen on the other half.\n\n" +
+			"In a person's folder, recordings whose names begin with fake are attacks on this person. Names that " +
+			"differ\n" +
+			"in more than their number, such as fake-print1 and fake-replay, are different species of attack, " +
+			"with separate\n" +
+			"rates." +
 			labelledRecordings + "\n" +
 			"Recordings of a folder whose names begin with " + dataset.AttackPrefix +
 			" are attacks on its person. Names that differ in\n" +
@@ -76,7 +81,7 @@ func newLiveness() *cobra.Command {
 	f := c.Flags()
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
-	f.DurationVar(&every, "every", time.Second, "time between the beginnings of attempts in a recording")
+	f.DurationVar(&every, "every", time.Second, "time between the starts of attempts in a recording")
 	for _, name := range []string{"challenge", "anchor"} { // they do not concern liveness
 		f.MarkHidden(name)
 	}

@@ -98,8 +98,8 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "faceauth",
 		Short: "recognise people by their faces, on this device alone",
-		Long: "faceauth recognises the people it was shown, keeps learning from faces that nobody labels,\n" +
-			"refuses strangers, and stays within fixed memory and time for ever.",
+		Long: "faceauth recognises people whom you have enrolled. It learns from later faces by itself,\n" +
+			"refuses strangers, and its memory has a fixed limit.\n",
 		Version:       faceauth.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,

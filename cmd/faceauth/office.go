@@ -51,15 +51,19 @@ func newOffice() *cobra.Command {
 	var r room
 	c := &cobra.Command{
 		Use:   "office ([NAME=]SOURCE... | --config FILE)",
-		Short: "say who comes and goes, on several cameras at once",
-		Long: "Office watches one or more cameras and says who has arrived, who has left and that somebody unknown " +
-			"is\n" +
-			"there, each once and with the time at which it happened. A camera that fails is opened again. A\n" +
-			"recording is played at its own pace and then ends. Times are this machine's.\n\n" +
-			"With --page a browser shows it all, and strangers can be named and mistakes corrected there. With\n" +
-			"--state it remembers over a restart who is there, what has happened, what was not delivered yet, and\n" +
-			"strangers. What is said on the page is kept in the gallery at once, with what was learned until then.\n\n" +
-			"--config reads cameras, flags and secrets from a file; what is given on the command line goes before it.",
+		Short: "report who comes and goes, on several cameras",
+		Long: "Office watches cameras and reports each arrival, each departure and each stranger once, with the " +
+			"time at\n" +
+			"which it happened. If a camera fails, office opens it again. A recording is played at its own speed " +
+			"and then\n" +
+			"ends. Times are local times of this machine.\n\n" +
+			"With --page a browser shows the office. There you can name strangers and correct mistakes. With " +
+			"--state the\n" +
+			"office remembers over a restart who is there, what happened, which events wait for delivery, and " +
+			"strangers.\n" +
+			"Corrections on the page are saved in the gallery at once, together with the faces learned until " +
+			"then.\n\n" +
+			"--config reads cameras, flags and secrets from a file; the command line overrides the file.",
 		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state ~/office --page 127.0.0.1:8090\n" +
 			"  faceauth office --config office.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -83,22 +87,19 @@ func newOffice() *cobra.Command {
 func (r *room) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
-	f.StringVar(&r.state, "state", "", "folder that remembers who is there, what has happened, and strangers")
-	f.DurationVar(&r.away, "away", 10*time.Second, "after which one who is not seen has left")
-	f.DurationVar(&r.hold, "hold", 5*time.Minute, "how long a person counts as there after their last sight, while "+
-		"the camera that saw them is down")
-	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as it can be read; times are as if it began now")
-	f.Float64Var(&r.fps, "fps", 0, "frames a second of a camera to look at, at most; 0 for as many as the machine can")
+	f.StringVar(&r.state, "state", "", "folder for the state: who is there, what happened, and strangers")
+	f.DurationVar(&r.away, "away", 10*time.Second, "time after which a person who is not seen has left")
+	f.DurationVar(&r.hold, "hold", 5*time.Minute, "while a camera is down, how long its people count as present")
+	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as possible, with times as if it began now")
+	f.Float64Var(&r.fps, "fps", 0, "largest number of frames per second of a camera; 0 for no limit")
 	f.BoolVar(&r.keep, "learn", false, "keep learned faces in the gallery")
 	f.BoolVar(&r.freeze, "freeze", false, "judge, but learn nothing")
-	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and forget those that are kept")
-	f.DurationVar(&r.retention, "retention", 30*24*time.Hour, "after which a stranger who is not seen is forgotten")
-	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that mistakes can be "+
-		"corrected")
-	f.IntVar(&r.clipSize, "clips-mb", 0, "megabytes of clips, films of the first eight seconds of sightings, that "+
-		"are kept in --state; 0 for none")
-	f.IntVar(&r.keepSize, "keep-mb", 256, "megabytes that these sightings take at most; the oldest go first")
-	f.BoolVar(&r.stay, "stay", false, "go on showing the page when the recordings have ended")
+	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and remove stored ones")
+	f.DurationVar(&r.retention, "retention", 30*24*time.Hour, "time after which a stranger who is not seen is forgotten")
+	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that you can correct them")
+	f.IntVar(&r.clipSize, "clips-mb", 0, "megabytes for clips in --state: films of the first eight seconds of sightings; 0 for none")
+	f.IntVar(&r.keepSize, "keep-mb", 256, "largest size of these sightings in megabytes; the oldest are removed first")
+	f.BoolVar(&r.stay, "stay", false, "keep showing the page after the end of the recordings")
 	r.memberFlags.flags(c, false)
 	r.outputFlags.flags(c)
 }
@@ -347,7 +348,7 @@ func openState(opt *office.Options, g *gallery.Gallery, r room) (done func() err
 		opt.Unknown, err = unknown.New(g.Space(), s), nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; move it away to begin anew", err)
+		return nil, fmt.Errorf("%w; move it away to begin again", err)
 	}
 	opt.SaveUnknown = func() error { return opt.Unknown.Save(faces) }
 	if opt.Book, err = logbook.Open(filepath.Join(r.state, "logbook"), logbook.Settings{}); err != nil {

@@ -21,7 +21,7 @@ import (
 // Help of flags that several commands have with different values.
 const (
 	enrollHelp = "first usable faces of each enrolled person that are labelled"
-	chooseHelp = "number of strangers; each choice of so many people is tried"
+	chooseHelp = "number of strangers; each choice of this many people is tried"
 )
 
 // options holds the flags that several commands share.
@@ -46,10 +46,10 @@ type options struct {
 // visionFlags adds the flags for detectors and embeddings.
 func (o *options) visionFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.features, "features", "auto", "feature space: embedding, pixels (the thesis's), or auto: "+
-		"the gallery's, else embedding where the models are installed")
+	f.StringVar(&o.features, "features", "auto", "feature space: embedding, pixels (of the thesis), or auto: the gallery's, else embedding if the models "+
+		"are installed")
 	f.StringVar(&o.detector, "detector", "auto",
-		"face detector: network, haar, lbp, or auto: network where the models are installed, else haar")
+		"face detector: network, haar, lbp, or auto: network if the models are installed, else haar")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
 	o.embeddingFlags(c)
@@ -66,7 +66,7 @@ func (o *options) embeddingFlags(c *cobra.Command) {
 // spareFlag adds --every-frame, for commands that otherwise skip frames.
 func (o *options) spareFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&o.everyFrame, "every-frame", false,
-		"look for faces in every frame, also where nothing moves, and compare each of them")
+		"look for faces in every frame, also if nothing moves")
 }
 
 func (o *options) detectorFlag(c *cobra.Command) {
@@ -104,27 +104,26 @@ func (o *options) verifyNetworks(networks []models.Description) error {
 // learnerFlags adds the settings of the learner.
 func (o *options) learnerFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.settingsFile, "settings", "", "file of settings that tune has written; "+
-		"settings given by flags go before it (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config, "+
-		"where there is one)")
+	f.StringVar(&o.settingsFile, "settings", "", "file of settings from faceauth tune; flags override it (default: faceauth/settings.json below "+
+		"$XDG_CONFIG_HOME or ~/.config, if it exists)")
 	o.k.n = 300
-	f.Var(&o.k, "k", "centroids learned, at the most; enrolled faces come on top of it")
+	f.Var(&o.k, "k", "largest number of learned centroids; enrolled faces come on top of it (default 300)")
 	f.Var(&o.sigma, "sigma", "kernel width (default: the feature space's)")
 	f.Var(&o.gamma, "gamma", "regulariser gamma_g (default: the feature space's)")
 	f.Var(&o.reach, "reach", "longest edge of the graph (default: the feature space's)")
-	f.Float64Var(&o.accept, "accept", 0, "least confidence of a recognition, 0 to 1")
+	f.Float64Var(&o.accept, "accept", 0, "least confidence for a name, 0 to 1")
 	f.IntVar(&o.maxHops, "max-hops", 0,
-		"do not learn a face further from a labelled one, counted in faces in between; 0 for no limit")
+		"largest number of learned faces between a learned face and a labelled face; 0 for no limit")
 	f.IntVar(&o.learnCap, "learn-cap", 0,
-		"faces of one person that are learned in 1000 observations, at the most; 0 for no limit")
+		"largest number of faces of one person learned in 1000 observations; 0 for no limit")
 	f.IntVar(&o.halfLife, "half-life", 0,
-		"observations after which a learned face counts half, and may be evicted; 0 for never")
-	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a face that is learned, 0 to 1")
+		"number of observations after which a learned face counts half and may be removed; 0 for never")
+	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a learned face, 0 to 1")
 }
 
 func (o *options) galleryFlag(c *cobra.Command) {
 	c.Flags().StringVar(&o.gallery, "gallery", "",
-		"file of the people (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
+		"file of the gallery (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
 }
 
 // settings returns s with the values of the settings file, if there is one, and then the values of the command line.
@@ -281,7 +280,7 @@ func warn(c *cobra.Command, sentences ...string) {
 // saved says what to do if a gallery could not be saved at the end of a run.
 func saved(err error) error {
 	if errors.Is(err, gallery.ErrChanged) {
-		err = fmt.Errorf("%w; nothing of this run was kept: run it again, and enrol nobody meanwhile", err)
+		err = fmt.Errorf("%w; nothing of this run was saved: run it again, and enrol nobody meanwhile", err)
 	}
 	return fail(badGallery, err)
 }

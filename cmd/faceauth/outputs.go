@@ -42,24 +42,24 @@ func (r *outputFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.address, "page", "", "address of the web page, such as 127.0.0.1:8090")
 	f.StringVar(&r.token, "token", "",
-		"file with the token that the page asks for; required unless the address is a loopback address")
+		"file with the token for the page; required unless the address is a loopback address")
 	f.StringVar(&r.cert, "tls-cert", "", "file with the certificate of the page, for https")
 	f.StringVar(&r.key, "tls-key", "", "file with the key of that certificate")
 	f.StringVar(&r.base, "page-base", "",
-		"path below which the page is, such as /faceauth, behind a proxy that asks for it there")
+		"path of the page behind a proxy, such as /faceauth")
 	f.StringSliceVar(&r.frames, "page-frame", nil,
-		"site that may show the page inside its own: self, or such as https://home.example:8123")
+		"site that may show the page in a frame: self, or for example https://home.example:8123")
 	f.BoolVar(&r.ingress, "page-ingress", false,
-		"believe the header X-Ingress-Path of Home Assistant, which says under which path a browser sees the page")
+		"trust the header X-Ingress-Path of Home Assistant for the path of the page")
 	f.StringVar(&r.webhook, "webhook", "", "URL to which events are posted")
 	f.StringVar(&r.webhookSecret, "webhook-secret", "", "file with the secret that signs them (Standard Webhooks)")
 	f.StringVar(&r.mqtt, "mqtt", "",
-		"MQTT broker that is told of events and of who is there: mqtt://[user@]host[:port], or mqtts")
+		"MQTT broker for events and presence: mqtt://[user@]host[:port], or mqtts")
 	f.StringVar(&r.mqttPassword, "mqtt-password", "", "file with the password of the broker")
-	f.StringVar(&r.mqttTopic, "mqtt-topic", "faceauth", "topic that all others begin with")
-	f.StringVar(&r.mqttDiscovery, "mqtt-discovery", "homeassistant", "topic below which Home Assistant looks")
+	f.StringVar(&r.mqttTopic, "mqtt-topic", "faceauth", "first part of all topics")
+	f.StringVar(&r.mqttDiscovery, "mqtt-discovery", "homeassistant", "discovery topic of Home Assistant")
 	f.BoolVar(&r.mqttFaces, "mqtt-faces", false,
-		"tell the broker the last face of each known person, a picture, which the broker keeps")
+		"send the picture of the last face of each known person to the broker, which keeps it")
 }
 
 func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }

@@ -100,17 +100,17 @@ func newPeople() *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:   "people",
-		Short: "list the people in the gallery, remove one, or take back learned faces",
+		Short: "list and change the people in the gallery",
 		Args:  cobra.NoArgs,
 		RunE:  list,
 	}
 	c.PersistentFlags().StringVar(&o.gallery, "gallery", "",
-		"file of the people (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
+		"file of the gallery (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
 	o.member.flags(c, true)
 	c.PersistentFlags().BoolVar(&o.json, "json", false, "print JSON for programs")
 	remove := &cobra.Command{
 		Use:   "remove NAME",
-		Short: "forget a person: the labelled faces and all that was learned from them",
+		Short: "forget a person: the labelled faces, and all faces learned from them",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {
@@ -130,9 +130,9 @@ func newPeople() *cobra.Command {
 	undo := &cobra.Command{
 		Use:   "undo SINCE",
 		Short: "take back the faces learned since a moment",
-		Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is the number of\n" +
-			"an observation, as faceauth people had printed it then, or a time such as \"2026-11-20 17:30\", or how\n" +
-			"long ago that was, such as 90m or 12h.",
+		Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a number of\n" +
+			"observations that faceauth people has printed, or a time such as \"2026-11-20 17:30\", or a time span\n" +
+			"such as 90m or 12h.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			undo, err := undoSince(args[0], time.Now())
@@ -153,12 +153,11 @@ func newPeople() *cobra.Command {
 	}
 	confirm := &cobra.Command{
 		Use:   "confirm NAME",
-		Short: "say that the learned faces of a person are theirs, and enrol them",
-		Long: "Confirm makes learned faces of a person enrolled ones: up to eight, those that stand for most and of " +
-			"which no\n" +
-			"enrolled face is near. Nothing that was learned confirms who somebody is; so a beard, other glasses or " +
-			"the\n" +
-			"years are followed with consent. Look at the person's report, or at the page of faceauth office, first.",
+		Short: "confirm that the learned faces of a person are right, and enrol them",
+		Long: "Confirm makes up to eight learned faces of a person enrolled faces: faces that no enrolled face is " +
+			"near,\n" +
+			"and that stand for most other faces. Learned faces alone never confirm a person, so a beard or new\n" +
+			"glasses need your consent. Look at the person's report, or at the page of faceauth office, first.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			n := 0

@@ -32,15 +32,16 @@ func newReplay() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay SOURCE...",
 		Short: "say who is in a recording, and write a report",
-		Long: "Replay judges every face in SOURCE and writes events.jsonl, a line for each face and frame, and\n" +
-			"report.html, a page that needs no network, into a folder. The recogniser learns as it goes;\n" +
-			"learned faces are forgotten at the end unless --learn is given.\n\n" +
-			"Of several recordings, or a folder with recordings below it, each is judged by itself, with what the\n" +
-			"gallery knows, on all cores at once, and has a folder of its own in the one of the report. With --learn\n" +
-			"they are taken one after the other, and each is judged with what was learned of those before it.\n\n" +
-			"A replay of a video that was interrupted goes on where nobody was in view last, if it is given again " +
-			"with\n" +
-			"the same gallery, settings and folder; not with --video, which needs all frames.",
+		Long: "Replay judges every face in SOURCE. It writes a folder with events.jsonl, a line for each face and " +
+			"frame,\n" +
+			"and report.html, a page that needs no network. It learns while it runs; learned faces are forgotten at\n" +
+			"the end unless --learn is given.\n\n" +
+			"With several recordings, or a folder of recordings, each recording is judged separately with the\n" +
+			"gallery, on all cores at once, and gets its own folder below --out. With --learn they are judged one\n" +
+			"after the other, each with the faces learned from those before it.\n\n" +
+			"An interrupted replay of a video continues at the last moment when nobody was in view, if you " +
+			"repeat it with\n" +
+			"the same gallery, settings and folder. With --video it begins again, because the video needs all frames.",
 		Example: "  faceauth replay hall.mp4 --out hall-report --video\n  faceauth replay ~/recordings --out reports",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -82,7 +83,7 @@ func newReplay() *cobra.Command {
 	c.Flags().BoolVar(&p.video, "video", false, "write an annotated recording, too")
 	c.Flags().BoolVar(&keep, "learn", false, "keep learned faces in the gallery")
 	c.Flags().BoolVar(&p.freeze, "freeze", false, "judge, but learn nothing")
-	c.Flags().BoolVar(&p.anew, "anew", false, "begin anew, also where an interrupted replay could go on")
+	c.Flags().BoolVar(&p.anew, "anew", false, "begin again, and do not continue an interrupted replay")
 	jobsFlag(c, &jobs)
 	return c
 }

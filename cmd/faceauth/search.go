@@ -40,15 +40,14 @@ func newSearch() *cobra.Command {
 	var h searchFlags
 	c := &cobra.Command{
 		Use:   "search RECORDING|FOLDER... (--name NAME | --like IMAGE)",
-		Short: "find somebody in recordings of the past",
-		Long: "Search says in which recordings somebody is, and when: an enrolled person, or the person in a " +
-			"picture.\n" +
-			"Folders are searched with all that is below them. Each recording is looked through once, which takes a\n" +
-			"while; several are looked through at once, on all cores. The faces found are kept in an index, so that " +
-			"an\n" +
-			"interrupted search goes on where it was, also within a long recording, and the next search is quick. " +
-			"Only\n" +
-			"its owner can read the index.\n\n" +
+		Short: "find a person in old recordings",
+		Long: "Search says in which recordings a person is, and when. The person is enrolled, or is in a picture. " +
+			"Search\n" +
+			"looks into folders and their subfolders. It looks through each recording once, which takes a while, " +
+			"and\n" +
+			"through several at once, on all cores. It keeps the faces in an index, so the next search is quick, " +
+			"and an\n" +
+			"interrupted search continues, also within a long recording. Only its owner can read the index.\n" +
 			"If the person is in no recording, the exit code is 7.",
 		Example: "  faceauth search ~/recordings --name alice\n  faceauth search day.mp4 --like face.jpg --sheet " +
 			"found.html",
@@ -67,7 +66,7 @@ func newSearch() *cobra.Command {
 	f.BoolVar(&h.noIndex, "no-index", false, "keep no index")
 	f.StringVar(&h.sheet, "sheet", "", "write a contact sheet, an HTML page")
 	jobsFlag(c, &h.jobs)
-	f.Float64Var(&h.fps, "fps", 5, "frames a second of a recording to look at; 0 for all")
+	f.Float64Var(&h.fps, "fps", 5, "frames per second of a recording to look at; 0 for all")
 	return c
 }
 
@@ -298,7 +297,7 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h se
 		index.Dir = h.index
 	}
 	damaged := func(err error) {
-		warn(c, fmt.Sprintf("the index of %s cannot be read (%v), and is made anew", path, err))
+		warn(c, fmt.Sprintf("the index of %s cannot be read (%v); making it again", path, err))
 	}
 	return index.Recording(path, damaged, func(from search.Part, keep func(search.Part) error) ([]search.Sighting,
 		error) {

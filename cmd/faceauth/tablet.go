@@ -20,12 +20,13 @@ func newTablet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tablet",
 		Short: "ask the daemon: enrol, verify, undo, freeze, follow, forget",
-		Long: "Tablet talks to the daemon (faceauth daemon) about the logins of a user: you, or the user that --user\n" +
-			"names, which takes an administrator.",
+		Long: "Tablet talks to the daemon (faceauth daemon) about your logins. Administrators can name another " +
+			"user with\n" +
+			"--user.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.PersistentFlags().StringVar(&user, "user", "", "whose login (default: yours)")
+	c.PersistentFlags().StringVar(&user, "user", "", "user (default: you)")
 	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON for programs")
 
 	// ask calls f with a connection to the daemon.
@@ -72,7 +73,7 @@ func newTablet() *cobra.Command {
 	}
 	c.AddCommand(
 		look("enroll", "show the device your face, in four poses", "enroll-completed",
-			"nothing was enrolled; an earlier profile stays",
+			"nothing was enrolled; an earlier profile is unchanged",
 			func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
 				return client.Enroll(c.Context(), user, tell)
 			}),
@@ -81,7 +82,7 @@ func newTablet() *cobra.Command {
 				return client.Verify(c.Context(), user, tell)
 			}),
 		&cobra.Command{
-			Use: "status", Short: "say what there is of a user, and whether a login may begin", Args: cobra.NoArgs,
+			Use: "status", Short: "show a user's profile, and whether a login is possible", Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
 				return ask(c, func(client *bus.Client) error {
 					s, err := client.Status(c.Context(), user)
@@ -103,9 +104,9 @@ func newTablet() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "undo SINCE", Short: "take back the faces learned since a moment", Args: cobra.ExactArgs(1),
-			Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such " +
-				"as\n" +
-				"\"2026-11-20 17:30\", or how long ago that was, such as 90m or 12h.",
+			Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time " +
+				"such as\n" +
+				"\"2026-11-20 17:30\", or a time span such as 90m or 12h.",
 			RunE: func(c *cobra.Command, args []string) error {
 				since, err := moment(args[0], time.Now())
 				if err != nil {
@@ -134,7 +135,7 @@ func newTablet() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "users", Short: "list who has a profile; takes an administrator", Args: cobra.NoArgs,
+			Use: "users", Short: "list the users with a profile (administrators only)", Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
 				return ask(c, func(client *bus.Client) error {
 					users, err := client.Users(c.Context())
@@ -152,7 +153,7 @@ func newTablet() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "health", Short: "say how much memory the daemon takes; root alone", Args: cobra.NoArgs,
+			Use: "health", Short: "print the memory use of the daemon (root only)", Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
 				return ask(c, func(client *bus.Client) error {
 					h, err := client.Health(c.Context())
@@ -172,7 +173,7 @@ func freeze(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 	say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
 	var off bool
 	c := &cobra.Command{
-		Use: "freeze", Short: "stop learning, or let it go on with --off", Args: cobra.NoArgs,
+		Use: "freeze", Short: "stop learning; --off starts it again", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return ask(c, func(client *bus.Client) error {
 				if err := client.Freeze(c.Context(), *user, !off); err != nil {
@@ -186,7 +187,7 @@ func freeze(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 			})
 		},
 	}
-	c.Flags().BoolVar(&off, "off", false, "let learning go on, also where the drift alarm has stopped it")
+	c.Flags().BoolVar(&off, "off", false, "start learning again, also after the drift alarm has stopped it")
 	return c
 }
 
@@ -206,7 +207,7 @@ func learning(s bus.Status) string {
 func may(s bus.Status) string {
 	switch {
 	case s.Labelled == 0 && (s.Fleet == nil || s.Fleet.Faces == 0):
-		return "a login by face may not begin: there is no face to look for"
+		return "a login by face is not possible: there is no enrolled face"
 	case s.Labelled == 0 && s.Refusal == "":
 		return "log in once by face and password: look into the camera, and give the password within a minute; then " +
 			"the face alone will do"
@@ -226,12 +227,12 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 	var person string
 	var off, share bool
 	c := &cobra.Command{
-		Use: "follow", Short: "have an account follow a person of a fleet; takes an administrator", Args: cobra.NoArgs,
-		Long: "Follow has the logins of a user rest on whom a fleet knows, where this device takes part in one\n" +
-			"(faceauth fleet tablet): log in once by face and password, and from then on the face alone will do. Who " +
-			"is\n" +
-			"forgotten in the fleet is forgotten here. With --off all that rests on the fleet goes.\n" +
-			"docs/tablet.md says what it rests on.",
+		Use: "follow", Short: "connect an account with a person of a fleet (administrators only)", Args: cobra.NoArgs,
+		Long: "Follow connects a user's logins with a person of a fleet. This device must take part in the fleet\n" +
+			"(faceauth fleet tablet). The first login needs face and password, later logins need the face alone. " +
+			"Who is\n" +
+			"forgotten in the fleet is forgotten here. --off removes everything that came from the fleet.\n" +
+			"docs/tablet.md says how far you can rely on it.",
 		Example: "  sudo faceauth tablet follow --user alice --person 0123456789abcdef0123456789abcdef\n" +
 			"  sudo faceauth tablet follow --user alice --off",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -268,8 +269,8 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 	}
 	c.Flags().StringVar(&person, "person", "", "number of the person, or the name that the fleet shows; it is looked "+
 		"up once")
-	c.Flags().BoolVar(&share, "share", false, "give the fleet the faces that faceauth tablet enroll takes of this user")
-	c.Flags().BoolVar(&off, "off", false, "follow nobody any more, and remove all that rests on the fleet")
+	c.Flags().BoolVar(&share, "share", false, "share the faces that faceauth tablet enroll takes of this user with the fleet")
+	c.Flags().BoolVar(&off, "off", false, "follow nobody, and remove everything that came from the fleet")
 	return c
 }
 

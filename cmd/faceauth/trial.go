@@ -45,10 +45,11 @@ func newTrial() *cobra.Command {
 	var how trialFlags
 	c := &cobra.Command{
 		Use:   "trial DIR",
-		Short: "measure logins on recordings: who gets in, who does not, and how fast",
-		Long: "Trial enrols the people of DIR, each for themselves and as the daemon does, and has everybody try to " +
-			"log\n" +
-			"in as everybody, by a clock that goes as the recordings do. It needs no daemon, and keeps nothing.\n" +
+		Short: "measure logins on recordings: who gets in, and how fast",
+		Long: "Trial enrols each person of DIR separately, as the daemon does. Then each person tries to log in as " +
+			"every\n" +
+			"person, in the time of the recordings. It needs no daemon, and saves nothing.\n\n" +
+			"In a person's folder, recordings whose names begin with fake are attacks on this person." +
 			labelledRecordings + "\n" +
 			"Recordings of a folder whose names begin with " + dataset.AttackPrefix + " are attacks on its person.",
 		Args: cobra.ExactArgs(1),
@@ -60,11 +61,11 @@ func newTrial() *cobra.Command {
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
 	f.BoolVar(&how.noPoses, "no-poses", false,
-		"enrol the first four usable faces, in whatever pose, and not four poses as the daemon does")
-	f.DurationVar(&how.every, "every", time.Second, "time between the beginnings of attempts in a recording")
-	f.StringSliceVar(&how.attacks, "attack", nil, "bridge: blends of the user's face and the attacker's, "+
-		"one in each login; photo: a picture of the user, moved, tilted and bent")
-	f.IntSliceVar(&how.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends of a bridge; each is tried")
+		"enrol the first four usable faces in any pose, instead of the daemon's four poses")
+	f.DurationVar(&how.every, "every", time.Second, "time between the starts of attempts in a recording")
+	f.StringSliceVar(&how.attacks, "attack", nil, "bridge: blends of the user's and the attacker's face, one for each login; photo: a picture of the user, "+
+		"moved, tilted and bent")
+	f.IntSliceVar(&how.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends for a bridge; each is tried")
 	return c
 }
 

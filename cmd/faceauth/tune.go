@@ -28,14 +28,18 @@ func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune DIR",
 		Short: "choose sigma, gamma and the thresholds on labelled recordings",
-		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds but one, and measures " +
-			"them\n" +
-			"on the people of the fold that was left out; each person in turn is the user, and the others are\n" +
-			"impostors. Then it chooses on all people, and writes a file of settings that all commands read.\n" +
-			"It reports the false match rate that the recordings support.\n\n" +
-			"If the recordings do not support the target, or half of the users' faces or more are missed, tune warns\n" +
-			"and exits with 8. It then writes the settings only to a file that --out names. --force writes them in\n" +
-			"any case, and exits with 0.\n\n" + labelledRecordings,
+		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds except one, and " +
+			"measures them on\n" +
+			"the people of that fold; each person in turn is the user, and the others are impostors. Then it " +
+			"chooses on\n" +
+			"all people, and writes a file of settings that all commands read. It reports the false match rate " +
+			"that the\n" +
+			"recordings support.\n\n" +
+			"If the recordings do not support the target, or if at least half of the users' faces are missed, " +
+			"tune warns\n" +
+			"and exits with 8. It then writes the settings only to a file that --out names. With --force it " +
+			"always writes\n" +
+			"them, and exits with 0.\n\n" + labelledRecordings,
 		Example: "  faceauth tune recordings --fmr 1e-3\n  faceauth tune recordings --fmr 1e-2 --out my-settings.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -57,14 +61,14 @@ func newTune() *cobra.Command {
 		},
 	}
 	o.visionFlags(c)
-	c.Flags().Float64Var(&t.FMR, "fmr", 1e-3, "target: the largest share of impostors' faces that may be accepted")
-	c.Flags().IntVar(&t.Folds, "folds", 5, "folds of people, at the most")
+	c.Flags().Float64Var(&t.FMR, "fmr", 1e-3, "target: the largest share of accepted impostors' faces")
+	c.Flags().IntVar(&t.Folds, "folds", 5, "largest number of folds")
 	c.Flags().IntVar(&t.Protocol.Enroll, "enroll", 4, enrollHelp)
 	c.Flags().IntVar(&t.Protocol.Stride, "stride", 1, "use every Nth face")
 	c.Flags().StringVar(&out, "out", "",
 		"file of the settings (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config)")
 	c.Flags().BoolVar(&force, "force", false,
-		"write the settings even where the recordings do not support them, and exit with 0")
+		"write the settings even if the recordings do not support them, and exit with 0")
 	return c
 }
 

@@ -14,35 +14,35 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Learner is what [online.Learner] must agree with, written from its documentation on a [Graph] that keeps
-// everything. Its settings must be complete. Faces and names are not checked here.
+// Learner is a slow model of [online.Learner], written from its documentation on a [Graph] that keeps everything. Both
+// must agree. Its settings must be complete. It does not check faces and names.
 type Learner struct {
 	Space    face.Space
 	Settings online.Settings
 	Graph    *Graph
-	People   []*Class // in the order in which they were first shown
+	People   []*Class // in the order of their first label
 	Counts   online.Counts
 	Time     int64
 	lessons  []lesson
-	Given    map[string]Given // what others gave, by source
-	Aided    []Aided          // what was learned with the help of it
+	Given    map[string]Given // lessons, by source
+	Aided    []Aided          // faces learned with the help of lessons
 	lastID   int64
 }
 
-// Class is the faces of a person, or those that were rejected as theirs.
+// Class holds the faces of a person, or the faces rejected as this person's.
 type Class struct {
 	Name     string
 	Negative bool
 }
 
-// lesson is a face that was learned, for the bound on how many are in a window.
+// lesson is a learned face, for the limit on learned faces in a window.
 type lesson struct {
 	observation int64
 	class       *Class
 	n           int
 }
 
-// NewLearner returns a learner that has been shown nobody.
+// NewLearner returns a learner without people.
 func NewLearner(space face.Space, s online.Settings) *Learner {
 	l := &Learner{Space: space, Settings: s}
 	l.Graph = &Graph{Config: l.config(s)}
@@ -58,7 +58,7 @@ func (l *Learner) config(s online.Settings) quantized.Config {
 	}
 }
 
-// Configure replaces the settings, and reports false where the centroids cannot be merged to as few as K.
+// Configure replaces the settings. It reports false if the centroids cannot be merged to K.
 func (l *Learner) Configure(s online.Settings) bool {
 	if s == l.Settings {
 		return true
@@ -80,7 +80,7 @@ func (l *Learner) class(name string, negative bool) int {
 	return slices.IndexFunc(l.People, func(c *Class) bool { return c.Name == name && c.Negative == negative })
 }
 
-// Knows reports whether somebody of that name was labelled.
+// Knows reports whether this person is labelled.
 func (l *Learner) Knows(name string) bool { return l.class(name, false) >= 0 }
 
 // Names returns the people.
@@ -93,7 +93,7 @@ func (l *Learner) Names() (names []string) {
 	return names
 }
 
-// Labelled returns the vertices with the labels of a person, or with faces rejected as theirs.
+// Labelled returns the vertices with labels of a person, or with faces rejected as this person's.
 func (l *Learner) Labelled(name string, negative bool) (all []*Vertex) {
 	class := l.class(name, negative)
 	for _, v := range l.Graph.Vertices {
@@ -104,8 +104,7 @@ func (l *Learner) Labelled(name string, negative bool) (all []*Vertex) {
 	return all
 }
 
-// LabelAll labels faces. To be one person is to be nobody else: the same face is no longer one that was rejected
-// as another's.
+// LabelAll labels faces. If another person's rejected face is at the same place, this rejection is removed.
 func (l *Learner) LabelAll(faces [][]float32, name string) {
 	for _, x := range faces {
 		l.label(x, name, false)
@@ -128,7 +127,7 @@ func (l *Learner) label(x []float32, name string, negative bool) {
 	l.Graph.Label(slices.Clone(x), l.class(name, negative))
 }
 
-// Reject labels a face as not somebody's, who must be known.
+// Reject labels a face as not this person's. The person must be known.
 func (l *Learner) Reject(x []float32, name string) {
 	l.label(x, name, true)
 	if all := l.Labelled(name, true); len(all) > online.MaxRejected {
@@ -136,7 +135,7 @@ func (l *Learner) Reject(x []float32, name string) {
 	}
 }
 
-// Forget removes a person who is known.
+// Forget removes a known person.
 func (l *Learner) Forget(name string) {
 	l.forget(l.class(name, false))
 	if c := l.class(name, true); c >= 0 {
@@ -152,7 +151,7 @@ func (l *Learner) forget(class int) {
 	l.People = slices.Delete(l.People, class, class+1)
 }
 
-// Find returns the vertex with a number, or nil.
+// Find returns the vertex with this ID, or nil.
 func (l *Learner) Find(id int64) *Vertex {
 	for _, v := range l.Graph.Vertices {
 		if v.ID == id {
@@ -162,7 +161,7 @@ func (l *Learner) Find(id int64) *Vertex {
 	return nil
 }
 
-// Unlabel removes a labelled face, and reports whether there is one of that number.
+// Unlabel removes a labelled face. Ok is false if there is none with this ID.
 func (l *Learner) Unlabel(id int64) (gone online.Label, ok bool) {
 	v := l.Find(id)
 	if v == nil || v.Class < 0 {
@@ -180,7 +179,7 @@ func (l *Learner) Unlabel(id int64) (gone online.Label, ok bool) {
 	return online.Label{ID: id, Name: c.Name, Negative: c.Negative}, true
 }
 
-// Unlearn takes back what was learned in ranges of observations.
+// Unlearn takes back the faces learned from ranges of observations.
 func (l *Learner) Unlearn(ranges [][2]int64) int {
 	l.unaid()
 	return int(l.Graph.Unlearn(func(observation int64) bool {
@@ -188,7 +187,7 @@ func (l *Learner) Unlearn(ranges [][2]int64) int {
 	}))
 }
 
-// Retract removes labelled faces, and takes back what was learned through them.
+// Retract removes labelled faces, and takes back the faces learned through them.
 func (l *Learner) Retract(ids ...int64) int {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
 		v := l.Find(id)
@@ -203,7 +202,7 @@ func (l *Learner) Retract(ids ...int64) int {
 	return n + before - l.Graph.Learned()
 }
 
-// Rename gives a person another name, which nobody has.
+// Rename gives a person a new name.
 func (l *Learner) Rename(from, to string) {
 	for _, c := range l.People {
 		if c.Name == from {
@@ -213,7 +212,7 @@ func (l *Learner) Rename(from, to string) {
 	l.renameLessons(from, to)
 }
 
-// Remove takes back a stored face, and reports whether there is one of that number.
+// Remove takes back a stored face. Ok is false if there is none with this ID.
 func (l *Learner) Remove(id int64) (faces int, ok bool) {
 	v := l.Find(id)
 	if v == nil {
@@ -227,7 +226,7 @@ func (l *Learner) Remove(id int64) (faces int, ok bool) {
 	return int(l.Graph.UnlearnPoints(func(p *Point) bool { return p == v.Points[0] })), true
 }
 
-// Undo takes back what came after an observation, and reports false where the journal does not reach so far.
+// Undo takes back the faces learned after an observation. Ok is false if the journal does not reach back so far.
 func (l *Learner) Undo(since int64) (faces int, ok bool) {
 	n, ok := l.Graph.Undo(since)
 	if ok {
@@ -236,7 +235,7 @@ func (l *Learner) Undo(since int64) (faces int, ok bool) {
 	return int(n), ok
 }
 
-// UndoSince takes back what came after a time, in seconds since 1970.
+// UndoSince takes back the faces learned after a time, in seconds since 1970.
 func (l *Learner) UndoSince(time int64) (faces int, ok bool) { return l.Undo(l.Graph.Since(time)) }
 
 // claim is the class that claims a face, and its value; nil for none.
@@ -326,10 +325,9 @@ func (l *Learner) count(v online.Verdict) {
 	}
 }
 
-// ObserveFrame judges the faces of a frame by the graph as it is, and gives each person to the one who is most
-// like them. It then learns, in order, what is no outlier, is not like somebody whom a better face of this frame
-// is like, and is still claimed by the same after those before it were learned. A single face is judged and
-// learned at once.
+// ObserveFrame judges the faces of a frame with the present graph, and gives each name only to the best face. It then
+// learns faces in order: a face that is no outlier, is not joined to a learned face of this frame, and is still claimed
+// by the same person. A single face is judged and learned at once.
 func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	verdicts := make([]online.Verdict, len(faces))
 	if len(faces) == 1 {
@@ -381,8 +379,8 @@ func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	return verdicts
 }
 
-// oneEach takes the name from all but the best of the faces that are claimed by one person, and returns which these
-// are.
+// oneEach removes the name from all but the best of the faces with the same claim, and returns the faces that lost the
+// name.
 func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict, claims []claim) []bool {
 	worse := make([]bool, len(faces))
 	for i, c := range claims {
@@ -417,13 +415,14 @@ func (l *Learner) Observe(x []float32) online.Verdict {
 	return l.ObserveFrame([]online.Observation{{Vector: x}})[0]
 }
 
-// Adopt takes in a face that stands for n.
+// Adopt adds a face that stands for n faces.
 func (l *Learner) Adopt(x []float32, n int) online.Verdict {
 	if l.Settings.Freeze {
 		return l.Judge(x)
 	}
 	seen := l.Judge(x)
-	v := l.after(online.Observation{Vector: x}, seen, l.learn(online.Observation{Vector: x}, n, l.Counts.Observed+1, nil))
+	v := l.after(online.Observation{Vector: x}, seen, l.learn(online.Observation{Vector: x}, n, l.Counts.Observed+1,
+		nil))
 	if v.Learned {
 		l.Counts.Observed += int64(n)
 		l.Counts.Learned += int64(n)
@@ -431,7 +430,7 @@ func (l *Learner) Adopt(x []float32, n int) online.Verdict {
 	return v
 }
 
-// Stored returns what is kept, with the margins for a class, or none for -1.
+// Stored returns the stored faces, with margins for a person, or without for "".
 func (l *Learner) Stored(name string) (all []online.Stored) {
 	class := l.class(name, false)
 	solution := l.Graph.Solution()
@@ -501,10 +500,10 @@ func (l *Learner) Nearest(x []float32, name string) float64 {
 	return d
 }
 
-// Full reports whether there is no room for another centroid, as was found when one was last looked for.
+// Full reports whether the last search found no room for another centroid.
 func (l *Learner) Full() bool { return l.Graph.Full && l.Graph.Learned() > l.Settings.K }
 
-// Drift returns how far what was learned of a person who is known has moved.
+// Drift returns the drift of a known person.
 func (l *Learner) Drift(name string) online.Drift {
 	d := online.Drift{Name: name}
 	class := l.class(name, false)
@@ -549,7 +548,7 @@ func (l *Learner) Drift(name string) online.Drift {
 			u, w := float64(a[q])-float64(start[q]), float64(b[q])-float64(a[q])
 			aa, bb, ab = aa+u*u, bb+w*w, ab+u*w
 		}
-		if aa > 0 && aa < 1e-10 || bb > 0 && bb < 1e-10 { // a way that rounding made
+		if aa > 0 && aa < 1e-10 || bb > 0 && bb < 1e-10 { // a direction that comes from rounding
 			l.Graph.Delicate = true
 		}
 		if aa > 0 && bb > 0 {

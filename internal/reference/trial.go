@@ -13,10 +13,10 @@ import (
 type Trial struct {
 	X       []float32
 	Outlier bool
-	Far     bool                // it has no edge, and is judged by what it sees
+	Far     bool                // it has no edge, and is judged by vertices in sight
 	Home    *Vertex             // or nil
-	Edges   map[*Vertex]float64 // weights, also of a point that goes home
-	Values  []float64           // for each class
+	Edges   map[*Vertex]float64 // weights, also of a point that is merged into Home
+	Values  []float64           // by class
 }
 
 func (g *Graph) edges(x []float32, among []*Vertex, follows []int64) map[*Vertex]float64 {
@@ -88,7 +88,7 @@ func (g *Graph) try(t Trial) Trial {
 		g.Vertices = append(g.Vertices, at)
 		defer func() { g.Vertices = g.Vertices[:len(g.Vertices)-1] }()
 	} else {
-		before := at.Weight // adding and subtracting 1 would leave another last bit
+		before := at.Weight // adding and subtracting 1 could change the last bit
 		at.Points = append(at.Points, p)
 		at.Weight++
 		defer func() { at.Points, at.Weight = at.Points[:len(at.Points)-1], before }()

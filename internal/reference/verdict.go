@@ -66,7 +66,7 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 		return online.Verdict{Sink: 1, Reason: online.Outlier}, claim{}
 	}
 	v := online.Verdict{Sink: 1}
-	if len(l.People) == 0 { // what nobody claimed is left
+	if len(l.People) == 0 { // only faces that nobody claimed are left
 		v.Reason = online.NoPath
 		return v, claim{}
 	}
@@ -106,7 +106,7 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 		v.Best, v.Reason = "", online.Tie
 		return v, claim{value: top.value}
 	}
-	if top.class.Negative { // who is second best then?
+	if top.class.Negative { // find the second-best person
 		sort.Float64s(people)
 		slices.Reverse(people)
 		if people[0] > 0 && (people[0] < 1e-7 || len(people) > 1 && people[0]-people[1] < 1e-7) {
