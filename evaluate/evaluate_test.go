@@ -398,7 +398,7 @@ func TestRunErrors(t *testing.T) {
 		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: math.NaN()}, evaluate.ErrProtocol, "a test of NaN of the faces"},
 		{evaluate.Protocol{Enroll: 2, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew,
 			"alice has 2, of which 2 are enrolled"},
-		{evaluate.Protocol{Enroll: 3, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew, "alice has 2 of 3"},
+		{evaluate.Protocol{Enroll: 3, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew, "alice has 2 of the 3"},
 		{evaluate.Protocol{Enroll: 1, Stride: 1}, evaluate.ErrTooFew,
 			"bob has 1, of which 1 are enrolled; no face is left to judge"},
 	} {
