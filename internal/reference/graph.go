@@ -164,14 +164,7 @@ func (g *Graph) Learned() (n int) {
 	return n
 }
 
-// Trial is where a point would go.
-// edges returns the ordinary edges of a point, and those to what it follows.
-// standIn returns the vertex where the point of a former vertex lies, as far as that is remembered, or nil.
-// sight returns the edges to what a point without edges sees.
-// Look tries a point on the graph as it is.
-// Place tries a point, after a repartition where there is a vertex too many.
-// Keep keeps a point that was placed, and reports whether there was room.
-// Via returns the vertex through which a point would be accepted as a class, and its hops.
+// record adds a merged point to the journal.
 func (g *Graph) record(p *Point) {
 	g.Journal = append(g.Journal, p)
 	g.trim()
@@ -459,8 +452,3 @@ func (g *Graph) Age(observation int64) (evicted int) {
 	}
 	return evicted
 }
-
-// Solution returns the harmonic values of all vertices on the compact graph, a row for each.
-// solution is Solution with these weights.
-// Complete returns the harmonic values on the graph in which every point is a vertex of its own, at the place of its
-// centroid, and the row of the first point of each vertex.
