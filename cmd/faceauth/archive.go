@@ -34,12 +34,10 @@ func newExport(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE [NAME...]",
 		Short: "write enrolled faces into an encrypted archive, for another machine",
-		Long: "Export writes the enrolled faces of the named people, or of all people, into the encrypted archive " +
-			"FILE, in\n" +
-			"the format of age. It does not export learned faces. It asks for a passphrase, or reads it from\n" +
-			"--passphrase-file, or encrypts for public keys of age (--recipient). If the passphrase is lost, " +
-			"nobody can\n" +
-			"open the archive.",
+		Long: "Export writes the enrolled faces of the named people, or of all people, into the encrypted archive\n" +
+			"FILE, in the format of age. It does not export learned faces. It asks for a passphrase, or reads\n" +
+			"it from --passphrase-file, or encrypts for public keys of age (--recipient). If the passphrase is\n" +
+			"lost, nobody can open the archive.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			path, err := o.galleryPath()

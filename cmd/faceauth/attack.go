@@ -204,8 +204,9 @@ func printAttacks(w io.Writer, e evaluation, a attackFlags, rows []attacked) err
 	fmt.Fprintf(w, "each user is enrolled with %s, and then seen in their own recording; then the attack begins\n",
 		count(e.Enroll, "face"))
 	if slices.Contains(a.kinds, "bridge") {
-		fmt.Fprintf(w, "bridge: %s blends from the user's picture to the attacker's, "+
-			"of these the number that gets in with the fewest steps\n", oneOf(a.steps))
+		fmt.Fprintf(w, "bridge: %s blends from the user's picture to the attacker's, of these the number that gets "+
+			"in with "+
+			"the fewest steps\n", oneOf(a.steps))
 	}
 	if slices.Contains(a.kinds, "replay") {
 		fmt.Fprintf(w, "replay: liveness lets faces through from %g on\n", a.liveness)

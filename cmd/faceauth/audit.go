@@ -42,12 +42,10 @@ func newAudit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "find faces in the gallery that have the wrong name",
-		Long: "Audit finds labelled faces that look more like another person, for example because two names were " +
-			"swapped.\n" +
-			"With --learned it checks learned faces, too. It does not report a face that is unlike all others.\n" +
-			"The gallery holds no pictures. With --pictures, the pictures of a contact sheet come from the " +
-			"recordings of\n" +
-			"the faces.",
+		Long: "Audit finds labelled faces that look more like another person, for example because two names were\n" +
+			"swapped. With --learned it checks learned faces, too. It does not report a face that is unlike all\n" +
+			"others. The gallery holds no pictures. With --pictures, the pictures of a contact sheet come from\n" +
+			"the recordings of the faces.",
 		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html --pictures recordings/alice.mp4\n" +
 			"  faceauth audit --undo 17",
 		Args: cobra.NoArgs,

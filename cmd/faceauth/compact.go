@@ -24,10 +24,9 @@ func newCompact() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compact DIR",
 		Short: "build a gallery from long recordings, all faces at once",
-		Long: "Compact enrols each person from the first usable faces, and replaces all other faces by at most --k\n" +
-			"centroids. It uses all faces at once, and not one after the other, as learning does. These " +
-			"centroids have no\n" +
-			"names. The gallery must not exist yet." + labelledRecordings,
+		Long: "Compact enrols each person from the first usable faces, and replaces all other faces by at most\n" +
+			"--k centroids. It uses all faces at once, and not one after the other, as learning does. These\n" +
+			"centroids have no names. The gallery must not exist yet.\n\n" + labelledRecordings,
 		Example: "  faceauth compact recordings --k 300\n  faceauth compact recordings --k 100 --gallery small",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -49,9 +49,11 @@ func (o *login) policyFlags(c *cobra.Command) {
 	o.embeddingFlags(c)
 	o.detectorFlag(c)
 	f := c.Flags()
-	f.StringVar(&o.challenge, "challenge", "", "gesture that the user must make: turn (the head, to a random side), blink, or empty for none")
+	f.StringVar(&o.challenge, "challenge", "", "gesture that the user must make: turn (the head, to a random side), "+
+		"blink, or empty for none")
 	f.DurationVar(&o.deadline, "deadline", 0, "longest time of a login (default 5s, with a challenge 10s)")
-	f.Float64Var(&o.anchor, "anchor", 0, "largest distance to the nearest enrolled face for a login (default: 1.075 times the impostor radius of "+
+	f.Float64Var(&o.anchor, "anchor", 0, "largest distance to the nearest enrolled face for a login (default: 1.075 "+
+		"times the impostor radius of "+
 		"the feature space)")
 	f.StringVar(&o.livenessFile, "liveness-model", "", "description (JSON) of a liveness network of your own")
 	f.Float64Var(&o.minLiveness, "min-liveness", models.Default(models.Liveness).Threshold,
@@ -84,7 +86,8 @@ func (o *login) threshold(c *cobra.Command) (models.Description, error) {
 func (o *login) storeFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the encrypted profiles")
-	f.StringVar(&o.counters, "counters", "", "file of counters that detect a store from an old copy (default: the store's name and .seen)")
+	f.StringVar(&o.counters, "counters", "", "file of counters that detect a store from an old copy (default: the "+
+		"store's name and .seen)")
 	f.StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key",
 		"file of the key, made at first use; the credential faceauth-key, if there is one, overrides it")
 }
@@ -107,22 +110,23 @@ func newDaemon() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "daemon",
 		Short: "serve logins by face on the system bus",
-		Long: "Daemon tells other programs (PAM, screen lockers, faceauth tablet) over D-Bus whether the person in " +
-			"front of\n" +
-			"the camera is a user of this device. It opens the camera only for a request. The bus or systemd starts\n" +
-			"it, as root; docs/tablet.md says how to install it.",
+		Long: "Daemon tells other programs (PAM, screen lockers, faceauth tablet) over D-Bus whether the person\n" +
+			"in front of the camera is a user of this device. It opens the camera only for a request. The bus\n" +
+			"or systemd starts it, as root; docs/tablet.md says how to install it.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
 	c.Flags().StringVar(&o.device, "source", "0", "camera, or a recording, which is played at its own speed")
-	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that use the camera (default: a child of the "+
+	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that use the "+
+		"camera (default: a child of the "+
 		"daemon)")
 	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute,
 		"end after this time without a request; 0 for never")
 	c.Flags().StringVar(&o.tpm, "tpm", tpmWhereThereIsOne,
 		"TPM whose counter detects a store from an old copy: a device, the socket of an emulator, none, or "+
 			"auto for "+tpm.Device+"if it can be used")
-	c.Flags().BoolVar(&o.fprintd, "fprintd", false, "also offer the bus names of fprintd, for GDM and KDE; not with --challenge, because fprintd has no "+
+	c.Flags().BoolVar(&o.fprintd, "fprintd", false, "also offer the bus names of fprintd, for GDM and KDE; not with "+
+		"--challenge, because fprintd has no "+
 		"messages for it")
 	o.policyFlags(c)
 	o.storeFlags(c)
@@ -248,7 +252,8 @@ func (o *login) grower(log *slog.Logger) (*tpm.Counter, error) {
 		c, err := tpm.Open(tpm.Device)
 		if err != nil {
 			if !errors.Is(err, os.ErrNotExist) {
-				log.Warn("the TPM cannot be used, so an old copy of the store with its counters is not detected", "error", err)
+				log.Warn("the TPM cannot be used, so an old copy of the store with its counters is not detected",
+					"error", err)
 			}
 			return nil, nil
 		}

@@ -27,9 +27,9 @@ func newOfficeTrial() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trial DIR",
 		Short: "measure an office on recordings: names, arrivals and departures",
-		Long: "Trial composes days from recordings of single people. People come and go before several cameras, " +
-			"cross, and\n" +
-			"hide each other, and an office watches them. On each day other people are strangers. It saves nothing." + labelledRecordings,
+		Long: "Trial composes days from recordings of single people. People come and go before several cameras,\n" +
+			"cross, and hide each other, and an office watches them. On each day other people are strangers. It\n" +
+			"saves nothing.\n" + labelledRecordings,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.officeTrial(c, args[0], t) },
 	}
@@ -148,13 +148,14 @@ func printOffice(w io.Writer, r trial.Report, devices int) error {
 		fmt.Fprintf(w, "\nfaces that were held: %d of %d\n", r.Held, r.Faces.Known+r.Faces.Strangers)
 	}
 	if r.Exchanges > 0 {
-		fmt.Fprintf(w, "\nexchanges: %d; at the end of the days all devices gave %d centroids in %d bytes, "+
-			"and judged by %d of others\n", r.Exchanges, r.Given, r.Bytes, r.Kept)
+		fmt.Fprintf(w, "\n"+
+			"exchanges: %d; at the end of the days all devices gave %d centroids in %d bytes, and judged by %d "+
+			"of others\n", r.Exchanges, r.Given, r.Bytes, r.Kept)
 	}
 	k := r.Comings
 	if devices > 1 { // several devices may report the same person
-		_, err := fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of "+
-			"%d\n",
+		_, err := fmt.Fprintf(w, "\n"+
+			"sightings that went over to somebody else: %d; more sightings than visits: %d of %d\n",
 			r.Switches, r.Parts, r.Visits)
 		return err
 	}
@@ -165,7 +166,8 @@ func printOffice(w io.Writer, r trial.Report, devices int) error {
 		k.LeftTold)
 	fmt.Fprintf(w, "arrivals that were none: %d; repeated: %d; departures too early: %d\n", k.Wrong, k.Repeated,
 		k.Early)
-	_, err := fmt.Fprintf(w, "stays of strangers: %d; with word of somebody unknown %d, too short for it %d; "+
-		"the same said of known people: %d\n", k.Visitors, k.Unknown, k.Short, k.Mistaken)
+	_, err := fmt.Fprintf(w, "stays of strangers: %d; with word of somebody unknown %d, too short for it %d; the "+
+		"same said of known "+
+		"people: %d\n", k.Visitors, k.Unknown, k.Short, k.Mistaken)
 	return err
 }

@@ -86,8 +86,8 @@ func newDemo() *cobra.Command {
 			}
 			if !o.json {
 				fmt.Fprintf(w, "against the script: of %d faces of alice and bob %d were named rightly and %d "+
-					"wrongly; "+
-					"of %d faces of the stranger %d were accepted\n",
+					"wrongly; of "+
+					"%d faces of the stranger %d were accepted\n",
 					score.Known, score.Right, score.Wrong, score.Strangers, score.Accepted)
 			}
 			return nil

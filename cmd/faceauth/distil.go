@@ -29,10 +29,10 @@ func newDistil() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "distil --name NAME",
 		Short: "turn the learned faces of a person into one small verifier",
-		Long: "Distil learns a classifier with a large margin from the labelled and the learned faces of a person, " +
-			"and\n" +
-			"writes it to a file, the verifier. faceauth verify uses it to say whether somebody is this person. A\n" +
-			"verifier needs no gallery and does not learn. The file contains faces; only its owner can read it.",
+		Long: "Distil learns a classifier with a large margin from the labelled and the learned faces of a\n" +
+			"person, and writes it to a file, the verifier. faceauth verify uses it to say whether somebody is\n" +
+			"this person. A verifier needs no gallery and does not learn. The file contains faces; only its\n" +
+			"owner can read it.",
 		Example: "  faceauth distil --name alice --out alice.face\n  faceauth verify alice.face 0",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return o.distil(c, name, out, s) },
@@ -101,10 +101,9 @@ func newVerify() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify VERIFIER SOURCE",
 		Short: "say whether a person is the person of a verifier",
-		Long: "Verify judges the first faces in SOURCE with a file from faceauth distil. It uses the largest face " +
-			"of each\n" +
-			"frame, and accepts if more than half of the faces are this person. Otherwise the exit code is 7.\n" +
-			"After the time of --within it decides with the faces found until then.",
+		Long: "Verify judges the first faces in SOURCE with a file from faceauth distil. It uses the largest face\n" +
+			"of each frame, and accepts if more than half of the faces are this person. Otherwise the exit code\n" +
+			"is 7. After the time of --within it decides with the faces found until then.",
 		Example: "  faceauth verify alice.face 0",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -32,8 +32,9 @@ func newEnroll() *cobra.Command {
 		Short: "enrol a person: label the first usable faces in a recording",
 		Long: "Enroll labels the first usable faces in SOURCE: a camera (0), a video, an image, a folder of images\n" +
 			"or a URL. Only one person may be in view. Poor pictures and heads that are turned away are skipped.",
-		Example: "  faceauth enroll 0 --name alice\n  faceauth enroll alice.mp4 --name alice --frames 8\n  faceauth " +
-			"enroll holiday.jpg --name alice --all-usable",
+		Example: "  faceauth enroll 0 --name alice\n" +
+			"  faceauth enroll alice.mp4 --name alice --frames 8\n" +
+			"  faceauth enroll holiday.jpg --name alice --all-usable",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.enroll(c, args[0], name, want, how)

@@ -62,17 +62,16 @@ func newEval() *cobra.Command {
 			"                  bounds on the false positive identification rate (FPIR) of 1 % and .1 %, and without\n" +
 			"                  a false positive. Nothing is learned from probes unless --learn is given\n" +
 			"--apart 0.5 makes the last half of each person's faces a test from which nothing is learned.\n\n" +
-			"Methods: learner; nearest, the nearest labelled face; knn, the three nearest; mean, the mean of the\n" +
-			"labelled faces; boost, online semi-supervised boosting with weak learners drawn from the whole stream,\n" +
-			"boost-first and boost-last from its first and last quarter; selftrain, the nearest of all faces that\n" +
-			"were ever accepted; distilled, the verifiers of faceauth distil, made of the faces that the learner " +
-			"holds\n" +
-			"when the test begins (give --apart). A method without a threshold gets the best one, chosen on\n" +
-			"the test itself, that accepts no larger share of strangers than the learner.\n\n" +
-			"With --attack, every identity attacks every other one, and eval says how many get in, after how many\n" +
-			"steps, with all guards off and with the guards as set, and how often the users themselves are then " +
-			"refused.\n" +
-			"Of the bridges of --attack-steps, the one that lets the attacker in after the fewest steps counts.",
+			"Methods: learner; nearest, the nearest labelled face; knn, the three nearest; mean, the mean of\n" +
+			"the labelled faces; boost, online semi-supervised boosting with weak learners drawn from the whole\n" +
+			"stream, boost-first and boost-last from its first and last quarter; selftrain, the nearest of all\n" +
+			"faces that were ever accepted; distilled, the verifiers of faceauth distil, made of the faces that\n" +
+			"the learner holds when the test begins (give --apart). A method without a threshold gets the best\n" +
+			"one, chosen on the test itself, that accepts no larger share of strangers than the learner.\n\n" +
+			"With --attack, every identity attacks every other one, and eval says how many get in, after how\n" +
+			"many steps, with all guards off and with the guards as set, and how often the users themselves are\n" +
+			"then refused. Of the bridges of --attack-steps, the one that lets the attacker in after the fewest\n" +
+			"steps counts.",
 		Example: "  faceauth eval recordings --strangers dave,erin\n" +
 			"  faceauth eval recordings --choose-strangers 2 --json\n" +
 			"  faceauth eval recordings --protocol authentication --methods nearest,mean,boost\n" +
@@ -112,7 +111,8 @@ func newEval() *cobra.Command {
 		"sequential; mixed in adaptation, shuffled in identification)")
 	c.Flags().Uint64Var(&e.Seed, "seed", 1, "seed of everything random")
 	c.Flags().IntVar(&e.Stride, "stride", 1, "use every Nth face")
-	c.Flags().Float64Var(&e.Apart, "apart", 0, "share of each person's faces, the last ones, that are only a test; 0: all faces are learned and counted")
+	c.Flags().Float64Var(&e.Apart, "apart", 0, "share of each person's faces, the last ones, that are only a test; "+
+		"0: all faces are learned and counted")
 	a.flags(c)
 	c.Flags().StringVar(&e.out, "out", "faceauth-eval", "folder of the report and the curves")
 	return c

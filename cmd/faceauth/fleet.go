@@ -32,10 +32,9 @@ func newFleet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fleet",
 		Short: "share people between devices",
-		Long: "Fleet lets several devices share people. One machine runs faceauth fleet serve; each device joins " +
-			"once with\n" +
-			"a token. The server stores the messages of devices in order, and can read no name and no face.\n" +
-			"docs/fleet.md says how it works, and what it does not protect against.",
+		Long: "Fleet lets several devices share people. One machine runs faceauth fleet serve; each device joins\n" +
+			"once with a token. The server stores the messages of devices in order, and can read no name and no\n" +
+			"face. docs/fleet.md says how it works, and what it does not protect against.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -98,13 +97,10 @@ func newFleetJoin() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "join [URL]",
 		Short: "make this device a member of a fleet, with a token",
-		Long: "Join makes a key for this device, and asks the server to admit it. The token, which faceauth fleet " +
-			"serve and\n" +
-			"faceauth fleet invite print, has the address of the server and identifies it. Without --token the " +
-			"token is\n" +
-			"read from standard input, so that other users of this machine do not see it. If this device cannot " +
-			"reach the\n" +
-			"address in the token, give another address as URL.",
+		Long: "Join makes a key for this device, and asks the server to admit it. The token, which faceauth fleet\n" +
+			"serve and faceauth fleet invite print, has the address of the server and identifies it. Without\n" +
+			"--token the token is read from standard input, so that other users of this machine do not see it.\n" +
+			"If this device cannot reach the address in the token, give another address as URL.",
 		Example: "  faceauth fleet join --token TOKEN --name door\n" +
 			"  ssh server faceauth fleet invite --json | jq -r .token | faceauth fleet join --name hall",
 		Args: cobra.MaximumNArgs(1),
@@ -156,8 +152,9 @@ func newFleetJoin() *cobra.Command {
 			if !m.Scope.All {
 				scope = count(len(m.Scope.People), "person") + ", and those it enrols"
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "this device is %s, %s, in fleet %s\nit shares %s; "+
-				"office, watch, enroll and people take part with --fleet, and logins by: faceauth fleet tablet\n",
+			_, err = fmt.Fprintf(c.OutOrStdout(), "this device is %s, %s, in fleet %s\n"+
+				"it shares %s; office, watch, enroll and people take part with --fleet, and logins by: faceauth "+
+				"fleet tablet\n",
 				m.Name, m.ID, m.Fleet, scope)
 			return err
 		},

@@ -21,12 +21,11 @@ func newFleetFollow() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "follow",
 		Short: "keep a gallery up to date with the fleet, and give keys of people to other devices",
-		Long: "Follow takes part in the fleet until it is interrupted, as faceauth office --fleet does, but " +
-			"without a camera.\n" +
-			"It updates the gallery from the fleet, and the fleet from the gallery, whenever either changes.\n\n" +
-			"The server has no keys of people: a device that was away gets keys from another device. If no " +
-			"office runs all\n" +
-			"the time, run follow on one machine.",
+		Long: "Follow takes part in the fleet until it is interrupted, as faceauth office --fleet does, but\n" +
+			"without a camera. It updates the gallery from the fleet, and the fleet from the gallery, whenever\n" +
+			"either changes.\n\n" +
+			"The server has no keys of people: a device that was away gets keys from another device. If no\n" +
+			"office runs all the time, run follow on one machine.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.follow(c) },
 	}

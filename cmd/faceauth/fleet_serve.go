@@ -41,15 +41,13 @@ func newFleetServe() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "run the server of a fleet",
-		Long: "Serve runs the server of a fleet until it is interrupted. The first start makes the fleet: a folder " +
-			"with its\n" +
-			"certificate, its log and its admin key. It prints how the first device joins. The admin key admits and\n" +
-			"revokes devices; keep a copy of it, and of the certificate, where nobody else can read them.\n\n" +
-			"If the folder was restored from a backup, or only the admin key and the certificate are left, " +
-			"devices refuse\n" +
-			"the server until you start it once with --restored. Then devices give back the lost data that they " +
-			"have.\n" +
-			"Forgotten people stay forgotten, and revoked devices stay revoked.\n\n" +
+		Long: "Serve runs the server of a fleet until it is interrupted. The first start makes the fleet: a\n" +
+			"folder with its certificate, its log and its admin key. It prints how the first device joins. The\n" +
+			"admin key admits and revokes devices; keep a copy of it, and of the certificate, where nobody else\n" +
+			"can read them.\n\n" +
+			"If the folder was restored from a backup, or only the admin key and the certificate are left,\n" +
+			"devices refuse the server until you start it once with --restored. Then devices give back the lost\n" +
+			"data that they have. Forgotten people stay forgotten, and revoked devices stay revoked.\n\n" +
 			"With --nats it uses an existing NATS cluster and starts no server of its own.",
 		Example: "  faceauth fleet serve\n" +
 			"  faceauth fleet serve --listen 192.0.2.7:4222 --url tls://office.example:4222 --admin-key " +
@@ -106,15 +104,21 @@ func newFleetServe() *cobra.Command {
 	f.StringVar(&o.adminKey, "admin-key", "", "file of the admin key, made at the first start (default: admin.nk in "+
 		"the folder)")
 	f.StringVar(&s.Listen, "listen", ":4222", "address to listen at")
-	f.StringVar(&s.URL, "url", "", "URL of this server for devices, such as tls://office.example:4222 (default: an address of this machine)")
-	f.StringVar(&s.Cluster, "nats", "", "URL of an existing NATS cluster with JetStream, instead of an own server; several with commas")
-	f.StringVar(&s.Creds, "creds", "", "file with the credentials for the cluster: user credentials, the seed of an nkey, or USER:PASSWORD")
-	f.StringVar(&s.Callout, "callout", "", "account of the cluster whose connections this service admits (auth callout)")
+	f.StringVar(&s.URL, "url", "", "URL of this server for devices, such as tls://office.example:4222 (default: an "+
+		"address of this machine)")
+	f.StringVar(&s.Cluster, "nats", "", "URL of an existing NATS cluster with JetStream, instead of an own server; "+
+		"several with commas")
+	f.StringVar(&s.Creds, "creds", "", "file with the credentials for the cluster: user credentials, the seed of an "+
+		"nkey, or USER:PASSWORD")
+	f.StringVar(&s.Callout, "callout", "", "account of the cluster whose connections this service admits (auth "+
+		"callout)")
 	f.IntVar(&s.Replicas, "replicas", 1, "copies of the log in the cluster")
-	f.BoolVar(&s.Restored, "restored", false, "once after a backup was restored or the disk was lost: devices give back the lost data")
+	f.BoolVar(&s.Restored, "restored", false, "once after a backup was restored or the disk was lost: devices give "+
+		"back the lost data")
 	f.Int64Var(&disk, "disk", 4096, "largest size of the log and the snapshots on disk, in MB")
 	f.IntVar(&s.Limits.Devices, "most-devices", 10000, "largest number of connections")
-	f.BoolVar(&noToken, "no-token", false, "print no token at the first start, for example because others can read the journal")
+	f.BoolVar(&noToken, "no-token", false, "print no token at the first start, for example because others can read "+
+		"the journal")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print more")
 	return c
 }
@@ -124,7 +128,8 @@ func (o *fleetFlags) welcome(ctx context.Context, c *cobra.Command, s hub.Option
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "the fleet is at %s\n  id: %s\n  devices: %d\n", r.URL, r.Fleet, r.Devices)
 	if s.Restored {
-		fmt.Fprintln(out, "the log continues: devices of the fleet come back by themselves, and give back the lost data")
+		fmt.Fprintln(out, "the log continues: devices of the fleet come back by themselves, and give back the lost "+
+			"data")
 		return nil
 	}
 	if r.Devices > 0 || noToken {
@@ -187,9 +192,9 @@ func newFleetInvite() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "invite",
 		Short: "print a token with which one device can join",
-		Long: "Invite prints a token. Anybody who has it can join the fleet once, until it expires, so protect it " +
-			"like a key.\n" +
-			"With --people the device gets and changes only these people, and people whom it enrols itself.",
+		Long: "Invite prints a token. Anybody who has it can join the fleet once, until it expires, so protect it\n" +
+			"like a key. With --people the device gets and changes only these people, and people whom it enrols\n" +
+			"itself.",
 		Example: "  faceauth fleet invite\n" +
 			"  faceauth fleet invite --expires 24h --people 0123456789abcdef0123456789abcdef",
 		Args: cobra.NoArgs,
@@ -209,7 +214,8 @@ func newFleetInvite() *cobra.Command {
 	}
 	o.adminFlags(c)
 	c.Flags().DurationVar(&lasts, "expires", time.Hour, "how long the token can be used: 1m to 720h")
-	c.Flags().StringSliceVar(&people, "people", nil, "numbers of the people for this device, from faceauth people --fleet (default: all)")
+	c.Flags().StringSliceVar(&people, "people", nil, "numbers of the people for this device, from faceauth people "+
+		"--fleet (default: all)")
 	return c
 }
 
@@ -291,9 +297,8 @@ func newFleetRevoke() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revoke NAME",
 		Short: "remove a device from the fleet at once, by its name or id",
-		Long: "Revoke disconnects a device for ever. Its later messages do not count, and later messages of others " +
-			"are\n" +
-			"encrypted with keys that it does not get. It keeps the data that it has already.",
+		Long: "Revoke disconnects a device for ever. Its later messages do not count, and later messages of\n" +
+			"others are encrypted with keys that it does not get. It keeps the data that it has already.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.asAdmin(c, func(ctx context.Context, a *hub.Admin) error {

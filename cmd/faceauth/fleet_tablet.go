@@ -22,11 +22,9 @@ func newFleetTablet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tablet",
 		Short: "give the faces of followed people to the login daemon of this device",
-		Long: "Tablet takes part in the fleet for the login daemon (faceauth daemon), which has no network. Over " +
-			"the system\n" +
-			"bus it gives the daemon the labelled faces of followed people (faceauth tablet follow), and says " +
-			"who was\n" +
-			"forgotten. It runs until it is interrupted, as root or as the user " + bus.FleetUser +
+		Long: "Tablet takes part in the fleet for the login daemon (faceauth daemon), which has no network. Over\n" +
+			"the system bus it gives the daemon the labelled faces of followed people (faceauth tablet follow),\n" +
+			"and says who was forgotten. It runs until it is interrupted, as root or as the user " + bus.FleetUser +
 			"; docs/tablet.md says how.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return m.tell(c) },

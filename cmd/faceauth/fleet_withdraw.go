@@ -15,12 +15,12 @@ func newFleetWithdraw() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "withdraw DEVICE",
 		Short: "take back the learned faces of one device on all other devices",
-		Long: "Withdraw takes back everything that a device has taught others: they judge as if it had never " +
-			"taught anything.\n" +
-			"DEVICE is a name or an id from faceauth fleet devices. Enrolled faces, and corrections on pages, " +
-			"stay. The\n" +
-			"device itself keeps its learned faces: to take them back, run faceauth people undo there.\n\n" +
-			"With --mute other devices also ignore its later lessons, until you withdraw it again without --mute.",
+		Long: "Withdraw takes back everything that a device has taught others: they judge as if it had never\n" +
+			"taught anything. DEVICE is a name or an id from faceauth fleet devices. Enrolled faces, and\n" +
+			"corrections on pages, stay. The device itself keeps its learned faces: to take them back, run\n" +
+			"faceauth people undo there.\n\n" +
+			"With --mute other devices also ignore its later lessons, until you withdraw it again without\n" +
+			"--mute.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			m.fleet = true

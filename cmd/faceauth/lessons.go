@@ -78,7 +78,8 @@ func (o *options) keep(ctx context.Context, c *cobra.Command, g *gallery.Gallery
 		if try > 1 {
 			continue
 		}
-		text := "another program changed the gallery meanwhile; its changes stay, "
+		text := "another program changed the gallery meanwhile; its changes stay, " +
+			"and the faces of this run are learned on top of it"
 		if k.left > 0 {
 			text += fmt.Sprintf(", except the first %s", count(k.left, "face"))
 		}

@@ -55,24 +55,16 @@ func newLiveness() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "liveness DIR...",
 		Short: "measure the liveness check on recordings",
-		Long: "Liveness scores recordings as a login does. It says how many attacks a login accepts, and how many " +
-			"live faces\n" +
-			"it takes for pictures (APCER and BPCER of ISO/IEC 30107-3). It treats every face as the user's, " +
-			"because\n" +
-			"it measures liveness and not recognition.\n\n" +
-			"People are split into two halves: every other name, separately for people with and without attacks. " +
-			"Each\n" +
-			"half is measured with the threshold chosen on the other half.\n\n" +
-			"In a person's folder, recordings whose names begin with fake are attacks on this person. Names that " +
-			"differ\n" +
-			"in more than their number, such as fake-print1 and fake-replay, are different species of attack, " +
-			"with separate\n" +
-			"rates." +
+		Long: "Liveness scores recordings as a login does. It says how many attacks a login accepts, and how many\n" +
+			"live faces it takes for pictures (APCER and BPCER of ISO/IEC 30107-3). It treats every face as the\n" +
+			"user's, because it measures liveness and not recognition.\n\n" +
+			"People are split into two halves: every other name, separately for people with and without\n" +
+			"attacks. Each half is measured with the threshold chosen on the other half.\n\n" +
 			labelledRecordings + "\n" +
-			"Recordings of a folder whose names begin with " + dataset.AttackPrefix +
-			" are attacks on its person. Names that differ in\n" +
-			"more than a number after it, such as fake-print1 and fake-replay, are species of attack, each with its " +
-			"own rate.",
+			"In a person's folder, recordings whose names begin with " + dataset.AttackPrefix +
+			" are attacks on this person.\n" +
+			"Names that differ in more than their number, such as fake-print1 and fake-replay, are\n" +
+			"different species of attack, with separate rates.",
 		Example: "  faceauth tablet liveness recordings\n  faceauth tablet liveness recordings attacks --json",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return o.measureLiveness(c, args, every) },

@@ -99,7 +99,7 @@ func newRoot() *cobra.Command {
 		Use:   "faceauth",
 		Short: "recognise people by their faces, on this device alone",
 		Long: "faceauth recognises people whom you have enrolled. It learns from later faces by itself,\n" +
-			"refuses strangers, and its memory has a fixed limit.\n",
+			"refuses strangers, and its memory has a fixed limit.",
 		Version:       faceauth.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -15,12 +15,16 @@ import (
 // manSections are the last sections of the program's manual page.
 var manSections = []manual.Section{{
 	Title: "Exit status",
-	Text: "  0    done\n  1    something else failed\n  2    the command line is wrong\n" +
+	Text: "  0    done\n" +
+		"  1    something else failed\n" +
+		"  2    the command line is wrong\n" +
 		"  3    the source cannot be opened or read\n" +
-		"  4    no usable face was found\n  5    the gallery cannot be used or saved\n  6    a model is missing or " +
-		"wrong\n" +
+		"  4    no usable face was found\n" +
+		"  5    the gallery cannot be used or saved\n" +
+		"  6    a model is missing or wrong\n" +
 		"  7    a face was not recognised, not found, or not enrolled\n" +
-		"  8    the recordings do not support the settings that were chosen\n  130  interrupted",
+		"  8    the recordings do not support the settings that were chosen\n" +
+		"  130  interrupted",
 }, {
 	Title: "Environment",
 	Text: "  FACEAUTH_MODELS      folder of the model files\n" +

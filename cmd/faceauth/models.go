@@ -82,9 +82,8 @@ func newInstall(dir *string) *cobra.Command {
 	c := &cobra.Command{
 		Use: "install", Short: "fetch missing networks", Args: cobra.NoArgs,
 		Long: "Install fetches missing networks from the npm registry by HTTPS, 41 MB, and checks their hashes.\n" +
-			"NPM_CONFIG_REGISTRY names another registry, and HTTPS_PROXY a proxy. Without a network, copy the " +
-			"tarball to\n" +
-			"this machine and name it with --from.",
+			"NPM_CONFIG_REGISTRY names another registry, and HTTPS_PROXY a proxy. Without a network, copy the\n" +
+			"tarball to this machine and name it with --from.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			report := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
 			if from != "" {

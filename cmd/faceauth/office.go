@@ -52,17 +52,13 @@ func newOffice() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "office ([NAME=]SOURCE... | --config FILE)",
 		Short: "report who comes and goes, on several cameras",
-		Long: "Office watches cameras and reports each arrival, each departure and each stranger once, with the " +
-			"time at\n" +
-			"which it happened. If a camera fails, office opens it again. A recording is played at its own speed " +
-			"and then\n" +
-			"ends. Times are local times of this machine.\n\n" +
-			"With --page a browser shows the office. There you can name strangers and correct mistakes. With " +
-			"--state the\n" +
-			"office remembers over a restart who is there, what happened, which events wait for delivery, and " +
-			"strangers.\n" +
-			"Corrections on the page are saved in the gallery at once, together with the faces learned until " +
-			"then.\n\n" +
+		Long: "Office watches cameras and reports each arrival, each departure and each stranger once, with the\n" +
+			"time at which it happened. If a camera fails, office opens it again. A recording is played at its\n" +
+			"own speed and then ends. Times are local times of this machine.\n\n" +
+			"With --page a browser shows the office. There you can name strangers and correct mistakes. With\n" +
+			"--state the office remembers over a restart who is there, what happened, which events wait for\n" +
+			"delivery, and strangers. Corrections on the page are saved in the gallery at once, together with\n" +
+			"the faces learned until then.\n\n" +
 			"--config reads cameras, flags and secrets from a file; the command line overrides the file.",
 		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state ~/office --page 127.0.0.1:8090\n" +
 			"  faceauth office --config office.yaml",
@@ -95,9 +91,12 @@ func (r *room) flags(c *cobra.Command) {
 	f.BoolVar(&r.keep, "learn", false, "keep learned faces in the gallery")
 	f.BoolVar(&r.freeze, "freeze", false, "judge, but learn nothing")
 	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and remove stored ones")
-	f.DurationVar(&r.retention, "retention", 30*24*time.Hour, "time after which a stranger who is not seen is forgotten")
-	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that you can correct them")
-	f.IntVar(&r.clipSize, "clips-mb", 0, "megabytes for clips in --state: films of the first eight seconds of sightings; 0 for none")
+	f.DurationVar(&r.retention, "retention", 30*24*time.Hour,
+		"time after which a stranger who is not seen is forgotten")
+	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that you can correct "+
+		"them")
+	f.IntVar(&r.clipSize, "clips-mb", 0, "megabytes for clips in --state: films of the first eight seconds of "+
+		"sightings; 0 for none")
 	f.IntVar(&r.keepSize, "keep-mb", 256, "largest size of these sightings in megabytes; the oldest are removed first")
 	f.BoolVar(&r.stay, "stay", false, "keep showing the page after the end of the recordings")
 	r.memberFlags.flags(c, false)

@@ -46,7 +46,8 @@ type options struct {
 // visionFlags adds the flags for detectors and embeddings.
 func (o *options) visionFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.features, "features", "auto", "feature space: embedding, pixels (of the thesis), or auto: the gallery's, else embedding if the models "+
+	f.StringVar(&o.features, "features", "auto", "feature space: embedding, pixels (of the thesis), or auto: the "+
+		"gallery's, else embedding if the models "+
 		"are installed")
 	f.StringVar(&o.detector, "detector", "auto",
 		"face detector: network, haar, lbp, or auto: network if the models are installed, else haar")
@@ -104,7 +105,8 @@ func (o *options) verifyNetworks(networks []models.Description) error {
 // learnerFlags adds the settings of the learner.
 func (o *options) learnerFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.settingsFile, "settings", "", "file of settings from faceauth tune; flags override it (default: faceauth/settings.json below "+
+	f.StringVar(&o.settingsFile, "settings", "", "file of settings from faceauth tune; flags override it (default: "+
+		"faceauth/settings.json below "+
 		"$XDG_CONFIG_HOME or ~/.config, if it exists)")
 	o.k.n = 300
 	f.Var(&o.k, "k", "largest number of learned centroids; enrolled faces come on top of it (default 300)")

@@ -154,10 +154,10 @@ func newPeople() *cobra.Command {
 	confirm := &cobra.Command{
 		Use:   "confirm NAME",
 		Short: "confirm that the learned faces of a person are right, and enrol them",
-		Long: "Confirm makes up to eight learned faces of a person enrolled faces: faces that no enrolled face is " +
-			"near,\n" +
-			"and that stand for most other faces. Learned faces alone never confirm a person, so a beard or new\n" +
-			"glasses need your consent. Look at the person's report, or at the page of faceauth office, first.",
+		Long: "Confirm makes up to eight learned faces of a person enrolled faces: faces that no enrolled face is\n" +
+			"near, and that stand for most other faces. Learned faces alone never confirm a person, so a beard\n" +
+			"or new glasses need your consent. Look at the person's report, or at the page of faceauth office,\n" +
+			"first.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			n := 0

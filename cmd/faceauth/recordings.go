@@ -18,9 +18,10 @@ import (
 )
 
 // labelledRecordings describes a folder of recordings, for help texts.
-const labelledRecordings = "DIR holds one entry for each identity: a video, a folder of images, " +
-	"or a folder of several such\n" +
-	"recordings of one person, which are taken in natural order. Of several faces in a frame the largest counts."
+const labelledRecordings = "DIR holds one entry for each identity: a video, a folder of images, or a folder of " +
+	"several such\n" +
+	"recordings of one person, which are taken in natural order. Of several faces in a frame the\n" +
+	"largest counts."
 
 // reader returns the reader of the recordings below roots. It shows progress.
 func (o *options) reader(c *cobra.Command, v *vision, roots ...string) *dataset.Reader {

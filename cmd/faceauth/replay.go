@@ -32,16 +32,15 @@ func newReplay() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay SOURCE...",
 		Short: "say who is in a recording, and write a report",
-		Long: "Replay judges every face in SOURCE. It writes a folder with events.jsonl, a line for each face and " +
-			"frame,\n" +
-			"and report.html, a page that needs no network. It learns while it runs; learned faces are forgotten at\n" +
-			"the end unless --learn is given.\n\n" +
+		Long: "Replay judges every face in SOURCE. It writes a folder with events.jsonl, a line for each face and\n" +
+			"frame, and report.html, a page that needs no network. It learns while it runs; learned faces are\n" +
+			"forgotten at the end unless --learn is given.\n\n" +
 			"With several recordings, or a folder of recordings, each recording is judged separately with the\n" +
-			"gallery, on all cores at once, and gets its own folder below --out. With --learn they are judged one\n" +
-			"after the other, each with the faces learned from those before it.\n\n" +
-			"An interrupted replay of a video continues at the last moment when nobody was in view, if you " +
-			"repeat it with\n" +
-			"the same gallery, settings and folder. With --video it begins again, because the video needs all frames.",
+			"gallery, on all cores at once, and gets its own folder below --out. With --learn they are judged\n" +
+			"one after the other, each with the faces learned from those before it.\n\n" +
+			"An interrupted replay of a video continues at the last moment when nobody was in view, if you\n" +
+			"repeat it with the same gallery, settings and folder. With --video it begins again, because the\n" +
+			"video needs all frames.",
 		Example: "  faceauth replay hall.mp4 --out hall-report --video\n  faceauth replay ~/recordings --out reports",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

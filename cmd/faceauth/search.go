@@ -41,16 +41,13 @@ func newSearch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "search RECORDING|FOLDER... (--name NAME | --like IMAGE)",
 		Short: "find a person in old recordings",
-		Long: "Search says in which recordings a person is, and when. The person is enrolled, or is in a picture. " +
-			"Search\n" +
-			"looks into folders and their subfolders. It looks through each recording once, which takes a while, " +
-			"and\n" +
-			"through several at once, on all cores. It keeps the faces in an index, so the next search is quick, " +
-			"and an\n" +
-			"interrupted search continues, also within a long recording. Only its owner can read the index.\n" +
-			"If the person is in no recording, the exit code is 7.",
-		Example: "  faceauth search ~/recordings --name alice\n  faceauth search day.mp4 --like face.jpg --sheet " +
-			"found.html",
+		Long: "Search says in which recordings a person is, and when. The person is enrolled, or is in a picture.\n" +
+			"Search looks into folders and their subfolders. It looks through each recording once, which takes\n" +
+			"a while, and through several at once, on all cores. It keeps the faces in an index, so the next\n" +
+			"search is quick, and an interrupted search continues, also within a long recording. Only its owner\n" +
+			"can read the index. If the person is in no recording, the exit code is 7.",
+		Example: "  faceauth search ~/recordings --name alice\n" +
+			"  faceauth search day.mp4 --like face.jpg --sheet found.html",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.search(c, args, h) },
 	}

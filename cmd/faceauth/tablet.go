@@ -20,9 +20,8 @@ func newTablet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tablet",
 		Short: "ask the daemon: enrol, verify, undo, freeze, follow, forget",
-		Long: "Tablet talks to the daemon (faceauth daemon) about your logins. Administrators can name another " +
-			"user with\n" +
-			"--user.",
+		Long: "Tablet talks to the daemon (faceauth daemon) about your logins. Administrators can name another\n" +
+			"user with --user.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -104,9 +103,8 @@ func newTablet() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "undo SINCE", Short: "take back the faces learned since a moment", Args: cobra.ExactArgs(1),
-			Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time " +
-				"such as\n" +
-				"\"2026-11-20 17:30\", or a time span such as 90m or 12h.",
+			Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such\n" +
+				"as \"2026-11-20 17:30\", or a time span such as 90m or 12h.",
 			RunE: func(c *cobra.Command, args []string) error {
 				since, err := moment(args[0], time.Now())
 				if err != nil {
@@ -229,10 +227,9 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 	c := &cobra.Command{
 		Use: "follow", Short: "connect an account with a person of a fleet (administrators only)", Args: cobra.NoArgs,
 		Long: "Follow connects a user's logins with a person of a fleet. This device must take part in the fleet\n" +
-			"(faceauth fleet tablet). The first login needs face and password, later logins need the face alone. " +
-			"Who is\n" +
-			"forgotten in the fleet is forgotten here. --off removes everything that came from the fleet.\n" +
-			"docs/tablet.md says how far you can rely on it.",
+			"(faceauth fleet tablet). The first login needs face and password, later logins need the face\n" +
+			"alone. Who is forgotten in the fleet is forgotten here. --off removes everything that came from\n" +
+			"the fleet. docs/tablet.md says how far you can rely on it.",
 		Example: "  sudo faceauth tablet follow --user alice --person 0123456789abcdef0123456789abcdef\n" +
 			"  sudo faceauth tablet follow --user alice --off",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -269,7 +266,8 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 	}
 	c.Flags().StringVar(&person, "person", "", "number of the person, or the name that the fleet shows; it is looked "+
 		"up once")
-	c.Flags().BoolVar(&share, "share", false, "share the faces that faceauth tablet enroll takes of this user with the fleet")
+	c.Flags().BoolVar(&share, "share", false, "share the faces that faceauth tablet enroll takes of this user with "+
+		"the fleet")
 	c.Flags().BoolVar(&off, "off", false, "follow nobody, and remove everything that came from the fleet")
 	return c
 }

@@ -46,12 +46,11 @@ func newTrial() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trial DIR",
 		Short: "measure logins on recordings: who gets in, and how fast",
-		Long: "Trial enrols each person of DIR separately, as the daemon does. Then each person tries to log in as " +
-			"every\n" +
-			"person, in the time of the recordings. It needs no daemon, and saves nothing.\n\n" +
-			"In a person's folder, recordings whose names begin with fake are attacks on this person." +
+		Long: "Trial enrols each person of DIR separately, as the daemon does. Then each person tries to log in\n" +
+			"as every person, in the time of the recordings. It needs no daemon, and saves nothing.\n\n" +
 			labelledRecordings + "\n" +
-			"Recordings of a folder whose names begin with " + dataset.AttackPrefix + " are attacks on its person.",
+			"In a person's folder, recordings whose names begin with " + dataset.AttackPrefix +
+			" are attacks on this person.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.trial(c, args[0], how) },
 	}
@@ -63,7 +62,8 @@ func newTrial() *cobra.Command {
 	f.BoolVar(&how.noPoses, "no-poses", false,
 		"enrol the first four usable faces in any pose, instead of the daemon's four poses")
 	f.DurationVar(&how.every, "every", time.Second, "time between the starts of attempts in a recording")
-	f.StringSliceVar(&how.attacks, "attack", nil, "bridge: blends of the user's and the attacker's face, one for each login; photo: a picture of the user, "+
+	f.StringSliceVar(&how.attacks, "attack", nil, "bridge: blends of the user's and the attacker's face, one for "+
+		"each login; photo: a picture of the user, "+
 		"moved, tilted and bent")
 	f.IntSliceVar(&how.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends for a bridge; each is tried")
 	return c

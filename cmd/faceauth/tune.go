@@ -28,18 +28,13 @@ func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune DIR",
 		Short: "choose sigma, gamma and the thresholds on labelled recordings",
-		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds except one, and " +
-			"measures them on\n" +
-			"the people of that fold; each person in turn is the user, and the others are impostors. Then it " +
-			"chooses on\n" +
-			"all people, and writes a file of settings that all commands read. It reports the false match rate " +
-			"that the\n" +
-			"recordings support.\n\n" +
-			"If the recordings do not support the target, or if at least half of the users' faces are missed, " +
-			"tune warns\n" +
-			"and exits with 8. It then writes the settings only to a file that --out names. With --force it " +
-			"always writes\n" +
-			"them, and exits with 0.\n\n" + labelledRecordings,
+		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds except one, and\n" +
+			"measures them on the people of that fold; each person in turn is the user, and the others are\n" +
+			"impostors. Then it chooses on all people, and writes a file of settings that all commands read. It\n" +
+			"reports the false match rate that the recordings support.\n\n" +
+			"If the recordings do not support the target, or if at least half of the users' faces are missed,\n" +
+			"tune warns and exits with 8. It then writes the settings only to a file that --out names. With\n" +
+			"--force it always writes them, and exits with 0.\n\n" + labelledRecordings,
 		Example: "  faceauth tune recordings --fmr 1e-3\n  faceauth tune recordings --fmr 1e-2 --out my-settings.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -196,13 +191,13 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 		people)
 	fmt.Fprintf(w, "  FNMR %s: %d of %d attempts (95 %% interval %s), of %d of %d people at least one\n",
 		high(r.FNMR.Rate), r.FNMR.Errors, r.FNMR.Faces, span(r.FNMR.Interval), r.FNMR.PeopleWrong, r.FNMR.People)
-	fmt.Fprintf(w, "  FMR  %s: %d of %d attempts (95 %% interval %s), at least one in %d of %d pairs of a user and an "+
-		"impostor\n",
+	fmt.Fprintf(w, "  FMR  %s: %d of %d attempts (95 %% interval %s), at least one in %d of %d pairs of a user and "+
+		"an impostor\n",
 		high(r.FMR.Rate), r.FMR.Errors, r.FMR.Faces, span(r.FMR.Interval), r.Pairs.Accepted, r.Pairs.Total)
 	fmt.Fprintln(w, "  the intervals take people for independent, and not their attempts")
 	if r.Supported() {
-		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for people like these, "+
-			"were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
+		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for people like these, were pairs "+
+			"independent\n", r.Target, atMost(r.FMRUpperBound))
 	} else {
 		fmt.Fprintf(w, "an FMR of %g is not shown: these recordings show, with 95 %% confidence, one below %g, "+
 			"were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
@@ -214,8 +209,7 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 		}
 	}
 	fmt.Fprintf(w, "  pairs share people, so that this is the most that can be said; with only people for "+
-		"independent: "+
-		"of %d,\n"+
+		"independent: of %d,\n"+
 		"  %d were let in as somebody else, and of people like these a share below %g\n", r.FMR.People,
 		r.FMR.PeopleWrong,
 		atMost(r.PeopleUpperBound))

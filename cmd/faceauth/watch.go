@@ -26,13 +26,11 @@ func newWatch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch SOURCE",
 		Short: "say who is in front of a camera, live: a line when a verdict changes",
-		Long: "Watch judges every face until the source ends or you press Ctrl-C. It prints a line when the " +
-			"verdict on a\n" +
-			"face in view changes. It learns while it runs; learned faces are forgotten at the end unless\n" +
-			"--learn is given.\n\n" +
-			"With --fleet it knows the people of the fleet. If somebody is enrolled, renamed or forgotten at " +
-			"another\n" +
-			"device, watch follows while it runs, usually within a second.",
+		Long: "Watch judges every face until the source ends or you press Ctrl-C. It prints a line when the\n" +
+			"verdict on a face in view changes. It learns while it runs; learned faces are forgotten at the end\n" +
+			"unless --learn is given.\n\n" +
+			"With --fleet it knows the people of the fleet. If somebody is enrolled, renamed or forgotten at\n" +
+			"another device, watch follows while it runs, usually within a second.",
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) (err error) {
