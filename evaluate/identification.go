@@ -22,7 +22,8 @@ type Identification struct {
 	// Learn lets the methods learn from the probes; then their order matters. Without it nothing is learned, and every
 	// order gives the same result.
 	Learn bool `json:"learn"`
-	// Targets are the largest false positive identification rates (FPIR), each above 0 and below 1. Default [FPIRTargets].
+	// Targets are the largest false positive identification rates (FPIR), each above 0 and below 1. Default
+	// [FPIRTargets].
 	Targets []float64 `json:"targets"`
 }
 
@@ -217,7 +218,8 @@ func (o Identification) divide(ids []Identity) ([]Identity, []string, Identifica
 	return nil, nil, c, fmt.Errorf("%w: nobody can be enrolled: a person needs at least %d faces, "+
 		"%d of them good enough to enrol from, and must not be a stranger (people: %d; strangers, or with fewer "+
 		"faces: %d; with too few good enough: %d; without a face: %d)",
-		ErrTooFew, o.Enroll+1, o.Enroll, c.People, c.Strangers, len(c.FailureToEnrol.People), len(c.FailureToAcquire.People))
+		ErrTooFew, o.Enroll+1, o.Enroll, c.People, c.Strangers, len(c.FailureToEnrol.People),
+		len(c.FailureToAcquire.People))
 }
 
 // identified computes the rates from the trials.
@@ -265,8 +267,10 @@ func (r *Result) operatingAt(threshold *float64) Operating {
 	positive := func(t trial) bool { return t.claim != "" && (threshold == nil || t.score >= *threshold) }
 	o := Operating{
 		Threshold: threshold,
-		FNIR:      errorRate(r.trials, func(t trial) (counts, wrong bool) { return t.known, !positive(t) || !t.correct() }),
-		FPIR:      errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, positive(t) }),
+		FNIR: errorRate(r.trials, func(t trial) (counts, wrong bool) {
+			return t.known, !positive(t) || !t.correct()
+		}),
+		FPIR: errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, positive(t) }),
 	}
 	for _, t := range r.trials {
 		if t.known && positive(t) && !t.correct() {

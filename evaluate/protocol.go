@@ -158,7 +158,8 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 		for n, j := range rest {
 			if n%p.Stride == 0 {
 				queue = append(queue, streamed{
-					Face: id.Faces[j], name: id.Name, after: n, known: !stranger, test: true, recording: i<<20 + id.Faces[j].Take,
+					Face: id.Faces[j], name: id.Name, after: n, known: !stranger, test: true, recording: i<<20 +
+						id.Faces[j].Take,
 				})
 			}
 		}

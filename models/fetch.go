@@ -165,7 +165,8 @@ func (f *fetcher) unreachable(ctx context.Context, u *url.URL, err error) error 
 	if errors.As(err, &authority) || errors.As(err, &certificate) {
 		return fmt.Errorf("%w: the certificate of %s is not trusted (%w); install the package ca-certificates, "+
 			"or where a proxy "+
-			"shows a certificate of its own, add it with update-ca-certificates; or %s", ErrFetch, u.Host, err, byHand(u))
+			"shows a certificate of its own, add it with update-ca-certificates; or %s", ErrFetch, u.Host, err,
+			byHand(u))
 	}
 	through := "; is there a network? Behind a proxy set HTTPS_PROXY"
 	if proxy, perr := f.proxy(&http.Request{URL: u}); perr != nil {

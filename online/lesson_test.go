@@ -169,8 +169,8 @@ func untaught(t *testing.T, l *online.Learner) (map[string]any, *online.Learner)
 	return all, &back
 }
 
-// A learner that was given lessons in any way is, once they are withdrawn, to the last bit what a learner is that saw the
-// same and never was given any. What it gives others is the same all the while.
+// A learner that was given lessons in any way is, once they are withdrawn, to the last bit what a learner is that saw
+// the same and never was given any. What it gives others is the same all the while.
 func TestWithdrawn(t *testing.T) {
 	aided, learned, undone := 0, 0, 0
 	for seed := range uint64(60) {

@@ -84,7 +84,8 @@ func TestImpostorRadius(t *testing.T) {
 			below, _ := slices.BinarySearch(impostor, reach)
 			t.Logf("%s, %s: %d impostor pairs, the nearest %.3f, one in 1000 below %.3f; %d below the edge radius of "+
 				"%.3f; genuine pairs: median %.3f, nine in ten below %.3f",
-				e.Space().ID, name, len(impostor), impostor[0], impostor[len(impostor)/1000], below, reach, genuine[len(genuine)/2], genuine[len(genuine)*9/10])
+				e.Space().ID, name, len(impostor), impostor[0], impostor[len(impostor)/1000], below, reach,
+				genuine[len(genuine)/2], genuine[len(genuine)*9/10])
 			if below > len(impostor)/10_000 {
 				t.Errorf("%s, %s: %d of %d impostor pairs are below the edge radius", e.Space().ID, name, below,
 					len(impostor))

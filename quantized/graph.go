@@ -350,7 +350,8 @@ func (g *Graph) Configure(c Config) error {
 			n := g.fewest()
 			restore()
 			return fmt.Errorf("%w: k is %d, and the %d learned centroids cannot be merged to fewer than %d "+
-				"without joining faces that have no edge; use k of at least %d, or undo learned faces", ErrConfig, c.K, g.learned, n, n)
+				"without joining faces that have no edge; use k of at least %d, or undo learned faces", ErrConfig, c.K,
+				g.learned, n, n)
 		}
 		g.journal.resize(c.Journal) // before new entries go into a ring of another size
 		g.apply(p)

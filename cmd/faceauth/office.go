@@ -165,7 +165,8 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 		return err
 	}
 	opt := office.Options{
-		Presence: presence.Settings{Away: r.away, Hold: r.hold}, Freeze: r.freeze, Rate: r.fps, Save: func() error { return g.Save(path) },
+		Presence: presence.Settings{Away: r.away, Hold: r.hold}, Freeze: r.freeze, Rate: r.fps,
+		Save: func() error { return g.Save(path) },
 		Keep: r.keep,
 	}
 	closeState, err := openState(&opt, g, r)

@@ -120,7 +120,8 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		m, err := sink.NewMQTT(sink.Broker{
 			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: instance,
 			Name:      strings.TrimSpace("faceauth " + host),
-			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report, House: func() sink.House { return house(w) },
+			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report,
+			House: func() sink.House { return house(w) },
 		})
 		if err != nil {
 			return nil, fail(badUsage, err)

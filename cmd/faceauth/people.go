@@ -82,7 +82,8 @@ func newPeople() *cobra.Command {
 				number = "\t" + p.Number.String()
 			}
 			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f\tmoved %.2f%s%s\n",
-				p.Name, count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned, p.Drift.Distance, alarm, number)
+				p.Name, count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned,
+				p.Drift.Distance, alarm, number)
 		}
 		if err := t.Flush(); err != nil || observed == 0 {
 			return err

@@ -302,7 +302,8 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h se
 		defer v.sight.drop(nil)
 		var bar progress
 		opt := eye.Options{
-			Gate: eye.Learn, Picture: 112, FPS: h.fps, Spare: !o.everyFrame, Step: func(n facedet.Count) { bar.to(n.Read) },
+			Gate: eye.Learn, Picture: 112, FPS: h.fps, Spare: !o.everyFrame,
+			Step: func(n facedet.Count) { bar.to(n.Read) },
 		}
 		if from.Tracks > 0 {
 			opt.After = &from.Frame

@@ -55,7 +55,9 @@ func newTablet() *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
 				return ask(c, func(client *bus.Client) error {
-					word, err := run(client, c, func(word string) { fmt.Fprintln(c.ErrOrStderr(), bus.Sentence(words.Of(os.Getenv), word)) })
+					word, err := run(client, c, func(word string) {
+						fmt.Fprintln(c.ErrOrStderr(), bus.Sentence(words.Of(os.Getenv), word))
+					})
 					if err != nil {
 						return err
 					}

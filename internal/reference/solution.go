@@ -21,8 +21,8 @@ func (g *Graph) solution(edge func(v, u *Vertex) float64) *mat.Dense {
 	return g.solve(p, class, func(i, j int) float64 { return edge(g.Vertices[i], g.Vertices[j]) })
 }
 
-// Complete returns the harmonic values on the graph in which every point is its own vertex at the place of its centroid,
-// and the row of the first point of each vertex.
+// Complete returns the harmonic values on the graph in which every point is its own vertex at the place of its
+// centroid, and the row of the first point of each vertex.
 func (g *Graph) Complete() (*mat.Dense, []int) {
 	p := graph.Problem{Gamma: g.Config.Gamma}
 	var at []*Vertex
