@@ -149,7 +149,8 @@ func TestDaemonLinksNoDecoder(t *testing.T) {
 	}
 	packages := strings.Fields(string(out))
 	for _, p := range packages {
-		for _, bad := range []string{"gocv.io/", "runtime/cgo", "faceauth/internal/cv", "faceauth/facedet", "faceauth/pipeline", "faceauth/eye/serve"} {
+		for _, bad := range []string{"gocv.io/", "runtime/cgo", "faceauth/internal/cv", "faceauth/facedet",
+			"faceauth/pipeline", "faceauth/eye/serve"} {
 			if strings.Contains(p+"/", bad+"/") || strings.HasPrefix(p, bad) {
 				t.Errorf("the daemon holds %s", p)
 			}

@@ -19,7 +19,8 @@ func TestLicenceLines(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "testdata" || file == "bin" || file != "." && file != ".ci" && strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && (d.Name() == "testdata" || file == "bin" || file != "." && file != ".ci" &&
+			strings.HasPrefix(d.Name(), ".")):
 			return filepath.SkipDir
 		case !d.Type().IsRegular():
 			return nil

@@ -2,13 +2,13 @@
 
 // Package anomaly finds labels that are unusual given the examples: conditional anomaly detection.
 //
-// [SoftHarmonic] and [RandomWalk] give each example of a similarity graph a score, the larger the less its label goes
-// with those around it. Both are built so that an example which is itself unusual, far from all others or at the edge
-// of its class, does not lead the list for that: it says little about its label.
+// [SoftHarmonic] and [RandomWalk] give each example of a similarity graph a score. A large score means that its label
+// does not fit the labels around it. An example that is itself unusual, far from all others or at the edge of its
+// class, does not get a large score for that reason, because this says little about its label.
 //
 // The source is M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised
-// Learning, 2011: Section "Conditional Anomaly Detection with Soft Harmonic Functions" for the one, and "Regularized
-// Random Walk CAD" for the other.
+// Learning, 2011: Section "Conditional Anomaly Detection with Soft Harmonic Functions" for [SoftHarmonic], and Section
+// "Regularized Random Walk CAD" for [RandomWalk].
 package anomaly
 
 import (
@@ -65,15 +65,14 @@ func Classes(y []int) (int, error) {
 	return most + 1, nil
 }
 
-// SoftHarmonic returns the SoftHAD scores of all examples of a similarity graph with n x n weights, of which y are the
-// classes from 0 on. V are multiplicities, the number of examples that each vertex stands for; nil for one each.
+// SoftHarmonic returns the SoftHAD scores of all examples of a similarity graph with n x n weights. Y has their
+// classes, from 0. V has the multiplicities, the number of examples that each vertex stands for; nil means 1 for each.
 //
-// Labels spread over the graph as the soft harmonic solution l has it, in which no label is certain: gamma > 0 is the
-// conductance of a sink, which lowers the confidence in what is far from everything, and c > 0 says how much a label
-// is believed. The score is that of the strongest other class minus that of its own, plus 1: for two classes with
-// labels of
-// -1 and 1 the |l - y| of the thesis (equation "Anomaly score for soft harmonic anomaly detection"), and in [0,2]. An
-// example without edges has gamma/(c+gamma).
+// Labels spread over the graph by the soft harmonic solution l, in which no label is certain. Gamma > 0 is the
+// conductance of a sink, which lowers the confidence far from all examples. C > 0 is the weight of a label. The score
+// is the value of the strongest other class minus the value of the own class, plus 1. For two classes with labels of -1
+// and 1 this is the |l - y| of the thesis (equation "Anomaly score for soft harmonic anomaly detection"). It lies in
+// [0,2]. An example without edges has gamma/(c+gamma).
 //
 // It solves systems of equations, in O(n³) time and O(n²) memory, and never forms an inverse. The error wraps
 // [ErrLabels], [ErrWeights] or [ErrSetting].
@@ -97,8 +96,8 @@ func SoftHarmonic(w mat.Symmetric, v []float64, y []int, c, gamma float64) ([]fl
 	return scores, nil
 }
 
-// Solve returns the n x classes soft harmonic solution on which the scores of [SoftHarmonic] rest: every vertex has a
-// label, and none is certain. The error wraps [ErrSetting].
+// Solve returns the n x classes soft harmonic solution from which [SoftHarmonic] computes its scores: every vertex has
+// a label, and no label is certain. The error wraps [ErrSetting].
 func Solve(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense, error) {
 	if !(c > 0) || !(gamma > 0) || math.IsInf(c, 1) || math.IsInf(gamma, 1) {
 		return nil, fmt.Errorf("%w: c is %g and gamma is %g; both must be positive", ErrSetting, c, gamma)
@@ -111,8 +110,8 @@ func Solve(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense,
 	return graph.Soft(graph.Problem{W: w, V: v, Labelled: all, Y: labels, Gamma: gamma}, c, 0)
 }
 
-// Unusual returns the score of [SoftHarmonic] for the values of an example in all classes: by how much the strongest
-// other class exceeds its own, plus 1, in [0,2].
+// Unusual returns the score of [SoftHarmonic] from the values of an example in all classes: the value of the strongest
+// other class minus the value of its own class, plus 1, in [0,2].
 func Unusual(values []float64, own int) float64 {
 	other := 0.
 	for q, v := range values {
@@ -123,16 +122,16 @@ func Unusual(values []float64, own int) float64 {
 	return min(max(1-values[own]+other, 0), 2)
 }
 
-// RandomWalk returns the lambda-RWCAD scores of all examples of a similarity graph with n x n weights, of which y are
-// the classes from 0 on: estimates of the probability, in [0,1], that the label is another one.
+// RandomWalk returns the lambda-RWCAD scores of all examples of a similarity graph with n x n weights. Y has their
+// classes, from 0. A score estimates the probability, in [0,1], that the label should be another class.
 //
-// How likely an example is in a class is taken to be the share of time that a random walk on the graph of that class,
-// with the example in it, spends there; the priors are the shares of the classes among the others. Lambda >= 0 stands
-// for everything else, so that an example which is unlikely in all classes has a low score. Where it is in none the
-// score is 0.
+// The likelihood of an example in a class is the share of time that a random walk on the graph of this class, with the
+// example in it, spends at the example. The priors are the shares of the classes among the other examples. Lambda >= 0
+// stands for everything else, so an example that is unlikely in all classes has a low score. If its likelihood is 0 in
+// all classes, the score is 0.
 //
-// It asks for each weight a fixed number of times, and holds O(n) numbers beside them: w may compute them. The error
-// wraps [ErrLabels], [ErrWeights] or [ErrSetting].
+// It reads each weight a fixed number of times, and holds O(n) numbers beside them, so w may compute weights when they
+// are read. The error wraps [ErrLabels], [ErrWeights] or [ErrSetting].
 func RandomWalk(w mat.Symmetric, y []int, lambda float64) ([]float64, error) {
 	k, err := CheckGraph(w, y)
 	if err != nil {
@@ -162,7 +161,7 @@ func RandomWalk(w mat.Symmetric, y []int, lambda float64) ([]float64, error) {
 		own, all := 0., lambda
 		for q := range k {
 			total, others := volume[q]+2*sums[q], size[q]
-			if q == y[i] { // its own edges are in the volume
+			if q == y[i] { // the volume contains the example's own edges
 				total, others = volume[q], size[q]-1
 			}
 			if sums[q] == 0 {
@@ -181,9 +180,9 @@ func RandomWalk(w mat.Symmetric, y []int, lambda float64) ([]float64, error) {
 	return scores, nil
 }
 
-// Scale moves scores to the range of those of a training set, so that its least is 0 and its largest 1 and those of
-// several tasks can be compared, as the thesis does. A score that exceeds all of the training set is above 1, one below
-// them negative. Where all of the training set are the same, or there are none, the scores are 0.
+// Scale maps scores to the range of the scores of a training set: the least becomes 0 and the largest 1, so that scores
+// of several tasks can be compared, as in the thesis. Scores outside the range become negative or larger than 1. If all
+// training scores are equal, or there are none, the scores become 0.
 func Scale(scores, training []float64) {
 	if len(training) == 0 {
 		clear(scores)

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// OwnMinusOther returns, for all examples with those distances and classes, the distance to the nearest other example
-// of its class minus that to the nearest of another class: the larger, the less the class goes with the example. It is
-// 0 for the only example of a class, of which nothing can be said, and where there is one class.
+// OwnMinusOther returns for each example the distance to the nearest other example of its class, minus the distance to
+// the nearest example of another class. A large value means that the class does not fit the example. It is 0 for the
+// only example of a class, and if there is only one class.
 func OwnMinusOther(d mat.Symmetric, y []int) []float64 {
 	scores := make([]float64, len(y))
 	for i := range y {

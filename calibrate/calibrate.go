@@ -3,26 +3,26 @@
 // Package calibrate chooses a learner's settings on labelled recordings, says how far the choice can be relied
 // on, and keeps it in a file.
 //
-// [Run] chooses; a [File] is what other programs read.
+// [Run] chooses the settings, and other programs read them from a [File].
 //
 // # Method
 //
-// Identity-wise cross-validation: the people are divided into folds. For each fold, settings are chosen on the
-// other people and measured on those of the fold, whom the choice has never seen; each person in turn is the one
-// enrolled user, and the others are impostors. The settings that are kept are then chosen on everybody.
+// Identity-wise cross-validation: the people are divided into folds. For each fold, settings are chosen on the other
+// people and measured on the people of the fold, who had no part in the choice. Each person in turn is the only
+// enrolled user, and the others are impostors. The final settings are then chosen on everybody.
 //
-// A choice is the setting with the largest recall at a false match rate of at most the target, with the least
-// accept threshold that gives that rate. Where recordings do not tell settings apart, to one face in a thousand,
-// the one nearest to the feature space's own is taken.
+// A choice is the setting with the largest recall at a false match rate of at most the target, with the least accept
+// threshold that gives this rate. If several settings have the same result, to one face in a thousand, the setting
+// nearest to the feature space's own settings wins.
 //
-// The rates by which settings are chosen are those that are reported: shares of attempts, all users' added up.
+// Settings are chosen by the same rates that are reported: shares of the attempts of all users together.
 //
 // # Caveats
 //
 // Faces of one person are not independent trials. The evidence for a false match rate is counted in pairs of a user and
 // an impostor, and by the rule of three: of n pairs without a false match the rate is below 3/n with 95 % confidence
-// (Hanley and Lippman-Hand 1983). Pairs share people: the rule takes them for independent, and so says too much where
-// one impostor or one user is like many others. [Outcome].PeopleUpperBound takes only people for independent.
+// (Hanley and Lippman-Hand 1983). The rule treats pairs as independent, but pairs share people, so it promises too much
+// if one impostor or one user is like many others. [Outcome].PeopleUpperBound treats only people as independent.
 package calibrate
 
 import (
@@ -42,7 +42,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Errors of [Run]. Those of [evaluate.Run] pass through.
+// Errors of [Run]. The errors of [evaluate.Run] pass through.
 var (
 	ErrTarget  = errors.New("unusable target")
 	ErrTooFew  = errors.New("too few people")
@@ -50,7 +50,7 @@ var (
 	ErrMissed  = errors.New("no setting reaches the target")
 )
 
-// Grid lists the values that are tried, all with all.
+// Grid lists the values that are tried, in all combinations.
 type Grid struct{ Sigma, Gamma, Learn []float64 }
 
 // Around returns the grid around the space's own settings: five kernel widths, three regularisers and three
@@ -70,14 +70,14 @@ func Around(space face.Space) Grid {
 // Options of a calibration.
 type Options struct {
 	FMR      float64 // target: the largest share of impostors' faces that may be accepted, in (0,1)
-	Folds    int     // at the most; there are two people or more in each
+	Folds    int     // most folds; each has at least two people
 	Grid     Grid
-	Base     online.Settings    // all that is not chosen
-	Protocol evaluate.Protocol  // but for Strangers
-	Progress func(done, of int) // told after each setting of each fold; nil for nobody
+	Base     online.Settings    // settings that are not chosen
+	Protocol evaluate.Protocol  // Strangers is ignored
+	Progress func(done, of int) // called after each setting of each fold; nil means no progress reports
 }
 
-// Choice is a set of settings and how it did on the people that it was chosen on.
+// Choice is a set of settings and its result on the people with whom it was chosen.
 type Choice struct {
 	Sigma  float64       `json:"sigma"`
 	Gamma  float64       `json:"gamma"`
@@ -85,18 +85,18 @@ type Choice struct {
 	Learn  float64       `json:"learn"`
 	Recall evaluate.Rate `json:"recall"`
 	FMR    evaluate.Rate `json:"fmr"`
-	// Alike counts the settings of the grid that reach the target with as large a recall, to one face in a thousand.
+	// Alike counts the settings of the grid that reach the target with the same recall, to one face in a thousand.
 	Alike int `json:"alike"`
 }
 
-// Apply returns s with the choice's settings.
+// Apply returns s with the chosen settings.
 func (c Choice) Apply(s online.Settings) online.Settings {
 	s.Sigma, s.Gamma, s.Accept, s.Learn = c.Sigma, c.Gamma, c.Accept, c.Learn
 	s.Epsilon = 0 // follows gamma
 	return s
 }
 
-// Fold is a part of the people, and what was chosen without them.
+// Fold is a part of the people, and the settings chosen without them.
 type Fold struct {
 	HeldOut []string `json:"held_out"`
 	Choice  Choice   `json:"choice"`
@@ -104,41 +104,41 @@ type Fold struct {
 
 // Outcome of a calibration.
 type Outcome struct {
-	Choice Choice             `json:"choice"` // on everybody
+	Choice Choice             `json:"choice"` // chosen on everybody
 	People int                `json:"people"`
 	Folds  []Fold             `json:"folds"`
-	FMR    evaluate.ErrorRate `json:"fmr"` // of the held-out people
+	FMR    evaluate.ErrorRate `json:"fmr"` // on the held-out people
 	FNMR   evaluate.ErrorRate `json:"fnmr"`
-	// Pairs counts the pairs of a user and an impostor who were both held out.
+	// Pairs counts the pairs of a user and an impostor in the held-out people.
 	Pairs  evaluate.Pairs `json:"pairs"`
 	Target float64        `json:"target"`
 	// FMRUpperBound is the upper bound of the false match rate of pairs, with 95 % confidence: 3/n, by the rule of
-	// three, if no pair matched. It takes pairs for independent, and those that share a person are not.
+	// three, if no pair matched. It treats pairs as independent, but pairs that share a person are not.
 	FMRUpperBound float64 `json:"shown"`
-	// PeopleUpperBound bounds the share of people who are let in as anybody whom they met.
+	// PeopleUpperBound is the upper bound of the share of people who are accepted as any user.
 	PeopleUpperBound float64 `json:"shown_by_person"`
 }
 
-// Supported reports whether the recordings show that the target is met, were pairs independent.
+// Supported reports whether the recordings show that the target is met, if pairs are treated as independent.
 func (o Outcome) Supported() bool { return o.FMRUpperBound <= o.Target }
 
-// useless is the share of their faces by which users are missed from which on settings are of no use.
+// useless is the share of missed faces from which settings have no use.
 const useless = .5
 
-// Useful reports whether users are recognised by more of their faces than they are missed by.
+// Useful reports whether users are recognised in more faces than they are missed in.
 func (o Outcome) Useful() bool { return float64(o.FNMR.Rate) < useless }
 
-// PairsNeeded returns how many pairs without a false match show a false match rate.
+// PairsNeeded returns the number of pairs without a false match that shows this false match rate.
 func PairsNeeded(fmr float64) int { return int(math.Ceil(3 / fmr)) }
 
-// PeopleNeeded returns of how many people in so many folds there are that many pairs.
+// PeopleNeeded returns the number of people that give this number of pairs in this number of folds.
 func PeopleNeeded(pairs, folds int) int {
-	// n people in f folds of n/f are n(n/f - 1) pairs, and a little more where n/f is no whole number.
+	// n people in f folds of n/f give n(n/f - 1) pairs, and a few more if n/f is not a whole number.
 	f := float64(folds)
 	return int(math.Ceil(f/2 + math.Sqrt(f*f/4+f*float64(pairs))))
 }
 
-// shown returns the upper end of the one-sided 95 % interval of a share, by the rule of three where it is 0.
+// shown returns the upper end of the one-sided 95 % interval of a share; for a share of 0 it uses the rule of three.
 func shown(n, total int) float64 {
 	switch {
 	case n == total:
@@ -151,9 +151,9 @@ func shown(n, total int) float64 {
 
 // Run calibrates a learner for a space on the faces of labelled people.
 //
-// The error wraps [ErrTarget], [ErrTooFew] for fewer than four people, [ErrNoValue], [ErrMissed] where every
-// setting accepts too many impostors or nobody at all, [online.ErrSettings] for a value that no learner can
-// have, or is that of [evaluate.Run].
+// The error wraps [ErrTarget], [ErrTooFew] for fewer than four people, [ErrNoValue], [ErrMissed] if every setting
+// accepts too many impostors or nobody at all, [online.ErrSettings] for an impossible value, or comes from
+// [evaluate.Run].
 func Run(ctx context.Context, ids []evaluate.Identity, space face.Space, o Options) (Outcome, error) {
 	out := Outcome{People: len(ids), Target: o.FMR}
 	switch {
@@ -166,7 +166,7 @@ func Run(ctx context.Context, ids []evaluate.Identity, space face.Space, o Optio
 		return out, ErrNoValue
 	}
 	folds := max(2, min(o.Folds, len(ids)/2))
-	// The last part, without a fold to hold out, is everybody.
+	// The last part, which holds nobody out, is everybody.
 	parts := make([][]evaluate.Identity, folds+1)
 	held := make([][]evaluate.Identity, folds)
 	for i, id := range ids {
@@ -259,7 +259,7 @@ func search(ctx context.Context, parts [][]evaluate.Identity, space face.Space, 
 	return cells, nil
 }
 
-// measure enrols each of the people in turn against all others, at any confidence that the settings accept.
+// measure enrols each person in turn against all others, with every accept threshold.
 func measure(ctx context.Context, ids []evaluate.Identity, space face.Space, s online.Settings,
 	p evaluate.Protocol) (evaluate.Result, error) {
 	var names []string
@@ -280,7 +280,7 @@ func choose(cells []Choice, space face.Space) (Choice, error) {
 	if !(best.Recall > 0) {
 		return best, ErrMissed
 	}
-	// far is how far a setting is from the space's own.
+	// far is the distance of a setting from the space's own settings.
 	far := func(c Choice) float64 {
 		return math.Abs(math.Log(c.Sigma/space.Sigma)) + math.Abs(math.Log(c.Gamma/space.Gamma))/math.Ln10 + c.Learn
 	}

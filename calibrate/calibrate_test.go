@@ -30,7 +30,8 @@ func people(n int, radius, stretch float64) (ids []evaluate.Identity) {
 		for f := range 60 {
 			angle := 2*math.Pi*float64(i)/float64(n) + stretch/radius*float64(f)/60
 			id.Faces = append(id.Faces, evaluate.Face{Usable: true, Vector: []float32{
-				float32(radius*math.Cos(angle) + .01*r.NormFloat64()), float32(radius*math.Sin(angle) + .01*r.NormFloat64()),
+				float32(radius*math.Cos(angle) + .01*r.NormFloat64()),
+				float32(radius*math.Sin(angle) + .01*r.NormFloat64()),
 			}})
 		}
 		ids = append(ids, id)

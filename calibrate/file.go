@@ -25,18 +25,18 @@ var (
 // version of the format of a [File].
 const version = 1
 
-// largest is how long a settings file may be.
+// largest is the largest size of a settings file.
 const largest = 1 << 20
 
-// File is a JSON file of settings: those that were chosen, and the calibration that they come from.
+// File is a JSON file of settings: the chosen settings and their calibration.
 type File struct {
 	Version int     `json:"version"`
 	Space   string  `json:"space"` // face.Space.ID
 	Outcome Outcome `json:"calibration"`
 }
 
-// DefaultPath returns the path of the settings file that programs read unless told otherwise:
-// faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config.
+// DefaultPath returns the default path of the settings file: faceauth/settings.json below $XDG_CONFIG_HOME or
+// ~/.config.
 func DefaultPath() (string, error) {
 	dir, err := xdg.Config()
 	if err != nil {
@@ -48,7 +48,7 @@ func DefaultPath() (string, error) {
 // NewFile returns the file of a calibration for a space.
 func NewFile(space face.Space, o Outcome) File { return File{version, space.ID, o} }
 
-// Write writes the file to path, and makes the directory where there is none. On error the file is as it was.
+// Write writes the file to path, and makes the folder if it does not exist. On error the old file stays.
 func (f File) Write(path string) error {
 	b, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
@@ -63,7 +63,7 @@ func (f File) Write(path string) error {
 	return nil
 }
 
-// Read reads the file at path. The error wraps [os.ErrNotExist] where there is none, or [ErrNotSettings].
+// Read reads the file at path. The error wraps [os.ErrNotExist] or [ErrNotSettings].
 func Read(path string) (File, error) {
 	var f File
 	r, err := safefile.Open(path)
@@ -107,7 +107,7 @@ func (f *File) parse(b []byte) error {
 	return nil
 }
 
-// Check returns nil if the settings are for that space, and otherwise an error that wraps [ErrSpace].
+// Check returns nil if the settings are for this space. Otherwise the error wraps [ErrSpace].
 func (f File) Check(space face.Space) error {
 	if f.Space != space.ID {
 		return fmt.Errorf("%w: the settings are for %s, and the faces are of %s", ErrSpace, f.Space, space.ID)

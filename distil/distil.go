@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package distil turns what a learner knows of a person into a small verifier that runs without the graph.
+// Package distil turns a learner's knowledge of one person into a small verifier that needs no graph.
 //
-// [New] learns a [Verifier] from a learner's labelled faces and from all that it learned: a max-margin graph cut (M.
-// Valko, 2011, Section "Max-Margin Graph Cuts"; package maxmargin), of which only the support vectors remain.
-// [Verifier.Value] judges a face, [Verifier.Save] writes it to a file, and [Load] reads it.
+// [New] learns a [Verifier] from a learner's labelled and learned faces: a max-margin graph cut (M. Valko, 2011,
+// Section "Max-Margin Graph Cuts"; package maxmargin), of which only the support vectors remain. [Verifier.Value]
+// judges a face, [Verifier.Save] writes it to a file, and [Load] reads it.
 //
 // # File format
 //
@@ -15,7 +15,7 @@
 // # Caveats
 //
 // The support vectors are faces: the file is as secret as the gallery, and not encrypted. A verifier does not learn,
-// and knows nothing of what its learner learns later.
+// and later faces of its learner do not change it.
 package distil
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Errors of [New], and of [Parse] and [Load] for a file that is not, or no longer, a verifier.
+// Errors of [New], [Parse] and [Load].
 var (
 	ErrSettings = errors.New("unusable setting")
 	ErrInvalid  = errors.New("unusable verifier")
@@ -40,15 +40,15 @@ var (
 	ErrVersion  = safefile.ErrVersion
 )
 
-// Settings of a verifier. The zero value of each field stands for its default.
+// Settings of a verifier. Zero values mean defaults.
 type Settings struct {
 	// Width of the radial kernel, in units of the longest edge of the learner's graph. Default .6.
 	Width float64 `json:"width"`
 	// Gamma weighs |f|² against the sum of the hinge losses. Default .1.
 	Gamma float64 `json:"gamma"`
-	// Epsilon is the least margin of a stored face, in (0,1], that is learned from. Default 1e-6, the thesis's.
+	// Epsilon is the least margin, in (0,1], of a stored face that is used. Default 1e-6, as in the thesis.
 	Epsilon float64 `json:"epsilon"`
-	// Threshold is the least value of a face that is accepted. Default .5.
+	// Threshold is the least value of an accepted face. Default .5.
 	Threshold float64 `json:"threshold"`
 }
 
@@ -60,7 +60,7 @@ func (s Settings) defaults() Settings {
 	return s
 }
 
-// positive reports whether x is a number above 0 and finite.
+// positive reports whether x is positive and finite.
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
 func (s Settings) check() error {
@@ -86,11 +86,12 @@ type Verifier struct {
 	machine   *maxmargin.Machine
 }
 
-// New learns the verifier of a person from what l keeps: faces whose harmonic values say that they are this person's,
-// against those that say they are another's, or not this person's. Where l knows nobody else it learns from one class.
+// New learns the verifier of a person from the faces in l. Faces whose harmonic values say that they are this person's
+// are positive examples; faces of others and rejected faces are negative examples. If l knows nobody else, New learns
+// from one class.
 //
-// The machine has no bias: far from everything it was shown its value is 0, which is no more than a stranger's. The
-// error wraps [online.ErrUnknown] or [ErrSettings].
+// The machine has no bias: far from all examples its value is 0, as for a stranger. The error wraps [online.ErrUnknown]
+// or [ErrSettings].
 func New(l *online.Learner, name string, s Settings) (*Verifier, error) {
 	s = s.defaults()
 	if err := s.check(); err != nil {
@@ -100,7 +101,8 @@ func New(l *online.Learner, name string, s Settings) (*Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Verifier{name: name, space: l.Space(), width: s.Width * l.Graph().Config().EdgeRadius(), threshold: s.Threshold}
+	v := &Verifier{name: name, space: l.Space(), width: s.Width * l.Graph().Config().EdgeRadius(),
+		threshold: s.Threshold}
 	x, margins := make([][]float32, len(stored)), make([]float64, len(stored))
 	for i, f := range stored {
 		x[i], margins[i] = f.Vector, f.Margin
@@ -113,7 +115,7 @@ func New(l *online.Learner, name string, s Settings) (*Verifier, error) {
 	if v.machine, err = e.Cut(margins, s.Epsilon, s.Gamma); err != nil {
 		return nil, fmt.Errorf("distilling %s: %w", name, err)
 	}
-	for i, x := range v.machine.Support { // the learner goes on to change its own
+	for i, x := range v.machine.Support { // copies, because the learner changes its own vectors
 		v.machine.Support[i] = append([]float32(nil), x...)
 	}
 	return v, nil
@@ -127,14 +129,14 @@ func (v *Verifier) Name() string { return v.name }
 // Space returns the feature space of the faces that v judges.
 func (v *Verifier) Space() face.Space { return v.space }
 
-// Threshold returns the least value that is accepted.
+// Threshold returns the least value of an accepted face.
 func (v *Verifier) Threshold() float64 { return v.threshold }
 
-// Support returns the number of support vectors: what a judgement costs.
+// Support returns the number of support vectors. The time of a judgement is proportional to it.
 func (v *Verifier) Support() int { return len(v.machine.Support) }
 
-// Value returns how surely a face is the person's: about 1 or more where it is, 0 for what is unlike everything,
-// negative for what is another's. The error is that of [face.Space.Check].
+// Value returns how surely a face is the person's: about 1 or more for the person, 0 for a face unlike all examples,
+// and negative for another person. The error comes from [face.Space.Check].
 func (v *Verifier) Value(x []float32) (float64, error) {
 	if err := v.space.Check(x); err != nil {
 		return 0, err
@@ -142,16 +144,16 @@ func (v *Verifier) Value(x []float32) (float64, error) {
 	return v.machine.Value(x), nil
 }
 
-// Accepts reports whether a face is the person's. The error is that of [face.Space.Check].
+// Accepts reports whether a face is the person's. The error comes from [face.Space.Check].
 func (v *Verifier) Accepts(x []float32) (bool, error) {
 	f, err := v.Value(x)
 	return err == nil && f >= v.threshold, err
 }
 
-// kind is what a verifier's file is.
+// kind identifies a verifier's file.
 var kind = safefile.Kind{Magic: "faceauth verifier", Version: 1}
 
-// content is what the file holds.
+// content is the content of the file.
 type content struct {
 	Name      string     `cbor:"name"`
 	Space     face.Space `cbor:"space"`
@@ -182,8 +184,7 @@ func (v *Verifier) MarshalBinary() ([]byte, error) {
 	return safefile.Seal(kind, body), nil
 }
 
-// Parse reads the bytes of a file, of which it trusts nothing. The error wraps [ErrInvalid], [ErrDamaged] or
-// [ErrVersion].
+// Parse reads the bytes of a file and checks all of them. The error wraps [ErrInvalid], [ErrDamaged] or [ErrVersion].
 func Parse(data []byte) (*Verifier, error) {
 	body, err := safefile.Unseal(kind, data)
 	if err != nil {
@@ -195,7 +196,7 @@ func Parse(data []byte) (*Verifier, error) {
 	}
 	switch {
 	case online.CheckName(c.Name) != nil:
-		return nil, fmt.Errorf("%w: the name is not one that a person can have", ErrInvalid)
+		return nil, fmt.Errorf("%w: no person can have this name", ErrInvalid)
 	case c.Space.Dim < 1 || c.Space.Dim > 1<<24 || !positive(c.Space.Scale) || !positive(c.Width) ||
 		!positive(c.Threshold):
 		return nil, fmt.Errorf("%w: a setting is out of its range", ErrInvalid)
@@ -218,7 +219,7 @@ func Parse(data []byte) (*Verifier, error) {
 	return v, nil
 }
 
-// Save writes the file, readable by its owner alone. On error what was there is as it was.
+// Save writes the file, readable only by its owner. On error the old file stays.
 func (v *Verifier) Save(path string) (bytes int, err error) {
 	data, err := v.MarshalBinary()
 	if err != nil {
@@ -227,7 +228,7 @@ func (v *Verifier) Save(path string) (bytes int, err error) {
 	return len(data), safefile.Write(path, data)
 }
 
-// Load reads the file at path. The error wraps fs.ErrNotExist, or is that of [Parse].
+// Load reads the file at path. The error wraps fs.ErrNotExist, or comes from [Parse].
 func Load(path string) (*Verifier, error) {
 	data, err := safefile.ReadBytes(path)
 	if err != nil {

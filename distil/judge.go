@@ -11,7 +11,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Decision is what the faces of a stream came to.
+// Decision is the result of judging several faces.
 type Decision struct {
 	Faces    int     // judged
 	Accepted int     // of these
@@ -21,9 +21,9 @@ type Decision struct {
 // Yes reports whether more than half of the faces are accepted.
 func (d Decision) Yes() bool { return 2*d.Accepted > d.Faces }
 
-// Judge judges the first faces of a stream, the largest of each frame, and at most so many. At the end of the stream,
-// or at the deadline of ctx, it decides by the faces until then. The error is that of the stream, or of ctx where
-// that was cancelled.
+// Judge judges the largest face of each frame of a stream, up to a number of faces. If the stream or the deadline of
+// ctx ends earlier, it decides with the faces until then. The error comes from the stream, or from ctx if ctx was
+// cancelled.
 func (v *Verifier) Judge(ctx context.Context, s face.Stream, faces int) (Decision, error) {
 	d := Decision{Best: math.Inf(-1)}
 	for d.Faces < faces {

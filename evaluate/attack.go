@@ -15,34 +15,35 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Attack is an attempt of one person to be accepted as another, the only one enrolled, by showing faces to
-// a method that learns.
+// Attack is an attempt of one person to be accepted as another, the only enrolled person, by showing faces to a method
+// that learns.
 type Attack struct {
 	User, Attacker string
 	Labelled       [][]float32 // of the user
 	Honest         []Face      // of the user, seen before the attack
-	// Ways are sequences of faces, of which the attacker shows one. Each is tried on a user of its own, and that
-	// which leads in soonest counts: the attacker knows the guards.
+	// Ways are sequences of faces; the attacker uses one of them. Each is tried on its own copy of the method, and the
+	// fastest success counts, because the attacker knows the guards.
 	Ways [][]Face
-	// Probes are the attacker's own faces: the attack has succeeded when one is accepted. Without them the
-	// steps themselves are such faces.
+	// Probes are the attacker's own faces. The attack succeeds when one is accepted. Without probes the steps
+	// themselves are the attacker's faces.
 	Probes [][]float32
-	// Track is how the steps are shown to a method that watches ([Watching]); others know of no tracks.
+	// Track says how the steps are shown to a method that watches ([Watching]); other methods have no tracks.
 	Track Track
 }
 
-// Track says how steps of an attack follow each other before a camera.
+// Track says how the steps of an attack follow each other before a camera.
 type Track string
 
 const (
-	Apart Track = ""      // each is a sighting of its own, and so is each probe
-	Morph Track = "morph" // one after the other in one place, with the probes before the first and after each
-	// One after the other, on the track of the user who was there a moment ago; probes are sightings of their own.
+	Apart Track = ""      // each step is its own sighting, and so is each probe
+	Morph Track = "morph" // one after the other at one place, with the probes before the first step and after each
+	// InPlace shows the steps one after the other, on the track of the user who has just left; probes are their own
+	// sightings.
 	InPlace Track = "in place"
 )
 
-// SlowDrifts returns an attack of each of the people on each other one with the attacker's own faces, those
-// nearest to a labelled face of the user first. The error wraps [ErrTooFew].
+// SlowDrifts returns an attack for each ordered pair of people. The attacker shows own faces, beginning with the faces
+// nearest to a labelled face of the user. The error wraps [ErrTooFew].
 func SlowDrifts(ids []Identity, enroll int) ([]Attack, error) {
 	return pairs(ids, enroll, func(a *Attack, _, attacker Identity) error {
 		distance := make([]float64, len(attacker.Faces))
@@ -63,11 +64,10 @@ func SlowDrifts(ids []Identity, enroll int) ([]Attack, error) {
 	})
 }
 
-// Bridges returns an attack of each of the people on each other one over blends from the user's face to the
-// attacker's, in as many ways as there are numbers of blends. Blend is asked for the vectors of n blends between the
-// i-th labelled face of the user and the j-th of the faces with which the attacker would be enrolled, which are the
-// two that are nearest to each other. Those faces of the attacker are the probes. The error wraps [ErrTooFew], or is
-// that of blend.
+// Bridges returns an attack for each ordered pair of people over blends from the user's face to the attacker's. It has
+// one way for each number of blends. Blend must return the vectors of n blends between the i-th labelled face of the
+// user and the j-th face with which the attacker would be enrolled; these two faces are the nearest pair. The
+// attacker's faces are the probes. The error wraps [ErrTooFew], or comes from blend.
 func Bridges(ids []Identity, enroll int, numbers []int,
 	blend func(user string, i int, attacker string, j, n int) ([][]float32, error)) ([]Attack, error) {
 	return pairs(ids, enroll, func(a *Attack, user, attacker Identity) error {
@@ -101,9 +101,8 @@ func Bridges(ids []Identity, enroll int, numbers []int,
 	})
 }
 
-// Swaps returns an attack of each of the people on each other one who steps into the place that the user has just left:
-// the faces with which the attacker would be enrolled, on the user's track. They are the probes, too. The error wraps
-// [ErrTooFew].
+// Swaps returns an attack for each ordered pair of people: the attacker steps into the place that the user has just
+// left, so the attacker's faces come on the user's track. These faces are the probes, too. The error wraps [ErrTooFew].
 func Swaps(ids []Identity, enroll int) ([]Attack, error) {
 	return pairs(ids, enroll, func(a *Attack, _, attacker Identity) error {
 		own, _, err := attacker.Divide(enroll)
@@ -120,14 +119,14 @@ func Swaps(ids []Identity, enroll int) ([]Attack, error) {
 	})
 }
 
-// Replay returns the attack on a user with faces of pictures or videos of that user.
+// Replay returns the attack on a user with pictures or videos of this user.
 func Replay(user Identity, enroll int, fakes []Face) (Attack, error) {
 	a, err := begin(user, "a replay of "+user.Name, enroll)
 	a.Ways = [][]Face{fakes}
 	return a, err
 }
 
-// pairs returns an attack for each ordered pair of people, after plan has filled in its ways.
+// pairs returns an attack for each ordered pair of people. Plan fills in its ways.
 func pairs(ids []Identity, enroll int, plan func(a *Attack, user, attacker Identity) error) (all []Attack, err error) {
 	for _, user := range ids {
 		for _, attacker := range ids {
@@ -166,36 +165,37 @@ func begin(user Identity, attacker string, enroll int) (Attack, error) {
 // Guarded is a method under attack.
 type Guarded struct {
 	Entry
-	Guards   string  // in words, what keeps the attacker out
-	Liveness float32 // a face whose liveness is below it is refused, and not learned; 0 for no such rule
+	Guards   string  // description of the guards
+	Liveness float32 // a face with a smaller liveness is refused, and not learned; 0 for no such rule
 }
 
-// Alarmer is a method that says when it looks as if somebody were being replaced.
+// Alarmer is a method that raises an alarm when one person seems to replace another.
 type Alarmer interface {
 	Alarmed(name string) (bool, error)
 }
 
-// Outcome is how a method withstood attacks of one kind.
+// Outcome is the result of a method under attacks of one kind.
 type Outcome struct {
 	Method string `json:"method"`
 	Guards string `json:"guards"`
-	// Attacks counts them, Fallen those in which the attacker was accepted, Alarmed those in which the
-	// method raised an alarm before that, and FalseAlarms those in which it did before the attack.
-	Attacks     int      `json:"attacks"`
-	Fallen      int      `json:"fallen"`
-	Alarmed     int      `json:"alarmed"`
-	FalseAlarms int      `json:"false_alarms"`
-	Interval    Interval `json:"interval"` // of the share of attacks that succeed, 95 %, were they independent
-	// Least and Median are the steps shown before the attacker was accepted, in the attacks that succeeded.
+	// Attacks counts all attacks; Fallen, attacks in which the attacker was accepted; Alarmed, attacks with an alarm
+	// before this; and FalseAlarms, attacks with an alarm before the attack began.
+	Attacks     int `json:"attacks"`
+	Fallen      int `json:"fallen"`
+	Alarmed     int `json:"alarmed"`
+	FalseAlarms int `json:"false_alarms"`
+	// 95 % interval of the share of successful attacks, if attacks were independent
+	Interval Interval `json:"interval"`
+	// Least and Median are the numbers of steps before the attacker was accepted, over successful attacks.
 	Least  int  `json:"least_steps"`
 	Median int  `json:"median_steps"`
 	Honest Rate `json:"honest_recall"` // of the user's own faces before the attack
-	// Presented and Accepted count the attackers' steps where each is a face of their own.
+	// Presented and Accepted count the attackers' steps that are own faces of the attacker.
 	Presented int `json:"presented"`
 	Accepted  int `json:"accepted"`
 }
 
-// Withstand carries out attacks on a method and sums up. Progress, if it is not nil, is called after each.
+// Withstand runs attacks on a method and sums up the results. Progress, if it is not nil, is called after each.
 func Withstand(ctx context.Context, attacks []Attack, g Guarded, progress func()) (Outcome, error) {
 	o := Outcome{Method: g.Name, Guards: g.Guards, Attacks: len(attacks)}
 	var needed []int
@@ -332,13 +332,13 @@ func (a Attack) run(g Guarded, steps []Face) (t trace, err error) {
 	return t, nil
 }
 
-// part is what a face has to do with an attack.
+// part is the part of a face in an attack.
 type part int
 
 const (
-	honest  part = iota // the user's own
-	step                // of the attack
-	probing             // a face of the attacker
+	honest  part = iota // a face of the user
+	step                // a step of the attack
+	probing             // a probe: a face of the attacker
 )
 
 // stage shows faces to a method.
@@ -350,10 +350,10 @@ type stage struct {
 	box       image.Rectangle
 }
 
-// framesOfStep is how often each face of an attack is shown to a method that watches: more than make a belief.
+// framesOfStep is how often each face of an attack is shown to a method that watches: enough for a decision.
 const framesOfStep = 6
 
-// show shows a face, and returns what the method says of it at last.
+// show shows a face, and returns the method's final answer.
 func (s *stage) show(f Face, of part) (claim string, score float64, err error) {
 	w, watching := s.m.(Watching)
 	if !watching {
@@ -376,9 +376,9 @@ func (s *stage) show(f Face, of part) (claim string, score float64, err error) {
 	return claim, score, nil
 }
 
-// Unguarded returns the settings without the bounds on accepting and learning; only the kernel's bound stays.
+// Unguarded returns the settings without limits on accepting and learning, except the kernel's.
 func Unguarded(s online.Settings) online.Settings {
-	s.Reach = 1e6 // and not online.Off: self-training takes it for its radius
+	s.Reach = 1e6 // not online.Off, because self-training uses it as its radius
 	s.Accept, s.Learn, s.MaxHops, s.LearnCap = 0, 0, 0, 0
 	return s
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Methods are the names that [Entries] takes, the learner first.
+// Methods are the names for [Entries], the learner first.
 var Methods = []string{"learner", "sightings", "confirmed", "nearest", "knn", "mean", "boost", "boost-first",
 	"boost-last", "selftrain", "distilled"}
 
 // ErrMethod is wrapped by the error of [Entries].
 var ErrMethod = errors.New("unknown method")
 
-// Entries returns the methods of these names. The learner always comes first: the others' best thresholds in
-// hindsight are those at its false accepts. S has its defaults filled in, as [online.Learner.Settings] has.
+// Entries returns the methods with these names. The learner always comes first, because the best thresholds of the
+// others are chosen at its false accepts. S has its defaults filled in, as in [online.Learner.Settings].
 func Entries(names []string, space face.Space, s online.Settings) ([]Entry, error) {
 	all := map[string]Entry{
 		"learner":     Learner(space, s),
@@ -66,10 +66,10 @@ func (m *templates) Enroll(x []float32, name string) error {
 	return nil
 }
 
-// Accepts is true: the threshold is set in hindsight.
+// Accepts returns true, because the threshold is chosen afterwards.
 func (m *templates) Accepts(float64) bool { return true }
 
-// nearest returns the template nearest to x and its distance; the first of equals.
+// nearest returns the nearest template, or the first of equals, and its distance.
 func (m *templates) nearest(x []float32) (name string, distance float64, err error) {
 	if err := m.space.Check(x); err != nil {
 		return "", 0, err
@@ -98,9 +98,9 @@ func (m *nearest) Judge(x []float32, _ bool) (string, float64, error) {
 	return name, -d, err
 }
 
-// KNN returns the entry of the k nearest labelled faces, which does not learn: the person who has most of them
-// wins, and between people with as many the one who is nearer on average. Its score is the negative mean
-// distance of the faces of that person among the k.
+// KNN returns the entry of the k nearest labelled faces, which does not learn. The person with most of them wins, or of
+// equals the person with the smaller mean distance. Its score is the negative mean distance of this person's faces
+// among the k.
 func KNN(space face.Space, k int) Entry {
 	return Entry{Name: "knn", Hindsight: true, New: func() (Method, error) {
 		return &knn{templates{space: space}, k}, nil
@@ -139,9 +139,9 @@ func (m *knn) Judge(x []float32, _ bool) (string, float64, error) {
 	return best, -least, nil
 }
 
-// Mean returns the entry of the mean of each person's labelled faces, which does not learn: what most
-// login programs keep. In a space of unit vectors the mean is scaled to unit length. Its score is
-// the negative distance to the nearest mean.
+// Mean returns the entry of the mean of each person's labelled faces, which does not learn. Most login programs work
+// this way. In a space of unit vectors the mean is scaled to unit length. Its score is the negative distance to the
+// nearest mean.
 func Mean(space face.Space) Entry {
 	return Entry{Name: "mean", Hindsight: true, New: func() (Method, error) {
 		return &meanTemplate{templates: templates{space: space}}, nil
@@ -186,10 +186,9 @@ func (m *meanTemplate) Judge(x []float32, _ bool) (string, float64, error) {
 	return name, -d, err
 }
 
-// SelfTraining returns the entry of the nearest face that stores every face it accepts, under the
-// name that it gave it: what a system does that adapts without a graph, a bound on its memory, or
-// second thoughts. It accepts faces not further than radius, in units of the space's distance. Its
-// score is the negative distance.
+// SelfTraining returns the entry of the nearest face that stores every accepted face under the name that it gave. It
+// stands for systems that adapt without a graph, without a bound on memory, and without corrections. It accepts faces
+// up to a radius, in units of the space's distance. Its score is the negative distance.
 func SelfTraining(space face.Space, radius float64) Entry {
 	return Entry{Name: "selftrain", New: func() (Method, error) {
 		if !(radius > 0) {

@@ -25,7 +25,8 @@ func TestBaselines(t *testing.T) {
 		probes []probe
 	}{
 		"nearest": {evaluate.Nearest(line), []probe{
-			{x: 1.55, claim: "alice", score: -.55}, {x: 3, claim: "bob", score: -.4}, {x: 1.55, claim: "alice", score: -.55},
+			{x: 1.55, claim: "alice", score: -.55}, {x: 3, claim: "bob", score: -.4},
+			{x: 1.55, claim: "alice", score: -.55},
 		}},
 		"three nearest": {evaluate.KNN(line, 3), []probe{
 			{x: 1.55, claim: "bob", score: -(.65 + 1.05) / 2},

@@ -14,26 +14,25 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// weakLearners is how many faces of the stream a boosted classifier is made of.
+// weakLearners is the number of stream faces in a boosted classifier.
 const weakLearners = 500
 
-// Boost returns the entry of online semi-supervised boosting (Grabner, Leistner and Bischof, ECCV 2008) as
-// the thesis modified it to be comparable (Section "Face recognition"): 500 weak learners, each of which
-// says whether a face is near one face of the stream,
+// Boost returns the entry of online semi-supervised boosting (Grabner, Leistner and Bischof, ECCV 2008) as the thesis
+// modified it to be comparable (Section "Face recognition"): 500 weak learners, each of which decides whether a face is
+// near one face of the stream,
 //
 //	h_i(x) = 1 where w(x, x_i) >= epsilon, else 0,    H(x) = Σ α_i h_i(x),
 //
-// for faces x_i drawn at random from the part of the stream between two shares of its length, which it is
-// shown beforehand. W and epsilon are the learner's. Each person has a regressor of their own; the score is
-// the largest H, and a face with H > 0 is accepted, so that one far from all weak learners is an outlier.
+// for faces x_i drawn at random from a part of the stream, given as two shares of its length, which the method gets
+// beforehand. W and epsilon are the learner's. Each person has a regressor. The score is the largest H, and a face with
+// H > 0 is accepted, so a face far from all weak learners is an outlier.
 //
-// The thesis does not print its listing. Here a weak learner that says 0 abstains, and
-// α_i = ½ ln(W+/W-), half the logarithm of the ratio of the weights that it met in favour of the person and
-// against (Schapire and Singer 1999), each of which begins with 1. A face weighs |z| in favour of the sign of
-// z = p exp(-H(x)) - q exp(H(x)), where p and q are the weights of its edges to the nearest labelled face of the
-// person and of the others (Mallapragada et al., SemiBoost, 2009, without the term between unlabelled faces,
-// which cannot be kept in a stream). A labelled face is at weight 1 from itself, and one that is near no
-// labelled face teaches nothing.
+// The thesis does not print its listing. Here a weak learner that says 0 abstains, and α_i = ½ ln(W+/W-), half the
+// logarithm of the ratio of the sums of weights for the person and against (Schapire and Singer 1999). Both sums begin
+// with 1. A face weighs |z| in favour of the sign of z = p exp(-H(x)) - q exp(H(x)), where p and q are the weights of
+// its edges to the nearest labelled face of the person and of the others (Mallapragada et al., SemiBoost, 2009, without
+// the term between unlabelled faces, which cannot be kept in a stream). A labelled face has an edge of weight 1 to
+// itself, and a face that is near no labelled face teaches nothing.
 func Boost(name string, space face.Space, s online.Settings, from, to float64) Entry {
 	return Entry{Name: name, New: func() (Method, error) {
 		if !(s.Epsilon > 0 && s.Sigma > 0) {
@@ -88,7 +87,7 @@ func (m *boost) Enroll(x []float32, name string) error {
 	return nil
 }
 
-// label learns a labelled face, in favour of a class, y = 1, or against it, y = -1.
+// label learns a labelled face for a class (y = 1) or against it (y = -1).
 func (m *boost) label(class int, near []int, y float64) {
 	m.learn(class, near, y*math.Exp(-y*m.sum(class, near)))
 }
@@ -115,7 +114,7 @@ func (m *boost) Judge(x []float32, hold bool) (string, float64, error) {
 
 func (m *boost) Accepts(score float64) bool { return score > 0 }
 
-// weight returns the weight of the edge between two faces, or 0 where there is none.
+// weight returns the weight of the edge between two faces, or 0 if there is none.
 func (m *boost) weight(x, y []float32) float64 {
 	return m.edges.Weight(graph.Distance(x, y, m.space.Scale))
 }
@@ -131,8 +130,8 @@ func (m *boost) near(x []float32) (near []int) {
 	return near
 }
 
-// within reports whether the squared distance of two vectors is hardly larger than a limit. Most are so far apart
-// that the first few hundred values tell.
+// within reports whether the squared distance of two vectors is at most a little above a limit. For most pairs the
+// first few hundred values decide.
 func within(x, y []float32, limit float64) bool {
 	limit *= 1 + 1e-9
 	const part = 256
@@ -161,7 +160,7 @@ func (m *boost) labelledWeights(x []float32) []struct{ own, others float64 } {
 	return w
 }
 
-// alpha returns that of a weak learner.
+// alpha returns the weight of a weak learner.
 func (m *boost) alpha(class, i int) float64 {
 	v := m.votes[class][i]
 	return .5 * math.Log(v[1]/v[0])
@@ -175,8 +174,8 @@ func (m *boost) sum(class int, near []int) (h float64) {
 	return h
 }
 
-// learn gives each weak learner near the face a weight in favour of the class where it is positive, against it
-// where it is negative.
+// learn adds a weight to each weak learner near the face: for the class if it is positive, against it if it is
+// negative.
 func (m *boost) learn(class int, near []int, weight float64) {
 	for _, i := range near {
 		if weight > 0 {

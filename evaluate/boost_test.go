@@ -56,7 +56,8 @@ func TestBoostSeesItsPart(t *testing.T) {
 		from, to float64
 		x        float32
 	}{{0, .25, 0}, {.75, 1, 30}} {
-		m, err := evaluate.Boost("boost", line, online.Settings{Sigma: .2, Epsilon: 1e-4, Reach: .25}, c.from, c.to).New()
+		m, err := evaluate.Boost("boost", line, online.Settings{Sigma: .2, Epsilon: 1e-4, Reach: .25}, c.from,
+			c.to).New()
 		if err != nil {
 			t.Fatal(err)
 		}

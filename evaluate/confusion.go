@@ -8,13 +8,14 @@ import (
 	"github.com/maruel/natural"
 )
 
-// Confusion counts whom the faces of each person were taken for.
+// Confusion counts the names under which the faces of each person were accepted.
 type Confusion struct {
-	Names []string       `json:"names"` // of the columns: people who were enrolled
+	Names []string       `json:"names"` // names of the columns: enrolled people
 	Rows  []ConfusionRow `json:"rows"`  // enrolled people in the order of the columns, then strangers
 }
 
-// ConfusionRow is one person's. Over several runs somebody can have two: as enrolled, and as a stranger.
+// ConfusionRow is the row of one person. A person can have two rows over several runs: as an enrolled person and as a
+// stranger.
 type ConfusionRow struct {
 	Person  string `json:"person"`
 	Known   bool   `json:"known"`
@@ -69,16 +70,16 @@ func confusion(trials []trial) Confusion {
 	return c
 }
 
-// Period is a stretch of the time since enrolment, counted in faces of a person.
+// Period is a part of the time since enrolment, counted in faces of a person.
 type Period struct {
-	From   int  `json:"from"` // faces of the person that had passed at its beginning
-	To     int  `json:"to"`   // and at its end
+	From   int  `json:"from"` // faces of the person before it
+	To     int  `json:"to"`   // faces of the person at its end
 	Faces  int  `json:"faces"`
 	Right  int  `json:"right"` // accepted, under the right name
 	Recall Rate `json:"recall"`
 }
 
-// periods is how many stretches the longest recording is divided into, at the most.
+// periods is the largest number of periods, for the longest recording.
 const periods = 20
 
 // overTime returns the recall of enrolled people over the time since their enrolment.

@@ -10,9 +10,9 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Distilled returns the entry of the small verifiers that are made of what the learner knows when the test begins: of
-// the labelled faces alone unless [Protocol].Apart leaves it something to learn from. Its score is the largest value of
-// any person's verifier.
+// Distilled returns the entry of the small verifiers. They are made at the start of the test from the learner's faces:
+// only labelled faces, unless [Protocol].Apart leaves faces to learn from. Its score is the largest value of any
+// person's verifier.
 func Distilled(space face.Space, s online.Settings) Entry {
 	return Entry{Name: "distilled", New: func() (Method, error) {
 		l, err := online.New(space, s)

@@ -1,42 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evaluate measures recognisers on labelled recordings: some people are enrolled from their
-// first faces, the rest is streamed, and every verdict is counted.
+// Package evaluate measures recognisers on labelled recordings: some people are enrolled from their first faces, all
+// other faces are streamed, and every verdict is counted.
 //
-// [Run] carries a [Protocol] out on a set of identities and returns a [Result] for each [Method],
-// all on the same faces in the same order. [RunAll] does so for every choice of strangers.
+// [Run] runs a [Protocol] on a set of identities and returns a [Result] for each [Method], for the same faces in the
+// same order. [RunAll] does so for every choice of strangers.
 //
 // # Protocols
 //
-// In an office several people are enrolled, and some are strangers: [Protocol].Strangers, or all [Choices] of
-// them. In an authentication each person in turn is the only one enrolled, and all others are impostors:
-// [OneUser]. Environment adaptation is that with the order [Mixed], for a user whose faces come from several
-// places: the user's faces keep their order, and the others' come at random among them. In each,
-// [Protocol].Apart keeps the last part of everybody's faces as a test from which nothing is learned.
+// In an office several people are enrolled, and some are strangers: [Protocol].Strangers, or all [Choices] of them. In
+// an authentication each person in turn is the only one enrolled, and all others are impostors: [OneUser]. Environment
+// adaptation is an authentication with the order [Mixed], for a user whose faces come from several places: the user's
+// faces keep their order, and faces of others come at random among them. In each, [Protocol].Apart keeps the last part
+// of everybody's faces as a test from which nothing is learned.
 //
-// [Identify] measures an open-set [Identification]: who has more faces than are enrolled is enrolled, the others are
-// strangers, and rates of names given to their probes are reported at bounds on the rate of names given to strangers.
+// [Identify] measures an open-set [Identification]: a person with enough faces is enrolled, and the others are
+// strangers. The rates of names for probes of enrolled people are reported at bounds on the rate of names for
+// strangers.
 //
-// [Withstand] carries out an [Attack] on a method that learns, by blends or by the attacker's own faces.
+// [Withstand] runs an [Attack] on a method that learns, with blends or with the attacker's own faces.
 //
 // # Figures of merit
 //
-// Precision is the share of accepted faces that were given the right name; a stranger who was
-// accepted counts against it. Recall is the share of the streamed faces of enrolled people that were
-// given the right name. FAR, the false accept rate, is the share of the strangers' faces that were
-// given any name. A rate without trials is not a number, and null in JSON.
+// Precision is the share of accepted faces with the right name; an accepted stranger counts as wrong. Recall is the
+// share of the streamed faces of enrolled people that got the right name. FAR, the false accept rate, is the share of
+// the strangers' faces that got a name. A rate without trials is not a number, and null in JSON.
 //
-// FMR and FNMR are the false match and false non-match rates of ISO/IEC 19795-1, where one person is enrolled: shares
-// of the strangers' faces that were accepted, and of the user's that were not accepted as theirs. Where several people
-// are enrolled the same shares are the FPIR and FNIR, the false positive and false negative identification rates. Each
-// face that is judged is an attempt, and over several runs the attempts of all runs are added up. All leave out frames
-// without a face, failures to acquire, which [Counts] tells; precision, recall and FAR do, too.
+// FMR and FNMR are the false match and false non-match rates of ISO/IEC 19795-1, where one person is enrolled: the
+// share of the strangers' faces that were accepted, and the share of the user's faces that were not accepted. If
+// several people are enrolled, the same shares are the FPIR and FNIR, the false positive and false negative
+// identification rates. Each judged face is an attempt, and the attempts of all runs are added up. All rates leave out
+// frames without a face, failures to acquire, which [Counts] counts.
 //
 // # Caveats
 //
-// Consecutive frames of one person are not independent trials. A rate over ten thousand frames of
-// six people says little about the seventh: the interval of an [ErrorRate] takes people for the trials, and it counts
-// people, too.
+// Consecutive frames of one person are not independent trials. A rate over ten thousand frames of six people says
+// little about the seventh: the interval of an [ErrorRate] treats people as the trials, and it counts people, too.
 package evaluate
 
 import (
@@ -61,12 +60,12 @@ type Face struct {
 	Vector []float32
 	Usable bool // good enough to enrol from
 	Hold   bool // too poor to learn from
-	// Liveness is the probability in [0,1] that the face is live, or nil where it was not measured.
+	// Liveness is the probability in [0,1] that the face is live, or nil if it was not measured.
 	Liveness *float32
 
-	Box  image.Rectangle // where it was in its frame
+	Box  image.Rectangle // in its frame
 	At   time.Duration   // since the beginning of its recording
-	Take int             // which recording of the person it is from
+	Take int             // number of the recording among the person's recordings
 }
 
 // Identity is one person and the faces of their recording in the order of time.
@@ -74,14 +73,14 @@ type Identity struct {
 	Name       string
 	Faces      []Face
 	Undetected int // frames without a usable face
-	NoVector   int // of these, frames in which a face was found, but no vector could be made of it
-	Several    int // frames with several faces, of which the first is here
-	// Refused counts the faces that are not usable by the cause, where that is known.
+	NoVector   int // of these, frames with a face but without a vector
+	Several    int // frames with several faces; only the first face is used
+	// Refused counts unusable faces by reason, if the reason is known.
 	Refused map[face.Reason]int
 }
 
-// Divide returns the positions of the faces that are labelled, the first usable ones, and of the others. The error
-// wraps [ErrTooFew].
+// Divide returns the indices of the labelled faces, which are the first usable ones, and of the others. The error wraps
+// [ErrTooFew].
 func (id Identity) Divide(enroll int) (labelled, rest []int, err error) {
 	for i, f := range id.Faces {
 		if f.Usable && len(labelled) < enroll {
@@ -91,67 +90,64 @@ func (id Identity) Divide(enroll int) (labelled, rest []int, err error) {
 		}
 	}
 	if len(labelled) < enroll {
-		err = fmt.Errorf("%w: %s has %d of %d that are to be enrolled", ErrTooFew, id.Name, len(labelled), enroll)
+		err = fmt.Errorf("%w: %s has %d of the %d faces to enrol", ErrTooFew, id.Name, len(labelled), enroll)
 	}
 	return labelled, rest, err
 }
 
-// Method is a recogniser under test. A fresh one is made for each run.
+// Method is a recogniser under test. Each run makes a new one.
 type Method interface {
-	// Enroll shows it a labelled face. All are shown before the first is judged.
+	// Enroll adds a labelled face. All labelled faces come before the first call of Judge.
 	Enroll(x []float32, name string) error
-	// Judge returns whom it takes a face for and how sure it is; larger is surer, on a scale of its
-	// own. It may learn from the face unless hold is set. An empty name is a refusal that no
-	// threshold could turn into an acceptance.
+	// Judge returns the name for a face, and a score; a larger score is surer, on the method's own scale. The method
+	// may learn from the face unless hold is set. An empty name is a refusal at any threshold.
 	Judge(x []float32, hold bool) (claim string, score float64, err error)
-	// Accepts reports whether the method by itself accepts a claim of that score. A method without
-	// a threshold of its own is given its best one in hindsight.
+	// Accepts reports whether the method accepts a claim with this score. A method without its own threshold gets the
+	// best threshold afterwards.
 	Accepts(score float64) bool
 }
 
-// Watching is a method that judges a face by the faces before it in its recording, too. Recording is a number that no
-// other recording has.
+// Watching is a method that also uses the earlier faces of the same recording. Each recording has its own number.
 type Watching interface {
 	See(f Face, recording int, hold bool) (claim string, score float64, err error)
 }
 
-// Entry names a method and makes a new one. Hindsight marks a method without a threshold of its own:
-// its operating point is the best threshold in hindsight at the first method's FAR.
+// Entry names a method and makes a new one. Hindsight marks a method without its own threshold: its operating point is
+// the best threshold, chosen afterwards, at the first method's FAR.
 type Entry struct {
 	Name      string
 	New       func() (Method, error)
 	Hindsight bool
 }
 
-// Foreseer is a method that is shown all faces of the stream, without names, before anything else. None
-// that is of use outside an experiment can have that.
+// Foreseer is a method that gets all faces of the stream, without names, before anything else. This is possible only in
+// an experiment.
 type Foreseer interface {
 	Foresee(stream [][]float32) error
 }
 
-// Finisher is a method that is told when it has seen all that it may learn from: before the first face that is counted.
+// Finisher is a method that is told when learning ends: before the first face that is counted.
 type Finisher interface {
 	Finish() error
 }
 
-// Bounded is a method whose memory may be too small for what it sees.
+// Bounded is a method with limited memory.
 type Bounded interface {
-	PassedOver() int64 // faces that it would have learned if it had had room for them
+	PassedOver() int64 // faces that were not learned for lack of room
 }
 
-// Counts says how many faces a run was over.
+// Counts counts the faces of a run.
 type Counts struct {
 	Enrolled   int `json:"enrolled"`   // labelled faces
-	Adaptation int `json:"adaptation"` // streamed faces that come before the test, where it is kept apart
+	Adaptation int `json:"adaptation"` // streamed faces before the test, with Protocol.Apart
 	Known      int `json:"known"`      // counted faces of enrolled people
 	Strangers  int `json:"strangers"`  // counted faces of strangers
 	Undetected int `json:"undetected"` // frames without a usable face
 }
 
-// Run carries out p on the identities for each method, and returns the results in the order of the
-// methods. The error wraps [ErrProtocol] when a stranger is not among the identities or nobody is
-// left to enrol, and [ErrTooFew] when an enrolled person has no more usable faces than are to be
-// labelled.
+// Run runs p on the identities for each method, and returns the results in the order of the methods. The error wraps
+// [ErrProtocol] if a stranger is not among the identities or nobody is left to enrol. It wraps [ErrTooFew] if an
+// enrolled person has no usable faces beyond the labelled ones.
 func Run(ids []Identity, p Protocol, methods []Entry) (Counts, []Result, error) {
 	return run(context.Background(), ids, p, methods)
 }

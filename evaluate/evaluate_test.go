@@ -219,7 +219,8 @@ func TestOrder(t *testing.T) {
 	}{
 		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 1, Enroll: 1}, "alice=0 bob=10 7! 1 2 3 11 12 20"},
 		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 2, Enroll: 1}, "alice=0 bob=10 7! 2 11 20"},
-		{evaluate.Protocol{Order: evaluate.Interleaved, Stride: 1, Enroll: 2}, "alice=0 alice=1 bob=10 bob=11 7! 12 20 2 3"},
+		{evaluate.Protocol{Order: evaluate.Interleaved, Stride: 1, Enroll: 2},
+			"alice=0 alice=1 bob=10 bob=11 7! 12 20 2 3"},
 		// Kept apart, the last third of everybody's faces comes last, and nothing is learned from it.
 		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 1, Enroll: 1, Apart: .34},
 			"alice=0 bob=10 7! 1 2 11 20 3! 12!"},
@@ -395,10 +396,12 @@ func TestRunErrors(t *testing.T) {
 		{evaluate.Protocol{Enroll: 0, Stride: 1}, evaluate.ErrProtocol, "at least 1"},
 		{evaluate.Protocol{Enroll: 1, Stride: 0}, evaluate.ErrProtocol, "at least 1"},
 		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: 1}, evaluate.ErrProtocol, "a test of 1 of the faces"},
-		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: math.NaN()}, evaluate.ErrProtocol, "a test of NaN of the faces"},
+		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: math.NaN()}, evaluate.ErrProtocol,
+			"a test of NaN of the faces"},
 		{evaluate.Protocol{Enroll: 2, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew,
 			"alice has 2, of which 2 are enrolled"},
-		{evaluate.Protocol{Enroll: 3, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew, "alice has 2 of 3"},
+		{evaluate.Protocol{Enroll: 3, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew,
+			"alice has 2 of the 3"},
 		{evaluate.Protocol{Enroll: 1, Stride: 1}, evaluate.ErrTooFew,
 			"bob has 1, of which 1 are enrolled; no face is left to judge"},
 	} {

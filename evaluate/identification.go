@@ -11,30 +11,31 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// FPIRTargets are the false positive identification rates at which an [Identification] is measured by default.
+// FPIRTargets are the default false positive identification rates of an [Identification].
 var FPIRTargets = []float64{.01, .001}
 
-// Identification is the protocol of an open-set identification, in the terms of ISO/IEC 19795-1. Everybody with more
-// faces than Protocol.Enroll is enrolled with that many, the first usable ones, and their other faces are mated
-// probes. All faces of the others, and of Protocol.Strangers, are non-mated probes: their person is not enrolled.
+// Identification is the protocol of an open-set identification, in the terms of ISO/IEC 19795-1. A person with more
+// faces than Protocol.Enroll is enrolled with this number of first usable faces, and the other faces are mated probes.
+// All faces of other people, and of Protocol.Strangers, are non-mated probes: their person is not enrolled.
 type Identification struct {
 	Protocol
-	// Learn lets the methods learn from the probes, whose order then matters. Without it nothing is learned, and the
-	// outcome is the same in every order.
+	// Learn lets the methods learn from the probes; then their order matters. Without it nothing is learned, and every
+	// order gives the same result.
 	Learn bool `json:"learn"`
-	// Targets are the largest false positive identification rates (FPIR), each above 0 and below 1. Default [FPIRTargets].
+	// Targets are the largest false positive identification rates (FPIR), each above 0 and below 1. Default
+	// [FPIRTargets].
 	Targets []float64 `json:"targets"`
 }
 
-// Identified is the outcome of an identification.
+// Identified is the result of an identification.
 type Identified struct {
 	Counts  IdentificationCounts   `json:"counts"`
 	Methods []IdentificationResult `json:"methods"`
 }
 
-// IdentificationCounts says what became of every person and every frame.
+// IdentificationCounts counts all people and frames.
 type IdentificationCounts struct {
-	People   int `json:"people"`   // all that there are recordings of
+	People   int `json:"people"`   // people with recordings
 	Frames   int `json:"frames"`   // of all recordings
 	Enrolled int `json:"enrolled"` // people
 	Labelled int `json:"labelled"` // their faces that are labelled
@@ -42,71 +43,72 @@ type IdentificationCounts struct {
 	NonMated int `json:"non_mated"`
 	// Strangers are the people of the non-mated probes.
 	Strangers int `json:"strangers"`
-	// Skipped are probes that [Protocol].Stride passes over.
+	// Skipped counts probes that [Protocol].Stride skips.
 	Skipped int `json:"skipped"`
-	// Several are frames with several faces, of which the first counts.
+	// Several counts frames with several faces; only the first face counts.
 	Several int `json:"several"`
 
 	FailureToAcquire FailureToAcquire `json:"failure_to_acquire"`
 	FailureToEnrol   FailureToEnrol   `json:"failure_to_enrol"`
 }
 
-// FailureToAcquire counts the frames of which no vector was made. They are left out of all rates.
+// FailureToAcquire counts the frames without a vector. They are left out of all rates.
 type FailureToAcquire struct {
 	NoFace   int      `json:"no_face"`   // frames in which no face was found
-	NoVector int      `json:"no_vector"` // frames with a face of which no vector could be made
-	People   []string `json:"people"`    // who have no other frames
+	NoVector int      `json:"no_vector"` // frames with a face but without a vector
+	People   []string `json:"people"`    // people without other frames
 }
 
 // Frames returns how many frames are left out.
 func (f FailureToAcquire) Frames() int { return f.NoFace + f.NoVector }
 
-// FailureToEnrol counts the people with enough faces, too few of which are good enough to enrol from. They are
-// left out with all their faces.
+// FailureToEnrol counts the people with enough faces of which too few are good enough to enrol from. They are left out
+// with all their faces.
 type FailureToEnrol struct {
 	People  []string            `json:"people"`
 	Faces   int                 `json:"faces"`
-	Reasons map[face.Reason]int `json:"reasons"` // faces of these people that are not good enough, by the cause
+	Reasons map[face.Reason]int `json:"reasons"` // faces of these people that are not good enough, by reason
 }
 
-// IdentificationResult is how one method did. The candidate for a probe is the person whom the method takes it for,
-// that of rank 1, with the method's own score.
+// IdentificationResult is the result of one method. The candidate for a probe is the person of rank 1, with the
+// method's own score.
 type IdentificationResult struct {
 	Name string `json:"name"`
-	// Rank1 is the outcome without a threshold: every candidate counts.
+	// Rank1 is the result without a threshold: every candidate counts.
 	Rank1 Operating `json:"rank1"`
-	// Points are in the order of the targets. The last one, with a target of 0, is that of no false positive.
+	// Points are in the order of the targets. The last point has the target 0: no false positive.
 	Points     []IdentificationPoint `json:"points"`
 	Curve      []IdentificationRates `json:"curve"` // strictest first
 	MSPerProbe float64               `json:"ms_per_probe"`
 }
 
-// IdentificationPoint is the outcome at one target.
+// IdentificationPoint is the result at one target.
 type IdentificationPoint struct {
-	Target float64 `json:"target_fpir"` // the largest FPIR that is allowed
-	Needed int     `json:"needed"`      // non-mated probes: with fewer, the least FPIR above 0 is larger than the target
-	// Operating is nil where there are fewer non-mated probes than are needed.
+	Target float64 `json:"target_fpir"` // the largest allowed FPIR
+	// Needed is the number of non-mated probes for this target: with fewer, a single false positive exceeds it.
+	Needed int `json:"needed"`
+	// Operating is nil if there are fewer non-mated probes than needed.
 	Operating *Operating `json:"operating"`
 }
 
-// Operating is the outcome at one threshold.
+// Operating is the result at one threshold.
 type Operating struct {
-	// Threshold is the least score of a candidate that counts, on the method's own scale; nil where every one counts.
+	// Threshold is the least score of a candidate that counts, on the method's own scale; nil if every candidate
+	// counts.
 	Threshold *float64 `json:"threshold"`
-	// TPIR is the true positive identification rate of rank 1, which is 1-FNIR: the share of the mated probes that were
-	// given the right name. Its interval at 95 % is that of FNIR, turned over: people are taken for independent, not
-	// probes.
+	// TPIR is the true positive identification rate of rank 1, 1-FNIR: the share of the mated probes that got the right
+	// name. Its 95 % interval is 1 minus the interval of FNIR: people are treated as independent, not probes.
 	TPIR         Rate     `json:"tpir"`
 	TPIRInterval Interval `json:"tpir_interval"`
-	// FNIR is the false negative identification rate: mated probes that were given no name, or another one.
+	// FNIR is the false negative identification rate: the share of mated probes that got no name, or another person's.
 	FNIR ErrorRate `json:"fnir"`
-	// Misnamed are the mated probes of FNIR that were given another person's name.
+	// Misnamed counts the mated probes that got another person's name.
 	Misnamed int `json:"misnamed"`
-	// FPIR is the false positive identification rate: non-mated probes that were given any name.
+	// FPIR is the false positive identification rate: the share of non-mated probes that got a name.
 	FPIR ErrorRate `json:"fpir"`
 }
 
-// Right returns how many mated probes were given the right name.
+// Right returns the number of mated probes that got the right name.
 func (o Operating) Right() int { return o.FNIR.Faces - o.FNIR.Errors }
 
 // IdentificationRates are the rates at one threshold of a curve.
@@ -116,8 +118,8 @@ type IdentificationRates struct {
 	FPIR      Rate    `json:"fpir"`
 }
 
-// NonMatedNeeded returns the number of non-mated probes without which an FPIR cannot be measured: one false positive
-// among fewer is a larger rate. It is 1 for a rate of 0.
+// NonMatedNeeded returns the number of non-mated probes that a measurement of this FPIR needs: with fewer probes one
+// false positive gives a larger rate. It is 1 for a rate of 0.
 func NonMatedNeeded(fpir float64) int {
 	if fpir <= 0 {
 		return 1
@@ -125,10 +127,10 @@ func NonMatedNeeded(fpir float64) int {
 	return int(math.Ceil(1/fpir - 1e-9)) // 1/.001 need not be 1000 to the last bit
 }
 
-// Identify carries out an identification for each method, all on the same probes.
+// Identify measures an identification for each method, with the same probes.
 //
-// The error wraps [ErrProtocol] for a protocol that cannot be carried out, and [ErrTooFew] where nobody can be
-// enrolled. That there are no strangers is no error; without them no FPIR can be measured.
+// The error wraps [ErrProtocol] for an impossible protocol, and [ErrTooFew] if nobody can be enrolled. A lack of
+// strangers is not an error, but then no FPIR can be measured.
 func Identify(ctx context.Context, ids []Identity, o Identification, methods []Entry) (Identified, error) {
 	var out Identified
 	if o.Targets == nil {
@@ -172,7 +174,7 @@ func Identify(ctx context.Context, ids []Identity, o Identification, methods []E
 	return out, nil
 }
 
-// divide returns the people who take part, and the people among them who are not enrolled. It counts the others.
+// divide returns the people who take part, and the names of those who are not enrolled. It counts the others.
 func (o Identification) divide(ids []Identity) ([]Identity, []string, IdentificationCounts, error) {
 	var part []Identity
 	var strangers []string
@@ -183,7 +185,7 @@ func (o Identification) divide(ids []Identity) ([]Identity, []string, Identifica
 		}
 	}
 	c.People = len(ids)
-	c.FailureToAcquire.People, c.FailureToEnrol.People = []string{}, []string{} // an empty list in JSON, and not null
+	c.FailureToAcquire.People, c.FailureToEnrol.People = []string{}, []string{} // an empty list in JSON instead of null
 	c.FailureToEnrol.Reasons = make(map[face.Reason]int)
 	for _, id := range ids {
 		c.Frames += len(id.Faces) + id.Undetected
@@ -210,13 +212,14 @@ func (o Identification) divide(ids []Identity) ([]Identity, []string, Identifica
 		part = append(part, id)
 	}
 	c.Strangers = len(strangers)
-	if c.Enrolled > 0 || o.Enroll < 1 { // split has a word on the latter
+	if c.Enrolled > 0 || o.Enroll < 1 { // for Enroll < 1, split returns the error
 		return part, strangers, c, nil
 	}
 	return nil, nil, c, fmt.Errorf("%w: nobody can be enrolled: a person needs at least %d faces, "+
 		"%d of them good enough to enrol from, and must not be a stranger (people: %d; strangers, or with fewer "+
 		"faces: %d; with too few good enough: %d; without a face: %d)",
-		ErrTooFew, o.Enroll+1, o.Enroll, c.People, c.Strangers, len(c.FailureToEnrol.People), len(c.FailureToAcquire.People))
+		ErrTooFew, o.Enroll+1, o.Enroll, c.People, c.Strangers, len(c.FailureToEnrol.People),
+		len(c.FailureToAcquire.People))
 }
 
 // identified computes the rates from the trials.
@@ -240,8 +243,8 @@ func (r *Result) identified(targets []float64) IdentificationResult {
 	return out
 }
 
-// strict returns the least threshold at which the FPIR does not exceed the target, or nil where every candidate may
-// count. All are the operating points of all thresholds, strictest first.
+// strict returns the least threshold at which the FPIR does not exceed the target, or nil if every candidate may count.
+// All has the operating points of all thresholds, strictest first.
 func strict(all []Point, target float64) *float64 {
 	last := -1
 	for i, p := range all {
@@ -259,13 +262,15 @@ func strict(all []Point, target float64) *float64 {
 	return &all[last].Threshold
 }
 
-// operatingAt returns the rates at a threshold; nil for none.
+// operatingAt returns the rates at a threshold; nil means no threshold.
 func (r *Result) operatingAt(threshold *float64) Operating {
 	positive := func(t trial) bool { return t.claim != "" && (threshold == nil || t.score >= *threshold) }
 	o := Operating{
 		Threshold: threshold,
-		FNIR:      errorRate(r.trials, func(t trial) (counts, wrong bool) { return t.known, !positive(t) || !t.correct() }),
-		FPIR:      errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, positive(t) }),
+		FNIR: errorRate(r.trials, func(t trial) (counts, wrong bool) {
+			return t.known, !positive(t) || !t.correct()
+		}),
+		FPIR: errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, positive(t) }),
 	}
 	for _, t := range r.trials {
 		if t.known && positive(t) && !t.correct() {

@@ -46,7 +46,8 @@ func poor(x ...float32) []evaluate.Face {
 //	.4 bob, right     nobody: one probe of alice, three of strangers
 func TestIdentify(t *testing.T) {
 	ids := []evaluate.Identity{
-		{Name: "alice", Faces: append(poor(5), at(0, 1, 2)...), Undetected: 2, NoVector: 1, Several: 1}, // 5 may be a probe
+		// 5 may be a probe
+		{Name: "alice", Faces: append(poor(5), at(0, 1, 2)...), Undetected: 2, NoVector: 1, Several: 1},
 		{Name: "bob", Faces: at(10, 11, 12, 13)},
 		{Name: "eve", Faces: at(20)},
 		// Nobody enrols fay, so that a poor face will do.
@@ -124,7 +125,8 @@ func TestIdentify(t *testing.T) {
 	if i := strictest.FPIR.Interval; i.Low != 0 || math.Abs(i.High-(1-math.Pow(.025, 1./3))) > 1e-9 {
 		t.Errorf("interval of FPIR %+v", i)
 	}
-	if got, want := fmt.Sprintf("%.4f", m.Curve), "[{0.9000 0.1667 0.0000} {0.8000 0.3333 0.0000} {0.7000 0.5000 0.2000} "+
+	if got, want := fmt.Sprintf("%.4f", m.Curve), "[{0.9000 0.1667 0.0000} {0.8000 0.3333 0.0000} {0.7000 0.5000 "+
+		"0.2000} "+
 		"{0.6000 0.5000 0.2000} {0.5000 0.5000 0.4000} {0.4000 0.6667 0.4000}]"; got != want {
 		t.Errorf("curve %s, want %s", got, want)
 	}
@@ -302,7 +304,8 @@ func TestIdentifyErrors(t *testing.T) {
 		text string
 	}{
 		{change(func(o *evaluate.Identification) { o.Enroll = 2 }), evaluate.ErrTooFew, "too few usable faces: " +
-			"nobody can be enrolled: a person needs at least 3 faces, 2 of them good enough to enrol from, and must not be " +
+			"nobody can be enrolled: a person needs at least 3 faces, 2 of them good enough to enrol from, and must " +
+			"not be " +
 			"a stranger (people: 4; strangers, or with fewer faces: 3; with too few good enough: 0; without a face: 1)"},
 		{change(func(o *evaluate.Identification) { o.Strangers = []string{"alice"} }), evaluate.ErrTooFew,
 			"with too few good enough: 1; "},
@@ -340,7 +343,8 @@ func TestIdentifyErrors(t *testing.T) {
 }
 
 func TestNonMatedNeeded(t *testing.T) {
-	for rate, want := range map[float64]int{0: 1, .5: 2, .01: 100, .001: 1000, .0001: 10000, .003: 334, .3: 4, .07: 15} {
+	for rate, want := range map[float64]int{0: 1, .5: 2, .01: 100, .001: 1000, .0001: 10000, .003: 334, .3: 4,
+		.07: 15} {
 		if n := evaluate.NonMatedNeeded(rate); n != want {
 			t.Errorf("an FPIR of %g needs %d, want %d", rate, n, want)
 		}

@@ -22,9 +22,9 @@ func (i *Interval) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// ClopperPearson returns the exact 95 % interval of a rate of which n independent trials out of a total
-// were positive (Clopper and Pearson 1934). Frames of one person are not independent; people are. It
-// panics unless 0 <= n <= total; without trials the interval is all of [0,1].
+// ClopperPearson returns the exact 95 % interval of a rate of n positive trials out of total independent trials
+// (Clopper and Pearson 1934). Frames of one person are not independent; people are. It panics unless 0 <= n <= total.
+// Without trials the interval is [0,1].
 func ClopperPearson(n, total int) Interval {
 	if n < 0 || n > total {
 		panic("evaluate: more positive trials than trials")
@@ -35,10 +35,10 @@ func ClopperPearson(n, total int) Interval {
 	return exact(float64(n)/float64(total), float64(total))
 }
 
-// tail is the chance that a rate lies below its interval, and that it lies above.
+// tail is the probability that a rate lies below its interval; the probability above is the same.
 const tail = .025
 
-// exact returns the interval of Clopper and Pearson of a rate in [0,1] of n > 0 trials, which need be no whole number.
+// exact returns the Clopper-Pearson interval of a rate in [0,1] of n > 0 trials, where n may be fractional.
 func exact(rate, n float64) Interval {
 	i, positive := Interval{0, 1}, rate*n
 	if rate > 0 {
@@ -50,27 +50,27 @@ func exact(rate, n float64) Interval {
 	return i
 }
 
-// ErrorRate is the share of attempts that went wrong, and the share of people with at least one such attempt. Over several runs the
-// attempts of all are added up, as ISO/IEC 19795-1 has it: a face is an attempt in each run in which it is judged.
+// ErrorRate is the share of wrong attempts, and the share of people with at least one wrong attempt. The attempts of
+// several runs are added up, as ISO/IEC 19795-1 says: a face is an attempt in each run in which it is judged.
 type ErrorRate struct {
 	Rate   Rate `json:"rate"`
-	Errors int  `json:"errors"` // attempts that went wrong
+	Errors int  `json:"errors"` // wrong attempts
 	Faces  int  `json:"faces"`  // attempts: faces judged
-	// Interval is that of the rate at 95 %, with people for the independent trials, and not their attempts: that of
-	// Clopper and Pearson with as many trials as carry the information of all attempts (Korn and Graubard 1998). Where
-	// fewer than two people met an error, or fewer than two met none, it is not known how much the attempts of a person
-	// go together; then each person is one trial. Where each run has a user of its own, attempts on one user go together,
-	// too.
+	// Interval is the 95 % interval of the rate. People are the independent trials, and not their attempts: it is the
+	// Clopper-Pearson interval for the number of trials with the same information as all attempts (Korn and Graubard
+	// 1998). If fewer than two people met an error, or fewer than two met none, the correlation of one person's
+	// attempts is unknown, and each person is one trial. If each run has its own user, attempts on one user are
+	// correlated, too.
 	Interval Interval `json:"interval"`
 
-	// PeopleWrong are those who met an error in any of their attempts, in any run: the more attempts, the more people.
+	// PeopleWrong counts people with a wrong attempt in any run. More attempts give more such people.
 	PeopleWrong int `json:"people_wrong"`
-	People      int `json:"people"` // whose attempts these are
-	// PeopleInterval is the exact one of the share of people who meet an error in as many attempts.
+	People      int `json:"people"` // number of people
+	// PeopleInterval is the exact interval of the share of people with a wrong attempt.
 	PeopleInterval Interval `json:"people_interval"`
 }
 
-// errorRate counts the trials of a kind, and the trials among them that went wrong.
+// errorRate counts the trials of a kind, and the wrong trials among them.
 func errorRate(trials []trial, kind func(trial) (counts, wrong bool)) ErrorRate {
 	type pair struct{ person, user string }
 	people, users, pairs := make(map[string]*tally), make(map[string]*tally), make(map[pair]*tally)
@@ -89,7 +89,7 @@ func errorRate(trials []trial, kind func(trial) (counts, wrong bool)) ErrorRate 
 		count(pairs, pair{t.person, t.user}, wrong)
 	}
 	e.People = len(people)
-	right := 0 // people with an attempt that went right
+	right := 0 // people with a right attempt
 	for _, t := range people {
 		if t.errors > 0 {
 			e.PeopleWrong++
@@ -109,7 +109,7 @@ func errorRate(trials []trial, kind func(trial) (counts, wrong bool)) ErrorRate 
 		clusters := len(people)
 		v := spread(people, p, e.Faces)
 		if len(users) > 1 {
-			// The pairs are in both sums, and are taken off once (Cameron, Gelbach and Miller 2011).
+			// Both sums contain the pairs, so the pairs are subtracted once (Cameron, Gelbach and Miller 2011).
 			byUser := spread(users, p, e.Faces)
 			v = max(v, byUser, v+byUser-spread(pairs, p, e.Faces))
 			clusters = min(clusters, len(users))
@@ -127,7 +127,7 @@ func errorRate(trials []trial, kind func(trial) (counts, wrong bool)) ErrorRate 
 	return e
 }
 
-// tally counts the attempts of somebody.
+// tally counts the attempts of a person.
 type tally struct{ attempts, errors int }
 
 func count[K comparable](m map[K]*tally, key K, wrong bool) {
@@ -142,7 +142,7 @@ func count[K comparable](m map[K]*tally, key K, wrong bool) {
 	}
 }
 
-// spread returns the variance of a rate of so many attempts, to first order, if only the groups are independent.
+// spread returns the variance of a rate of this number of attempts, to first order, if only the groups are independent.
 func spread[K comparable](groups map[K]*tally, rate float64, attempts int) float64 {
 	if len(groups) < 2 {
 		return 0

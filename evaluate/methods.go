@@ -41,8 +41,8 @@ func (m *learner) Accepts(score float64) bool { return score >= m.l.Settings().A
 // PassedOver implements [Bounded].
 func (m *learner) PassedOver() int64 { return m.l.Counts().PassedOver }
 
-// Sightings returns the entry of the learner behind a [sighting.Watcher], as the programs use it. Its score is the
-// confidence; a face without a name of its own has that of its sighting. A recording is seen by a camera of its own.
+// Sightings returns the entry of the learner with a [sighting.Watcher], as the programs use it. Its score is the
+// confidence. A face without a name of its own gets the name of its sighting. Each recording has its own camera.
 func Sightings(space face.Space, s online.Settings) Entry {
 	return watching("sightings", space, s, false)
 }
@@ -52,7 +52,7 @@ var (
 	_ Bounded  = (*sightings)(nil)
 )
 
-// Confirmed is [Sightings], of which nobody counts as recognised but whose face is confirmed ([sighting.Seen].Trust).
+// Confirmed is [Sightings], but only confirmed faces count as recognised ([sighting.Seen].Trust).
 func Confirmed(space face.Space, s online.Settings) Entry {
 	return watching("confirmed", space, s, true)
 }
@@ -69,7 +69,7 @@ func watching(name string, space face.Space, s online.Settings, strict bool) Ent
 
 type sightings struct {
 	learner
-	strict   bool                      // confirmed people alone
+	strict   bool                      // only confirmed people
 	watchers map[int]*sighting.Watcher // by recording
 }
 
@@ -94,10 +94,10 @@ func (m *sightings) See(f Face, recording int, hold bool) (string, float64, erro
 	return name, v.Confidence, nil
 }
 
-// Accepts is true: what is no name is no claim.
+// Accepts returns true, because every named face is accepted.
 func (m *sightings) Accepts(float64) bool { return true }
 
-// Alarmed implements [Alarmer] by the alarm for drift.
+// Alarmed implements [Alarmer] with the alarm for drift.
 func (m *learner) Alarmed(name string) (bool, error) {
 	d, err := m.l.Drift(name)
 	return d.Alarm, err

@@ -11,24 +11,24 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// PairRates says how far apart pictures of one person, and of different people, are.
+// PairRates holds the distances between pictures of one person, and of different people.
 type PairRates struct {
 	Impostors face.Impostors `json:"impostors"`
 	Genuine   int64          `json:"genuine"` // pairs of pictures of one person
-	// FNMR is the share of the genuine pairs that are further apart than each of the distances of Impostors; null where
-	// that was not measured.
+	// FNMR is the share of the genuine pairs at more than each of the distances of Impostors; null if it was not
+	// measured.
 	FNMR [5]Rate `json:"fnmr"`
 }
 
-// mostPairFaces bounds the faces that are compared with each other: 1.25 GB of distances.
+// mostPairFaces bounds the faces of the comparison: 1.25 GB of distances.
 const mostPairFaces = 25000
 
-// leastPairs is how many impostor pairs must be nearer than a distance for it to count as measured.
+// leastPairs is the number of nearer impostor pairs that a measured distance needs.
 const leastPairs = 5
 
-// ComparePairs compares each face that may be learned with each other one: of more than 25,000 faces every second,
-// third and so on. A false match rate is a share of all pairs, and its distance is measured where five pairs are
-// nearer.
+// ComparePairs compares all pairs of faces that may be learned. If there are more than 25,000, it takes every second
+// face, every third, and so on. A false match rate is a share of all pairs. Its distance is measured if at least five
+// pairs are nearer.
 func ComparePairs(ids []Identity, space face.Space) PairRates {
 	var faces [][]float32
 	var of []int

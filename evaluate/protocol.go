@@ -12,21 +12,21 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 )
 
-// Order is how the recordings of several people are put into one stream.
+// Order says how the recordings of several people form one stream.
 type Order string
 
 const (
-	Sequential  Order = "sequential"  // one recording after the other
+	Sequential  Order = "sequential"  // one recording after another
 	Interleaved Order = "interleaved" // one face of each in turn
-	// Recordings of enrolled people one after the other, and strangers' faces at random among them.
+	// Mixed has recordings of enrolled people one after another, and strangers' faces at random among them.
 	Mixed    Order = "mixed"
-	Shuffled Order = "shuffled" // at random: no face follows from the one before
+	Shuffled Order = "shuffled" // at random: successive faces have no connection
 )
 
-// orders are all that there are.
+// orders has all orders.
 var orders = []Order{Sequential, Interleaved, Mixed, Shuffled}
 
-// ParseOrder returns the order of that name.
+// ParseOrder returns the order with this name.
 func ParseOrder(s string) (Order, error) {
 	if o := Order(s); slices.Contains(orders, o) {
 		return o, nil
@@ -34,16 +34,16 @@ func ParseOrder(s string) (Order, error) {
 	return "", fmt.Errorf("unknown order %q; use sequential, interleaved, mixed or shuffled", s)
 }
 
-// Protocol says who is enrolled and how the rest is streamed.
+// Protocol says who is enrolled, and how the other faces are streamed.
 type Protocol struct {
 	Enroll    int      `json:"enroll"`    // first usable faces of each enrolled person that are labelled
 	Strangers []string `json:"strangers"` // never enrolled
 	Order     Order    `json:"order"`
-	Seed      uint64   `json:"seed"`   // of what is at random
+	Seed      uint64   `json:"seed"`   // of random choices
 	Stride    int      `json:"stride"` // every Nth streamed face is used
-	// Apart is the share of each person's streamed faces, the last ones, that are the test. The others
-	// come before, for the method to adapt to, and are not counted; from the test nothing is learned.
-	// With 0 there is one stream, learned from and counted.
+	// Apart is the share of each person's streamed faces, the last ones, that are the test. Nothing is learned from the
+	// test. The earlier faces are for learning and are not counted. With 0 all streamed faces are learned from and
+	// counted.
 	Apart float64 `json:"apart"`
 }
 
@@ -61,11 +61,11 @@ func Choices(names []string, n int) [][]string {
 	return all
 }
 
-// mostChoices is how many [DrawChoices] lists.
+// mostChoices is the largest number of choices that [DrawChoices] lists.
 const mostChoices = 10000
 
-// DrawChoices returns n of the choices of so many names, drawn at random without repetition, in lexical
-// order; all of them for n = 0. The error says how many there are where they are too many to list.
+// DrawChoices returns n of the choices of of names, drawn at random without repetition, in lexical order; n = 0 means
+// all. If there are too many to list, the error gives their number.
 func DrawChoices(names []string, of, n int, seed uint64) ([][]string, error) {
 	total := combin.GeneralizedBinomial(float64(len(names)), float64(of))
 	if n == 0 || float64(n) >= total {
@@ -94,8 +94,8 @@ func DrawChoices(names []string, of, n int, seed uint64) ([][]string, error) {
 	return choices, nil
 }
 
-// OneUser returns the choices of strangers of an authentication: each of the users in turn is the only
-// one enrolled, and all other names are impostors.
+// OneUser returns the choices of strangers for an authentication: each of the users in turn is the only enrolled
+// person, and all other names are impostors.
 func OneUser(names, users []string) [][]string {
 	var all [][]string
 	for _, user := range users {
@@ -108,14 +108,14 @@ func OneUser(names, users []string) [][]string {
 type streamed struct {
 	Face
 	name  string
-	after int  // streamed faces of that person that come before it, whether the stride takes them or not
+	after int  // earlier streamed faces of this person, with those that the stride skips
 	known bool // of an enrolled person
 	test  bool // counted
 
 	recording int
 }
 
-// judge shows the face to a method.
+// judge gives the face to a method.
 func (s streamed) judge(m Method) (claim string, score float64, err error) {
 	if w, ok := m.(Watching); ok {
 		return w.See(s.Face, s.recording, s.Hold)
@@ -123,7 +123,7 @@ func (s streamed) judge(m Method) (claim string, score float64, err error) {
 	return m.Judge(s.Vector, s.Hold)
 }
 
-// split divides the faces into those that are labelled and the stream of the others.
+// split divides the faces into labelled faces and the stream of the others.
 func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Counts, err error) {
 	for _, s := range p.Strangers {
 		if !slices.ContainsFunc(ids, func(id Identity) bool { return id.Name == s }) {
@@ -158,7 +158,8 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 		for n, j := range rest {
 			if n%p.Stride == 0 {
 				queue = append(queue, streamed{
-					Face: id.Faces[j], name: id.Name, after: n, known: !stranger, test: true, recording: i<<20 + id.Faces[j].Take,
+					Face: id.Faces[j], name: id.Name, after: n, known: !stranger, test: true, recording: i<<20 +
+						id.Faces[j].Take,
 				})
 			}
 		}
@@ -189,7 +190,7 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 	return labelled, append(p.merge(adapt), p.merge(test)...), counts, nil
 }
 
-// merge puts the queues into one stream.
+// merge joins the queues into one stream.
 func (p Protocol) merge(queues [][]streamed) []streamed {
 	var stream []streamed
 	r := rand.New(rand.NewPCG(p.Seed, 0))

@@ -10,8 +10,8 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Read returns the first face of each frame of one person's recording. Usable says of which faces the
-// pictures are good enough to enrol from. It ends at the end of the stream, or with its error.
+// Read returns the first face of each frame of one person's recording. Usable decides by the quality which faces are
+// good enough to enrol from. Read ends at the end of the stream, or with its error.
 func Read(ctx context.Context, name string, s face.Stream, usable func(face.Quality) bool) (Identity, error) {
 	id := Identity{Name: name}
 	for {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Rate is a share in [0,1], or NaN where there was no trial; NaN is null in JSON.
+// Rate is a share in [0,1], or NaN without trials. NaN is null in JSON.
 type Rate float64
 
 // MarshalJSON writes the rate, or null.
@@ -31,7 +31,7 @@ func rate(n, of int) Rate {
 // trial is one judged face.
 type trial struct {
 	person   string
-	user     string // who is enrolled, where that is one person
+	user     string // the enrolled person, if there is only one
 	after    int    // faces since enrolment
 	known    bool
 	claim    string
@@ -44,42 +44,41 @@ func (t trial) correct() bool { return t.known && t.claim == t.person }
 
 // Point is an operating point.
 type Point struct {
-	Threshold float64 `json:"threshold"` // least score that is accepted, on the method's own scale
+	Threshold float64 `json:"threshold"` // least accepted score, on the method's own scale
 	Precision Rate    `json:"precision"`
 	Recall    Rate    `json:"recall"`
 	FAR       Rate    `json:"far"`
 }
 
-// Pairs counts the strangers who met what a run had enrolled, and those of them who were accepted at least once.
+// Pairs counts pairs of an enrolled set and a stranger, and those in which the stranger was accepted at least once.
 type Pairs struct {
 	Total    int `json:"total"`
 	Accepted int `json:"accepted"`
 }
 
-// Result is how one method did.
+// Result is the result of one method.
 type Result struct {
 	Name           string  `json:"name"`
 	Precision      Rate    `json:"precision"`
 	Recall         Rate    `json:"recall"`
 	FAR            Rate    `json:"far"`
-	RecallAtFAR0   Rate    `json:"recall_at_far0"`   // the best of any threshold that accepts no stranger
-	RecallAtFAR001 Rate    `json:"recall_at_far001"` // the best of any threshold with a FAR of at most .001
+	RecallAtFAR0   Rate    `json:"recall_at_far0"`   // largest recall of a threshold that accepts no stranger
+	RecallAtFAR001 Rate    `json:"recall_at_far001"` // largest recall of a threshold with a FAR of at most .001
 	MSPerStep      float64 `json:"ms_per_step"`
-	// PrecisionAtRecall is the best precision of any threshold with at least the recall of the first
-	// method.
+	// PrecisionAtRecall is the best precision of a threshold with at least the recall of the first method.
 	PrecisionAtRecall Rate `json:"precision_at_recall"`
-	// FMR and FNMR are the error rates of a verification: where one person is enrolled in each run. Else they are nil.
+	// FMR and FNMR are the error rates of a verification, with one enrolled person in each run; else nil.
 	FMR  *ErrorRate `json:"fmr,omitempty"`
 	FNMR *ErrorRate `json:"fnmr,omitempty"`
-	// FPIR and FNIR are set where several people are enrolled (identification), and else nil.
+	// FPIR and FNIR are the error rates of an identification, with several enrolled people; else nil.
 	FPIR *ErrorRate `json:"fpir,omitempty"`
 	FNIR *ErrorRate `json:"fnir,omitempty"`
-	// Pairs counts strangers once for each run: where one user is enrolled in each, these are pairs of people.
+	// Pairs counts strangers once for each run. With one enrolled user in each run, these are pairs of people.
 	Pairs     Pairs     `json:"pairs"`
 	Curve     []Point   `json:"curve"`
 	Confusion Confusion `json:"confusion"`
 	OverTime  []Period  `json:"over_time"`
-	// PassedOver counts the faces that the method would have learned if it had had room for them, in all runs.
+	// PassedOver counts the faces that the method did not learn for lack of room, in all runs.
 	PassedOver int64 `json:"passed_over"`
 
 	trials  []trial
@@ -93,8 +92,8 @@ type NamedRate struct {
 	ErrorRate
 }
 
-// ErrorRates returns the rate of strangers' faces that were accepted, and that of enrolled people's that were not
-// accepted as theirs: FMR and FNMR, or FPIR and FNIR; nil for a result of no run.
+// ErrorRates returns the rate of accepted strangers' faces, and the rate of enrolled people's faces that were not
+// accepted under their name: FMR and FNMR, or FPIR and FNIR. It returns nil without runs.
 func (r Result) ErrorRates() []NamedRate {
 	switch {
 	case r.FMR != nil && r.FNMR != nil:
@@ -106,7 +105,7 @@ func (r Result) ErrorRates() []NamedRate {
 }
 
 // Pool returns the result of all attempts of several runs of one method together. Precision, recall and FAR are over
-// the attempts of all runs; the rates at a threshold in hindsight, which each run has its own, are means over the runs.
+// all attempts. Rates at a threshold chosen afterwards are means over the runs, because each run has its own threshold.
 // The curve has one threshold for all.
 func Pool(name string, runs []Result) Result {
 	pool := Result{Name: name}
@@ -129,8 +128,8 @@ func Pool(name string, runs []Result) Result {
 	return pool
 }
 
-// conclude computes the rates from the trials, and with hindsight the threshold and who is accepted by
-// it. First is the result of the first method.
+// conclude computes the rates from the trials. With hindsight it also chooses the threshold. First is the result of the
+// first method.
 func (r *Result) conclude(hindsight bool, first Result) {
 	own, reference := r.operating(), first.operating()
 	all := r.points()
@@ -163,8 +162,8 @@ func (r *Result) conclude(hindsight bool, first Result) {
 	r.Pairs = Pairs{accepted.People, accepted.PeopleWrong}
 }
 
-// sumUp computes what does not depend on another method, of one run or of several. All are the operating points of all
-// thresholds.
+// sumUp computes the rates that do not depend on another method, of one or several runs. All has the operating points
+// of all thresholds.
 func (r *Result) sumUp(all []Point) {
 	r.RecallAtFAR0, r.RecallAtFAR001 = best(all, 0), best(all, .001)
 	accepted := errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, t.accepted })
@@ -183,7 +182,7 @@ func (r *Result) sumUp(all []Point) {
 	}
 }
 
-// operating returns the point at which the trials were accepted.
+// operating returns the operating point of the trials as accepted.
 func (r *Result) operating() Point {
 	var correct, accepted, strangers, known, n int
 	for _, t := range r.trials {
@@ -229,7 +228,7 @@ func (r *Result) points() []Point {
 		if !t.known {
 			falseAccepts++
 		}
-		if i+1 == len(claims) || claims[i+1].score != t.score { // equal scores stand or fall together
+		if i+1 == len(claims) || claims[i+1].score != t.score { // equal scores are accepted together
 			points = append(points,
 				Point{t.score, rate(correct, i+1), rate(correct, known), rate(falseAccepts, strangers)})
 		}
@@ -237,10 +236,9 @@ func (r *Result) points() []Point {
 	return points
 }
 
-// ThresholdAt returns the least threshold at which the share of strangers' faces that are accepted does not
-// exceed far, and the operating point there: 0 where every claim may be accepted, and else the middle between
-// the last score that is accepted and the next one. Without a point that strict nothing is accepted: the point
-// has a recall of 0.
+// ThresholdAt returns the least threshold at which the share of accepted strangers' faces does not exceed far, and its
+// operating point. The threshold is 0 if every claim may be accepted, and else the middle between the last accepted
+// score and the next. If no threshold is strict enough, nothing is accepted: the point has a recall of 0.
 func (r Result) ThresholdAt(far float64) (threshold float64, at Point) {
 	points := r.points()
 	last := -1
@@ -260,8 +258,7 @@ func (r Result) ThresholdAt(far float64) (threshold float64, at Point) {
 	return 0, points[last]
 }
 
-// best returns the largest recall of the points with at most that FAR. Without strangers every point
-// will do.
+// best returns the largest recall of the points with at most this FAR. Without strangers all points count.
 func best(points []Point, far Rate) Rate {
 	var r Rate
 	for _, p := range points {
@@ -272,8 +269,8 @@ func best(points []Point, far Rate) Rate {
 	return r
 }
 
-// thin leaves out points that can hardly be told from those before and after on a curve, on linear axes or
-// on a logarithmic one for FAR.
+// thin leaves out points that look the same as their neighbours on a curve, with linear axes or a logarithmic axis for
+// FAR.
 func thin(points []Point) []Point {
 	var t []Point
 	for i, p := range points {
@@ -285,7 +282,7 @@ func thin(points []Point) []Point {
 	return t
 }
 
-// near reports whether two points can hardly be told apart.
+// near reports whether two points look the same.
 func near(p, q Point) bool {
 	close := func(a, b Rate) bool { return !(math.Abs(float64(a-b)) > .004) }
 	return close(p.Recall, q.Recall) && close(p.Precision, q.Precision) && close(p.FAR, q.FAR) &&

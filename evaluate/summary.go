@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// Summary is the outcome of one protocol, or of all runs over several choices of strangers.
+// Summary is the result of one protocol, or of all runs with several choices of strangers.
 type Summary struct {
 	Runs    int      `json:"runs"`
-	Faces   Counts   `json:"faces"` // summed over the runs, but for Undetected
+	Faces   Counts   `json:"faces"` // summed over the runs, except Undetected
 	Methods []Result `json:"methods"`
-	Worst   []Worst  `json:"worst,omitempty"` // for each method, of several runs
+	Worst   []Worst  `json:"worst,omitempty"` // for each method, if there are several runs
 }
 
 // Worst is the worst run of a method.
 type Worst struct {
 	Name      string `json:"name"`
 	Recall    Rate   `json:"recall"`
-	RecallRun string `json:"recall_run"` // "strangers a,b" or, where nobody else is enrolled, "user c"
+	RecallRun string `json:"recall_run"` // "strangers a,b" or, if nobody else is enrolled, "user c"
 	FAR       Rate   `json:"far"`
 	FARRun    string `json:"far_run"`
 }
 
-// RunAll carries out p for each choice of strangers and adds up the attempts of all runs, as [Pool] does. Progress, if
-// it is not nil, is called before each run.
+// RunAll runs p for each choice of strangers and adds up the attempts of all runs, as [Pool] does. Progress, if it is
+// not nil, is called before each run.
 func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string, methods []Entry,
 	progress func(done int)) (Summary, error) {
 	s := Summary{Runs: len(choices)}
@@ -74,7 +74,7 @@ func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string,
 	return s, nil
 }
 
-// runName says in which run these people were strangers.
+// runName names the run with these strangers.
 func runName(ids []Identity, strangers []string) string {
 	if len(strangers) == len(ids)-1 {
 		for _, id := range ids {
@@ -86,7 +86,7 @@ func runName(ids []Identity, strangers []string) string {
 	return "strangers " + strings.Join(strangers, ",")
 }
 
-// mean averages the rates that are numbers.
+// mean averages rates that are numbers.
 type mean struct {
 	sum float64
 	n   int

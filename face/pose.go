@@ -18,21 +18,30 @@ func FivePoints(landmarks []Point) (p [5][2]float64, ok bool) {
 		return m
 	}
 	return [5][2]float64{
-		mean(landmarks[36:42]), mean(landmarks[42:48]), mean(landmarks[30:31]), mean(landmarks[48:49]), mean(landmarks[54:55]),
+		mean(landmarks[36:42]), mean(landmarks[42:48]), mean(landmarks[30:31]), mean(landmarks[48:49]),
+		mean(landmarks[54:55]),
 	}, true
 }
 
-// Pose is how a head is held, as far as landmarks in the plane tell. A flat picture of a face that is moved, turned or
-// tilted nearly keeps its values: they are positions along lines of the face, and foreshortening changes those little.
+// Pose says how a head is held, as far as landmarks in the plane show it. If a flat picture of a face is moved, turned
+// or tilted, these values hardly change, because they are ratios along lines of the face.
 type Pose struct {
-	Turn  float64 // of the tip of the nose along the line through both eyes: 0 in the middle, -1 and 1 under the eye at the left and right of the picture
-	Nod   float64 // of the same between the eyes, 0, and the mouth, 1; about .5 frontal, less with the chin up. It differs between people
-	Eyes  float64 // height of the open eyes by their width, about .3; less while they are shut (Soukupová and Čech 2016)
-	Width float64 // distance between the eyes by that from between them to the mouth: .8 to 1 frontal
+	// Turn is the position of the tip of the nose along the line through both eyes: 0 in the middle, -1 and 1 under the
+	// left and the right eye of the picture.
+	Turn float64
+	// Nod is the position of the tip of the nose between the eyes, 0, and the mouth, 1. It is about .5 in a frontal
+	// face, and less with the chin up. It differs between people.
+	Nod float64
+	// Eyes is the height of the open eyes divided by their width, about .3. It is smaller while they are shut
+	// (Soukupová and Čech 2016).
+	Eyes float64
+	// Width is the distance between the eyes, divided by the distance from their middle to the mouth: .8 to 1 in a
+	// frontal face.
+	Width float64
 }
 
-// PoseOf returns the pose of a face with 68 landmarks. Ok is false where it has none, or where
-// its eyes are in one place.
+// PoseOf returns the pose of a face with 68 landmarks. Ok is false if there are no landmarks, or if both eyes are at
+// the same place.
 func PoseOf(landmarks []Point) (p Pose, ok bool) {
 	f, ok := FivePoints(landmarks)
 	if !ok {
@@ -49,7 +58,7 @@ func PoseOf(landmarks []Point) (p Pose, ok bool) {
 	return p, !math.IsNaN(turn)
 }
 
-// along returns where the foot of p lies on the line from a, 0, to b, 1.
+// along projects p onto the line from a to b, and returns the position there: 0 at a, 1 at b.
 func along(a, b, p [2]float64) float64 {
 	dx, dy := b[0]-a[0], b[1]-a[1]
 	return ((p[0]-a[0])*dx + (p[1]-a[1])*dy) / (dx*dx + dy*dy)
@@ -63,7 +72,7 @@ func opening(e []Point) float64 {
 	return (d(1, 5) + d(2, 4)) / (2 * d(0, 3))
 }
 
-// bounded returns x between low and high, and 0 for what is not a number.
+// bounded returns x limited to [low, high], and 0 if x is not a number.
 func bounded(x, low, high float64) float64 {
 	if math.IsNaN(x) {
 		return 0

@@ -41,7 +41,8 @@ func TestPose(t *testing.T) {
 			t.Errorf("%s: width %g, and on a flat picture %g", c.name, p.Width, flat.Width)
 		}
 	}
-	for name, l := range map[string][]face.Point{"none": nil, "too few": make([]face.Point, 5), "in one place": make([]face.Point, 68)} {
+	for name, l := range map[string][]face.Point{"none": nil, "too few": make([]face.Point, 5),
+		"in one place": make([]face.Point, 68)} {
 		if p, ok := face.PoseOf(l); ok {
 			t.Errorf("%s: %+v", name, p)
 		}

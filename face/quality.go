@@ -2,20 +2,22 @@
 
 package face
 
-// Quality is what can be measured of the picture of a face before anybody is recognised in it.
+// Quality describes the picture of a face, before anybody is recognised in it.
 type Quality struct {
-	Size       int     `json:"size"`       // shorter side of the box in pixels
-	Sharpness  float64 `json:"sharpness"`  // variance of the Laplacian of the grey face scaled to 96x96, grey values 0..255
+	Size int `json:"size"` // shorter side of the box in pixels
+	// variance of the Laplacian of the grey face scaled to 96x96, grey values 0..255
+	Sharpness  float64 `json:"sharpness"`
 	Brightness float64 `json:"brightness"` // mean grey value, 0..255
 	Contrast   float64 `json:"contrast"`   // standard deviation of the grey values
-	Turn       float64 `json:"turn"`       // sideways asymmetry of the landmarks: 0 frontal, towards -1 or 1 a profile; 0 without landmarks
+	// Turn is the sideways asymmetry of the landmarks: 0 frontal, towards -1 or 1 in profile; 0 without landmarks.
+	Turn float64 `json:"turn"`
 }
 
-// Reason says in words for a person why a picture of a face was refused. The empty Reason means
-// that nothing is wrong with it.
+// Reason says in words for a person why a picture of a face was refused. The empty Reason means that the picture is
+// good enough.
 type Reason string
 
-// Reasons that a quality gate gives, in the order in which it looks for them.
+// Reasons that a quality gate gives, in the order in which the gate checks them.
 const (
 	TooSmall   Reason = "too small"
 	TooDark    Reason = "too dark"

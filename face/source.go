@@ -4,8 +4,8 @@ package face
 
 import "errors"
 
-// Errors of a source of frames, wherever it is opened: in this process by package facedet, or in another one by package
-// eye. A missing or forbidden file or device is fs.ErrNotExist or fs.ErrPermission.
+// Errors of a source of frames. Package facedet opens sources in this process, and package eye in another process. For
+// a file or device that is missing or forbidden the errors wrap fs.ErrNotExist or fs.ErrPermission.
 var (
 	ErrNoCamera = errors.New("no such camera")
 	ErrNotVideo = errors.New("neither a video nor an image that can be read")
@@ -15,10 +15,10 @@ var (
 	ErrServer   = errors.New("the server gives no video")
 )
 
-// Count says how many frames a source has, as far as is known.
+// Count says how many frames a source has, as far as this is known.
 type Count struct {
-	Declared int `json:"declared"` // by the container, or the number of files; -1 where nothing is
+	Declared int `json:"declared"` // by the container, or the number of files; -1 if unknown
 	Read     int `json:"read"`
-	Dropped  int `json:"dropped,omitempty"` // of those read, passed over as newer ones had come
-	Damaged  int `json:"damaged"`           // image files that could not be read and were passed over
+	Dropped  int `json:"dropped,omitempty"` // frames that were read and skipped, because newer frames had come
+	Damaged  int `json:"damaged"`           // image files that could not be read and were skipped
 }

@@ -17,8 +17,8 @@ var (
 	ErrNotUnit   = errors.New("vector that is not of unit length")
 )
 
-// Space names the metric that a face vector lives in. Vectors of two spaces cannot be compared,
-// so a gallery carries the ID of its space and refuses all others.
+// Space says how vectors of faces are compared. Vectors of two spaces cannot be compared, so a gallery carries the ID
+// of its space and refuses all others.
 //
 // The distance of two vectors is Scale times their Euclidean distance.
 type Space struct {
@@ -30,42 +30,43 @@ type Space struct {
 	Sigma float64 `json:"sigma"` // default kernel width, in units of the distance
 	Gamma float64 `json:"gamma"` // default regulariser gamma_g
 
-	// Reach is the default length of the longest edge, in units of the distance. Without one, 0, a
-	// wider kernel makes longer edges, and sooner or later joins people up.
+	// Reach is the default length of the longest edge, in units of the distance. 0 means no limit: a wider kernel then
+	// makes longer edges, until edges connect different people.
 	Reach float64 `json:"reach,omitempty"`
 
-	// ImpostorRadius is the distance below which faces of two people begin to be met. A graph
-	// whose edges reach further joins people up; 0 when it was not measured.
+	// ImpostorRadius is the distance below which faces of two different people begin to occur; 0 if it was not
+	// measured. A graph with longer edges connects different people.
 	ImpostorRadius float64 `json:"impostor_radius,omitempty"`
 
-	// GenuineRadius is the distance beyond which two faces of one person are hardly ever met; 0 where
-	// the space cannot tell people apart by two faces alone.
+	// GenuineRadius is the distance above which two faces of one person hardly ever occur; 0 if two faces alone cannot
+	// tell people apart in this space.
 	GenuineRadius float64 `json:"genuine_radius,omitempty"`
 
-	Stills  Impostors `json:"stills,omitzero"`  // how near pictures of different people come, each taken by itself
-	Streams Impostors `json:"streams,omitzero"` // the same of faces as a camera sees them, turned and moving: these come nearer
+	Stills Impostors `json:"stills,omitzero"` // how near single pictures of different people come
+	// Streams is the same for faces as a camera sees them, turned and moving: these come nearer.
+	Streams Impostors `json:"streams,omitzero"`
 }
 
-// Impostors says how near pictures of different people come in a space: what was measured of it.
+// Impostors is a measurement: how near pictures of different people come in a space.
 type Impostors struct {
 	People int   `json:"people"`
 	Pairs  int64 `json:"pairs"`
-	// Distances has the distances below which shares of 1e-2, 1e-3, 1e-4, 1e-5 and 1e-6 of all pairs lie, the false match
-	// rates at these distances. It is 0 from the first one on for which there were too few pairs.
+	// Distances has the distances at which the false match rate is 1e-2, 1e-3, 1e-4, 1e-5 and 1e-6: at most this share
+	// of all pairs is nearer. A rate for which there were too few pairs has 0, and so have all smaller rates.
 	Distances [5]float64 `json:"distances"`
 }
 
-// Measured reports whether there is anything.
+// Measured reports whether m holds a measurement.
 func (m Impostors) Measured() bool { return m.Distances[1] > 0 }
 
-// Within returns the distance at a false match rate, in (0,1]. Between the rates that were measured it goes by their
-// logarithms, and below the last one it goes on as steeply as at the steepest. It is never below 0, and for rates above
-// 1e-2 it is the distance there. Nothing was measured of a space where it is not a number.
+// Within returns the distance for a false match rate in (0,1]. Between measured rates it interpolates over the
+// logarithm of the rate. Below the smallest measured rate it extrapolates with the steepest measured slope, but never
+// below 0. For rates above 1e-2 it returns the distance at 1e-2. It returns NaN if the space was not measured.
 func (m Impostors) Within(rate float64) float64 {
 	if !m.Measured() || !(rate > 0) {
 		return math.NaN()
 	}
-	at := -2 - math.Log10(rate) // place among the distances
+	at := -2 - math.Log10(rate) // position among the distances
 	if at <= 0 {
 		return m.Distances[0]
 	}
@@ -80,7 +81,7 @@ func (m Impostors) Within(rate float64) float64 {
 	return max(0, m.Distances[last]-steepest*(at-float64(last)))
 }
 
-// Mismatch says in words for a person why vectors of the space with that ID cannot be compared with vectors of s, and
+// Mismatch says in words for a person why vectors of the space with this ID cannot be compared with vectors of s, and
 // what to do.
 func (s Space) Mismatch(id string) string {
 	what := fmt.Sprintf("it holds %s, and this is %s", id, s.ID)
@@ -89,28 +90,28 @@ func (s Space) Mismatch(id string) string {
 		return strings.Join(parts[:min(2, len(parts))], ":")
 	}
 	if strings.HasPrefix(id, "embedding:") && network(id) == network(s.ID) {
-		what += ": the same network, whose pictures are given to it in another way since; enrol again into another file, " +
-			"and keep this one for the version of faceauth that made it"
+		what += ": the same network with another input format; enrol again into another file, and keep this file for " +
+			"the version of faceauth that made it"
 	}
 	return what
 }
 
-// Check returns an error that says why m cannot have been measured, or nil.
+// Check returns nil, or an error that says why m cannot be a measurement.
 func (m Impostors) Check() error {
 	if m.People < 0 || m.Pairs < 0 || m.Distances[0] > 0 && !m.Measured() {
 		return errors.New("a table of impostors needs people, pairs, and the distances at 1e-2 and 1e-3 at least")
 	}
 	for i, d := range m.Distances {
 		if !(d >= 0) || math.IsInf(d, 1) || i > 0 && d > 0 && !(d < m.Distances[i-1]) {
-			return errors.New("the distances in a table of impostors must be positive and fall with the false match rate")
+			return errors.New("the distances in a table of impostors must be positive and fall with the false match " +
+				"rate")
 		}
 	}
 	return nil
 }
 
-// Check returns nil when v is a vector of the space, and otherwise an error that says what is
-// wrong with it and wraps [ErrDimension], [ErrNotFinite], [ErrZeroNorm] or [ErrNotUnit]. The
-// error never holds a value of v.
+// Check returns nil if v is a vector of the space. Otherwise the error says which rule v breaks, and wraps
+// [ErrDimension], [ErrNotFinite], [ErrZeroNorm] or [ErrNotUnit]. The error never holds a value of v.
 func (s Space) Check(v []float32) error {
 	if len(v) != s.Dim {
 		return fmt.Errorf("space %s: %w: %d values, want %d", s.ID, ErrDimension, len(v), s.Dim)
@@ -129,16 +130,16 @@ func (s Space) Check(v []float32) error {
 	if sum == 0 {
 		return fmt.Errorf("space %s: %w", s.ID, ErrZeroNorm)
 	}
-	// Normalising 512 float32 values leaves an error of a few units in the last place; 1e-3 is
-	// far above that and far below what would change a verdict.
+	// Normalising 512 float32 values leaves an error of a few units in the last place. The limit 1e-3 is far above this
+	// error, and too small to change a verdict.
 	if math.Abs(sum-1) > 1e-3 {
 		return fmt.Errorf("space %s: %w: norm %.3g", s.ID, ErrNotUnit, math.Sqrt(sum))
 	}
 	return nil
 }
 
-// Project moves v to the nearest vector of the space, in place, where the space holds directions: a mean of unit
-// vectors is shorter than they are. It reports whether there is one.
+// Project moves v to the nearest vector of the space, in place. In a space of unit vectors this is the direction of v:
+// a mean of unit vectors is shorter than 1. It returns false if v has no direction.
 func (s Space) Project(v []float32) bool {
 	if !s.Unit {
 		return true

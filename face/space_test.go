@@ -74,7 +74,8 @@ func TestWithin(t *testing.T) {
 
 func TestMismatch(t *testing.T) {
 	now := face.Space{ID: "embedding:abc:12"}
-	for id, want := range map[string]bool{"embedding:abc": true, "embedding:abc:34": true, "embedding:abd": false, "pixels": false} {
+	for id, want := range map[string]bool{"embedding:abc": true, "embedding:abc:34": true, "embedding:abd": false,
+		"pixels": false} {
 		if got := now.Mismatch(id); strings.Contains(got, "enrol again") != want ||
 			!strings.Contains(got, "it holds "+id+", and this is embedding:abc:12") {
 			t.Errorf("%s: %s", id, got)

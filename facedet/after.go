@@ -4,13 +4,14 @@ package facedet
 
 import "context"
 
-// after passes over the first frames.
+// after skips the first frames of a source.
 type after struct {
 	Source
 	last int
 }
 
-// After returns a source that passes over the frames of s up to the one of that index, as an earlier run has seen them.
+// After returns a source that skips the frames of s up to and including the frame with this index, which an earlier run
+// has seen.
 func After(s Source, index int) Source { return &after{s, index} }
 
 // Next implements [Source].

@@ -22,8 +22,8 @@ type grabber interface {
 
 var _ grabber = (*cv.Capture)(nil)
 
-// capture is a Source over a video file, a stream or a camera. One goroutine owns the grabber, whose
-// calls may block for ever, and hands frames over; the deadline is on this side.
+// capture is a Source over a video file, a stream or a camera. One goroutine owns the grabber, because its calls may
+// block for ever, and hands frames over. The caller's side keeps the deadline.
 type capture struct {
 	o     Options
 	live  bool
@@ -34,12 +34,12 @@ type capture struct {
 
 	want   chan struct{} // a frame is wanted; closed to end the worker
 	got    chan shot
-	quit   chan struct{} // nobody will take what the worker has
+	quit   chan struct{} // the caller takes no more frames
 	ended  chan struct{} // the worker has released the capture
 	closed bool
 }
 
-// shot is what one read came to.
+// shot is the result of one read.
 type shot struct {
 	img *cv.Image
 	at  time.Duration
@@ -136,8 +136,8 @@ func (c *capture) Next(ctx context.Context) (*Frame, error) {
 	}
 }
 
-// time returns the time of the frame at hand, which never goes back: containers give zeros, and
-// times that do.
+// time returns the time of the current frame. It never goes back, although some containers give zeros or times that go
+// back.
 func (c *capture) time(at time.Duration) time.Duration {
 	switch {
 	case c.live:

@@ -12,7 +12,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// Cascade is a detector of boosted classifiers, as the thesis used. Its faces have no landmarks.
+// Cascade is a detector of boosted classifiers, as in the thesis. Its faces have no landmarks.
 type Cascade struct{ c *cv.Cascade }
 
 var _ Detector = (*Cascade)(nil)
@@ -31,13 +31,13 @@ func Haar() (*Cascade, error) {
 	return standard("haarcascades/haarcascade_frontalface_default.xml")
 }
 
-// LBP returns the frontal face detector of local binary patterns that comes with OpenCV: faster, and
-// misses more.
+// LBP returns the frontal face detector of local binary patterns that comes with OpenCV. It is faster than [Haar], and
+// misses more faces.
 func LBP() (*Cascade, error) {
 	return standard("lbpcascades/lbpcascade_frontalface_improved.xml")
 }
 
-// standard opens a file of the package opencv-data.
+// standard opens a file of the Debian package opencv-data.
 func standard(name string) (*Cascade, error) {
 	for _, dir := range []string{"/usr/share/opencv4", "/usr/local/share/opencv4"} {
 		path := filepath.Join(dir, name)
@@ -49,7 +49,7 @@ func standard(name string) (*Cascade, error) {
 		"run: sudo apt-get update && sudo apt-get install --no-install-recommends opencv-data", name)
 }
 
-// smallestShare is the smallest face that is looked for, as a share of the shorter side of the frame.
+// smallestShare is the side of the smallest face that is searched for, as a share of the shorter side of the frame.
 const smallestShare = .1
 
 // Detect implements [Detector].
@@ -70,7 +70,7 @@ func (d *Cascade) Detect(img *Picture) ([]Face, error) {
 // Close implements [Detector].
 func (d *Cascade) Close() error { return d.c.Close() }
 
-// largestFirst sorts faces by area; equals by place, so that the order never depends on chance.
+// largestFirst sorts faces by area. Faces of equal area are sorted by place, so the order is always the same.
 func largestFirst(faces []Face) {
 	slices.SortFunc(faces, func(a, b Face) int {
 		return cmp.Or(

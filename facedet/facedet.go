@@ -2,13 +2,12 @@
 
 // Package facedet takes frames from cameras, recordings and pictures, and finds the faces in them.
 //
-// [Open] turns what a user names, a camera, file, folder or URL, into a [Source] of frames;
-// [NewNetwork], [Haar] and [LBP] make a [Detector], and [FromImage] and [FromMat] a [Picture] for a
-// detector or a source of your own.
+// [Open] opens a camera, file, folder or URL as a [Source] of frames. [NewNetwork], [Haar] and [LBP] make a [Detector].
+// [FromImage] and [FromMat] make a [Picture] for your own detector or source.
 //
 // # Caveats
 //
-// A [Frame] holds memory that Go's collector does not see: the caller who gets one closes it.
+// A [Frame] holds memory that Go's collector does not see. The caller must close each frame.
 package facedet
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Errors of [Open] and [Source]. A missing or forbidden file or device is fs.ErrNotExist or
+// Errors of [Open] and [Source]. For a file or device that is missing or forbidden the errors wrap fs.ErrNotExist or
 // fs.ErrPermission.
 var (
 	ErrNoCamera = face.ErrNoCamera
@@ -30,15 +29,14 @@ var (
 	ErrScheme   = face.ErrScheme
 )
 
-// ErrSettings is wrapped by the errors of [Open] about [Options] that cannot be used. They say which one, and its
-// value.
+// ErrSettings is wrapped if [Open] gets [Options] that cannot be used. The error names the option and its value.
 var ErrSettings = errors.New("unusable setting")
 
 // Frame is one picture of a source.
 type Frame struct {
 	Index int           // counts from 0
 	Time  time.Duration // since the beginning of the source
-	Image *Picture      // what the frame shows; a source must not leave it nil
+	Image *Picture      // the picture; a source must not leave it nil
 }
 
 // Close frees the picture.
@@ -49,20 +47,20 @@ func (f *Frame) Close() error {
 	return f.Image.Close()
 }
 
-// Count says how many frames a source has, as far as is known.
+// Count says how many frames a source has, as far as this is known.
 type Count = face.Count
 
-// Source gives frames in order. It is used by one goroutine at a time.
+// Source gives frames in order. One goroutine at a time may use it.
 //
-// A source of your own makes its pictures with [FromMat], [FromImage] or [DecodePicture].
+// Your own source makes its pictures with [FromMat], [FromImage] or [DecodePicture].
 type Source interface {
-	// Next returns the next frame, which the caller closes, or io.EOF after the last. It gives up
-	// with an error that wraps [ErrTimeout] where the source does not answer, and with that of ctx
-	// when it ends; in both cases the source is finished.
+	// Next returns the next frame, or io.EOF after the last frame. The caller closes the frame. If the source does not
+	// answer in time, the error wraps [ErrTimeout]. If ctx ends, Next returns its error. After either error the source
+	// is finished.
 	Next(ctx context.Context) (*Frame, error)
-	// Count returns what has been read so far.
+	// Count returns the number of frames read until now.
 	Count() Count
-	// Close releases the source. A read that hangs is left behind and releases it when it returns.
+	// Close releases the source. It does not wait for a read that hangs; this read releases the source when it returns.
 	Close() error
 }
 
@@ -73,8 +71,8 @@ type Face struct {
 	Landmarks []face.Point    // 68 points in the iBUG 300-W order, or nil
 }
 
-// Detector finds the faces in a picture, the largest first. It is used by one goroutine at a time. Boxes must not be
-// empty and must lie in the picture. Detect must not keep or close the picture.
+// Detector finds the faces in a picture, the largest first. One goroutine at a time may use it. Boxes must not be empty
+// and must lie in the picture. Detect must not keep or close the picture.
 type Detector interface {
 	Detect(img *Picture) ([]Face, error)
 	Close() error

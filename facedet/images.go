@@ -20,7 +20,7 @@ import (
 type images struct {
 	paths   []string
 	step    time.Duration
-	damaged func(path string, err error) // of a damaged file; may be nil
+	damaged func(path string, err error) // called for each damaged file; may be nil
 	next    int
 	count   Count
 }
@@ -33,7 +33,7 @@ func isImage(path string) bool {
 	return slices.Contains(imageExtensions, strings.ToLower(filepath.Ext(path)))
 }
 
-// HasImages reports whether the folder dir holds an image file of a kind that [Open] reads.
+// HasImages reports whether the folder dir holds an image file that [Open] can read.
 func HasImages(dir string) bool {
 	names, err := imageNames(dir)
 	return err == nil && len(names) > 0
@@ -67,7 +67,7 @@ func openFolder(dir string, o Options) (*images, error) {
 	return openImages(names, o)
 }
 
-// openImages opens the named files, one frame each. A single one must be readable.
+// openImages opens the named files, one frame each. If there is only one file, it must be readable.
 func openImages(paths []string, o Options) (*images, error) {
 	s := &images{paths: paths, step: time.Duration(float64(time.Second) / o.FPS), damaged: o.Damaged,
 		count: Count{Declared: len(paths)}}
@@ -86,8 +86,7 @@ func (s *images) readable() bool {
 	return true
 }
 
-// Next implements [Source]. A file that is no image does not end a recording: it is passed over and
-// counted.
+// Next implements [Source]. A file that is not an image does not end the recording: it is skipped and counted.
 func (s *images) Next(ctx context.Context) (*Frame, error) {
 	for {
 		if err := ctx.Err(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/faceauth/faceauth/internal/backoff"
 )
 
-// live plays a recording as a camera would give it.
+// live plays a recording at its own speed.
 type live struct {
 	Source
 	now     func() time.Time
@@ -17,8 +17,8 @@ type live struct {
 	dropped int
 }
 
-// Live returns a source that plays a recording at its own pace: no frame comes before its time, and those that nobody
-// took in time are passed over, all but the last. For a camera there is [Newest].
+// Live returns a source that plays a recording at its own speed. No frame comes before its time. Frames that the caller
+// did not take in time are skipped, except the last frame. For a camera use [Newest].
 func Live(s Source) Source { return &live{Source: s, now: time.Now} }
 
 // Count implements [Source].
@@ -28,7 +28,7 @@ func (l *live) Count() Count {
 	return n
 }
 
-// late is how far behind its time a frame may come.
+// late is the greatest delay of a frame that is not skipped.
 const late = 50 * time.Millisecond
 
 // Next implements [Source].

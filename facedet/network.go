@@ -20,8 +20,8 @@ type Network struct{ boxes, points *network.Network }
 
 var _ Detector = (*Network)(nil)
 
-// NewNetwork opens the networks of the two descriptions, whose files lie in dir, and tries them once.
-// The error wraps those of [models.Description.Path], or [models.ErrShape].
+// NewNetwork opens the networks of the two descriptions from the folder dir, and runs them once as a test. The error
+// wraps the errors of [models.Description.Path], or [models.ErrShape].
 func NewNetwork(detector, landmarks models.Description, dir string) (*Network, error) {
 	boxes, err := network.Open(detector, models.Detector, dir)
 	if err != nil {
@@ -47,9 +47,9 @@ func NewNetwork(detector, landmarks models.Description, dir string) (*Network, e
 	return n, nil
 }
 
-// Detect implements [Detector]. The whole picture is scaled to the network's input. A picture not
-// much larger than the face in it, such as the stills of a gallery, is given a border first: the
-// network was trained on faces with something around them.
+// Detect implements [Detector]. The whole picture is scaled to the input of the network. A picture that is hardly
+// larger than the face in it, such as the stills of a gallery, gets a border first, because the network was trained on
+// faces with surroundings.
 func (n *Network) Detect(p *Picture) ([]Face, error) {
 	img := p.native()
 	if n.small(img) {
@@ -81,14 +81,14 @@ func (n *Network) Detect(p *Picture) ([]Face, error) {
 	return n.detect(img)
 }
 
-// small reports whether a picture is given a border. A strip that is so long that no border fits around it holds no
-// face that one would help to find.
+// small reports whether a picture gets a border. A strip that is too long for a border holds no face that a border
+// would help to find.
 func (n *Network) small(img *cv.Image) bool {
 	size := img.Size()
 	return (size.X < n.boxes.Input.Width/2 || size.Y < n.boxes.Input.Height/2) && max(size.X, size.Y) <= longestSmall
 }
 
-// Boxes is Detect without landmarks, which [Network.Points] finds. Faces in a small picture may have theirs already.
+// Boxes is Detect without landmarks; [Network.Points] finds them. Faces in a small picture may already have landmarks.
 func (n *Network) Boxes(p *Picture) ([]Face, error) {
 	if n.small(p.native()) {
 		return n.Detect(p)
@@ -101,7 +101,7 @@ func (n *Network) Points(p *Picture, box image.Rectangle) ([]face.Point, error) 
 	return n.landmarks(p.native(), box)
 }
 
-// longestSmall is the longer side of a picture, in pixels, up to which it is given a border.
+// longestSmall is the longest side in pixels of a picture that gets a border.
 const longestSmall = 4096
 
 func (n *Network) find(img *cv.Image) ([]Face, error) {
@@ -125,8 +125,8 @@ func (n *Network) detect(img *cv.Image) ([]Face, error) {
 	return faces, nil
 }
 
-// decode reads boxes [1,N,4], corners relative to the picture, and scores [1,N,2], of which the
-// second is that of a face.
+// decode reads boxes [1,N,4], corners relative to the picture, and scores [1,N,2]. The second score is the score of a
+// face.
 func (n *Network) decode(out []cv.Tensor, size image.Point) ([]Face, error) {
 	boxes, scores := out[0], out[1]
 	if len(boxes.Shape) != 3 || boxes.Shape[2] != 4 || len(scores.Shape) != 3 || scores.Shape[2] != 2 ||
@@ -155,7 +155,7 @@ func (n *Network) decode(out []cv.Tensor, size image.Point) ([]Face, error) {
 	return found, nil
 }
 
-// suppress leaves of boxes that overlap by more than limit only the one with the best score.
+// suppress keeps the box with the best score of each set of boxes that overlap by more than limit.
 func suppress(faces []Face, limit float64) []Face {
 	slices.SortStableFunc(faces, func(a, b Face) int { return cmp.Compare(b.Score, a.Score) })
 	var kept []Face

@@ -18,7 +18,8 @@ func TestNetworkShapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	for _, size := range []image.Point{{1, 65535}, {65535, 1}, {20, 30000}, {1, 1}, {4096, 1}, {5000, 100}, {160, 120}} {
+	for _, size := range []image.Point{{1, 65535}, {65535, 1}, {20, 30000}, {1, 1}, {4096, 1}, {5000, 100},
+		{160, 120}} {
 		p, err := facedet.FromImage(image.NewGray(image.Rectangle{Max: size}))
 		if err != nil {
 			t.Fatal(err)

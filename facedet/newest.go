@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// newest reads a camera as fast as it gives frames.
+// newest reads a camera as fast as the camera gives frames.
 type newest struct {
 	source Source
 	cancel context.CancelFunc
@@ -15,13 +15,13 @@ type newest struct {
 	ended  chan struct{}
 
 	mu    sync.Mutex
-	frame *Frame // that nobody has taken
-	err   error  // with which the source ended
+	frame *Frame // the newest frame, if nobody has taken it
+	err   error  // the error that ended the source
 	count Count
 }
 
-// Newest returns a source that gives of a camera, or of a stream, the newest frame, and passes over those that came
-// while nobody took them: who is slow sees what is now, and not what was a while ago. It owns s.
+// Newest returns a source that always gives the newest frame of a camera or stream. It skips older frames that the
+// caller did not take, so that a slow caller sees the present. It owns s.
 func Newest(s Source) Source {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &newest{source: s, cancel: cancel, wake: make(chan struct{}, 1), ended: make(chan struct{}), count: s.Count()}
@@ -57,8 +57,8 @@ func (n *newest) pump(ctx context.Context) {
 	}
 }
 
-// Next implements [Source]. A frame that is there is given before the error with which the source has ended. A ctx that
-// ends finishes the source.
+// Next implements [Source]. A frame that is ready is returned before the error that ended the source. If ctx ends, the
+// source is finished.
 func (n *newest) Next(ctx context.Context) (*Frame, error) {
 	for {
 		n.mu.Lock()

@@ -16,17 +16,17 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// Options of [Open]. The zero value of each stands for its default. A negative number is refused.
+// Options of [Open]. Zero values mean defaults. Negative numbers are refused.
 type Options struct {
 	Timeout time.Duration    // to open the source, and for each frame. Default 10 s
 	FPS     float64          // frames a second of a folder of images. Default 25
 	Now     func() time.Time // clock of a live source. Default time.Now
 
-	// Address, where it is not empty, is the number of the host of a URL, for a process that cannot ask for names. A
-	// server by HTTP is told the name all the same.
+	// Address, if it is not empty, is the IP address of the host of a URL, for a process that cannot look up names. The
+	// program still sends the name of the host to an HTTP server.
 	Address string
 
-	// Damaged, if it is not nil, is told of each image file of a folder that cannot be read and is passed over.
+	// Damaged, if it is not nil, is called for each image file of a folder that cannot be read and is skipped.
 	Damaged func(path string, err error)
 }
 
@@ -43,7 +43,7 @@ func (o Options) defaults() Options {
 	return o
 }
 
-// check returns nil for options that can be used, or an error that wraps [ErrSettings].
+// check returns nil, or an error that wraps [ErrSettings] if an option cannot be used.
 func (o Options) check() error {
 	switch {
 	case o.Timeout < 0:
@@ -55,14 +55,13 @@ func (o Options) check() error {
 	return nil
 }
 
-// maxFPS is a thousand times what a camera gives. A frame of a folder takes a microsecond then, and times still differ.
+// maxFPS is a thousand times the rate of a camera. A frame then lasts a microsecond, and times still differ.
 const maxFPS = 1e6
 
-// Open opens a source by what a user would call it: the number of a camera ("0") or its device
-// ("/dev/video0"), a video, an image, a folder of images, which are taken in natural order, or an
-// http, https, rtsp or rtsps URL.
+// Open opens a source by name. A name is the number of a camera ("0") or its device ("/dev/video0"), a video, an image,
+// a folder of images, or an http, https, rtsp or rtsps URL. The images of a folder come in natural order.
 //
-// OpenCV opens one video at a time: while a URL does not answer, others wait until its timeout.
+// OpenCV opens one video at a time: while a URL does not answer, other calls wait until its timeout.
 func Open(ctx context.Context, name string, o Options) (Source, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("opening source: %w", err)
@@ -89,7 +88,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	} else {
 		f.Close()
 	}
-	// A name with a colon in it would be a protocol to FFmpeg; an absolute path never is.
+	// FFmpeg would take a name with a colon for a protocol; an absolute path never is one.
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return nil, fmt.Errorf("opening source: %w", err)
@@ -111,7 +110,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	return nil, fmt.Errorf("opening source %s: %w", name, ErrNotVideo)
 }
 
-// IsRecording reports whether name is, for [Open], a file or folder and neither a camera nor a URL.
+// IsRecording reports whether [Open] takes name for a file or folder, and not for a camera or a URL.
 func IsRecording(name string) bool {
 	_, camera := cameraIndex(name)
 	return !camera && !strings.Contains(name, "://")

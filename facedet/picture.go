@@ -17,17 +17,17 @@ var (
 )
 
 // Picture is an 8-bit picture in blue, green and red, of at least one pixel. Its pixels lie in memory of OpenCV, which
-// Go's collector does not see: close every picture that you are given or make. The zero Picture counts as closed.
+// Go's collector does not see: close every picture that you get or make. The zero Picture counts as closed.
 //
-// [FromImage] and [FromMat] make a picture of what a program has already, [ReadPicture] and [DecodePicture] of a file.
-// A picture may be read by several goroutines at once, and is changed only by DrawBox and Close.
+// [FromImage] and [FromMat] convert a picture from memory. [ReadPicture] and [DecodePicture] read a file. Several
+// goroutines may read a picture at once; only DrawBox and Close change it.
 type Picture cv.Image
 
-// Mat is the Mat of gocv.io/x/gocv, under a name of this package.
+// Mat is gocv.io/x/gocv.Mat.
 type Mat = cv.Mat
 
-// FromMat returns a copy of an 8-bit Mat of one channel (grey), three (BGR) or four (BGRA, of which alpha is dropped).
-// The Mat stays the caller's. The error wraps [ErrNotPicture] or [ErrTooLarge].
+// FromMat returns a copy of an 8-bit Mat with one channel (grey), three (BGR) or four (BGRA; alpha is dropped). The
+// caller keeps the Mat. The error wraps [ErrNotPicture] or [ErrTooLarge].
 func FromMat(m Mat) (*Picture, error) { return picture(cv.FromMat(m)) }
 
 // FromImage returns a copy of an image. Alpha is dropped. The error wraps [ErrNotPicture] or [ErrTooLarge].
@@ -57,10 +57,10 @@ func (p *Picture) Image() (*image.RGBA, error) { return p.native().RGBA() }
 // BGR returns a copy of the pixels in Go's memory: blue, green and red, row by row.
 func (p *Picture) BGR() ([]byte, error) { return p.native().BGR() }
 
-// Size returns the width and the height in pixels. Those of a closed picture are 0.
+// Size returns the width and the height in pixels, or 0,0 for a closed picture.
 func (p *Picture) Size() image.Point { return p.native().Size() }
 
-// Bounds returns the rectangle of the picture, from 0,0.
+// Bounds returns the rectangle of the picture. It begins at 0,0.
 func (p *Picture) Bounds() image.Rectangle { return image.Rectangle{Max: p.Size()} }
 
 // Clone returns a copy. The error is [ErrClosed].
@@ -72,12 +72,12 @@ func (p *Picture) Crop(r image.Rectangle) (*Picture, error) { return picture(p.n
 // Resize returns the picture scaled to size: by the mean over areas if it shrinks, bilinear if it grows.
 func (p *Picture) Resize(size image.Point) (*Picture, error) { return picture(p.native().Resize(size)) }
 
-// Thumbnail returns the grey values, row by row, of the picture scaled down to a size, which must not be larger than
-// the picture on either side. Of a large picture not every pixel counts.
+// Thumbnail returns the grey values of the picture scaled down to size, row by row. Neither side of size may be larger
+// than the picture. In a large picture some pixels are left out.
 func (p *Picture) Thumbnail(size image.Point) ([]byte, error) { return p.native().Thumbnail(size) }
 
-// Warp returns a picture of the given size into which a maps this one, bilinear, and black beyond its edges: the
-// point x, y goes to a[0]x + a[1]y + a[2], a[3]x + a[4]y + a[5].
+// Warp maps the picture into a picture of the given size: the point x, y goes to a[0]x + a[1]y + a[2], a[3]x + a[4]y +
+// a[5]. The interpolation is bilinear, and pixels from beyond the edges are black.
 func (p *Picture) Warp(a [6]float64, size image.Point) (*Picture, error) {
 	return picture(p.native().Warp(a, size))
 }
@@ -85,8 +85,8 @@ func (p *Picture) Warp(a [6]float64, size image.Point) (*Picture, error) {
 // JPEG returns the picture as a JPEG file of that quality, 1 to 100.
 func (p *Picture) JPEG(quality int) ([]byte, error) { return p.native().JPEG(quality) }
 
-// DrawBox draws a rectangle, and above it a line of text on a ground of the same colour. A closed picture is left
-// alone.
+// DrawBox draws a rectangle, and above it a line of text on a background of the same colour. It does nothing to a
+// closed picture.
 func (p *Picture) DrawBox(r image.Rectangle, text string, c color.RGBA) {
 	p.native().DrawBox(r, text, c)
 }

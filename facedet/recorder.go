@@ -10,14 +10,14 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// Recorder writes frames to a video file, motion JPEG in AVI. All have the size of the first.
+// Recorder writes frames to a video file, motion JPEG in AVI. All frames must have the size of the first.
 type Recorder struct {
 	path string
 	fps  float64
 	w    *cv.VideoWriter
 }
 
-// NewRecorder returns a recorder that begins the file at path with the first frame.
+// NewRecorder returns a recorder. The first frame creates the file at path.
 func NewRecorder(path string, fps float64) *Recorder { return &Recorder{path: path, fps: fps} }
 
 // Write appends a picture.
@@ -44,10 +44,10 @@ func (r *Recorder) Close() error {
 	return r.w.Close()
 }
 
-// Unknown is the colour of nobody.
+// Unknown is the colour of strangers.
 var Unknown = color.RGBA{160, 160, 160, 255}
 
-// Colours can be told apart with any colour vision (Okabe and Ito 2008).
+// Colours are distinguishable with any colour vision (Okabe and Ito 2008).
 var Colours = []color.RGBA{
 	{0, 158, 115, 255}, {0, 114, 178, 255}, {230, 159, 0, 255}, {204, 121, 167, 255}, {86, 180, 233, 255},
 	{213, 94, 0, 255},

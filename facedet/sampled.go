@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// sampled passes over frames.
+// sampled skips frames.
 type sampled struct {
 	Source
 	step, due time.Duration
 }
 
-// Sampled returns a source that gives, of a recording, about fps frames a second and passes over the others. It is as
-// good as s where fps is 0 or less.
+// Sampled returns a source that gives about fps frames a second of a recording and skips the others. If fps is 0 or
+// less, it skips none.
 func Sampled(s Source, fps float64) Source {
 	if !(fps > 0) {
 		return s
@@ -31,7 +31,7 @@ func (s *sampled) Next(ctx context.Context) (*Frame, error) {
 		}
 		if f.Time >= s.due {
 			s.due += s.step
-			if f.Time >= s.due { // a recording of fewer frames
+			if f.Time >= s.due { // the recording has fewer frames
 				s.due = f.Time + s.step
 			}
 			return f, nil

@@ -34,7 +34,7 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 		return nil, fmt.Errorf("opening source %s: %w; use http, https, rtsp or rtsps", shown, ErrScheme)
 	}
 	if err != nil {
-		var parse *url.Error // holds the URL, with a password perhaps
+		var parse *url.Error // it holds the URL, perhaps with a password
 		if errors.As(err, &parse) {
 			err = parse.Err
 		}
@@ -67,10 +67,11 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 	return nil, fmt.Errorf("opening source %s: %w", shown, err)
 }
 
-// captureOptions is the variable in which OpenCV finds options for FFmpeg.
+// captureOptions is the environment variable from which OpenCV reads options for FFmpeg.
 const captureOptions = "OPENCV_FFMPEG_CAPTURE_OPTIONS"
 
-// named has FFmpeg tell a server the name of its host, where the URL has its number. Call done when it is open.
+// named makes FFmpeg send the name of the host to the server, if the URL has its IP address. Call done when the video
+// is open.
 func named(host, served string) (done func()) {
 	before, was := os.LookupEnv(captureOptions)
 	options := "headers;Host: " + host + "|verifyhost;" + served
@@ -85,9 +86,9 @@ func named(host, served string) (done func()) {
 	}
 }
 
-// Shown returns how a source is named in messages, reports and logs. Of a URL that is its scheme, its host and its
-// path: user, password and query, in which cameras have tokens, are left out, and so is a path with "=" in it, as some
-// cameras have their password there.
+// Shown returns the name of a source for messages, reports and logs. For a URL this is its scheme, its host and its
+// path. User, password and query are left out, because cameras have tokens there. A path with "=" in it is left out,
+// too, because some cameras have their password there.
 func Shown(name string) string {
 	if !strings.Contains(name, "://") {
 		return name
@@ -107,11 +108,10 @@ func Shown(name string) string {
 	return text
 }
 
-// ErrServer is wrapped by errors of [Open] where a server was reached and gives no video.
+// ErrServer is wrapped by errors of [Open] if a server was reached but gives no video.
 var ErrServer = face.ErrServer
 
-// diagnose finds out why a URL gives no video, as OpenCV does not say. It returns nil where nothing is wrong that can
-// be seen from here.
+// diagnose finds out why a URL gives no video, because OpenCV does not say. It returns nil if it finds no reason.
 func diagnose(ctx context.Context, u *url.URL, host string, timeout time.Duration) error {
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
@@ -136,7 +136,7 @@ func diagnose(ctx context.Context, u *url.URL, host string, timeout time.Duratio
 	if err != nil {
 		return unreachable(err)
 	}
-	defer answer.Body.Close() // the video, perhaps without end, is not read
+	defer answer.Body.Close() // the body is the video, perhaps without end, and is not read
 	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 	switch {
 	case answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden:
@@ -152,7 +152,7 @@ func diagnose(ctx context.Context, u *url.URL, host string, timeout time.Duratio
 	return nil
 }
 
-// unreachable says why no connection could be made, without the URL, which may hold a password.
+// unreachable says why no connection was possible. The text has no URL, because a URL may hold a password.
 func unreachable(err error) error {
 	var request *url.Error
 	if errors.As(err, &request) {
@@ -162,7 +162,7 @@ func unreachable(err error) error {
 	var dial *net.OpError
 	switch {
 	case err == nil || errors.Is(err, context.DeadlineExceeded):
-		return nil // the source's own timeout says so
+		return nil // the timeout of the source says so
 	case errors.As(err, &name):
 		return fmt.Errorf("the name %s cannot be found: %s", name.Name, name.Err)
 	case errors.As(err, &dial):

@@ -14,12 +14,12 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// ErrArchive is wrapped by the errors of [Gallery.Import] for bytes that are no archive of people, or a damaged one.
+// ErrArchive is wrapped by the errors of [Gallery.Import] if the bytes are not an archive of people, or are damaged.
 var ErrArchive = errors.New("not an archive of people, or a damaged one")
 
 var archive = safefile.Kind{Magic: "faceauth people", Version: 1}
 
-// exported is what an archive holds.
+// exported is the content of an archive.
 type exported struct {
 	Space  string           `cbor:"space"`
 	People []exportedPerson `cbor:"people"`
@@ -32,9 +32,9 @@ type exportedPerson struct {
 	Faces    [][]byte  `cbor:"faces"` // little-endian float32
 }
 
-// Export returns an archive of the enrolled faces of these people, or of all where no name is given: the bytes
-// "faceauth people", a version, a CBOR map, and a checksum. What was learned stays here. The archive is not encrypted,
-// and holds faces. The error wraps [online.ErrUnknown], or [ErrNoFaces] where nobody is enrolled.
+// Export returns an archive of the enrolled faces of these people, or of all people if no name is given: the bytes
+// "faceauth people", a version, a CBOR map, and a checksum. It does not contain learned faces. The archive is not
+// encrypted, and holds faces. The error wraps [online.ErrUnknown], or [ErrNoFaces] if nobody is enrolled.
 func (g *Gallery) Export(names ...string) ([]byte, error) {
 	for _, name := range names {
 		if !g.learner.Knows(name) {
@@ -74,11 +74,10 @@ func (g *Gallery) Export(names ...string) ([]byte, error) {
 	return safefile.Seal(archive, body), nil
 }
 
-// Import enrols the people of an archive that [Gallery.Export] made, and returns their names. Somebody of a name that
-// is known gets the faces that are not there yet if add is set, and is refused otherwise. All of it is done, or
-// nothing.
+// Import enrols the people of an archive from [Gallery.Export], and returns their names. If a name is already enrolled,
+// add adds the missing faces; without add Import refuses the archive. It imports all people or none.
 //
-// The error wraps [ErrArchive], [ErrSpace], [ErrExists], or is that of [Gallery.Enroll]; g has then not changed.
+// The error wraps [ErrArchive], [ErrSpace], [ErrExists], or comes from [Gallery.Enroll]. On error g is unchanged.
 func (g *Gallery) Import(data []byte, add bool) (names []string, err error) {
 	body, err := safefile.Unseal(archive, data)
 	if err != nil {
@@ -129,7 +128,7 @@ func (g *Gallery) take(people []exportedPerson, add bool) (names []string, err e
 			names = append(names, d.Name)
 			continue
 		}
-		// They were taken for one person when they were enrolled.
+		// Force: the faces were accepted as one person when they were enrolled.
 		if _, err := g.Enroll(d.Name, faces, d.Enrolled, Enrolment{Add: known, Force: true}); err != nil {
 			return nil, err
 		}

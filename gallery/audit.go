@@ -15,46 +15,48 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// ErrOnePerson is wrapped by the error of [Gallery.Audit] where there are not two people with faces.
+// ErrOnePerson is wrapped by the error of [Gallery.Audit] if fewer than two people have faces.
 var ErrOnePerson = errors.New("faces of fewer than two people")
 
 // The settings of an audit, chosen on recordings that docs/results.md names.
 const (
 	auditWidth = 3.5 // of the kernel, in units of the learner's sigma
 	auditReach = 1.3 // of the longest edge, in units of the learner's
-	auditFit   = .1  // c of SoftHAD, how much a label is believed
-	auditGamma = .01 // its sink
-	// A suspect has more than this score: 1 would name twice as many faces that have their own name.
+	auditFit   = .1  // c of SoftHAD, the weight of a label
+	auditGamma = .01 // sink of SoftHAD
+	// A suspect has a larger score. A limit of 1 would report twice as many faces whose name is right.
 	auditSuspect = 1.2
 )
 
-// Unusual is a face that the gallery keeps, and how much the faces around it speak against its name.
+// Unusual is a face of the gallery with the evidence against its name.
 type Unusual struct {
 	ID      int64   `json:"id"` // for [Gallery.TakeOut]
 	Name    string  `json:"name"`
-	Learned bool    `json:"learned"` // nobody gave it that name: it was learned as that person's
-	Faces   float64 `json:"faces"`   // that it stands for
-	// The other person whose faces are nearest by their weight; "" where there are none.
+	Learned bool    `json:"learned"` // the face was learned, and not labelled
+	Faces   float64 `json:"faces"`   // number of faces that it stands for
+	// Likes is the other person whose faces are nearest by their weight; "" if there is none.
 	Likes string `json:"seems,omitempty"`
-	// Score is that of SoftHAD, from 0 to 2, plus the margin in units of the learner's longest edge, from -1 to 1.
+	// Score is the SoftHAD score, from 0 to 2, plus the margin in units of the learner's longest edge, from -1 to 1.
 	Score float64 `json:"score"`
-	// Margin is by how much further the nearest face of its own name is than the nearest of another, in the space's
-	// distance.
+	// Margin is the distance to the nearest face with the same name, minus the distance to the nearest face with
+	// another name, in the space's distance.
 	Margin float64 `json:"margin"`
-	// A score above 1.2 and a margin above 0: faces around it, and the nearest one, are the other person's.
+	// Suspect means a score above 1.2 and a margin above 0: the nearest face, and the faces around, are another
+	// person's.
 	Suspect  bool `json:"suspect"`
-	Isolated bool `json:"isolated"` // no face is near enough to speak for or against its name
-	// To the nearest face of the other person, in units of the space's distance; 0 without one.
+	Isolated bool `json:"isolated"` // no face is near enough to support or contradict its name
+	// Distance is the distance to the nearest face of Likes, in units of the space's distance; 0 if there is none.
 	Distance float64 `json:"distance"`
-	// Vector is the face. It must not be changed.
+	// Vector is the face. The caller must not change it.
 	Vector []float32 `json:"-"`
 }
 
-// Audit ranks the labelled faces, and with learned also those that were learned, by how unusual their names are given
-// the faces around it (SoftHAD, conditional anomaly detection; package anomaly) and the nearest face of its own name
-// and of another: a face enrolled under another person's name comes first. Isolated faces, which are unlike all others,
-// come last, by their margin: nothing near says anything of their names. A learned face has the name of the person
-// through whom it was accepted; a face with several names, and a face that is known not to be somebody's, is left out.
+// Audit ranks labelled faces, and with learned also learned faces, by how unusual their names are. It compares each
+// face with the faces around it (SoftHAD, conditional anomaly detection; package anomaly), with the nearest face of the
+// same name, and with the nearest face of another name. A face that was enrolled under another person's name comes
+// first. Isolated faces, which are unlike all others, come last, by their margin, because no near face says anything
+// about their names. A learned face has the name of the person through whom it was accepted. Faces with several names
+// and rejected faces are left out.
 //
 // The error wraps [ErrOnePerson].
 func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
@@ -80,8 +82,8 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	d := graph.Distances(x, g.Space().Scale)
 	c := g.learner.Graph().Config()
 	kernel := graph.Kernel{Denominator: auditWidth * auditWidth * c.Kernel.Denominator}
-	// Edges end somewhere: a face on its own is joined to nothing, however small a weight might be. They are longer than
-	// the learner's, as turned heads have no neighbours otherwise, and nobody is let in by them.
+	// Edges have a longest length: an isolated face has no edge, instead of edges with tiny weights. They are longer
+	// than the learner's edges, because turned heads would otherwise have no neighbours. Nobody is recognised by them.
 	w := graph.Similarity(d, kernel, kernel.Weight(auditReach*c.EdgeRadius()))
 	scores, err := anomaly.SoftHarmonic(w, v, y, auditFit, auditGamma)
 	if err != nil {
@@ -125,8 +127,9 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	return all, nil
 }
 
-// TakeOut removes a face that the gallery keeps: a labelled one, and its person with the last one, or a learned one
-// with what was accepted through it. It returns how many learned faces are gone. The error wraps [online.ErrUnknown].
+// TakeOut removes a face of the gallery. A labelled face takes its person along if it is the person's last face. A
+// learned face takes along the faces that were accepted through it. TakeOut returns the number of learned faces that
+// were removed. The error wraps [online.ErrUnknown].
 func (g *Gallery) TakeOut(id int64) (faces int, err error) {
 	if err := g.Unlabel(id); !errors.Is(err, online.ErrUnknown) {
 		return 0, err

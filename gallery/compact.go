@@ -11,11 +11,11 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Compact returns a gallery that is made of recordings at once: people with their labelled faces, and what
-// [online.Compact] keeps of faces without a label. Force takes labelled faces of a name that do not look like one
+// Compact makes a gallery from recordings at once: people with their labelled faces, and the centroids that
+// [online.Compact] finds for faces without a label. Force accepts labelled faces of one name that do not look like one
 // person.
 //
-// The error wraps [ErrMixed], or is that of [online.Compact].
+// The error wraps [ErrMixed], or comes from [online.Compact].
 func Compact(ctx context.Context, space face.Space, s online.Settings, labelled []online.Example, faces [][]float32,
 	how online.Compaction, now time.Time, force bool) (*Gallery, online.Compacted, error) {
 	l, report, err := online.Compact(ctx, space, s, labelled, faces, how)

@@ -174,10 +174,12 @@ func TestWrongSettings(t *testing.T) {
 		{"settings", "journal", 1 << 30},
 		{"settings", "half_life", -1}, {"settings", "normalized", true}, // with a half-life
 		{"settings", "learn_cap", -1}, {"settings", "learn_window", 0}, {"settings", "learn_window", -1},
-		{"settings", "drift_distance", 0.}, {"settings", "drift_distance", -2.}, {"settings", "drift_distance", math.NaN()},
+		{"settings", "drift_distance", 0.}, {"settings", "drift_distance", -2.},
+		{"settings", "drift_distance", math.NaN()},
 		{"settings", "drift_constancy", 0.}, {"settings", "drift_constancy", 2.}, {"settings", "freeze", 3},
 		{"space", "dim", 0}, {"space", "dim", -8}, {"space", "dim", 9}, {"space", "dim", 1 << 30},
-		{"space", "scale", 0.}, {"space", "scale", -1.}, {"space", "scale", math.NaN()}, {"space", "scale", math.Inf(1)},
+		{"space", "scale", 0.}, {"space", "scale", -1.}, {"space", "scale", math.NaN()},
+		{"space", "scale", math.Inf(1)},
 	} {
 		var outer map[string]any
 		if err := cbor.Unmarshal(whole[bodyAt:len(whole)-sha256.Size], &outer); err != nil {

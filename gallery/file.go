@@ -35,7 +35,7 @@ const (
 	magic   = "faceauth gallery"
 	version = 1
 	header  = len(magic) + 4 + 8
-	largest = 4 << 30 // no gallery comes near it: a graph holds 1 GiB of learned faces and 1 GiB of labelled ones
+	largest = 4 << 30 // larger than any gallery: a graph holds 1 GiB of learned faces and 1 GiB of labelled faces
 )
 
 type content struct {
@@ -43,8 +43,7 @@ type content struct {
 	Learner []byte   `cbor:"learner"`
 }
 
-// Default returns the path of the gallery that programs use unless told otherwise:
-// faceauth/gallery below $XDG_DATA_HOME or ~/.local/share.
+// Default returns the default path of the gallery: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share.
 func Default() (string, error) {
 	dir, err := xdg.Data()
 	if err != nil {
@@ -53,11 +52,11 @@ func Default() (string, error) {
 	return filepath.Join(dir, "faceauth", "gallery"), nil
 }
 
-// Open reads the gallery at path, which must be of the given space. Where impostors of the space were measured, the
-// gallery goes by that, and no longer by what was known when it was made ([online.Learner.SetImpostors]).
+// Open reads the gallery at path, which must be of the given space. If the space has measured false match rates, they
+// replace the rates stored in the gallery ([online.Learner.SetImpostors]).
 //
-// The error wraps [fs.ErrNotExist] where there is none, [ErrNotGallery], [ErrVersion], [ErrDamaged]
-// for a file that is cut off or altered, or [ErrSpace].
+// The error wraps [fs.ErrNotExist], [ErrNotGallery], [ErrVersion], [ErrDamaged] if the file is truncated or altered, or
+// [ErrSpace].
 func Open(path string, space face.Space) (*Gallery, error) {
 	g, err := Read(path)
 	if err != nil {
@@ -72,7 +71,7 @@ func Open(path string, space face.Space) (*Gallery, error) {
 	return g, nil
 }
 
-// Read reads the gallery at path, of any space. It has the errors of [Open], but for [ErrSpace].
+// Read reads the gallery at path, of any space. It has the errors of [Open], except [ErrSpace].
 func Read(path string) (*Gallery, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -106,25 +105,25 @@ func readFile(path string) ([]byte, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	// A large file that is not a gallery costs no memory.
+	// Check the beginning first, so that a large file that is not a gallery costs no memory.
 	if err := inspect(head[:n], info.Size()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	// In one piece, so that a large gallery is not held twice; what was added since makes no difference.
+	// Read in one piece, so that a large gallery is not in memory twice. Bytes added since then are not read.
 	data := make([]byte, info.Size())
 	n, err = io.ReadFull(f, data)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // it was cut short since, which the parser notices
+		err = nil // the file became shorter since then; the parser notices
 	}
 	return data[:n], err
 }
 
-// inspect returns an error where a file of that size, which begins with head, is no gallery.
+// inspect returns an error if a file of this size that begins with head cannot be a gallery.
 func inspect(head []byte, size int64) error {
 	if len(head) < len(magic) || string(head[:len(magic)]) != magic {
 		return ErrNotGallery
 	}
-	// Another version may have another header, so this comes first.
+	// Another version may have another header, so the version is checked first.
 	if len(head) >= len(magic)+4 {
 		if v := binary.BigEndian.Uint32(head[len(magic):]); v != version {
 			return fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, v, version)
@@ -172,16 +171,16 @@ func parse(data []byte) (*Gallery, error) {
 	return g, nil
 }
 
-// Save writes g to path, and makes the directory where there is none. On error the file is as it was: before it is
-// replaced, the new one is read back from disk. The error wraps [ErrUnreadable] where that fails, which is a mistake in
-// the program or in the disk, and [ErrChanged] when the file is not the one that g was read from or last saved to:
-// another program has written it, and saving would undo that.
+// Save writes g to path, and makes the folder if it does not exist. On error the old file stays: before the new file
+// replaces it, the new file is read back from the disk. The error wraps [ErrUnreadable] if this fails, which means a
+// mistake in the program or a bad disk. It wraps [ErrChanged] if the file is not the file that g was read from or last
+// saved to: another program has written it, and saving would undo that.
 func (g *Gallery) Save(path string) error {
 	data, err := g.bytes()
 	if err != nil {
 		return fmt.Errorf("saving gallery %s: %w", path, err)
 	}
-	// A link to a gallery stays one: the file that it leads to is replaced.
+	// If path is a link, the link stays, and its target is replaced.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -204,7 +203,7 @@ func (g *Gallery) Save(path string) error {
 	return nil
 }
 
-// replace puts data at path, once a gallery was read from what is on disk.
+// replace writes data to path, after a gallery was read back from the new file.
 func replace(path string, data []byte) error {
 	f, err := safefile.Create(path)
 	if err != nil {
@@ -246,8 +245,7 @@ func (g *Gallery) bytes() ([]byte, error) {
 	return append(data, sum[:]...), nil
 }
 
-// unchanged returns nil when the file at path ends with the checksum that g knows, or when there is
-// neither.
+// unchanged returns nil if the file at path ends with the checksum that g has, or if neither exists.
 func (g *Gallery) unchanged(path string) error {
 	var sum [sha256.Size]byte
 	f, err := safefile.Open(path)
@@ -271,13 +269,13 @@ func (g *Gallery) unchanged(path string) error {
 	return nil
 }
 
-// lock takes the lock file at path for the moment of a save.
+// lock takes the lock file at path for one save.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	// It is held for the length of one write, so a few seconds are long.
+	// The lock is held only during one write, so a few seconds are enough.
 	if err := safefile.Lock(f, 5*time.Second); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("locking %s, which another program holds or the system refuses: %w", path, err)

@@ -401,9 +401,10 @@ func (m *machine) step() {
 				l.Reject(x, name)
 			}
 			m.note("many rejected", len(l.Labelled(name, true)) == online.MaxRejected)
-			m.both(fmt.Sprintf("Reject %v %s", x[:2], name), nil, unknown(known), func(g *gallery.Gallery) (any, error) {
-				return nil, g.Learner().Reject(x, name)
-			})
+			m.both(fmt.Sprintf("Reject %v %s", x[:2], name), nil, unknown(known),
+				func(g *gallery.Gallery) (any, error) {
+					return nil, g.Learner().Reject(x, name)
+				})
 		}
 	case 9, 10, 11, 12:
 		var frame []online.Observation
@@ -649,15 +650,17 @@ func (m *machine) step() {
 			n := len(l.Aided)
 			want := l.ObserveFrame([]online.Observation{o})
 			m.note("aided", len(l.Aided) > n)
-			m.both(fmt.Sprintf("ObserveFrame %v as %s", o.Vector[:2], o.As), want, nil, func(g *gallery.Gallery) (any, error) {
-				return g.Learner().ObserveFrame([]online.Observation{o})
-			})
+			m.both(fmt.Sprintf("ObserveFrame %v as %s", o.Vector[:2], o.As), want, nil,
+				func(g *gallery.Gallery) (any, error) {
+					return g.Learner().ObserveFrame([]online.Observation{o})
+				})
 		}
 	case 44:
 		l.Space.Stills, l.Space.Streams = face.Impostors{}, face.Impostors{}
 		if b := m.next(); b%4 > 0 {
 			shift := .1 * float64(b%4-1)
-			l.Space.Stills = face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{.5 - shift, .4 - shift, .35 - shift}}
+			l.Space.Stills = face.Impostors{People: 10, Pairs: 1000,
+				Distances: [5]float64{.5 - shift, .4 - shift, .35 - shift}}
 		}
 		m.both("SetImpostors", nil, nil, func(g *gallery.Gallery) (any, error) {
 			g.Learner().SetImpostors(l.Space.Stills, l.Space.Streams)

@@ -3,10 +3,9 @@
 // Package gallery keeps the people that a device knows, their labelled faces and the faces learned
 // from them, in one file.
 //
-// [Open] reads a gallery or says why it cannot, [New] begins an empty one, [Gallery.Enroll] adds a
-// person, and [Gallery.Save] writes the file. The learner in it, [Gallery.Learner], judges. What other
-// devices have learned of the people ([online.Learner.TakeLessons]) is saved with it, and is not among
-// what [Gallery.Unconfirmed] asks about and [Gallery.Export] gives.
+// [Open] reads a gallery, [New] makes an empty gallery, [Gallery.Enroll] adds a person, and [Gallery.Save] writes the
+// file. [Gallery.Learner] returns its learner, which judges faces. Lessons of other devices
+// ([online.Learner.TakeLessons]) are saved with it, but [Gallery.Unconfirmed] and [Gallery.Export] leave them out.
 //
 // # File format
 //
@@ -15,14 +14,13 @@
 // 8949, core deterministic encoding) with the people, and a snapshot of the learner (see package
 // online), which names the feature space.
 //
-// A save writes a temporary file beside the gallery, syncs it and renames it: whatever interrupts
-// it, the file is the old gallery or the new one. The file is readable and writable by its owner
-// alone.
+// A save writes a temporary file beside the gallery, syncs it and renames it. After any interruption the file is the
+// old gallery or the new one. Only its owner can read and write the file.
 //
 // # Caveats
 //
-// The file is not encrypted: who can read it can compare faces with it, and a vector of pixels is a
-// picture. The tablet's sealed store is the place for a login.
+// The file is not encrypted: a reader can compare faces with it, and a vector of pixels is a picture. For logins, use
+// the tablet's encrypted store.
 package gallery
 
 import (
@@ -38,7 +36,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Errors of [Gallery.Enroll] and [Gallery.Remove]. Label errors of package online pass through.
+// Errors of [Gallery.Enroll] and [Gallery.Remove]. Errors of labels from package online pass through.
 var (
 	ErrExists   = errors.New("somebody of that name is enrolled already")
 	ErrNoFaces  = errors.New("no faces to enrol")
@@ -50,17 +48,17 @@ var (
 type Person struct {
 	Name     string    `json:"name"`
 	Faces    int       `json:"faces"`    // labelled faces
-	Enrolled time.Time `json:"enrolled"` // when the last of them were added, in UTC
+	Enrolled time.Time `json:"enrolled"` // when faces were last added, in UTC
 }
 
 // Gallery is a set of people and the learner that recognises them. It is not safe for concurrent use.
 type Gallery struct {
 	people  []Person // as of the last call of settle
 	learner *online.Learner
-	sum     [32]byte // of the file that it was read from; zero for a new one
+	sum     [32]byte // checksum of the file from which g was read; zero for a new gallery
 }
 
-// New returns an empty gallery for a feature space. The error is that of [online.New].
+// New returns an empty gallery for a feature space. The error comes from [online.New].
 func New(space face.Space, s online.Settings) (*Gallery, error) {
 	l, err := online.New(space, s)
 	if err != nil {
@@ -69,8 +67,8 @@ func New(space face.Space, s online.Settings) (*Gallery, error) {
 	return &Gallery{learner: l}, nil
 }
 
-// Learner returns the learner of g. What it learns is saved with g, and who is labelled or forgotten there is added to
-// the people of g, without a date, or removed from them.
+// Learner returns the learner of g. What it learns is saved with g. If a person is labelled or forgotten directly in
+// the learner, the people of g follow; such a person has no date.
 func (g *Gallery) Learner() *online.Learner { return g.learner }
 
 // Space returns the feature space of g.
@@ -82,7 +80,7 @@ func (g *Gallery) People() []Person {
 	return slices.Clone(g.people)
 }
 
-// settle brings the people in line with the learner, which may have been changed by itself.
+// settle brings the people in line with the learner, which callers may change directly.
 func (g *Gallery) settle() {
 	faces, enrolled := make(map[string]int), make(map[string]time.Time)
 	for _, l := range g.learner.Labels() {
@@ -108,17 +106,17 @@ func (g *Gallery) person(name string) *Person {
 	return nil
 }
 
-// Enrolment says how to treat faces that contradict what is known.
+// Enrolment says how to treat faces that contradict known faces.
 type Enrolment struct {
-	Add   bool // add faces to a person who is enrolled already
-	Force bool // enrol even where the faces do not look like one person, or not like the one of that name
+	Add   bool // add faces to an enrolled person
+	Force bool // enrol even if the faces do not look like one person, or not like the enrolled person of this name
 }
 
-// Enroll labels faces with a name, all or none. It returns the name of another enrolled person whom
-// most of the faces look like, or "": one person under two names splits what is learned of them.
+// Enroll labels faces with a name, all or none. Resembles is the name of another enrolled person whom most of the faces
+// look like, or "". Check it: if one person has two names, the learned faces are split between them.
 //
-// The error wraps [ErrNoFaces], [ErrExists], [ErrMixed] or [ErrMismatch], or is that of
-// [online.Learner.Label]; g has then not changed.
+// The error wraps [ErrNoFaces], [ErrExists], [ErrMixed] or [ErrMismatch], or comes from [online.Learner.Label]. On
+// error g is unchanged.
 func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, err error) {
 	if err := online.CheckName(name); err != nil {
 		return "", err
@@ -158,14 +156,14 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 	return resembles, nil
 }
 
-// Resembles returns the name of another enrolled person than the one of that name, whom most of the faces look like, or
-// "". The error is that of [online.Learner.Judge].
+// Resembles returns the name of another enrolled person whom most of the faces look like, or "". The error comes from
+// [online.Learner.Judge].
 func (g *Gallery) Resembles(name string, faces [][]float32) (string, error) {
 	likeness, err := g.likeness(faces)
 	return most(likeness, name, len(faces)), err
 }
 
-// most returns who, but for one of that name, has more than half of all n.
+// most returns the person other than name who has more than half of all n, or "".
 func most(likeness map[string]int, name string, n int) string {
 	for other, k := range likeness {
 		if other != name && 2*k > n {
@@ -175,7 +173,7 @@ func most(likeness map[string]int, name string, n int) string {
 	return ""
 }
 
-// onePerson reports whether each face is near some other one.
+// onePerson reports whether each face is near another of the faces.
 func (g *Gallery) onePerson(faces [][]float32) bool {
 	space := g.Space()
 	if space.GenuineRadius == 0 {
@@ -194,7 +192,7 @@ func (g *Gallery) onePerson(faces [][]float32) bool {
 	return true
 }
 
-// likeness counts as whom the faces are recognised.
+// likeness counts the names as which the faces are recognised.
 func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
 	n := make(map[string]int)
 	for _, x := range faces {
@@ -209,8 +207,8 @@ func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
 	return n, nil
 }
 
-// Difference returns which labels, given by their numbers, there are after a change and were not before, and the other
-// way round, each in the order of the numbers.
+// Difference compares labels before and after a change. Added has the labels that are new, and removed the labels that
+// are gone, each in the order of their numbers.
 func Difference[L any](before, after map[int64]L) (added, removed []L) {
 	without := func(some, others map[int64]L) (all []L) {
 		for _, id := range slices.Sorted(maps.Keys(some)) {
@@ -223,7 +221,7 @@ func Difference[L any](before, after map[int64]L) (added, removed []L) {
 	return without(after, before), without(before, after)
 }
 
-// Attempt calls do, and puts the gallery back as it was where that fails. The error is that of do.
+// Attempt calls do. If do fails, Attempt restores the gallery and returns the error of do.
 func (g *Gallery) Attempt(do func() error) error {
 	before, err := g.learner.MarshalBinary()
 	if err != nil {
@@ -232,19 +230,20 @@ func (g *Gallery) Attempt(do func() error) error {
 	people := g.People()
 	if err := do(); err != nil {
 		g.people = people
-		return errors.Join(err, g.learner.UnmarshalBinary(before)) // the snapshot was made a moment ago by the same code
+		// the snapshot was made a moment ago by the same code
+		return errors.Join(err, g.learner.UnmarshalBinary(before))
 	}
 	return nil
 }
 
-// Unlabel removes a labelled face, by its number in [online.Label]; a person goes with their last one. The error wraps
-// [online.ErrUnknown].
+// Unlabel removes a labelled face by its ID in [online.Label]. With the last face the person is removed, too. The error
+// wraps [online.ErrUnknown].
 func (g *Gallery) Unlabel(id int64) error {
 	_, err := g.learner.Unlabel(id)
 	return err
 }
 
-// Remove forgets a person and the faces that were learned through them. The error wraps [online.ErrUnknown].
+// Remove forgets a person and the faces that were learned through this person. The error wraps [online.ErrUnknown].
 func (g *Gallery) Remove(name string) error {
 	if err := g.learner.Forget(name); err != nil {
 		return err
@@ -253,7 +252,7 @@ func (g *Gallery) Remove(name string) error {
 	return nil
 }
 
-// Rename gives a person another name, which nobody has. The error is that of [online.Learner.Rename].
+// Rename gives a person a new name. The error comes from [online.Learner.Rename].
 func (g *Gallery) Rename(from, to string) error {
 	g.settle()
 	if err := g.learner.Rename(from, to); err != nil {
@@ -263,12 +262,12 @@ func (g *Gallery) Rename(from, to string) error {
 	return nil
 }
 
-// mostConfirmed is how many learned faces [Gallery.Confirm] enrols.
+// mostConfirmed is the largest number of learned faces that [Gallery.Confirm] enrols.
 const mostConfirmed = 8
 
-// Unconfirmed returns the learned faces that [Gallery.Confirm] would enrol: faces of the person that lie beyond the
-// anchor of all enrolled faces and of each other, at most eight. Faces that stand for most others come first. The error wraps
-// [online.ErrUnknown].
+// Unconfirmed returns the learned faces that [Gallery.Confirm] would enrol: at most eight faces of the person, each
+// beyond the anchor distance of all enrolled faces and of the other returned faces. Faces that stand for most others
+// come first. The error wraps [online.ErrUnknown].
 func (g *Gallery) Unconfirmed(name string) ([]online.Stored, error) {
 	l := g.learner
 	if !l.Knows(name) {
@@ -297,9 +296,9 @@ func (g *Gallery) Unconfirmed(name string) ([]online.Stored, error) {
 	return far, nil
 }
 
-// Confirm says that the learned faces of a person are theirs: the faces that [Gallery.Unconfirmed] returns become
-// enrolled ones, all or none. It returns how many. The error wraps [online.ErrUnknown], or is that of [Gallery.Enroll];
-// g has then not changed.
+// Confirm enrols the faces that [Gallery.Unconfirmed] returns, all or none, because the user says that they show this
+// person. It returns their number. The error wraps [online.ErrUnknown], or comes from [Gallery.Enroll]. On error g is
+// unchanged.
 func (g *Gallery) Confirm(name string, now time.Time) (int, error) {
 	far, err := g.Unconfirmed(name)
 	if err != nil || len(far) == 0 {
@@ -309,7 +308,7 @@ func (g *Gallery) Confirm(name string, now time.Time) (int, error) {
 	for i, s := range far {
 		faces[i] = slices.Clone(s.Vector)
 	}
-	// A beard and the years look unlike each other and unlike before: that is what was asked about.
+	// Force: a beard or age makes these faces unlike the enrolled faces, and the user was asked about exactly this.
 	_, err = g.Enroll(name, faces, now, Enrolment{Add: true, Force: true})
 	if err != nil {
 		return 0, err

@@ -375,7 +375,8 @@ func TestEnrollErrors(t *testing.T) {
 func TestEnroll(t *testing.T) {
 	g := newGallery(t, "alice", "bob")
 	// More faces of the same person.
-	if like, err := g.Enroll("alice", person(0, 7)[4:], noon.Add(time.Hour), gallery.Enrolment{Add: true}); err != nil ||
+	if like, err := g.Enroll("alice", person(0, 7)[4:], noon.Add(time.Hour),
+		gallery.Enrolment{Add: true}); err != nil ||
 		like != "" {
 		t.Errorf("adding: %q, %v", like, err)
 	}

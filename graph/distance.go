@@ -8,9 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// SquaredDistance returns the squared Euclidean distance of a and b, summed in float64. b must be
-// at least as long as a. The order of the sum is fixed, so the value depends on nothing but the two
-// vectors and is the same when they are exchanged.
+// SquaredDistance returns the squared Euclidean distance of a and b, summed in float64. b must be at least as long as
+// a. The order of the sum is fixed, so the same two vectors always give the same value, in either order.
 func SquaredDistance(a, b []float32) float64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float64
@@ -35,8 +34,8 @@ func SquaredDistance(a, b []float32) float64 {
 // Distance returns scale times the Euclidean distance of a and b, as [SquaredDistance] measures it.
 func Distance(a, b []float32, scale float64) float64 { return scale * math.Sqrt(SquaredDistance(a, b)) }
 
-// Distances returns the matrix of scale times the Euclidean distances between the rows of x, which
-// must all be of one length.
+// Distances returns the matrix of Euclidean distances between the rows of x, times scale. All rows must have the same
+// length.
 func Distances(x [][]float32, scale float64) *mat.SymDense {
 	d := mat.NewSymDense(len(x), nil)
 	for i := range x {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package graph builds similarity graphs and solves for harmonic functions on them: a handful of
-// vertices carry labels, and every other vertex takes the average of its neighbours.
+// Package graph builds similarity graphs and computes harmonic functions on them: a few vertices have labels, and every
+// other vertex takes the average of its neighbours.
 //
-// [Similarity] or [Nearest] turn distances into a weighted graph, and [Harmonic] gives the labels
-// of all its vertices. A graph is a symmetric matrix W of non-negative weights with a zero
-// diagonal. Everything here is dense, direct and offline: it is what the quantized and online
-// learners are checked against, and what small problems should use.
+// [Similarity] or [Nearest] turn distances into a weighted graph, and [Harmonic] gives the labels of all its vertices.
+// A graph is a symmetric matrix W of non-negative weights with a zero diagonal. Everything here is dense, direct and
+// offline. It is for small problems, and for checks of the quantized and online learners.
 //
 // The source is M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and
 // Semi-Supervised Learning, 2011: "Graphs as Data Models" for the graphs, their Laplacians and
@@ -16,9 +15,9 @@
 //
 // # Multiplicities
 //
-// A vertex may stand for several identical points. [Harmonic] and [Soft] take the number of points
-// at each vertex and return what they would return on the larger graph in which each point is a
-// vertex of its own and identical points are joined with weight 1.
+// A vertex may stand for several identical points. [Harmonic] and [Soft] take the number of points at each vertex.
+// Their result equals the result on the larger graph in which each point is its own vertex and identical points are
+// joined with weight 1.
 //
 // # Caveats
 //

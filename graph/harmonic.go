@@ -10,18 +10,18 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ErrSingular is returned when the harmonic solution is not determined: without a regulariser,
-// some vertex has no path to a labelled one.
+// ErrSingular is returned if the harmonic solution is not unique: gamma is 0 and some vertex has no path to a labelled
+// vertex.
 var ErrSingular = errors.New("graph: no unique harmonic solution; use a positive gamma, " +
 	"or label a vertex in every component")
 
-// Problem is a graph, of which some vertices are labelled.
+// Problem is a graph with some labelled vertices.
 type Problem struct {
 	W          mat.Symmetric // n x n weights, zero diagonal
 	V          []float64     // multiplicities, n values > 0; nil means 1 everywhere
 	Labelled   []int         // labelled vertices, without repetition
 	Y          mat.Matrix    // their values, len(Labelled) x classes
-	Gamma      float64       // regulariser gamma_g >= 0: the conductance of the sink at each point
+	Gamma      float64       // regulariser gamma_g >= 0: the conductance from each point to the sink
 	Normalized bool          // use the normalised Laplacian of VWV
 }
 
@@ -182,8 +182,8 @@ func (p Problem) check() {
 	}
 }
 
-// solve solves a x = b, both of which it overwrites. The diagonal is scaled to 1 first: multiplicities
-// of very different size would make a system that is well determined look singular.
+// solve solves a x = b and overwrites both. It scales the diagonal to 1 first, because multiplicities of very different
+// size would make a well-determined system look singular.
 func solve(a *mat.SymDense, b *mat.Dense) (*mat.Dense, error) {
 	n, classes := b.Dims()
 	scale := make([]float64, n)
@@ -209,8 +209,8 @@ func solve(a *mat.SymDense, b *mat.Dense) (*mat.Dense, error) {
 	}
 	var x mat.Dense
 	if err := chol.SolveTo(&x, b); err != nil {
-		// A badly conditioned system still has a solution; the caller cannot mend it, and the
-		// residual of a Cholesky solve stays small. Anything else is singular.
+		// A badly conditioned system still has a solution with a small residual, and the caller cannot improve it. Any
+		// other error means a singular matrix.
 		var c mat.Condition
 		if !errors.As(err, &c) || c > 1e16 {
 			return nil, ErrSingular

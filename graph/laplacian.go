@@ -16,14 +16,13 @@ func Laplacian(w mat.Symmetric) *mat.SymDense {
 		for j := range i {
 			l.SetSym(i, j, -w.At(i, j))
 		}
-		// The diagonal of w, if there is one, is a loop: it cancels in D - W.
+		// The diagonal of w, if it is not zero, is a loop: it cancels in D - W.
 		l.SetSym(i, i, d-w.At(i, i))
 	}
 	return l
 }
 
-// NormalizedLaplacian returns L = I - D^-½ W D^-½. The row and column of a vertex without edges
-// are zero, as the limit of ever weaker edges to nowhere.
+// NormalizedLaplacian returns L = I - D^-½ W D^-½. The row and column of a vertex without edges are zero.
 func NormalizedLaplacian(w mat.Symmetric) *mat.SymDense {
 	n := w.SymmetricDim()
 	l := Laplacian(w)

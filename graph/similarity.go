@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Similarity returns the epsilon-neighbourhood graph over points at the given distances: weights
-// of the kernel, those below epsilon set to zero, and a zero diagonal. Epsilon 0 keeps every edge.
+// Similarity returns the epsilon-neighbourhood graph of points at the given distances. Its weights come from the
+// kernel; weights below epsilon and the diagonal are zero. Epsilon 0 keeps every edge.
 func Similarity(d mat.Symmetric, k Kernel, epsilon float64) *mat.SymDense {
 	n := d.SymmetricDim()
 	w := mat.NewSymDense(n, nil)
@@ -23,9 +23,9 @@ func Similarity(d mat.Symmetric, k Kernel, epsilon float64) *mat.SymDense {
 	return w
 }
 
-// Nearest returns the graph that joins two points when either is among the m nearest of the other
-// (symmetrised by OR), with the kernel's weights and a zero diagonal. Equal distances go to the
-// smaller index. It panics unless m is positive; with m >= n-1 every pair is joined.
+// Nearest returns the graph that joins two points if either is among the m nearest of the other (symmetrised by OR).
+// Its weights come from the kernel, and its diagonal is zero. Of equal distances the smaller index counts as nearer. It
+// panics unless m is positive; with m >= n-1 every pair is joined.
 func Nearest(d mat.Symmetric, k Kernel, m int) *mat.SymDense {
 	if m <= 0 {
 		panic("graph: number of neighbours not positive")
@@ -60,8 +60,8 @@ func Degrees(w mat.Symmetric) []float64 {
 	return deg
 }
 
-// Stationary returns the share of time that an endless random walk on w spends at each vertex, the
-// degrees divided by the volume (equation rw_closed). In a graph without edges every share is 0.
+// Stationary returns the share of time that an endless random walk on w spends at each vertex: the degrees divided by
+// the volume (equation rw_closed). In a graph without edges every share is 0.
 func Stationary(w mat.Symmetric) []float64 {
 	s := Degrees(w)
 	var volume float64

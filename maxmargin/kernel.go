@@ -20,7 +20,7 @@ func Linear(a, b []float32) float64 {
 	return sum
 }
 
-// Cubic is (1 + a·b/K)³ for points of K values.
+// Cubic is (1 + a·b/K)³ for points with K values.
 func Cubic(a, b []float32) float64 {
 	x := 1 + Linear(a, b)/float64(max(len(a), 1))
 	return x * x * x

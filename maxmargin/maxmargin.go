@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package maxmargin learns classifiers with a large margin from examples of which few are labelled.
+// Package maxmargin learns classifiers with a large margin from examples with few labels.
 //
-// [Examples.GraphCut] spreads the labels over a similarity graph and learns from what the graph says of all examples:
-// a max-margin graph cut. What comes of it, a [Machine], judges new examples without the graph. [Examples.SVM] is
-// its peer, which learns from the labelled examples alone.
+// [Examples.GraphCut] spreads the labels over a similarity graph and learns from the resulting values of all examples:
+// a max-margin graph cut. The result, a [Machine], judges new examples without the graph. [Examples.SVM] learns from
+// the labelled examples alone, for comparison.
 //
 // The source is M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised
 // Learning, 2011, Sections "Max-Margin Graph Cuts" and "Analysis of Max-margin Graph Cuts".
 //
 // # Caveats
 //
-// Everything is dense: some thousands of examples are its limit. A machine with a bias keeps a sign however far an
-// example is from all others; [Examples.Origin] makes one that is 0 there, where the kernel is.
+// Everything is dense: some thousands of examples are its limit. A machine with a bias gives every example a sign, also
+// an example far from all others. [Examples.Origin] makes a machine without a bias, whose value is 0 there if the
+// kernel is 0.
 package maxmargin
 
 import (
@@ -50,10 +51,10 @@ func (m *Machine) Value(x []float32) float64 {
 	return f
 }
 
-// Examples are points with a kernel, and what is the same for all that is learned from them.
+// Examples are points with a kernel, and a setting for all methods.
 type Examples struct {
-	// Origin leaves the bias out: f is a function of the kernel's space alone, as the thesis writes it. One class is
-	// then enough to learn from.
+	// Origin leaves the bias out: f is a function of the kernel's space alone, as in the thesis. Then one class is
+	// enough.
 	Origin bool
 
 	x      [][]float32
@@ -61,8 +62,8 @@ type Examples struct {
 	gram   *mat.SymDense
 }
 
-// NewExamples returns the examples x, all of one length. It computes their kernel matrix, in O(n²) time and memory. The
-// error wraps [ErrExamples].
+// NewExamples returns the examples x, all of the same length. It computes their kernel matrix, in O(n²) time and
+// memory. The error wraps [ErrExamples].
 func NewExamples(x [][]float32, k Kernel) (*Examples, error) {
 	if len(x) == 0 {
 		return nil, fmt.Errorf("%w: there are none", ErrExamples)
@@ -85,7 +86,7 @@ func NewExamples(x [][]float32, k Kernel) (*Examples, error) {
 	return e, nil
 }
 
-// labelled returns the examples with a label, -1 or 1; 0 is none. The error wraps [ErrLabels].
+// labelled returns the examples with a label of -1 or 1; 0 means no label. The error wraps [ErrLabels].
 func (e *Examples) labelled(y []float64) (all []int, err error) {
 	if len(y) != len(e.x) {
 		return nil, fmt.Errorf("%w: %d for %d examples", ErrLabels, len(y), len(e.x))
@@ -112,10 +113,10 @@ func (e *Examples) labelled(y []float64) (all []int, err error) {
 	return all, nil
 }
 
-// SVM learns from the labelled examples alone. Y is -1, 1, or 0 for an example without a label. Gamma > 0 weighs |f|²
-// against the sum of the hinge losses: the cost of LIBSVM is 1/(2 gamma).
+// SVM learns from the labelled examples alone. Y is -1, 1, or 0 for an example without a label. Gamma > 0 is the weight
+// of |f|² against the sum of the hinge losses: the cost of LIBSVM is 1/(2 gamma).
 //
-// The error wraps [ErrLabels], [ErrSetting] or [ErrSlow], or [ErrExamples] where the kernel is none.
+// The error wraps [ErrLabels], [ErrSetting] or [ErrSlow], or [ErrExamples] if the kernel is not positive semi-definite.
 func (e *Examples) SVM(y []float64, gamma float64) (*Machine, error) {
 	labelled, err := e.labelled(y)
 	if err != nil {
@@ -152,9 +153,9 @@ func classify(k mat.Symmetric, y []float64, gamma float64, bias bool) (svm.Machi
 	return m, err
 }
 
-// Spread returns the regularised harmonic solution on a graph of the examples with n x n weights, between -1 and 1: the
-// labels that [Examples.Cut] learns from. GammaG >= 0 is the conductance of the sink. The error wraps [ErrLabels] or
-// [ErrSetting], or is [graph.ErrSingular] where gammaG is 0 and an example is joined to no labelled one.
+// Spread returns the regularised harmonic solution on a graph of the examples with n x n weights: values between -1 and
+// 1, from which [Examples.Cut] learns. GammaG >= 0 is the conductance of the sink. The error wraps [ErrLabels] or
+// [ErrSetting], or is [graph.ErrSingular] if gammaG is 0 and an example has no path to a labelled example.
 func (e *Examples) Spread(w mat.Symmetric, y []float64, gammaG float64) ([]float64, error) {
 	labelled, err := e.labelled(y)
 	if err != nil {
@@ -191,8 +192,8 @@ func (e *Examples) checkGraph(w mat.Symmetric) error {
 	return nil
 }
 
-// Cut learns from the signs of labels l, one for each example, where they are at least epsilon in size. The error wraps
-// [ErrLabels], [ErrSetting] or [ErrSlow].
+// Cut learns from the signs of l, which has a value for each example. It uses values with a size of at least epsilon.
+// The error wraps [ErrLabels], [ErrSetting] or [ErrSlow].
 func (e *Examples) Cut(l []float64, epsilon, gamma float64) (*Machine, error) {
 	if !(epsilon >= 0) {
 		return nil, fmt.Errorf("%w: epsilon is %g, and must not be negative", ErrSetting, epsilon)
@@ -212,8 +213,8 @@ func (e *Examples) Cut(l []float64, epsilon, gamma float64) (*Machine, error) {
 	return e.SVM(signs, gamma)
 }
 
-// GraphCut learns a max-margin graph cut (equation MMGC): [Examples.Spread], then [Examples.Cut]. Large gammaG with a
-// positive epsilon leaves the labelled examples alone, and makes it [Examples.SVM].
+// GraphCut learns a max-margin graph cut (equation MMGC): [Examples.Spread], then [Examples.Cut]. With a large gammaG
+// and a positive epsilon only the labelled examples count, as in [Examples.SVM].
 func (e *Examples) GraphCut(w mat.Symmetric, y []float64, gammaG, epsilon, gamma float64) (*Machine, error) {
 	l, err := e.Spread(w, y, gammaG)
 	if err != nil {

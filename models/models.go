@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package models says which neural networks exist, where their files lie, how they are fed, and
-// whether a file is the expected one.
+// Package models describes neural networks: where their files are, what input they need, and whether a file is the
+// expected one.
 //
-// [Builtin] lists the networks that the program installs, [Description.Path] finds and verifies the
-// file of one, and [Install] fetches what is missing. Any other detector or embedding in ONNX is
-// named by a description of one's own, a JSON file that [ParseDescription] reads.
+// [Builtin] lists the networks that the program installs, [Description.Path] finds and verifies a file, and [Install]
+// fetches missing files. For your own detector or embedding in ONNX, write a description, a JSON file that
+// [ParseDescription] reads.
 //
 // # Description files
 //
@@ -19,8 +19,8 @@
 //	  "dim": 512, "sigma": 0.2, "gamma": 0.001, "reach": 0.86, "impostor_radius": 0.93, "genuine_radius": 1.3
 //	}
 //
-// A liveness network has, in place of the last line, the part of the frame that it sees and the least mean score with
-// which a login lets in:
+// A liveness network has, in place of the last line, the part of the frame that it sees and the least mean score for a
+// login:
 //
 //	"crop": "square", "box_scale": 1.65, "threshold": 0.5
 //
@@ -52,8 +52,7 @@ var (
 	ErrHash    = errors.New("the model file does not match its description")
 )
 
-// ErrShape is wrapped by whatever opens a network that takes or gives something else than its
-// description says.
+// ErrShape is wrapped if the inputs or outputs of a network do not fit its description.
 var ErrShape = errors.New("model does not fit its description")
 
 // ErrDescription is wrapped by the errors of [ParseDescription] and [Description.Check].
@@ -69,7 +68,7 @@ const (
 	Liveness  Kind = "liveness"  // tells a face from a picture of one
 )
 
-// Input says how a picture is fed to a network.
+// Input says how a picture is converted into the input of a network.
 type Input struct {
 	Width  int        `json:"width"`
 	Height int        `json:"height"`
@@ -78,7 +77,7 @@ type Input struct {
 	Colour string     `json:"colour"` // "rgb", "bgr" or "gray"
 }
 
-// Description describes a network and its file. Fields of other kinds stay empty.
+// Description describes a network and its file. Fields for other kinds are empty.
 type Description struct {
 	Name    string   `json:"name"`
 	Kind    Kind     `json:"kind"`
@@ -87,10 +86,10 @@ type Description struct {
 	Licence string   `json:"licence,omitempty"`
 	Source  string   `json:"source,omitempty"`
 	Input   Input    `json:"input"`
-	Outputs []string `json:"outputs,omitempty"` // names of the outputs in the order wanted; default: the last one
+	Outputs []string `json:"outputs,omitempty"` // names of the outputs, in order; default: the last output
 
 	Threshold float64 `json:"threshold,omitempty"` // detector: least score; liveness: see below
-	NMS       float64 `json:"nms,omitempty"`       // detector: overlap above which the weaker of two boxes goes
+	NMS       float64 `json:"nms,omitempty"`       // detector: overlap above which the weaker of two boxes is dropped
 
 	Dim            int     `json:"dim,omitempty"`             // embedding: length of the vector
 	Sigma          float64 `json:"sigma,omitempty"`           // embedding: default kernel width
@@ -102,13 +101,12 @@ type Description struct {
 	Stills  face.Impostors `json:"stills,omitzero"`  // embedding: see face.Space
 	Streams face.Impostors `json:"streams,omitzero"` // embedding: see face.Space
 
-	// Liveness: the part of the frame that the network sees. Threshold is the least mean score with which a login
-	// lets in.
+	// For liveness: the part of the frame that the network sees. Threshold is the least mean score for a login.
 	Crop     Crop    `json:"crop,omitempty"`
-	BoxScale float64 `json:"box_scale,omitempty"` // how many times the box, or its longer side, it sees
+	BoxScale float64 `json:"box_scale,omitempty"` // size of this part, relative to the box or its longer side
 }
 
-// Crop is the shape of the part of a frame around a face that a network sees.
+// Crop is the shape of the part of a frame around a face that is the input of a network.
 type Crop string
 
 const (
@@ -116,7 +114,7 @@ const (
 	BoxCrop    Crop = "box"    // the box itself, each side of it times BoxScale
 )
 
-// Bounds of BoxScale. A smaller part of the frame does not hold the face, a larger one does not show it.
+// Bounds of BoxScale. A smaller part of the frame does not contain the face; in a larger part the face is too small.
 const (
 	minBoxScale = .5
 	maxBoxScale = 10
@@ -149,8 +147,8 @@ func Builtin() []Description {
 		Name: "fr_liveness", Kind: Liveness, File: "fr_liveness.onnx", Licence: "MIT", Source: source,
 		SHA256: "afa783b7e902fdfcf323a7240cac2a1c580c25314ea4161129dc1b0d100dc32d",
 		Input:  Input{Width: 128, Height: 128, Scale: 1, Colour: "bgr"},
-		// The middle of the scales, 1.5 to 1.8, that others have measured on recordings of their own; here 1.5 to 2.1
-		// do alike (docs/results.md).
+		// The middle of the scales 1.5 to 1.8 that others measured on their recordings; here 1.5 to 2.1 give the same
+		// results (docs/results.md).
 		Crop: SquareCrop, BoxScale: 1.65, Threshold: .5,
 	}}
 }
@@ -166,8 +164,8 @@ func Default(k Kind) Description {
 }
 
 // Dir returns the folder of the model files: $FACEAUTH_MODELS, or faceauth/models below $XDG_DATA_HOME or
-// ~/.local/share. Where there is no such folder, and there is one for all users below $XDG_DATA_DIRS or
-// /usr/local/share and /usr/share, it is that one.
+// ~/.local/share. If this folder does not exist, it is the folder for all users below $XDG_DATA_DIRS or
+// /usr/local/share and /usr/share, if there is one.
 func Dir() string {
 	if dir := os.Getenv("FACEAUTH_MODELS"); dir != "" {
 		return dir
@@ -185,7 +183,8 @@ func Dir() string {
 	return filepath.Join(own, below)
 }
 
-// Missing returns nil where the network's file is there, whatever it holds, and else the error of [Description.Path].
+// Missing returns nil if the network's file exists, without a check of its content, or else the error of
+// [Description.Path].
 func (d Description) Missing(dir string) error {
 	path := d.File
 	if !filepath.IsAbs(path) {
@@ -198,8 +197,8 @@ func (d Description) Missing(dir string) error {
 	return err
 }
 
-// Path returns the path of the file in dir, or at d.File where that is absolute, after comparing its
-// SHA-256. The error wraps [ErrMissing] or [ErrHash].
+// Path checks the SHA-256 of the file in dir, or at d.File if that is absolute, and returns its path. The error wraps
+// [ErrMissing] or [ErrHash].
 func (d Description) Path(dir string) (string, error) {
 	path := d.File
 	if !filepath.IsAbs(path) {
@@ -224,20 +223,21 @@ func (d Description) Path(dir string) (string, error) {
 	return path, nil
 }
 
-// Space returns the feature space of an embedding. Its ID is made of the hash of the network and of how it is fed:
-// another network, or the same one with colours in another order, is another space.
+// Space returns the feature space of an embedding. Its ID has the hash of the network and of its input settings:
+// another network, or another order of colours, gives another space.
 func (d Description) Space() face.Space {
 	in := d.Input
 	feed := sha256.Sum256(fmt.Appendf(nil, "%dx%d %g %g %s", in.Width, in.Height, in.Scale, in.Mean, in.Colour))
 	return face.Space{
 		ID: fmt.Sprintf("embedding:%s:%x", d.SHA256[:12], feed[:4]), Dim: d.Dim, Scale: 1, Unit: true,
-		Sigma: d.Sigma, Gamma: d.Gamma, Reach: d.Reach, ImpostorRadius: d.ImpostorRadius, GenuineRadius: d.GenuineRadius,
-		Stills: d.Stills, Streams: d.Streams,
+		Sigma: d.Sigma, Gamma: d.Gamma, Reach: d.Reach, ImpostorRadius: d.ImpostorRadius,
+		GenuineRadius: d.GenuineRadius,
+		Stills:        d.Stills, Streams: d.Streams,
 	}
 }
 
-// ParseDescription reads a description of one's own from a JSON file. The error wraps
-// [ErrDescription] and says what cannot be used.
+// ParseDescription reads your own description from a JSON file. The error wraps [ErrDescription] and names the field
+// that cannot be used.
 func ParseDescription(path string) (Description, error) {
 	var d Description
 	f, err := safefile.Open(path)
@@ -266,7 +266,7 @@ func ParseDescription(path string) (Description, error) {
 	return d, nil
 }
 
-// Check returns nil for a description that can be used. The error wraps [ErrDescription].
+// Check returns nil if the description can be used. The error wraps [ErrDescription].
 func (d Description) Check() error {
 	if what := d.flaw(); what != "" {
 		return fmt.Errorf("%w of model %s: %s", ErrDescription, d.Name, what)

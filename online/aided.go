@@ -10,26 +10,26 @@ import (
 	"github.com/faceauth/faceauth/internal/vector"
 )
 
-// aided is a face that was learned with the help of what others gave: what l learned itself does not reach it. It is
-// kept apart, and never given to others.
+// aided is a face that was learned with the help of lessons, because the learner's own centroids do not reach it. It is
+// stored separately, and never becomes a lesson.
 type aided struct {
 	id     int64 // negative, and never used again
 	name   string
 	vector []float32
 	clock  float64 // half-lives that had passed
-	links  []int64 // stored faces that it follows: learned ones, and earlier ones of these
+	links  []int64 // stored faces that it follows: learned faces, or earlier aided faces
 }
 
-// apart is how far from every other vertex an aided face is, in shares of the length of an edge. What is nearer would
-// tell little.
+// apart is the least distance of an aided face from every other vertex, as a share of the length of an edge. A nearer
+// face would add little.
 const apart = .3
 
-// aid learns a face with the help of others, if it may. It does where the caller knows who it is, as on a confirmed
-// sighting, and all that l judges by says the same. It is not bounded by MaxHops and LearnCap, and so it is not done where
-// these are set.
+// aid learns a face with the help of lessons if the caller names the person, as in a confirmed sighting, and the
+// verdict says the same. MaxHops and LearnCap do not bound aided faces, so aid does nothing if either is set.
 func (l *Learner) aid(o Observation, v *Verdict) error {
 	s := l.share()
-	if s == nil || s.err != nil || o.Hold || o.As == "" || v.Learned || v.Label != o.As || v.Confidence < l.settings.Learn ||
+	if s == nil || s.err != nil || o.Hold || o.As == "" || v.Learned || v.Label != o.As ||
+		v.Confidence < l.settings.Learn ||
 		l.settings.Freeze || l.settings.MaxHops > 0 || l.settings.LearnCap > 0 || len(l.aided) >= l.settings.K {
 		return nil
 	}
@@ -42,9 +42,10 @@ func (l *Learner) aid(o Observation, v *Verdict) error {
 		return nil
 	}
 	l.lastAided--
-	// No part of o itself is kept, so that a face which is judged need not be allocated on the heap.
+	// The vector is copied, so that o does not escape to the heap for every face that is judged.
 	a := aided{
-		id: l.lastAided, name: l.classes[l.class(o.As, false)].name, vector: make([]float32, len(o.Vector)), clock: l.graph.Clock(),
+		id: l.lastAided, name: l.classes[l.class(o.As, false)].name, clock: l.graph.Clock(),
+		vector: make([]float32, len(o.Vector)),
 	}
 	copy(a.vector, o.Vector)
 	for _, id := range o.Follows {
@@ -60,26 +61,26 @@ func (l *Learner) aid(o Observation, v *Verdict) error {
 	return nil
 }
 
-// Aided returns how many faces l has learned with the help of others.
+// Aided returns the number of faces that were learned with the help of lessons.
 func (l *Learner) Aided() int { return len(l.aided) }
 
-// unaid takes back all faces that were learned with the help of others.
+// unaid takes back all aided faces.
 func (l *Learner) unaid() {
 	if len(l.aided) > 0 {
 		l.aided, l.shared = nil, nil
 	}
-	if !l.helped() { // as if there had never been any
+	if !l.helped() { // as if there had never been lessons
 		l.lastAided = 0
 	}
 }
 
-// unaidOf takes back those of a person.
+// unaidOf takes back the aided faces of a person.
 func (l *Learner) unaidOf(name string) {
 	l.aided = slices.DeleteFunc(slices.Clone(l.aided), func(a aided) bool { return a.name == name })
 	l.shared = nil
 }
 
-// snapshotAided is a face in a snapshot.
+// snapshotAided is an aided face in a snapshot.
 type snapshotAided struct {
 	_     struct{} `cbor:",toarray"`
 	ID    int64
@@ -91,12 +92,14 @@ type snapshotAided struct {
 
 func (l *Learner) restoreAided(all []snapshotAided, last int64) error {
 	if last > 0 || last < -maxAided || len(all) > l.settings.K {
-		return fmt.Errorf("%d faces were learned with the help of others, the last one with the number %d", len(all), last)
+		return fmt.Errorf("%d faces were learned with the help of others, the last one with the number %d",
+			len(all), last)
 	}
 	l.lastAided = last
 	before := int64(0)
 	for _, a := range all {
-		bad := a.ID >= before || a.ID < last || !(a.Clock >= 0 && a.Clock <= l.graph.Clock()) || len(a.Links) > mostLinks ||
+		bad := a.ID >= before || a.ID < last || !(a.Clock >= 0 && a.Clock <= l.graph.Clock()) ||
+			len(a.Links) > mostLinks ||
 			!l.Knows(a.Name) || len(a.Point) != 4*l.space.Dim || math.IsNaN(a.Clock)
 		for _, id := range a.Links {
 			bad = bad || id == 0 || id <= a.ID
@@ -117,5 +120,5 @@ func (l *Learner) restoreAided(all []snapshotAided, last int64) error {
 	return nil
 }
 
-// maxAided bounds the numbers of aided faces.
+// maxAided bounds the absolute value of the numbers of aided faces.
 const maxAided = 1 << 60

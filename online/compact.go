@@ -18,34 +18,34 @@ type Example struct {
 	Name   string
 }
 
-// DefaultPull is that of a [Compaction].
+// DefaultPull is the default of Compaction.Pull.
 const DefaultPull = 20
 
-// Compaction says how a learner is made of recordings.
+// Compaction holds the options of [Compact].
 type Compaction struct {
-	// Pull holds centroids where the faces are, against labels that push them apart; see [quantized.Offline]. Default:
+	// Pull holds centroids near the faces, against labels that push them apart; see [quantized.Offline]. Default:
 	// [DefaultPull].
 	Pull float64
-	// Seed draws the faces at which centroids begin. Default 0.
+	// Seed chooses the faces at which centroids begin. Default 0.
 	Seed uint64
 }
 
-// Compacted says what became of the faces.
+// Compacted counts the faces that [Compact] got and kept.
 type Compacted struct {
 	Faces     int `json:"faces"`     // without a label
-	Centroids int `json:"centroids"` // that are kept of them
-	Kept      int `json:"kept"`      // faces that these stand for
+	Centroids int `json:"centroids"` // centroids that were kept
+	Kept      int `json:"kept"`      // faces that these centroids stand for
 	Rounds    int `json:"rounds"`
 }
 
-// Compact returns a learner that has been shown labelled faces, and that knows faces without a label by as many
-// centroids as K leaves room for: found offline from all of them at once (elastic-joint; package quantized), and not in
-// the order in which they came. A centroid that has no path of edges to a labelled face is an outlier and is left out,
-// as [Learner.Observe] leaves a stranger's face out.
+// Compact returns a learner with labelled faces, and with centroids for faces without a label. It finds the centroids
+// offline from all faces at once (elastic-joint; package quantized); K bounds their number. A centroid without a path
+// of edges to a labelled face is an outlier and is left out, as [Learner.Observe] leaves out the face of a stranger.
 //
-// The error is that of [face.Space.Check] for a face, or of the context, or wraps [ErrSettings], [ErrName] or
+// The error comes from [face.Space.Check] for a face, or from the context, or wraps [ErrSettings], [ErrName] or
 // [ErrFull].
-func Compact(ctx context.Context, space face.Space, s Settings, labelled []Example, faces [][]float32, how Compaction) (*Learner, Compacted, error) {
+func Compact(ctx context.Context, space face.Space, s Settings, labelled []Example, faces [][]float32,
+	how Compaction) (*Learner, Compacted, error) {
 	report := Compacted{Faces: len(faces)}
 	l, err := New(space, s)
 	if err != nil {
@@ -60,7 +60,7 @@ func Compact(ctx context.Context, space face.Space, s Settings, labelled []Examp
 		x, classes = append(x, e.Vector), append(classes, l.class(e.Name, false))
 	}
 	if len(labelled) == 0 {
-		return nil, report, fmt.Errorf("%w: nobody is labelled", ErrSettings)
+		return nil, report, fmt.Errorf("%w: there are no labelled faces", ErrSettings)
 	}
 	for _, f := range faces {
 		if err := space.Check(f); err != nil {
@@ -78,7 +78,7 @@ func Compact(ctx context.Context, space face.Space, s Settings, labelled []Examp
 		return nil, report, err
 	}
 	report.Rounds = b.Rounds
-	// Whatever is near what is there already is taken in, until nothing more is.
+	// Add centroids that have an edge to the learner until none is left to add.
 	var waiting []int
 	for i := b.Labelled; i < len(b.Vertices); i++ {
 		if b.Points[i] > 0 && space.Project(b.Vertices[i]) {
@@ -105,11 +105,11 @@ func Compact(ctx context.Context, space face.Space, s Settings, labelled []Examp
 		}
 		waiting = rest
 	}
-	report.Centroids = l.graph.Len() - len(labelled) // two at the same place are one
+	report.Centroids = l.graph.Len() - len(labelled) // two centroids at the same place are one
 	return l, report, nil
 }
 
-// offline returns what the thesis sets for elastic-joint, with the weights that the learner has.
+// offline returns the settings of the thesis for elastic-joint, with the weights of the learner.
 func offline(space face.Space, s Settings, pull float64) quantized.Offline {
 	k := graph.Heat(s.Sigma)
 	k.Denominator /= space.Scale * space.Scale

@@ -21,7 +21,8 @@ func compacted(t *testing.T, k int) (*online.Learner, online.Compacted) {
 		x := float32(i) / 30
 		faces = append(faces, []float32{x, .1 * x}, []float32{x, 10}, []float32{100 + x, 0})
 	}
-	l, report, err := online.Compact(context.Background(), plane, online.Settings{K: k}, labelled, faces, online.Compaction{})
+	l, report, err := online.Compact(context.Background(), plane, online.Settings{K: k}, labelled, faces,
+		online.Compaction{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,27 +72,32 @@ func TestCompactBadInput(t *testing.T) {
 		how      online.Compaction
 		want     error
 	}{
-		"nobody":             {nil, [][]float32{{0, 0}}, online.Settings{}, online.Compaction{}, online.ErrSettings},
-		"name":               {[]online.Example{{Vector: []float32{0, 0}}}, nil, online.Settings{}, online.Compaction{}, online.ErrName},
-		"labels beyond k":    {append(label, label[0]), nil, online.Settings{K: 1}, online.Compaction{}, nil},
-		"pull":               {label, [][]float32{{0, 0}}, online.Settings{}, online.Compaction{Pull: -1}, online.ErrSettings},
+		"nobody": {nil, [][]float32{{0, 0}}, online.Settings{}, online.Compaction{}, online.ErrSettings},
+		"name": {[]online.Example{{Vector: []float32{0, 0}}}, nil, online.Settings{}, online.Compaction{},
+			online.ErrName},
+		"labels beyond k": {append(label, label[0]), nil, online.Settings{K: 1}, online.Compaction{}, nil},
+		"pull": {label, [][]float32{{0, 0}}, online.Settings{}, online.Compaction{Pull: -1},
+			online.ErrSettings},
 		"settings":           {label, nil, online.Settings{K: -1}, online.Compaction{}, online.ErrSettings},
 		"nothing to learn":   {label, nil, online.Settings{}, online.Compaction{}, nil},
 		"the same all over":  {label, [][]float32{{0, 0}, {0, 0}, {0, 0}}, online.Settings{}, online.Compaction{}, nil},
 		"no room for others": {label, [][]float32{{.1, 0}, {.2, 0}}, online.Settings{K: 1}, online.Compaction{}, nil},
 	} {
-		if _, _, err := online.Compact(ctx, plane, c.s, c.labelled, c.faces, c.how); !errors.Is(err, c.want) || c.want == nil && err != nil {
+		if _, _, err := online.Compact(ctx, plane, c.s, c.labelled, c.faces, c.how); !errors.Is(err, c.want) ||
+			c.want == nil && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, x := range [][]float32{{1}, {float32(math.NaN()), 0}} {
-		if _, _, err := online.Compact(ctx, plane, online.Settings{}, label, [][]float32{x}, online.Compaction{}); err == nil {
+		if _, _, err := online.Compact(ctx, plane, online.Settings{}, label, [][]float32{x},
+			online.Compaction{}); err == nil {
 			t.Errorf("%v is a face", x)
 		}
 	}
 	stop, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, _, err := online.Compact(stop, plane, online.Settings{}, label, [][]float32{{0, 0}, {1, 1}}, online.Compaction{}); !errors.Is(err, context.Canceled) {
+	if _, _, err := online.Compact(stop, plane, online.Settings{}, label, [][]float32{{0, 0}, {1, 1}},
+		online.Compaction{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -10,19 +10,22 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// Drift says how far the learned faces of a person have moved from the faces they were labelled with. A
-// person who is being replaced by another, a little at every login, moves far and in one direction; a
-// head that turns moves to and fro.
+// Drift says how far the learned faces of a person have moved from the labelled faces. If another person slowly takes
+// over, a little at every login, the faces move far in one direction. If a head turns, they move to and fro.
 type Drift struct {
-	Name      string  `json:"name"`
-	Learned   float64 `json:"learned"`   // faces accepted as this person, and nobody else, that are stored
-	Distance  float64 `json:"distance"`  // from their centre to the centre of the labelled faces, in units of the space's distance
-	Constancy float64 `json:"constancy"` // cosine, in [-1,1], between the way to the centre of the older half and the way from there to the newer half's
-	Alarm     bool    `json:"alarm"`     // distance and constancy exceed the settings' DriftDistance and DriftConstancy
+	Name    string  `json:"name"`
+	Learned float64 `json:"learned"` // stored faces that were accepted as this person and as nobody else
+	// Distance is the distance from the centre of the learned faces to the centre of the labelled faces, in units of
+	// the space's distance.
+	Distance float64 `json:"distance"`
+	// Constancy is the cosine, in [-1,1], of the angle between two directions: from the labelled centre to the centre
+	// of the older half, and from there to the centre of the newer half.
+	Constancy float64 `json:"constancy"`
+	Alarm     bool    `json:"alarm"` // Distance and Constancy exceed the settings DriftDistance and DriftConstancy
 }
 
-// Drift returns the drift of a person, at the cost of a pass over the stored faces. Without learned
-// faces all of it is 0. The error wraps [ErrUnknown].
+// Drift returns the drift of a person. It costs one pass over the stored faces. Without learned faces all fields are 0.
+// The error wraps [ErrUnknown].
 func (l *Learner) Drift(name string) (Drift, error) {
 	class := l.class(name, false)
 	if class < 0 {
@@ -50,8 +53,8 @@ func (l *Learner) Drift(name string) (Drift, error) {
 	})
 	start, centre := l.centre(labelled), l.centre(learned)
 	d.Distance = graph.Distance(start, centre, l.space.Scale)
-	// The halves are by mass. A vertex is where its first point was, so this is the older half of the
-	// places that were ever reached.
+	// The halves have equal mass. A vertex lies at its first point, so the older half is the older half of all places
+	// ever reached.
 	half, mass := 0, 0.
 	for half < len(learned) && 2*mass < all {
 		mass += l.graph.Multiplicity(learned[half])
@@ -60,7 +63,8 @@ func (l *Learner) Drift(name string) (Drift, error) {
 	if half < len(learned) {
 		d.Constancy = cosine(start, l.centre(learned[:half]), l.centre(learned[half:]))
 	}
-	d.Alarm = l.settings.DriftDistance > 0 && d.Distance > l.settings.DriftDistance && d.Constancy > l.settings.DriftConstancy
+	d.Alarm = l.settings.DriftDistance > 0 && d.Distance > l.settings.DriftDistance &&
+		d.Constancy > l.settings.DriftConstancy
 	return d, nil
 }
 
@@ -82,8 +86,8 @@ func (l *Learner) centre(vertices []int) []float32 {
 	return c
 }
 
-// cosine returns that of the angle between the ways from a to b and from b to c, or 0 where there is no
-// way.
+// cosine returns the cosine of the angle between the directions from a to b and from b to c, or 0 if two of these
+// points are equal.
 func cosine(a, b, c []float32) float64 {
 	var ab, bc, dot float64
 	for q := range a {
@@ -98,8 +102,8 @@ func cosine(a, b, c []float32) float64 {
 	return dot / math.Sqrt(ab*bc)
 }
 
-// budget counts what each person was learned in the window at hand, also while nothing bounds it: a bound that is set
-// later holds for the whole window. What was taken back since counts.
+// budget counts the faces learned of each person in the current window, also if no LearnCap is set: a cap that is set
+// later then holds for the whole window. Faces that were taken back since count, too.
 type budget struct {
 	window int64 // number of the window
 	used   []int // by class
@@ -117,7 +121,7 @@ func (l *Learner) affords(class, n int, observation int64) bool {
 	return n <= l.settings.LearnCap-used
 }
 
-// spend notes that n faces of a class were learned.
+// spend counts n learned faces of a class.
 func (l *Learner) spend(class, n int, observation int64) {
 	if class < 0 {
 		return

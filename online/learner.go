@@ -5,14 +5,11 @@ package online
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/quantized"
 )
 
@@ -24,44 +21,44 @@ var (
 	ErrJournal = quantized.ErrJournal
 )
 
-// Learner recognises the people it was shown and learns from the faces that it sees.
+// Learner recognises labelled people and learns from the faces that it sees.
 type Learner struct {
 	space    face.Space
 	settings Settings
 	classes  []class
-	index    map[class]int // of the same
+	index    map[class]int // number of each class in classes
 	graph    *quantized.Graph
 	counts   Counts
 	budget   budget
-	time     int64            // seconds since 1970 that learned faces carry; 0 for unknown
-	radii    Radii            // zero where they are not known
-	measured int              // labelled faces for which these are
-	repaired int              // centroids whose weights a damaged snapshot had wrong
-	given    map[string]given // lessons, by their source
-	taken    int              // centroids of these
-	aided    []aided          // faces learned with their help
-	shared   *shared          // made of both; nil where it has to be made again
+	time     int64            // seconds since 1970 for the faces learned next; 0 for unknown
+	radii    Radii            // zero if they must be computed again
+	measured int              // labelled faces for which radii holds
+	repaired int              // centroids whose weights were wrong in a damaged snapshot
+	given    map[string]given // lessons, by source
+	taken    int              // centroids in given
+	aided    []aided          // faces learned with the help of lessons
+	shared   *shared          // union of given and aided; nil if it must be made again
 
 	lastAided int64 // number of the last aided face
 }
 
-// A class is what the graph knows as one: the faces of a person, or the faces that were rejected as that person's.
+// A class is one label of the graph: the faces of a person, or the faces that were rejected as this person's.
 type class struct {
 	name     string
 	negative bool
 }
 
-// Counts of what a learner has been shown since it was made.
+// Counts says how many faces a learner has seen since it was made.
 type Counts struct {
 	Labelled int64 `json:"labelled"` // faces that came with a name
 	Observed int64 `json:"observed"` // faces judged by Observe or ObserveFrame
-	Outliers int64 `json:"outliers"` // of these, nowhere near the graph
+	Outliers int64 `json:"outliers"` // of these, far from the graph
 	Learned  int64 `json:"learned"`  // of these, stored
 	// PassedOver counts the faces that would have been learned if there had been room for another centroid.
 	PassedOver int64 `json:"passed_over"`
 }
 
-// New returns a learner that has been shown nobody. Its error wraps [ErrSettings].
+// New returns a learner without people. The error wraps [ErrSettings].
 func New(space face.Space, s Settings) (*Learner, error) {
 	s = s.defaults(space)
 	if err := s.check(); err != nil {
@@ -74,9 +71,9 @@ func New(space face.Space, s Settings) (*Learner, error) {
 	return &Learner{space: space, settings: s, index: make(map[class]int), graph: g}, nil
 }
 
-// Configure replaces the settings of l. Faces stay; weights, edges and verdicts follow the new
-// settings, and a smaller k merges centroids at once. On error l is as it was. The error wraps
-// [ErrSettings], also where k is smaller than the number of centroids that cannot be merged.
+// Configure replaces the settings of l. Faces stay; weights, edges and verdicts follow the new settings, and a smaller
+// K merges centroids at once. On error l is unchanged. The error wraps [ErrSettings], also if K is smaller than the
+// number of centroids that cannot be merged.
 func (l *Learner) Configure(s Settings) error {
 	s = s.defaults(l.space)
 	if s == l.settings {
@@ -92,7 +89,7 @@ func (l *Learner) Configure(s Settings) error {
 		l.graph.SkipAgeing(l.counts.Observed) // ageing begins now
 	}
 	if l.settings.LearnWindow != s.LearnWindow {
-		l.budget = budget{} // the numbers of windows mean others now
+		l.budget = budget{} // windows have other numbers now
 	}
 	l.settings, l.radii, l.shared = s, Radii{}, nil
 	return nil
@@ -104,13 +101,13 @@ func (l *Learner) Space() face.Space { return l.space }
 // Settings returns the settings of l with defaults filled in.
 func (l *Learner) Settings() Settings { return l.settings }
 
-// Counts returns what l has been shown.
+// Counts returns how many faces l has seen.
 func (l *Learner) Counts() Counts { return l.counts }
 
 // Graph returns the compact graph of l for reading.
 func (l *Learner) Graph() *quantized.Graph { return l.graph }
 
-// Names returns the people that l knows, in the order in which they were first shown.
+// Names returns the people that l knows, in the order of their first label.
 func (l *Learner) Names() []string {
 	var names []string
 	for _, c := range l.classes {
@@ -121,19 +118,19 @@ func (l *Learner) Names() []string {
 	return names
 }
 
-// Knows reports whether l was shown a face of that name.
+// Knows reports whether l has a labelled face of this person.
 func (l *Learner) Knows(name string) bool { return l.class(name, false) >= 0 }
 
-// Label shows l a face of the named person. It may be called at any time.
+// Label adds a labelled face of the named person. It may be called at any time.
 //
-// A face at the same place that was rejected as somebody else's is rejected no more: to be one person is to be nobody
-// else.
+// If a face at the same place was rejected as another person's, this rejection is removed, because the new label
+// implies it.
 //
-// K does not bound labelled faces. The error is that of [face.Space.Check] for a vector that cannot be one of the
-// space, or wraps [ErrName], or [ErrFull] beyond 1 GiB of labelled faces; l has then not changed.
+// K does not bound labelled faces. The error comes from [face.Space.Check], or wraps [ErrName], or [ErrFull] beyond 1
+// GiB of labelled faces. On error l is unchanged.
 func (l *Learner) Label(x []float32, name string) error { return l.LabelAll([][]float32{x}, name) }
 
-// LabelAll shows l faces of the named person as [Learner.Label] does, all of them or none.
+// LabelAll adds faces of the named person as [Learner.Label] does, all of them or none.
 func (l *Learner) LabelAll(faces [][]float32, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -165,7 +162,7 @@ func (l *Learner) LabelAll(faces [][]float32, name string) error {
 	return nil
 }
 
-// label adds a labelled vertex, and its class if it is the first one.
+// label adds a labelled vertex, and its class if this is its first label.
 func (l *Learner) label(x []float32, c class) error {
 	at, there := l.index[c]
 	if !there {
@@ -180,326 +177,14 @@ func (l *Learner) label(x []float32, c class) error {
 	return nil
 }
 
-// Observe judges a face and learns from it.
-//
-// The error is that of [face.Space.Check] where x is no vector of the space; l has then not changed.
-func (l *Learner) Observe(x []float32) (Verdict, error) {
-	if err := l.space.Check(x); err != nil {
-		return Verdict{}, err
-	}
-	return l.observe(Observation{Vector: x})
-}
-
-// observe judges one face and counts it.
-func (l *Learner) observe(o Observation) (Verdict, error) {
-	v, err := l.step(o, 1, l.counts.Observed+1)
-	if err == nil {
-		l.count(v)
-	}
-	return v, err
-}
-
-// Observation is one face in a frame.
-type Observation struct {
-	Vector []float32
-	Hold   bool // judge it, but do not learn from it: the picture is poor, or somebody else's rule forbids it
-	// Follows are the numbers of stored faces, [Verdict].Stored, that are known to be of the same person: those that
-	// came before it on one track. It is joined to them up to the length Link, where faces are as a rule joined up to
-	// Reach: a must-link.
-	Follows []int64
-	// As is the person that it may be learned as, or "" where any person may claim the face.
-	As string
-}
-
-// ObserveFrame judges all faces of one frame, in which nobody can be twice: of two faces that look
-// like the same person the one with the better confidence is that person, and the other one is
-// unknown and not learned.
-//
-// All are judged by the graph as it was before the frame. They are then learned in order; a face is passed by that was
-// an outlier, or that would be learned as somebody else's than it was judged to be, now that those before it are
-// learned. Two faces in one frame are two people, a cannot-link: where they are so near that they would be joined by an
-// edge, the second is not learned, so that nothing is learned of one through the other.
-//
-// On error, which is that of [face.Space.Check] for the first face that is no vector of the space,
-// l has not changed.
-func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
-	for i, f := range faces {
-		if err := l.space.Check(f.Vector); err != nil {
-			return nil, fmt.Errorf("face %d of %d: %w", i+1, len(faces), err)
-		}
-	}
-	verdicts := make([]Verdict, len(faces))
-	if len(faces) == 1 {
-		v, err := l.observe(faces[0])
-		if err != nil {
-			return nil, err
-		}
-		verdicts[0] = v
-		return verdicts, nil
-	}
-	// Judge each by itself against the graph as it is, settle the claims, then learn the winners.
-	claims := make([]claim, len(faces))
-	var shown []Verdict // by what others have given, too, of which nothing is learned
-	for i, f := range faces {
-		v, c, err := l.look(f)
-		if err != nil {
-			return nil, err
-		}
-		verdicts[i], claims[i] = v, c
-		if l.helped() {
-			v, _, err := l.lend(f, v, c)
-			if err != nil {
-				return nil, err
-			}
-			shown = append(shown, v)
-		}
-	}
-	worse := oneEach(verdicts)
-	oneEach(shown)
-	for i, f := range faces {
-		if v := &verdicts[i]; !f.Hold && !worse[i] && !l.alike(faces[:i], verdicts, f) && v.Reason != Outlier && !l.settings.Freeze {
-			learned, err := l.learn(f, 1, l.counts.Observed+int64(i)+1, &claims[i].class)
-			if err != nil {
-				return nil, err
-			}
-			v.Learned, v.NoRoom, v.Stored = learned.Learned, learned.NoRoom, learned.Stored
-		}
-	}
-	for i := range shown {
-		alike := l.alike(faces[:i], verdicts, faces[i])
-		own := verdicts[i]
-		verdicts[i] = shown[i]
-		verdicts[i].Learned, verdicts[i].NoRoom, verdicts[i].Stored = own.Learned, own.NoRoom, own.Stored
-		if !alike {
-			if err := l.aid(faces[i], &verdicts[i]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, v := range verdicts {
-		l.count(v)
-	}
-	return verdicts, nil
-}
-
-// Recall learns from a face that was observed before with Hold set, now that it may be learned: as the observation of
-// that number, from 1 to [Counts].Observed, and without counting it again. The error is that of [face.Space.Check], or
-// wraps [ErrSettings] for another number; l has then not changed.
-func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
-	if err := l.space.Check(o.Vector); err != nil {
-		return Verdict{}, err
-	}
-	if observation < 1 || observation > l.counts.Observed {
-		return Verdict{}, fmt.Errorf("%w: observation %d of %d", ErrSettings, observation, l.counts.Observed)
-	}
-	seen, learns, err := l.before(o)
-	if err != nil || !learns {
-		return seen, err
-	}
-	v, err := l.keep(o, 1, observation, l.counts.Observed, nil)
-	if err != nil {
-		return v, err
-	}
-	if v.Learned {
-		l.counts.Learned++
-	}
-	if v.NoRoom {
-		l.counts.PassedOver++
-	}
-	before := v
-	v, err = l.after(o, seen, v)
-	if v.Learned && !before.Learned {
-		l.counts.Learned++
-	}
-	return v, err
-}
-
-// before judges a face by what others have given, too, where they have given anything or the face is not to be learned,
-// and reports whether it may be learned.
-func (l *Learner) before(o Observation) (seen Verdict, learns bool, err error) {
-	learns = !o.Hold && !l.settings.Freeze
-	if !learns || l.helped() {
-		seen, _, err = l.see(o)
-	}
-	return seen, learns, err
-}
-
-// after returns the verdict on a face that was learned, or not, by what l has learned itself, and learns it with the
-// help of others if it was not.
-func (l *Learner) after(o Observation, seen, own Verdict) (Verdict, error) {
-	if !l.helped() {
-		return own, nil
-	}
-	seen.Learned, seen.NoRoom, seen.Stored = own.Learned, own.NoRoom, own.Stored
-	return seen, l.aid(o, &seen)
-}
-
-// alike reports whether a face would be joined to one of those before it in the frame which has been learned.
-func (l *Learner) alike(before []Observation, verdicts []Verdict, f Observation) bool {
-	for i, o := range before {
-		if verdicts[i].Learned && graph.Distance(o.Vector, f.Vector, l.space.Scale) <= l.graph.Config().EdgeRadius() {
-			return true
-		}
-	}
-	return false
-}
-
-// Judge says what l would make of a face, and changes nothing.
-func (l *Learner) Judge(x []float32) (Verdict, error) {
-	if err := l.space.Check(x); err != nil {
-		return Verdict{}, err
-	}
-	v, _, err := l.see(Observation{Vector: x})
-	return v, err
-}
-
-// step judges a face and learns from it, as that observation and as one that stands for n.
-func (l *Learner) step(o Observation, n int, observation int64) (Verdict, error) {
-	seen, learns, err := l.before(o)
-	if err != nil || !learns {
-		return seen, err
-	}
-	v, err := l.learn(o, n, observation, nil)
-	if err != nil {
-		return v, err
-	}
-	return l.after(o, seen, v)
-}
-
-// look judges a face by what l has learned itself, and changes nothing.
-func (l *Learner) look(o Observation) (Verdict, claim, error) {
-	t, err := l.graph.Look(o.Vector, l.Radii().sight(), o.Follows...)
-	if err != nil {
-		return Verdict{}, claim{}, err
-	}
-	return l.judge(t)
-}
-
-// learn is the listing "Online quantized harmonic solution" for one face: place it, solve, read its
-// value. It stays in the graph, as that observation, if it may be learned and its confidence suffices; it
-// then stands for n faces. Where as is not nil, it stays only if that class claims it.
-func (l *Learner) learn(o Observation, n int, observation int64, as *int) (Verdict, error) {
-	if _, err := l.graph.Age(observation); err != nil {
-		return Verdict{}, err
-	}
-	return l.keep(o, n, observation, observation, as)
-}
-
-// keep is learn without time going on. What it learns counts in the window of the observation now.
-func (l *Learner) keep(o Observation, n int, observation, now int64, as *int) (Verdict, error) {
-	t, err := l.graph.Place(o.Vector, o.Follows...)
-	if err != nil {
-		return Verdict{}, err
-	}
-	if t.Outlier() { // it cannot be learned, and is recognised further
-		v, _, err := l.look(o)
-		return v, err
-	}
-	v, best, err := l.judge(t.Trial)
-	if err != nil || v.Reason == Outlier || as != nil && best.class != *as || !l.may(o, best) || !l.teaches(t, best, n, now) {
-		return v, err
-	}
-	v.Stored, v.Learned = t.Keep(best.class, n, quantized.Moment{Observation: observation, Time: l.time})
-	v.NoRoom = !v.Learned
-	if v.Learned {
-		l.spend(best.class, n, now)
-	}
-	return v, nil
-}
-
-// may reports whether a face with that claim on it may be learned as whom it may be learned.
-func (l *Learner) may(o Observation, c claim) bool {
-	return o.As == "" || c.class >= 0 && c.class == l.class(o.As, false)
-}
-
-// teaches reports whether a face with that claim on it may be learned, as one that stands for n.
-func (l *Learner) teaches(t quantized.Candidate, c claim, n int, observation int64) bool {
-	return c.value >= l.settings.Learn && l.Radii().teaches(t.Trial) &&
-		(l.settings.MaxHops == 0 || t.Hops(c.class) <= l.settings.MaxHops) &&
-		l.affords(c.class, n, observation)
-}
-
-func (l *Learner) count(v Verdict) {
-	l.counts.Observed++
-	if v.Reason == Outlier {
-		l.counts.Outliers++
-	}
-	if v.Learned {
-		l.counts.Learned++
-	}
-	if v.NoRoom {
-		l.counts.PassedOver++
-	}
-}
-
-// Forget removes a person: the labelled faces, those that are known not to be theirs, and every centroid to which a
-// face accepted as that person has gone, also where that face was taken back since. Labelled faces of others stay,
-// without what they had taken in together with such a face. The error wraps [ErrUnknown].
-func (l *Learner) Forget(name string) error {
-	class := l.class(name, false)
-	if class < 0 {
-		return fmt.Errorf("%w: %s", ErrUnknown, name)
-	}
-	l.forget(class)
-	if rejected := l.class(name, true); rejected >= 0 {
-		l.forget(rejected)
-	}
-	return nil
-}
-
-func (l *Learner) forget(class int) {
-	l.graph.Forget(class)
-	gone := l.classes[class]
-	delete(l.index, gone)
-	l.radii = Radii{}
-	l.classes = slices.Delete(l.classes, class, class+1)
-	for c := class; c < len(l.classes); c++ {
-		l.index[l.classes[c]] = c
-	}
-	if class < len(l.budget.used) {
-		l.budget.used = slices.Delete(l.budget.used, class, class+1)
-	}
-	if l.shared = nil; !gone.negative {
-		l.forgetLessons(gone.name)
-	}
-}
-
-// Undo takes back the faces learned after the observation of that number, as [Counts].Observed had it
-// then, and returns how many faces that are. A stored face that came later goes with all that it stands
-// for. Labelled faces stay, and so does the radius R, which learned faces have made larger.
-//
-// The error wraps [ErrJournal] when the journal does not reach back so far; l has then not changed.
-func (l *Learner) Undo(since int64) (faces int, err error) {
-	n, err := l.graph.Undo(since)
-	if err == nil {
-		l.unaid()
-	}
-	return int(n), err
-}
-
-// SetTime says when the faces are seen that l learns from now on, for [Learner.UndoSince]. The zero time
-// stands for unknown.
-func (l *Learner) SetTime(t time.Time) {
-	l.time = 0
-	if !t.IsZero() {
-		l.time = t.Unix()
-	}
-}
-
-// UndoSince takes back the faces learned after a time, to the second, and all that followed it, as
-// [Learner.Undo] does. A face that was learned without a time does not count as later.
-func (l *Learner) UndoSince(t time.Time) (faces int, err error) {
-	return l.Undo(l.graph.Since(t.Unix()))
-}
-
-// Full reports whether there was no room for another centroid when one was last looked for: more than K of them are
-// held, and they cannot be merged to K without joining faces that have no edge. A change of settings lets the next face
-// look again. Faces are then judged, and learned only where a centroid takes them in; [Counts].PassedOver counts the
-// others. Undo and Forget make room, and so does a larger K.
+// Full reports whether the last search found no room for another centroid: there are more than K centroids, and a merge
+// to K would join faces that have no edge. Faces are then judged, but learned only if a centroid takes them in;
+// [Counts].PassedOver counts the others. Undo, Forget and a larger K make room. After a change of settings the next
+// face searches again.
 func (l *Learner) Full() bool { return l.graph.Full() }
 
-// Warnings returns sentences for a person about what does not fit: a graph that reaches too far for its space, a K that
-// was too small for what was seen, a snapshot that had to be repaired.
+// Warnings returns sentences for a person about problems: a graph that reaches too far for its space, a K that was too
+// small, a snapshot that had to be repaired.
 func (l *Learner) Warnings() []string {
 	var w []string
 	reach := l.settings.graph(l.space).EdgeRadius()
@@ -508,14 +193,17 @@ func (l *Learner) Warnings() []string {
 			"strangers may be accepted; use a smaller sigma or a larger gamma", reach, safe))
 	}
 	if l.Full() {
-		w = append(w, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned (%d passed over so far); "+
+		w = append(w, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned (%d passed over so "+
+			"far); "+
 			"use a larger k, or take back learned faces", l.settings.K, l.counts.PassedOver))
 	}
 	if t := l.Taken(); l.shared != nil && l.shared.err != nil {
-		w = append(w, fmt.Sprintf("the %d centroids of others are not used: %v; withdraw some sources, or use a shorter reach",
+		w = append(w, fmt.Sprintf("the %d centroids of others are not used: %v; withdraw some sources, or use a "+
+			"shorter reach",
 			t.Centroids, l.shared.err))
 	} else if t.Left > 0 {
-		w = append(w, fmt.Sprintf("k = %d is too small for what others have given: %d of %d centroids are left out; use a larger k",
+		w = append(w, fmt.Sprintf("k = %d is too small for what others have given: %d of %d centroids are left out; "+
+			"use a larger k",
 			l.settings.K, t.Left, t.Centroids))
 	}
 	if l.repaired > 0 {
@@ -523,13 +211,14 @@ func (l *Learner) Warnings() []string {
 		if l.repaired == 1 {
 			s = ""
 		}
-		w = append(w, fmt.Sprintf("the weights of %d centroid%s were damaged by an earlier version and have been repaired", l.repaired, s))
+		w = append(w, fmt.Sprintf("the weights of %d centroid%s were damaged by an earlier version and have been "+
+			"repaired", l.repaired, s))
 	}
 	return w
 }
 
-// CheckName returns nil for a name that can be given to a person: one to 100 characters that print, without white
-// space at its ends, and not "unknown" in any spelling of its letters, which reports and events call strangers. The
+// CheckName returns nil if a person can have this name. A name has one to 100 printable characters, no white space at
+// its ends, and is not "unknown" in upper or lower case, because reports and events use "unknown" for strangers. The
 // error wraps [ErrName].
 func CheckName(name string) error {
 	if strings.EqualFold(name, "unknown") {
@@ -538,7 +227,7 @@ func CheckName(name string) error {
 	return checkForm(name)
 }
 
-// checkForm is [CheckName] for names that were given by an earlier version, which did not keep "unknown" for strangers.
+// checkForm is [CheckName] for names from earlier versions, which allowed "unknown".
 func checkForm(name string) error {
 	var what string
 	switch n := utf8.RuneCountInString(name); {

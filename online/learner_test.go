@@ -167,7 +167,8 @@ func TestOncePerFrame(t *testing.T) {
 		}
 		for q, i := range order {
 			v := verdicts[q]
-			want := []online.Verdict{{Label: "alice", Learned: true}, {Reason: online.BetterFace}, {Label: "bob", Learned: true}}[i]
+			want := []online.Verdict{{Label: "alice", Learned: true}, {Reason: online.BetterFace},
+				{Label: "bob", Learned: true}}[i]
 			if v.Label != want.Label || v.Reason != want.Reason || v.Learned != want.Learned {
 				t.Errorf("order %v: face %d is %+v, want %+v", order, i, v, want)
 			}
@@ -277,7 +278,8 @@ func TestSnapshotDamaged(t *testing.T) {
 	}
 	other := bytes.Replace(good, []byte("\x67version\x05"), []byte("\x67version\x09"), 1)
 	var m online.Learner
-	if err := m.UnmarshalBinary(other); !errors.Is(err, online.ErrVersion) || err.Error() != "snapshot of another version: it is 9, and this program reads 3 to 6" {
+	if err := m.UnmarshalBinary(other); !errors.Is(err, online.ErrVersion) ||
+		err.Error() != "snapshot of another version: it is 9, and this program reads 3 to 6" {
 		t.Errorf("another version: %v", err)
 	}
 	// Whatever a flipped bit does, it must not break the learner that comes out of it.
@@ -310,7 +312,8 @@ func TestConfigure(t *testing.T) {
 	}
 	before := snapshot(t, l)
 	s.K = 1
-	if err := l.Configure(s); !errors.Is(err, online.ErrSettings) || !strings.Contains(err.Error(), "cannot be merged to fewer than") {
+	if err := l.Configure(s); !errors.Is(err, online.ErrSettings) ||
+		!strings.Contains(err.Error(), "cannot be merged to fewer than") {
 		t.Errorf("k smaller than what cannot be merged: %v", err)
 	}
 	s.K, s.Gamma = 10, math.NaN()
@@ -359,9 +362,12 @@ func TestBadVectors(t *testing.T) {
 	}{
 		{plane, nil, "space plane: vector of another length: 0 values, want 2", face.ErrDimension},
 		{plane, []float32{1}, "space plane: vector of another length: 1 values, want 2", face.ErrDimension},
-		{plane, []float32{1, nan}, "space plane: vector with a value that is not a finite number: value 2 of 2", face.ErrNotFinite},
-		{plane, []float32{float32(math.Inf(-1)), 0}, "space plane: vector with a value that is not a finite number: value 1 of 2", face.ErrNotFinite},
-		{unit, []float32{0, 0}, "space directions: vector of zero length where the space needs a direction", face.ErrZeroNorm},
+		{plane, []float32{1, nan}, "space plane: vector with a value that is not a finite number: value 2 of 2",
+			face.ErrNotFinite},
+		{plane, []float32{float32(math.Inf(-1)), 0}, "space plane: vector with a value that is not a finite number: " +
+			"value 1 of 2", face.ErrNotFinite},
+		{unit, []float32{0, 0}, "space directions: vector of zero length where the space needs a direction",
+			face.ErrZeroNorm},
 		{unit, []float32{3, 4}, "space directions: vector that is not of unit length: norm 5", face.ErrNotUnit},
 	} {
 		l, err := online.New(tt.space, online.Settings{})
@@ -424,7 +430,8 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("defaults: %q", w)
 	}
 	l, _ = online.New(plane, online.Settings{Sigma: .24})
-	if w := l.Warnings(); len(w) != 1 || !strings.HasPrefix(w[0], "edges of this graph reach 1.03, and faces of two people are met from 0.9 on") {
+	if w := l.Warnings(); len(w) != 1 || !strings.HasPrefix(w[0],
+		"edges of this graph reach 1.03, and faces of two people are met from 0.9 on") {
 		t.Errorf("near the cliff: %q", w)
 	}
 	l, _ = online.New(plane, online.Settings{K: 3})
@@ -432,14 +439,16 @@ func TestWarnings(t *testing.T) {
 		l.Label([]float32{float32(10 * i), 0}, fmt.Sprint("person ", i))
 	}
 	for i := range 9 {
-		if v, _ := l.Observe([]float32{float32(10*i) + .1, 0}); v.Label != fmt.Sprint("person ", i) || v.Learned == v.NoRoom || v.NoRoom != (i > 3) {
+		if v, _ := l.Observe([]float32{float32(10*i) + .1, 0}); v.Label != fmt.Sprint("person ", i) ||
+			v.Learned == v.NoRoom || v.NoRoom != (i > 3) {
 			t.Errorf("person %d: %+v", i, v)
 		}
 	}
 	if c := l.Counts(); !l.Full() || c.PassedOver != 5 || c.Learned != 4 {
 		t.Errorf("full %t, %+v", l.Full(), c)
 	}
-	const full = "k = 3 is full: faces are recognised, and no longer learned (5 passed over so far); use a larger k, or take back learned faces"
+	const full = "k = 3 is full: faces are recognised, and no longer learned (5 passed over so far); use a larger k, " +
+		"or take back learned faces"
 	if w := l.Warnings(); len(w) != 1 || w[0] != full {
 		t.Errorf("k too small: %q", w)
 	}
@@ -454,7 +463,8 @@ func TestWarnings(t *testing.T) {
 
 func TestSettingsErrors(t *testing.T) {
 	for _, s := range []online.Settings{
-		{K: -1}, {K: math.MaxInt}, {K: 1 << 28}, {Reach: -2}, {Reach: math.NaN()}, {Journal: -2}, {DriftDistance: -2}, {Sigma: -1}, {Sigma: math.NaN()}, {Gamma: -1}, {Gamma: math.Inf(1)},
+		{K: -1}, {K: math.MaxInt}, {K: 1 << 28}, {Reach: -2}, {Reach: math.NaN()}, {Journal: -2}, {DriftDistance: -2},
+		{Sigma: -1}, {Sigma: math.NaN()}, {Gamma: -1}, {Gamma: math.Inf(1)},
 		{Epsilon: 2}, {Multiplier: 1}, {Accept: 2}, {Accept: math.NaN()}, {Learn: -1},
 	} {
 		if _, err := online.New(plane, s); !errors.Is(err, online.ErrSettings) {
@@ -495,7 +505,8 @@ func TestOldSnapshots(t *testing.T) {
 				t.Errorf("%s: a rejected face is %+v, %v", path, v, err)
 			}
 		}
-		if s := l.Settings(); s.Reach != online.Off || s.DriftDistance != online.Off || s.HalfLife != map[int]int{0: 25, 1: 20}[repaired] {
+		if s := l.Settings(); s.Reach != online.Off || s.DriftDistance != online.Off ||
+			s.HalfLife != map[int]int{0: 25, 1: 20}[repaired] {
 			t.Errorf("%s: settings %+v", path, s)
 		}
 		// It goes on, is written as the present version, and can be undone as far as its journal reaches.
@@ -508,7 +519,8 @@ func TestOldSnapshots(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 		var back online.Learner
-		if err := back.UnmarshalBinary(snapshot(t, &l)); err != nil || !bytes.Equal(snapshot(t, &back), snapshot(t, &l)) {
+		if err := back.UnmarshalBinary(snapshot(t, &l)); err != nil ||
+			!bytes.Equal(snapshot(t, &back), snapshot(t, &l)) {
 			t.Errorf("%s: written anew: %v", path, err)
 		}
 	}
@@ -633,7 +645,8 @@ func TestUndoSince(t *testing.T) {
 		l.Observe(x)
 	}
 	mass := l.Graph().Mass()
-	if n, err := l.UndoSince(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)); err != nil || n == 0 || l.Graph().Mass() != mass-float64(n) || l.Graph().Mass() == 0 {
+	if n, err := l.UndoSince(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)); err != nil || n == 0 ||
+		l.Graph().Mass() != mass-float64(n) || l.Graph().Mass() == 0 {
 		t.Errorf("%d faces undone, of %g; %v", n, mass, err)
 	}
 }
@@ -851,7 +864,8 @@ func TestForgetKeepsLabels(t *testing.T) {
 		if c, ok := l.Graph().Class(i); ok && c == 0 {
 			faces++
 			if l.Graph().Points(i) != 1 || l.Graph().Multiplicity(i) != 1 || len(l.Graph().Source(i)) > 0 {
-				t.Errorf("a labelled face stands for %g points, learned through %v", l.Graph().Points(i), l.Graph().Source(i))
+				t.Errorf("a labelled face stands for %g points, learned through %v", l.Graph().Points(i),
+					l.Graph().Source(i))
 			}
 		}
 	}

@@ -57,7 +57,8 @@ func TestOwnNameStands(t *testing.T) {
 	if before[0].Label != "alice" || before[2].Label != "bob" || before[4].Reason != online.Rejected {
 		t.Fatalf("%+v", before)
 	}
-	take(t, l, "door", heavy("alice", between([]float32{.05, 0}, []float32{3, 0}, 40)...), heavy("bob", between([]float32{2, .1}, []float32{0, -.45}, 40)...))
+	take(t, l, "door", heavy("alice", between([]float32{.05, 0}, []float32{3, 0}, 40)...),
+		heavy("bob", between([]float32{2, .1}, []float32{0, -.45}, 40)...))
 	for i, x := range places[:5] {
 		if v := judge(t, l, x...); v != before[i] {
 			t.Errorf("at %v: %+v, and without lessons %+v", x, v, before[i])

@@ -14,70 +14,70 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// ErrLesson is wrapped by the error of [Learner.TakeLessons] for lessons that no learner gives.
+// ErrLesson is wrapped by the error of [Learner.TakeLessons] for lessons that no learner can have made.
 var ErrLesson = errors.New("unusable lesson")
 
 const (
-	// MaxCentroids is how many centroids a source gives, at the most.
+	// MaxCentroids is the largest number of centroids of a source.
 	MaxCentroids = 4096
-	// MaxSources is how many sources a learner takes lessons of, at the most.
+	// MaxSources is the largest number of sources of a learner.
 	MaxSources = 1 << 14
 
-	mostTaken        = 1 << 26 // coordinates that are taken of all sources: 256 MiB
-	mostLinks        = 16      // earlier centroids that one follows
+	mostTaken        = 1 << 26 // coordinates of all sources together: 256 MiB
+	mostLinks        = 16      // earlier centroids that one centroid follows
 	mostMultiplicity = 1 << 30
-	leastGiven       = 0x1p-10 // a centroid that has faded to less than that is not given
-	leastTaken       = 0x1p-20 // nor taken if it counts less than that, nor used once it has faded to less
+	leastGiven       = 0x1p-10 // a centroid with a smaller weight is not given
+	leastTaken       = 0x1p-20 // a centroid with a smaller weight is not taken, and not used
 	mostRadius       = 1e30
 )
 
-// Lesson is what a learner has learned of a person by itself, for learners elsewhere: the centroids of the faces that
-// it accepted as that person, and as nobody else. It holds no labelled face.
+// Lesson is what one learner has learned of a person by itself, for other learners: the centroids of faces that it
+// accepted as this person, and as nobody else. It holds no labelled face.
 type Lesson struct {
 	Space     string // ID of the feature space
 	Name      string
 	Centroids []Centroid
-	// Links are pairs of centroids, the smaller place first, of which one follows the other on a track, further than an
-	// edge is long ([Observation].Follows). They ascend.
+	// Links are pairs of centroids, the smaller index first. One centroid of a pair follows the other on a track over
+	// more than the length of an edge ([Observation].Follows). The pairs are in ascending order.
 	Links [][2]int
 }
 
 // Centroid stands for faces.
 type Centroid struct {
 	Vector       []float32
-	Multiplicity float64 // what the faces count together, as they age
-	Radius       float64 // none of them lies further from Vector, in units of the space's distance
+	Multiplicity float64 // weight of the faces together, after ageing
+	Radius       float64 // greatest distance of a face from Vector, in units of the space's distance
 }
 
-// given is what a source gave.
+// given holds the lessons of one source.
 type given struct {
-	lessons []Lesson // by name
-	clock   float64  // half-lives that had passed when it was taken
+	lessons []Lesson // sorted by name
+	clock   float64  // half-lives that had passed when the lessons were taken
 }
 
-// shared is what all sources gave, as l judges by it.
+// shared is the union of all lessons, with which l judges.
 type shared struct {
 	union  *quantized.Union
 	merged quantized.Merged
-	from   [][]part      // of each centroid that was kept
-	aided  map[int64]int // where the aided faces of these numbers are
+	from   [][]part      // for each kept centroid, the parts of it
+	aided  map[int64]int // places of aided faces, by their numbers
 	clock  float64       // half-lives that had passed when the centroids were weighed
-	until  float64       // half-lives after which one of them has faded
-	faded  int           // centroids that have
-	err    error         // why there is no union, or none that can be used
+	until  float64       // half-lives after which the first centroid has faded
+	faded  int           // centroids that have faded
+	err    error         // why there is no usable union
 }
 
-// part is what a centroid has of a source.
+// part is the share of one source in a centroid.
 type part struct {
 	multiplicity, clock float64
 }
 
-// until returns the half-lives after which it has faded.
+// until returns the half-lives after which the part has faded.
 func (p part) until() float64 { return p.clock + math.Log2(p.multiplicity) - math.Log2(leastTaken) }
 
-// Lessons returns what l has learned itself, by name: of each person the centroids to which faces accepted as that
-// person have gone, and no others. What was taken from others is not among it ([Learner.TakeLessons]), nor what was
-// learned with its help, as nothing is. Of more than [MaxCentroids] centroids the heaviest are given.
+// Lessons returns the lessons that l has learned itself, sorted by name. The lesson of a person has the centroids to
+// which only faces accepted as this person have gone. It holds nothing from lessons of others ([Learner.TakeLessons])
+// and no aided face. If there are more than [MaxCentroids] centroids, the heaviest are returned.
 func (l *Learner) Lessons() []Lesson {
 	g := l.graph
 	var own []int
@@ -103,14 +103,15 @@ func (l *Learner) Lessons() []Lesson {
 			of[name] = s
 		}
 		c := Centroid{Vector: slices.Clone(g.Point(i)), Multiplicity: min(g.Multiplicity(i), mostMultiplicity)}
-		if g.Points(i) > g.Origin(i).Own { // others have gone there
+		if g.Points(i) > g.Origin(i).Own { // other faces were merged into it
 			c.Radius = min(g.Bound(), mostRadius)
 		}
 		place[i] = len(s.Centroids)
 		var links [][2]int
 		g.Neighbours(i, func(j int, d float64) {
 			p, there := place[j]
-			if there && d > g.Config().EdgeRadius() && len(links) < mostLinks && l.classes[g.Source(j)[0]].name == name {
+			if there && d > g.Config().EdgeRadius() && len(links) < mostLinks &&
+				l.classes[g.Source(j)[0]].name == name {
 				links = append(links, [2]int{p, place[i]})
 			}
 		})
@@ -128,11 +129,11 @@ func (l *Learner) Lessons() []Lesson {
 
 func compareLinks(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }
 
-// TakeLessons takes in what a source, another learner, has learned, in place of all that it gave before. No lessons are
-// as [Learner.WithdrawLessons]. See "Lessons" in the package's description.
+// TakeLessons takes the lessons of a source, another learner. They replace all earlier lessons of this source. Without
+// lessons it does the same as [Learner.WithdrawLessons]. See "Lessons" in the package's description.
 //
-// The error wraps [ErrName] for a source, [ErrUnknown] for a lesson of somebody whom l does not know, [ErrLesson], or
-// [ErrFull] beyond [MaxSources] or 256 MiB of coordinates. L has then not changed.
+// The error wraps [ErrName] for a bad name of the source, [ErrUnknown] for a lesson about a person that l does not
+// know, [ErrLesson], or [ErrFull] beyond [MaxSources] or 256 MiB of coordinates. On error l is unchanged.
 func (l *Learner) TakeLessons(source string, lessons []Lesson) error {
 	wrong := func(err error) error { return fmt.Errorf("taking lessons of %s: %w", source, err) }
 	if err := l.admit(source, lessons); err != nil {
@@ -160,7 +161,7 @@ func (l *Learner) TakeLessons(source string, lessons []Lesson) error {
 	return nil
 }
 
-// put sets what a source gave.
+// put sets the lessons of a source.
 func (l *Learner) put(source string, g given) {
 	l.taken += g.centroids() - l.given[source].centroids()
 	if l.given[source] = g; len(g.lessons) == 0 {
@@ -169,8 +170,8 @@ func (l *Learner) put(source string, g given) {
 	l.shared = nil
 }
 
-// WithdrawLessons takes back what a source gave: l goes on as if it had never given anything. The error wraps
-// [ErrUnknown] where there is nothing of that source.
+// WithdrawLessons removes all lessons of a source, as if it had never given any. The error wraps [ErrUnknown] if there
+// are no lessons of this source.
 func (l *Learner) WithdrawLessons(source string) error {
 	if _, there := l.given[source]; !there {
 		return fmt.Errorf("%w: there are no lessons of %s", ErrUnknown, source)
@@ -180,15 +181,15 @@ func (l *Learner) WithdrawLessons(source string) error {
 	return nil
 }
 
-// Source is what l has of a source of lessons.
+// Source describes the lessons of one source.
 type Source struct {
 	Name      string   `json:"name"`
 	People    []string `json:"people"`
 	Centroids int      `json:"centroids"`
-	Faces     float64  `json:"faces"` // what they counted together when they were taken
+	Faces     float64  `json:"faces"` // weight of its faces when they were taken
 }
 
-// Sources returns those of which l has lessons, by name.
+// Sources returns the sources of lessons, sorted by name.
 func (l *Learner) Sources() (all []Source) {
 	for _, name := range slices.Sorted(maps.Keys(l.given)) {
 		s := Source{Name: name, Centroids: l.given[name].centroids()}
@@ -203,17 +204,18 @@ func (l *Learner) Sources() (all []Source) {
 	return all
 }
 
-// Taken says what the lessons of all sources came to within K.
+// Taken describes the union of the lessons of all sources, merged within K.
 type Taken struct {
-	Centroids int     `json:"centroids"` // that were given
-	Kept      int     `json:"kept"`      // that l judges by, with the faces learned with their help; at most K
-	Left      int     `json:"left"`      // that there was no room for
-	Faded     int     `json:"faded"`     // that have faded
-	R         float64 `json:"r"`         // no centroid was merged into one as far away; see [quantized.Config.Merge]
-	Radius    float64 `json:"radius"`    // no face lies further from the centroid that stands for it
+	Centroids int `json:"centroids"` // centroids in all lessons
+	Kept      int `json:"kept"`      // centroids and aided faces that are used; at most K
+	Left      int `json:"left"`      // centroids for which there was no room
+	Faded     int `json:"faded"`     // that have faded
+	// bound of merging: no centroid was merged into one as far away as this; see [quantized.Config.Merge]
+	R      float64 `json:"r"`
+	Radius float64 `json:"radius"` // greatest distance of a face from its centroid
 }
 
-// Taken returns what the lessons of all sources came to.
+// Taken returns the state of the union of all lessons.
 func (l *Learner) Taken() Taken {
 	s := l.share()
 	if s == nil {
@@ -229,7 +231,7 @@ func (l *Learner) Taken() Taken {
 	return t
 }
 
-// share returns what all sources gave, or nil where nothing was given.
+// share returns the union of all lessons and aided faces, or nil without lessons.
 func (l *Learner) share() *shared {
 	if len(l.given) == 0 {
 		return nil
@@ -262,7 +264,8 @@ func (l *Learner) share() *shared {
 			group := l.class(lesson.Name, false)
 			at := make([]int, len(lesson.Centroids))
 			for i, c := range lesson.Centroids {
-				given := quantized.Summary{Point: c.Vector, Multiplicity: c.Multiplicity, Radius: c.Radius, Group: group}
+				given := quantized.Summary{Point: c.Vector, Multiplicity: c.Multiplicity, Radius: c.Radius,
+					Group: group}
 				at[i] = add(given, g.clock)
 			}
 			for _, link := range lesson.Links {
@@ -306,7 +309,7 @@ func (l *Learner) share() *shared {
 	return s
 }
 
-// weigh has what was given age as what l learned itself does.
+// weigh ages lessons as the learner ages its own faces.
 func (s *shared) weigh(clock float64) {
 	s.clock = clock
 	for i, parts := range s.from {
@@ -318,7 +321,7 @@ func (s *shared) weigh(clock float64) {
 	}
 }
 
-// look tries a face on all that l judges by.
+// look tries a face on the union of the learner's own graph and the lessons.
 func (s *shared) look(l *Learner, o Observation) (quantized.Trial, error) {
 	var others []int
 	for _, id := range o.Follows {
@@ -329,8 +332,7 @@ func (s *shared) look(l *Learner, o Observation) (quantized.Trial, error) {
 	return s.union.Look(o.Vector, l.Radii().sight(), o.Follows, others)
 }
 
-// see judges a face by what l has learned itself and, where that names nobody and denies nobody, by that and by what
-// others have given. It changes nothing.
+// see judges a face without lessons. If that gives no name and denies none, it judges with lessons. It changes nothing.
 func (l *Learner) see(o Observation) (Verdict, claim, error) {
 	own, c, err := l.look(o)
 	if err != nil {
@@ -339,7 +341,7 @@ func (l *Learner) see(o Observation) (Verdict, claim, error) {
 	return l.lend(o, own, c)
 }
 
-// lend returns the verdict by what others have given, too, on a face which has a verdict by what l has learned itself.
+// lend returns the verdict with lessons on a face that has a verdict without lessons.
 func (l *Learner) lend(o Observation, own Verdict, c claim) (Verdict, claim, error) {
 	if own.Label != "" || own.Reason == Rejected || !l.helped() {
 		return own, c, nil
@@ -354,20 +356,20 @@ func (l *Learner) lend(o Observation, own Verdict, c claim) (Verdict, claim, err
 	if err == nil {
 		v, lent, err = l.judge(t)
 	}
-	// There have come so many enrolled faces since, or others gave weights that nothing can be solved with: what they gave
-	// must not keep l from judging by what it knows itself. Warnings says so.
+	// There may be too many enrolled faces since then, or weights that cannot be solved with. Lessons must not prevent
+	// l from judging by itself. Warnings says so.
 	if errors.Is(err, ErrFull) || errors.Is(err, quantized.ErrUnsolved) {
 		s.err = err
 		return own, c, nil
 	}
-	v.Lent, v.Anchored = true, false // what rests on lessons confirms nobody
+	v.Lent, v.Anchored = true, false // a name that rests on lessons confirms nobody
 	return v, lent, err
 }
 
-// helped reports whether others have given anything.
+// helped reports whether there are lessons.
 func (l *Learner) helped() bool { return len(l.given) > 0 }
 
-// forgetLessons removes the lessons of a person.
+// forgetLessons removes the lessons about a person.
 func (l *Learner) forgetLessons(name string) {
 	for source, g := range l.given {
 		g.lessons = slices.DeleteFunc(slices.Clone(g.lessons), func(s Lesson) bool { return s.Name == name })
@@ -376,10 +378,10 @@ func (l *Learner) forgetLessons(name string) {
 	if l.unaidOf(name); !l.helped() {
 		l.unaid()
 	}
-	l.shared = nil // what it holds goes, and classes have other numbers now
+	l.shared = nil // the person's centroids are gone, and classes have other numbers now
 }
 
-// renameLessons gives the person of lessons another name.
+// renameLessons gives the person in lessons another name.
 func (l *Learner) renameLessons(from, to string) {
 	for source, g := range l.given {
 		g.lessons = slices.Clone(g.lessons)
@@ -399,7 +401,7 @@ func (l *Learner) renameLessons(from, to string) {
 	l.shared = nil
 }
 
-// centroids returns how many of them a source gave.
+// centroids returns the number of centroids of a source.
 func (g given) centroids() (n int) {
 	for _, s := range g.lessons {
 		n += len(s.Centroids)
@@ -407,7 +409,7 @@ func (g given) centroids() (n int) {
 	return n
 }
 
-// tidy returns a copy of lessons by name, with one for each person.
+// tidy returns a copy of lessons, sorted by name, with one lesson for each person.
 func tidy(lessons []Lesson) (all []Lesson) {
 	sorted := slices.Clone(lessons)
 	slices.SortStableFunc(sorted, func(a, b Lesson) int { return cmp.Compare(a.Name, b.Name) })
@@ -428,7 +430,7 @@ func tidy(lessons []Lesson) (all []Lesson) {
 	return all
 }
 
-// admit returns an error where lessons cannot come from a source, or do not fit l.
+// admit returns an error if the lessons cannot come from a source, or do not fit l.
 func (l *Learner) admit(source string, lessons []Lesson) error {
 	if err := CheckName(source); err != nil {
 		return fmt.Errorf("taking lessons: source: %w", err)
@@ -462,7 +464,7 @@ func (s Lesson) check(space face.Space) error {
 		return err
 	}
 	wrong := func(format string, args ...any) error {
-		return fmt.Errorf("%w: that of %s %s", ErrLesson, s.Name, fmt.Sprintf(format, args...))
+		return fmt.Errorf("%w: the lesson of %s %s", ErrLesson, s.Name, fmt.Sprintf(format, args...))
 	}
 	if s.Space != space.ID {
 		return wrong("is of the feature space %.100q, and this is %s", s.Space, space.ID)
@@ -482,7 +484,8 @@ func (s Lesson) check(space face.Space) error {
 		}
 	}
 	if len(s.Links) > mostLinks*len(s.Centroids) {
-		return wrong("joins %d pairs of %d centroids; it may be %d a centroid", len(s.Links), len(s.Centroids), mostLinks)
+		return wrong("joins %d pairs of %d centroids; it may be %d a centroid", len(s.Links), len(s.Centroids),
+			mostLinks)
 	}
 	for i, link := range s.Links {
 		unsorted := i > 0 && compareLinks(s.Links[i-1], link) >= 0

@@ -23,7 +23,8 @@ import (
 func lesson(name string, x, y float32, n int) online.Lesson {
 	s := online.Lesson{Space: "plane", Name: name}
 	for i := range n {
-		s.Centroids = append(s.Centroids, online.Centroid{Vector: []float32{x, y + .1*float32(i)}, Multiplicity: 3, Radius: .05})
+		s.Centroids = append(s.Centroids, online.Centroid{Vector: []float32{x, y + .1*float32(i)}, Multiplicity: 3,
+			Radius: .05})
 	}
 	return s
 }
@@ -80,7 +81,8 @@ func TestLessons(t *testing.T) {
 	if !bytes.Equal(before, snapshot(t, l)) || judge(t, l, 0, 2.9).Reason != online.Outlier {
 		t.Error("something is left of what was withdrawn")
 	}
-	if err := l.WithdrawLessons("door"); !errors.Is(err, online.ErrUnknown) || err.Error() != "nobody of that name: there are no lessons of door" {
+	if err := l.WithdrawLessons("door"); !errors.Is(err, online.ErrUnknown) ||
+		err.Error() != "nobody of that name: there are no lessons of door" {
 		t.Error(err)
 	}
 }
@@ -103,12 +105,15 @@ func TestBadLessons(t *testing.T) {
 		is      error
 		says    string
 	}{
-		"nobody's name":   {"", []online.Lesson{good}, online.ErrName, "taking lessons: source: unusable name"},
-		"not printable":   {"a\x00", []online.Lesson{good}, online.ErrName, "it has a character that does not print"},
-		"unknown":         {"x", with(func(s *online.Lesson) { s.Name = "eve" }), online.ErrUnknown, "nobody of that name: eve; enrol them here first"},
-		"bad name":        {"x", with(func(s *online.Lesson) { s.Name = " b" }), online.ErrName, "begins or ends with a space"},
-		"other space":     {"x", with(func(s *online.Lesson) { s.Space = "moon" }), online.ErrLesson, `that of bob is of the feature space "moon", and this is plane`},
-		"no centroid":     {"x", with(func(s *online.Lesson) { s.Centroids = nil }), online.ErrLesson, "that of bob has no centroids"},
+		"nobody's name": {"", []online.Lesson{good}, online.ErrName, "taking lessons: source: unusable name"},
+		"not printable": {"a\x00", []online.Lesson{good}, online.ErrName, "it has a character that does not print"},
+		"unknown": {"x", with(func(s *online.Lesson) { s.Name = "eve" }), online.ErrUnknown, "nobody of that " +
+			"name: eve; enrol them here first"},
+		"bad name": {"x", with(func(s *online.Lesson) { s.Name = " b" }), online.ErrName, "begins or ends " +
+			"with a space"},
+		"other space": {"x", with(func(s *online.Lesson) { s.Space = "moon" }), online.ErrLesson, `the lesson of bob is of the feature space "moon", and this is plane`},
+		"no centroid": {"x", with(func(s *online.Lesson) { s.Centroids = nil }), online.ErrLesson, "the lesson of bob " +
+			"has no centroids"},
 		"too many":        {"x", []online.Lesson{good, many}, online.ErrLesson, "it has more than 4096 centroids"},
 		"dimension":       {"x", with(func(s *online.Lesson) { s.Centroids[3].Vector = []float32{1} }), face.ErrDimension, "centroid 4 of bob"},
 		"NaN":             {"x", with(func(s *online.Lesson) { s.Centroids[0].Vector[1] = float32(math.NaN()) }), face.ErrNotFinite, "centroid 1 of bob"},
@@ -134,7 +139,8 @@ func TestBadLessons(t *testing.T) {
 		}
 	}
 	for i := range online.MaxSources - 1 {
-		take(t, l, fmt.Sprint("s", i), online.Lesson{Space: "plane", Name: "bob", Centroids: []online.Centroid{{Vector: []float32{2, 0}, Multiplicity: 1}}})
+		take(t, l, fmt.Sprint("s", i), online.Lesson{Space: "plane", Name: "bob",
+			Centroids: []online.Centroid{{Vector: []float32{2, 0}, Multiplicity: 1}}})
 	}
 	if err := l.TakeLessons("one more", []online.Lesson{good}); !errors.Is(err, online.ErrFull) {
 		t.Errorf("one more source: %v", err)
@@ -163,8 +169,8 @@ func untaught(t *testing.T, l *online.Learner) (map[string]any, *online.Learner)
 	return all, &back
 }
 
-// A learner that was given lessons in any way is, once they are withdrawn, to the last bit what a learner is that saw the
-// same and never was given any. What it gives others is the same all the while.
+// A learner that was given lessons in any way is, once they are withdrawn, to the last bit what a learner is that saw
+// the same and never was given any. What it gives others is the same all the while.
 func TestWithdrawn(t *testing.T) {
 	aided, learned, undone := 0, 0, 0
 	for seed := range uint64(60) {
@@ -227,9 +233,11 @@ func TestWithdrawn(t *testing.T) {
 				from := r.Int64N(max(1, l.Counts().Observed))
 				both(func(l *online.Learner) error { l.Unlearn([][2]int64{{from, from + 3}}); return nil })
 			default:
-				frame := []online.Observation{{Vector: x, As: []string{"", people[person]}[r.IntN(2)], Follows: slices.Clone(follows), Hold: r.IntN(9) == 0}}
+				frame := []online.Observation{{Vector: x, As: []string{"", people[person]}[r.IntN(2)],
+					Follows: slices.Clone(follows), Hold: r.IntN(9) == 0}}
 				for range r.IntN(2) {
-					frame = append(frame, online.Observation{Vector: []float32{x[0] + 2, x[1]}, As: people[(person+1)%3]})
+					frame = append(frame, online.Observation{Vector: []float32{x[0] + 2, x[1]},
+						As: people[(person+1)%3]})
 				}
 				seen, err := l.ObserveFrame(frame)
 				if err != nil {
@@ -247,7 +255,8 @@ func TestWithdrawn(t *testing.T) {
 			}
 			aided = max(aided, l.Aided())
 			if !reflect.DeepEqual(l.Lessons(), never.Lessons()) {
-				t.Fatalf("seed %d, step %d: it gives %+v, and without lessons %+v", seed, step, l.Lessons(), never.Lessons())
+				t.Fatalf("seed %d, step %d: it gives %+v, and without lessons %+v", seed, step, l.Lessons(),
+					never.Lessons())
 			}
 			if step%5 > 0 {
 				continue
@@ -359,7 +368,8 @@ func TestAided(t *testing.T) {
 			if err != nil || v.Learned {
 				t.Fatalf("without a name: %+v, %v", v, err)
 			}
-			seen, err := l.ObserveFrame([]online.Observation{{Vector: []float32{0, 1.7 + .25*float32(i)}, As: "alice", Follows: follows}})
+			seen, err := l.ObserveFrame([]online.Observation{{Vector: []float32{0, 1.7 + .25*float32(i)}, As: "alice",
+				Follows: follows}})
 			if err != nil || seen[0].Label != "alice" || !seen[0].Learned || seen[0].Stored >= 0 || seen[0].Anchored {
 				t.Fatalf("face %d: %+v, %v", i, seen, err)
 			}
@@ -397,7 +407,8 @@ func TestAided(t *testing.T) {
 	if err := l.Configure(s); err != nil {
 		t.Fatal(err)
 	}
-	if seen, err := l.ObserveFrame([]online.Observation{{Vector: []float32{0, 3}, As: "alice"}}); err != nil || seen[0].Learned {
+	if seen, err := l.ObserveFrame([]online.Observation{{Vector: []float32{0, 3}, As: "alice"}}); err != nil ||
+		seen[0].Learned {
 		t.Errorf("%+v, %v", seen, err)
 	}
 }
@@ -433,7 +444,8 @@ func TestLessonsSnapshot(t *testing.T) {
 	for what, old := range map[string][]byte{
 		"lessons in an older version": bytes.Replace(data, []byte("\x67version\x06"), []byte("\x67version\x05"), 1),
 		"a later version":             bytes.Replace(data, []byte("\x67version\x06"), []byte("\x67version\x07"), 1),
-		"no lessons":                  bytes.Replace(snapshot(t, learner(t, online.Settings{})), []byte("\x67version\x05"), []byte("\x67version\x06"), 1),
+		"no lessons": bytes.Replace(snapshot(t, learner(t, online.Settings{})),
+			[]byte("\x67version\x05"), []byte("\x67version\x06"), 1),
 	} {
 		var l online.Learner
 		if err := l.UnmarshalBinary(old); !errors.Is(err, online.ErrDamaged) && !errors.Is(err, online.ErrVersion) {
@@ -468,11 +480,13 @@ func assisted(t testing.TB) []byte {
 	}
 	given := lesson("al", 0, .2, 9)
 	given.Links = [][2]int{{0, 3}, {2, 5}}
-	if err := errors.Join(l.TakeLessons("door", []online.Lesson{given}), l.TakeLessons("gate", []online.Lesson{lesson("bo", 1, .2, 2)})); err != nil {
+	if err := errors.Join(l.TakeLessons("door", []online.Lesson{given}),
+		l.TakeLessons("gate", []online.Lesson{lesson("bo", 1, .2, 2)})); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		if _, err := l.ObserveFrame([]online.Observation{{Vector: []float32{0, 1.3 + .3*float32(i)}, As: "al", Follows: []int64{-1, 1}}}); err != nil {
+		if _, err := l.ObserveFrame([]online.Observation{{Vector: []float32{0, 1.3 + .3*float32(i)}, As: "al",
+			Follows: []int64{-1, 1}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -522,7 +536,8 @@ func FuzzLesson(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s online.Lesson
 		if err := s.UnmarshalBinary(data); err != nil {
-			if !errors.Is(err, online.ErrDamaged) && !errors.Is(err, online.ErrVersion) && !errors.Is(err, online.ErrLesson) {
+			if !errors.Is(err, online.ErrDamaged) && !errors.Is(err, online.ErrVersion) &&
+				!errors.Is(err, online.ErrLesson) {
 				t.Fatal(err)
 			}
 			return

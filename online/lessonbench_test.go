@@ -12,8 +12,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// BenchmarkTakeLessons takes in lessons of one of many sources, each with 300 centroids of ten people in 512 dimensions,
-// and judges a face by all of them: the merging of all that was given is part of it. Judge is a face more.
+// BenchmarkTakeLessons takes in lessons of one of many sources, each with 300 centroids of ten people in 512
+// dimensions, and judges a face by all of them: the merging of all that was given is part of it. Judge is a face more.
 func BenchmarkTakeLessons(b *testing.B) {
 	const dim, people, centroids = 512, 10, 300
 	space := face.Space{ID: "bench", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86}
@@ -50,7 +50,8 @@ func BenchmarkTakeLessons(b *testing.B) {
 			for p, x := range who {
 				s := online.Lesson{Space: space.ID, Name: fmt.Sprint("p", p)}
 				for range centroids / people {
-					s.Centroids = append(s.Centroids, online.Centroid{Vector: near(x, .5), Multiplicity: 1 + 50*r.Float64(), Radius: .2})
+					s.Centroids = append(s.Centroids, online.Centroid{Vector: near(x, .5), Multiplicity: 1 +
+						50*r.Float64(), Radius: .2})
 				}
 				all = append(all, s)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/faceauth/faceauth/internal/vector"
 )
 
-// lessonVersion is that of a lesson which travels by itself.
+// lessonVersion is the format version of a lesson on its own.
 const lessonVersion = 1
 
 // snapshotLesson is a lesson in a snapshot.
@@ -30,12 +30,13 @@ type snapshotCentroid struct {
 func (s Lesson) snapshot() snapshotLesson {
 	kept := snapshotLesson{Name: s.Name, Links: s.Links}
 	for _, c := range s.Centroids {
-		kept.Centroids = append(kept.Centroids, snapshotCentroid{Point: vector.Bytes(c.Vector), Multiplicity: c.Multiplicity, Radius: c.Radius})
+		kept.Centroids = append(kept.Centroids, snapshotCentroid{Point: vector.Bytes(c.Vector),
+			Multiplicity: c.Multiplicity, Radius: c.Radius})
 	}
 	return kept
 }
 
-// lesson returns the lesson that was kept, of a space.
+// lesson returns the stored lesson.
 func (s snapshotLesson) lesson(space string) (Lesson, error) {
 	l := Lesson{Space: space, Name: s.Name, Links: s.Links}
 	if len(s.Centroids) > MaxCentroids {
@@ -45,7 +46,8 @@ func (s snapshotLesson) lesson(space string) (Lesson, error) {
 		if len(c.Point)%4 != 0 {
 			return l, fmt.Errorf("%w: centroid %d has %d bytes", ErrLesson, i+1, len(c.Point))
 		}
-		l.Centroids = append(l.Centroids, Centroid{Vector: vector.Floats(c.Point), Multiplicity: c.Multiplicity, Radius: c.Radius})
+		l.Centroids = append(l.Centroids, Centroid{Vector: vector.Floats(c.Point), Multiplicity: c.Multiplicity,
+			Radius: c.Radius})
 	}
 	return l, nil
 }
@@ -90,7 +92,7 @@ func (l *Learner) restoreLessons(all []snapshotSource) error {
 	return nil
 }
 
-// fileLesson is a lesson that travels by itself.
+// fileLesson is a lesson on its own.
 type fileLesson struct {
 	Version int            `cbor:"version"`
 	Space   string         `cbor:"space"`
@@ -98,14 +100,14 @@ type fileLesson struct {
 }
 
 // MarshalBinary returns s as CBOR (RFC 8949, core deterministic encoding): a map of the version, now 1, the ID of the
-// space, and the lesson, an array of the name, the centroids (coordinates as little-endian float32, multiplicity,
-// radius), and the links. The same lesson gives the same bytes.
+// space, and the lesson. The lesson is an array of the name, the centroids (coordinates as little-endian float32,
+// multiplicity, radius), and the links. The same lesson gives the same bytes.
 func (s Lesson) MarshalBinary() ([]byte, error) {
 	return encoding.Marshal(fileLesson{lessonVersion, s.Space, s.snapshot()})
 }
 
-// UnmarshalBinary makes s the lesson that data holds. [Learner.TakeLessons] checks whether it can be used. The error
-// wraps [ErrVersion], [ErrDamaged] or [ErrLesson]; s has then not changed.
+// UnmarshalBinary reads a lesson into s. [Learner.TakeLessons] checks whether it can be used. The error wraps
+// [ErrVersion], [ErrDamaged] or [ErrLesson]. On error s is unchanged.
 func (s *Lesson) UnmarshalBinary(data []byte) error {
 	var head struct {
 		Version int `cbor:"version"`
@@ -114,7 +116,8 @@ func (s *Lesson) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("reading a lesson: %w: %w", ErrDamaged, err)
 	}
 	if head.Version != lessonVersion {
-		return fmt.Errorf("reading a lesson: %w: it is %d, and this program reads %d", ErrVersion, head.Version, lessonVersion)
+		return fmt.Errorf("reading a lesson: %w: it is %d, and this program reads %d", ErrVersion, head.Version,
+			lessonVersion)
 	}
 	var f fileLesson
 	if err := decoding.Unmarshal(data, &f); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// covered fails where a face that a source has learned is in the radius of no centroid by which l judges, or that radius
-// is above R1 + R2. It returns the largest radius.
+// covered fails where a face that a source has learned is in the radius of no centroid by which l judges, or that
+// radius is above R1 + R2. It returns the largest radius.
 func covered(t *testing.T, l *online.Learner, sources []*online.Learner, learned [][]float32) (radius float64) {
 	t.Helper()
 	own := 0.

@@ -8,8 +8,8 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// Nearest returns the distance from x to the nearest labelled face of the named person: what no learning changes. It
-// is +Inf where l knows nobody of that name. The error is that of [face.Space.Check].
+// Nearest returns the distance from x to the nearest labelled face of the named person. Learning does not change it. It
+// is +Inf if l does not know this name. The error comes from [face.Space.Check].
 func (l *Learner) Nearest(x []float32, name string) (float64, error) {
 	if err := l.space.Check(x); err != nil {
 		return 0, err

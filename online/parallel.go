@@ -11,21 +11,21 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Split says for what a [Parallel] learner keeps a graph of its own.
+// Split says which faces share a graph in a [Parallel] learner.
 type Split string
 
 const (
 	PerPerson  Split = "person"
-	PerExample Split = "example" // each labelled face, as in the thesis
+	PerExample Split = "example" // one graph for each labelled face, as in the thesis
 )
 
-// Parallel is a set of small learners that are updated at once, on several cores: one for each person, or
-// for each labelled face. Every face is shown to all of them, each has its own rule for outliers, and
-// the most confident one wins (thesis, Section "Parallel Multi-Manifold Learning").
+// Parallel is a set of small learners that are updated at the same time, on several cores: one for each person, or for
+// each labelled face. Every learner gets every face and has its own rule for outliers, and the most confident learner
+// wins (thesis, Section "Parallel Multi-Manifold Learning").
 //
-// n graphs of k centroids take the memory of n·k centroids, and their solutions cost less than that of
-// one graph of that size. The price is that no graph knows of the others' people: a face between two
-// people goes to the one with the higher confidence, and there is no negative evidence. It is not safe for concurrent use.
+// n graphs of k centroids take the memory of n·k centroids, and their solutions cost less than the solution of one
+// graph of this size. But no graph knows the people of the other graphs: a face between two people goes to the person
+// with the higher confidence, and there is no negative evidence. Parallel is not safe for concurrent use.
 type Parallel struct {
 	space    face.Space
 	settings Settings
@@ -36,8 +36,8 @@ type Parallel struct {
 	errors   []error
 }
 
-// NewParallel returns a set of learners with the same settings, K centroids each, that has been shown
-// nobody. Workers is how many cores it may use, 0 for all. The error wraps [ErrSettings].
+// NewParallel returns a set of learners without people. All have the same settings, with K centroids each. Workers is
+// the number of cores to use, 0 for all. The error wraps [ErrSettings].
 func NewParallel(space face.Space, s Settings, split Split, workers int) (*Parallel, error) {
 	if split != PerPerson && split != PerExample {
 		return nil, fmt.Errorf("%w: split is %q, but must be %q or %q", ErrSettings, split, PerPerson, PerExample)
@@ -54,8 +54,7 @@ func NewParallel(space face.Space, s Settings, split Split, workers int) (*Paral
 	return &Parallel{space: space, settings: s, split: split, workers: workers}, nil
 }
 
-// Label shows p a face of the named person. The error is that of [Learner.Label]; p has then not
-// changed.
+// Label adds a labelled face of the named person. The error comes from [Learner.Label]. On error p is unchanged.
 func (p *Parallel) Label(x []float32, name string) error {
 	if p.split == PerPerson {
 		for _, l := range p.learners {
@@ -75,9 +74,9 @@ func (p *Parallel) Label(x []float32, name string) error {
 	return nil
 }
 
-// Observe judges a face and learns from it: each graph that it is near to.
+// Observe judges a face, and every graph near the face learns from it.
 //
-// The error is that of [face.Space.Check] where x is no vector of the space; p has then not changed.
+// The error comes from [face.Space.Check]. On error p is unchanged.
 func (p *Parallel) Observe(x []float32) (Verdict, error) {
 	if err := p.space.Check(x); err != nil {
 		return Verdict{}, err
@@ -99,7 +98,7 @@ func (p *Parallel) Observe(x []float32) (Verdict, error) {
 	return p.best()
 }
 
-// best returns the verdict of the most confident graph. Two people equally sure of a face are a tie.
+// best returns the verdict of the most confident graph. Equal confidence for two people is a tie.
 func (p *Parallel) best() (Verdict, error) {
 	best := Verdict{Sink: 1, Reason: Outlier}
 	learned := false
@@ -120,10 +119,10 @@ func (p *Parallel) best() (Verdict, error) {
 	return best, nil
 }
 
-// Learners returns the learners of p for reading, in the order in which they began.
+// Learners returns the learners of p for reading, in the order of their creation.
 func (p *Parallel) Learners() []*Learner { return slices.Clone(p.learners) }
 
-// Names returns the people that p knows, in the order in which they were first shown.
+// Names returns the people that p knows, in the order of their first label.
 func (p *Parallel) Names() []string {
 	var names []string
 	for _, l := range p.learners {

@@ -9,20 +9,20 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// Step is a face on the way by which another one came to be a person's.
+// Step is one face on the path by which another face was assigned to a person.
 type Step struct {
-	Stored int64     // number of the stored face that it is, or that has taken it in since
-	Merged bool      // the latter
+	Stored int64     // number of the stored face that is this face, or into which this face was merged
+	Merged bool      // the face was merged into Stored
 	Label  Label     // of a labelled face
-	At     time.Time // when it was learned; the zero time for a labelled face, and where that is not known
-	// Distance is that to the face before it on the way, in units of the space's distance: between the stored faces. It is
-	// 0 for the first one.
+	At     time.Time // when the face was learned; the zero time for a labelled face, or if unknown
+	// Distance is the distance of the stored face to the stored face of the step before, in units of the space's
+	// distance. It is 0 for the first step.
 	Distance float64
 }
 
-// Path returns the way by which a stored face came to be a person's: the face itself, the one through which it was
-// accepted, and so on. Whole is true where the way ends at a labelled face, and false where what came before is not kept
-// any more. The error wraps [ErrUnknown].
+// Path returns the path by which a stored face was assigned to a person: the face itself, the face through which it was
+// accepted, and so on. Whole is true if the path ends at a labelled face, and false if its beginning is not stored any
+// more. The error wraps [ErrUnknown].
 func (l *Learner) Path(id int64) (path []Step, whole bool, err error) {
 	i, ok := l.graph.Find(id)
 	if !ok {

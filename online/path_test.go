@@ -49,7 +49,8 @@ func TestPath(t *testing.T) {
 			}
 		}
 		for i := range path[1:] {
-			if d := graph.Distance(vectors[path[i].Stored], vectors[path[i+1].Stored], l.Space().Scale); d != path[i+1].Distance {
+			if d := graph.Distance(vectors[path[i].Stored], vectors[path[i+1].Stored],
+				l.Space().Scale); d != path[i+1].Distance {
 				t.Errorf("a step of %g, want %g", path[i+1].Distance, d)
 			}
 		}

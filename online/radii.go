@@ -9,41 +9,43 @@ import (
 
 // Radii are the distances by which a learner decides, in units of the space's distance.
 type Radii struct {
-	Anchor   float64 `json:"anchor"`   // within that of an enrolled face, a face is anchored: learned faces have no part in it
+	// Anchor: a face nearer to an enrolled face than this is anchored. Learned faces do not count.
+	Anchor   float64 `json:"anchor"`
 	Enrolled float64 `json:"enrolled"` // how far from an enrolled face somebody is recognised
 	Learned  float64 `json:"learned"`  // how far from a learned face somebody is recognised
 	Learn    float64 `json:"learn"`    // how far from a stored face one is learned
 	Link     float64 `json:"link"`     // how far from the face before it on the same track one is learned
 }
 
-// FacesOfSighting is how many faces that differ a sighting is taken to show: as many chances of a stranger.
+// FacesOfSighting is the assumed number of different faces in a sighting. Each is one more chance of a false match.
 const FacesOfSighting = 10
 
-// Radii returns the distances by which l decides now. They follow from false match rates that were measured of the
-// space, and shrink with the number of enrolled faces and people, so that a stranger's chance does not grow with them:
+// Radii returns the distances by which l decides now. They follow from the measured false match rates of the space.
+// They shrink with the number of enrolled faces and people, so that the chance of a stranger does not grow with these
+// numbers.
 //
-// Of n enrolled faces a stranger's is near some one with at most n times the rate for one (Boole's inequality). So
-// Anchor and Enrolled are the distances at AnchorRate/n and NameRate/n between stills. Learned is the distance at
-// NameRate/(10 p) between faces of streams, for p people: turned faces come nearer to each other, a sighting of a
-// stranger shows some ten faces that differ, and the faces learned of one person are near each other, so that a
-// stranger who is near one is near many. Learn is Learned, where that is less than Reach.
+// The chance that a stranger's face is near any of n enrolled faces is at most n times the rate for one face (Boole's
+// inequality). So Anchor and Enrolled are the distances at AnchorRate/n and NameRate/n between stills. Learned is the
+// distance at NameRate/(10 p) between faces of streams, for p people, for three reasons: turned faces come nearer to
+// each other; a sighting of a stranger shows some ten different faces; and the learned faces of one person are near
+// each other, so a stranger who is near one of them is near many. Learn is the smaller of Learned and Reach.
 //
-// In a space of which nothing was measured, all are the length of the longest edge, whatever the number of people.
+// In a space that was not measured, all are the length of the longest edge for any number of people.
 func (l *Learner) Radii() Radii {
-	// Settings and people reset them where they change; faces come and go in many places.
+	// New settings or people reset the radii. Labelled faces change in many places, so their number is checked here.
 	if n := l.graph.Labelled(); n != l.measured || l.radii == (Radii{}) {
 		l.radii, l.measured = l.measure(), n
 	}
 	return l.radii
 }
 
-// SetImpostors has l go by what was measured of its space since it was made; see [face.Space]. Faces stay, and what is
-// recognised and learned from now on follows the new distances.
+// SetImpostors replaces the measurements of the space of l; see [face.Space]. Faces stay. From now on faces are
+// recognised and learned by the new distances.
 func (l *Learner) SetImpostors(stills, streams face.Impostors) {
 	l.space.Stills, l.space.Streams, l.radii = stills, streams, Radii{}
 }
 
-// measure returns the radii for the labels and settings that there are.
+// measure computes the radii for the present labels and settings.
 func (l *Learner) measure() Radii {
 	s, edge := l.settings, l.graph.Config().EdgeRadius()
 	r := Radii{Anchor: edge, Enrolled: edge, Learned: edge, Learn: edge, Link: max(edge, s.Link)}
@@ -66,19 +68,18 @@ func (l *Learner) measure() Radii {
 	return r
 }
 
-// sight is how far a face is judged.
+// sight returns the distances over which a face is judged.
 func (r Radii) sight() quantized.Sight {
 	return quantized.Sight{Labelled: r.Enrolled, Learned: r.Learned}
 }
 
-// recognises reports whether a face is near enough to an enrolled face, or to a learned one, to be given a name, or
-// follows somebody.
+// recognises reports whether a face may get a name: it is near enough to an enrolled or learned face, or follows one.
 func (r Radii) recognises(t quantized.Trial) bool {
 	labelled, learned, linked := t.Closest()
 	return linked || labelled <= r.Enrolled || learned <= r.Learned
 }
 
-// teaches reports whether a face is near enough to some stored one, or follows somebody, to be learned.
+// teaches reports whether a face may be learned: it is near enough to a stored face, or follows one.
 func (r Radii) teaches(t quantized.Trial) bool {
 	labelled, learned, linked := t.Closest()
 	return linked || min(labelled, learned) <= r.Learn

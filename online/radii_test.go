@@ -32,10 +32,12 @@ func TestRadii(t *testing.T) {
 			t.Fatal(err)
 		}
 		tens := math.Log10(float64(people))
-		want := online.Radii{Anchor: 1.1 - .1*tens, Enrolled: 1.2 - .1*tens, Learned: .9 - .1*tens, Learn: min(.8, .9-.1*tens), Link: 1.2}
+		want := online.Radii{Anchor: 1.1 - .1*tens, Enrolled: 1.2 - .1*tens, Learned: .9 - .1*tens,
+			Learn: min(.8, .9-.1*tens), Link: 1.2}
 		got := l.Radii()
 		for _, d := range []float64{
-			got.Anchor - want.Anchor, got.Enrolled - want.Enrolled, got.Learned - want.Learned, got.Learn - want.Learn, got.Link - want.Link,
+			got.Anchor - want.Anchor, got.Enrolled - want.Enrolled, got.Learned - want.Learned, got.Learn - want.Learn,
+			got.Link - want.Link,
 		} {
 			if math.Abs(d) > 1e-9 {
 				t.Fatalf("%d people: %+v, want %+v", people, got, want)
@@ -90,7 +92,8 @@ func TestRecognisedFurther(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (v.Label == "alice") != c.named || v.Learned != c.learned || v.Anchored != c.anchored || c.named && math.Abs(v.Distance-float64(c.x)) > 1e-6 {
+		if (v.Label == "alice") != c.named || v.Learned != c.learned || v.Anchored != c.anchored || c.named &&
+			math.Abs(v.Distance-float64(c.x)) > 1e-6 {
 			t.Errorf("at %g: %+v; %+v", c.x, v, l.Radii())
 		}
 	}
@@ -100,7 +103,8 @@ func TestRecognisedFurther(t *testing.T) {
 		t.Fatal(v, err)
 	}
 	far := online.Observation{Vector: []float32{1.5, 0}, Follows: []int64{v[0].Stored}}
-	if v, err = l.ObserveFrame([]online.Observation{far}); err != nil || v[0].Label != "alice" || !v[0].Learned || v[0].Anchored {
+	if v, err = l.ObserveFrame([]online.Observation{far}); err != nil || v[0].Label != "alice" || !v[0].Learned ||
+		v[0].Anchored {
 		t.Errorf("%+v, %v", v, err)
 	}
 	// It is learned as nobody else.

@@ -39,12 +39,14 @@ func reader(tb testing.TB) (face.Space, func(folder, person string) evaluate.Ide
 	}
 	tb.Cleanup(func() { e.Close() })
 	return e.Space(), func(folder, person string) evaluate.Identity {
-		src, err := facedet.Open(context.Background(), fixture.Recordings(tb, path.Join(folder, person)), facedet.Options{})
+		src, err := facedet.Open(context.Background(), fixture.Recordings(tb, path.Join(folder, person)),
+			facedet.Options{})
 		if err != nil {
 			tb.Fatal(err)
 		}
 		defer src.Close()
-		id, err := evaluate.Read(context.Background(), person, pipeline.New(src, d, e, pipeline.Options{}), preprocess.EnrolGate.Passes)
+		id, err := evaluate.Read(context.Background(), person, pipeline.New(src, d, e, pipeline.Options{}),
+			preprocess.EnrolGate.Passes)
 		if err != nil {
 			tb.Fatal(err)
 		}

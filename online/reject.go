@@ -10,10 +10,10 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// MaxRejected is how many rejected faces of one person are kept, the newest.
+// MaxRejected is the number of rejected faces kept for each person; the newest are kept.
 const MaxRejected = 16
 
-// class returns the number of the class of a person's faces, or of the faces rejected as theirs, or -1.
+// class returns the number of the class of a person's faces, or of the faces rejected as this person's, or -1.
 func (l *Learner) class(name string, negative bool) int {
 	if c, ok := l.index[class{name, negative}]; ok {
 		return c
@@ -21,13 +21,12 @@ func (l *Learner) class(name string, negative bool) int {
 	return -1
 }
 
-// Reject shows l a face that is not the named person's, as [Learner.Label] shows one that is: a negative label. The
-// faces rejected of a person, at most [MaxRejected], are a class of their own, which nobody is named after: a face that
-// the harmonic solution gives to it rather than to anybody is unknown, and so is a face that would be this person's but
-// has an edge to a rejected face that is at least as near as each of their labelled ones. A face like a rejected one is
-// learned through it.
+// Reject adds a face that is not the named person's: a negative label. The rejected faces of a person, at most
+// [MaxRejected], form their own class, which names nobody. A face that the harmonic solution gives to this class is
+// unknown. A face that would be this person's is also unknown, if it has an edge to a rejected face that is at least as
+// near as each labelled face of the person. Faces similar to a rejected face are learned into its class.
 //
-// The error is that of [face.Space.Check], or wraps [ErrUnknown] or [ErrFull]; l has then not changed.
+// The error comes from [face.Space.Check], or wraps [ErrUnknown] or [ErrFull]. On error l is unchanged.
 func (l *Learner) Reject(x []float32, name string) error {
 	if err := l.space.Check(x); err != nil {
 		return err
@@ -44,7 +43,7 @@ func (l *Learner) Reject(x []float32, name string) error {
 	return nil
 }
 
-// labelled returns the vertices with the labels of a class, the oldest first.
+// labelled returns the vertices with labels of a class, the oldest first.
 func (l *Learner) labelled(class int) (all []int) {
 	for i := range l.graph.Len() {
 		if c, ok := l.graph.Class(i); ok && c == class {
@@ -54,8 +53,8 @@ func (l *Learner) labelled(class int) (all []int) {
 	return all
 }
 
-// withdraw removes the faces at x that were rejected as somebody else's than the named person's: to be one person is to
-// be nobody else.
+// withdraw removes rejections at x of all people except the named person. A label for one person implies that the face
+// is nobody else's.
 func (l *Learner) withdraw(x []float32, name string) {
 	var gone []int64
 	for i := range l.graph.Len() {
@@ -64,7 +63,7 @@ func (l *Learner) withdraw(x []float32, name string) {
 			gone = append(gone, l.graph.Origin(i).ID)
 		}
 	}
-	// By their IDs: with the last face of a class all goes that was learned through it, and vertices move up.
+	// Remove by ID: the last face of a class takes with it all that was learned through it, and vertices move up.
 	for _, id := range gone {
 		if i, ok := l.graph.Find(id); ok {
 			c, _ := l.graph.Class(i)
@@ -73,7 +72,7 @@ func (l *Learner) withdraw(x []float32, name string) {
 	}
 }
 
-// unlabel removes a label, and its class with the last one.
+// unlabel removes a label, and with the last label its class.
 func (l *Learner) unlabel(vertex, class int) {
 	if len(l.labelled(class)) == 1 {
 		l.forget(class)
@@ -82,14 +81,14 @@ func (l *Learner) unlabel(vertex, class int) {
 	l.graph.Remove(vertex)
 }
 
-// Label is a face that l was shown with a name.
+// Label is a labelled or rejected face.
 type Label struct {
 	ID       int64  `json:"id"` // for [Learner.Unlabel]
 	Name     string `json:"name"`
-	Negative bool   `json:"not,omitempty"` // it was rejected: it is not that person's
+	Negative bool   `json:"not,omitempty"` // the face was rejected: it is not this person's
 }
 
-// labelAt returns the label of a vertex, and whether it has one.
+// labelAt returns the label of a vertex. Ok is false if the vertex has none.
 func (l *Learner) labelAt(i int) (Label, bool) {
 	c, ok := l.graph.Class(i)
 	if !ok {
@@ -108,15 +107,15 @@ func (l *Learner) Labels() (all []Label) {
 	return all
 }
 
-// Conflict is two labelled faces that look like one person, and cannot both be right.
+// Conflict is a pair of labelled faces that look like one person and cannot both be right.
 type Conflict struct {
 	A        Label   `json:"a"`
 	B        Label   `json:"b"`
-	Distance float64 `json:"distance"` // between them, in units of the space's distance
+	Distance float64 `json:"distance"` // distance between them, in units of the space's distance
 }
 
-// Conflicts returns the pairs of labelled faces that are no further apart than within and contradict each other: two
-// people's, or one person's and one that is not theirs. The nearest come first.
+// Conflicts returns the pairs of contradicting labels at a distance of at most within: two faces of different people,
+// or a face of a person and a face rejected as this person's. The nearest pairs come first.
 func (l *Learner) Conflicts(within float64) (all []Conflict) {
 	for i := range l.graph.Len() {
 		a, ok := l.labelAt(i)
@@ -125,7 +124,7 @@ func (l *Learner) Conflicts(within float64) (all []Conflict) {
 		}
 		for j := range i {
 			b, ok := l.labelAt(j)
-			// Two rejected faces agree, and so do a person's and one that is not somebody else's.
+			// Two rejected faces agree. A face of a person and a face rejected as another person's agree, too.
 			if !ok || a.Negative && b.Negative || (a.Name == b.Name) != (a.Negative != b.Negative) {
 				continue
 			}
@@ -138,9 +137,10 @@ func (l *Learner) Conflicts(within float64) (all []Conflict) {
 	return all
 }
 
-// Unlabel removes a labelled face, which it returns, and the person with their last one. Faces that were learned
-// through it stay, but for the person's last one: then all goes, as with [Learner.Forget]. With the last of the faces
-// that were rejected as somebody's goes what was learned through them. The error wraps [ErrUnknown].
+// Unlabel removes a labelled face and returns its label. With the last label the person is removed, too. Faces that
+// were learned through the label stay, except after the last label of the person: then all faces are removed, as with
+// [Learner.Forget]. The last rejected face of a person takes with it the faces learned through rejections. The error
+// wraps [ErrUnknown].
 func (l *Learner) Unlabel(id int64) (Label, error) {
 	i, _ := l.graph.Find(id)
 	gone, ok := Label{}, false
@@ -158,10 +158,10 @@ func (l *Learner) Unlabel(id int64) (Label, error) {
 	return gone, nil
 }
 
-// Unlearn takes back the faces learned from the observations in the ranges, both ends included, and all faces that were
-// accepted through them, and returns how many faces that are. Observations count as [Counts].Observed does. Faces that
-// another one took in longer ago than the journal reaches stay in its multiplicity, and what was accepted through a
-// centroid stays where that has faded or been removed in another way before.
+// Unlearn takes back the faces learned from ranges of observations, both ends included, and all faces accepted through
+// them. It returns the number of faces. Observations have the numbers of [Counts].Observed. If a face was merged into
+// another before the journal begins, it stays in the multiplicity of that face. Faces accepted through a centroid stay
+// if the centroid faded earlier or was removed in another way.
 func (l *Learner) Unlearn(ranges [][2]int64) (faces int) {
 	l.unaid()
 	return int(l.graph.Unlearn(func(observation int64) bool {

@@ -91,7 +91,8 @@ func TestRejectOutweighed(t *testing.T) {
 			t.Errorf("%g: %+v, want %q", x, v, want)
 		}
 		if want == "" && (v.Reason != online.Rejected || v.Confidence < .5) {
-			t.Errorf("%g: %+v; the harmonic solution alone would not have given it to her, and this tests nothing", x, v)
+			t.Errorf("%g: %+v; the harmonic solution alone would not have given it to her, and this tests nothing", x,
+				v)
 		}
 	}
 }

@@ -8,11 +8,10 @@ import (
 	"slices"
 )
 
-// ErrTaken is wrapped by the error of [Learner.Rename] for a name that somebody has.
+// ErrTaken is wrapped by the error of [Learner.Rename] if another person has the name.
 var ErrTaken = errors.New("somebody has that name")
 
-// Rename gives a person another name, which nobody has. The error wraps [ErrUnknown], [ErrName] or [ErrTaken]; l has
-// then not changed.
+// Rename gives a person a new name. The error wraps [ErrUnknown], [ErrName] or [ErrTaken]. On error l is unchanged.
 func (l *Learner) Rename(from, to string) error {
 	switch {
 	case !l.Knows(from):
@@ -34,7 +33,8 @@ func (l *Learner) Rename(from, to string) error {
 	return nil
 }
 
-// Vector returns the vector of the stored face with this number, or nil where there is none. It must not be changed.
+// Vector returns the vector of the stored face with this number, or nil if there is none. The caller must not change
+// it.
 func (l *Learner) Vector(id int64) []float32 {
 	if i, ok := l.graph.Find(id); ok {
 		return l.graph.Point(i)
@@ -42,9 +42,9 @@ func (l *Learner) Vector(id int64) []float32 {
 	return nil
 }
 
-// Retract removes labelled faces by their numbers, as [Learner.Unlabel] does, and takes back what was learned through
-// them, as [Learner.Unlearn] does. It returns how many learned faces are gone. Numbers of no labelled face are passed
-// over.
+// Retract removes labelled faces by their numbers, as [Learner.Unlabel] does, and takes back the faces learned through
+// them, as [Learner.Unlearn] does. It returns the number of learned faces that were removed. Numbers that are not
+// labelled faces are ignored.
 func (l *Learner) Retract(ids ...int64) (faces int) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
 		i, ok := l.graph.Find(id)
@@ -57,7 +57,7 @@ func (l *Learner) Retract(ids ...int64) (faces int) {
 	faces = int(l.graph.UnlearnThrough(ids...))
 	stored := l.graph.Learned()
 	for _, id := range ids {
-		l.Unlabel(id) // an error says that it is not there
+		l.Unlabel(id) // the only error is that there is no such label
 	}
-	return faces + stored - l.graph.Learned() // what went with a person's last face
+	return faces + stored - l.graph.Learned() // with faces that the last label of a person took along
 }

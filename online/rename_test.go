@@ -28,7 +28,8 @@ func TestRename(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
 		want     error
-	}{{"carol", "anna", online.ErrUnknown}, {"alice", "bob", online.ErrTaken}, {"alice", "alice", online.ErrTaken}, {"alice", " anna", online.ErrName}} {
+	}{{"carol", "anna", online.ErrUnknown}, {"alice", "bob", online.ErrTaken}, {"alice", "alice",
+		online.ErrTaken}, {"alice", " anna", online.ErrName}} {
 		if err := l.Rename(c.from, c.to); !errors.Is(err, c.want) {
 			t.Errorf("%q to %q: %v", c.from, c.to, err)
 		}

@@ -114,7 +114,8 @@ func plainPass(l *online.Learner) func(x []float32) {
 	}
 	return func(x []float32) {
 		for _, p := range pages {
-			blas32.Gemv(blas.NoTrans, 1, p, blas32.Vector{N: dim, Inc: 1, Data: x}, 0, blas32.Vector{N: p.Rows, Inc: 1, Data: products[:p.Rows]})
+			blas32.Gemv(blas.NoTrans, 1, p, blas32.Vector{N: dim, Inc: 1, Data: x}, 0,
+				blas32.Vector{N: p.Rows, Inc: 1, Data: products[:p.Rows]})
 		}
 	}
 }
@@ -146,7 +147,8 @@ func BenchmarkPeople(b *testing.B) {
 					faces[q] = c.stranger()
 				}
 				o := median(turns, func() { l.Observe(next()) })
-				plain, known, outlier = append(plain, float64(p)), append(known, float64(k)/float64(p)), append(outlier, float64(o)/float64(p))
+				plain, known, outlier = append(plain, float64(p)), append(known, float64(k)/float64(p)), append(outlier,
+					float64(o)/float64(p))
 			}
 			data, err := l.MarshalBinary()
 			if err != nil {

@@ -11,39 +11,58 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// ErrSettings is wrapped by the errors of [New] and [Learner.Configure]; they say which setting
-// cannot be used.
+// ErrSettings is wrapped by the errors of [New] and [Learner.Configure]; they name the setting that cannot be used.
 var ErrSettings = quantized.ErrConfig
 
-// Off switches a setting off whose zero value stands for a default: Reach, Link, Journal and DriftDistance.
+// Off switches off a setting whose zero value means its default: Reach, Link, Journal and DriftDistance.
 const Off = -1
 
-// Settings of a learner. The zero value of each field stands for its default.
+// Settings of a learner. The zero value of each field means its default.
 type Settings struct {
-	K              int     `json:"k"`               // centroids learned, at the most; labelled faces come on top. Default 300
-	Sigma          float64 `json:"sigma"`           // kernel width in units of the space's distance. Default: the space's
-	Gamma          float64 `json:"gamma"`           // regulariser gamma_g. Default: the space's
-	Reach          float64 `json:"reach"`           // longest edge in units of the space's distance. Default: the space's, if it has one. Off: none
-	Link           float64 `json:"link"`            // longest edge between two faces of one person in a row, see [Observation]. Default: the space's distance at a false match rate of 1e-2 between stills, if that was measured. Off: no longer than others
-	NameRate       float64 `json:"name_rate"`       // share of strangers' faces that may be given a name; see [Learner.Radii]. Default 1e-3
-	AnchorRate     float64 `json:"anchor_rate"`     // share of strangers' faces that may lie near an enrolled one; see [Learner.Radii]. Default 1e-4
-	Epsilon        float64 `json:"epsilon"`         // a smaller compact weight is no edge. Default 0.1 Gamma, as in the thesis
-	Multiplier     float64 `json:"multiplier"`      // growth of R at a repartition. Default 1.5, as in the thesis
-	Accept         float64 `json:"accept"`          // least confidence of a verdict, in [0,1]. Default: any above 0
-	Learn          float64 `json:"learn"`           // least confidence of a face that is learned, in [0,1]. Default: every face that is no outlier
-	MaxHops        int     `json:"max_hops"`        // a face further from a labelled one, counted in faces through which it was accepted, is not learned. Default 0, no limit
-	Journal        int     `json:"journal"`         // learned faces that [Learner.Undo] can take back one by one. Default 16384. Off: none
-	HalfLife       int     `json:"half_life"`       // observations after which a learned face counts half; see [quantized.Graph.Age]. Default 0, for ever
-	LearnCap       int     `json:"learn_cap"`       // faces of one person that are learned in a window, at the most, counting those taken back since. Default 0, no limit
-	LearnWindow    int     `json:"learn_window"`    // observations in a window; a change begins a new one. Default 1000
-	DriftDistance  float64 `json:"drift_distance"`  // see [Learner.Drift]: no alarm before the learned centre is that far away. Default: Reach, if there is one. Off: no alarm
-	DriftConstancy float64 `json:"drift_constancy"` // no alarm below that constancy. Default 0.5
+	// K is the largest number of learned centroids; labelled faces come on top of it. Default 300.
+	K int `json:"k"`
+	// Sigma is the kernel width in units of the space's distance. Default: the space's.
+	Sigma float64 `json:"sigma"`
+	Gamma float64 `json:"gamma"` // regulariser gamma_g. Default: the space's
+	// Reach is the longest edge in units of the space's distance. Default: the space's, if it has one. Off: no limit.
+	Reach float64 `json:"reach"`
+	// Link is the longest edge between successive faces of one person, see [Observation]. Default: the space's distance
+	// at a false match rate of 1e-2 between stills, if that was measured. Off: as long as other edges.
+	Link float64 `json:"link"`
+	// NameRate is the share of strangers' faces that may get a name; see [Learner.Radii]. Default 1e-3.
+	NameRate float64 `json:"name_rate"`
+	// AnchorRate is the share of strangers' faces that may be near an enrolled face; see [Learner.Radii]. Default 1e-4.
+	AnchorRate float64 `json:"anchor_rate"`
+	// Epsilon: a compact weight below it is no edge. Default 0.1 Gamma, as in the thesis.
+	Epsilon    float64 `json:"epsilon"`
+	Multiplier float64 `json:"multiplier"` // growth of R at a repartition. Default 1.5, as in the thesis
+	Accept     float64 `json:"accept"`     // least confidence of a verdict with a name, in [0,1]. Default: any above 0
+	// Learn is the least confidence of a face that is learned, in [0,1]. Default: every face that is not an outlier is
+	// learned.
+	Learn float64 `json:"learn"`
+	// MaxHops is the largest number of learned faces between a learned face and a labelled face, along the faces
+	// through which it was accepted. Default 0, no limit.
+	MaxHops int `json:"max_hops"`
+	// Journal is the number of learned faces that [Learner.Undo] can take back one by one. Default 16384. Off: none.
+	Journal int `json:"journal"`
+	// HalfLife is the number of observations after which a learned face counts half; see [quantized.Graph.Age]. Default
+	// 0, for ever.
+	HalfLife int `json:"half_life"`
+	// LearnCap is the largest number of faces of one person learned in a window. It counts faces that were taken back
+	// since. Default 0, no limit.
+	LearnCap int `json:"learn_cap"`
+	// observations in a window; after a change a new window begins. Default 1000
+	LearnWindow int `json:"learn_window"`
+	// DriftDistance: no alarm of [Learner.Drift] while the learned centre is nearer than this. Default: Reach, if there
+	// is one. Off: no alarm.
+	DriftDistance  float64 `json:"drift_distance"`
+	DriftConstancy float64 `json:"drift_constancy"` // no alarm below this constancy. Default 0.5
 	Freeze         bool    `json:"freeze"`          // judge, but learn nothing
-	Absorb         bool    `json:"absorb"`          // labelled vertices take in the faces near them
+	Absorb         bool    `json:"absorb"`          // labelled vertices take in nearby faces
 	Normalized     bool    `json:"normalized"`      // use the normalised Laplacian; a step then takes O(n³) for n faces
 }
 
-// defaults fills in what was left open.
+// defaults fills in default values.
 func (s Settings) defaults(space face.Space) Settings {
 	s.K = cmp.Or(s.K, 300)
 	s.Journal = cmp.Or(s.Journal, 1<<14)
@@ -77,7 +96,8 @@ func (s Settings) check() error {
 	case !(s.Gamma > 0):
 		what = fmt.Sprintf("gamma is %g, but must be positive", s.Gamma)
 	case !(s.Epsilon > 0 && s.Epsilon < 1):
-		what = fmt.Sprintf("epsilon, a tenth of gamma unless it is given, is %g, but must lie between 0 and 1", s.Epsilon)
+		what = fmt.Sprintf("epsilon, a tenth of gamma unless it is given, is %g, but must lie between 0 and 1",
+			s.Epsilon)
 	case !(s.Reach > 0 || s.Reach == Off):
 		what = fmt.Sprintf("reach is %g, but must be positive, or %d for no bound", s.Reach, Off)
 	case !(s.Link > 0 && s.Link < 1e30 || s.Link == Off):

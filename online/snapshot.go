@@ -20,8 +20,8 @@ var (
 	ErrDamaged = errors.New("damaged snapshot")
 )
 
-// version of the snapshot format that MarshalBinary writes, that which it writes without lessons, and the oldest that
-// UnmarshalBinary reads.
+// Versions of the snapshot format: the version that MarshalBinary writes with lessons, the version without lessons, and
+// the oldest version that UnmarshalBinary reads.
 const (
 	version    = 6
 	unassisted = 5
@@ -96,7 +96,7 @@ var (
 )
 
 func init() {
-	// Neither fails: the options are constants that the package's tests have seen.
+	// These calls cannot fail: the options are constants, and the tests of the package use them.
 	encoding, _ = cbor.CoreDetEncOptions().EncMode()
 	decoding, _ = cbor.DecOptions{
 		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
@@ -117,7 +117,8 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 		R: state.R, Spread: state.Spread, Full: state.Full, Reach: state.Reach,
 		Vertices: make([]snapshotVertex, len(state.Vertices)),
 		LastID:   state.LastID, Journal: make([]snapshotEntry, len(state.Journal)),
-		Lost: snapshotMoment{Observation: state.Lost.Observation, Time: state.Lost.Time}, Aged: state.Aged, Clock: state.Clock,
+		Lost: snapshotMoment{Observation: state.Lost.Observation,
+			Time: state.Lost.Time}, Aged: state.Aged, Clock: state.Clock,
 		Window: l.budget.window, Spent: l.budget.used,
 	}
 	for c, class := range l.classes {
@@ -125,13 +126,15 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 	}
 	for i, e := range state.Journal {
 		s.Journal[i] = snapshotEntry{
-			Observation: e.Observation, Time: e.Time, Vertex: e.Vertex, ID: e.ID, Via: e.Via, Count: e.Count, Born: e.Born,
+			Observation: e.Observation, Time: e.Time, Vertex: e.Vertex, ID: e.ID, Via: e.Via, Count: e.Count,
+			Born: e.Born,
 		}
 	}
 	for i, v := range state.Vertices {
 		o := v.Origin
 		s.Vertices[i] = snapshotVertex{
-			Point: vector.Bytes(v.Point), Multiplicity: v.Multiplicity, Points: v.Points, Class: v.Class, Source: v.Source,
+			Point: vector.Bytes(v.Point), Multiplicity: v.Multiplicity, Points: v.Points, Class: v.Class,
+			Source: v.Source,
 			Origin: snapshotOrigin{
 				ID: o.ID, Observation: o.Observation, Time: o.Time, Via: o.Via, Hops: o.Hops, Own: o.Own, Born: o.Born,
 			},
@@ -150,13 +153,14 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 		s.LastAid = l.lastAided
 	}
 	for _, a := range l.aided {
-		s.Aided = append(s.Aided, snapshotAided{ID: a.id, Name: a.name, Point: vector.Bytes(a.vector), Clock: a.clock, Links: a.links})
+		s.Aided = append(s.Aided, snapshotAided{ID: a.id, Name: a.name, Point: vector.Bytes(a.vector), Clock: a.clock,
+			Links: a.links})
 	}
 	return encoding.Marshal(s)
 }
 
-// UnmarshalBinary makes l the learner of which data is a snapshot. It reads no more than data holds: no number in it
-// makes l take more memory. The error wraps [ErrVersion] or [ErrDamaged]; l has then not changed.
+// UnmarshalBinary restores l from a snapshot. Its memory is bounded by the size of data; no number in data makes l take
+// more. The error wraps [ErrVersion] or [ErrDamaged]. On error l is unchanged.
 func (l *Learner) UnmarshalBinary(data []byte) error {
 	var head struct {
 		Version int `cbor:"version"`
@@ -180,11 +184,12 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// read decodes a snapshot of a version, and says how many centroids of an older one had to be repaired.
+// read decodes a snapshot of a version. Repaired is the number of centroids that were repaired in an older snapshot.
 func read(data []byte, version int) (s snapshot, repaired int, err error) {
 	if version >= unassisted {
 		err = decoding.Unmarshal(data, &s)
-		if given := len(s.Given) > 0; err == nil && (given != (version > unassisted) || !given && (len(s.Aided) > 0 || s.LastAid != 0)) {
+		if given := len(s.Given) > 0; err == nil && (given != (version > unassisted) || !given &&
+			(len(s.Aided) > 0 || s.LastAid != 0)) {
 			err = fmt.Errorf("it is of version %d, and has lessons of %d sources", version, len(s.Given))
 		}
 		return s, 0, err
@@ -196,7 +201,7 @@ func read(data []byte, version int) (s snapshot, repaired int, err error) {
 	return old.upgrade()
 }
 
-// check returns an error where the settings and the names of a snapshot cannot be those of a learner.
+// check returns an error if the settings and names of a snapshot cannot belong to a learner.
 func (s *snapshot) check() error {
 	if s.Settings != s.Settings.defaults(s.Space) {
 		return errors.New("settings are not complete")
@@ -225,7 +230,7 @@ func (s *snapshot) check() error {
 	return nil
 }
 
-// learner returns the learner of which s is a snapshot.
+// learner returns the learner of the snapshot.
 func (s *snapshot) learner() (*Learner, error) {
 	if err := s.check(); err != nil {
 		return nil, err

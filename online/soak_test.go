@@ -75,7 +75,8 @@ func TestSoak(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d steps, %d wrong; heap by tenths %v; mass %g, R %.3g", steps, wrong, heap, l.Graph().Mass(), l.Graph().R())
+	t.Logf("%d steps, %d wrong; heap by tenths %v; mass %g, R %.3g", steps, wrong, heap, l.Graph().Mass(),
+		l.Graph().R())
 	if float64(heap[parts-1]) > 1.02*float64(heap[0]) {
 		t.Errorf("the heap grew from %d to %d bytes", heap[0], heap[parts-1])
 	}

@@ -7,25 +7,26 @@ import (
 	"time"
 )
 
-// Stored is a face that a learner keeps: one that it was shown with a name, or one that stands for faces it has
-// learned.
+// Stored is a face that a learner keeps: a labelled face, or a centroid of learned faces.
 type Stored struct {
 	ID       int64     // for [Learner.Remove]
-	Vector   []float32 // must not be changed
+	Vector   []float32 // the caller must not change it
 	Labelled bool
-	Name     string  // of the label, or of the person through whom it was learned; "" where nobody claimed it, or several did
-	Negative bool    // the label says that it is not that person's
+	// Name is the name of the label, or of the person through whom the face was learned. It is "" if nobody or several
+	// people claimed the face.
+	Name     string
+	Negative bool    // the face was rejected: it is not this person's
 	Points   float64 // faces that it stands for
-	Weight   float64 // what they count together, as they age
-	// At is when it was learned: the zero time for a labelled face, and where that is not known.
+	Weight   float64 // weight of these faces together, after ageing
+	// At is when the face was learned: the zero time for a labelled face, or if unknown.
 	At   time.Time
-	Hops int // faces on the way from a labelled one, as [Learner.Path] goes; 0 for a labelled one
-	// Margin is the harmonic value of the person who was asked for, minus the values of all other people and of rejected faces: in
-	// [-1,1], and 0 where nothing is known.
+	Hops int // number of faces between this face and a labelled face, see [Learner.Path]; 0 for a labelled face
+	// Margin is the harmonic value of the requested person, minus the values of all other people and of rejected faces.
+	// It is in [-1,1], and 0 if nothing is known.
 	Margin float64
 }
 
-// Stored returns the faces that l keeps, the oldest first, with the margins for the named person; "" is for no margins.
+// Stored returns the faces that l keeps, the oldest first, with margins for the named person; "" means without margins.
 // It changes nothing. The error wraps [ErrUnknown].
 func (l *Learner) Stored(name string) ([]Stored, error) {
 	class := -1
@@ -38,7 +39,8 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 	for i := range all {
 		o := l.graph.Origin(i)
 		all[i] = Stored{
-			ID: o.ID, Hops: o.Hops, Vector: l.graph.Point(i), Points: l.graph.Points(i), Weight: l.graph.Multiplicity(i),
+			ID: o.ID, Hops: o.Hops, Vector: l.graph.Point(i), Points: l.graph.Points(i),
+			Weight: l.graph.Multiplicity(i),
 		}
 		if o.Time != 0 {
 			all[i].At = time.Unix(o.Time, 0)
@@ -66,9 +68,9 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 	return all, nil
 }
 
-// Remove takes back a face that l keeps: a labelled one, as [Learner.Unlabel] does, or a learned one, and with it what
-// it stands for and what was accepted through it, as [Learner.Unlearn] does. It returns how many learned faces are
-// gone. The error wraps [ErrUnknown]; l has then not changed.
+// Remove takes back a face that l keeps. It removes a labelled face as [Learner.Unlabel] does. It removes a learned
+// face with all faces merged into it or accepted through it, as [Learner.Unlearn] does. It returns the number of
+// learned faces that were removed. The error wraps [ErrUnknown]. On error l is unchanged.
 func (l *Learner) Remove(id int64) (faces int, err error) {
 	i, ok := l.graph.Find(id)
 	if !ok {
@@ -79,18 +81,18 @@ func (l *Learner) Remove(id int64) (faces int, err error) {
 		return 0, err
 	}
 	l.unaid()
-	return int(l.graph.UnlearnVertex(i)), nil // others may be of the same observation in old snapshots
+	return int(l.graph.UnlearnVertex(i)), nil // in old snapshots, other faces may have the same observation
 }
 
-// mostObserved bounds the observations of a learner: float64 holds whole numbers up to that.
+// mostObserved bounds the number of observations: float64 holds all whole numbers up to it.
 const mostObserved = 1 << 53
 
-// Adopt takes in a face that stands for n others which were seen elsewhere, such as a centroid that was found offline:
-// as [Learner.Observe] does with one face, as that many observations, and with their multiplicity. Where the face is an
-// outlier, or not to be learned, nothing is.
+// Adopt adds a face that stands for n faces seen elsewhere, such as a centroid that was found offline. It works as
+// [Learner.Observe], but the face counts as n observations and has their multiplicity. If the face is an outlier or may
+// not be learned, nothing is learned.
 //
-// The error is that of [face.Space.Check], or wraps [ErrSettings] for n < 1, or for more observations than can be
-// counted without rounding, 2^53; l has then not changed.
+// The error comes from [face.Space.Check], or wraps [ErrSettings] if n < 1 or if there are more than 2^53 observations.
+// On error l is unchanged.
 func (l *Learner) Adopt(x []float32, n int) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
@@ -99,7 +101,8 @@ func (l *Learner) Adopt(x []float32, n int) (Verdict, error) {
 		return Verdict{}, fmt.Errorf("%w: a face that stands for %d", ErrSettings, n)
 	}
 	if l.counts.Observed > mostObserved-int64(n) {
-		return Verdict{}, fmt.Errorf("%w: a face that stands for %d, after %d observations, is beyond %d", ErrSettings, n,
+		return Verdict{}, fmt.Errorf("%w: a face that stands for %d, after %d observations, is beyond %d", ErrSettings,
+			n,
 			l.counts.Observed, int64(mostObserved))
 	}
 	v, err := l.step(Observation{Vector: x}, n, l.counts.Observed+1)

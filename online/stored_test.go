@@ -33,7 +33,8 @@ func TestStored(t *testing.T) {
 	learned := 0
 	for _, s := range all {
 		switch {
-		case s.Labelled && s.Name == name && math.Abs(s.Margin-1) > 1e-9, s.Labelled && s.Name != name && math.Abs(s.Margin+1) > 1e-9:
+		case s.Labelled && s.Name == name && math.Abs(s.Margin-1) > 1e-9, s.Labelled && s.Name != name &&
+			math.Abs(s.Margin+1) > 1e-9:
 			t.Errorf("the margin of a face of %s is %g", s.Name, s.Margin)
 		case s.Margin < -1-1e-9 || s.Margin > 1+1e-9:
 			t.Errorf("a margin of %g", s.Margin)

@@ -9,8 +9,8 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// snapshot4 is versions 3 and 4: K counted labelled faces, too, the solution was kept, and the journal did not know
-// through which vertex a face had come. Version 3 had no negative labels.
+// snapshot4 is the format of versions 3 and 4. There K counted labelled faces, too, the solution was stored, and the
+// journal did not have the vertex through which a face was accepted. Version 3 had no negative labels.
 type snapshot4 struct {
 	Version  int               `cbor:"version"`
 	Space    face.Space        `cbor:"space"`
@@ -21,12 +21,13 @@ type snapshot4 struct {
 	R        float64           `cbor:"r"`
 	Vertices []snapshotVertex4 `cbor:"vertices"`
 	LastID   int64             `cbor:"last_id"`
-	Journal  []int64           `cbor:"journal"` // an observation, its time, and the ID of the vertex that took it in; and so on
-	Lost     snapshotMoment    `cbor:"lost"`
-	Aged     int64             `cbor:"aged"`
-	Stale    bool              `cbor:"stale"`
-	Window   int64             `cbor:"window"`
-	Spent    []int             `cbor:"spent"`
+	// Journal has three numbers for each entry: observation, time, and the ID of the vertex that took the face in.
+	Journal []int64        `cbor:"journal"`
+	Lost    snapshotMoment `cbor:"lost"`
+	Aged    int64          `cbor:"aged"`
+	Stale   bool           `cbor:"stale"`
+	Window  int64          `cbor:"window"`
+	Spent   []int          `cbor:"spent"`
 }
 
 type snapshotVertex4 struct {
@@ -46,12 +47,14 @@ type snapshotOrigin4 struct {
 	Hops                       int
 }
 
-// upgrade returns the snapshot as the present version writes it. After a half-life had been set or changed, an undo
-// could leave a vertex with a larger weight than it had points: such weights are repaired, and counted.
+// upgrade returns the snapshot in the present format. In these versions an undo after a change of the half-life could
+// leave a vertex with more weight than points. Such weights are repaired and counted.
 func (old snapshot4) upgrade() (s snapshot, repaired int, err error) {
 	s = snapshot{
-		Version: unassisted, Space: old.Space, Settings: old.Settings.defaults(old.Space), Names: old.Names, Negative: old.Not,
-		Counts: old.Counts, R: old.R, LastID: old.LastID, Lost: old.Lost, Aged: old.Aged, Window: old.Window, Spent: old.Spent,
+		Version: unassisted, Space: old.Space, Settings: old.Settings.defaults(old.Space), Names: old.Names,
+		Negative: old.Not,
+		Counts:   old.Counts, R: old.R, LastID: old.LastID, Lost: old.Lost, Aged: old.Aged, Window: old.Window,
+		Spent: old.Spent,
 	}
 	if old.Version == 3 {
 		s.Negative = make([]bool, len(old.Names))
@@ -62,7 +65,7 @@ func (old snapshot4) upgrade() (s snapshot, repaired int, err error) {
 	c := s.Settings.graph(s.Space)
 	s.Spread = min(old.R*c.Multiplier/(c.Multiplier-1), math.MaxFloat64)
 	if old.R > c.EdgeRadius() {
-		s.R = 0 // it had outgrown the edges, and begins anew
+		s.R = 0 // it was larger than the edges, and begins anew
 	}
 	// Half-lives that have passed at an observation, counted in steps as ageing goes.
 	born := func(observation int64) float64 {
@@ -73,10 +76,11 @@ func (old snapshot4) upgrade() (s snapshot, repaired int, err error) {
 		return max(float64(observation/period)*float64(period)/float64(c.HalfLife), 0)
 	}
 	s.Clock = born(old.Aged)
-	room := make(map[int64]float64) // points of each vertex that are not its own
+	room := make(map[int64]float64) // points of each vertex that were merged into it
 	for _, v := range old.Vertices {
 		o := snapshotOrigin{
-			ID: v.Origin.ID, Observation: v.Origin.Observation, Time: v.Origin.Time, Via: v.Origin.Via, Hops: v.Origin.Hops,
+			ID: v.Origin.ID, Observation: v.Origin.Observation, Time: v.Origin.Time, Via: v.Origin.Via,
+			Hops: v.Origin.Hops,
 		}
 		if v.Class < 0 {
 			o.Own, o.Born = 1, min(born(o.Observation), s.Clock)

@@ -9,24 +9,27 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Verdict is what a learner makes of one face.
+// Verdict is the result of judging one face.
 type Verdict struct {
-	Label      string  `json:"label"`            // a person's name, or "" for unknown
-	Best       string  `json:"best,omitempty"`   // whose value is largest, also where that was not enough; "" where nobody's is
-	Confidence float64 `json:"confidence"`       // harmonic value of the best person in [0,1], also where that was not enough
+	Label string `json:"label"` // a person's name, or "" for unknown
+	// Best is the person with the largest value, even if the value was too small; "" if all values are 0.
+	Best string `json:"best,omitempty"`
+	// Confidence is the harmonic value of Best in [0,1], even if it was too small.
+	Confidence float64 `json:"confidence"`
 	Sink       float64 `json:"sink"`             // mass of the sink: 1 minus the values of all people
 	Reason     Reason  `json:"reason,omitempty"` // why nobody was recognised; "" when somebody was
 	Learned    bool    `json:"learned"`          // the face is now part of the graph
 	// NoRoom says that the face would have been learned if there had been room for another centroid.
 	NoRoom bool `json:"no_room,omitempty"`
 	// Anchored says that an enrolled face of the named person is near: see [Learner.Radii]. Otherwise the name rests on
-	// learned faces, or on an enrolled face further off.
+	// learned faces, or on an enrolled face that is further away.
 	Anchored bool `json:"anchored,omitempty"`
-	// Distance is that to the nearest enrolled face of the named person; 0 without a name.
+	// Distance is the distance to the nearest enrolled face of the named person; 0 without a name.
 	Distance float64 `json:"distance,omitempty"`
-	// Lent says that the verdict rests on lessons, too: what this learner was shown and has learned itself names nobody.
-	Lent   bool  `json:"lent,omitempty"`
-	Stored int64 `json:"-"` // number of the stored face that it is now, or that has taken it in; 0 where it was not learned
+	// Lent says that the verdict rests on lessons: without them the learner names nobody.
+	Lent bool `json:"lent,omitempty"`
+	// Stored is the number of the stored face that is this face, or into which it was merged; 0 if it was not learned.
+	Stored int64 `json:"-"`
 }
 
 // Reason says in words for a person why a face was not recognised.
@@ -42,18 +45,18 @@ const (
 	BetterFace Reason = "another face in this frame is a better match"
 )
 
-// resolution is the least difference between two harmonic values that do not count as equal, and the least value that
-// does not count as 0, where the solution was found to ten times that accuracy. Where it was not, twice its error is.
+// resolution is the largest difference between two harmonic values that count as equal, and the largest value that
+// counts as 0, if the solution has an error below a tenth of it. For a less accurate solution, twice its error is used.
 const resolution = 1e-9
 
-// claim is the class that claims a face, and its harmonic value. It is there even where that value does not suffice
-// for a verdict.
+// claim is the class with the largest harmonic value of a face, and this value. It is set even if the value is too
+// small for a verdict.
 type claim struct {
 	class int // -1 for none
 	value float64
 }
 
-// judge turns the harmonic solution at a face into a verdict and the claim on it.
+// judge turns the harmonic solution at a face into a verdict and a claim.
 func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 	none := claim{class: -1}
 	if t.Outlier() || !l.Radii().recognises(t) {
@@ -107,8 +110,8 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 	return v, best, nil
 }
 
-// rejects reports whether a face that would be a person's has an edge to one that was rejected as theirs, and no
-// shorter one to a face that they were labelled with.
+// rejects reports whether a face that would be a person's has an edge to a face that was rejected as this person's, and
+// no shorter edge to one of this person's labelled faces.
 func rejects(t quantized.Trial, rejected, person int) bool {
 	d := t.Nearest(rejected)
 	return !math.IsInf(d, 1) && d <= t.Nearest(person)

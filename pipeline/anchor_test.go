@@ -82,7 +82,8 @@ func TestAnchor(t *testing.T) {
 		}
 		slices.Sort(genuine)
 		slices.Sort(impostor)
-		t.Logf("%s: %d people; of %d comparisons with four faces of somebody else the nearest is at %.3f; of %d with one's own, 99 in 100 are within %.3f",
+		t.Logf("%s: %d people; of %d comparisons with four faces of somebody else the nearest is at %.3f; of %d with "+
+			"one's own, 99 in 100 are within %.3f",
 			set, len(enrolled), len(impostor), impostor[0], len(genuine), genuine[len(genuine)*99/100])
 		if impostor[0] <= anchor || genuine[len(genuine)*99/100] > anchor {
 			t.Errorf("%s: the anchor is at %.3f", set, anchor)

@@ -75,9 +75,10 @@ func TestMainBenchmark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bridges, err := evaluate.Bridges(ids, enrol, []int{5}, func(user string, i int, attacker string, j, n int) ([][]float32, error) {
-		return preprocess.Blends(e, portraits[user][i], portraits[attacker][j], n)
-	})
+	bridges, err := evaluate.Bridges(ids, enrol, []int{5},
+		func(user string, i int, attacker string, j, n int) ([][]float32, error) {
+			return preprocess.Blends(e, portraits[user][i], portraits[attacker][j], n)
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

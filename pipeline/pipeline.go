@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pipeline turns a source of frames into a stream of plain samples: it is the whole way from
-// the camera to the line that no OpenCV value crosses.
+// Package pipeline turns a source of frames into a stream of plain samples. It is the whole way from the camera to
+// values that need no OpenCV.
 //
-// [New] ties a source, a detector and an extractor together, and [Pipeline.Next] returns what one
-// frame came to. Package replay and whatever else judges samples need not know where they come from.
+// [New] joins a source, a detector and an extractor, and [Pipeline.Next] returns the samples of one frame. Package
+// replay and other packages that judge samples need not know where the samples come from.
 package pipeline
 
 import (
@@ -19,34 +19,35 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// ErrNoPicture is returned for a frame of a source that holds no picture, or a closed one.
+// ErrNoPicture is returned if a frame of the source holds no picture, or a closed picture.
 var ErrNoPicture = errors.New("the source gave a frame without a picture")
 
 // Options of a pipeline.
 type Options struct {
-	Gate     preprocess.Gate      // what a face must pass to be learned
+	Gate     preprocess.Gate      // which faces may be learned
 	Picture  int                  // side of the JPEG of each face in pixels; 0 for none
 	Liveness *preprocess.Liveness // scores each face; nil for none
-	Faces    int                  // of a frame, the largest first; 0 for all
-	// Spare holds faces that are as they were, and looks for faces again only where something moved, or now and then: see
+	Faces    int                  // most faces of a frame, the largest first; 0 for all
+	// Spare looks for faces only where something moved, or at intervals, and holds faces that did not change: see
 	// package still. It is for programs that follow people, and not for logins: with Liveness, New panics.
 	Spare bool
-	// Frame, if it is not nil, says of each frame whether a picture of all of it is wanted, at most 640 pixels wide.
+	// Frame, if it is not nil, is called for each frame. If it returns true, the frame gets a picture of the whole
+	// frame, at most 640 pixels wide.
 	Frame func() bool
-	// Show, if it is not nil, is given each frame's picture and its samples before Next returns. It
-	// must not keep the picture.
+	// Show, if it is not nil, gets the picture and the samples of each frame before Next returns. It must not keep the
+	// picture.
 	Show func(img *facedet.Picture, f face.Frame) error
 }
 
-// Pipeline is a stream of frames of samples. It is used by one goroutine at a time, and owns nothing
-// that it was given: who made the source, the detector and the extractor closes them.
+// Pipeline is a stream of frames of samples. One goroutine at a time may use it. It does not close the source, the
+// detector and the extractor; the caller who made them does.
 type Pipeline struct {
 	source    facedet.Source
 	detector  facedet.Detector
 	extractor preprocess.Extractor
 	o         Options
 	tracker   *sighting.BoxTracker
-	spare     *spare // nil where every frame is looked at
+	spare     *spare // nil if every frame is examined
 }
 
 // New returns the pipeline over a source.
@@ -62,9 +63,8 @@ func New(s facedet.Source, d facedet.Detector, e preprocess.Extractor, o Options
 	return p
 }
 
-// Next returns what the next frame came to, or io.EOF after the last. A face of which no vector can
-// be made is a sample with the reason. Other errors are those of the source, and of networks that
-// do not fit their description.
+// Next returns the samples of the next frame, or io.EOF after the last frame. If no vector can be made of a face, its
+// sample has a Reason. Other errors come from the source, or from a network that does not fit its description.
 func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	frame, err := p.source.Next(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	return f, nil
 }
 
-// Renew has the pipeline forget what it knows of the frames so far, as if the source began with the next one.
+// Renew makes the pipeline forget all earlier frames, as if the source began with the next frame.
 func (p *Pipeline) Renew() {
 	p.tracker = sighting.NewBoxTracker()
 	if p.spare != nil {
@@ -122,7 +122,7 @@ func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 	return samples, nil
 }
 
-// largest returns as many faces as are wanted.
+// largest returns the first Options.Faces faces.
 func (p *Pipeline) largest(faces []facedet.Face) []facedet.Face {
 	if p.o.Faces > 0 && len(faces) > p.o.Faces {
 		return faces[:p.o.Faces]
@@ -151,7 +151,7 @@ func (p *Pipeline) sample(img *facedet.Picture, f facedet.Face, track int) (face
 	return s, p.complete(img, &s)
 }
 
-// measured returns the sample of a face without what networks make of it.
+// measured returns the sample of a face with its quality, and without vector, liveness and picture.
 func (p *Pipeline) measured(img *facedet.Picture, f facedet.Face, track int) (s face.Sample, err error) {
 	s = face.Sample{Track: track, Box: f.Box, Score: f.Score, Landmarks: f.Landmarks, Space: p.extractor.Space().ID}
 	if s.Quality, err = preprocess.Measure(img, f.Box, f.Landmarks); err != nil {
@@ -185,7 +185,7 @@ func (p *Pipeline) complete(img *facedet.Picture, s *face.Sample) (err error) {
 	return nil
 }
 
-// picture returns the face with a little around it as a JPEG.
+// picture returns the face with a margin around it as a JPEG.
 func picture(img *facedet.Picture, box image.Rectangle, side int) ([]byte, error) {
 	crop, err := img.Crop(box.Inset(-max(box.Dx(), box.Dy()) / 8))
 	if err != nil {
@@ -205,5 +205,5 @@ func scaled(img *facedet.Picture, scale float64) ([]byte, error) {
 	return small.JPEG(80)
 }
 
-// Count returns how many frames the source has and gave.
+// Count returns how many frames the source has, and how many were read.
 func (p *Pipeline) Count() facedet.Count { return p.source.Count() }

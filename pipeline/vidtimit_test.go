@@ -36,7 +36,8 @@ func vidtimit(t *testing.T, d facedet.Detector, e preprocess.Extractor) []record
 	defer seen.Unlock()
 	for i := len(seen.people); i < 6; i++ {
 		p := recorded{name: fmt.Sprintf("p%d", i)}
-		src, err := facedet.Open(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot/"+p.name), facedet.Options{})
+		src, err := facedet.Open(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot/"+p.name),
+			facedet.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

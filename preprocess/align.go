@@ -9,18 +9,18 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// ErrLandmarks is returned for landmarks that no face can have.
+// ErrLandmarks is returned if landmarks cannot belong to a face.
 var ErrLandmarks = errors.New("unusable landmarks: they are not finite or lie on one spot")
 
-// canonical are the places of both eyes, the tip of the nose and both corners of the mouth in an
-// aligned picture of 112x112 pixels (Deng et al., ArcFace, 2019).
+// canonical has the positions of both eyes, the tip of the nose and both corners of the mouth in an aligned picture of
+// 112x112 pixels (Deng et al., ArcFace, 2019).
 var canonical = [5][2]float64{
 	{38.2946, 51.6963}, {73.5318, 51.5014}, {56.0252, 71.7366}, {41.5493, 92.3655}, {70.7299, 92.2041},
 }
 
-// similarity returns the rotation, uniform scale and shift that takes the points from nearest to the
-// points to, in the sense of least squares (Umeyama 1991). In the plane, written with complex
-// numbers, it is z → a z + b with a = Σ conj(z_i - z̄)(w_i - w̄) / Σ |z_i - z̄|².
+// similarity returns the rotation, uniform scale and shift that maps the points from to the points to with the least
+// squared error (Umeyama 1991). With complex numbers for points of the plane it is z → a z + b with a = Σ conj(z_i -
+// z̄)(w_i - w̄) / Σ |z_i - z̄|².
 func similarity(from, to [5][2]float64) (cv.Affine, error) {
 	var z, w [2]float64
 	for i := range from {

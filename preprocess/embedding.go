@@ -14,8 +14,7 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// Embedding is a network that maps an aligned face to a point on the unit sphere. It holds the
-// network; close it.
+// Embedding is a network that maps an aligned face to a point on the unit sphere. The caller must close it.
 type Embedding struct {
 	net   *network.Network
 	space face.Space
@@ -23,8 +22,8 @@ type Embedding struct {
 
 var _ Extractor = (*Embedding)(nil)
 
-// NewEmbedding opens the network of a description, whose file lies in dir, and tries it once. The
-// error wraps those of [models.Description.Path], or [models.ErrShape].
+// NewEmbedding opens the network of a description from the folder dir, and runs it once as a test. The error wraps the
+// errors of [models.Description.Path], or [models.ErrShape].
 func NewEmbedding(d models.Description, dir string) (*Embedding, error) {
 	net, err := open(d, models.Embedding, dir, d.Dim)
 	if err != nil {
@@ -33,7 +32,7 @@ func NewEmbedding(d models.Description, dir string) (*Embedding, error) {
 	return &Embedding{net, d.Space()}, nil
 }
 
-// open opens a network that maps a picture to so many values.
+// open opens a network that maps a picture to the given number of values.
 func open(d models.Description, kind models.Kind, dir string, values int) (*network.Network, error) {
 	net, err := network.Open(d, kind, dir)
 	if err != nil {
@@ -46,7 +45,7 @@ func open(d models.Description, kind models.Kind, dir string, values int) (*netw
 	return net, nil
 }
 
-// forward returns the values that the network gives for a picture.
+// forward returns the output of the network for a picture.
 func forward(net *network.Network, img *cv.Image, values int) ([]float32, error) {
 	out, err := net.Forward(img)
 	if err != nil {
@@ -61,8 +60,7 @@ func forward(net *network.Network, img *cv.Image, values int) ([]float32, error)
 // Space implements [Extractor].
 func (e *Embedding) Space() face.Space { return e.space }
 
-// Align implements [Extractor]. The error wraps [ErrNoLandmarks] or [ErrLandmarks] where the face
-// cannot be aligned.
+// Align implements [Extractor]. The error wraps [ErrNoLandmarks] or [ErrLandmarks] if the face cannot be aligned.
 func (e *Embedding) Align(img *facedet.Picture, _ image.Rectangle, landmarks []face.Point) (*facedet.Picture, error) {
 	points, ok := face.FivePoints(landmarks)
 	if !ok {

@@ -10,13 +10,13 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// PixelSide is the width and the height of the picture that a vector of
-// [Pixels] is, row by row, of grey values in [0,1].
+// PixelSide is the width and the height in pixels of the picture in a vector of [Pixels]. The vector holds its grey
+// values in [0,1], row by row.
 const PixelSide = 96
 
-// Pixels is the preprocessing of the thesis (Section "Vision Datasets"): the box in grey, resized to
-// 96x96, smoothed with the 3x3 Gaussian kernel, its histogram equalised. The vector is the 9216
-// grey values divided by 255, and the distance the root of their mean squared difference.
+// Pixels is the preprocessing of the thesis (Section "Vision Datasets"): the box in grey, resized to 96x96, smoothed
+// with the 3x3 Gaussian kernel, with equalised histogram. The vector holds the 9216 grey values divided by 255. The
+// distance is the root of the mean squared difference.
 type Pixels struct{}
 
 var _ Extractor = Pixels{}
@@ -24,9 +24,8 @@ var _ Extractor = Pixels{}
 // NewPixels returns the thesis's extractor.
 func NewPixels() Pixels { return Pixels{} }
 
-// Space implements [Extractor]. Sigma is the thesis's; gamma keeps the edges, of up to .107, below the
-// distance at which faces of two people begin to be met, as measured on att, umist, faces94_subset
-// and fast_videos (docs/results.md).
+// Space implements [Extractor]. Sigma comes from the thesis. Gamma limits edges to .107, below the distance at which
+// faces of two people begin to occur on att, umist, faces94_subset and fast_videos (docs/results.md).
 func (Pixels) Space() face.Space {
 	return face.Space{ID: "pixels", Dim: PixelSide * PixelSide, Scale: 1. / PixelSide, Sigma: .025, Gamma: 1e-3,
 		Reach: .107, ImpostorRadius: .118}

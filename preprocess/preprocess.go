@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preprocess turns a face in a picture into a point of a feature space, and says whether the
-// picture is good enough to be learned from.
+// Package preprocess turns a face in a picture into a point of a feature space, and says whether the picture is good
+// enough for learning.
 //
-// [NewPixels] is the thesis's own preprocessing, [NewEmbedding] a modern network on the aligned
-// face; both are an [Extractor]. [Measure] and a [Gate] judge the picture before anybody is
-// recognised in it, and [NewLiveness] tells a face from a picture of one.
+// [NewPixels] is the preprocessing of the thesis, and [NewEmbedding] a modern network on the aligned face; both are an
+// [Extractor]. [Measure] and a [Gate] judge the picture before anybody is recognised in it, and [NewLiveness] tells a
+// live face from a picture of a face.
 //
-// Everything that touches OpenCV ends here: what leaves is a [face.Sample] of plain Go values.
+// Code that uses OpenCV ends here: callers get a [face.Sample] of plain Go values.
 package preprocess
 
 import (
@@ -19,32 +19,32 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// ErrNoLandmarks is returned by an extractor that has to align a face of which no points are known.
+// ErrNoLandmarks is returned if an extractor must align a face without landmarks.
 var ErrNoLandmarks = errors.New("no landmarks to align the face by; use the network detector")
 
-// Extractor turns a face into a vector of its space. It is used by one goroutine at a time.
+// Extractor turns a face into a vector of its space. One goroutine at a time may use it.
 type Extractor interface {
 	// Space returns the feature space of the vectors.
 	Space() face.Space
-	// Align returns the part of img that the vector of the face in the box is made from, in the size and
-	// position in which faces are compared. Landmarks are 68 points or nil. The caller closes it.
+	// Align returns the face in the size and position in which faces are compared; the vector is made from it.
+	// Landmarks are 68 points or nil. The caller closes the picture.
 	Align(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (*facedet.Picture, error)
 	// Vector returns the vector of a picture that Align has made.
 	Vector(aligned *facedet.Picture) ([]float32, error)
-	// Close frees what the extractor holds.
+	// Close frees the resources of the extractor.
 	Close() error
 }
 
 func native(p *facedet.Picture) *cv.Image { return (*cv.Image)(p) }
 
-// Blend returns the sum of (1 - share) of one picture and share of another, which must be of the same size. The caller
-// closes it.
+// Blend returns (1 - share) times the first picture plus share times the second, which must have the same size. The
+// caller closes the picture.
 func Blend(from, to *facedet.Picture, share float64) (*facedet.Picture, error) {
 	mixed, err := native(from).Blend(native(to), share)
 	return (*facedet.Picture)(mixed), err
 }
 
-// Extract returns the vector of the face in the box of img, whose landmarks are 68 points or nil.
+// Extract returns the vector of the face in the box of img. Landmarks are 68 points or nil.
 func Extract(e Extractor, img *facedet.Picture, box image.Rectangle, landmarks []face.Point) ([]float32, error) {
 	aligned, err := e.Align(img, box, landmarks)
 	if err != nil {
@@ -54,9 +54,9 @@ func Extract(e Extractor, img *facedet.Picture, box image.Rectangle, landmarks [
 	return e.Vector(aligned)
 }
 
-// Blends returns the vectors of n pictures on the way from one aligned face to another: the i-th, from 1 on,
-// holds a share of i/n of the other, which the last one is. It is how a recogniser that learns is led from one
-// person to another (Biggio et al. 2012; Lovisotto et al. 2020).
+// Blends returns the vectors of n blends between two aligned faces. Blend i, from 1 to n, holds a share of i/n of the
+// second face, so the last blend is the second face. Such blends lead a recogniser that learns from one person to
+// another (Biggio et al. 2012; Lovisotto et al. 2020).
 func Blends(e Extractor, from, to *facedet.Picture, n int) ([][]float32, error) {
 	var all [][]float32
 	for i := 1; i <= n; i++ {

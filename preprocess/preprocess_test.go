@@ -105,7 +105,8 @@ func TestEmbeddingAligned(t *testing.T) {
 		there := make([]face.Point, len(points))
 		for i, p := range points {
 			px, py := float64(p.X), float64(p.Y)
-			there[i] = face.Point{X: float32(m.a[0]*px + m.a[1]*py + m.a[2]), Y: float32(m.a[3]*px + m.a[4]*py + m.a[5])}
+			there[i] = face.Point{X: float32(m.a[0]*px + m.a[1]*py + m.a[2]),
+				Y: float32(m.a[3]*px + m.a[4]*py + m.a[5])}
 		}
 		y, err := preprocess.Extract(e, moved, image.Rect(0, 0, 420, 420), there)
 		moved.Close()
@@ -268,7 +269,8 @@ func TestSurroundings(t *testing.T) {
 		{"a box beside the frame", image.Rect(700, 500, 740, 560), models.SquareCrop, 1.5, image.Pt(640, 480),
 			image.Rect(550, 390, 640, 480)},
 		{"one pixel", image.Rect(5, 5, 6, 6), models.SquareCrop, .5, image.Pt(640, 480), image.Rect(5, 5, 6, 6)},
-		{"a frame of one pixel", image.Rect(0, 0, 1, 1), models.SquareCrop, 1.65, image.Pt(1, 1), image.Rect(0, 0, 1, 1)},
+		{"a frame of one pixel", image.Rect(0, 0, 1, 1), models.SquareCrop, 1.65, image.Pt(1, 1),
+			image.Rect(0, 0, 1, 1)},
 		{"a strip", image.Rect(10, 0, 12, 1), models.SquareCrop, 1.65, image.Pt(1000, 1), image.Rect(11, 0, 12, 1)},
 		{"an empty box", image.Rectangle{}, models.SquareCrop, 1.65, image.Pt(640, 480), image.Rect(0, 0, 1, 1)},
 		{"the box itself", image.Rect(300, 200, 340, 260), models.BoxCrop, 2, image.Pt(640, 480),
@@ -370,7 +372,8 @@ func TestSampleIsPlain(t *testing.T) {
 	live := float32(.5)
 	s := face.Sample{
 		Track: 3, Box: image.Rect(1, 2, 3, 4), Score: .9, Landmarks: []face.Point{{X: 1, Y: 2}}, Space: "pixels",
-		Vector: []float32{.25, .5}, Quality: face.Quality{Size: 2}, Reason: face.Blurred, Liveness: &live, JPEG: []byte{1, 2},
+		Vector: []float32{.25, .5}, Quality: face.Quality{Size: 2}, Reason: face.Blurred, Liveness: &live,
+		JPEG: []byte{1, 2},
 	}
 	b, err := json.Marshal(s)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 )
 
-// Measure returns what can be measured of the picture of a face in a box: see [face.Quality].
-// Landmarks may be nil.
+// Measure returns the quality of the picture of a face in a box: see [face.Quality]. Landmarks may be nil.
 func Measure(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (face.Quality, error) {
 	small, err := scaledFace(img, box)
 	if err != nil {
@@ -23,8 +22,7 @@ func Measure(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) 
 	return q, nil
 }
 
-// turn returns [face.Pose].Turn, or where that cannot be had 0 without landmarks, and 1 for landmarks that fit no
-// face.
+// turn returns [face.Pose].Turn. It returns 0 without landmarks, and 1 for landmarks that fit no face.
 func turn(landmarks []face.Point) float64 {
 	if len(landmarks) == 0 {
 		return 0
@@ -36,32 +34,30 @@ func turn(landmarks []face.Point) float64 {
 	return p.Turn
 }
 
-// Gate says from which pictures a face may be labelled or learned.
+// Gate says which pictures of faces may be labelled or learned.
 type Gate struct {
 	MinSize       int
 	MinSharpness  float64
 	MinBrightness float64
 	MaxBrightness float64
 	MinContrast   float64
-	MaxTurn       float64 // absolute value of Quality.Turn
+	MaxTurn       float64 // limit of the absolute value of Quality.Turn
 }
 
-// LearnGate is what a face must pass to be learned. A turned head passes: learning it from the
-// frames before is what the graph is for. A profile does not: the landmarks are then guesses, and
-// embeddings of two people come as near as .54, which in faces that pass never are nearer than .84
-// (umist; docs/results.md).
+// LearnGate accepts faces that may be learned. It accepts a turned head: the graph learns it from the frames before. It
+// refuses a profile, because its landmarks are guesses: embeddings of two people in profile come as near as .54, and in
+// accepted faces never nearer than .84 (umist; docs/results.md).
 var LearnGate = Gate{MinSize: 40, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12,
 	MaxTurn: 1.5}
 
-// LoginGate is what a face must pass to be let in by: as to be learned, and not turned away.
+// LoginGate accepts faces for a login: faces that may be learned and are not turned away.
 var LoginGate = Gate{MinSize: 40, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12, MaxTurn: .6}
 
-// EnrolGate is what a face must pass to be labelled: better, and not turned away. It asks for no more
-// light than LearnGate: a bound of 40 refused every picture of one person of faces94_subset, and with
-// the pictures the person.
+// EnrolGate accepts faces that may be labelled: good pictures that are not turned away. It needs no more light than
+// LearnGate: a bound of 40 refused all pictures of one person of faces94_subset, so this person could not be enrolled.
 var EnrolGate = Gate{MinSize: 48, MinSharpness: 25, MinBrightness: 25, MaxBrightness: 220, MinContrast: 18, MaxTurn: .6}
 
-// Check returns why a picture is refused, or "".
+// Check returns the reason why a picture is refused, or "".
 func (g Gate) Check(q face.Quality) face.Reason {
 	switch {
 	case q.Size < g.MinSize:
@@ -80,5 +76,5 @@ func (g Gate) Check(q face.Quality) face.Reason {
 	return ""
 }
 
-// Passes reports whether g refuses nothing of q.
+// Passes reports whether g accepts q.
 func (g Gate) Passes(q face.Quality) bool { return g.Check(q) == "" }

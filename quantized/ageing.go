@@ -4,20 +4,20 @@ package quantized
 
 import "math"
 
-// Ageing goes in steps, so that vertices are not looked through for every point.
+// Ageing goes in steps, so that not every point costs a pass over the vertices.
 const stepsPerHalfLife = 64
 
 const (
-	faded     = .5       // a vertex whose points count less than that may be evicted
-	evictable = .01      // an eviction changes no value by more than that
-	trials    = 16       // vertices that a step tries to evict, at the most
-	lightest  = 0x1p-100 // so that no multiplicity becomes 0
+	faded     = .5       // a vertex with a smaller weight may be evicted
+	evictable = .01      // largest change of a value by an eviction
+	trials    = 16       // most vertices that a step tries to evict
+	lightest  = 0x1p-100 // least weight, so that no multiplicity becomes 0
 )
 
 // period returns the observations in a step of ageing.
 func (c Config) period() int { return max(1, c.HalfLife/stepsPerHalfLife) }
 
-// tick returns the number of the step of ageing in which an observation falls.
+// tick returns the number of the ageing step of an observation.
 func (c Config) tick(observation int64) int64 {
 	if c.HalfLife == 0 {
 		return 0
@@ -25,10 +25,10 @@ func (c Config) tick(observation int64) int64 {
 	return observation / int64(c.period())
 }
 
-// left returns the weight that is left of a point which was kept when that many half-lives had passed.
+// left returns the remaining weight of a point that was kept after born half-lives.
 func (g *Graph) left(born float64) float64 { return max(math.Exp2(born-g.clock), lightest) }
 
-// own returns the weight that is left of a vertex's own point.
+// own returns the remaining weight of a vertex's own point.
 func (g *Graph) own(i int) float64 {
 	if g.label[i] != unlabelled {
 		return 1
@@ -36,14 +36,13 @@ func (g *Graph) own(i int) float64 {
 	return g.origin[i].Own * g.left(g.origin[i].Born)
 }
 
-// Age lets learned faces count less, to the moment of an observation: half after [Config].HalfLife
-// observations. Labelled points do not age. It then looks at vertices whose points have come to count
-// less than half of one, at most 16 of them a step, and evicts those without which no value of the
-// harmonic solution at a vertex that stays differs by more than 0.01 from what it was. It returns how
-// many these were. Without a half-life it does nothing.
+// Age reduces the weight of learned points up to an observation: after [Config].HalfLife observations a point counts
+// half. Labelled points do not age. Then Age tries to evict vertices with a weight below one half, at most 16 in a
+// step. It evicts a vertex if no harmonic value at a remaining vertex changes by more than 0.01. It returns the number
+// of evicted vertices. Without a half-life it does nothing.
 //
-// A vertex that others need to reach a labelled one stays for as long as it makes a difference. Of points
-// to come this says nothing: one that only an evicted vertex was near is an outlier.
+// A vertex on the path of others to a labelled vertex therefore stays while it makes a difference. The test considers
+// only present vertices: a new point that is near only an evicted vertex is an outlier.
 func (g *Graph) Age(observation int64) (evicted int, err error) {
 	ticks := g.c.tick(observation) - g.c.tick(g.aged)
 	if ticks <= 0 {
@@ -67,7 +66,7 @@ func (g *Graph) Age(observation int64) (evicted int, err error) {
 	return g.evict()
 }
 
-// SkipAgeing sets the observation up to which multiplicities count as aged: nothing ages for what came before it.
+// SkipAgeing marks all observations before this one as aged, so their ageing is skipped.
 func (g *Graph) SkipAgeing(observation int64) { g.aged = max(g.aged, observation) }
 
 // eviction holds the working storage of evict.
@@ -102,7 +101,7 @@ func (g *Graph) evict() (int, error) {
 	clear(e.gone)
 	clear(e.base)
 	e.bases, e.part, e.classes, e.values = e.bases[:0], e.part[:0], e.classes[:0], e.values[:0]
-	// Those that must stay now are not asked again before all others were.
+	// Vertices that must stay are tried again only after all others.
 	first := int(g.c.tick(g.aged)%int64(len(e.faint))) * trials % len(e.faint)
 	evicted := 0
 	for q := range min(trials, len(e.faint)) {
@@ -136,7 +135,7 @@ func (g *Graph) evict() (int, error) {
 	return evicted, nil
 }
 
-// baseline solves for the part in which vertex i lies.
+// baseline solves the part that holds vertex i.
 func (g *Graph) baseline(i int) error {
 	e, s := &g.eviction, &g.solver
 	s.begin(g)
@@ -158,7 +157,7 @@ func (g *Graph) baseline(i int) error {
 	return nil
 }
 
-// differs reports whether the solution without the vertices that are gone has changed too much at one that stays.
+// differs reports whether the solution without the removed vertices has changed too much at a remaining vertex.
 func (g *Graph) differs(b baseline) (bool, error) {
 	e, s := &g.eviction, &g.solver
 	s.begin(g)

@@ -53,7 +53,8 @@ func TestHalfLife(t *testing.T) {
 			}
 			// What was evicted had aged as well.
 			if got := g.Mass(); got > mass/8*1.0001 || g.Len() == vertices && got < mass/8*.9 {
-				t.Errorf("half-life %d, at a pace of %d: mass %g after three of them, and %g before", halfLife, pace, got, mass)
+				t.Errorf("half-life %d, at a pace of %d: mass %g after three of them, and %g before", halfLife, pace,
+					got, mass)
 			}
 			for i := range g.Len() {
 				if _, ok := g.Class(i); ok && g.Multiplicity(i) != 1 {
@@ -87,7 +88,8 @@ func TestUndoAged(t *testing.T) {
 	}
 	for i := range g.Len() {
 		if a, b := g.Multiplicity(i), want.Multiplicity(i); math.Abs(a-b) > 1e-12 || g.Points(i) != want.Points(i) {
-			t.Errorf("vertex %d counts %g, want %g; it stands for %g points, want %g", i, a, b, g.Points(i), want.Points(i))
+			t.Errorf("vertex %d counts %g, want %g; it stands for %g points, want %g", i, a, b, g.Points(i),
+				want.Points(i))
 		}
 	}
 }

@@ -16,27 +16,30 @@ var (
 	ErrInvalid = errors.New("quantized: state that no graph can have")
 )
 
-// maxValues bounds the coordinates of the learned vertices, and again those of the labelled ones: 1 GiB.
+// maxValues bounds the coordinates of learned vertices, and separately of labelled vertices: 1 GiB each.
 const maxValues = 1 << 28
 
-// maxDim bounds the values of a point: an empty graph already holds some, and a file can ask for one.
+// maxDim bounds the dimension: an empty graph already allocates memory for one point, and a file can ask for an empty
+// graph.
 const maxDim = 1 << 20
 
-// Config says what a Graph may hold and how it measures. All fields but Reach, Link and those after Gamma must be set.
+// Config holds the settings of a Graph. All fields except Reach, Link and those after Gamma must be set.
 type Config struct {
-	K          int          // learned vertices left after a repartition, at the most; >= 1. Labelled ones come on top
+	K          int          // most learned vertices after a repartition; >= 1. Labelled vertices come on top
 	Multiplier float64      // m, by which R grows at a repartition; >= 1.05, and 1.5 in the thesis
 	Dim        int          // length of a point
 	Scale      float64      // distance = Scale times Euclidean distance; > 0
 	Kernel     graph.Kernel // of the compact weights
 	Epsilon    float64      // smaller weights are no edge; in (0,1)
 	Reach      float64      // longest edge; 0 for as long as epsilon allows
-	Link       float64      // longest edge between points of which the caller knows that they are one's; 0 for no longer than others
-	Gamma      float64      // regulariser gamma_g > 0
-	Journal    int          // points taken in that are remembered for Undo; >= 0
-	HalfLife   int          // observations after which a learned point counts half, see Graph.Age; 0 for never
-	Absorb     bool         // labelled vertices take in points closer than R
-	Normalized bool         // normalised Laplacian; solved directly, O(n³) a step for n vertices
+	// Link is the longest edge between points that the caller knows to be the same person or thing; 0 for the length of
+	// other edges.
+	Link       float64
+	Gamma      float64 // regulariser gamma_g > 0
+	Journal    int     // points in the journal for Undo; >= 0
+	HalfLife   int     // observations after which a learned point counts half, see Graph.Age; 0 for never
+	Absorb     bool    // labelled vertices take in points closer than R
+	Normalized bool    // normalised Laplacian; solved directly, O(n³) a step for n vertices
 }
 
 func (c Config) check() error {
@@ -74,7 +77,7 @@ func (c Config) check() error {
 	return fmt.Errorf("%w: %s", ErrConfig, what)
 }
 
-// EdgeRadius returns the distance beyond which two points are not joined.
+// EdgeRadius returns the length of the longest edge.
 func (c Config) EdgeRadius() float64 {
 	r := c.Kernel.Radius(c.Epsilon)
 	if c.Reach > 0 {
@@ -83,10 +86,10 @@ func (c Config) EdgeRadius() float64 {
 	return r
 }
 
-// Weight returns the weight of an edge between two points at distance d, or 0 where there is none.
+// Weight returns the weight of an edge between two points at distance d, or 0 if there is no edge.
 func (c Config) Weight(d float64) float64 { return c.weight(d, c.EdgeRadius()) }
 
-// weight is Weight for an edge radius that is known.
+// weight is Weight with a known edge radius.
 func (c Config) weight(d, radius float64) float64 {
 	if d > radius {
 		return 0
@@ -94,9 +97,9 @@ func (c Config) weight(d, radius float64) float64 {
 	return c.Kernel.Weight(d)
 }
 
-// LinkWeight returns that of an edge between two points at distance d which are known to be one's and lie beyond the
-// edge radius, or 0 where they are too far apart even for that: the kernel is stretched, so that an edge of the length
-// Link weighs as much as the longest ordinary one.
+// LinkWeight returns the weight of an edge beyond the edge radius between two points known to be the same person or
+// thing, or 0 if they are too far apart even for that. The kernel is stretched, so that an edge of length Link weighs
+// as much as the longest ordinary edge.
 func (c Config) LinkWeight(d float64) float64 {
 	if d > c.Link {
 		return 0
@@ -104,14 +107,14 @@ func (c Config) LinkWeight(d float64) float64 {
 	return c.Kernel.Weight(d * c.EdgeRadius() / c.Link)
 }
 
-// farWeight returns that of an edge which serves a judgement alone, of a length d between the edge radius and the bound
-// of such edges. Beyond the edge radius r, squared distances count (r/bound)² of what they are, so that weights go on
-// from those of ordinary edges and do not vanish where the kernel is narrow.
+// farWeight returns the weight of an edge that serves only a judgement. Its length d lies between the edge radius r and
+// bound. Squared distances count (r/bound)², so the weights continue the weights of ordinary edges and do not vanish if
+// the kernel is narrow.
 func (c Config) farWeight(d, bound, radius float64) float64 {
 	s := radius / bound
 	s *= s
 	return c.Kernel.Weight(math.Sqrt(radius*radius + s*(d*d-radius*radius)))
 }
 
-// positive reports whether x is a number above 0 and finite.
+// positive reports whether x is positive and finite.
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }

@@ -15,16 +15,15 @@ func (g *Graph) near(x []float32, square float64) []edge {
 	return g.within(x, square, g.reach, g.reach)
 }
 
-// within returns the edges of x to the labelled and to the learned vertices that are no further than these bounds, in
-// ascending order: ordinary ones up to the edge radius, beyond it those that serve a judgement alone.
+// within returns the edges of x to labelled and to learned vertices up to these distances, in ascending order: ordinary
+// edges up to the edge radius, and beyond it edges that serve only a judgement.
 //
-// A float32 product finds out which vertices may be that near. The computed product of two vectors of n values differs
-// from the true one by at most n·u/(1 - n·u) times the product of their norms, with u = 2^-24 (Higham, Accuracy and
-// Stability of Numerical Algorithms, Section 3.1), in whatever order it was summed, so that a vertex is left out only
-// where it is certainly too far. The others are measured in float64. Where [sketches] help, they spare most vertices
-// the product, too.
+// A float32 product finds the vertices that may be so near. The computed product of two vectors of n values differs
+// from the true product by at most n·u/(1 - n·u) times the product of their norms, with u = 2^-24, for any order of the
+// sum (Higham, Accuracy and Stability of Numerical Algorithms, Section 3.1). So a vertex is left out only if it is
+// certainly too far. The others are measured in float64. [sketches] spare most vertices even the product.
 //
-// What is returned is overwritten by the next call.
+// The next call overwrites the result.
 func (g *Graph) within(x []float32, square, labelled, learned float64) []edge {
 	g.found = g.found[:0]
 	n := g.Len()
@@ -38,17 +37,18 @@ func (g *Graph) within(x []float32, square, labelled, learned float64) []edge {
 	slack := 2 * nu / (1 - nu) * math.Sqrt(square)
 	cut := max(labelled, learned) / g.c.Scale
 	cut *= cut * (1 + 1e-9)
-	// Coordinates that stay in the cache are compared as quickly as their sketches.
+	// For coordinates that stay in the cache, products are as quick as sketches.
 	if n < sketchedFrom/g.points.stride || !g.sketches.ask(x, square) {
-		// A page at a time, so that what is measured is still in the cache.
+		// One page at a time: its coordinates stay in the cache for the measurement.
 		for first := 0; first < n; first += g.points.rows {
 			values, rows := g.points.page(first)
 			g.products = resized(g.products, rows)
-			blas32.Gemv(blas.NoTrans, 1, blas32.General{Rows: rows, Cols: g.c.Dim, Stride: g.points.stride, Data: values},
+			blas32.Gemv(blas.NoTrans, 1, blas32.General{Rows: rows, Cols: g.c.Dim, Stride: g.points.stride,
+				Data: values},
 				vector(x), 0, blas32.Vector{N: rows, Inc: 1, Data: g.products})
 			for q, p := range g.products {
 				i := first + q
-				// Written so that a sum that overflowed, and is not a number, is measured.
+				// The condition is also true for NaN, which comes from an overflow: such a vertex is measured.
 				if near := square + g.squares[i] - 2*float64(p) - slack*math.Sqrt(g.squares[i]); near > cut {
 					continue
 				}
@@ -75,7 +75,7 @@ func (g *Graph) within(x []float32, square, labelled, learned float64) []edge {
 	return g.found
 }
 
-// find measures the distance of x to vertex i, and appends an edge to g.found if there is one.
+// find measures the distance of x to vertex i, and appends an edge to g.found if it is short enough.
 func (g *Graph) find(x []float32, square float64, i int, labelled, learned float64) {
 	bound := labelled
 	if g.label[i] == unlabelled {
@@ -90,13 +90,13 @@ func (g *Graph) find(x []float32, square float64, i int, labelled, learned float
 	}
 }
 
-// measure returns the distance from x, whose squared norm is given, to vertex i.
+// measure returns the distance from x to vertex i. Square is the squared norm of x.
 func (g *Graph) measure(x []float32, square float64, i int) float64 {
 	y := g.points.at(i)
 	sum := square + g.squares[i]
 	d := sum - 2*blas32.DDot(vector(x), vector(y))
-	// Where nearly all of the sum cancels, rounding would show: there the differences are summed, which
-	// is slower, and gives duplicates a distance of exactly 0.
+	// If nearly all of the sum cancels, rounding errors would show. Then the squared differences are summed: this is
+	// slower, and gives duplicates a distance of exactly 0.
 	if !(d > 1e-6*sum) || math.IsInf(d, 1) {
 		d = graph.SquaredDistance(x, y)
 	}

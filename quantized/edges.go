@@ -10,23 +10,23 @@ type edge struct {
 	w, d float64
 }
 
-// slab is how many edges are allocated at once.
+// slab is the number of edges in one allocation.
 const slab = 1024
 
-// maxEdges bounds the edges of a graph: 800 MB. Points without end on one spot, or a file that tells of such, come to
-// it.
+// maxEdges bounds the edges of a graph: 800 MB. Many points at one place, or a malicious file, can reach it.
 var maxEdges = 1 << 25
 
-// edgeLists hold the edges of each vertex, ascending. Lists that have become too short or that nobody needs any more
-// are used again, so that a graph that does not grow allocates nothing.
+// edgeLists hold the edges of each vertex in ascending order. Unused lists and lists that became too short are reused,
+// so a graph that does not grow allocates nothing.
 type edgeLists struct {
-	of   [][]edge   // each vertex
+	of   [][]edge   // by vertex
 	n    int        // edges
 	free [][][]edge // empty lists, by the rank of their capacity
-	rest []edge     // of the last slab
+	rest []edge     // unused part of the last slab
 }
 
-// rank returns the smallest rank of which lists hold n edges, and how many these hold: 2, 3, 4, 6, 8, 12, and so on.
+// rank returns the smallest rank whose lists hold n edges, and the capacity of these lists: 2, 3, 4, 6, 8, 12, and so
+// on.
 func rank(n int) (rank, capacity int) {
 	for low := 2; ; low *= 2 {
 		if n <= low {
@@ -59,7 +59,7 @@ func (e *edgeLists) empty(n int) []edge {
 	return list
 }
 
-// release takes a list back that nobody needs.
+// release takes back an unused list.
 func (e *edgeLists) release(list []edge) {
 	if cap(list) < 2 {
 		return
@@ -75,7 +75,7 @@ func (e *edgeLists) release(list []edge) {
 // push adds a vertex that will have n edges to begin with.
 func (e *edgeLists) push(n int) { e.of = append(e.of, e.empty(n)) }
 
-// join adds the edge between two vertices to the lists of both. Lists stay ascending as long as the larger of i and j
+// join adds the edge between two vertices to the lists of both. Lists stay in ascending order if the larger of i and j
 // never falls.
 func (e *edgeLists) join(i, j int, d, w float64) {
 	e.n++
@@ -96,7 +96,7 @@ func (e *edgeLists) add(i int, x edge) {
 // fit reports whether there may be n more edges.
 func (e *edgeLists) fit(n int) bool { return n <= maxEdges-e.n }
 
-// keep leaves only the lists of kept, which ascend, and the edges between them.
+// keep leaves only the lists of kept, which is in ascending order, and the edges between them.
 func (e *edgeLists) keep(kept []int) {
 	e.n = 0
 	place := slices.Repeat([]int{-1}, len(e.of))

@@ -13,13 +13,14 @@ import (
 )
 
 // ElasticNet returns the nodes of an elastic net over points (A. N. Gorban, A. Zinovyev, Principal Graphs and
-// Manifolds, 2009; thesis, equation "Elastic net"), which begins at seeds joined to their nearest neighbours: the
-// minimum of the mean squared distance of the points to their nodes, plus stretch times the squared length of each edge
-// and bend times the squared distance of each node to the mean of its neighbours, for at most so many rounds. Which
-// nodes are joined stays.
+// Manifolds, 2009; thesis, equation "Elastic net"). The net begins at seeds, each joined to its nearest neighbours, and
+// these edges stay. The nodes minimise the mean squared distance of the points to their nodes, plus stretch times the
+// squared length of each edge, plus bend times the squared distance of each node to the mean of its neighbours. There
+// are at most rounds rounds.
 //
-// The error wraps [ErrConfig], or is the context's, which is asked once a round.
-func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stretch, bend float64, rounds int) ([][]float32, error) {
+// The error wraps [ErrConfig], or is the error of ctx, which is checked once a round.
+func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stretch, bend float64,
+	rounds int) ([][]float32, error) {
 	if err := checkPoints(x); err != nil {
 		return nil, err
 	}
@@ -27,11 +28,13 @@ func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stret
 		return nil, err
 	}
 	if !(stretch >= 0 && bend >= 0) || neighbours < 1 || math.IsInf(stretch+bend, 1) {
-		return nil, fmt.Errorf("%w: an elastic net of %d neighbours, stretch %g and bend %g", ErrConfig, neighbours, stretch, bend)
+		return nil, fmt.Errorf("%w: an elastic net of %d neighbours, stretch %g and bend %g", ErrConfig, neighbours,
+			stretch, bend)
 	}
 	k, dim := len(seeds), len(x[0])
 	net := graph.Nearest(graph.Distances(seeds, 1), graph.Kernel{Denominator: math.Inf(1)}, neighbours) // weights of 1
-	// The two energies are quadratic forms of the nodes: a Laplacian, and the square of what takes means of neighbours.
+	// The two energies are quadratic forms of the nodes. Their matrices are a Laplacian, and the square of the matrix
+	// that takes each node minus the mean of its neighbours.
 	star, degree := mat.NewDense(k, k, nil), graph.Degrees(net)
 	for i := range k {
 		for j := range k {

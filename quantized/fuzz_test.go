@@ -113,7 +113,8 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 		case 8:
 			since := observation - int64(next()%16)
 			n, err := g.Undo(since)
-			if want, ok := r.Undo(since); n != want || ok != (err == nil) || !ok && !errors.Is(err, quantized.ErrJournal) {
+			if want, ok := r.Undo(since); n != want || ok != (err == nil) || !ok &&
+				!errors.Is(err, quantized.ErrJournal) {
 				t.Fatalf("step %d: Undo(%d) is %g, %v; want %g, %t", steps, since, n, err, want, ok)
 			}
 		case 9:
@@ -171,7 +172,8 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 			for range next() % 3 {
 				follows = append(follows, 1+int64(next())%(r.LastID+1))
 			}
-			compareLook(t, steps, g, r, x, follows, quantized.Sight{Labelled: .1 * float64(next()%8), Learned: .1 * float64(next()%8)})
+			compareLook(t, steps, g, r, x, follows, quantized.Sight{Labelled: .1 * float64(next()%8),
+				Learned: .1 * float64(next()%8)})
 			if r.Delicate {
 				return steps, true
 			}
@@ -221,7 +223,8 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 }
 
 // compareLook compares what is made of a point that is only judged.
-func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, x []float32, follows []int64, sight quantized.Sight) {
+func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, x []float32, follows []int64,
+	sight quantized.Sight) {
 	t.Helper()
 	trial, err := g.Look(x, sight, follows...)
 	if err != nil {
@@ -247,7 +250,8 @@ func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph,
 	}
 	near := func(a, b float64) bool { return a == b || math.Abs(a-b) < 1e-6 }
 	if !near(labelled, wantLabelled) || !near(learned, wantLearned) || linked != wantLinked {
-		t.Fatalf("step %d: closest %g, %g, %t; want %g, %g, %t", step, labelled, learned, linked, wantLabelled, wantLearned, wantLinked)
+		t.Fatalf("step %d: closest %g, %g, %t; want %g, %g, %t", step, labelled, learned, linked, wantLabelled,
+			wantLearned, wantLinked)
 	}
 	if !want.Outlier {
 		compareValues(t, step, trial, want)

@@ -21,21 +21,21 @@ var (
 // maxClass bounds the number of a class.
 const maxClass = 1 << 24
 
-// Graph is a compact graph of labelled vertices and at most k+1 learned ones, and the harmonic solution on it.
+// Graph is a compact graph of labelled vertices and at most k+1 learned vertices, and the harmonic solution on it.
 type Graph struct {
 	c       Config
 	reach   float64 // edge radius
 	r       float64 // R: learned vertices were at least this far apart at the last repartition
-	spread  float64 // no point is further from its centroid
+	spread  float64 // greatest distance of a point from its centroid
 	classes int
 	learned int  // vertices that are not labelled
 	full    bool // no repartition within the edge radius makes room
 
-	// Vertices in the order in which they came, as parallel arrays.
+	// Vertices in the order of their creation, as parallel arrays.
 	points   points
 	sketches sketches
 	squares  []float64 // squared norms
-	v        []float64 // multiplicities; whole numbers where nothing ages
+	v        []float64 // multiplicities; whole numbers without ageing
 	count    []float64 // numbers of points that the vertices stand for
 	label    []int     // class of a labelled vertex, else unlabelled
 	source   [][]int   // classes through which the points of a learned vertex were learned, sorted
@@ -47,10 +47,10 @@ type Graph struct {
 	aged    int64   // observation up to which multiplicities are aged
 	clock   float64 // half-lives that have passed so far
 
-	probe    []float32 // the point at hand
-	found    []edge    // of the point at hand
-	products []float32 // of the point at hand with the vertices of a page
-	stamp    uint64    // of the trial that is on, and of the state that it was made in
+	probe    []float32 // the current point
+	found    []edge    // edges of the current point
+	products []float32 // products of the current point with the vertices of a page
+	stamp    uint64    // number of the current trial and of the state of the graph
 	solver   solver
 	eviction eviction
 	sources  []int // spare storage for source
@@ -58,20 +58,21 @@ type Graph struct {
 
 const unlabelled = -1
 
-// New returns an empty graph. Its error wraps [ErrConfig] and says which setting cannot be used.
+// New returns an empty graph. The error wraps [ErrConfig] and names the setting that cannot be used.
 func New(c Config) (*Graph, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	return &Graph{
-		c: c, reach: c.EdgeRadius(), points: newPoints(c.Dim), sketches: newSketches(c.Dim), probe: make([]float32, c.Dim),
+		c: c, reach: c.EdgeRadius(), points: newPoints(c.Dim), sketches: newSketches(c.Dim),
+		probe: make([]float32, c.Dim),
 	}, nil
 }
 
 // Config returns the configuration of g.
 func (g *Graph) Config() Config { return g.c }
 
-// Len returns the number of vertices: the labelled ones, and at most k+1 that were learned.
+// Len returns the number of vertices: the labelled vertices, and at most k+1 learned vertices.
 func (g *Graph) Len() int { return len(g.v) }
 
 // Labelled returns the number of labelled vertices.
@@ -80,27 +81,27 @@ func (g *Graph) Labelled() int { return len(g.v) - g.learned }
 // Learned returns the number of vertices that are not labelled, at most k+1.
 func (g *Graph) Learned() int { return g.learned }
 
-// Full reports whether there is no room for another learned vertex: there are k+1 of them, and no repartition whose R
-// stays within the edge radius leaves at most k. Points are then judged, and kept only where a vertex takes them in.
+// Full reports whether there is no room for another learned vertex: there are k+1 learned vertices, and no repartition
+// with R up to the edge radius leaves at most k. Points are then judged, but kept only if a vertex takes them in.
 func (g *Graph) Full() bool { return g.full && g.learned > g.c.K }
 
-// Classes returns the number of classes seen so far: one more than the largest class labelled.
+// Classes returns the number of classes until now: one more than the largest labelled class.
 func (g *Graph) Classes() int { return g.classes }
 
 // R returns the radius below which learned points are merged.
 func (g *Graph) R() float64 { return g.r }
 
-// Bound returns a distance beyond which no point lies from its centroid: the sum of all R so far, which is less than
-// R·m/(m-1) unless R was cut short at the edge radius.
+// Bound returns the greatest possible distance of a point from its centroid: the sum of all R until now. It is less
+// than R·m/(m-1) unless R was cut short at the edge radius.
 func (g *Graph) Bound() float64 { return g.spread }
 
-// Clock returns the half-lives that have passed so far; see [Graph.Age].
+// Clock returns the number of half-lives that have passed; see [Graph.Age].
 func (g *Graph) Clock() float64 { return g.clock }
 
-// Mass returns the sum of the multiplicities of learned vertices: the number of points learned, where nothing ages.
+// Mass returns the sum of the multiplicities of learned vertices. Without ageing it is the number of learned points.
 func (g *Graph) Mass() float64 { return g.sumLearned(g.v) }
 
-// sumLearned sums x, a value for each vertex, over the learned ones.
+// sumLearned sums x, which has a value for each vertex, over the learned vertices.
 func (g *Graph) sumLearned(x []float64) float64 {
 	var sum float64
 	for i, c := range g.label {
@@ -111,10 +112,10 @@ func (g *Graph) sumLearned(x []float64) float64 {
 	return sum
 }
 
-// Point returns the coordinates of vertex i, which must not be changed.
+// Point returns the coordinates of vertex i. The caller must not change them.
 func (g *Graph) Point(i int) []float32 { return g.points.at(i) }
 
-// Multiplicity returns the weight of the points at vertex i together: their number, where nothing ages.
+// Multiplicity returns the weight of all points at vertex i. Without ageing it is their number.
 func (g *Graph) Multiplicity(i int) float64 { return g.v[i] }
 
 // Points returns the number of points that vertex i stands for.
@@ -125,32 +126,31 @@ func (g *Graph) Class(i int) (class int, ok bool) {
 	return max(g.label[i], 0), g.label[i] != unlabelled
 }
 
-// Source returns the classes through which the points of vertex i were accepted, ascending, which must
-// not be changed. A labelled vertex has none unless it absorbs.
+// Source returns the classes through which the points of vertex i were accepted, in ascending order. The caller must
+// not change them. A labelled vertex has none unless it absorbs.
 func (g *Graph) Source(i int) []int { return g.source[i] }
 
-// Origin returns where vertex i comes from.
+// Origin returns the origin of vertex i.
 func (g *Graph) Origin(i int) Origin { return g.origin[i] }
 
-// Find returns the vertex with that ID, see [Origin], and whether there is one.
+// Find returns the vertex with this ID, see [Origin]. Ok is false if there is none.
 func (g *Graph) Find(id int64) (i int, ok bool) {
 	i = g.vertex(id)
 	return max(i, 0), i >= 0
 }
 
-// Neighbours calls visit for each vertex that vertex i has an edge to, in ascending order, with the distance. An edge
-// longer than the edge radius joins points that follow one another.
+// Neighbours calls visit for each neighbour of vertex i, in ascending order, with the distance. An edge longer than the
+// edge radius joins points that follow each other.
 func (g *Graph) Neighbours(i int, visit func(j int, distance float64)) {
 	for _, e := range g.edges.of[i] {
 		visit(e.to, e.d)
 	}
 }
 
-// Label adds x as a fresh labelled vertex, whatever is near it. Classes count from 0.
+// Label adds x as a new labelled vertex, also if other vertices are near. Classes count from 0.
 //
-// The error wraps [ErrPoint], or [ErrFull] where the labelled points alone, or all edges, would take more memory than a
-// graph may have, 1 GiB each; g has then not changed. It panics when x has another dimension and on a class below 0 or
-// above 2^24.
+// The error wraps [ErrPoint], or [ErrFull] if the labelled points or all edges would take more than 1 GiB. On error g
+// is unchanged. It panics if x has another dimension, and on a class below 0 or above 2^24.
 func (g *Graph) Label(x []float32, class int) error {
 	if class < 0 || class > maxClass {
 		panic("quantized: class out of range")
@@ -172,10 +172,10 @@ func (g *Graph) Label(x []float32, class int) error {
 	return nil
 }
 
-// LabelRoom returns how many more points can be labelled.
+// LabelRoom returns the number of points that can still be labelled.
 func (g *Graph) LabelRoom() int { return maxValues/g.c.Dim - g.Labelled() }
 
-// take makes x the point at hand, and returns its squared norm.
+// take makes x the current point, and returns its squared norm.
 func (g *Graph) take(x []float32) (square float64, err error) {
 	if len(x) != g.c.Dim {
 		panic("quantized: dimension mismatch")
@@ -190,7 +190,7 @@ func (g *Graph) take(x []float32) (square float64, err error) {
 	return square, nil
 }
 
-// add appends a vertex of multiplicity 1 where the point at hand is, with edges to the vertices of near.
+// add appends a vertex of multiplicity 1 at the current point, with edges to the vertices of near.
 func (g *Graph) add(square float64, near []edge, class int) {
 	n := g.Len()
 	g.stamp++
@@ -218,8 +218,8 @@ func (g *Graph) add(square float64, near []edge, class int) {
 	}
 }
 
-// keep leaves only the vertices of kept, which ascend, and nothing of the others in memory. Distances are moved, not
-// computed.
+// keep removes all vertices except kept, which is in ascending order, and erases them from memory. Distances are moved,
+// not computed.
 func (g *Graph) keep(kept []int) {
 	g.stamp++
 	if len(kept) == g.Len() {
@@ -229,7 +229,7 @@ func (g *Graph) keep(kept []int) {
 	for q, i := range kept {
 		g.v[q], g.count[q], g.squares[q] = g.v[i], g.count[i], g.squares[i]
 		g.label[q], g.origin[q] = g.label[i], g.origin[i]
-		// Each keeps a storage of its own.
+		// The swap lets each vertex keep its own storage.
 		g.source[q], g.source[i] = g.source[i], g.source[q]
 	}
 	g.edges.keep(kept)
@@ -250,13 +250,13 @@ func (g *Graph) keep(kept []int) {
 	}
 }
 
-// erase leaves only the vertices of kept, and nothing of the others in memory or in the journal.
+// erase removes all vertices except kept from memory and from the journal.
 func (g *Graph) erase(kept []int) {
 	g.keep(kept)
 	g.journal.filter(func(e entry) bool { return g.vertex(e.vertex) >= 0 })
 }
 
-// Remove removes a vertex with all that it stands for, and nothing that was accepted through it.
+// Remove removes a vertex with all points that it stands for. Points accepted through it stay.
 func (g *Graph) Remove(i int) {
 	kept := make([]int, 0, g.Len()-1)
 	for j := range g.v {
@@ -267,10 +267,10 @@ func (g *Graph) Remove(i int) {
 	g.erase(kept)
 }
 
-// Forget removes the labelled points of a class, and every vertex to which a point accepted through it has gone, and
-// renumbers the classes above it. It returns the number of vertices removed. Points of other classes that had been
-// merged into such a vertex go with it. A labelled point of another class that had taken such a point in (Absorb)
-// stays, without all that it had taken in. It panics where there is no such class.
+// Forget removes the labelled points of a class, and every vertex into which a point accepted through the class was
+// merged. It returns the number of removed vertices and renumbers the classes above. Points of other classes in such a
+// vertex are removed, too. If a labelled point of another class took such a point in (Absorb), the labelled point stays
+// without any points that it took in. Forget panics if there is no such class.
 func (g *Graph) Forget(class int) int {
 	if class < 0 || class >= g.classes {
 		panic("quantized: class out of range")
@@ -305,12 +305,11 @@ func (g *Graph) Forget(class int) int {
 	return removed
 }
 
-// Configure replaces the configuration. Points stay; weights and edges follow the new one, and where there are more
-// learned vertices than the new k allows they are merged at once. Edges that grow longer cost a distance pass for each
-// vertex.
+// Configure replaces the configuration. Points stay. Weights and edges follow the new configuration. If there are more
+// learned vertices than the new k, they are merged at once. Longer edges cost a distance pass for each vertex.
 //
-// The error wraps [ErrConfig]: a setting cannot be used, or the learned vertices cannot be merged to as few as k within
-// the edge radius. g has then not changed. It panics when the dimension or the scale changes.
+// The error wraps [ErrConfig] if a setting cannot be used, or if the learned vertices cannot be merged to k within the
+// edge radius. On error g is unchanged. It panics if the dimension or the scale changes.
 func (g *Graph) Configure(c Config) error {
 	if err := c.check(); err != nil {
 		return err
@@ -338,7 +337,8 @@ func (g *Graph) Configure(c Config) error {
 	}
 	if !joined {
 		restore()
-		return fmt.Errorf("%w: edges of a length of %.3g would be too many for the points that there are; use a shorter reach",
+		return fmt.Errorf("%w: edges of a length of %.3g would be too many for the points that there are; use a "+
+			"shorter reach",
 			ErrConfig, c.EdgeRadius())
 	}
 	g.full = false
@@ -350,16 +350,17 @@ func (g *Graph) Configure(c Config) error {
 			n := g.fewest()
 			restore()
 			return fmt.Errorf("%w: k is %d, and the %d learned centroids cannot be merged to fewer than %d "+
-				"without joining faces that have no edge; use k of at least %d, or undo learned faces", ErrConfig, c.K, g.learned, n, n)
+				"without joining faces that have no edge; use k of at least %d, or undo learned faces", ErrConfig, c.K,
+				g.learned, n, n)
 		}
-		g.journal.resize(c.Journal) // before anything is added to a ring of another size
+		g.journal.resize(c.Journal) // before new entries go into a ring of another size
 		g.apply(p)
 	}
 	return nil
 }
 
-// rejoin builds the edges anew from candidates for each vertex, of which some are links, or from all coordinates and
-// the links among the candidates. It reports false where they are too many.
+// rejoin builds the edges anew. With all it uses all coordinates and the links among the candidates, else it uses the
+// candidates of each vertex. It reports false if there are too many edges.
 func (g *Graph) rejoin(all bool, candidates func(i int, visit func(j int, d float64, link bool))) bool {
 	g.edges = edgeLists{}
 	var list []edge
@@ -394,8 +395,8 @@ func (g *Graph) rejoin(all bool, candidates func(i int, visit func(j int, d floa
 	return true
 }
 
-// Problem returns the harmonic problem on the compact graph as [graph.Harmonic] takes it: dense, for graphs that are
-// small.
+// Problem returns the harmonic problem on the compact graph for [graph.Harmonic]. Its matrix is dense, so it is for
+// small graphs.
 func (g *Graph) Problem() graph.Problem {
 	n := g.Len()
 	w := mat.NewSymDense(max(n, 1), nil)
@@ -418,12 +419,12 @@ func (g *Graph) Problem() graph.Problem {
 	return p
 }
 
-// resized returns s with length n, keeping its storage where that is enough.
+// resized returns s with length n, and reuses its storage if this is large enough.
 func resized[S ~[]E, E any](s S, n int) S {
 	return slices.Grow(s[:0], n)[:n]
 }
 
-// longer returns s with length n, keeping all elements, those beyond its length, too.
+// longer returns s with length n, and keeps all elements, also elements beyond its length.
 func longer[S ~[]E, E any](s S, n int) S {
 	if n <= cap(s) {
 		return s[:n]

@@ -88,7 +88,8 @@ func TestAgainstReference(t *testing.T) {
 		{name: "short reach", k: 20, dim: 3, labels: 9, classes: 3, steps: 500, gamma: 1e-3, full: true, reach: .3},
 		{name: "ageing", k: 20, dim: 3, labels: 9, classes: 3, steps: 500, gamma: 1e-3, full: true, halfLife: 15},
 		{name: "ageing fast", k: 30, dim: 2, labels: 6, classes: 2, steps: 500, gamma: 1e-3, full: true, halfLife: 7},
-		{name: "ageing, absorbing", k: 15, dim: 2, labels: 6, classes: 2, steps: 400, gamma: 1e-3, absorb: true, halfLife: 10},
+		{name: "ageing, absorbing", k: 15, dim: 2, labels: 6, classes: 2, steps: 400, gamma: 1e-3, absorb: true,
+			halfLife: 10},
 		{name: "many vertices", k: 80, dim: 4, labels: 12, classes: 4, steps: 600, gamma: 1e-3},
 	} {
 		seeds := uint64(8)
@@ -126,7 +127,8 @@ func TestAgainstReference(t *testing.T) {
 							t.Fatal(err)
 						}
 						if want := r.Age(int64(step + 1)); gone != want || g.Len() != n-gone {
-							t.Fatalf("step %d: %d vertices, of %d, after %d were evicted, reference %d", step, g.Len(), n, gone, want)
+							t.Fatalf("step %d: %d vertices, of %d, after %d were evicted, reference %d", step, g.Len(),
+								n, gone, want)
 						}
 						evicted += gone
 					}
@@ -218,7 +220,8 @@ func same(g *quantized.Graph) string { return fmt.Sprintf("%+v", g.State()) }
 func compare(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, full bool) {
 	t.Helper()
 	if g.Len() != len(r.Vertices) || g.Learned() != r.Learned() || g.Full() != (r.Full && r.Learned() > r.Config.K) {
-		t.Fatalf("step %d: %d vertices, %d learned, full %t; reference %d, %d", step, g.Len(), g.Learned(), g.Full(), len(r.Vertices), r.Learned())
+		t.Fatalf("step %d: %d vertices, %d learned, full %t; reference %d, %d", step, g.Len(), g.Learned(), g.Full(),
+			len(r.Vertices), r.Learned())
 	}
 	if g.Learned() > r.Config.K+1 {
 		t.Fatalf("step %d: %d learned vertices for k = %d", step, g.Learned(), r.Config.K)
@@ -233,7 +236,8 @@ func compare(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, ful
 			t.Fatalf("step %d: vertex %d is not the reference's", step, i)
 		}
 		if o := g.Origin(i); o.ID != v.ID || o.Via != v.Via || o.Hops != v.Hops {
-			t.Fatalf("step %d: vertex %d comes from %+v, reference %d, via %d, %d hops", step, i, o, v.ID, v.Via, v.Hops)
+			t.Fatalf("step %d: vertex %d comes from %+v, reference %d, via %d, %d hops", step, i, o, v.ID, v.Via,
+				v.Hops)
 		}
 		for c := range values {
 			// 1e-8 is what the issue of the learner asks for; the solver aims at 1e-10.
@@ -283,7 +287,8 @@ func invariants(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, 
 			}
 			// Beyond the edges it is not stored; what is stored is right to rounding.
 			stored := distance(g, i, j)
-			if far := math.IsInf(stored, 1) && d > r.Config.EdgeRadius()*(1-1e-12); stored != distance(g, j, i) || !far && math.Abs(stored-d) > 1e-9*d {
+			if far := math.IsInf(stored, 1) && d > r.Config.EdgeRadius()*(1-1e-12); stored != distance(g, j, i) ||
+				!far && math.Abs(stored-d) > 1e-9*d {
 				t.Fatalf("step %d: stored distance of %d and %d is %g, and they are %g apart", step, i, j, stored, d)
 			}
 		}
@@ -392,7 +397,8 @@ func TestNotFinite(t *testing.T) {
 		_, look := g.Look(x, quantized.Sight{})
 		_, place := g.Place(x)
 		for _, err := range []error{look, place, g.Label(x, 0)} {
-			if !errors.Is(err, quantized.ErrPoint) || err.Error() != "quantized: point with a coordinate that is not a finite number" {
+			if !errors.Is(err, quantized.ErrPoint) || err.Error() != "quantized: point with a coordinate that is not "+
+				"a finite number" {
 				t.Errorf("%v", err)
 			}
 		}
@@ -500,7 +506,8 @@ func TestConfigure(t *testing.T) {
 		t.Error("a refused configuration changed the graph")
 	}
 	var fewest int
-	if _, err := fmt.Sscanf(err.Error()[strings.Index(err.Error(), "use k of at least"):], "use k of at least %d", &fewest); err != nil {
+	if _, err := fmt.Sscanf(err.Error()[strings.Index(err.Error(), "use k of at least"):], "use k of at least %d",
+		&fewest); err != nil {
 		t.Fatal(err)
 	}
 	c.K = fewest
@@ -633,14 +640,21 @@ func TestNewErrors(t *testing.T) {
 	}{
 		{func(c *quantized.Config) { c.K = 0 }, "unusable setting: k is 0, but must be at least 1"},
 		{func(c *quantized.Config) { c.K = -5 }, "unusable setting: k is -5, but must be at least 1"},
-		{func(c *quantized.Config) { c.K = math.MaxInt }, "unusable setting: 9223372036854775807 centroids of 2 values need more than 1 GiB of memory; use a smaller k"},
-		{func(c *quantized.Config) { c.K = 1<<27 + 1 }, "unusable setting: 134217729 centroids of 2 values need more than 1 GiB of memory; use a smaller k"},
-		{func(c *quantized.Config) { c.Dim = math.MaxInt }, "unusable setting: dimension is 9223372036854775807, but must be at most 1048576"},
+		{func(c *quantized.Config) { c.K = math.MaxInt }, "unusable setting: 9223372036854775807 centroids of 2 " +
+			"values need more than 1 GiB of memory; use a smaller k"},
+		{func(c *quantized.Config) { c.K = 1<<27 + 1 }, "unusable setting: 134217729 centroids of 2 values need more " +
+			"than 1 GiB of memory; use a smaller k"},
+		{func(c *quantized.Config) { c.Dim = math.MaxInt }, "unusable setting: dimension is 9223372036854775807, but " +
+			"must be at most 1048576"},
 		{func(c *quantized.Config) { c.Dim = 0 }, "unusable setting: dimension is 0, but must be at least 1"},
-		{func(c *quantized.Config) { c.Multiplier = 1 }, "unusable setting: multiplier is 1, but must lie between 1.05 and 1000"},
-		{func(c *quantized.Config) { c.Multiplier = math.NaN() }, "unusable setting: multiplier is NaN, but must lie between 1.05 and 1000"},
-		{func(c *quantized.Config) { c.Scale = math.Inf(1) }, "unusable setting: scale is +Inf, but must be positive and of ordinary size"},
-		{func(c *quantized.Config) { c.Kernel.Denominator = 0 }, "unusable setting: kernel denominator is 0, but must be positive"},
+		{func(c *quantized.Config) { c.Multiplier = 1 }, "unusable setting: multiplier is 1, but must lie between " +
+			"1.05 and 1000"},
+		{func(c *quantized.Config) { c.Multiplier = math.NaN() }, "unusable setting: multiplier is NaN, but must lie " +
+			"between 1.05 and 1000"},
+		{func(c *quantized.Config) { c.Scale = math.Inf(1) }, "unusable setting: scale is +Inf, but must be positive " +
+			"and of ordinary size"},
+		{func(c *quantized.Config) { c.Kernel.Denominator = 0 }, "unusable setting: kernel denominator is 0, but " +
+			"must be positive"},
 		{func(c *quantized.Config) { c.Epsilon = 1 }, "unusable setting: epsilon is 1, but must lie between 0 and 1"},
 		{func(c *quantized.Config) { c.Gamma = math.NaN() }, "unusable setting: gamma is NaN, but must be positive"},
 	} {

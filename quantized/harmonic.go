@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ErrUnsolved is wrapped where neither conjugate gradients nor a direct solution came to an end. It takes weights of
-// absurdly different size.
+// ErrUnsolved is wrapped if neither conjugate gradients nor a direct solution succeeds. This needs weights of extremely
+// different size.
 var ErrUnsolved = errors.New("quantized: no harmonic solution found")
 
 // Method says how a harmonic solution was found.
@@ -32,16 +32,16 @@ type Value struct {
 
 // Solution is the harmonic solution at one point.
 type Solution struct {
-	Values []Value // ascending by class; classes that are not there have the value 0
-	Bound  float64 // no value is further than that from the exact one for the edges as they are stored
+	Values []Value // ascending by class; a class that is not listed has the value 0
+	Bound  float64 // largest error of a value, for the edges as they are stored
 	Method Method
 }
 
 const (
-	// tolerance is the error at which an iteration ends, where rounding lets it come that far.
+	// tolerance is the error at which the iteration ends, if rounding permits it.
 	tolerance = 1e-10
 	unit      = 0x1p-53 // of rounding
-	// largestDirect bounds the vertices of a part that is solved directly, when conjugate gradients fail.
+	// largestDirect bounds the vertices of a part that is solved directly if conjugate gradients fail.
 	largestDirect = 4096
 )
 
@@ -56,9 +56,9 @@ const (
 type solver struct {
 	epoch int64
 	when  []int64 // epoch in which a vertex was put into a part
-	place []int32 // in that part
+	place []int32 // place in this part
 
-	part    []int     // its vertices; the number of all vertices stands for a point on trial
+	part    []int     // vertices of the part; the number of all vertices stands for the point on trial
 	free    []float64 // weights of the edges of the point on trial to the learned vertices, which follow it in part
 	mass    []float64 // multiplicities
 	s       []float64
@@ -67,7 +67,7 @@ type solver struct {
 	to      []int32   // place of a neighbour
 	a       []float64 // v_i w_ij v_j / (s_i s_j)
 	rim     []rim
-	most    int // neighbours of a vertex, at the most
+	most    int // most neighbours of a vertex
 
 	x, b, r, p, q []float64 // solution times s; right side over s; residual over s; direction; matrix times direction
 	weight        []float64 // of a residual over s in the error of the solution that is looked for
@@ -102,11 +102,11 @@ func (s *solver) enter(i int) int32 {
 	return s.place[i]
 }
 
-// collect gathers the part in which vertex i lies, without the vertices that are gone. Gone may be nil.
+// collect gathers the part of vertex i, without the vertices in gone. Gone may be nil.
 func (s *solver) collect(g *Graph, i int, gone []bool) { s.gather(g, i, -1, nil, gone) }
 
-// gather gathers the part in which vertex i lies. I may be the number of all vertices, for a point with the edges of
-// near. Vertex home counts one more.
+// gather gathers the part of vertex i. For the number of all vertices, i is a point with the edges in near. Vertex home
+// counts as one point more.
 func (s *solver) gather(g *Graph, i, home int, near []edge, gone []bool) {
 	trial := g.Len()
 	s.part, s.free, s.mass, s.s, s.start = s.part[:0], s.free[:0], s.mass[:0], s.s[:0], s.start[:0]
@@ -180,7 +180,7 @@ func (s *solver) rimClasses(dst []int) []int {
 	return dst[:first+len(slices.Compact(dst[first:]))]
 }
 
-// pull returns the sum over row at of a times p: in four sums, none of which waits for another.
+// pull returns the product of row at of a with p. Four independent sums let the processor work in parallel.
 func (s *solver) pull(at int, p []float64) float64 {
 	to, w := s.to[s.start[at]:s.start[at+1]], s.a[s.start[at]:s.start[at+1]]
 	var a, b, c, d float64
@@ -197,19 +197,18 @@ func (s *solver) pull(at int, p []float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// iterate solves the scaled system for the right side b by conjugate gradients from 0, into x, and returns a bound of
-// Σ weight_i |r_i|. It reports false where that did not come to the tolerance, or to what rounding allows.
+// iterate solves the scaled system for the right side b by conjugate gradients from 0, into x, and returns a bound of Σ
+// weight_i |r_i|. It reports false if the iteration does not reach the tolerance or the limit of rounding.
 //
-// The bound counts what rounding may have done to the residual itself: with m terms in a sum, of which four run side by
-// side, and the sum of the diagonal, whose terms do not, each of the terms of the residual is off by less than 1.25 m +
-// 16 units.
+// The bound includes the rounding errors of the residual itself. A sum of m terms is computed as four parallel sums,
+// and the sum of the diagonal in sequence, so each term of the residual has an error below 1.25 m + 16 units.
 func (s *solver) iterate() (bound float64, ok bool) {
 	n := len(s.part)
 	s.x, s.r, s.p, s.q = resized(s.x, n), resized(s.r, n), resized(s.p, n), resized(s.q, n)
 	clear(s.x)
 	copy(s.r, s.b)
 	x, r, p, q, weight := s.x, s.r[:n], s.p[:n], s.q[:n], s.weight[:n]
-	for range 4 { // the residual that the recurrence carries drifts from the true one: look, and go on
+	for range 4 { // the recurrence's residual drifts from the true residual: measure it, and continue
 		copy(p, r)
 		rr := 0.
 		for _, v := range r {
@@ -281,14 +280,15 @@ func (s *solver) factorize() error {
 	}
 	x := mat.NewVecDense(n, nil)
 	var bad mat.Condition
-	if err := c.SolveVecTo(x, mat.NewVecDense(n, slices.Clone(s.b))); err != nil && (!errors.As(err, &bad) || bad > 1e16) {
+	if err := c.SolveVecTo(x, mat.NewVecDense(n, slices.Clone(s.b))); err != nil &&
+		(!errors.As(err, &bad) || bad > 1e16) {
 		return fmt.Errorf("%w: on %d vertices", ErrUnsolved, n)
 	}
 	copy(s.x, x.RawVector().Data)
 	return nil
 }
 
-// solve solves for b, and says how and how well.
+// solve solves for b, and returns the method and a bound of the error.
 func (s *solver) solve() (bound float64, how Method, err error) {
 	bound, ok := s.iterate()
 	if ok {
@@ -302,10 +302,10 @@ func (s *solver) solve() (bound float64, how Method, err error) {
 }
 
 // forward solves on the part for the function that is 1 at the labelled vertices of some classes and 0 at all others.
-// The values at its vertices are then in x.
+// It leaves the values at the vertices of the part in x.
 //
-// A residual r_i leaves an error of at most Σ |r_i| / (gamma v_i) at any vertex, for no entry of the inverse of A in
-// column i exceeds 1/(gamma v_i): A is an M-matrix, and its rows sum to at least gamma v_i.
+// A residual r_i leaves an error of at most Σ |r_i| / (gamma v_i) at any vertex, because no entry of the inverse of A
+// in column i exceeds 1/(gamma v_i): A is an M-matrix, and its rows sum to at least gamma v_i.
 func (s *solver) forward(g *Graph, of func(class int) bool) error {
 	n := len(s.part)
 	s.b, s.weight = resized(s.b, n), resized(s.weight, n)
@@ -327,17 +327,16 @@ func (s *solver) forward(g *Graph, of func(class int) bool) error {
 	return nil
 }
 
-// Solve returns the harmonic solution at the point, on the graph with the point in it. The values of an outlier are all
-// 0.
+// Solve returns the harmonic solution at the point, on the graph with the point in it. All values of an outlier are 0.
 //
-// One system is solved, for the potential g that a unit of current at the point brings about: with A symmetric, the
-// value of a class is the current Σ g_i v_i w_ij v_j that leaves through its labelled vertices j, and so all classes
-// cost as much as one does. An error in g with the residual r is an error in a value of Σ r_i l_i, where l is the
-// solution for the class: at most Σ |r_i|, as all l_i lie in [0,1]. That sum is what the iteration brings to 1e-10, or
-// to its rounding.
+// Only one system is solved, for the potential g of a unit of current at the point. Because A is symmetric, the value
+// of a class is the current Σ g_i v_i w_ij v_j that leaves through its labelled vertices j. So all classes together
+// cost as much as one. An error of g with the residual r changes a value by Σ r_i l_i, where l is the solution for the
+// class: by at most Σ |r_i|, because all l_i lie in [0,1]. The iteration reduces this sum to 1e-10, or to the limit of
+// rounding.
 //
-// Only vertices that the point reaches without crossing a labelled one have a part in it. The error wraps
-// [ErrUnsolved]. The values are overwritten by the next call.
+// Only vertices that the point reaches without crossing a labelled vertex take part. The error wraps [ErrUnsolved]. The
+// next call overwrites the values.
 func (t Trial) Solve() (Solution, error) {
 	t.mustBeOn()
 	g, s := t.g, &t.g.solver
@@ -418,8 +417,8 @@ func (t Trial) normalized() (Solution, error) {
 	return Solution{values, tolerance, Direct}, nil
 }
 
-// Values returns the harmonic values of all vertices, in dst if it is large enough, of the function that is 1 at the
-// labelled vertices of some classes and 0 at the others. It takes as long as the graph is large. The error wraps
+// Values returns the harmonic values of all vertices for the function that is 1 at the labelled vertices of some
+// classes and 0 at the others. It uses dst if it is large enough. Its time grows with the whole graph. The error wraps
 // [ErrUnsolved].
 func (g *Graph) Values(dst []float64, of func(class int) bool) ([]float64, error) {
 	dst = resized(dst, g.Len())

@@ -13,21 +13,23 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Offline says how [Joint] makes a backbone graph, all points being there at once.
+// Offline holds the settings of [Offline.Joint], which makes a backbone graph of points that are all known at the
+// start.
 type Offline struct {
 	Kernel     graph.Kernel // of the weights, on Euclidean distances
-	Neighbours int          // nearest ones to which a vertex is joined
-	Fit        float64      // f_l > 0, how much a label is believed
-	Doubt      float64      // f_u >= 0, how much a vertex without a label is pulled towards none
+	Neighbours int          // number of nearest vertices to which a vertex is joined
+	Fit        float64      // f_l > 0, the weight of a label
+	Doubt      float64      // f_u >= 0, the weight that pulls an unlabelled vertex towards no class
 	Gamma      float64      // gamma_g >= 0
-	Rounds     int          // at the most
+	Rounds     int          // largest number of rounds
 
-	// Pull > 0 says how strongly points hold the centroids, against the labels that push them apart: the ratio of the two
-	// terms on the diagonal of the system for the centroids, in the mean. It has no unit. At about 2 half of them stand
-	// still, as the labels push more; where it is large what remains is k-means with the labelled points as fixed centres.
+	// Pull > 0 says how strongly points hold the centroids against labels that push them apart. It is the mean ratio of
+	// the two terms on the diagonal of the system for the centroids, without a unit. At about 2, half of the centroids
+	// do not move, because labels push more strongly. A large value gives k-means with the labelled points as fixed
+	// centres.
 	Pull float64
-	// GammaQ, where it is not 0, is the thesis's gamma_q, in whose place Pull is: what it does depends on how large the
-	// features are.
+	// GammaQ, if it is not 0, is the thesis's gamma_q and replaces Pull. Its effect depends on the size of the
+	// features.
 	GammaQ float64
 }
 
@@ -36,13 +38,13 @@ type Backbone struct {
 	Vertices [][]float32 // the labelled points in their order, then the centroids
 	Labelled int
 	Values   *mat.Dense // soft harmonic solution, vertices x classes
-	Of       []int      // vertex that is nearest to each point
-	Points   []int      // that are nearest to each vertex
-	Rounds   int        // that were gone through
-	Frozen   int        // centroids that stood still in the last round, as nothing held them
+	Of       []int      // nearest vertex of each point
+	Points   []int      // number of points whose nearest vertex this is
+	Rounds   int        // rounds that were needed
+	Frozen   int        // centroids that did not move in the last round, because nothing held them
 }
 
-// Class returns the class of vertex i by its value, the first of equals.
+// Class returns the class with the largest value at vertex i, or the first of equals.
 func (b *Backbone) Class(i int) int {
 	best := 0
 	for q, v := range b.Values.RawRowView(i) {
@@ -91,7 +93,8 @@ func (o Offline) check(x [][]float32, classes []int, seeds [][]float32) error {
 	case labelled == 0:
 		return fmt.Errorf("%w: no point has a label", ErrConfig)
 	case !positive(o.Kernel.Denominator) || !positive(o.Fit) || !(o.Doubt >= 0) || !(o.Gamma >= 0):
-		return fmt.Errorf("%w: the kernel's denominator and the fit must be positive, and doubt and gamma not negative", ErrConfig)
+		return fmt.Errorf("%w: the kernel's denominator and the fit must be positive, and doubt and gamma not negative",
+			ErrConfig)
 	case o.Neighbours < 1 || o.Rounds < 0:
 		return fmt.Errorf("%w: %d neighbours and %d rounds", ErrConfig, o.Neighbours, o.Rounds)
 	case o.Doubt == 0 && o.Gamma == 0:
@@ -114,7 +117,7 @@ func checkSeeds(x, seeds [][]float32) error {
 	return nil
 }
 
-// Seeds draws k different points without a label, or all of them where k is larger: random subsampling.
+// Seeds draws k different points without a label, or all of them if there are fewer: random subsampling.
 func Seeds(r *rand.Rand, x [][]float32, classes []int, k int) (seeds [][]float32) {
 	for _, i := range r.Perm(len(x)) {
 		if classes[i] == unlabelled && len(seeds) < k {
@@ -124,8 +127,8 @@ func Seeds(r *rand.Rand, x [][]float32, classes []int, k int) (seeds [][]float32
 	return seeds
 }
 
-// Infer returns the backbone of the labelled points and of the centroids as they are: the soft harmonic solution on
-// them. Class -1 stands for no label. The error wraps [ErrConfig].
+// Infer returns the backbone with the soft harmonic solution for the labelled points and the given centroids. Class -1
+// means no label. The error wraps [ErrConfig].
 func (o Offline) Infer(x [][]float32, classes []int, centroids [][]float32) (*Backbone, error) {
 	if err := o.check(x, classes, centroids); err != nil {
 		return nil, err
@@ -142,7 +145,7 @@ func (o Offline) Infer(x [][]float32, classes []int, centroids [][]float32) (*Ba
 	return b, nil
 }
 
-// begin returns the backbone without values, and the labels' indicators.
+// begin returns the backbone without values, and the indicator matrix of the labels.
 func (o Offline) begin(x [][]float32, classes []int, centroids [][]float32) (*Backbone, *mat.Dense) {
 	b := &Backbone{}
 	var labels []int
@@ -162,7 +165,7 @@ func (o Offline) begin(x [][]float32, classes []int, centroids [][]float32) (*Ba
 	return b, y
 }
 
-// propagate brings the values up to date.
+// propagate computes the values.
 func (o Offline) propagate(b *Backbone, y *mat.Dense) error {
 	p := graph.Problem{W: graph.Nearest(graph.Distances(b.Vertices, 1), o.Kernel, o.Neighbours), Y: y, Gamma: o.Gamma}
 	for i := range b.Labelled {
@@ -176,19 +179,20 @@ func (o Offline) propagate(b *Backbone, y *mat.Dense) error {
 	return nil
 }
 
-// Joint returns the backbone of points of which some have a class, and others -1: the labelled ones, and as many
-// centroids as there are seeds (elastic-joint; Section "Joint Quantization and Label Propagation", Algorithm
-// "Quantized semi-supervised learning with principal manifolds"). It takes turns at the soft harmonic solution on the
-// backbone and at the system of equations for the centroids (equation "sle for centroids"), in which points hold the
-// centroid that is nearest to them, and differences of labels push centroids apart; until nothing changes its vertex.
+// Joint returns the backbone of points: the labelled points, and as many centroids as there are seeds (elastic-joint;
+// Section "Joint Quantization and Label Propagation", Algorithm "Quantized semi-supervised learning with principal
+// manifolds"). Class -1 means no label. Joint alternates between the soft harmonic solution on the backbone and the
+// system of equations for the centroids (equation "sle for centroids"). In this system points hold their nearest
+// centroid, and differences of labels push centroids apart. It ends when no point changes its vertex.
 //
-// For more than two classes (l_i-l_j)² is the sum of the squared differences between any two columns, which for two
-// is the thesis's. A centroid to which no point is nearest starts again at a point that is drawn; one whose labels push
-// more than its points hold, so that the objective has no minimum there, stands still for a round. Points without a
-// label that are nearest to a labelled one need no centroid.
+// For more than two classes, (l_i-l_j)² is the sum of the squared differences between any two columns; for two classes
+// this is the thesis's formula. A centroid without points starts again at a random point. If labels push a centroid
+// more strongly than points hold it, the objective has no minimum there, and the centroid does not move in this round.
+// Points without a label whose nearest vertex is labelled need no centroid.
 //
-// The error wraps [ErrConfig], or is the context's, which is asked once a round.
-func (o Offline) Joint(ctx context.Context, x [][]float32, classes []int, seeds [][]float32, r *rand.Rand) (*Backbone, error) {
+// The error wraps [ErrConfig], or is the error of ctx, which is checked once a round.
+func (o Offline) Joint(ctx context.Context, x [][]float32, classes []int, seeds [][]float32, r *rand.Rand) (*Backbone,
+	error) {
 	if err := o.check(x, classes, seeds); err != nil {
 		return nil, err
 	}
@@ -218,11 +222,11 @@ func (o Offline) Joint(ctx context.Context, x [][]float32, classes []int, seeds 
 	return result, err
 }
 
-// place solves for the centroids, the points staying where they are assigned.
+// place solves for the centroids; the assignment of points stays fixed.
 func (o Offline) place(b *Backbone, points flat, r *rand.Rand) {
 	n, m, k := float64(points.m.Rows), b.Labelled, len(b.Vertices)-b.Labelled
 	sum, size := points.sums(b.Of, len(b.Vertices))
-	// push[i][j] is (l_i-l_j)²/((m+k)²σ²), in which the kernel's denominator is 2σ².
+	// push[i][j] is (l_i-l_j)²/((m+k)²σ²); the kernel's denominator is 2σ².
 	scale := 2 / (float64(m+k) * float64(m+k) * o.Kernel.Denominator)
 	push, total := mat.NewSymDense(m+k, nil), make([]float64, m+k)
 	for i := range m + k {
@@ -241,7 +245,7 @@ func (o Offline) place(b *Backbone, points flat, r *rand.Rand) {
 			held += size[j]
 		}
 		if pushed == 0 || held == 0 {
-			hold = 1 // nothing pushes: the means
+			hold = 1 // without push, centroids are means
 		} else {
 			hold = o.Pull * pushed / held
 		}
@@ -258,8 +262,8 @@ func (o Offline) place(b *Backbone, points flat, r *rand.Rand) {
 		}
 	}
 	for len(free) > 0 && !o.solve(b, free, sum, size, push, total, hold) {
-		// The system has no minimum, or hardly one: those stand still, too, of which it cannot be told from their row that
-		// they have one; and where it can be of all, the one that is held least.
+		// The system has no minimum, or almost none. Centroids whose row does not prove a minimum do not move either.
+		// If all rows prove one, the centroid that is held least does not move.
 		least, weakest := math.Inf(1), 0
 		kept := free[:0:0]
 		for _, j := range free {
@@ -283,8 +287,9 @@ func (o Offline) place(b *Backbone, points flat, r *rand.Rand) {
 	b.Frozen = k - len(free)
 }
 
-// solve moves the free centroids to where the system has them, unless its matrix is not positive definite.
-func (o Offline) solve(b *Backbone, free []int, sum [][]float64, size []float64, push *mat.SymDense, total []float64, hold float64) bool {
+// solve moves the free centroids to the solution of the system, unless its matrix is not positive definite.
+func (o Offline) solve(b *Backbone, free []int, sum [][]float64, size []float64, push *mat.SymDense, total []float64,
+	hold float64) bool {
 	dim := len(b.Vertices[0])
 	a, rhs := mat.NewSymDense(len(free), nil), mat.NewDense(len(free), dim, nil)
 	at := make(map[int]int, len(free))

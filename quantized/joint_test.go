@@ -361,8 +361,10 @@ func TestOfflineBadInput(t *testing.T) {
 	good("all labelled, no centroids", offline, x, []int{0, 1, 0, 1}, nil)
 	good("one class", offline, x, []int{0, -1, -1, 0}, seeds)
 	good("more centroids than points", offline, x, classes, append(append([][]float32{}, x...), x...))
-	good("duplicates with different labels", offline, [][]float32{{1}, {1}, {1}, {2}}, []int{0, 1, -1, -1}, [][]float32{{1}})
-	good("features that say nothing", offline, [][]float32{{1}, {1}, {1}, {1}}, []int{0, 1, -1, -1}, [][]float32{{1}, {1}})
+	good("duplicates with different labels", offline, [][]float32{{1}, {1}, {1}, {2}}, []int{0, 1, -1, -1},
+		[][]float32{{1}})
+	good("features that say nothing", offline, [][]float32{{1}, {1}, {1}, {1}}, []int{0, 1, -1, -1},
+		[][]float32{{1}, {1}})
 	narrow := offline
 	narrow.Kernel.Denominator = 1e-300 // every vertex is on its own
 	good("a kernel that joins nothing", narrow, x, classes, seeds)
@@ -409,7 +411,8 @@ func TestJointRandom(t *testing.T) {
 			}
 		}
 		o := quantized.Offline{
-			Kernel: graph.Heat(math.Pow(10, 3*r.Float64()-2)), Neighbours: 1 + r.IntN(5), Fit: math.Pow(10, 4*r.Float64()-2), Doubt: r.Float64(),
+			Kernel: graph.Heat(math.Pow(10, 3*r.Float64()-2)), Neighbours: 1 + r.IntN(5),
+			Fit: math.Pow(10, 4*r.Float64()-2), Doubt: r.Float64(),
 			Gamma: math.Pow(10, -6*r.Float64()), Rounds: r.IntN(12), Pull: math.Pow(10, 8*r.Float64()-3),
 		}
 		seeds := quantized.Seeds(r, x, classes, k)
@@ -463,7 +466,8 @@ func TestJointOnALattice(t *testing.T) {
 		for q, i := range r.Perm(len(x))[:10] {
 			classes[i] = q % 2
 		}
-		o := quantized.Offline{Kernel: graph.Heat(.07), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10, Pull: 2}
+		o := quantized.Offline{Kernel: graph.Heat(.07), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10,
+			Pull: 2}
 		if _, err := o.Joint(context.Background(), x, classes, quantized.Seeds(r, x, classes, 15), r); err != nil {
 			t.Fatal(err)
 		}

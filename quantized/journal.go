@@ -10,41 +10,41 @@ import (
 	"slices"
 )
 
-// ErrJournal is wrapped by the error of [Graph.Undo] for a moment that the journal does not reach.
+// ErrJournal is wrapped by the error of [Graph.Undo] if the journal does not reach back so far.
 var ErrJournal = errors.New("further back than the journal reaches")
 
-// Moment says when a point came.
+// Moment is the time of a point.
 type Moment struct {
-	Observation int64 // a number of the caller's that never falls
+	Observation int64 // a number from the caller that never falls
 	Time        int64 // seconds since 1970; 0 for unknown
 }
 
-// Origin says where a vertex comes from.
+// Origin says how a vertex was created.
 type Origin struct {
 	ID     int64   // of the vertex, never used again; counts from 1
 	Moment         // when its own point was kept; zero for a labelled vertex
 	Via    int64   // ID of the vertex through which its own point was accepted; 0 for none
-	Hops   int     // vertices on the way from a labelled one, along Via; 0 for a labelled vertex
-	Own    float64 // points that were kept as its own; 0 for a labelled vertex
-	Born   float64 // half-lives that had passed before that
+	Hops   int     // vertices on the path to a labelled vertex, along Via; 0 for a labelled vertex
+	Own    float64 // number of points kept as its own point; 0 for a labelled vertex
+	Born   float64 // half-lives that had passed when it was kept
 }
 
-// A journal remembers, for the last points that were taken in by a vertex, which vertex that was. The point
-// at which a vertex lies is not in it: its Origin tells.
+// A journal remembers for the last merged points into which vertex they were merged. A vertex's own point is not in it;
+// its Origin is enough.
 type journal struct {
 	entries []entry // a ring once it is full
-	next    int     // where the next one goes
+	next    int     // index of the next entry
 	lost    Moment  // the latest of the entries that were overwritten
 }
 
-// An entry is a point that lies at a vertex which is not its own.
+// An entry is a point at a vertex that is not its own.
 type entry struct {
 	Moment
 	vertex int64   // ID of the vertex
-	id     int64   // ID of the vertex that the point once was, before a repartition; 0 for none
+	id     int64   // ID of the point when it was a vertex, before a repartition; 0 for none
 	via    int64   // ID of the vertex through which it was accepted; 0 for none
-	count  float64 // points that were kept as this one
-	born   float64 // half-lives that had passed before that
+	count  float64 // number of points kept as this point
+	born   float64 // half-lives that had passed when it was kept
 }
 
 func (j *journal) add(size int, e entry) {
@@ -65,7 +65,7 @@ func (j *journal) lose(m Moment) {
 	j.lost.Time = max(j.lost.Time, m.Time)
 }
 
-// straighten puts the oldest entry first.
+// straighten rotates the ring so that the oldest entry is first.
 func (j *journal) straighten() {
 	slices.Reverse(j.entries[:j.next])
 	slices.Reverse(j.entries[j.next:])
@@ -73,7 +73,7 @@ func (j *journal) straighten() {
 	j.next = 0
 }
 
-// resize makes room for another number of entries, and loses the oldest where there are more.
+// resize changes the capacity. If there are more entries, the oldest are lost.
 func (j *journal) resize(size int) {
 	j.straighten()
 	for _, e := range j.entries[:max(len(j.entries)-size, 0)] {
@@ -82,14 +82,13 @@ func (j *journal) resize(size int) {
 	j.entries = slices.Delete(j.entries, 0, max(len(j.entries)-size, 0))
 }
 
-// filter drops the entries of which keep is false, and leaves the others in the order in which they
-// came.
+// filter drops the entries for which keep returns false. The others stay in order.
 func (j *journal) filter(keep func(entry) bool) {
 	j.straighten()
 	j.entries = slices.DeleteFunc(j.entries, func(e entry) bool { return !keep(e) })
 }
 
-// vertex returns the vertex of that ID, or -1.
+// vertex returns the vertex with this ID, or -1.
 func (g *Graph) vertex(id int64) int {
 	i, there := slices.BinarySearchFunc(g.origin, id, func(o Origin, id int64) int { return cmp.Compare(o.ID, id) })
 	if !there {
@@ -98,7 +97,7 @@ func (g *Graph) vertex(id int64) int {
 	return i
 }
 
-// rewrite brings the journal up to date with a partition: the points at i go to to[i].
+// rewrite updates the journal after a partition: the points at i go to to[i].
 func (g *Graph) rewrite(to []int) {
 	home := make(map[int64]int64)
 	for i, j := range to {
@@ -118,26 +117,25 @@ func (g *Graph) rewrite(to []int) {
 	}
 }
 
-// Undo takes back every point that was kept with a larger observation number than since, and returns
-// how many points are gone. A vertex whose own point is taken back goes with all that it stands for:
-// older points that a repartition had merged into it, too. Labelled vertices and R stay.
+// Undo takes back every point with a larger observation number than since, and returns the number of points. A vertex
+// whose own point is taken back is removed with all points that it stands for, also older points that a repartition
+// merged into it. Labelled vertices and R stay.
 //
-// The error wraps [ErrJournal] when the journal does not reach back so far; g has then not changed.
+// The error wraps [ErrJournal] if the journal does not reach back so far. On error g is unchanged.
 func (g *Graph) Undo(since int64) (points float64, err error) {
 	if since < g.journal.lost.Observation {
 		return 0, fmt.Errorf("%w: to observation %d, and not to %d", ErrJournal, g.journal.lost.Observation, since)
 	}
-	// What was accepted through a later vertex is later, too: nothing else goes.
+	// Points accepted through a later vertex are later, too, so nothing else is removed.
 	return g.Unlearn(func(observation int64) bool { return observation > since }), nil
 }
 
-// Unlearn takes back, as [Graph.Undo] does, every point that was kept with an observation number of which gone is true,
-// and every point that was accepted through one that is taken back, whether either still is a vertex of its own or was
-// merged into another one since. It returns how many points are gone. Points that go only because the vertex that took
-// them in goes were not taken back themselves: what was accepted through them stays.
+// Unlearn takes back every point for whose observation gone returns true, and every point that was accepted through it,
+// merged or not. It works as [Graph.Undo] and returns the number of points. If a point is removed only because its
+// vertex is removed, the points that were accepted through it stay.
 //
-// A point that was merged into another vertex longer ago than the journal reaches stays there, and so does what was
-// accepted through it. What was accepted through a vertex that has been removed, or has faded since, stays as well.
+// If a point was merged before the journal begins, it stays, and so do the points accepted through it. Points accepted
+// through a vertex that was removed or has faded stay as well.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
 	return g.unlearn(make(map[int64]bool), func(_, observation int64) bool { return gone(observation) })
 }
@@ -148,8 +146,8 @@ func (g *Graph) UnlearnVertex(i int) (points float64) {
 	return g.unlearn(make(map[int64]bool), func(id, _ int64) bool { return id == own })
 }
 
-// UnlearnThrough takes back every point that was accepted through one of the vertices of these IDs, and what was
-// accepted through that, as [Graph.Unlearn] does. The vertices themselves stay where they are labelled.
+// UnlearnThrough takes back every point that was accepted through a vertex with one of these IDs, directly or not, as
+// [Graph.Unlearn] does. If these vertices are labelled, they stay.
 func (g *Graph) UnlearnThrough(ids ...int64) (points float64) {
 	spoilt := make(map[int64]bool)
 	for _, id := range ids {
@@ -158,11 +156,11 @@ func (g *Graph) UnlearnThrough(ids ...int64) (points float64) {
 	return g.unlearn(spoilt, func(int64, int64) bool { return false })
 }
 
-// unlearn takes back the points of which gone is true, and what was accepted through them or through a vertex that is
-// spoilt. ID is the ID of the vertex that a point is or was, or 0.
+// unlearn takes back the points for which gone returns true, and points that were accepted through them or through a
+// vertex in spoilt. ID is the present or former vertex ID of the point, or 0.
 func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) bool) (points float64) {
-	// Points that are or once were vertices, in the order of their IDs: a point is younger than the one through which it
-	// came.
+	// Present and former vertices in the order of their IDs. A point is younger than the point through which it was
+	// accepted.
 	type point struct {
 		id, via, observation int64
 	}
@@ -190,7 +188,7 @@ func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) 
 		if i := g.vertex(e.vertex); !spoilt[e.vertex] || g.label[i] != unlabelled {
 			g.count[i] -= e.count
 			points += e.count
-			// Rounding must not leave a vertex less than its own point, nor more than all its points.
+			// Rounding must not make a vertex lighter than its own point, or heavier than its number of points.
 			g.v[i] = min(max(g.v[i]-e.count*g.left(e.born), g.own(i)), g.count[i])
 		}
 		return false
@@ -208,10 +206,10 @@ func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) 
 	return points
 }
 
-// Since returns the number of the last observation before the first one that was kept after a time, in
-// seconds since 1970, or the largest number where none was. With it, [Graph.Undo] takes back what came
-// after that time; it fails where the journal does not reach back so far. A point whose time is unknown
-// does not count as later.
+// Since returns the number of the last observation before the first point that was kept after a time, in seconds since
+// 1970. It returns the largest number if there is no such point. [Graph.Undo] with this number takes back all points
+// after the time; it fails if the journal does not reach back so far. A point with an unknown time does not count as
+// later.
 func (g *Graph) Since(time int64) int64 {
 	since := int64(math.MaxInt64)
 	see := func(m Moment) {

@@ -184,7 +184,8 @@ func TestConfigureJournal(t *testing.T) {
 		if err := g.Label([]float32{.05}, 0); err != nil {
 			t.Fatal(err)
 		}
-		// Four centroids, and five faces at the first of them: the journal is a ring of three, and holds the last three.
+		// Four centroids, and five faces at the first of them: the journal is a ring of three, and holds the last
+		// three.
 		for i, x := range []float32{0, .1, .2, .3, 0, 0, 0, 0, 0} {
 			if !keep(t, g, []float32{x}, 0, int64(i+1)) {
 				t.Fatal("no room")

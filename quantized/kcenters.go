@@ -10,13 +10,13 @@ import (
 
 // A partition says which vertices a repartition keeps, and where the others go.
 type partition struct {
-	r    float64 // R after it
+	r    float64 // R after the repartition
 	kept []int   // ascending
-	to   []int   // for each vertex, the kept vertex that stands for it afterwards
+	to   []int   // for each vertex, the kept vertex into which it is merged
 }
 
-// order returns the vertices in the order in which a repartition looks at them: labelled ones, then by descending
-// multiplicity, then by age, which is the order in which they stand.
+// order returns the vertices in the order of a repartition: labelled vertices first, then by descending multiplicity,
+// then by age.
 func (g *Graph) order() []int {
 	order := make([]int, g.Len())
 	for i := range order {
@@ -34,8 +34,8 @@ func (g *Graph) order() []int {
 	return order
 }
 
-// plan finds the partition that leaves at most k learned vertices, and reports false where none does: R ends at the
-// edge radius, for no point takes the place of one that it has no edge to. It changes nothing.
+// plan finds the partition that leaves at most k learned vertices. It reports false if there is none, because R may not
+// exceed the edge radius: a point is merged only into a vertex with an edge to it. It changes nothing.
 func (g *Graph) plan(k int) (p partition, ok bool) {
 	r := g.r
 	if r == 0 {
@@ -52,7 +52,7 @@ func (g *Graph) plan(k int) (p partition, ok bool) {
 		if last {
 			return p, false
 		}
-		// R never falls. It is beyond the edges where these have been made shorter since.
+		// R never falls. It can exceed the edge radius if edges have become shorter.
 		r = max(r, min(r*g.c.Multiplier, g.reach))
 		last = r >= g.reach
 		learned = g.cover(kept, order, r)
@@ -64,10 +64,11 @@ func (g *Graph) plan(k int) (p partition, ok bool) {
 			p.kept = append(p.kept, i)
 			continue
 		}
-		// To the nearest, and of equals to the first in order.
+		// Choose the nearest kept vertex, and of equals the first in order.
 		home, d := -1, math.Inf(1)
 		for _, e := range g.edges.of[i] {
-			if kept[e.to] && g.mergeable(e.to) && e.d < r && g.ordinary(e) && (e.d < d || e.d == d && rank[e.to] < rank[home]) {
+			if kept[e.to] && g.mergeable(e.to) && e.d < r && g.ordinary(e) &&
+				(e.d < d || e.d == d && rank[e.to] < rank[home]) {
 				home, d = e.to, e.d
 			}
 		}
@@ -76,8 +77,8 @@ func (g *Graph) plan(k int) (p partition, ok bool) {
 	return p, true
 }
 
-// cover sets which vertices are kept with radius r, and returns how many of them are learned ones: a vertex is dropped
-// where one that was kept before it is closer than r.
+// cover chooses the kept vertices for radius r, and returns the number of learned vertices among them. A vertex is
+// dropped if a vertex kept before it is closer than r.
 func (g *Graph) cover(kept []bool, order []int, r float64) (learned int) {
 	clear(kept)
 	for _, i := range order {
@@ -104,7 +105,7 @@ func (g *Graph) cover(kept []bool, order []int, r float64) (learned int) {
 func (g *Graph) fewest() int { return g.cover(make([]bool, g.Len()), g.order(), g.reach) }
 
 // firstRadius returns the smallest positive distance between two vertices that are not both labelled, or the edge
-// radius where none of them are that near.
+// radius if it is smaller.
 func (g *Graph) firstRadius() float64 {
 	best := g.reach
 	for i, edges := range g.edges.of {
@@ -117,7 +118,7 @@ func (g *Graph) firstRadius() float64 {
 	return best
 }
 
-// survivors returns the neighbours that p keeps, in their new places.
+// survivors returns the neighbours that p keeps, with their new numbers.
 func (p partition) survivors(near []edge) []edge {
 	var left []edge
 	for _, e := range near {
@@ -128,7 +129,7 @@ func (p partition) survivors(near []edge) []edge {
 	return left
 }
 
-// apply carries p out. Distances are moved, not computed.
+// apply carries out p. Distances are moved, not computed.
 func (g *Graph) apply(p partition) {
 	for i, j := range p.to {
 		if i == j {
@@ -143,7 +144,7 @@ func (g *Graph) apply(p partition) {
 		}
 	}
 	g.r = p.r
-	g.spread += min(p.r, g.reach) // by no more than that has any point moved now
+	g.spread += min(p.r, g.reach) // no point has moved further now
 	g.rewrite(p.to)
 	g.keep(p.kept)
 }

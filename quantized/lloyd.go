@@ -11,14 +11,15 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// flat are points as one matrix, and their squared norms.
+// flat holds points as one matrix, and their squared norms.
 type flat struct {
 	m       blas32.General
 	squares []float64
 }
 
 func flatten(x [][]float32, dim int) flat {
-	f := flat{blas32.General{Rows: len(x), Cols: dim, Stride: max(dim, 1), Data: make([]float32, len(x)*dim)}, make([]float64, len(x))}
+	f := flat{blas32.General{Rows: len(x), Cols: dim, Stride: max(dim, 1), Data: make([]float32, len(x)*dim)},
+		make([]float64, len(x))}
 	for i, v := range x {
 		copy(f.m.Data[i*dim:], v)
 		f.squares[i] = squaredNorm(v)
@@ -28,14 +29,14 @@ func flatten(x [][]float32, dim int) flat {
 
 func (f flat) row(i int) []float32 { return f.m.Data[i*f.m.Stride : i*f.m.Stride+f.m.Cols] }
 
-// nowhere is the centre of a point that has not been assigned to one.
+// nowhere is the centre of a point that has no centre yet.
 const nowhere = -1
 
-// assign writes which of the centres is nearest to each point, the first of equals, and reports whether anything
-// changed. Distances are products in float32: a point between two centres at the same distance goes to either, and
-// features whose mean is thousands of times their spread should be centred first.
+// assign writes the nearest centre of each point, or the first of equals, and reports whether anything changed.
+// Distances are products in float32. A point between two centres at almost the same distance can go to either. If the
+// mean of the features is thousands of times their spread, centre them first.
 func (f flat) assign(to []int, centres flat) bool {
-	const some = 512 // rows at a time, for the size of the product
+	const some = 512 // rows in one product, to limit its size
 	product := make([]float32, some*centres.m.Rows)
 	changed := false
 	for first := 0; first < f.m.Rows; first += some {
@@ -74,16 +75,16 @@ func (f flat) sums(of []int, centres int) (sum [][]float64, n []float64) {
 	return sum, n
 }
 
-// mean writes that of n points with a sum.
+// mean writes the mean of n points with this sum.
 func mean(to []float32, sum []float64, n float64) {
 	for q, x := range sum {
 		to[q] = float32(x / n)
 	}
 }
 
-// KMeans returns the centres that Lloyd's iteration reaches from seeds, in at most so many rounds: each goes to the
-// mean of the points that are nearest to it. A centre without points stays where it is. Seeds are not changed. The
-// error is the context's, which is asked once a round, or wraps [ErrConfig].
+// KMeans returns the centres of Lloyd's iteration from seeds, after at most rounds rounds: each centre moves to the
+// mean of its nearest points. A centre without points stays. Seeds are not changed. The error is the error of ctx,
+// which is checked once a round, or wraps [ErrConfig].
 func KMeans(ctx context.Context, x, seeds [][]float32, rounds int) ([][]float32, error) {
 	if err := checkPoints(x); err != nil {
 		return nil, err

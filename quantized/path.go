@@ -2,18 +2,17 @@
 
 package quantized
 
-// Step is a point on the way along which another one was accepted.
+// Step is a point on the path along which another point was accepted.
 type Step struct {
-	Moment       // when it was kept; zero for a labelled vertex
-	ID     int64 // of the vertex that it is, or once was
-	Vertex int   // where it lies now
-	Merged bool  // a repartition has merged it into that vertex: its own coordinates are not kept
+	Moment       // when the point was kept; zero for a labelled vertex
+	ID     int64 // present or former vertex ID of the point
+	Vertex int   // vertex where it is now
+	Merged bool  // a repartition merged it into that vertex; its own coordinates are lost
 }
 
-// Path returns the way along which the own point of vertex i was accepted: that point first, then the one through which
-// it was accepted, and so on. Whole is true where the way ends at a labelled vertex. It is false where it ends before,
-// at a point through which nothing is known to have come: that one was removed, has faded, or was merged longer ago than
-// the journal reaches.
+// Path returns the path along which the own point of vertex i was accepted: this point, the point through which it was
+// accepted, and so on. Whole is true if the path ends at a labelled vertex. Otherwise the path is not complete: a point
+// on it was removed, has faded, or was merged before the journal begins.
 func (g *Graph) Path(i int) (path []Step, whole bool) {
 	merged := make(map[int64]entry)
 	for _, e := range g.journal.entries {
@@ -26,7 +25,7 @@ func (g *Graph) Path(i int) (path []Step, whole bool) {
 	if g.label[i] != unlabelled {
 		return path, true
 	}
-	// A point is younger than the one through which it came: the numbers fall, and the way ends.
+	// A point is younger than the point through which it was accepted, so the IDs fall and the loop ends.
 	for id, via := o.ID, o.Via; via != 0 && via < id; {
 		id = via
 		if j := g.vertex(id); j >= 0 {

@@ -2,15 +2,15 @@
 
 package quantized
 
-// pageValues is how many coordinates a page holds: as many as a core's own cache surely does.
+// pageValues is the number of coordinates in a page. A page fits into the private cache of any processor core.
 const pageValues = 1 << 16
 
-// points holds the coordinates of vertices in pages, so that it grows without being copied and without slack.
+// points holds the coordinates of vertices in pages, so it grows without copies and without unused memory.
 //
-// Points begin at multiples of 16 bytes. How a vector product is summed depends on that, and so does its last bit: a
-// distance is the same wherever a point has moved to.
+// Points begin at multiples of 16 bytes. The order of summation of a vector product, and so its last bit, depends on
+// this. A distance therefore does not change when a point moves.
 type points struct {
-	dim, stride int // values of a point, and from one point to the next
+	dim, stride int // values of a point, and distance of the starts of two points
 	rows        int // points in a page
 	n           int
 	pages       [][]float32
@@ -41,7 +41,7 @@ func (p *points) push(x []float32) {
 	copy(p.at(p.n-1), x)
 }
 
-// keep leaves only the points of kept, which ascend, and erases the others from memory.
+// keep leaves only the points of kept, which is in ascending order, and erases the others from memory.
 func (p *points) keep(kept []int) {
 	for q, i := range kept {
 		if q != i {
@@ -52,7 +52,7 @@ func (p *points) keep(kept []int) {
 		clear(p.at(i))
 	}
 	p.n = len(kept)
-	// One page in reserve, so that a graph that is full does not allocate at every repartition.
+	// One spare page: a full graph then does not allocate at every repartition.
 	if used := (p.n+p.rows-1)/p.rows + 1; used < len(p.pages) {
 		clear(p.pages[used:])
 		p.pages = p.pages[:used]

@@ -40,12 +40,14 @@ func TestRecordingAgainstReference(t *testing.T) {
 	}
 	defer e.Close()
 	read := func(person string) [][]float32 {
-		src, err := facedet.Open(context.Background(), fixture.Recordings(t, path.Join("faces/vidtimit_rot", person)), facedet.Options{})
+		src, err := facedet.Open(context.Background(), fixture.Recordings(t, path.Join("faces/vidtimit_rot", person)),
+			facedet.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer src.Close()
-		id, err := evaluate.Read(context.Background(), person, pipeline.New(src, d, e, pipeline.Options{}), preprocess.EnrolGate.Passes)
+		id, err := evaluate.Read(context.Background(), person, pipeline.New(src, d, e, pipeline.Options{}),
+			preprocess.EnrolGate.Passes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +61,8 @@ func TestRecordingAgainstReference(t *testing.T) {
 	}
 	s := e.Space()
 	c := quantized.Config{
-		K: 60, Multiplier: 1.5, Dim: s.Dim, Scale: s.Scale, Kernel: graph.Heat(s.Sigma), Epsilon: .1 * s.Gamma, Gamma: s.Gamma,
+		K: 60, Multiplier: 1.5, Dim: s.Dim, Scale: s.Scale, Kernel: graph.Heat(s.Sigma), Epsilon: .1 * s.Gamma,
+		Gamma: s.Gamma,
 	}
 	g, err := quantized.New(c)
 	if err != nil {
@@ -119,7 +122,8 @@ func TestRecordingAgainstReference(t *testing.T) {
 			t.Fatalf("face %d: room differs", step)
 		}
 	}
-	t.Logf("%d faces, %d outliers, %d repartitions, largest difference %.2g", len(stream), outliers, repartitions, largest)
+	t.Logf("%d faces, %d outliers, %d repartitions, largest difference %.2g", len(stream), outliers, repartitions,
+		largest)
 	if largest > 1e-8 || outliers == 0 || repartitions == 0 {
 		t.Errorf("largest difference %g, %d outliers, %d repartitions", largest, outliers, repartitions)
 	}

@@ -7,55 +7,56 @@ import (
 	"math/bits"
 )
 
-// sketches hold every vertex once more in two bits a value: enough to prove of most that they are too far.
+// sketches hold every vertex again with two bits for each value. For most vertices this is enough to prove that they
+// are too far.
 //
 // A vertex y is written as ŷ + e, where a value of ŷ is one of four levels, delta·(b - 1.5), and the probe x as x̂ + f,
 // of sixteen levels, step·(a - 7.5). By the inequality of Cauchy and Schwarz
 //
 //	<x,y> = <x̂,ŷ> + <f,ŷ> + <x,e> <= <x̂,ŷ> + |f||ŷ| + |x||e|,
 //
-// and <x̂,ŷ> is a sum of whole numbers: bits of a and b that are both set are counted 64 at a time. Nothing is decided
-// by a sketch but that a vertex lies beyond the edge radius; all others are measured.
+// and <x̂,ŷ> is a sum of whole numbers: bits of a and b that are both set are counted 64 at a time. A sketch decides
+// only that a vertex lies beyond the edge radius; all other vertices are measured.
 type sketches struct {
 	words int // 64-bit words of a plane, a multiple of block: one bit of each value
 	bits  []uint64
 	about []sketch
 
-	// Of the probe at hand.
+	// For the current probe:
 	probe  [4][]uint64
-	sum    int // of all a
+	sum    int // sum of all a
 	step   float64
 	norm   float64 // |x|
 	missed float64 // |f|
 
-	// Sketches that leave most vertices to be measured cost more than they save. Then they rest for a while.
+	// If sketches leave most vertices to be measured, they cost more than they save. Then they rest for a while.
 	asked, left int64
 	rest        int
 }
 
-// sketch is what the bound needs of one vertex beside its bits. Norms are rounded up.
+// sketch holds the other numbers that the bound needs for one vertex. Norms are rounded up.
 type sketch struct {
 	delta  float32
 	norm   float32 // |ŷ|
 	missed float32 // |e|
-	sum    int32   // of all b
+	sum    int32   // sum of all b
 }
 
-// Uniform quantizers of four and of sixteen levels lose least of normally distributed values with these steps, in units
-// of the standard deviation (Max, Quantizing for Minimum Distortion, 1960).
+// With these steps, in units of the standard deviation, uniform quantizers of four and of sixteen levels have the least
+// error for normally distributed values (Max, Quantizing for Minimum Distortion, 1960).
 const (
 	step4  = .9957
 	step16 = .3352
 )
 
-// sketchedFrom is how many coordinates there must be for sketches to be used: 8 MB.
+// sketchedFrom is the least number of coordinates for which sketches are used: 8 MB.
 var sketchedFrom = 1 << 21
 
 const (
 	block         = 8    // words whose bits are counted at a time
-	leastSketched = 256  // dimensions below which a sketch costs as much as the distance
-	sketchWindow  = 4096 // vertices after which it is decided whether sketches are worth their time
-	sketchRest    = 256  // passes for which they rest if not
+	leastSketched = 256  // least dimension: below it a sketch costs as much as the distance
+	sketchWindow  = 4096 // vertices after which the use of sketches is decided again
+	sketchRest    = 256  // passes without sketches after a decision against them
 )
 
 func newSketches(dim int) sketches {
@@ -90,7 +91,7 @@ func (s *sketches) push(y []float32, square float64) {
 		dot += float64(v) * (float64(b) - 1.5)
 		levels += (float64(b) - 1.5) * (float64(b) - 1.5)
 	}
-	about.delta = float32(dot / levels) // that which loses least
+	about.delta = float32(dot / levels) // the delta with the least error
 	var missed float64
 	for i, v := range y {
 		b := low[i/64]>>(i%64)&1 | high[i/64]>>(i%64)&1<<1
@@ -102,19 +103,19 @@ func (s *sketches) push(y []float32, square float64) {
 	s.about = append(s.about, about)
 }
 
-// level returns which of n levels of the given width, as many on either side of 0, is nearest to v.
+// level returns the level that is nearest to v, of n levels of this width, symmetric about 0.
 func level(v, width float64, n int) int {
 	q := math.Floor(v/width) + float64(n/2)
-	if !(q > 0) { // or not a number
+	if !(q > 0) { // also for NaN
 		return 0
 	}
 	return int(min(q, float64(n-1)))
 }
 
-// above returns a float32 that is surely not below x, which was computed with rounding.
+// above returns a float32 that is certainly not below x, which has rounding errors.
 func above(x float64) float32 { return math.Nextafter32(float32(x*(1+1e-9)), float32(math.Inf(1))) }
 
-// ask sketches the probe x, whose squared norm is given, and reports whether sketches are to be used for it.
+// ask sketches the probe x and reports whether sketches are to be used for it. Square is the squared norm of x.
 func (s *sketches) ask(x []float32, square float64) bool {
 	if s.words == 0 {
 		return false
@@ -155,7 +156,12 @@ func (s *sketches) ask(x []float32, square float64) bool {
 		levels += centred * centred
 	}
 	s.step = dot / levels
-	// |x - x̂|² = |x|² - <x,x̂>²/|x̂|² where the step loses least, plus rounding.
+	//x - x̂
+	//² =
+	//x
+	//² - <x,x̂>²/
+	//x̂
+	//² for the step with the least error, plus rounding.
 	s.missed = math.Sqrt(max(square-dot*dot/levels, 0)+1e-12*square) * (1 + 1e-9)
 	return true
 }
@@ -165,7 +171,7 @@ func (s *sketches) product(i, dim int) int {
 	row := s.bits[2*i*s.words : 2*(i+1)*s.words]
 	both := 0
 	for w := 0; w < s.words; w += block {
-		// Bits of eight words at a time: their number is known, and so nothing is checked in between.
+		// Eight words at a time: the fixed length spares the bounds checks.
 		low, high := (*[block]uint64)(row[w:]), (*[block]uint64)(row[s.words+w:])
 		p0, p1 := (*[block]uint64)(s.probe[0][w:]), (*[block]uint64)(s.probe[1][w:])
 		p2, p3 := (*[block]uint64)(s.probe[2][w:]), (*[block]uint64)(s.probe[3][w:])
@@ -184,13 +190,14 @@ func (s *sketches) product(i, dim int) int {
 	return 4*both - 6*s.sum - 30*int(s.about[i].sum) + 45*dim
 }
 
-// most returns an upper bound of the product of the probe with vertex i.
+// most returns an upper bound of the product of the probe and vertex i.
 func (s *sketches) most(i, dim int) float64 {
 	about := &s.about[i]
-	return s.step*float64(about.delta)*float64(s.product(i, dim))/4 + s.missed*float64(about.norm) + s.norm*float64(about.missed)
+	return s.step*float64(about.delta)*float64(s.product(i, dim))/4 + s.missed*float64(about.norm) +
+		s.norm*float64(about.missed)
 }
 
-// keep leaves only the sketches of kept, which ascend, and erases the others from memory.
+// keep leaves only the sketches of kept, which is in ascending order, and erases the others from memory.
 func (s *sketches) keep(kept []int) {
 	if s.words == 0 {
 		return

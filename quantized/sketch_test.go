@@ -55,7 +55,8 @@ func TestSketches(t *testing.T) {
 					points[31] = make([]float32, dim)
 					reach := size * math.Sqrt(float64(dim))
 					c := quantized.Config{
-						K: 60, Multiplier: 1.5, Dim: dim, Scale: 1, Kernel: graph.Heat(reach), Epsilon: 1e-4, Reach: reach, Gamma: 1e-3,
+						K: 60, Multiplier: 1.5, Dim: dim, Scale: 1, Kernel: graph.Heat(reach), Epsilon: 1e-4,
+						Reach: reach, Gamma: 1e-3,
 					}
 					feed := func() *quantized.Graph {
 						g, err := quantized.New(c)
@@ -88,8 +89,10 @@ func TestSketches(t *testing.T) {
 					for i := range sketched.Len() {
 						for j := range i {
 							d := math.Sqrt(graph.SquaredDistance(sketched.Point(i), sketched.Point(j)))
-							if edge := !math.IsInf(distance(sketched, i, j), 1); edge != (d <= reach) && math.Abs(d-reach) > 1e-9*reach {
-								t.Errorf("vertices %d and %d are %g apart, the radius is %g, and edge %t", i, j, d, reach, edge)
+							if edge := !math.IsInf(distance(sketched, i, j), 1); edge != (d <= reach) &&
+								math.Abs(d-reach) > 1e-9*reach {
+								t.Errorf("vertices %d and %d are %g apart, the radius is %g, and edge %t", i, j, d,
+									reach, edge)
 							}
 						}
 					}

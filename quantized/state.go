@@ -8,50 +8,52 @@ import (
 	"slices"
 )
 
-// State is all that a Graph cannot derive: what a snapshot holds. Its slices may be those of the graph.
+// State holds all data that a Graph cannot compute from other data: the content of a snapshot. Its slices may be slices
+// of the graph.
 type State struct {
 	R        float64
 	Spread   float64 // see [Graph.Bound]
 	Classes  int
-	Full     bool // no repartition made room when one was last tried
+	Full     bool // the last attempt at a repartition made no room
 	Vertices []Vertex
-	// Reach is the length up to which all edges are among the Neighbours of the vertices; 0 where these are not known.
-	// Edges are then found anew, which takes as long as the square of the number of vertices.
+	// Reach is the length up to which Neighbours lists all edges; 0 if Neighbours is not known. Then edges are found
+	// anew, in time proportional to the square of the number of vertices.
 	Reach   float64
-	LastID  int64   // of the vertices that there ever were
+	LastID  int64   // largest ID ever used
 	Journal []Entry // the oldest first
-	Lost    Moment  // the latest that is missing in Journal
+	Lost    Moment  // the latest entry that is missing in Journal
 	Aged    int64   // observation up to which multiplicities are aged
 	Clock   float64 // half-lives that have passed
 }
 
-// Entry says which vertex took a point in.
+// Entry says into which vertex a point was merged.
 type Entry struct {
 	Moment
 	Vertex int64   // ID of the vertex
-	ID     int64   // of the vertex that the point once was itself; 0 for none
+	ID     int64   // ID of the point when it was a vertex; 0 for none
 	Via    int64   // ID of the vertex through which it was accepted; 0 for none
-	Count  float64 // points that it stands for; whole and positive
+	Count  float64 // number of points that it stands for; whole and positive
 	Born   float64 // half-lives that had passed when it was kept
 }
 
-// Vertex is one vertex of a State. They are in the order of their age.
+// Vertex is one vertex of a State. Vertices are in the order of their age.
 type Vertex struct {
 	Point        []float32
 	Multiplicity float64 // positive; at least 1 where labelled
-	Points       float64 // that it stands for; whole and positive
+	Points       float64 // points that it stands for; whole and positive
 	Class        int     // -1 where not labelled
 	Source       []int   // classes through which its points were learned, ascending
 	Origin       Origin
-	Neighbours   []int // earlier vertices that it may have an edge to, ascending
-	Links        []int // earlier vertices that it has an edge to because it follows them, or they it, ascending
+	Neighbours   []int // earlier vertices to which it may have an edge, ascending
+	Links        []int // earlier vertices to which it has an edge because one follows the other, ascending
 }
 
-// State returns the state of g. It refers to the storage of g: use it before g changes, and change nothing in it.
+// State returns the state of g. It shares the storage of g: use it before g changes, and do not change it.
 func (g *Graph) State() State {
 	s := State{
 		R: g.r, Spread: g.spread, Classes: g.classes, Full: g.full, Vertices: make([]Vertex, g.Len()), Reach: g.reach,
-		Aged: g.aged, Clock: g.clock, LastID: g.lastID, Journal: make([]Entry, 0, len(g.journal.entries)), Lost: g.journal.lost,
+		Aged: g.aged, Clock: g.clock, LastID: g.lastID, Journal: make([]Entry, 0, len(g.journal.entries)),
+		Lost: g.journal.lost,
 	}
 	for q := range g.journal.entries {
 		e := g.journal.entries[(g.journal.next+q)%len(g.journal.entries)]
@@ -76,10 +78,10 @@ func (g *Graph) State() State {
 	return s
 }
 
-// Restore returns the graph with that state, which goes on exactly as the graph that it was taken from. The coordinates
-// are copied. The configuration must be the one under which it was taken; [Graph.Configure] sets another.
+// Restore returns the graph of a state. It continues exactly as the original graph. The coordinates are copied. The
+// configuration must be the configuration of the original graph; [Graph.Configure] sets another.
 //
-// The state may come from a file, and nothing in it is trusted but that all neighbours within its Reach are listed. The
+// The state may come from a file. Restore checks everything except that Neighbours lists all edges up to Reach. The
 // error wraps [ErrConfig], or [ErrInvalid].
 func Restore(c Config, s State) (*Graph, error) {
 	if err := s.check(c.Dim); err != nil {
@@ -104,7 +106,8 @@ func Restore(c Config, s State) (*Graph, error) {
 		}
 	}
 	if n := g.Labelled(); g.learned > c.K+1 || n > maxValues/c.Dim {
-		return nil, fmt.Errorf("%w: %d labelled and %d learned vertices of %d values for k = %d", ErrInvalid, n, g.learned, c.Dim, c.K)
+		return nil, fmt.Errorf("%w: %d labelled and %d learned vertices of %d values for k = %d", ErrInvalid, n,
+			g.learned, c.Dim, c.K)
 	}
 	all := s.Reach < g.reach
 	joined := g.rejoin(all, func(i int, visit func(j int, d float64, link bool)) {
@@ -129,13 +132,13 @@ func Restore(c Config, s State) (*Graph, error) {
 	return g, nil
 }
 
-// maxID bounds IDs and hops in a state, so that they can be counted on from there.
+// maxID bounds IDs and hops in a state, so that they can grow further.
 const maxID = 1 << 60
 
 // whole reports whether x is a number of points.
 func whole(x float64) bool { return x >= 1 && x <= 1<<53 && x == math.Trunc(x) }
 
-// finite reports whether x is a number that is not negative, and finite.
+// finite reports whether x is finite and not negative.
 func finite(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 
 func (s State) check(dim int) error {
@@ -154,16 +157,18 @@ func (s State) check(dim int) error {
 	case s.Lost.Observation < 0:
 		return invalid("a journal complete from observation %d on", s.Lost.Observation)
 	}
-	taken := make(map[int64]float64) // points that the journal says a vertex has taken in
+	taken := make(map[int64]float64) // points that the journal assigns to a vertex
 	for _, e := range s.Journal {
-		if !whole(e.Count) || !(e.Born >= 0 && e.Born <= s.Clock) || e.Observation < 0 || e.ID < 0 || e.ID > s.LastID || e.Via < 0 || e.Via > s.LastID {
+		if !whole(e.Count) || !(e.Born >= 0 && e.Born <= s.Clock) || e.Observation < 0 || e.ID < 0 || e.ID > s.LastID ||
+			e.Via < 0 || e.Via > s.LastID {
 			return invalid("journal entry %+v", e)
 		}
 		taken[e.Vertex] += e.Count
 	}
 	last := int64(0)
 	for i, v := range s.Vertices {
-		if o := v.Origin; o.ID <= last || o.ID > s.LastID || o.Observation < 0 || o.Via < 0 || o.Via > s.LastID || o.Hops < 0 || int64(o.Hops) > maxID {
+		if o := v.Origin; o.ID <= last || o.ID > s.LastID || o.Observation < 0 || o.Via < 0 || o.Via > s.LastID ||
+			o.Hops < 0 || int64(o.Hops) > maxID {
 			return invalid("vertex %d has an impossible origin: %+v", i, o)
 		}
 		last = v.Origin.ID
@@ -178,7 +183,8 @@ func (s State) check(dim int) error {
 			own = 1
 		}
 		if !whole(v.Points) || !whole(own) || !(v.Origin.Born >= 0 && v.Origin.Born <= s.Clock) {
-			return invalid("vertex %d stands for %g points, %g of them its own, born at %g", i, v.Points, own, v.Origin.Born)
+			return invalid("vertex %d stands for %g points, %g of them its own, born at %g", i, v.Points, own,
+				v.Origin.Born)
 		}
 		if taken[v.Origin.ID] > v.Points-own {
 			return invalid("vertex %d stands for %g points, and has taken in %g", i, v.Points, taken[v.Origin.ID])

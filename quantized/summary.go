@@ -11,48 +11,48 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Summary is a centroid of another graph: it stands for points that are not there.
+// Summary is a centroid of another graph. It stands for points that are not in this graph.
 type Summary struct {
 	Point        []float32
-	Multiplicity float64 // of the points; positive
-	Radius       float64 // none of them is further from Point
+	Multiplicity float64 // weight of its points; positive
+	Radius       float64 // greatest distance of its points from Point
 	Group        int     // only summaries of one group are merged
 	Links        []int   // earlier summaries that it follows, or that follow it
 	Follows      []int64 // IDs of vertices of a [Union]'s graph that it follows
 }
 
-// Merged is what [Config.Merge] makes of summaries.
+// Merged is the result of [Config.Merge].
 type Merged struct {
-	// R is the radius at which they were merged: two that were kept of a group are at least that far apart. It is 0 where
-	// only summaries at one place were merged.
+	// R is the radius of the merge: two kept summaries of a group are at least R apart. It is 0 if only summaries at
+	// the same place were merged.
 	R    float64
-	Kept []Summary // in the order in which they were given
-	// To is, for each summary that was given, the place in Kept of the one that stands for it, or -1 where there was no
+	Kept []Summary // in the order of the input
+	// To has, for each given summary, the index in Kept of the summary into which it was merged, or -1 if there was no
 	// room for it.
 	To   []int
 	Left int // summaries without room
 }
 
-// radii of Merge: the edge radius, divided by m again and again, as long as this share of it is left.
+// Merge tries the edge radius, divided by m again and again, down to this share of it.
 const leastRadius = 1e-3
 
-// Merge takes summaries of other graphs within K by one repartition, as a step of the doubling algorithm does: it looks
-// at them by descending multiplicity, and of equals in the order in which they are given, and keeps each that is not
-// closer than R to a kept one of its group. The others go to the nearest kept one. R is 0 where that leaves no more
-// than K. Otherwise it is the least of the radii r, r/m, r/m², … that does, where r is the edge radius and m the
-// multiplier. Where r itself leaves more, the first K that are kept stay, and what is not within r of them is left out.
+// Merge merges summaries of other graphs to at most K, by one repartition, as in a step of the doubling algorithm. It
+// visits them by descending multiplicity, and equals in the order of the input. It keeps a summary if no kept summary
+// of its group is closer than R. The others are merged into the nearest kept summary. R is 0 if that leaves at most K.
+// Otherwise R is the smallest of the radii r, r/m, r/m², … that leaves at most K, where r is the edge radius and m the
+// multiplier. If r itself leaves more, the first K stay, and summaries that are not within r of them are left out.
 //
-// A summary that is kept has the points of all summaries that were merged into it. A point lies within its own summary's radius R₁
-// of that summary, which lies closer than R₂ to the kept one. By the triangle inequality no point is further than R₁ +
-// R₂ from the kept one, whatever the order was. Kept.Radius is the largest R₁ + d of the summaries merged into it, which is
-// never more. A kept summary is not given on (package online), so that the sum has two terms and does not grow.
+// A kept summary has the points of all summaries merged into it. A point lies within the radius R₁ of its own summary,
+// which is closer than R₂ to the kept summary. By the triangle inequality the point is within R₁ + R₂ of the kept
+// summary, for any order of the input. Kept.Radius is the largest R₁ + d of the summaries merged into it, and never
+// more than this bound. Kept summaries are not given to other graphs (package online), so there are only two terms.
 //
-// Where R₂ is above the least of the radii and nothing was left out, R₂/m left more than K: K+1 summaries of distances
-// of at least R₂/m, or in different groups. Two of them share one of any K centres, and one of the two is at least
-// R₂/2m from it. So R₂ is at most 2m times the largest distance in the best choice of K centres, as with the doubling
-// algorithm.
+// If R₂ is larger than the smallest of the radii and nothing was left out, R₂/m leaves more than K: K+1 summaries at
+// distances of at least R₂/m, or in different groups. Two of them share one of any K centres, and one of the two is at
+// least R₂/2m from it. So R₂ is at most 2m times the largest distance for the best choice of K centres, as in the
+// doubling algorithm.
 //
-// It panics on a point of another dimension.
+// Merge panics on a point of another dimension.
 func (c Config) Merge(all []Summary) Merged {
 	m := merger{c: c, all: all, order: make([]int, len(all)), squares: make([]float64, len(all))}
 	for i, s := range all {
@@ -79,10 +79,10 @@ type merger struct {
 	order   []int
 	squares []float64
 	kept    []int         // by descending multiplicity
-	groups  map[int][]int // the same, of each group
+	groups  map[int][]int // kept summaries of each group
 }
 
-// distance returns that of two summaries.
+// distance returns the distance of two summaries.
 func (m *merger) distance(i, j int) float64 {
 	x, y := m.all[i].Point, m.all[j].Point
 	sum := m.squares[i] + m.squares[j]
@@ -93,8 +93,8 @@ func (m *merger) distance(i, j int) float64 {
 	return m.c.Scale * math.Sqrt(d)
 }
 
-// cover chooses which summaries are kept with radius r. It reports false as soon as these are too many, but for the last
-// radius, with which the first ones stay.
+// cover chooses the summaries that are kept with radius r. It stops and reports false if there are too many. At the
+// last radius it keeps the first K.
 func (m *merger) cover(r float64, last bool) bool {
 	m.kept, m.groups = m.kept[:0], make(map[int][]int)
 	for _, i := range m.order {
@@ -114,7 +114,7 @@ func (m *merger) cover(r float64, last bool) bool {
 	return true
 }
 
-// merge has every summary go to the nearest one that is kept within r, and of equals to the heaviest.
+// merge assigns every summary to the nearest kept summary within r, and of equals to the heaviest.
 func (m *merger) merge(r float64) Merged {
 	out := Merged{R: r, To: make([]int, len(m.all))}
 	kept := slices.Sorted(slices.Values(m.kept))

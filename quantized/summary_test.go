@@ -14,7 +14,8 @@ import (
 )
 
 func merging(k int, m float64) quantized.Config {
-	return quantized.Config{K: k, Multiplier: m, Dim: 2, Scale: 1.5, Kernel: graph.Heat(.2), Epsilon: 1e-4, Reach: .6, Gamma: 1e-3, Journal: 10}
+	return quantized.Config{K: k, Multiplier: m, Dim: 2, Scale: 1.5, Kernel: graph.Heat(.2), Epsilon: 1e-4, Reach: .6,
+		Gamma: 1e-3, Journal: 10}
 }
 
 // cloud is a summary of points that are known.
@@ -109,7 +110,8 @@ func TestMergeBound(t *testing.T) {
 			for _, x := range all[i].points {
 				d := graph.Distance(k.Point, x, c.Scale)
 				if d > k.Radius*(1+1e-9)+1e-9 || k.Radius > (largest+m.R)*(1+1e-9) {
-					t.Fatalf("seed %d: a point is %g from its centroid; the bounds are %g and %g", seed, d, k.Radius, largest+m.R)
+					t.Fatalf("seed %d: a point is %g from its centroid; the bounds are %g and %g", seed, d, k.Radius,
+						largest+m.R)
 				}
 			}
 		}
@@ -140,7 +142,8 @@ func TestMergeBound(t *testing.T) {
 		}
 	}
 	if limited < 10 || leftOut < 10 || merged < 100 {
-		t.Errorf("%d compared with the best, %d with some left out, %d merged: the trials test too little", limited, leftOut, merged)
+		t.Errorf("%d compared with the best, %d with some left out, %d merged: the trials test too little", limited,
+			leftOut, merged)
 	}
 }
 

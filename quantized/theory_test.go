@@ -27,7 +27,8 @@ func TestNormBound(t *testing.T) {
 		}
 		labelled := 1 + r.IntN(n-1)
 		gamma := math.Pow(10, -3+4*r.Float64())
-		p := graph.Problem{W: graph.Similarity(graph.Distances(x, 1), graph.Heat(.05+r.Float64()), 1e-6), Gamma: gamma, V: make([]float64, n)}
+		p := graph.Problem{W: graph.Similarity(graph.Distances(x, 1), graph.Heat(.05+r.Float64()), 1e-6), Gamma: gamma,
+			V: make([]float64, n)}
 		y := mat.NewDense(labelled, 1, nil)
 		for i := range n {
 			p.V[i] = 1

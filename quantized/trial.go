@@ -7,37 +7,36 @@ import (
 	"slices"
 )
 
-// Trial is a point that was put into the graph to see how it would fare there. The graph has not changed, and a Trial
-// that is not wanted is forgotten. It can be asked until the next point is tried or the graph changes; after that its
-// methods panic with "quantized: this trial is over".
+// Trial is a point that was tried on the graph. The graph has not changed, so a Trial can simply be dropped. It is
+// valid until the next point is tried or the graph changes; after that its methods panic with "quantized: this trial is
+// over".
 type Trial struct {
 	g      *Graph
 	stamp  uint64
 	square float64
 	near   []edge
 	home   int  // vertex that takes the point in, or -1
-	far    bool // it has no edge, and sees the vertices of near
+	far    bool // the point has no edge, and is judged by the vertices of near
 }
 
-// Candidate is a [Trial] whose point may be kept.
+// Candidate is a [Trial] whose point can be kept.
 type Candidate struct{ Trial }
 
-// Sight says how far from a labelled vertex, and from a learned one, a point may be and still be judged by it. Zero is
-// the edge radius.
+// Sight has the greatest distances from a labelled and from a learned vertex at which a point without an edge can be
+// judged. Zero means the edge radius.
 type Sight struct{ Labelled, Learned float64 }
 
-// Look tries the point x. Follows are the IDs of vertices that are known to be of the same person or thing, such as the
-// points before it on the way of something that moves: it has edges to those, up to [Config].Link long.
+// Look tries the point x. Follows has the IDs of vertices that are known to be the same person or thing, such as
+// earlier points of the same track. The point gets edges to them, up to [Config].Link long.
 //
-// A point that has no edge is joined to what it sees: to the vertices within s. Such a point can be judged, and that is
-// all.
+// A point without an edge is judged by the vertices within s, but cannot be kept.
 //
-// The error wraps [ErrPoint]. It panics when x has another dimension.
+// The error wraps [ErrPoint]. It panics if x has another dimension.
 func (g *Graph) Look(x []float32, s Sight, follows ...int64) (Trial, error) {
 	return g.look(x, s, g.standIns(follows))
 }
 
-// look is Look with the vertices that x follows.
+// look is Look with vertices instead of IDs.
 func (g *Graph) look(x []float32, s Sight, follows []int) (Trial, error) {
 	square, err := g.take(x)
 	if err != nil {
@@ -59,7 +58,7 @@ func (g *Graph) try(square float64, near []edge) Trial {
 // ordinary reports whether an edge is no longer than the edge radius.
 func (g *Graph) ordinary(e edge) bool { return e.d <= g.reach }
 
-// links returns the edges beyond the edge radius from the point at hand to the vertices that it follows.
+// links returns the edges beyond the edge radius from the current point to the vertices that it follows.
 func (g *Graph) links(square float64, follows []int) (links []edge) {
 	if g.c.Link <= g.reach {
 		return nil
@@ -75,7 +74,8 @@ func (g *Graph) links(square float64, follows []int) (links []edge) {
 	return links
 }
 
-// standIns returns the vertices of these IDs, or those that stand in for them, without what is gone.
+// standIns returns the vertices with these IDs, or the vertices into which they were merged. It leaves out removed
+// vertices.
 func (g *Graph) standIns(ids []int64) (vertices []int) {
 	for _, id := range ids {
 		if i := g.standIn(id); i >= 0 {
@@ -85,7 +85,7 @@ func (g *Graph) standIns(ids []int64) (vertices []int) {
 	return vertices
 }
 
-// standIn returns the vertex of that ID, or the one that it was merged into as far back as the journal reaches, or -1.
+// standIn returns the vertex with this ID, or the vertex into which it was merged as far as the journal knows, or -1.
 func (g *Graph) standIn(id int64) int {
 	if i := g.vertex(id); i >= 0 || id < 1 {
 		return i
@@ -98,7 +98,7 @@ func (g *Graph) standIn(id int64) int {
 	return -1
 }
 
-// merge returns both lists, of which a ascends, as one that does. No vertex is in both.
+// merge returns one ascending list of both lists. List a is in ascending order, and no vertex is in both.
 func merge(a, b []edge) []edge {
 	if len(b) == 0 {
 		return a
@@ -108,9 +108,9 @@ func merge(a, b []edge) []edge {
 	return all
 }
 
-// Place tries the point x as [Graph.Look] does, as one that may be kept, and with ordinary edges and links alone. Where
-// there is a vertex too many the graph is repartitioned first, as the thesis's listing does at the start of a step,
-// unless x is an outlier before that or after.
+// Place tries the point x as [Graph.Look] does, with ordinary edges and links only, so that it can be kept. If there is
+// a vertex too many, the graph is repartitioned first, as at the start of a step in the thesis's listing, unless x is
+// an outlier before or after that.
 func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
 	square, err := g.take(x)
 	if err != nil {
@@ -120,13 +120,13 @@ func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
 	if len(near) > 0 && g.learned > g.c.K && !g.full {
 		p, ok := g.plan(g.c.K)
 		if !ok {
-			// It is not planned again before a vertex has gone: that takes time, and seldom helps.
+			// The next attempt waits until a vertex was removed: an attempt takes time and seldom helps.
 			g.full = true
 			return Candidate{g.try(square, near)}, nil
 		}
 		left := p.survivors(near)
 		if len(left) == 0 {
-			// All that the point is near to would be merged away. The others still know nothing of it.
+			// All vertices near the point would be merged away. The present vertices still judge it.
 			return Candidate{g.try(square, left)}, nil
 		}
 		near = left
@@ -135,7 +135,7 @@ func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
 	return Candidate{g.try(square, near)}, nil
 }
 
-// home returns the vertex that takes in a point with these neighbours, the nearest one closer than R, or -1.
+// home returns the nearest vertex closer than R among the neighbours, which takes the point in, or -1.
 func (g *Graph) home(near []edge) int {
 	best, d := -1, math.Inf(1)
 	for _, e := range near {
@@ -154,27 +154,27 @@ func (t Trial) mustBeOn() {
 	}
 }
 
-// Far reports whether the point has no edge to any vertex, and is judged by those within its [Sight].
+// Far reports whether the point has no edge, and is judged by the vertices within its [Sight].
 func (t Trial) Far() bool {
 	t.mustBeOn()
 	return t.far
 }
 
-// Outlier reports whether the point has no edge to any vertex, as all its compact weights are below epsilon, and sees
-// none.
+// Outlier reports whether the point has no edge to any vertex, because all its compact weights are below epsilon, and
+// no vertex within its [Sight].
 func (t Trial) Outlier() bool {
 	t.mustBeOn()
 	return len(t.near) == 0
 }
 
-// Home returns the vertex that would take the point in, and whether there is one.
+// Home returns the vertex that would take the point in. Ok is false if there is none.
 func (t Trial) Home() (vertex int, ok bool) {
 	t.mustBeOn()
 	return max(t.home, 0), t.home >= 0
 }
 
-// Closest returns the distances to the nearest labelled and to the nearest learned vertex among those that the point
-// has an edge to or sees, or +Inf, and whether one of them is a vertex that it follows.
+// Closest returns the distances to the nearest labelled and to the nearest learned vertex among the vertices that judge
+// the point, or +Inf. Linked is true if the point follows one of them.
 func (t Trial) Closest() (labelled, learned float64, linked bool) {
 	t.mustBeOn()
 	labelled, learned = math.Inf(1), math.Inf(1)
@@ -189,7 +189,7 @@ func (t Trial) Closest() (labelled, learned float64, linked bool) {
 	return labelled, learned, linked
 }
 
-// Nearest returns the distance to the nearest labelled vertex of a class that the point has an edge to or sees, or
+// Nearest returns the distance to the nearest labelled vertex of a class among the vertices that judge the point, or
 // +Inf.
 func (t Trial) Nearest(class int) float64 {
 	t.mustBeOn()
@@ -202,15 +202,15 @@ func (t Trial) Nearest(class int) float64 {
 	return d
 }
 
-// Anchor returns the distance from the point to the nearest labelled vertex of a class, whether there is an edge or not;
-// +Inf where the class has none.
+// Anchor returns the distance from the point to the nearest labelled vertex of a class, with or without an edge, or
+// +Inf if the class has none.
 func (t Trial) Anchor(class int) float64 {
 	t.mustBeOn()
 	return t.g.Nearest(class)
 }
 
-// Nearest returns the distance from the point that was tried last to the nearest labelled vertex of a class, whether
-// there is an edge or not; +Inf where the class has none.
+// Nearest returns the distance from the last tried point to the nearest labelled vertex of a class, with or without an
+// edge, or +Inf if the class has none.
 func (g *Graph) Nearest(class int) float64 {
 	d, square := math.Inf(1), squaredNorm(g.probe)
 	for i, c := range g.label {
@@ -221,17 +221,17 @@ func (g *Graph) Nearest(class int) float64 {
 	return d
 }
 
-// Hops returns how many vertices the point is away from a labelled one, along those through which it and they were
-// accepted as a class: 1 where a labelled vertex speaks for it. Class is negative for none.
+// Hops returns the number of vertices between the point and a labelled vertex, along the vertices through which each
+// was accepted as a class: 1 if a labelled vertex supports the point. Class is negative for none.
 func (t Trial) Hops(class int) int {
 	t.mustBeOn()
 	_, hops := t.via(class)
 	return hops
 }
 
-// via returns the ID of the vertex through which the point would be accepted as a class, and its hops then: the vertex
-// that takes it in, or else the neighbour with the largest weight among those that are labelled so or were learned so,
-// or among all where there is none.
+// via returns the ID of the vertex through which the point would be accepted as a class, and the resulting hops. This
+// is the vertex that takes the point in. If there is none, it is the neighbour with the largest weight among vertices
+// that were labelled or learned as this class, or else among all neighbours.
 func (t Trial) via(class int) (id int64, hops int) {
 	if t.home >= 0 {
 		o := t.g.origin[t.home]
@@ -254,10 +254,10 @@ func (c Candidate) Room() bool {
 	return len(c.near) > 0 && (c.home >= 0 || c.g.learned <= c.g.c.K && c.g.edges.fit(len(c.near)))
 }
 
-// Keep ends the trial: the point stays, as one that stands for n points of the same moment. Class says through which
-// class it was accepted, for [Graph.Forget]; it is negative for a point that no class claimed. It returns the ID of the
-// vertex where the point is now. It reports false, and changes nothing, for an outlier and where there is no
-// [Candidate.Room]. It panics unless n is positive.
+// Keep ends the trial and keeps the point, as n points of the same moment. Class is the class through which the point
+// was accepted, for [Graph.Forget], or negative if no class claimed it. Keep returns the ID of the vertex where the
+// point is now. For an outlier, and without [Candidate.Room], it reports false and changes nothing. It panics unless n
+// is positive.
 func (c Candidate) Keep(class, n int, m Moment) (id int64, ok bool) {
 	if !c.Room() {
 		return 0, false

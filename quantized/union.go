@@ -7,23 +7,22 @@ import (
 	"slices"
 )
 
-// Union is a graph and centroids of other graphs together. Points are judged by both. The graph itself knows nothing of
-// it, and learns nothing from it.
+// Union joins a graph and centroids of other graphs (guests). Points are judged with both. The graph itself does not
+// change.
 //
-// The harmonic solution is that on the vertices of the graph and on the others, as vertices that are not labelled, with
-// edges between all of them as the graph's configuration has them. A Union follows its graph: it sees what has changed
-// there when it is asked next.
+// The harmonic solution is computed on the vertices of the graph and the guests, which are unlabelled. All edges follow
+// the configuration of the graph. A Union follows its graph: each call sees the present graph.
 type Union struct {
 	own    *Graph
 	guests []Summary
 	all    *Graph  // first the guests, then the vertices of own
-	ids    []int64 // of the latter
-	// followers are the guests that follow a vertex of own, by its ID.
+	ids    []int64 // IDs of the vertices of own
+	// followers maps IDs of own vertices to the guests that follow them.
 	followers map[int64][]int
 }
 
 // Union returns the union of g with centroids of other graphs. Their points must not change. The error wraps [ErrFull]
-// where there are too many edges. It panics on a point of another dimension.
+// if there are too many edges. It panics on a point of another dimension.
 func (g *Graph) Union(guests []Summary) (*Union, error) {
 	u := &Union{own: g, guests: guests, followers: make(map[int64][]int)}
 	for i, s := range guests {
@@ -34,16 +33,16 @@ func (g *Graph) Union(guests []Summary) (*Union, error) {
 	return u, u.follow()
 }
 
-// Len returns the number of vertices that are not the graph's own.
+// Len returns the number of guests.
 func (u *Union) Len() int { return len(u.guests) }
 
-// Weigh sets the multiplicity of vertex i of those that are not the graph's own.
+// Weigh sets the multiplicity of guest i.
 func (u *Union) Weigh(i int, multiplicity float64) {
 	u.guests[i].Multiplicity = max(multiplicity, lightest)
 }
 
-// Look tries a point as [Graph.Look] does. Follows are IDs of vertices of the graph, and places of others. The error
-// wraps [ErrPoint], or [ErrFull] as that of [Graph.Union] does.
+// Look tries a point as [Graph.Look] does. Follows has IDs of vertices of the graph, and others has numbers of guests.
+// The error wraps [ErrPoint], or [ErrFull] if there are too many edges.
 func (u *Union) Look(x []float32, s Sight, follows []int64, others []int) (Trial, error) {
 	if err := u.follow(); err != nil {
 		return Trial{}, err
@@ -55,8 +54,8 @@ func (u *Union) Look(x []float32, s Sight, follows []int64, others []int) (Trial
 	return u.all.look(x, s, append(linked, others...))
 }
 
-// follow brings u up to date with its graph. Vertices never move, and their numbers only grow, so that what has changed
-// shows in the list of numbers.
+// follow updates u after changes of its graph. Vertices never move, and their IDs only grow, so the list of IDs shows
+// all changes.
 func (u *Union) follow() error {
 	if u.all == nil || u.all.c != u.own.c {
 		if err := u.begin(); err != nil {
@@ -104,7 +103,7 @@ func (u *Union) begin() (err error) {
 	return nil
 }
 
-// add adds a vertex at the point at hand.
+// add adds a vertex at the current point.
 func (u *Union) add(square float64, near []edge, class int) error {
 	if !u.all.edges.fit(len(near)) {
 		return fmt.Errorf("%w: there are too many points within the edge radius of each other", ErrFull)
@@ -113,7 +112,7 @@ func (u *Union) add(square float64, near []edge, class int) error {
 	return nil
 }
 
-// replace removes the vertices that have gone from the graph, and adds those that have come.
+// replace removes vertices that were removed from the graph, and adds new vertices.
 func (u *Union) replace() error {
 	own, all, n := u.own, u.all, len(u.guests)
 	if len(u.ids) > 0 && (len(own.origin) < len(u.ids) || own.origin[len(u.ids)-1].ID != u.ids[len(u.ids)-1]) {

@@ -25,5 +25,5 @@ func NewLog(w io.Writer) *Log {
 // Write appends an event.
 func (l *Log) Write(e Event) error { return l.enc.Encode(e) }
 
-// Flush writes what is still held back.
+// Flush writes buffered events.
 func (l *Log) Flush() error { return l.w.Flush() }

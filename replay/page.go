@@ -18,10 +18,10 @@ import (
 // Setting is one line of the settings that a page lists.
 type Setting struct{ Name, Value string }
 
-// Meta is what a page says of the recording beside its faces.
+// Meta describes the recording for the page.
 type Meta struct {
 	Source   string // name of the recording
-	Declared int    // frames that it declares, -1 where it does not
+	Declared int    // number of frames in its header, -1 if unknown
 	Read     int
 	Damaged  int
 	Settings []Setting
@@ -75,12 +75,12 @@ type shown struct {
 	Text string
 }
 
-// WriteHTML writes the report as one page that needs nothing else.
+// WriteHTML writes the report as one page that needs no other files.
 func (r *Report) WriteHTML(w io.Writer, m Meta) error {
 	s := r.Summary()
 	p := page{Meta: m, Summary: s, Headline: headline(s), Clock: clock(s.Duration), Reasons: tally(s.Reasons),
 		Refused: tally(s.Refused)}
-	p.Missing = max(0, m.Declared-m.Read-m.Damaged) // where nothing is declared, that is less than 0
+	p.Missing = max(0, m.Declared-m.Read-m.Damaged) // less than 0 if the header has no number of frames
 	columns := int(r.end/r.width) + 1
 	for i, ps := range s.People {
 		l := r.people[ps.Name].lane(columns)
@@ -159,8 +159,8 @@ func (t *timeline) bars(columns int) []bar {
 	return bars
 }
 
-// curve returns the confidence over time: the band between its extremes in each bin, the line of its
-// mean, and a dot for each bin that stands alone.
+// curve returns the confidence over time: the band between the extremes of each bin, the line of the mean, and a dot
+// for each isolated bin.
 func (t *timeline) curve(columns int) (band, line string, dots []bar) {
 	w := chartWidth / float64(columns)
 	x := func(i int) float64 { return round((float64(i) + .5) * w) }

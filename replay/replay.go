@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replay judges a recording and reports who was in it: a line for each face and frame, and
-// one page for a person.
+// Package replay judges a recording and reports who was in it, with a line for each face and frame, and a page for a
+// person.
 //
-// [Run] takes a stream of samples, wherever it comes from, through a learner; the [Report] that it
-// fills writes a summary and a page. A recording may last for days: what is kept of it is bounded.
+// [Run] judges a stream of samples from any source with a learner, and fills a [Report], which writes a summary and a
+// page. The size of a report has a bound, also for recordings of several days.
 package replay
 
 import (
@@ -20,46 +20,45 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Event is one face in one frame and what was made of it.
+// Event is the verdict on one face in one frame.
 type Event struct {
 	Frame int     `json:"frame"`
 	Time  float64 `json:"time"` // seconds since the beginning, to the millisecond
 	Track int     `json:"track"`
 	Box   [4]int  `json:"box"`   // left, top, width and height in pixels
 	Label string  `json:"label"` // "" for unknown
-	// Of the person in view, as all faces of the track say; "" for nobody known, or not yet.
+	// Name is the person in view, as all faces of the track say; "" if this person is not known, or not yet.
 	Name  string         `json:"name,omitempty"`
-	Trust sighting.Trust `json:"trust,omitempty"` // on what the label rests
-	// On the face with which the person became known: when they came into view; earlier faces of the track are theirs,
-	// too.
+	Trust sighting.Trust `json:"trust,omitempty"` // evidence for the label
+	// Since is set on the face with which the person became known. It is when the person came into view; earlier faces
+	// of the track are this person's, too.
 	Since      *float64 `json:"since,omitempty"`
 	Confidence float64  `json:"confidence"` // of the best person, to six places
-	Reason     string   `json:"reason"`     // why it is unknown, or else why it was not learned; "" for neither
+	Reason     string   `json:"reason"`     // why it is unknown, or why it was not learned; "" for neither
 	Learned    bool     `json:"learned"`
-	Held       bool     `json:"held,omitempty"` // it looks as in an earlier frame: the verdict is that one
-	// It would have been learned if the learner had had room for another centroid.
+	Held       bool     `json:"held,omitempty"` // it looks as in an earlier frame, and has the same verdict
+	// NoRoom says that it would have been learned if the learner had room for another centroid.
 	NoRoom bool `json:"no_room,omitempty"`
-	// The picture was refused by the quality gate: Reason says why where the face was recognised.
+	// Poor says that the quality gate refused the picture. Reason says why if the face was recognised.
 	Poor bool `json:"poor"`
 }
 
 // Options of [Run].
 type Options struct {
 	Freeze bool             // judge, but learn nothing
-	Now    func() time.Time // when the frame at hand is seen, for online.Learner.UndoSince; nil for unknown
+	Now    func() time.Time // time of the present frame, for online.Learner.UndoSince; nil for unknown
 	// Each, if it is not nil, is called after each frame with the events of its faces, in the order
 	// of the samples.
 	Each func(f face.Frame, events []Event) error
-	// Pause, if it is not nil, is called now and then where nobody is in view, if the stream is a [face.Renewer]. A run
-	// with the learner and the report as they are then, over a stream that begins after that frame, and with From, comes
-	// to the same as one that was not interrupted.
+	// Pause, if it is not nil, is called at intervals while nobody is in view, if the stream is a [face.Renewer]. To
+	// continue an interrupted run, use the learner and the report of that moment, a stream that begins after that
+	// frame, and From. The result is the same as without an interruption.
 	Pause func(p Point) error
-	From  Point // where an earlier run was interrupted; the zero value for the beginning
+	From  Point // where an earlier run was interrupted; the zero value means the beginning
 }
 
-// Run judges all frames of s with l, which learns from them, and adds them to r. It ends with nil at
-// the end of the stream, and otherwise with the error of the stream, of Each, or of ctx; r then
-// holds what came before.
+// Run judges all frames of s with l, which learns from them, and adds them to r. It returns nil at the end of the
+// stream, and otherwise the error of the stream, of Each, or of ctx; r then holds the frames before the error.
 func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Options) error {
 	w := sighting.NewWatcher(l, sighting.Settings{First: o.From.Tracks}, sighting.Rules{})
 	paused := o.From.Time
@@ -97,10 +96,10 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 	}
 }
 
-// noRoom is the reason of a face that was recognised and not learned for want of room.
+// noRoom is the reason of a face that was recognised but not learned for lack of room.
 const noRoom = "no room for another centroid"
 
-// judge returns what is made of the faces of a frame.
+// judge returns the events of the faces of a frame.
 func judge(w *sighting.Watcher, space face.Space, f face.Frame, freeze bool) ([]Event, error) {
 	events := make([]Event, len(f.Samples))
 	for _, s := range f.Samples {

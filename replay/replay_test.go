@@ -194,8 +194,10 @@ func TestRunErrors(t *testing.T) {
 		each func(face.Frame, []replay.Event) error
 		want string
 	}{
-		"another space": {frames{frame(7, other)}, context.Background(), nil, "frame 7: the face is of the space another"},
-		"another length": {frames{frame(7, face.Sample{Space: "line", Vector: []float32{1, 2}})}, context.Background(), nil,
+		"another space": {frames{frame(7, other)}, context.Background(), nil,
+			"frame 7: the face is of the space another"},
+		"another length": {frames{frame(7, face.Sample{Space: "line", Vector: []float32{1, 2}})}, context.Background(),
+			nil,
 			"another length"},
 		"no callback": {frames{frame(0, sample(1, 0))}, context.Background(),
 			func(face.Frame, []replay.Event) error { return broken }, "broken"},

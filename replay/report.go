@@ -12,33 +12,33 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Report is what is kept of a recording. Its size does not grow with the length of the recording,
-// only with the number of people.
+// Report collects the results of a recording. Its size does not grow with the length of the recording, only with the
+// number of people.
 type Report struct {
 	frames, faces int
 	end           time.Duration
 	people        map[string]*person // "" for the unknown
 	unknown       map[string]int     // faces by reason
-	refused       map[string]int     // faces not learned, by what was wrong with the picture
-	noRoom        int                // faces not learned as there was no room for another centroid
+	refused       map[string]int     // faces not learned, by the defect of the picture
+	noRoom        int                // faces not learned because there was no room for another centroid
 	poor          timeline           // of the refused faces
 	width         time.Duration      // of a bin of the timelines, the same for all
-	waiting       map[int]*waiting   // faces of nobody known, by track, while the track may still become known
+	waiting       map[int]*waiting   // unknown faces by track, until the track is named or lost
 }
 
-// waiting is the faces of a track that has no name yet.
+// waiting holds the faces of a track that has no name yet.
 type waiting struct {
 	person
 	reasons map[string]int
 }
 
-// lost is longer than a tracker waits for somebody who is out of view.
+// lost is longer than a tracker waits for a person who is out of view.
 const lost = 10 * time.Second
 
-// person is what is kept of everybody of one name.
+// person holds the results for all faces of one name.
 type person struct {
 	faces, learned int
-	later          int // of the faces, those that came before it was known whose sighting it was
+	later          int // faces named later, when their sighting became known
 	confirmed      int // of the faces
 	first, last    time.Duration
 	confidence     float64 // sum
@@ -110,7 +110,7 @@ func (r *Report) add(f face.Frame, events []Event) {
 	}
 }
 
-// person returns what is kept of a name.
+// person returns the results for a name.
 func (r *Report) person(name string, first time.Duration) *person {
 	p := r.people[name]
 	if p == nil {
@@ -120,7 +120,7 @@ func (r *Report) person(name string, first time.Duration) *person {
 	return p
 }
 
-// known says that the faces of a track are a person's, also those that came before that was known.
+// known assigns the faces of a track to a person, also earlier faces of the track.
 func (r *Report) known(track int, name string) {
 	w := r.waiting[track]
 	if w == nil {
@@ -132,9 +132,9 @@ func (r *Report) known(track int, name string) {
 	p.join(w.person)
 }
 
-// settle gives the faces of tracks that were last seen before a moment to nobody.
+// settle counts the faces of tracks that were last seen before a moment as unknown.
 func (r *Report) settle(before time.Duration) {
-	// In order: which pictures are kept, and sums of many numbers, depend on it.
+	// In order: the kept pictures, and the rounding of sums, depend on it.
 	for _, track := range slices.Sorted(maps.Keys(r.waiting)) {
 		w := r.waiting[track]
 		if w.last >= before {
@@ -197,7 +197,7 @@ func (b *bin) join(c bin) {
 	}
 }
 
-// halve makes one bin of every two.
+// halve joins each pair of bins.
 func (t *timeline) halve() {
 	for i := range t.bins {
 		b := t.bins[i]
@@ -214,7 +214,7 @@ type picture struct {
 	confidence float64
 }
 
-// album keeps a few pictures that lie far apart in time.
+// album keeps a few pictures with long times between them.
 type album struct {
 	pictures []picture
 	apart    time.Duration
@@ -224,7 +224,7 @@ const maxPictures = 8
 
 func (a *album) add(p picture) {
 	if n := len(a.pictures); n > 0 && p.at-a.pictures[n-1].at < a.apart {
-		// Of pictures close together the surest one stands for all.
+		// Of pictures close together, keep the picture with the highest confidence.
 		if p.confidence > a.pictures[n-1].confidence {
 			a.pictures[n-1].jpeg, a.pictures[n-1].confidence = p.jpeg, p.confidence
 		}
@@ -242,7 +242,7 @@ func (a *album) add(p picture) {
 	a.apart = max(2*a.apart, (p.at-a.pictures[0].at)/maxPictures)
 }
 
-// spread returns at most maxPictures of the album, evenly.
+// spread returns at most maxPictures of the album, evenly spaced.
 func (a *album) spread() []picture {
 	n := len(a.pictures)
 	if n <= maxPictures {
@@ -263,25 +263,25 @@ type Summary struct {
 	People   []PersonSummary `json:"people"`   // by first appearance
 	Unknown  PersonSummary   `json:"unknown"`
 	Reasons  map[string]int  `json:"unknown_reasons"` // unknown faces by reason
-	Refused  map[string]int  `json:"refused_reasons"` // faces judged but not learned, by what was wrong with the picture
-	// Faces judged but not learned as there was no room for another centroid.
+	Refused  map[string]int  `json:"refused_reasons"` // faces judged but not learned, by the defect of the picture
+	// NoRoom counts faces judged but not learned because there was no room for another centroid.
 	NoRoom int `json:"no_room"`
 }
 
-// PersonSummary is what a report says of one person.
+// PersonSummary is the part of a report about one person.
 type PersonSummary struct {
 	Name    string `json:"name"`
 	Faces   int    `json:"faces"`
 	Learned int    `json:"learned"`
-	// Faces in whose name nothing that was learned has a part; see sighting.Confirmed.
+	// Confirmed counts the faces whose name does not rest on learned faces; see sighting.Confirmed.
 	Confirmed  int     `json:"confirmed"`
-	Later      int     `json:"later"` // faces that got the name when somebody who was in view already was recognised
+	Later      int     `json:"later"` // faces that got the name later, when a person in view was recognised
 	First      float64 `json:"first"` // seconds
 	Last       float64 `json:"last"`
 	Confidence float64 `json:"confidence"` // mean
 }
 
-// Summary returns the figures of r, at the end of the recording.
+// Summary returns the figures of r. Call it at the end of the recording.
 func (r *Report) Summary() Summary {
 	r.settle(r.end + 1)
 	s := Summary{

@@ -12,9 +12,9 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Point is a place in a recording where nobody is in view, so that an interrupted run can go on after it.
+// Point is a place in a recording where nobody is in view, after which an interrupted run can continue.
 type Point struct {
-	Frame  int           `cbor:"frame"` // index of the last frame before it
+	Frame  int           `cbor:"frame"` // index of the last frame before the point
 	Time   time.Duration `cbor:"time"`  // of that frame
 	Tracks int           `cbor:"tracks"`
 }
@@ -22,7 +22,7 @@ type Point struct {
 // pauseEvery is the least time between two points, by the clock of the recording.
 const pauseEvery = 2 * time.Minute
 
-// pause returns a point after a frame, where one is due and can be made.
+// pause returns a point after a frame, if a point is due and possible.
 func (r *Report) pause(s face.Stream, f face.Frame, since time.Duration, live []int, next int) (Point, bool) {
 	n, ok := s.(face.Renewer)
 	if !ok || f.Time-since < pauseEvery || len(f.Samples)+len(live)+len(r.waiting) > 0 || !n.Renew() {
@@ -31,7 +31,7 @@ func (r *Report) pause(s face.Stream, f face.Frame, since time.Duration, live []
 	return Point{f.Index, f.Time, next}, true
 }
 
-// errWaiting is of a report that is saved where somebody is in view.
+// errWaiting is the error of saving a report while a person is in view.
 var errWaiting = errors.New("a report cannot be saved while somebody is in view")
 
 // The fields of a report, for its file.
@@ -62,8 +62,8 @@ type (
 	}
 )
 
-// MarshalBinary returns the report as [Report.UnmarshalBinary] reads it. It holds pictures of faces. A report can be
-// saved at a [Point] alone.
+// MarshalBinary returns the report for [Report.UnmarshalBinary]. It holds pictures of faces. A report can be saved only
+// at a [Point].
 func (r *Report) MarshalBinary() ([]byte, error) {
 	if len(r.waiting) > 0 {
 		return nil, errWaiting
@@ -73,7 +73,8 @@ func (r *Report) MarshalBinary() ([]byte, error) {
 	}
 	for name, p := range r.people {
 		x := savedPerson{
-			p.faces, p.learned, p.later, p.confirmed, p.first, p.last, p.pictures.apart, p.confidence, p.line.save(), nil,
+			p.faces, p.learned, p.later, p.confirmed, p.first, p.last, p.pictures.apart, p.confidence, p.line.save(),
+			nil,
 		}
 		for _, pic := range p.pictures.pictures {
 			x.Pictures = append(x.Pictures, savedPicture{pic.jpeg, pic.at, pic.confidence})
@@ -83,7 +84,7 @@ func (r *Report) MarshalBinary() ([]byte, error) {
 	return cbor.Marshal(s)
 }
 
-// UnmarshalBinary makes r the report that was saved.
+// UnmarshalBinary restores a saved report.
 func (r *Report) UnmarshalBinary(data []byte) error {
 	var s savedReport
 	if err := cbor.Unmarshal(data, &s); err != nil {

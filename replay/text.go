@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// WriteText writes the summary as a few aligned lines for a person.
+// WriteText writes the summary as aligned lines for a person.
 func (s Summary) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(t, "%s, %s, %s\n", plural(s.Frames, "frame"), clock(s.Duration), plural(s.Faces, "face"))
@@ -34,7 +34,7 @@ func (s Summary) WriteText(w io.Writer) error {
 	return t.Flush()
 }
 
-// rests says on what the name rests.
+// rests describes the evidence for the name.
 func (p PersonSummary) rests() string {
 	if p.Confirmed > 0 {
 		return fmt.Sprintf("confirmed: %d", p.Confirmed)
@@ -49,7 +49,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// clock writes seconds as minutes and seconds, and hours where there are any.
+// clock writes seconds as minutes and seconds, and hours if there are any.
 func clock(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond)
 	h, m, s := int(d.Hours()), int(d.Minutes())%60, (d % time.Minute).Seconds()

@@ -10,49 +10,50 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// What says that a face has changed since a vector was made of it.
+// Limits that decide whether a face has changed since its last vector.
 const (
-	firstVectors = 8                      // of a track are always made
-	oldest       = 400 * time.Millisecond // of a vector of a face that moves
-	oldestStill  = 10 * time.Second       // and of one around which nothing moved
+	firstVectors = 8                      // of a track always get a vector
+	oldest       = 400 * time.Millisecond // age of the last vector of a face that moves
+	oldestStill  = 10 * time.Second       // age of the last vector of a face around which nothing moved
 	turned       = .10                    // change of face.Pose.Turn
-	nodded       = .07                    // and of Nod
+	nodded       = .07                    // change of face.Pose.Nod
 	grown        = 1.2                    // ratio of sizes
 	lit          = 12.0                   // change of the mean grey value
-	apart        = .3                     // least overlap with the box of which the vector was made
-	alike        = .94                    // least correlation with its patch
+	apart        = .3                     // least overlap with the box of the last vector
+	alike        = .94                    // least correlation with the patch of the last vector
 	lost         = 2 * time.Second        // after which a track is forgotten
 )
 
-// Faces know of which faces a vector was made, and when, by track. It is used by one goroutine at a time. The zero value
-// knows of none.
+// Faces remembers for each track when a vector was made, and of which face. One goroutine at a time may use it. The
+// zero value remembers nothing.
 type Faces struct {
 	tracks map[int]*known
 }
 
-// known is what is known of a track.
+// known is the state of a track.
 type known struct {
 	vectors int
-	at      time.Duration // of the last vector
-	sample  face.Sample   // of which it was made, as a held one
+	at      time.Duration // time of the last vector
+	sample  face.Sample   // the face of the last vector, as a held sample
 	pose    face.Pose
 	posed   bool
 	patch   []uint8
-	last    time.Duration // when it was in view last
-	missed  bool          // since then, in a frame that was looked at
+	last    time.Duration // when the face was last in view
+	missed  bool          // an examined frame since then did not show the face
 }
 
-// Patch is the side, in pixels, of the small grey picture of a face by which [Faces] tell whether it has changed.
+// Patch is the side in pixels of the small grey picture of a face with which [Faces] decides whether the face has
+// changed.
 const Patch = 16
 
-// Look is a face that was found in a frame: a sample with its track, box, landmarks, quality and reason.
+// Look is a face that was found in a frame: a sample with track, box, landmarks, quality and reason.
 type Look struct {
 	face.Sample
-	Patch   []uint8 // the box in grey values, Patch pixels wide and high; nil where it is smaller
-	Crowded bool    // somebody else is so near that the two may be taken for each other
+	Patch   []uint8 // the box in grey values, Patch pixels wide and high; nil if the box is smaller
+	Crowded bool    // another face is so near that the two may be confused
 }
 
-// Changed reports whether a vector of a face should be made: it may say something new.
+// Changed reports whether a face needs a new vector, because it may be new evidence.
 func (f *Faces) Changed(at time.Duration, l Look) bool {
 	if l.Crowded || f.Due(at, l.Track) {
 		return true
@@ -62,7 +63,7 @@ func (f *Faces) Changed(at time.Duration, l Look) bool {
 	q, old := l.Quality, t.sample.Quality
 	size := float64(max(1, q.Size)) / float64(max(1, old.Size))
 	switch {
-	case !posed || !t.posed: // how the head is held cannot be told
+	case !posed || !t.posed: // the pose of the head is unknown
 		return true
 	case math.Abs(pose.Turn-t.pose.Turn) > turned, math.Abs(pose.Nod-t.pose.Nod) > nodded:
 		return true
@@ -74,15 +75,15 @@ func (f *Faces) Changed(at time.Duration, l Look) bool {
 	return Alike(l.Patch, t.patch) < alike
 }
 
-// Due reports whether a vector of a face that moved should be made without comparing its picture: there are too few of its
-// track, or the last one is old.
+// Due reports whether a face that moved needs a new vector without a comparison of its picture: its track has too few
+// vectors, or the last one is old.
 func (f *Faces) Due(at time.Duration, track int) bool {
 	t := f.tracks[track]
 	return t == nil || t.missed || t.vectors < firstVectors || at-t.at >= oldest
 }
 
-// Alike returns the correlation of the grey values of two patches, which is 1 where they differ in light and contrast
-// alone, and -1 for patches that cannot be compared.
+// Alike returns the correlation of the grey values of two patches, in [-1,1]. It is 1 if they differ only in light and
+// contrast, and -1 if they cannot be compared.
 func Alike(a, b []uint8) float64 {
 	if len(a) != len(b) || len(a) == 0 {
 		return -1
@@ -105,13 +106,13 @@ func Alike(a, b []uint8) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// Old reports whether a vector should be made of a face around which nothing moved.
+// Old reports whether a face around which nothing moved needs a new vector.
 func (f *Faces) Old(at time.Duration, track int) bool {
 	t := f.tracks[track]
 	return t == nil || t.missed || t.vectors < firstVectors || at-t.at >= oldestStill
 }
 
-// Hold returns the face of a track as a held one in another place. Ok is false where no vector was tried of it.
+// Hold returns the face of a track as a held sample at another place. Ok is false if no vector of this track was tried.
 func (f *Faces) Hold(at time.Duration, track int, box image.Rectangle, score float32) (s face.Sample, ok bool) {
 	t := f.tracks[track]
 	if t == nil {
@@ -123,7 +124,7 @@ func (f *Faces) Hold(at time.Duration, track int, box image.Rectangle, score flo
 	return s, true
 }
 
-// Made notes that a vector of a face was made, or could not be.
+// Made notes that a vector of a face was made, or could not be made.
 func (f *Faces) Made(at time.Duration, l Look) {
 	if f.tracks == nil {
 		f.tracks = make(map[int]*known)
@@ -141,7 +142,7 @@ func (f *Faces) Made(at time.Duration, l Look) {
 	t.sample = s
 }
 
-// Keep says that the faces of a frame of that time are all told of, and forgets those that were lost a while ago.
+// Keep says that all faces of the frame at this time were passed to f. It forgets tracks that were lost some time ago.
 func (f *Faces) Keep(at time.Duration) {
 	for id, t := range f.tracks {
 		if t.last < at {

@@ -20,7 +20,8 @@ func head(track int) still.Look {
 	}
 	return still.Look{Patch: patch, Sample: face.Sample{
 		Track: track, Box: image.Rect(100, 100, 200, 220), Score: .9, Landmarks: fixture.Landmarks(0, .5, .3),
-		Quality: face.Quality{Size: 100, Brightness: 120, Contrast: 40, Sharpness: 50}, Vector: []float32{1}, JPEG: []byte("x"),
+		Quality: face.Quality{Size: 100, Brightness: 120, Contrast: 40, Sharpness: 50}, Vector: []float32{1},
+		JPEG: []byte("x"),
 	}}
 }
 

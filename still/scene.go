@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package still says what of a picture need not be looked at again, because it is as it was.
+// Package still says which parts of a picture need no new examination, because they did not change.
 //
-// A [Scene] compares small grey pictures of a camera and says where something moved since faces were looked for last.
-// [Faces] say of a face that was found again whether it has changed, so that a vector of it may say something new.
-// Package pipeline asks both, if it is told to spare work. Nothing here touches OpenCV.
+// A [Scene] compares small grey pictures of a camera and says where something moved since the last search for faces.
+// [Faces] says whether a face that was found again has changed, so that a new vector may be new evidence. Package
+// pipeline asks both if it is told to spare work. Nothing here uses OpenCV.
 //
-// # What counts as movement
+// # Movement
 //
-// The picture is compared with the one in which faces were looked for last, and not with the one before: what moves
-// slowly adds up until it is seen, and light that changes slowly leads to one more look now and then. Each cell of 4x4
-// pixels has its own measure of noise, which follows what the camera and its compression do where nothing moves. Where
-// a look finds the same faces as before, cells far from any face tolerate more for a while: compressed video pulses
-// with each key frame.
+// The picture is compared with the picture of the last search for faces, and not with the picture before. Slow movement
+// therefore adds up until it is seen, and a slow change of light only leads to one more search now and then. Each cell
+// of 4x4 pixels has its own measure of noise, which follows the camera and its compression while nothing moves. If a
+// search finds the same faces as before, cells far from any face tolerate more for a while, because compressed video
+// pulses with each key frame.
 //
 // # Caveats
 //
-// A face that comes into view without any movement that is larger than noise is not seen by a Scene. Look now and then
-// in spite of it.
+// A Scene does not see a face that comes into view with less movement than noise. Search for faces now and then, even
+// if nothing moved.
 package still
 
 import (
@@ -27,11 +27,11 @@ import (
 	"time"
 )
 
-// Side is the longer side, in pixels, of the small grey pictures that a [Scene] compares. A face that the default
-// detector finds is at least five pixels wide in them.
+// Side is the longer side in pixels of the small grey pictures that a [Scene] compares. The smallest face that the
+// default detector finds is at least five pixels wide in them.
 const Side = 160
 
-// Shrunk returns the size of the small picture for one of that size. A picture that is small already keeps its size.
+// Shrunk returns the size of the small picture for a picture of this size. A small picture keeps its size.
 func Shrunk(size image.Point) image.Point {
 	long := max(size.X, size.Y)
 	if long <= Side {
@@ -43,38 +43,38 @@ func Shrunk(size image.Point) image.Point {
 const (
 	cell = 4 // side of a cell, in pixels of the small picture
 
-	// A cell has moved where its mean absolute difference, in grey values, is above its threshold. These were set beforehand
-	// and adjusted on synthetic film.
+	// A cell has moved if its mean absolute difference, in grey values, is above its threshold. The values were chosen
+	// beforehand and adjusted on synthetic film.
 	least      = 2.0 // threshold of a cell without any noise
-	timesNoise = 2.0 // of the noise, on top of it
-	alone      = 2.0 // times its threshold is the difference at which a cell counts that has no neighbour that moved
+	timesNoise = 2.0 // times the noise is added to the threshold
+	alone      = 2.0 // a cell without a neighbour that moved counts only above this many thresholds
 
-	firstNoise = 1.0  // of a cell of which nothing is known
-	mostNoise  = 6.0  // that is believed
-	noiseUp    = .02  // share of a new value that goes into the measure, where it is larger
-	noiseDown  = .10  // and where it is smaller
-	mostWaived = 6.0  // that is tolerated on top of the threshold after looks that found nothing
-	waivedTime = 300. // seconds after which about half of that is forgotten
-	waivedMore = 1.0  // beyond the difference that was seen, so that the next pulse is below it
+	firstNoise = 1.0  // noise of a new cell
+	mostNoise  = 6.0  // largest noise that is believed
+	noiseUp    = .02  // weight of a new value that is above the noise
+	noiseDown  = .10  // weight of a new value that is below the noise
+	mostWaived = 6.0  // largest tolerance on top of the threshold, after searches that found nothing new
+	waivedTime = 300. // seconds after which about half of the tolerance is gone
+	waivedMore = 1.0  // tolerance beyond the difference that was seen, so that the next pulse stays below it
 )
 
-// Scene is what a camera showed when faces were looked for last. It is used by one goroutine at a time. The zero value
-// has seen nothing.
+// Scene is the state of a camera's picture at the last search for faces. One goroutine at a time may use it. The zero
+// value has seen nothing.
 type Scene struct {
 	size       image.Point
 	cols, rows int
-	now        []uint8   // the picture that came last
-	looked     []uint8   // the picture in which faces were looked for last
-	noise      []float32 // of each cell: mean absolute difference of pictures that follow each other
-	waived     []float32 // of each cell: what is tolerated beside noise
-	diff       []float32 // of each cell, against looked
+	now        []uint8   // the newest picture
+	looked     []uint8   // the picture of the last search for faces
+	noise      []float32 // for each cell: mean absolute difference of successive pictures
+	waived     []float32 // for each cell: tolerance beside noise
+	diff       []float32 // for each cell: difference from looked
 	moved      []bool
 	any        bool
 	at         time.Duration
 }
 
-// See takes in the picture of a moment: grey values row by row. It panics where there are not as many as the size says.
-// In the first picture, and in the first of another size, everything moved.
+// See takes in the picture at a time: grey values, row by row. It panics if their number does not fit the size. In the
+// first picture, and in the first picture of another size, everything moved.
 func (s *Scene) See(at time.Duration, size image.Point, grey []uint8) {
 	if size.X < 1 || size.Y < 1 || len(grey) != size.X*size.Y {
 		panic("still: picture of another size than was said")
@@ -105,7 +105,7 @@ func (s *Scene) reset(size image.Point) {
 	}
 }
 
-// fade returns the share of what was tolerated that still is.
+// fade returns the share of the tolerance that is left.
 func (s *Scene) fade(at time.Duration) float32 {
 	passed := (at - s.at).Seconds() / waivedTime
 	return float32(1 / (1 + max(0, passed))) // close to a half-life over short times, and cheap
@@ -140,19 +140,19 @@ func (s *Scene) compare(grey []uint8, fade float32) {
 	}
 }
 
-// distance is |a - b| without a branch, which noise would have guessed wrongly half of the time.
+// distance is |a - b| without a branch, because noise makes the branch unpredictable.
 func distance(a, b uint8) int32 {
 	d := int32(a) - int32(b)
 	return (d ^ d>>31) - d>>31
 }
 
-// cell takes in the differences of one cell from the picture before, and from the one that was looked at.
+// cell takes in the differences of one cell from the previous picture and from the picture of the last search.
 func (s *Scene) cell(i int, before, looked, fade float32) {
 	s.waived[i] *= fade
 	threshold := s.threshold(i)
 	s.diff[i], s.moved[i] = looked, looked > threshold
 	switch noise := s.noise[i]; {
-	case before > noise && before < threshold: // more is movement
+	case before > noise && before < threshold: // a larger difference is movement
 		s.noise[i] = min(mostNoise, noise+noiseUp*(before-noise))
 	case before <= noise:
 		s.noise[i] = noise + noiseDown*(before-noise)
@@ -161,7 +161,7 @@ func (s *Scene) cell(i int, before, looked, fade float32) {
 
 func (s *Scene) threshold(i int) float32 { return least + timesNoise*s.noise[i] + s.waived[i] }
 
-// counts reports whether a cell that moved is not alone, or moved far.
+// counts reports whether a cell that moved has a neighbour that moved, or moved far.
 func (s *Scene) counts(i int) bool {
 	if s.diff[i] > alone*s.threshold(i) {
 		return true
@@ -177,10 +177,10 @@ func (s *Scene) counts(i int) bool {
 	return false
 }
 
-// Moved reports whether anything moved since faces were looked for.
+// Moved reports whether anything moved since the last search for faces.
 func (s *Scene) Moved() bool { return s.any }
 
-// MovedIn reports whether anything moved in a part of the picture, given in pixels of a picture of that size.
+// MovedIn reports whether anything moved in a part of the picture. The part is in pixels of a picture of size of.
 func (s *Scene) MovedIn(part image.Rectangle, of image.Point) bool {
 	c := s.cells(part, of)
 	for y := c.Min.Y; y < c.Max.Y; y++ {
@@ -193,8 +193,8 @@ func (s *Scene) MovedIn(part image.Rectangle, of image.Point) bool {
 	return false
 }
 
-// MovedOnlyIn reports whether all that moved is in those parts of the picture, given in pixels of a picture of that
-// size.
+// MovedOnlyIn reports whether all movement is in these parts of the picture. The parts are in pixels of a picture of
+// size of.
 func (s *Scene) MovedOnlyIn(parts []image.Rectangle, of image.Point) bool {
 	for range s.movedOutside(parts, of) {
 		return false
@@ -202,7 +202,7 @@ func (s *Scene) MovedOnlyIn(parts []image.Rectangle, of image.Point) bool {
 	return true
 }
 
-// movedOutside gives the cells that moved, but for those that touch some parts of a picture of that size.
+// movedOutside gives the cells that moved, except cells that touch some parts of a picture of size of.
 func (s *Scene) movedOutside(parts []image.Rectangle, of image.Point) iter.Seq[int] {
 	in := make([]image.Rectangle, len(parts))
 	for i, p := range parts {
@@ -218,7 +218,7 @@ func (s *Scene) movedOutside(parts []image.Rectangle, of image.Point) iter.Seq[i
 	}
 }
 
-// cells returns the cells that a part of a picture of that size touches.
+// cells returns the cells that a part of a picture of size of touches.
 func (s *Scene) cells(part image.Rectangle, of image.Point) image.Rectangle {
 	if of.X < 1 || of.Y < 1 {
 		return image.Rectangle{}
@@ -235,14 +235,13 @@ func (s *Scene) cells(part image.Rectangle, of image.Point) image.Rectangle {
 	).Intersect(image.Rect(0, 0, s.cols, s.rows))
 }
 
-// Looked says that faces were looked for in the picture that came last: what follows is compared with it.
+// Looked says that faces were searched for in the newest picture. Later pictures are compared with it.
 func (s *Scene) Looked() {
 	copy(s.looked, s.now)
 }
 
-// Nothing says that the look, for which movement was the reason, found nothing new. Cells that moved tolerate more for
-// a while, but for those near faces, which are given with the size of the picture in which they are. Call it before
-// [Scene.Looked].
+// Nothing says that a search because of movement found nothing new. Cells that moved then tolerate more for a while,
+// except cells near the given faces. The faces are in pixels of a picture of size of. Call it before [Scene.Looked].
 func (s *Scene) Nothing(faces []image.Rectangle, of image.Point) {
 	near := make([]image.Rectangle, len(faces))
 	for i, f := range faces {
@@ -253,12 +252,12 @@ func (s *Scene) Nothing(faces []image.Rectangle, of image.Point) {
 	}
 }
 
-// Around returns the box of a face with what moves when the head does: half of it on each side.
+// Around returns the box of a face, enlarged by half on each side, where movements of the head happen.
 func Around(box image.Rectangle) image.Rectangle {
 	return image.Rect(box.Min.X-box.Dx()/2, box.Min.Y-box.Dy()/2, box.Max.X+box.Dx()/2, box.Max.Y+box.Dy()/2)
 }
 
-// Crowded reports whether another face is so near one of the boxes that the two may be taken for each other.
+// Crowded reports whether another face is so near to box i that the two may be confused.
 func Crowded(boxes []image.Rectangle, i int) bool {
 	around := Around(boxes[i])
 	for j, b := range boxes {

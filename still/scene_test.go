@@ -184,8 +184,10 @@ func TestFirst(t *testing.T) {
 
 func TestShrunk(t *testing.T) {
 	for _, c := range []struct{ from, want image.Point }{
-		{image.Pt(640, 480), image.Pt(160, 120)}, {image.Pt(480, 640), image.Pt(120, 160)}, {image.Pt(1920, 1080), image.Pt(160, 90)},
-		{image.Pt(160, 120), image.Pt(160, 120)}, {image.Pt(92, 112), image.Pt(92, 112)}, {image.Pt(60000, 2), image.Pt(160, 1)}, {image.Pt(1, 1), image.Pt(1, 1)},
+		{image.Pt(640, 480), image.Pt(160, 120)}, {image.Pt(480, 640), image.Pt(120, 160)},
+		{image.Pt(1920, 1080), image.Pt(160, 90)},
+		{image.Pt(160, 120), image.Pt(160, 120)}, {image.Pt(92, 112), image.Pt(92, 112)},
+		{image.Pt(60000, 2), image.Pt(160, 1)}, {image.Pt(1, 1), image.Pt(1, 1)},
 	} {
 		if got := still.Shrunk(c.from); got != c.want {
 			t.Errorf("%v: %v, want %v", c.from, got, c.want)
@@ -254,7 +256,8 @@ func TestSceneAgainstObvious(t *testing.T) {
 	f.face = image.Rect(8, 6, 16, 14)
 	at, pix := f.next()
 	s.See(at, size, pix)
-	o := &slow{now: pix, looked: bytes.Clone(pix), at: at, noise: map[image.Point]float64{}, waived: map[image.Point]float64{}, moved: map[image.Point]bool{}, diff: map[image.Point]float64{}}
+	o := &slow{now: pix, looked: bytes.Clone(pix), at: at, noise: map[image.Point]float64{},
+		waived: map[image.Point]float64{}, moved: map[image.Point]bool{}, diff: map[image.Point]float64{}}
 	for y := range 6 {
 		for x := range 8 {
 			o.noise[image.Pt(x, y)] = 1

@@ -19,12 +19,12 @@ import (
 	"golang.org/x/term"
 )
 
-// leastPassphrase is how many characters a passphrase has at least.
+// leastPassphrase is the least number of characters of a passphrase.
 const leastPassphrase = 12
 
 // sealing says how an archive of people is encrypted.
 type sealing struct {
-	passphrase string   // file
+	passphrase string   // file of the passphrase
 	recipients []string // public keys
 	identity   string   // file of a private key
 }
@@ -34,9 +34,10 @@ func newExport(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE [NAME...]",
 		Short: "write enrolled faces into an encrypted archive, for another machine",
-		Long: "Export writes the enrolled faces of the named people, or of all, into FILE, encrypted as age does it.\n" +
-			"Learned faces stay here. It asks for a passphrase, or takes it from --passphrase-file, or encrypts for public\n" +
-			"keys of age (--recipient). An archive for which the passphrase is lost cannot be opened by anybody.",
+		Long: "Export writes the enrolled faces of the named people, or of all people, into the encrypted archive\n" +
+			"FILE, in the format of age. It does not export learned faces. It asks for a passphrase, or reads\n" +
+			"it from --passphrase-file, or encrypts for public keys of age (--recipient). If the passphrase is\n" +
+			"lost, nobody can open the archive.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			path, err := o.galleryPath()
@@ -83,7 +84,7 @@ func newExport(o *options) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&s.passphrase, "passphrase-file", "", "file with the passphrase; asked for otherwise")
+	c.Flags().StringVar(&s.passphrase, "passphrase-file", "", "file with the passphrase (default: ask for it)")
 	c.Flags().StringSliceVar(&s.recipients, "recipient", nil,
 		"public key of age (age1...) that can open the archive, instead of a passphrase")
 	return c
@@ -95,8 +96,8 @@ func newImport(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "enrol the people of an archive that export wrote",
-		Long: "Import decrypts FILE and enrols the people in it, all or none. A person whose name is known already\n" +
-			"is refused, or gets the faces that are not there yet (--add).",
+		Long: "Import decrypts FILE and enrols all people in it, or none. If a name is already enrolled, import\n" +
+			"refuses the archive; with --add it adds the missing faces.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			data, err := s.open(args[0])
@@ -118,14 +119,14 @@ func newImport(o *options) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&s.passphrase, "passphrase-file", "", "file with the passphrase; asked for otherwise")
+	c.Flags().StringVar(&s.passphrase, "passphrase-file", "", "file with the passphrase (default: ask for it)")
 	c.Flags().StringVar(&s.identity, "identity", "",
 		"file with a private key of age (AGE-SECRET-KEY-1...), instead of a passphrase")
-	c.Flags().BoolVar(&add, "add", false, "add faces to a person who is enrolled already")
+	c.Flags().BoolVar(&add, "add", false, "add faces to an enrolled person")
 	return c
 }
 
-// recipientsOf returns who can open an archive that is written.
+// recipientsOf returns the age recipients of a new archive.
 func (s sealing) recipientsOf() (to []age.Recipient, err error) {
 	if len(s.recipients) > 0 {
 		if s.passphrase != "" {
@@ -151,7 +152,7 @@ func (s sealing) recipientsOf() (to []age.Recipient, err error) {
 	return []age.Recipient{r}, err
 }
 
-// open returns what is in an archive.
+// open returns the decrypted content of an archive.
 func (s sealing) open(path string) ([]byte, error) {
 	sealed, err := safefile.ReadBytes(path)
 	if err != nil {
@@ -175,7 +176,7 @@ func (s sealing) open(path string) ([]byte, error) {
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
-		key.SetMaxWorkFactor(22) // what a file asks for beyond that would take minutes
+		key.SetMaxWorkFactor(22) // a file that asks for more work would take minutes
 		keys = []age.Identity{key}
 	}
 	r, err := age.Decrypt(bytes.NewReader(sealed), keys...)
@@ -189,7 +190,7 @@ func (s sealing) open(path string) ([]byte, error) {
 	return data, nil
 }
 
-// phrase returns the passphrase: from its file, or as somebody types it, twice where it is a new one.
+// phrase returns the passphrase from its file, or asks for it; it asks twice for a new passphrase.
 func (s sealing) phrase(twice bool) (string, error) {
 	if s.passphrase != "" {
 		return secret(s.passphrase, "")

@@ -34,11 +34,14 @@ type attackFlags struct {
 
 func (a *attackFlags) flags(c *cobra.Command) {
 	c.Flags().StringSliceVar(&a.kinds, "attack", nil, "attack the learner instead: bridge, "+
-		"blends of the user's face and the attacker's, each a sighting of its own; morph, the same blends on one track; "+
-		"swap, the attacker's faces in the place that the user has just left; drift, the attacker's faces, nearest first; "+
+		"blends of the user's face and the attacker's, each a sighting of its own; morph, the same blends on one "+
+		"track; "+
+		"swap, the attacker's faces in the place that the user has just left; drift, the attacker's faces, nearest "+
+		"first; "+
 		"replay, recordings whose names begin with "+dataset.AttackPrefix)
-	c.Flags().IntSliceVar(&a.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends of a bridge; each is tried")
-	c.Flags().Float64Var(&a.liveness, "liveness", .5, "in a replay, the least liveness with which a face is let through")
+	c.Flags().IntSliceVar(&a.steps, "attack-steps", []int{2, 3, 5, 8, 20},
+		"numbers of blends for a bridge; each is tried")
+	c.Flags().Float64Var(&a.liveness, "liveness", .5, "least liveness of an accepted face in a replay")
 }
 
 func (a *attackFlags) check() error {
@@ -56,7 +59,7 @@ func (a *attackFlags) check() error {
 	return nil
 }
 
-// attacked is the outcome of one kind of attack for one method and one set of guards.
+// attacked is the result of one kind of attack on one method with one set of guards.
 type attacked struct {
 	Attack string `json:"attack"`
 	evaluate.Outcome
@@ -99,7 +102,7 @@ func (o *options) attack(c *cobra.Command, dir string, e evaluation, a attackFla
 				liveness float64
 			}{{"off", bare.Settings(), 0}, {"as set", settings, 0}, {"as set, and liveness", settings, a.liveness}} {
 				if kind != "replay" && guards.liveness > 0 {
-					continue // nobody's liveness is in question where the camera is not
+					continue // liveness matters only for attacks before the camera
 				}
 				entries, err := evaluate.Entries([]string{method}, space, guards.settings)
 				if err != nil {
@@ -131,14 +134,15 @@ func (o *options) attack(c *cobra.Command, dir string, e evaluation, a attackFla
 	return printAttacks(c.OutOrStdout(), e, a, rows)
 }
 
-// attackable returns those methods that learn, and can be led astray.
+// attackable returns the methods that learn, because only these can be misled.
 func attackable(methods []string, given bool) ([]string, error) {
 	if !given {
 		return []string{"confirmed", "sightings", "learner"}, nil
 	}
 	for _, m := range methods {
 		if !slices.Contains([]string{"confirmed", "sightings", "learner", "selftrain"}, m) {
-			return nil, fmt.Errorf("%s does not learn from what it accepts; attack confirmed, sightings, learner, selftrain", m)
+			return nil, fmt.Errorf("%s does not learn from what it accepts; attack confirmed, sightings, learner, "+
+				"selftrain", m)
 		}
 	}
 	return methods, nil
@@ -181,7 +185,7 @@ func (o *options) attacks(c *cobra.Command, v *vision, dir string, e evaluation,
 	return all, evalError(err)
 }
 
-// oneOf lists numbers of which one counts: "3, 5 or 8".
+// oneOf lists alternative numbers: "3, 5 or 8".
 func oneOf(numbers []int) string {
 	var b strings.Builder
 	for i, n := range numbers {
@@ -200,8 +204,9 @@ func printAttacks(w io.Writer, e evaluation, a attackFlags, rows []attacked) err
 	fmt.Fprintf(w, "each user is enrolled with %s, and then seen in their own recording; then the attack begins\n",
 		count(e.Enroll, "face"))
 	if slices.Contains(a.kinds, "bridge") {
-		fmt.Fprintf(w, "bridge: %s blends from the user's picture to the attacker's, "+
-			"of these the number that gets in with the fewest steps\n", oneOf(a.steps))
+		fmt.Fprintf(w, "bridge: %s blends from the user's picture to the attacker's, of these the number that gets "+
+			"in with "+
+			"the fewest steps\n", oneOf(a.steps))
 	}
 	if slices.Contains(a.kinds, "replay") {
 		fmt.Fprintf(w, "replay: liveness lets faces through from %g on\n", a.liveness)
@@ -218,7 +223,8 @@ func printAttacks(w io.Writer, e evaluation, a attackFlags, rows []attacked) err
 		if r.Presented > 0 {
 			faces = fmt.Sprintf("%d of %d", r.Accepted, r.Presented)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\t%d\t%s\t%s\t\n", r.Attack, r.Method, r.Guards, r.Fallen, r.Attacks,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\t%d\t%s\t%s\t\n", r.Attack, r.Method, r.Guards, r.Fallen,
+			r.Attacks,
 			span(r.Interval), least, median, r.Alarmed, faces, low(r.Honest))
 	}
 	if err := t.Flush(); err != nil {

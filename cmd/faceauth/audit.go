@@ -28,7 +28,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// inspection is what the flags of audit say.
+// inspection holds the flags of audit.
 type inspection struct {
 	learned, all bool
 	sheet        string
@@ -41,12 +41,11 @@ func newAudit() *cobra.Command {
 	var i inspection
 	c := &cobra.Command{
 		Use:   "audit",
-		Short: "rank the faces in the gallery whose name does not go with the face",
-		Long: "Audit finds labelled faces that look more like another person: two names were swapped, or a face was given\n" +
-			"the wrong name. With --learned it looks at learned faces, too. A face that is unlike all others is not\n" +
-			"reported.\n\n" +
-			"The gallery holds no pictures. With --pictures a contact sheet takes them from the recordings of the\n" +
-			"faces.",
+		Short: "find faces in the gallery that have the wrong name",
+		Long: "Audit finds labelled faces that look more like another person, for example because two names were\n" +
+			"swapped. With --learned it checks learned faces, too. It does not report a face that is unlike all\n" +
+			"others. The gallery holds no pictures. With --pictures, the pictures of a contact sheet come from\n" +
+			"the recordings of the faces.",
 		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html --pictures recordings/alice.mp4\n" +
 			"  faceauth audit --undo 17",
 		Args: cobra.NoArgs,
@@ -61,20 +60,20 @@ func newAudit() *cobra.Command {
 	o.galleryFlag(c)
 	f := c.Flags()
 	f.BoolVar(&i.learned, "learned", false, "rank learned faces, too")
-	f.BoolVar(&i.all, "all", false, "list all faces, and not only those that look more like somebody else")
+	f.BoolVar(&i.all, "all", false, "list all faces, and not only suspect faces")
 	f.StringVar(&i.sheet, "sheet", "", "write a contact sheet, an HTML page")
 	f.StringSliceVar(&i.pictures, "pictures", nil,
-		"recordings, or folders of them, to take the pictures of the contact sheet from")
+		"recordings, or folders of recordings, with the pictures for the contact sheet")
 	f.Int64Var(&i.undo, "undo", 0,
-		"take the face of this number out: a labelled face, or a learned face and the faces learned through it")
+		"remove the face with this number: a labelled face, or a learned face with the faces learned through it")
 	return c
 }
 
-// audited is a gallery that was audited.
+// audited is the result of an audit.
 type audited struct {
-	Faces    int `json:"faces"` // that were looked at
+	Faces    int `json:"faces"` // faces that were checked
 	Suspects int `json:"suspects"`
-	// Unlike all others, so that nothing near speaks for or against their names.
+	// Isolated counts faces that are near no other face, so their names cannot be checked.
 	Isolated int               `json:"isolated"`
 	Unusual  []gallery.Unusual `json:"unusual"` // the most unusual first
 }
@@ -144,14 +143,16 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 		return err
 	}
 	if a.Isolated > 0 {
-		fmt.Fprintf(c.OutOrStdout(), "no face is near %s: nothing says whether the names are right; --all lists them last\n",
+		fmt.Fprintf(c.OutOrStdout(), "no face is near %s: nothing says whether the names are right; --all lists them "+
+			"last\n",
 			count(a.Isolated, "other face"))
 	}
 	if a.Suspects == 0 {
 		_, err = fmt.Fprintln(c.OutOrStdout(), a.headline())
 		return err
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "%s; to take one out: faceauth audit --undo %d\n", a.headline(), a.Unusual[0].ID)
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s; to take one out: faceauth audit --undo %d\n", a.headline(),
+		a.Unusual[0].ID)
 	return err
 }
 
@@ -176,7 +177,8 @@ func (o *options) takeOut(c *cobra.Command, id int64) error {
 	if faces == 0 {
 		_, err = fmt.Fprintf(c.OutOrStdout(), "face %d is taken out\n", id)
 	} else {
-		_, err = fmt.Fprintf(c.OutOrStdout(), "face %d is taken out, and with it %s\n", id, count(faces, "learned face"))
+		_, err = fmt.Fprintf(c.OutOrStdout(), "face %d is taken out, and with it %s\n", id,
+			count(faces, "learned face"))
 	}
 	return err
 }
@@ -186,7 +188,7 @@ var auditText string
 
 var auditTemplate = template.Must(template.New("audit").Funcs(pagestyle.Funcs).Parse(auditText))
 
-// auditSheet writes a contact sheet of the faces that were ranked.
+// auditSheet writes a page with pictures of the ranked faces.
 func (o *options) auditSheet(c *cobra.Command, g *gallery.Gallery, i inspection, a audited) error {
 	type card struct {
 		gallery.Unusual
@@ -203,17 +205,18 @@ func (o *options) auditSheet(c *cobra.Command, g *gallery.Gallery, i inspection,
 		Cards    []card
 	}{Headline: a.headline()}
 	for q, u := range a.Unusual {
-		page.Cards = append(page.Cards, card{u, pictures[q], fmt.Sprintf("%.2f", u.Distance), fmt.Sprintf("%.2f", u.Score)})
+		page.Cards = append(page.Cards, card{u, pictures[q], fmt.Sprintf("%.2f", u.Distance),
+			fmt.Sprintf("%.2f", u.Score)})
 	}
 	return writeSheet(i.sheet, auditTemplate, page)
 }
 
-// same is how far a face in a recording may be from the one in the gallery to be that one, in parts of the longest
-// edge: the same frame gives the same vector, but for rounding on another machine.
+// same is the greatest distance, as a share of the longest edge, between a face of the gallery and the same face in a
+// recording. The same frame gives the same vector except for rounding on another machine.
 const same = .05
 
-// portraits returns pictures of faces, "" where there is none: the vector itself where that is one, or what the
-// recordings have.
+// portraits returns pictures of faces, or "" for a face without one. The picture is the vector itself if the vector is
+// made of pixels, or else comes from the recordings.
 func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 	faces []gallery.Unusual) ([]template.URL, error) {
 	found := make([]template.URL, len(faces))
@@ -257,7 +260,8 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 		}
 	}
 	for n, path := range paths {
-		err := o.reader(c, v, i.pictures...).EachFrame(c.Context(), fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)), path,
+		err := o.reader(c, v, i.pictures...).EachFrame(c.Context(), fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)),
+			path,
 			pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}, take)
 		if err != nil {
 			return nil, o.streamError(c, err)
@@ -266,7 +270,7 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 	return found, nil
 }
 
-// grey returns the picture that a vector of pixels is.
+// grey converts a vector of pixels to a picture.
 func grey(x []float32) (template.URL, error) {
 	side := preprocess.PixelSide
 	img := image.NewGray(image.Rect(0, 0, side, side))

@@ -10,13 +10,14 @@ import "github.com/spf13/cobra"
 func commands() []*cobra.Command {
 	return []*cobra.Command{
 		newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newOffice(), newSearch(), newAudit(),
-		newCompact(), newDistil(), newVerify(), newDaemon(), newTablet(), newFleet(), newModels(), newDemo(), newDoctor(),
+		newCompact(), newDistil(), newVerify(), newDaemon(), newTablet(), newFleet(), newModels(), newDemo(),
+		newDoctor(),
 		newVersion(), newMan(), newEye(),
 	}
 }
 
-// eyeCommand starts an eye: this program is one. It is what eye.Config takes.
+// eyeCommand returns the command line of an eye for eye.Config: nil means this program.
 func eyeCommand() []string { return nil }
 
-// trials returns the commands of tablet that measure.
+// trials returns the measuring commands of tablet.
 func trials() []*cobra.Command { return []*cobra.Command{newTrial(), newLiveness()} }

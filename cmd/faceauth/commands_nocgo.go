@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commands returns those that see nothing themselves. Built without cgo this program is faceauth-daemon, which links no
-// video decoder.
+// commands returns the commands that need no camera in this process. Built without cgo this program is faceauth-daemon,
+// which links no video decoder.
 func commands() []*cobra.Command {
 	return []*cobra.Command{newDaemon(), newTablet(), newPeople(), newFleet()}
 }
 
-// eyeCommand starts an eye: the program faceauth beside this one.
+// eyeCommand returns the command line of an eye: the program faceauth beside this one.
 func eyeCommand() []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -26,8 +26,8 @@ func eyeCommand() []string {
 	return []string{filepath.Join(filepath.Dir(self), "faceauth"), "faceauth", "eye"}
 }
 
-// trials returns the commands of tablet that measure: none without a decoder.
+// trials returns the measuring commands of tablet: none, because they need a decoder.
 func trials() []*cobra.Command { return nil }
 
-// fleetServers returns the commands of the machine that runs the server of a fleet: none, as logins need no server.
+// fleetServers returns the commands of a fleet's server: none, because logins need no server.
 func fleetServers() []*cobra.Command { return nil }

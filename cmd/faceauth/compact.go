@@ -24,9 +24,9 @@ func newCompact() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compact DIR",
 		Short: "build a gallery from long recordings, all faces at once",
-		Long: "Compact enrols everybody from their first usable faces, and quantises all other faces to as many as --k\n" +
-			"leaves room for: at once, and not in the order in which they came, as a recogniser learns. These\n" +
-			"faces have no names. The gallery must be a new one.\n\n" + labelledRecordings,
+		Long: "Compact enrols each person from the first usable faces, and replaces all other faces by at most\n" +
+			"--k centroids. It uses all faces at once, and not one after the other, as learning does. These\n" +
+			"centroids have no names. The gallery must not exist yet.\n\n" + labelledRecordings,
 		Example: "  faceauth compact recordings --k 300\n  faceauth compact recordings --k 100 --gallery small",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -41,7 +41,7 @@ func newCompact() *cobra.Command {
 	o.galleryFlag(c)
 	c.Flags().IntVar(&enroll, "enroll", enroll, enrollHelp)
 	c.Flags().Var(&pull, "pull", "how strongly faces hold the centroids, against labels that push them apart")
-	c.Flags().BoolVar(&force, "force", false, "enrol even where the faces do not look like one person")
+	c.Flags().BoolVar(&force, "force", false, "enrol even if the faces do not look like one person")
 	return c
 }
 
@@ -51,7 +51,8 @@ func (o *options) compact(c *cobra.Command, dir string, enroll int, how online.C
 		return err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return fail(badGallery, fmt.Errorf("there is a gallery at %s already; name another one with --gallery, or remove it",
+		return fail(badGallery, fmt.Errorf("there is a gallery at %s already; name another one with --gallery, or "+
+			"remove it",
 			path))
 	}
 	v, _, settings, err := o.prepare(c, false)
@@ -106,7 +107,8 @@ func (o *options) compact(c *cobra.Command, dir string, enroll int, how online.C
 		count(len(labelled), "face"),
 		fmt.Sprintf("%d of %s", report.Kept, count(report.Faces, "other face")), count(report.Centroids, "centroid"))
 	if rest := report.Faces - report.Kept; rest > 0 {
-		fmt.Fprintf(c.OutOrStdout(), "left out: %s, next to a labelled one or with no way to one\n", count(rest, "face"))
+		fmt.Fprintf(c.OutOrStdout(), "left out: %s, next to a labelled one or with no way to one\n",
+			count(rest, "face"))
 	}
 	fmt.Fprintf(c.OutOrStdout(), "gallery: %s\n", path)
 	return nil

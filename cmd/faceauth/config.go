@@ -22,22 +22,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mostConfig is how long a configuration file may be.
+// mostConfig is the largest size of a configuration file.
 const mostConfig = 1 << 20
 
-// secrets are what stands under "secrets" in a configuration file, instead of in files of its own.
+// secrets holds the values under "secrets" in a configuration file. They replace files of secrets.
 type secrets struct{ token, mqttPassword, webhookSecret string }
 
-// configFile is a configuration file that is being read.
+// configFile is a configuration file while it is read.
 type configFile struct {
 	path    string
 	cameras []named
 	secrets secrets
-	secret  *yaml.Node // one that others must not read
+	secret  *yaml.Node // the first secret in the file; then only its owner may read the file
 }
 
-// configured returns the cameras of the command line, or else of the configuration file, whose other keys become flags
-// where the command line does not have them.
+// configured returns the cameras of the command line, or else of the configuration file. The other keys of the file set
+// flags that the command line does not set.
 func (r *room) configured(c *cobra.Command, args []string) ([]named, error) {
 	all, err := sources(args)
 	if err != nil {
@@ -45,7 +45,8 @@ func (r *room) configured(c *cobra.Command, args []string) ([]named, error) {
 	}
 	if r.config == "" {
 		if len(all) == 0 {
-			return nil, fmt.Errorf("no camera is given; name one, or give --config FILE; see %s --help", c.CommandPath())
+			return nil, fmt.Errorf("no camera is given; name one, or give --config FILE; see %s --help",
+				c.CommandPath())
 		}
 		return all, nil
 	}
@@ -63,7 +64,7 @@ func (r *room) configured(c *cobra.Command, args []string) ([]named, error) {
 	return f.cameras, nil
 }
 
-// read takes in the file. Flags that were given already stay as they are.
+// read reads the file. Flags of the command line keep their values.
 func (f *configFile) read(flags *pflag.FlagSet) error {
 	file, err := safefile.Open(f.path)
 	if err != nil {
@@ -86,7 +87,8 @@ func (f *configFile) read(flags *pflag.FlagSet) error {
 	switch err := d.Decode(&document); {
 	case errors.Is(err, io.EOF) || err == nil && len(document.Content) == 0:
 		return fmt.Errorf("%s is empty; docs/office.md shows what it may hold", f.path)
-	case err != nil && strings.Contains(err.Error(), "unknown anchor"): // it quotes a value, which may be a password
+	// the text quotes a value, which may be a password
+	case err != nil && strings.Contains(err.Error(), "unknown anchor"):
 		return fmt.Errorf("%s: a value begins with *; put it in quotes", f.path)
 	case err != nil:
 		return fmt.Errorf("%s: %s", f.path, strings.TrimPrefix(err.Error(), "yaml: "))
@@ -104,12 +106,12 @@ func (f *configFile) read(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// wrong returns an error about a place in the file. No value is in it, which may be secret.
+// wrong returns an error about a place in the file. It contains no value, because a value may be secret.
 func (f *configFile) wrong(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%s, line %d: %w", f.path, n.Line, fmt.Errorf(format, args...))
 }
 
-// each calls do with each key of a mapping and its value. Names are those that it may have.
+// each calls do with each key and value of a mapping. Names has the allowed keys.
 func (f *configFile) each(n *yaml.Node, names []string, do func(key string, value *yaml.Node) error) error {
 	if n.Kind != yaml.MappingNode {
 		return f.wrong(n, "there must be keys with values, as in \"key: value\"")
@@ -118,7 +120,7 @@ func (f *configFile) each(n *yaml.Node, names []string, do func(key string, valu
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if line, twice := seen[key.Value]; twice {
-			return f.wrong(key, "%s is there already in line %d", key.Value, line)
+			return f.wrong(key, "%s is also in line %d", key.Value, line)
 		}
 		seen[key.Value] = key.Line
 		if key.Kind != yaml.ScalarNode || !slices.Contains(names, key.Value) {
@@ -134,7 +136,7 @@ func (f *configFile) each(n *yaml.Node, names []string, do func(key string, valu
 	return nil
 }
 
-// like returns a question after the name that was meant, or what names there are where they are few.
+// like returns a suggestion: the name that was probably meant, or all names if there are few.
 func like(name string, names []string) string {
 	plain := func(s string) string { return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s)) }
 	for _, n := range names {
@@ -153,13 +155,13 @@ func (f *configFile) value(key string, n *yaml.Node) (string, error) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		return "", f.wrong(n, "%s needs one value", key)
 	}
-	if n.Anchor != "" || !strings.HasPrefix(n.Tag, "!!") { // a password of which YAML would take the first word away
+	if n.Anchor != "" || !strings.HasPrefix(n.Tag, "!!") { // YAML would drop the first word of such a password
 		return "", f.wrong(n, "%s begins with & or !; put it in quotes", key)
 	}
 	return n.Value, nil
 }
 
-// hide is [configFile.value] of a secret.
+// hide is [configFile.value] for a secret.
 func (f *configFile) hide(key string, n *yaml.Node) (string, error) {
 	s, err := f.value(key, n)
 	if err == nil && s == "" {
@@ -169,7 +171,7 @@ func (f *configFile) hide(key string, n *yaml.Node) (string, error) {
 	return s, err
 }
 
-// take takes in all of the file.
+// take reads the whole file.
 func (f *configFile) take(n *yaml.Node, flags *pflag.FlagSet) error {
 	given := make(map[string]bool)
 	names := []string{"cameras", "secrets"}
@@ -191,7 +193,8 @@ func (f *configFile) take(n *yaml.Node, flags *pflag.FlagSet) error {
 			return err
 		}
 		if u, err := url.Parse(s); err == nil && strings.Contains(s, "://") {
-			user := u.User != nil && u.Scheme != "mqtt" && u.Scheme != "mqtts" // a broker's has no password in it
+			// the URL of a broker contains no password
+			user := u.User != nil && u.Scheme != "mqtt" && u.Scheme != "mqtts"
 			if user || u.RawQuery != "" {
 				f.secret = value
 			}
@@ -200,7 +203,7 @@ func (f *configFile) take(n *yaml.Node, flags *pflag.FlagSet) error {
 			return nil
 		}
 		kind := flags.Lookup(key).Value.Type()
-		if rest, ok := strings.CutPrefix(s, "~/"); ok && kind == "string" { // no shell has done it
+		if rest, ok := strings.CutPrefix(s, "~/"); ok && kind == "string" { // no shell has expanded it
 			home, err := os.UserHomeDir()
 			if err != nil {
 				return f.wrong(value, "%s: %w", key, err)
@@ -219,7 +222,7 @@ func (f *configFile) take(n *yaml.Node, flags *pflag.FlagSet) error {
 	})
 }
 
-// kinds are what flags take, in words.
+// kinds describes the types of flags in words.
 var kinds = map[string]string{
 	"bool": "true or false", "duration": "a time such as 10s or 5m", "float64": "a number", "int": "a whole number",
 	"string": "a text",
@@ -252,7 +255,7 @@ func (f *configFile) takeCameras(n *yaml.Node) error {
 	return nil
 }
 
-// camera returns one of the list.
+// camera reads one camera of the list.
 func (f *configFile) camera(n *yaml.Node) (camera named, err error) {
 	var user, password string
 	names := []string{"name", "source", "user", "password"}
@@ -281,13 +284,13 @@ func (f *configFile) camera(n *yaml.Node) (camera named, err error) {
 	}
 	if facedet.IsRecording(camera.source) || !strings.Contains(camera.source, "://") {
 		if user != "" {
-			return camera, f.wrong(n, "camera %q has a user, and its source is no URL", camera.name)
+			return camera, f.wrong(n, "camera %q has a user, but its source is not a URL", camera.name)
 		}
 		return camera, nil
 	}
 	u, err := url.Parse(camera.source)
 	if err != nil {
-		return camera, f.wrong(n, "camera %q: %w", camera.name, errors.New("the source is no valid URL"))
+		return camera, f.wrong(n, "camera %q: %w", camera.name, errors.New("the source is not a valid URL"))
 	}
 	if u.User != nil || u.RawQuery != "" || strings.Contains(u.Path, "=") {
 		f.secret = n

@@ -119,7 +119,7 @@ func TestConfigErrors(t *testing.T) {
 		camera + "max-hops: 1.5\n":      "line 2: max-hops needs a whole number",
 		camera + "state:\n":             "line 2: state needs one value",
 		camera + "state: [a]\n":         "line 2: state needs one value",
-		camera + "away: 1s\naway: 2s\n": "line 3: away is there already in line 2",
+		camera + "away: 1s\naway: 2s\n": "line 3: away is also in line 2",
 		"cameras: 0\n":                  "line 1: cameras must be a list",
 		"cameras:\n- name: desk\n  source: 0\n- name: desk\n  source: 1\n": "line 4: " +
 			"the name of camera \"desk\" is given twice",
@@ -128,11 +128,11 @@ func TestConfigErrors(t *testing.T) {
 		"cameras:\n- name: desk\n  url: 0\n": "line 3: unknown key \"url\"; there are name, " +
 			"source, user, password",
 		"cameras:\n- {name: a, source: 0, user: me, password: hush}": "line 2: " +
-			"camera \"a\" has a user, and its source is no URL",
+			"camera \"a\" has a user, but its source is not a URL",
 		"cameras:\n- {name: a, source: http://x/, password: hush}": "line 2: camera \"a\" has a password and no user",
 		"cameras:\n- {name: a, source: http://me@x/, user: me}": "line 2: camera \"a\" has a user, " +
 			"and its source has one, too",
-		"cameras:\n- {name: a, source: \"http://hush:x y/\"}":          "line 2: camera \"a\": the source is no valid URL",
+		"cameras:\n- {name: a, source: \"http://hush:x y/\"}":          "line 2: camera \"a\": the source is not a valid URL",
 		camera + "secrets: {tokens: hush}\n":                           "line 2: unknown key \"tokens\"; did you mean token?",
 		camera + "secrets: {token: \"\"}\n":                            "line 2: token is empty",
 		camera + "secrets: {token: [hush]}\n":                          "line 2: token needs one value",

@@ -27,7 +27,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// login are the flags of logins.
+// login holds the flags of logins.
 type login struct {
 	options
 	device         string
@@ -44,19 +44,24 @@ type login struct {
 	tpm            string
 }
 
-// policyFlags adds the flags that say what a login takes.
+// policyFlags adds the flags for the policy of logins.
 func (o *login) policyFlags(c *cobra.Command) {
 	o.embeddingFlags(c)
 	o.detectorFlag(c)
 	f := c.Flags()
-	f.StringVar(&o.challenge, "challenge", "", "gesture that a matching face must make: turn (the head, to a side drawn by lot), blink, or empty for none")
-	f.DurationVar(&o.deadline, "deadline", 0, "after which a login is over (default 5s, with a challenge 10s)")
-	f.Float64Var(&o.anchor, "anchor", 0, "distance from every enrolled face beyond which nobody is let in (default: 1.075 times the impostor radius of the feature space)")
+	f.StringVar(&o.challenge, "challenge", "", "gesture that the user must make: turn (the head, to a random side), "+
+		"blink, or empty for none")
+	f.DurationVar(&o.deadline, "deadline", 0, "longest time of a login (default 5s, with a challenge 10s)")
+	f.Float64Var(&o.anchor, "anchor", 0, "largest distance to the nearest enrolled face for a login (default: 1.075 "+
+		"times the impostor radius of "+
+		"the feature space)")
 	f.StringVar(&o.livenessFile, "liveness-model", "", "description (JSON) of a liveness network of your own")
-	f.Float64Var(&o.minLiveness, "min-liveness", models.Default(models.Liveness).Threshold, "mean liveness, 0 to 1, without which a face is taken for a picture; 0 lets pictures in. A network of your own says its own default")
+	f.Float64Var(&o.minLiveness, "min-liveness", models.Default(models.Liveness).Threshold,
+		"least mean liveness for a login, 0 to 1; 0 accepts pictures of faces, too. The description of your "+
+			"own network has its own default")
 }
 
-// livenessModel returns the description of the network that tells faces from pictures.
+// livenessModel returns the description of the liveness network.
 func (o *login) livenessModel() (models.Description, error) {
 	if o.livenessFile == "" {
 		return models.Default(models.Liveness), nil
@@ -65,8 +70,8 @@ func (o *login) livenessModel() (models.Description, error) {
 	return d, fail(badModel, err)
 }
 
-// threshold returns the description of the network that tells faces from pictures. Without --min-liveness the policy
-// asks for the score that the description says.
+// threshold returns the description of the liveness network. Without --min-liveness the policy uses the threshold of
+// the description.
 func (o *login) threshold(c *cobra.Command) (models.Description, error) {
 	d, err := o.livenessModel()
 	if err != nil {
@@ -80,16 +85,18 @@ func (o *login) threshold(c *cobra.Command) (models.Description, error) {
 
 func (o *login) storeFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the sealed profiles")
-	f.StringVar(&o.counters, "counters", "", "file of counters, which show that a store was put back from a copy (default: the store's name and .seen)")
-	f.StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key", "file of the key, made at first use; the credential faceauth-key, where there is one, goes before it")
+	f.StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the encrypted profiles")
+	f.StringVar(&o.counters, "counters", "", "file of counters that detect a store from an old copy (default: the "+
+		"store's name and .seen)")
+	f.StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key",
+		"file of the key, made at first use; the credential faceauth-key, if there is one, overrides it")
 }
 
 func (o *login) policy() session.Policy {
 	return session.Policy{Deadline: o.deadline, Challenge: session.Challenge(o.challenge), MinLiveness: o.minLiveness}
 }
 
-// tabletOptions returns the options of an authenticator that the flags and the settings file ask for.
+// tabletOptions returns the options of an authenticator from the flags and the settings file.
 func (o *login) tabletOptions(c *cobra.Command, space face.Space) (tablet.Options, error) {
 	s, err := o.settings(c, space, online.Settings{})
 	if err != nil {
@@ -103,23 +110,30 @@ func newDaemon() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "daemon",
 		Short: "serve logins by face on the system bus",
-		Long: "Daemon answers programs that ask, over D-Bus, whether the person in front of the camera is a user of\n" +
-			"this device: PAM, screen lockers, faceauth tablet. It opens the camera only while it is asked. It is\n" +
-			"started by the bus or by systemd, as root; docs/tablet.md says how to install it.",
+		Long: "Daemon tells other programs (PAM, screen lockers, faceauth tablet) over D-Bus whether the person\n" +
+			"in front of the camera is a user of this device. It opens the camera only for a request. The bus\n" +
+			"or systemd starts it, as root; docs/tablet.md says how to install it.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
-	c.Flags().StringVar(&o.device, "source", "0", "camera, as for the other commands; a recording is played as a camera would give it")
-	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that look into the camera (default: a child of the daemon)")
-	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute, "end when nobody has asked for anything for so long; 0 for never")
-	c.Flags().StringVar(&o.tpm, "tpm", tpmWhereThereIsOne, "TPM that counts changes of the store, so that one that was put back from a copy is told: a device, the socket of an emulator, none, or auto for "+tpm.Device+" where it can be used")
-	c.Flags().BoolVar(&o.fprintd, "fprintd", false, "answer by the names of fprintd, too, for GDM and KDE, which ask for a finger; not with --challenge, for which they have no words")
+	c.Flags().StringVar(&o.device, "source", "0", "camera, or a recording, which is played at its own speed")
+	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that use the "+
+		"camera (default: a child of the "+
+		"daemon)")
+	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute,
+		"end after this time without a request; 0 for never")
+	c.Flags().StringVar(&o.tpm, "tpm", tpmWhereThereIsOne,
+		"TPM whose counter detects a store from an old copy: a device, the socket of an emulator, none, or "+
+			"auto for "+tpm.Device+"if it can be used")
+	c.Flags().BoolVar(&o.fprintd, "fprintd", false, "also offer the bus names of fprintd, for GDM and KDE; not with "+
+		"--challenge, because fprintd has no "+
+		"messages for it")
 	o.policyFlags(c)
 	o.storeFlags(c)
 	o.learnerFlags(c)
 	rotate := &cobra.Command{
 		Use:   "rotate-key",
-		Short: "seal the profiles with a new key, while the daemon does not run",
+		Short: "encrypt the profiles with a new key; stop the daemon first",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return o.rotate(c) },
 	}
@@ -129,16 +143,18 @@ func newDaemon() *cobra.Command {
 	return c
 }
 
-// credential is the name of the key among those that the service manager hands over.
+// credential is the name of the key among the service manager's credentials.
 const credential = "faceauth-key"
 
 func (o *login) serve(c *cobra.Command) error {
 	if o.fprintd && o.challenge != "" {
-		return fail(badUsage, errors.New("with --fprintd nobody can be told to turn the head or to blink; leave out --challenge or --fprintd"))
+		return fail(badUsage, errors.New("with --fprintd nobody can be told to turn the head or to blink; leave out "+
+			"--challenge or --fprintd"))
 	}
-	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: func(groups []string,
+		a slog.Attr) slog.Attr {
 		if len(groups) == 0 && a.Key == slog.TimeKey {
-			return slog.Attr{} // the journal has its own
+			return slog.Attr{} // the journal has its own times
 		}
 		return a
 	}}))
@@ -147,7 +163,7 @@ func (o *login) serve(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := o.checkNetworks(c, d); err != nil { // that they are there is found out now, and not by a login
+	if err := o.checkNetworks(c, d); err != nil { // a missing file must be found now, and not by a login
 		return err
 	}
 	space := d.Space()
@@ -156,7 +172,7 @@ func (o *login) serve(c *cobra.Command) error {
 		return err
 	}
 	if opt.Policy.MinLiveness == 0 {
-		log.Warn("liveness is not asked for: a picture of a user is let in; see --min-liveness")
+		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}
 	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
 	eyes := newEyes(o.eyeConfig(space), o.device, log)
@@ -179,7 +195,7 @@ func (o *login) serve(c *cobra.Command) error {
 		return fail(badUsage, err)
 	}
 	defer a.Close()
-	conn, err := bus.Connect(context.Background()) // what was started is ended before the connection is
+	conn, err := bus.Connect(context.Background()) // the deferred calls end everything else before the connection
 	if err != nil {
 		return err
 	}
@@ -192,17 +208,18 @@ func (o *login) serve(c *cobra.Command) error {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle, Fprint: o.fprintd}, func() {
-		resident, _ := bus.Resident() // 0 where the system does not say
-		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline, "challenge", o.challenge, "min_liveness", opt.Policy.MinLiveness)
+		resident, _ := bus.Resident() // 0 if the system does not say
+		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline,
+			"challenge", o.challenge, "min_liveness", opt.Policy.MinLiveness)
 		go watchdog(ctx, asks, log)
 	})
 }
 
-// boot returns a name of this start of the device, which the unit says where /proc does not, and how long it was ago.
+// boot returns a name of this boot of the device, or "" if /proc has none, and the time since then.
 func boot() (name string, up time.Duration) {
 	name = os.Getenv("FACEAUTH_BOOT")
 	if name == "" {
-		b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without one the clock on the wall is believed
+		b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it, the clock is trusted
 		name = strings.TrimSpace(string(b))
 	}
 	var t unix.Timespec
@@ -212,7 +229,7 @@ func boot() (name string, up time.Duration) {
 	return name, time.Duration(t.Nano())
 }
 
-// sourceName is that of a source without what may be secret in a URL.
+// sourceName returns the name of a source without the secrets in a URL.
 func sourceName(s string) string {
 	if strings.Contains(s, "://") {
 		return "a URL"
@@ -220,13 +237,13 @@ func sourceName(s string) string {
 	return s
 }
 
-// Values of --tpm that are no file.
+// Values of --tpm that are not files.
 const (
 	tpmWhereThereIsOne = "auto"
 	tpmNone            = "none"
 )
 
-// grower returns the counter of the TPM that is to be used, or nil.
+// grower returns the counter of the TPM to use, or nil.
 func (o *login) grower(log *slog.Logger) (*tpm.Counter, error) {
 	switch o.tpm {
 	case tpmNone, "":
@@ -235,7 +252,8 @@ func (o *login) grower(log *slog.Logger) (*tpm.Counter, error) {
 		c, err := tpm.Open(tpm.Device)
 		if err != nil {
 			if !errors.Is(err, os.ErrNotExist) {
-				log.Warn("there is a TPM that cannot be used; a store that is put back with its counters is not noticed", "error", err)
+				log.Warn("the TPM cannot be used, so an old copy of the store with its counters is not detected",
+					"error", err)
 			}
 			return nil, nil
 		}
@@ -248,15 +266,16 @@ func (o *login) grower(log *slog.Logger) (*tpm.Counter, error) {
 	return c, nil
 }
 
-// openGrowing opens the store, with the counter of a TPM if it is not nil. A TPM that was found by itself, and that the
-// store never used, may be of no use: its owner has an authorisation value, for instance.
+// openGrowing opens the store, with the counter of a TPM if c is not nil. If the TPM was found automatically and the
+// store never used it, an unusable TPM is only a warning: its owner may have an authorisation value, for instance.
 func (o *login) openGrowing(space face.Space, c *tpm.Counter, log *slog.Logger) (*profile.Store, error) {
 	if c == nil {
 		return o.openStore(space)
 	}
 	store, err := o.openStore(space, profile.Growing(c))
 	if errors.Is(err, profile.ErrGrower) && o.tpm == tpmWhereThereIsOne {
-		log.Warn("there is a TPM that cannot be used; a store that is put back with its counters is not noticed", "error", err)
+		log.Warn("the TPM cannot be used, so an old copy of the store with its counters is not detected",
+			"error", err)
 		return o.openStore(space)
 	}
 	return store, err
@@ -274,7 +293,7 @@ func (o *login) openStore(space face.Space, more ...profile.Option) (*profile.St
 	return profile.OpenFile(o.store, o.keyFile, space, more...)
 }
 
-// apart returns where the counters are.
+// apart returns the option that says where the counters are.
 func (o *login) apart() []profile.Option {
 	if o.counters == "" {
 		return nil
@@ -282,8 +301,8 @@ func (o *login) apart() []profile.Option {
 	return []profile.Option{profile.Counters(o.counters)}
 }
 
-// private keeps the faces in this process's memory: no other process of this user may look into it, no crash writes it
-// down, and none of it goes into swap.
+// private protects the faces in this process's memory: other processes of this user cannot read it, a crash does not
+// write it to disk, and it is not swapped.
 func private(log *slog.Logger) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		log.Warn("other processes of this user can read the faces in memory", "error", err)
@@ -291,7 +310,7 @@ func private(log *slog.Logger) {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		log.Warn("a crash would write down faces", "error", err)
 	}
-	// Pages are locked as they come to be used: of what is mapped that is a small part.
+	// Pages are locked when they are first used, because most mapped pages are never used.
 	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT); err != nil {
 		log.Warn("faces may get into swap; set LimitMEMLOCK=infinity, or encrypt the swap", "error", err)
 	}
@@ -300,7 +319,7 @@ func private(log *slog.Logger) {
 	}
 }
 
-// checkNetworks returns nil where the networks of a login are there.
+// checkNetworks returns nil if the networks of a login exist.
 func (o *login) checkNetworks(c *cobra.Command, embedding models.Description) error {
 	boxes, points, err := o.detectors()
 	if err != nil {
@@ -313,7 +332,8 @@ func (o *login) checkNetworks(c *cobra.Command, embedding models.Description) er
 			return err
 		}
 		if err := d.Missing(o.models); errors.Is(err, models.ErrMissing) {
-			return fail(badModel, fmt.Errorf("%w; it tells faces from pictures: without it, and with --min-liveness 0, a picture of a user is let in", err))
+			return fail(badModel, fmt.Errorf("%w; it tells faces from pictures: without it, and with --min-liveness "+
+				"0, a picture of a user is let in", err))
 		}
 		all = append(all, d)
 	}
@@ -325,7 +345,8 @@ func (o *login) eyeConfig(space face.Space) eye.Config {
 	return eye.Config{
 		Space: space, Socket: o.eye, Command: eyeCommand(),
 		Vision: eye.Vision{
-			Features: "embedding", Detector: "network", Models: o.models, DetectorModel: o.detectorModel, EmbeddingModel: o.embeddingFile,
+			Features: "embedding", Detector: "network", Models: o.models, DetectorModel: o.detectorModel,
+			EmbeddingModel: o.embeddingFile,
 			// The liveness network is there where the policy asks for its score.
 			Liveness: o.minLiveness > 0, LivenessModel: o.livenessFile,
 		},
@@ -334,7 +355,8 @@ func (o *login) eyeConfig(space face.Space) eye.Config {
 
 func (o *login) rotate(c *cobra.Command) error {
 	if _, ok, err := profile.Credential(credential); err != nil || ok {
-		return fail(badUsage, errors.Join(err, errors.New("the key is a credential of the service manager; only a key file can be rotated")))
+		return fail(badUsage, errors.Join(err, errors.New("the key is a credential of the service manager; only a "+
+			"key file can be rotated")))
 	}
 	d, err := o.embedding()
 	if err != nil {
@@ -342,11 +364,12 @@ func (o *login) rotate(c *cobra.Command) error {
 	}
 	info, err := os.Stat(o.store)
 	if err != nil {
-		return fail(badGallery, fmt.Errorf("there is no store to seal anew: %w", err))
+		return fail(badGallery, fmt.Errorf("there is no store to encrypt again: %w", err))
 	}
 	// What root writes the daemon, which is another user, could not read.
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
-		return fail(badUsage, fmt.Errorf("%s is of user %d, and only that user may seal it anew; run: sudo -u '#%d' faceauth daemon rotate-key", o.store, owner.Uid, owner.Uid))
+		return fail(badUsage, fmt.Errorf("%s is of user %d, and only that user may seal it anew; run: sudo -u '#%d' "+
+			"faceauth daemon rotate-key", o.store, owner.Uid, owner.Uid))
 	}
 	store, err := profile.OpenFile(o.store, o.keyFile, d.Space(), o.apart()...)
 	if errors.Is(err, profile.ErrBusy) {
@@ -363,8 +386,9 @@ func (o *login) rotate(c *cobra.Command) error {
 	return nil
 }
 
-// watchdog tells the service manager at half the interval it asks for that the bus still answers (sd_notify(3)). It
-// returns at once where nobody asks. The bus allows everybody to ask for its ID, and not everybody to ping it.
+// watchdog tells the service manager, at half the requested interval, that the bus still answers (sd_notify(3)). It
+// returns at once if no interval is requested. It asks the bus for its ID, because everybody may do this; not everybody
+// may ping it.
 func watchdog(ctx context.Context, conn *dbus.Conn, log *slog.Logger) {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || interval <= 0 {

@@ -20,16 +20,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newOfficeTrial returns the command that measures offices.
+// newOfficeTrial returns the command "office trial".
 func newOfficeTrial() *cobra.Command {
 	var o options
 	var t trial.Options
 	c := &cobra.Command{
 		Use:   "trial DIR",
-		Short: "measure an office on recordings: the names it gives, and the arrivals and departures it tells",
-		Long: "Trial composes days out of recordings of single people, in which they come and go before several cameras,\n" +
-			"cross, and are hidden behind each other, and has an office watch them. Some people, others on each day, are\n" +
-			"strangers. It keeps nothing.\n" + labelledRecordings,
+		Short: "measure an office on recordings: names, arrivals and departures",
+		Long: "Trial composes days from recordings of single people. People come and go before several cameras,\n" +
+			"cross, and hide each other, and an office watches them. On each day other people are strangers. It\n" +
+			"saves nothing.\n" + labelledRecordings,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.officeTrial(c, args[0], t) },
 	}
@@ -38,17 +38,17 @@ func newOfficeTrial() *cobra.Command {
 	o.learnerFlags(c)
 	f := c.Flags()
 	f.IntVar(&t.Strangers, "choose-strangers", 2, chooseHelp)
-	f.IntVar(&t.Cameras, "cameras", 2, "cameras among which people walk")
+	f.IntVar(&t.Cameras, "cameras", 2, "number of cameras")
 	f.IntVar(&t.Enroll, "enroll", 4, enrollHelp)
-	f.IntVar(&t.Visits, "visits", 4, "visits into which each recording is cut")
-	f.IntVar(&t.Days, "days", 30, "days at most; each has another choice of strangers")
-	f.DurationVar(&t.Away, "away", 10*time.Second, "after which one who is not seen has left")
+	f.IntVar(&t.Visits, "visits", 4, "number of visits into which each recording is cut")
+	f.IntVar(&t.Days, "days", 30, "largest number of days; each has other strangers")
+	f.DurationVar(&t.Away, "away", 10*time.Second, "time after which a person who is not seen has left")
 	f.IntVar(&t.Devices, "devices", 1,
-		"devices that share the cameras, each with an office of its own; the people of all are the same")
-	f.DurationVar(&t.Share, "share", 0, "how often devices give each other what they have learned; 0 is never")
+		"number of devices that share the cameras; each has its own office, and all know the same people")
+	f.DurationVar(&t.Share, "share", 0, "how often devices share learned faces; 0 for never")
 	f.StringVar((*string)(&t.Poison), "poison", "",
-		"lessons of one more device, which are wrong: swapped (the faces of others) or bridged (and a way to them)")
-	f.DurationVar(&t.Withdraw, "withdraw", 0, "when these are taken back; 0 is never")
+		"wrong lessons of one more device: swapped (faces of others) or bridged (with blends between them)")
+	f.DurationVar(&t.Withdraw, "withdraw", 0, "when the wrong lessons are withdrawn; 0 for never")
 	f.Uint64Var(&t.Seed, "seed", 0, "seed of everything random")
 	return c
 }
@@ -68,14 +68,16 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t trial.Options) err
 		return fail(badUsage, fmt.Errorf("--away %v is too short; use 1s or more", t.Away))
 	}
 	if t.Devices > t.Cameras {
-		return fail(badUsage, fmt.Errorf("--devices %d are more than --cameras %d; each device needs a camera", t.Devices,
+		return fail(badUsage, fmt.Errorf("--devices %d are more than --cameras %d; each device needs a camera",
+			t.Devices,
 			t.Cameras))
 	}
 	if t.Share < 0 || t.Withdraw < 0 {
 		return fail(badUsage, errors.New("--share and --withdraw must not be negative"))
 	}
 	if t.Poison != trial.Clean && t.Poison != trial.Swapped && t.Poison != trial.Bridged {
-		return fail(badUsage, fmt.Errorf("--poison %q is not known; use %s or %s", t.Poison, trial.Swapped, trial.Bridged))
+		return fail(badUsage, fmt.Errorf("--poison %q is not known; use %s or %s", t.Poison, trial.Swapped,
+			trial.Bridged))
 	}
 	v, err := o.look(c, nil, func(s string) { warn(c, s) })
 	if err != nil {
@@ -135,7 +137,8 @@ func printOffice(w io.Writer, r trial.Report, devices int) error {
 		name string
 		n    trial.Names
 	}{{"faces", r.Faces}, {"confirmed", r.Confirmed}, {"named later", r.Later}, {"sightings", r.Tracks}} {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", row.name, low(row.n.Precision), low(row.n.Recall), row.n.Right,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", row.name, low(row.n.Precision), low(row.n.Recall),
+			row.n.Right,
 			row.n.Known, row.n.Wrong, row.n.False, row.n.Strangers)
 	}
 	if err := t.Flush(); err != nil {
@@ -145,21 +148,26 @@ func printOffice(w io.Writer, r trial.Report, devices int) error {
 		fmt.Fprintf(w, "\nfaces that were held: %d of %d\n", r.Held, r.Faces.Known+r.Faces.Strangers)
 	}
 	if r.Exchanges > 0 {
-		fmt.Fprintf(w, "\nexchanges: %d; at the end of the days all devices gave %d centroids in %d bytes, "+
-			"and judged by %d of others\n", r.Exchanges, r.Given, r.Bytes, r.Kept)
+		fmt.Fprintf(w, "\n"+
+			"exchanges: %d; at the end of the days all devices gave %d centroids in %d bytes, and judged by %d "+
+			"of others\n", r.Exchanges, r.Given, r.Bytes, r.Kept)
 	}
 	k := r.Comings
-	if devices > 1 { // each tells of those whom it sees
-		_, err := fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n",
+	if devices > 1 { // several devices may report the same person
+		_, err := fmt.Fprintf(w, "\n"+
+			"sightings that went over to somebody else: %d; more sightings than visits: %d of %d\n",
 			r.Switches, r.Parts, r.Visits)
 		return err
 	}
-	fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n", r.Switches,
+	fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n",
+		r.Switches,
 		r.Parts, r.Visits)
 	fmt.Fprintf(w, "stays of known people: %d; with an arrival %d, and a departure in time %d\n", k.Stays, k.Told,
 		k.LeftTold)
-	fmt.Fprintf(w, "arrivals that were none: %d; repeated: %d; departures too early: %d\n", k.Wrong, k.Repeated, k.Early)
-	_, err := fmt.Fprintf(w, "stays of strangers: %d; with word of somebody unknown %d, too short for it %d; "+
-		"the same said of known people: %d\n", k.Visitors, k.Unknown, k.Short, k.Mistaken)
+	fmt.Fprintf(w, "arrivals that were none: %d; repeated: %d; departures too early: %d\n", k.Wrong, k.Repeated,
+		k.Early)
+	_, err := fmt.Fprintf(w, "stays of strangers: %d; with word of somebody unknown %d, too short for it %d; the "+
+		"same said of known "+
+		"people: %d\n", k.Visitors, k.Unknown, k.Short, k.Mistaken)
 	return err
 }

@@ -23,8 +23,8 @@ func newDemo() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "try the program on real faces without a camera",
-		Long: "Demo makes short moving recordings of three people out of stills, enrols two of them from their\n" +
-			"first faces, replays a recording of all three, and prints who was recognised.",
+		Long: "Demo makes short moving recordings of three people from stills, enrols two of them from their first\n" +
+			"faces, replays a recording of all three, and prints who was recognised.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			v, err := o.look(c, nil, func(s string) { warn(c, s) })
@@ -61,7 +61,8 @@ func newDemo() *cobra.Command {
 					return fail(badGallery, err)
 				}
 				if !o.json {
-					fmt.Fprintf(w, "enrolled %s from the first %s of %s\n", e.Name, count(len(h.vectors), "usable face"), e.Path)
+					fmt.Fprintf(w, "enrolled %s from the first %s of %s\n", e.Name,
+						count(len(h.vectors), "usable face"), e.Path)
 				}
 			}
 			path := filepath.Join(out, "gallery")
@@ -72,7 +73,7 @@ func newDemo() *cobra.Command {
 				return fail(badGallery, err)
 			}
 			var score demo.Score
-			o.everyFrame = true // the score counts the faces of each frame
+			o.everyFrame = true // the score counts the faces of every frame
 			r, err := o.play(c.Context(), c, v, g, path, script.Recording, player{
 				out: out, video: !noVideo,
 				each: func(frame int, events []replay.Event) { script.Score(&score, frame, events) },
@@ -84,8 +85,9 @@ func newDemo() *cobra.Command {
 				return err
 			}
 			if !o.json {
-				fmt.Fprintf(w, "against the script: of %d faces of alice and bob %d were named rightly and %d wrongly; "+
-					"of %d faces of the stranger %d were accepted\n",
+				fmt.Fprintf(w, "against the script: of %d faces of alice and bob %d were named rightly and %d "+
+					"wrongly; of "+
+					"%d faces of the stranger %d were accepted\n",
 					score.Known, score.Right, score.Wrong, score.Strangers, score.Accepted)
 			}
 			return nil

@@ -29,9 +29,10 @@ func newDistil() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "distil --name NAME",
 		Short: "turn the learned faces of a person into one small verifier",
-		Long: "Distil learns a classifier with a large margin from the labelled and the learned faces, and writes it to a\n" +
-			"file, the verifier. faceauth verify uses it to say whether somebody is that person. A verifier needs no\n" +
-			"gallery and learns nothing. The file has faces in it, and only its owner can read it.",
+		Long: "Distil learns a classifier with a large margin from the labelled and the learned faces of a\n" +
+			"person, and writes it to a file, the verifier. faceauth verify uses it to say whether somebody is\n" +
+			"this person. A verifier needs no gallery and does not learn. The file contains faces; only its\n" +
+			"owner can read it.",
 		Example: "  faceauth distil --name alice --out alice.face\n  faceauth verify alice.face 0",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return o.distil(c, name, out, s) },
@@ -41,7 +42,7 @@ func newDistil() *cobra.Command {
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
 	c.Flags().StringVar(&out, "out", "", "file of the verifier (default: NAME.face)")
 	c.Flags().Float64Var(&s.Threshold, "threshold", 0,
-		"least value of a face that is accepted (default 0.5); higher is stricter")
+		"least value of an accepted face (default 0.5); higher is stricter")
 	return c
 }
 
@@ -54,7 +55,8 @@ func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) 
 			s.Threshold))
 	}
 	if out == "" {
-		if out = name + ".face"; filepath.Base(out) != out || strings.HasPrefix(out, ".") || strings.HasPrefix(out, "-") {
+		if out = name + ".face"; filepath.Base(out) != out || strings.HasPrefix(out, ".") ||
+			strings.HasPrefix(out, "-") {
 			return fail(badUsage, fmt.Errorf("no file can be named after %s; give one with --out", name))
 		}
 	}
@@ -69,7 +71,7 @@ func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) 
 	case err != nil:
 		return fail(badGallery, err)
 	}
-	// A file of another kind, such as the gallery, is not what anybody means to replace.
+	// Only an older verifier is replaced: a gallery under this name was certainly not meant.
 	if _, err := distil.Load(out); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		if _, there := os.Lstat(out); there == nil {
 			return fail(badUsage, fmt.Errorf("%s exists and is not a verifier file; name another file with --out", out))
@@ -98,10 +100,10 @@ func newVerify() *cobra.Command {
 	frames, within := 10, 30*time.Second
 	c := &cobra.Command{
 		Use:   "verify VERIFIER SOURCE",
-		Short: "say whether somebody is the person of a verifier",
-		Long: "Verify judges the first faces in SOURCE, the largest of a frame, by a file that faceauth distil has\n" +
-			"written, and accepts if more than half of them are that person. Otherwise the exit code is 7.\n" +
-			"After the time of --within it judges by the faces that it has found.",
+		Short: "say whether a person is the person of a verifier",
+		Long: "Verify judges the first faces in SOURCE with a file from faceauth distil. It uses the largest face\n" +
+			"of each frame, and accepts if more than half of the faces are this person. Otherwise the exit code\n" +
+			"is 7. After the time of --within it decides with the faces found until then.",
 		Example: "  faceauth verify alice.face 0",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -116,7 +118,7 @@ func newVerify() *cobra.Command {
 	}
 	o.visionFlags(c)
 	c.Flags().IntVar(&frames, "faces", frames, "faces to judge")
-	c.Flags().DurationVar(&within, "within", within, "how long to look for them")
+	c.Flags().DurationVar(&within, "within", within, "how long to look for faces")
 	return c
 }
 

@@ -26,12 +26,12 @@ func newDoctor() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "list the parts that are missing on this machine, and the commands that mend it",
+		Short: "list what is missing on this machine, and the commands that install it",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := c.OutOrStdout()
 			type row struct {
-				State string `json:"state"` // ok, missing, or without: the program can do without it
+				State string `json:"state"` // ok, missing, or without: the program works without it
 				What  string `json:"what"`
 				Text  string `json:"text"`
 			}
@@ -72,7 +72,8 @@ func newDoctor() *cobra.Command {
 			g, err := gallery.Read(path)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				check(false, "gallery", fmt.Errorf("%s does not exist yet; run: faceauth enroll SOURCE --name NAME", path), "")
+				check(false, "gallery", fmt.Errorf("%s does not exist yet; run: faceauth enroll SOURCE --name NAME",
+					path), "")
 			case err != nil:
 				check(true, "gallery", err, "")
 			default:
@@ -99,7 +100,7 @@ func newDoctor() *cobra.Command {
 	return c
 }
 
-// cameras returns nil when there is a camera that can be opened.
+// cameras returns nil if a camera can be opened.
 func cameras() error {
 	devices, _ := filepath.Glob("/dev/video*")
 	if len(devices) == 0 {

@@ -29,11 +29,13 @@ func newEnroll() *cobra.Command {
 	var how gallery.Enrolment
 	c := &cobra.Command{
 		Use:   "enroll SOURCE --name NAME",
-		Short: "show the device a person: label their first usable faces in a recording",
-		Long: "Enroll labels the first usable faces in SOURCE, a camera (0), a video, an image, a folder of images\n" +
-			"or a URL. Only one person may be in view; frames that are too poor, or turned away, are passed over.",
-		Example: "  faceauth enroll 0 --name alice\n  faceauth enroll alice.mp4 --name alice --frames 8\n  faceauth enroll holiday.jpg --name alice --all-usable",
-		Args:    cobra.ExactArgs(1),
+		Short: "enrol a person: label the first usable faces in a recording",
+		Long: "Enroll labels the first usable faces in SOURCE: a camera (0), a video, an image, a folder of images\n" +
+			"or a URL. Only one person may be in view. Poor pictures and heads that are turned away are skipped.",
+		Example: "  faceauth enroll 0 --name alice\n" +
+			"  faceauth enroll alice.mp4 --name alice --frames 8\n" +
+			"  faceauth enroll holiday.jpg --name alice --all-usable",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.enroll(c, args[0], name, want, how)
 		},
@@ -44,16 +46,17 @@ func newEnroll() *cobra.Command {
 	o.member.flags(c, false)
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
 	c.Flags().IntVar(&want.faces, "frames", 4, "faces to label")
-	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all of them and warn; without it, label none")
-	c.Flags().BoolVar(&how.Add, "add", false, "add faces to a person who is enrolled already")
-	c.Flags().BoolVar(&how.Force, "force", false, "enrol even where the faces do not look like one person")
+	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all "+
+		"of them and warn; without it, label none")
+	c.Flags().BoolVar(&how.Add, "add", false, "add faces to an enrolled person")
+	c.Flags().BoolVar(&how.Force, "force", false, "enrol even if the faces do not look like one person")
 	return c
 }
 
-// wanted is how many faces are to be labelled.
+// wanted says how many faces to label.
 type wanted struct {
 	faces int
-	fewer bool // one is enough
+	fewer bool // one face is enough
 }
 
 func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how gallery.Enrolment) (err error) {
@@ -89,7 +92,8 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 		s := g.Space()
 		space = &s
 		if slices.Contains(g.Learner().Names(), name) && !how.Add {
-			return fail(badGallery, fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name", name, gallery.ErrExists))
+			return fail(badGallery, fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name",
+				name, gallery.ErrExists))
 		}
 	}
 	v, err := o.look(c, space, func(s string) { warn(c, s) })
@@ -124,7 +128,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 			}
 			break
 		}
-		// Another program has enrolled somebody meanwhile: the faces are added to what it wrote.
+		// Another program has saved the gallery since: add the faces to the new gallery.
 		space := g.Space()
 		if g, err = o.openGallery(c, path); err != nil {
 			return err
@@ -140,7 +144,8 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 		part.leave(c)
 	}
 	if resembles != "" {
-		warn(c, fmt.Sprintf("these faces look like %s, who is enrolled already; one person under two names is recognised as either, or neither", resembles))
+		warn(c, fmt.Sprintf("these faces look like %s, who is enrolled already; one person under two names is "+
+			"recognised as either, or neither", resembles))
 	}
 	warn(c, g.Learner().Warnings()...)
 	if o.json {
@@ -158,7 +163,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 	return nil
 }
 
-// harvest is what a search for usable faces came to.
+// harvest is the result of a search for usable faces.
 type harvest struct {
 	vectors [][]float32
 	frames  int
@@ -220,7 +225,7 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted
 	return h, nil
 }
 
-// streamError gives an error from the middle of a stream its exit code.
+// streamError gives an error during a stream its exit code.
 func (o *options) streamError(c *cobra.Command, err error) error {
 	var coded *failure
 	if err == nil || c.Context().Err() != nil || errors.As(err, &coded) {

@@ -24,14 +24,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// evaluation is what the flags of eval say.
+// evaluation holds the flags of eval.
 type evaluation struct {
 	evaluate.Protocol
 	Name    string   `json:"protocol"`
 	Users   []string `json:"users,omitempty"`
 	Choose  int      `json:"choose_strangers"`
-	Runs    int      `json:"runs_drawn,omitempty"`        // of the choices, drawn at random
-	Learn   bool     `json:"learn_from_probes,omitempty"` // in an identification
+	Runs    int      `json:"runs_drawn,omitempty"`        // number of random choices of strangers
+	Learn   bool     `json:"learn_from_probes,omitempty"` // for the identification protocol
 	methods []string
 	out     string
 }
@@ -62,15 +62,16 @@ func newEval() *cobra.Command {
 			"                  bounds on the false positive identification rate (FPIR) of 1 % and .1 %, and without\n" +
 			"                  a false positive. Nothing is learned from probes unless --learn is given\n" +
 			"--apart 0.5 makes the last half of each person's faces a test from which nothing is learned.\n\n" +
-			"Methods: learner; nearest, the nearest labelled face; knn, the three nearest; mean, the mean of the\n" +
-			"labelled faces; boost, online semi-supervised boosting with weak learners drawn from the whole stream,\n" +
-			"boost-first and boost-last from its first and last quarter; selftrain, the nearest of all faces that\n" +
-			"were ever accepted; distilled, the verifiers of faceauth distil, made of the faces that the learner holds\n" +
-			"when the test begins (give --apart). A method without a threshold gets the best one, chosen on\n" +
-			"the test itself, that accepts no larger share of strangers than the learner.\n\n" +
-			"With --attack, every identity attacks every other one, and eval says how many get in, after how many\n" +
-			"steps, with all guards off and with the guards as set, and how often the users themselves are then refused.\n" +
-			"Of the bridges of --attack-steps, the one that lets the attacker in after the fewest steps counts.",
+			"Methods: learner; nearest, the nearest labelled face; knn, the three nearest; mean, the mean of\n" +
+			"the labelled faces; boost, online semi-supervised boosting with weak learners drawn from the whole\n" +
+			"stream, boost-first and boost-last from its first and last quarter; selftrain, the nearest of all\n" +
+			"faces that were ever accepted; distilled, the verifiers of faceauth distil, made of the faces that\n" +
+			"the learner holds when the test begins (give --apart). A method without a threshold gets the best\n" +
+			"one, chosen on the test itself, that accepts no larger share of strangers than the learner.\n\n" +
+			"With --attack, every identity attacks every other one, and eval says how many get in, after how\n" +
+			"many steps, with all guards off and with the guards as set, and how often the users themselves are\n" +
+			"then refused. Of the bridges of --attack-steps, the one that lets the attacker in after the fewest\n" +
+			"steps counts.",
 		Example: "  faceauth eval recordings --strangers dave,erin\n" +
 			"  faceauth eval recordings --choose-strangers 2 --json\n" +
 			"  faceauth eval recordings --protocol authentication --methods nearest,mean,boost\n" +
@@ -97,26 +98,27 @@ func newEval() *cobra.Command {
 	o.learnerFlags(c)
 	c.Flags().StringVar(&e.Name, "protocol", "office", "who is enrolled: "+strings.Join(protocols, ", "))
 	c.Flags().StringSliceVar(&e.Users, "users", nil,
-		"identities that are in turn the user, in authentication and adaptation (default: all)")
+		"identities that are the user in turn, in authentication and adaptation (default: all)")
 	c.Flags().IntVar(&e.Enroll, "enroll", 4, enrollHelp)
 	c.Flags().BoolVar(&e.Learn, "learn", false, "in identification, learn from the probes, in --order")
 	c.Flags().StringSliceVar(&e.Strangers, "strangers", nil, "identities that are never enrolled")
 	c.Flags().IntVar(&e.Choose, "choose-strangers", 0, chooseHelp)
-	c.Flags().IntVar(&e.Runs, "runs", 0, "draw that many of the choices at random; 0 for all")
+	c.Flags().IntVar(&e.Runs, "runs", 0, "number of random choices to try; 0 for all")
 	c.Flags().StringSliceVar(&e.methods, "methods", []string{"learner", "nearest"},
 		"methods to measure beside the learner, of "+strings.Join(evaluate.Methods[1:], ", "))
-	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled (default: "+
+	c.Flags().StringVar(&order, "order", "", "order of the stream: sequential, interleaved, mixed or shuffled "+
+		"(default: "+
 		"sequential; mixed in adaptation, shuffled in identification)")
 	c.Flags().Uint64Var(&e.Seed, "seed", 1, "seed of everything random")
 	c.Flags().IntVar(&e.Stride, "stride", 1, "use every Nth face")
 	c.Flags().Float64Var(&e.Apart, "apart", 0, "share of each person's faces, the last ones, that are only a test; "+
-		"0 for one stream that is learned from and counted")
+		"0: all faces are learned and counted")
 	a.flags(c)
 	c.Flags().StringVar(&e.out, "out", "faceauth-eval", "folder of the report and the curves")
 	return c
 }
 
-// check returns nil for flags that go together, and fills in the order.
+// check returns nil if the flags fit together, and sets the order.
 func (e *evaluation) check(c *cobra.Command, order string) (err error) {
 	if order == "" {
 		order = string(evaluate.Sequential)
@@ -156,7 +158,8 @@ func (e *evaluation) check(c *cobra.Command, order string) (err error) {
 	case e.Learn && e.Name != identification:
 		return fmt.Errorf("--learn is for the protocol identification; in %s every stream is learned from", e.Name)
 	case e.Name != "office" && e.Name != identification && (given("strangers") || given("choose-strangers")):
-		return fmt.Errorf("in the protocol %s all others are strangers; leave out --strangers and --choose-strangers", e.Name)
+		return fmt.Errorf("in the protocol %s all others are strangers; leave out --strangers and --choose-strangers",
+			e.Name)
 	case e.Runs > 0 && e.Choose == 0:
 		return errors.New("--runs draws from the choices of --choose-strangers; give that, too")
 	case e.Name == "office" && given("users"):
@@ -165,15 +168,15 @@ func (e *evaluation) check(c *cobra.Command, order string) (err error) {
 	return nil
 }
 
-// checkNames returns nil where the people that flags name are in dir, as far as its folder shows. That is found out
-// before the recordings are read, which may take an hour.
+// checkNames returns nil if dir has entries for the people that flags name. It is called before the recordings are
+// read, because this may take an hour.
 func (e *evaluation) checkNames(dir string) error {
 	if len(e.Users) == 0 && len(e.Strangers) == 0 {
 		return nil
 	}
 	names, err := dataset.Names(dir)
 	if err != nil {
-		return nil // it is said when the recordings are read
+		return nil // reading the recordings reports this error
 	}
 	for _, u := range e.Users {
 		if !slices.Contains(names, u) {
@@ -188,7 +191,7 @@ func (e *evaluation) checkNames(dir string) error {
 	return nil
 }
 
-// choices returns who is a stranger in each run.
+// choices returns the strangers of each run.
 func (e *evaluation) choices(names []string) (all [][]string, err error) {
 	switch {
 	case e.Name != "office":
@@ -204,7 +207,8 @@ func (e *evaluation) choices(names []string) (all [][]string, err error) {
 		all = evaluate.OneUser(names, users)
 	case e.Choose > 0:
 		if e.Choose >= len(names) {
-			return nil, fmt.Errorf("--choose-strangers %d of %s leaves nobody to enrol", e.Choose, count(len(names), "identity"))
+			return nil, fmt.Errorf("--choose-strangers %d of %s leaves nobody to enrol", e.Choose,
+				count(len(names), "identity"))
 		}
 		if all, err = evaluate.DrawChoices(names, e.Choose, e.Runs, e.Seed); err != nil {
 			return nil, fmt.Errorf("--choose-strangers %d: %w; draw some with --runs", e.Choose, err)
@@ -215,8 +219,8 @@ func (e *evaluation) choices(names []string) (all [][]string, err error) {
 	return all, nil
 }
 
-// prepare opens what finds faces and checks the settings, before an hour of work and not after. Who needs pictures of
-// faces has the networks in this process.
+// prepare opens the detector and checks the settings, before an hour of work and not after it. With pictures the
+// networks run in this process.
 func (o *options) prepare(c *cobra.Command, pictures bool) (v *vision, space face.Space, s online.Settings, err error) {
 	note := func(s string) { warn(c, s) }
 	if pictures {
@@ -323,7 +327,7 @@ func evalError(err error) error {
 	return err
 }
 
-// describe says in sentences who was enrolled, and what was judged.
+// describe says in sentences who was enrolled, and which faces were judged.
 func (e *evaluation) describe(names []string, choices [][]string, s evaluate.Summary) []string {
 	var b strings.Builder
 	enrolled := len(names)
@@ -401,7 +405,7 @@ func printMethods(w io.Writer, s evaluate.Summary) error {
 	return nil
 }
 
-// low and high write a rate. Nothing is rounded so that it looks better.
+// low and high write a rate, rounded down or up so that it never looks better than it is.
 func low(r evaluate.Rate) string  { return report.Figure(r, math.Floor) }
 func high(r evaluate.Rate) string { return report.Figure(r, math.Ceil) }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newEye returns the command that is run for a source of the other commands, and by no person.
+// newEye returns the hidden command that runs as the eye of other commands.
 func newEye() *cobra.Command {
 	var of string
 	c := &cobra.Command{
@@ -35,10 +35,10 @@ func newEye() *cobra.Command {
 	return c
 }
 
-// sight is the eye of a command: a process that opens one source after the other. One that breaks is replaced.
+// sight owns the eye of a command: a process that opens one source after another. A broken eye is replaced.
 type sight struct {
 	config eye.Config
-	roots  []string // of all sources, where they are known beforehand
+	roots  []string // folders of all sources, if they are known beforehand
 
 	mu  sync.Mutex
 	eye *eye.Eye
@@ -58,7 +58,7 @@ func (s *sight) open(ctx context.Context, name string, o eye.Options) (*eye.Stre
 	return stream, err
 }
 
-// ready returns an eye. One that is not there is started.
+// ready returns the eye, and starts one if necessary.
 func (s *sight) ready(ctx context.Context) (*eye.Eye, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *sight) ready(ctx context.Context) (*eye.Eye, error) {
 	return s.eye, nil
 }
 
-// drop ends an eye; the next source has another one.
+// drop ends an eye; the next source gets a new one.
 func (s *sight) drop(e *eye.Eye) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,8 +103,9 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label
 		Spare: !o.everyFrame,
 	})
 	broken := func(err error) error {
-		if recording && eye.Broken(err) { // it would break again
-			warn(c, fmt.Sprintf("%s: %v; the recording ends here", label, err)) // of a recording, which has no secrets
+		if recording && eye.Broken(err) { // the same recording would break a new eye, too
+			// the name of a recording contains no secrets
+			warn(c, fmt.Sprintf("%s: %v; the recording ends here", label, err))
 			return io.EOF
 		}
 		return err
@@ -115,11 +116,11 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label
 	return seen{s, func() { v.sight.drop(nil) }, broken}, nil
 }
 
-// seen is what an eye gives of a source.
+// seen is the stream of an eye for one source.
 type seen struct {
 	*eye.Stream
 	close func()
-	wrong func(error) error // says what an error means here; nil where it means what it says
+	wrong func(error) error // changes an error; nil for no change
 }
 
 // Next implements [face.Stream].
@@ -137,12 +138,12 @@ func (s seen) Close() error {
 	return nil
 }
 
-// stream opens a source in the eye of v, with the exit code that its errors have.
+// stream opens a source in the eye of v. Its errors have exit codes.
 func (o *options) stream(c *cobra.Command, v *vision, name string, opt eye.Options) (*eye.Stream, error) {
 	return o.streamIn(c.Context(), c, v, name, opt)
 }
 
-// streamIn is [options.stream] for as long as ctx lasts.
+// streamIn is [options.stream] with its own context.
 func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, name string,
 	opt eye.Options) (*eye.Stream, error) {
 	if err := o.checkTimeout(); err != nil {
@@ -170,7 +171,7 @@ func (o *options) seeError(c *cobra.Command, err error) error {
 	return fail(badSource, err)
 }
 
-// again is a camera that is opened again when its eye breaks: a line says so.
+// again reopens a camera when its eye breaks, and prints a line about it.
 type again struct {
 	*eye.Stream
 	o     *options
@@ -179,12 +180,12 @@ type again struct {
 	name  string
 	opt   eye.Options
 	pause backoff.Pause
-	index int // of the next frame, and when the stream began: a new eye begins anew
+	index int // index of the next frame, and start of the stream: a new eye counts from 0 again
 	since time.Time
 	ahead time.Duration
 }
 
-// watch opens a source to be watched for as long as one likes. A recording ends; a camera does not, unless it fails.
+// watch opens a source without an end. A recording ends; a camera ends only when it fails.
 func (o *options) watch(c *cobra.Command, v *vision, name string, opt eye.Options) (*again, error) {
 	opt.Live = true
 	s, err := o.stream(c, v, name, opt)
@@ -226,7 +227,7 @@ func (a *again) Next(ctx context.Context) (face.Frame, error) {
 	}
 }
 
-// shown returns the picture of the frame that came last, which the caller closes.
+// shown returns the picture of the last frame. The caller closes it.
 func shown(s *eye.Stream) (*facedet.Picture, error) {
 	pix, size := s.Pixels()
 	if pix == nil {

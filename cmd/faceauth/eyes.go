@@ -13,8 +13,8 @@ import (
 	"github.com/faceauth/faceauth/tablet"
 )
 
-// eyes are those of a daemon: a fresh one for each login, as one that was taken over could show again what it has seen.
-// The next one opens its networks while nobody waits for it.
+// eyes owns the eyes of a daemon. Each login gets a new eye, because an attacked eye could show old faces again. The
+// next eye opens its networks before it is needed.
 type eyes struct {
 	config eye.Config
 	device string
@@ -23,7 +23,7 @@ type eyes struct {
 	mu     sync.Mutex
 	next   *eye.Eye
 	closed bool
-	told   bool // about the sandbox
+	told   bool // the report of the sandbox was logged
 }
 
 func newEyes(c eye.Config, device string, log *slog.Logger) *eyes {
@@ -42,7 +42,7 @@ func (s *eyes) take(ctx context.Context) (*eye.Eye, error) {
 	return eye.Start(ctx, s.config)
 }
 
-// renew starts the eye of the next login. It opens its networks while nobody waits for it.
+// renew starts the eye of the next login, which opens its networks before it is needed.
 func (s *eyes) renew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,8 +52,8 @@ func (s *eyes) renew() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	e, err := eye.Start(ctx, s.config)
-	if err != nil { // what needs no camera goes on: status, undo, forget
-		s.log.Warn("no eye can be started, so nobody is recognised", "error", err)
+	if err != nil { // status, undo and forget need no camera and still work
+		s.log.Warn("the eye cannot be started, so nobody is recognised", "error", err)
 		return
 	}
 	s.next = e
@@ -67,7 +67,7 @@ type looking struct {
 	once sync.Once
 }
 
-// Close ends the eye, and has another one ready.
+// Close ends the eye, and starts the next.
 func (l *looking) Close() error {
 	l.once.Do(func() {
 		l.eye.Close()
@@ -76,7 +76,7 @@ func (l *looking) Close() error {
 	return nil
 }
 
-// camera implements [tablet.Camera]. An eye that broke while it waited is replaced.
+// camera implements [tablet.Camera]. If an eye broke while it waited, it is replaced.
 func (s *eyes) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, error) {
 	gate := eye.Login
 	if p == tablet.Enrolment {
@@ -87,8 +87,9 @@ func (s *eyes) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, err
 		if err != nil {
 			return nil, err
 		}
-		// The end of ctx comes before this timeout. No more faces than eight are of use to a login.
-		stream, err := e.Open(ctx, s.device, eye.Options{Gate: gate, Faces: 8, Live: true, Pace: true, Timeout: time.Minute})
+		// The context ends before this timeout. A login needs at most eight faces of a frame.
+		stream, err := e.Open(ctx, s.device, eye.Options{Gate: gate, Faces: 8, Live: true, Pace: true,
+			Timeout: time.Minute})
 		if err == nil {
 			s.report(e.Report())
 			return &looking{Stream: stream, eye: e, eyes: s}, nil
@@ -98,22 +99,23 @@ func (s *eyes) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, err
 			s.renew()
 			return nil, err
 		}
-		s.log.Warn("the eye is started anew", "error", err)
+		s.log.Warn("restarting the eye", "error", err)
 	}
 }
 
-// report says once what the kernel has not to offer.
+// report logs once which protections the kernel does not have.
 func (s *eyes) report(r eye.Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.told && (r.Landlock == 0 || !r.Seccomp) {
 		s.told = true
-		s.log.Warn("the eye is not in the whole of its sandbox", "why", fmt.Sprintf("Landlock %d, seccomp %t", r.Landlock,
-			r.Seccomp))
+		s.log.Warn("the eye is not in the whole of its sandbox", "why",
+			fmt.Sprintf("Landlock %d, seccomp %t", r.Landlock,
+				r.Seccomp))
 	}
 }
 
-// Close ends the eye that waits.
+// Close ends the waiting eye.
 func (s *eyes) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// fleetFlags are the flags of the commands of a fleet.
+// fleetFlags holds the flags of fleet commands.
 type fleetFlags struct {
 	state, adminKey string
 	json            bool
@@ -31,10 +31,10 @@ type fleetFlags struct {
 func newFleet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fleet",
-		Short: "share people between devices: who is known at one door is known at all",
-		Long: "Fleet lets several devices share the people they know. One machine runs faceauth fleet serve; each device\n" +
-			"joins once with a token. The server stores what devices say in its order, and can read no name and no face.\n" +
-			"docs/fleet.md says how it works, and what it does not protect against.",
+		Short: "share people between devices",
+		Long: "Fleet lets several devices share people. One machine runs faceauth fleet serve; each device joins\n" +
+			"once with a token. The server stores the messages of devices in order, and can read no name and no\n" +
+			"face. docs/fleet.md says how it works, and what it does not protect against.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -43,7 +43,7 @@ func newFleet() *cobra.Command {
 	return c
 }
 
-// fleetFolder returns a folder of a fleet: the one that was given, or the usual one.
+// fleetFolder returns the given folder of a fleet, or the default.
 func fleetFolder(given, usual string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -55,9 +55,10 @@ func fleetFolder(given, usual string) (string, error) {
 	return filepath.Join(data, "faceauth", usual), nil
 }
 
-// deviceFolderFlag adds the flag that says which folder this device has in the fleet.
+// deviceFolderFlag adds the flag for the folder of this device.
 func deviceFolderFlag(f *pflag.FlagSet, folder *string, name string) {
-	f.StringVar(folder, name, "", "folder of this device in the fleet (default: faceauth/fleet below $XDG_DATA_HOME or ~/.local/share)")
+	f.StringVar(folder, name, "", "folder of this device in the fleet (default: faceauth/fleet below $XDG_DATA_HOME "+
+		"or ~/.local/share)")
 }
 
 // fleetFailure gives an error of a fleet its exit code.
@@ -65,7 +66,8 @@ func fleetFailure(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, hub.ErrToken), errors.Is(err, hub.ErrName), errors.Is(err, hub.ErrJoined), errors.Is(err, hub.ErrFleet),
+	case errors.Is(err, hub.ErrToken), errors.Is(err, hub.ErrName), errors.Is(err, hub.ErrJoined),
+		errors.Is(err, hub.ErrFleet),
 		errors.Is(err, hub.ErrNoServer), errors.Is(err, hub.ErrLost):
 		return fail(badUsage, err)
 	case errors.Is(err, hub.ErrOffline), errors.Is(err, hub.ErrPin), errors.Is(err, context.DeadlineExceeded):
@@ -94,11 +96,11 @@ func newFleetJoin() *cobra.Command {
 	token := ""
 	c := &cobra.Command{
 		Use:   "join [URL]",
-		Short: "make this device a member of a fleet, by a token",
-		Long: "Join makes a key for this device, and has the server admit it. The token, which faceauth fleet serve and\n" +
-			"faceauth fleet invite print, says where the server is and how to know it. Without --token it is read from\n" +
-			"standard input, so that other users of this machine do not see it. URL is another address of the server,\n" +
-			"for a device that does not reach it by the one in the token.",
+		Short: "make this device a member of a fleet, with a token",
+		Long: "Join makes a key for this device, and asks the server to admit it. The token, which faceauth fleet\n" +
+			"serve and faceauth fleet invite print, has the address of the server and identifies it. Without\n" +
+			"--token the token is read from standard input, so that other users of this machine do not see it.\n" +
+			"If this device cannot reach the address in the token, give another address as URL.",
 		Example: "  faceauth fleet join --token TOKEN --name door\n" +
 			"  ssh server faceauth fleet invite --json | jq -r .token | faceauth fleet join --name hall",
 		Args: cobra.MaximumNArgs(1),
@@ -115,7 +117,8 @@ func newFleetJoin() *cobra.Command {
 			}
 			if j.Name == "" {
 				if j.Name, err = os.Hostname(); err != nil || hub.CheckName(j.Name) != nil {
-					return fail(badUsage, errors.New("this machine has no name that the device could have; give one by --name"))
+					return fail(badUsage, errors.New("this machine has no name that the device could have; give one "+
+						"by --name"))
 				}
 			}
 			if token == "" || token == "-" {
@@ -149,8 +152,9 @@ func newFleetJoin() *cobra.Command {
 			if !m.Scope.All {
 				scope = count(len(m.Scope.People), "person") + ", and those it enrols"
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "this device is %s, %s, in fleet %s\nit shares %s; "+
-				"office, watch, enroll and people take part with --fleet, and logins by: faceauth fleet tablet\n",
+			_, err = fmt.Fprintf(c.OutOrStdout(), "this device is %s, %s, in fleet %s\n"+
+				"it shares %s; office, watch, enroll and people take part with --fleet, and logins by: faceauth "+
+				"fleet tablet\n",
 				m.Name, m.ID, m.Fleet, scope)
 			return err
 		},
@@ -158,7 +162,7 @@ func newFleetJoin() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&token, "token", "", "the token, or - to read it from standard input (the default)")
 	f.StringVar(&j.Name, "name", "", "name of this device, for people (default: the machine's)")
-	f.StringVar(&j.Creds, "creds", "", "file with which a NATS cluster of somebody else lets this device in")
+	f.StringVar(&j.Creds, "creds", "", "file with the credentials of this device for another NATS cluster")
 	deviceFolderFlag(f, &o.state, "state")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
 	o.waitFlag(c)
@@ -177,7 +181,7 @@ func readToken(c *cobra.Command) (string, error) {
 		err  error
 	}
 	read := make(chan result, 1)
-	go func() { // a read of a terminal cannot be ended; the process ends with it
+	go func() { // a read from a terminal cannot be ended; it ends with the process
 		line, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 1<<16)).ReadString('\n')
 		if errors.Is(err, io.EOF) {
 			err = nil

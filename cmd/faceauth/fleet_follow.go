@@ -20,11 +20,12 @@ func newFleetFollow() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "follow",
-		Short: "keep a gallery in step with the fleet, and hand keys of people to other devices",
-		Long: "Follow takes part in the fleet until it is interrupted, as faceauth office --fleet does, but without a camera.\n" +
-			"It brings the gallery in line with the fleet, and the fleet with the gallery, whenever either changes.\n\n" +
-			"The server has no key of a person: a device that was away gets keys from another device that is there. Where no\n" +
-			"office runs all the time, let one machine follow.",
+		Short: "keep a gallery up to date with the fleet, and give keys of people to other devices",
+		Long: "Follow takes part in the fleet until it is interrupted, as faceauth office --fleet does, but\n" +
+			"without a camera. It updates the gallery from the fleet, and the fleet from the gallery, whenever\n" +
+			"either changes.\n\n" +
+			"The server has no keys of people: a device that was away gets keys from another device. If no\n" +
+			"office runs all the time, run follow on one machine.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.follow(c) },
 	}
@@ -33,7 +34,7 @@ func newFleetFollow() *cobra.Command {
 	return c
 }
 
-// follow keeps a gallery in step until the context ends.
+// follow keeps a gallery and the fleet in step until the context ends.
 func (o *options) follow(c *cobra.Command) (err error) {
 	path, err := o.galleryPath()
 	if err != nil {
@@ -53,7 +54,7 @@ func (o *options) follow(c *cobra.Command) (err error) {
 	var kept os.FileInfo
 	news := true
 	for {
-		// The gallery is read only where it may be out of step: it may hold thousands of people.
+		// The gallery is read only if it may have changed, because it may hold thousands of people.
 		if now, err := os.Stat(path); news || err != nil || !untouched(now, kept) {
 			x, err := part.device.Keep(path, space, s, fleet.Reconciling{Publish: true})
 			if err != nil {
@@ -61,9 +62,10 @@ func (o *options) follow(c *cobra.Command) (err error) {
 			}
 			part.tellRefused(c, x.Refused)
 			if x.Took+x.Published > 0 {
-				fmt.Fprintf(c.OutOrStdout(), "%s taken from the fleet, %d told to it; %s known\n", count(x.Took, "change"), x.Published, count(len(x.People), "person"))
+				fmt.Fprintf(c.OutOrStdout(), "%s taken from the fleet, %d told to it; %s known\n",
+					count(x.Took, "change"), x.Published, count(len(x.People), "person"))
 			}
-			if kept = now; x.Changed { // it was written by this
+			if kept = now; x.Changed { // this program wrote the file
 				kept = nil
 			}
 		}
@@ -87,12 +89,13 @@ func (o *options) follow(c *cobra.Command) (err error) {
 	}
 }
 
-// untouched reports whether a file is as it was.
+// untouched reports whether a file is unchanged.
 func untouched(now, before os.FileInfo) bool {
-	return before != nil && os.SameFile(now, before) && now.Size() == before.Size() && now.ModTime().Equal(before.ModTime())
+	return before != nil && os.SameFile(now, before) && now.Size() == before.Size() &&
+		now.ModTime().Equal(before.ModTime())
 }
 
-// spaceOf returns the feature space and the settings of a gallery, or those that a new one would have.
+// spaceOf returns the feature space and the settings of a gallery, or of a new gallery if there is none.
 func (o *options) spaceOf(path string) (face.Space, online.Settings, error) {
 	g, err := gallery.Read(path)
 	if err == nil {

@@ -18,23 +18,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// member is the part that a command takes in a fleet.
+// member connects a command with a fleet.
 type member struct {
 	device *fleet.Device
 	conn   *hub.Conn
 	stop   context.CancelFunc
-	ended  chan error // of the device's run; closed after it
+	ended  chan error // closed when the device has ended
 
 	space  string               // of the gallery
-	people map[string]ledger.ID // of the gallery, whom the fleet knows
+	people map[string]ledger.ID // people of the gallery whom the fleet knows
 
-	taught  time.Time       // when the others were given last what was learned here
-	forgot  map[string]bool // names whom this program has forgotten since the last exchange
-	refused map[string]bool // sentences that were said
-	spoken  chan struct{}   // has a value when something was said on the page
+	taught  time.Time       // when lessons were last given to the fleet
+	forgot  map[string]bool // names that this program has forgotten since the last exchange
+	refused map[string]bool // sentences that were printed
+	spoken  chan struct{}   // gets a value when something was corrected on the page
 }
 
-// memberFlags say whether a command takes part in a fleet, and as whom.
+// memberFlags say whether a command takes part in a fleet.
 type memberFlags struct {
 	fleet bool
 	state string
@@ -45,11 +45,12 @@ func (f *memberFlags) flags(c *cobra.Command, persistent bool) {
 	if persistent {
 		set = c.PersistentFlags()
 	}
-	set.BoolVar(&f.fleet, "fleet", false, "share people with the fleet that this device has joined (faceauth fleet join)")
+	set.BoolVar(&f.fleet, "fleet", false, "share people with the fleet that this device has joined (faceauth fleet "+
+		"join)")
 	deviceFolderFlag(set, &f.state, "fleet-state")
 }
 
-// join begins to take part, or returns nil where that is not wanted.
+// join connects to the fleet, or returns nil without --fleet.
 func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 	if !f.fleet {
 		if f.state != "" {
@@ -70,7 +71,7 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 	d, err := fleet.Open(folder, fleet.Settings{Tell: func(s string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if s != last { // it tries again and again
+		if s != last { // the device repeats its attempts
 			warn(c, "fleet: "+s)
 		}
 		last = s
@@ -84,7 +85,8 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 		return nil, memberFailure(err)
 	}
 	ctx, stop := context.WithCancel(c.Context())
-	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), refused: make(map[string]bool), forgot: make(map[string]bool), spoken: make(chan struct{}, 1)}
+	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), refused: make(map[string]bool),
+		forgot: make(map[string]bool), spoken: make(chan struct{}, 1)}
 	go func() {
 		defer close(m.ended)
 		m.ended <- d.Run(ctx, conn)
@@ -92,18 +94,19 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 	return m, nil
 }
 
-// memberFailure gives an error of taking part its exit code.
+// memberFailure gives an error of a member its exit code.
 func memberFailure(err error) error {
 	switch {
 	case errors.Is(err, fleet.ErrNotJoined):
 		return fail(badUsage, err)
 	case errors.Is(err, fleet.ErrBusy):
-		return fail(badUsage, fmt.Errorf("%w; end it first, or say it there: faceauth office takes it in on its page", err))
+		return fail(badUsage, fmt.Errorf("%w; end it first, or say it there: faceauth office takes it in on its page",
+			err))
 	}
 	return fleetFailure(err)
 }
 
-// inStep waits until the device has everything of the fleet and the fleet everything of the device, or for so long.
+// inStep waits until the device and the fleet have the same state, or until the time most is over.
 func (m *member) inStep(ctx context.Context, most time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -120,7 +123,7 @@ func (m *member) inStep(ctx context.Context, most time.Duration) bool {
 	}
 }
 
-// close ends the part. What waits to be said is said next time.
+// close disconnects. Waiting entries are sent next time.
 func (m *member) close() error {
 	m.stop()
 	err := <-m.ended
@@ -128,13 +131,14 @@ func (m *member) close() error {
 	return errors.Join(memberFailure(err), m.device.Close())
 }
 
-// exchange brings a gallery in line with the fleet, both ways. Save the gallery where it has changed, and call Done.
-// Forgetting, which may be nil, is told of those who are about to be forgotten.
-func (m *member) exchange(c *cobra.Command, g *gallery.Gallery, forgetting func(name string)) (r fleet.Reconciled, err error) {
+// exchange updates a gallery from the fleet, and the fleet from the gallery. The caller saves the gallery if it has
+// changed, and calls Done. Forgetting, which may be nil, is called before a person is forgotten.
+func (m *member) exchange(c *cobra.Command, g *gallery.Gallery, forgetting func(name string)) (r fleet.Reconciled,
+	err error) {
 	if r, err = m.device.Reconcile(g, fleet.Reconciling{Publish: true, Forgetting: forgetting}); err == nil {
 		r.TakeLessons(g)
 		m.space, m.people = g.Space().ID, r.People
-		// Whom this program has forgotten itself it has forgotten whole, and the name may be somebody else's by now.
+		// People that this program has forgotten itself are complete, and another person may have the name by now.
 		r.Forgotten = slices.DeleteFunc(r.Forgotten, func(name string) bool { return m.forgot[name] })
 		clear(m.forgot)
 	}
@@ -142,7 +146,7 @@ func (m *member) exchange(c *cobra.Command, g *gallery.Gallery, forgetting func(
 	return r, err
 }
 
-// tellRefused says what could not be taken, each once.
+// tellRefused prints each sentence about refused changes once.
 func (m *member) tellRefused(c *cobra.Command, sentences []string) {
 	for _, s := range sentences {
 		if !m.refused[s] {
@@ -152,7 +156,7 @@ func (m *member) tellRefused(c *cobra.Command, sentences []string) {
 	}
 }
 
-// say tells the fleet what somebody did to the people of the gallery.
+// say sends a user's change of the gallery to the fleet.
 func (m *member) say(c fleet.Change) error {
 	if err := m.device.Say(m.space, m.people, c); err != nil {
 		return err
@@ -170,19 +174,19 @@ func (m *member) say(c fleet.Change) error {
 	return nil
 }
 
-// How often a gallery and the fleet are compared at the least, and the others are given what was learned here at most.
+// The longest time between two comparisons of gallery and fleet, and the shortest between two lessons.
 const (
 	lookEvery  = time.Minute
 	teachEvery = time.Minute
 )
 
-// share brings the people of a program and of the fleet in line with exchange, when either has changed, until ctx ends.
+// share calls exchange whenever the program's people or the fleet have changed, until ctx ends.
 func (m *member) share(ctx context.Context, c *cobra.Command, exchange func() error) {
 	last := ""
 	for {
 		begun := time.Now()
 		err := exchange()
-		// What cannot be done now, as the disk is full or another program has changed the gallery, is tried again.
+		// A failure, because the disk is full or another program has changed the gallery, is tried again.
 		if err != nil && err.Error() != last {
 			warn(c, "fleet: "+err.Error())
 		}
@@ -190,7 +194,7 @@ func (m *member) share(ctx context.Context, c *cobra.Command, exchange func() er
 		if err != nil {
 			last = err.Error()
 		}
-		// With thousands of people it takes a while, in which the cameras wait.
+		// With thousands of people an exchange takes a while, and the cameras wait for it.
 		if !backoff.Wait(ctx, 4*time.Since(begun)) {
 			return
 		}
@@ -204,8 +208,8 @@ func (m *member) share(ctx context.Context, c *cobra.Command, exchange func() er
 	}
 }
 
-// mind tells failed where the device cannot take part any more, until ctx ends. A program of a device that was revoked
-// goes on without the fleet.
+// mind calls failed if the device cannot take part any more, until ctx ends. A program of a revoked device goes on
+// without the fleet.
 func (m *member) mind(ctx context.Context, c *cobra.Command, failed func(error)) {
 	select {
 	case err := <-m.ended:
@@ -218,7 +222,7 @@ func (m *member) mind(ctx context.Context, c *cobra.Command, failed func(error))
 	}
 }
 
-// teach gives the others what was learned here, now and then.
+// teach gives lessons to the fleet at intervals.
 func (m *member) teach(g *gallery.Gallery) error {
 	if time.Since(m.taught) < teachEvery {
 		return nil
@@ -231,32 +235,33 @@ func (m *member) teach(g *gallery.Gallery) error {
 // reach is how long a command that ends by itself waits for the fleet.
 const reach = 5 * time.Second
 
-// arrive waits until the device knows what the fleet knows.
+// arrive waits until the device has the state of the fleet.
 func (m *member) arrive(c *cobra.Command) {
 	if m.inStep(c.Context(), reach) {
 		return
 	}
 	if s := m.device.State(); s.Connected && s.Keys > 0 {
-		warn(c, fmt.Sprintf("%s missing, and no device that has them answers: people they belong to are not known here; "+
+		warn(c, fmt.Sprintf("%s missing, and no device that has them answers: people they belong to are not known "+
+			"here; "+
 			"run faceauth office --fleet or faceauth fleet follow on one of the other devices", count(s.Keys, "key")))
 		return
 	}
-	warn(c, "the fleet is not reached; what it was told lately is not known here")
+	warn(c, "the fleet cannot be reached; its latest changes are missing here")
 }
 
-// leave waits until the fleet knows what the device has said.
+// leave waits until the fleet has the entries of the device.
 func (m *member) leave(c *cobra.Command) {
 	ctx, cancel := context.WithTimeout(c.Context(), reach)
 	defer cancel()
 	for m.device.State().Waiting > 0 {
 		if !backoff.Wait(ctx, 10*time.Millisecond) {
-			warn(c, "the fleet is not reached; it is told when a command with --fleet reaches it")
+			warn(c, "the fleet cannot be reached; the change is sent when a command with --fleet reaches it")
 			return
 		}
 	}
 }
 
-// align brings a gallery in line with the fleet, and saves it where it has changed.
+// align updates a gallery from the fleet, and saves it if it has changed.
 func (m *member) align(c *cobra.Command, g *gallery.Gallery, path string) error {
 	x, err := m.exchange(c, g, nil)
 	if err != nil {
@@ -271,9 +276,10 @@ func (m *member) align(c *cobra.Command, g *gallery.Gallery, path string) error 
 	return x.Done()
 }
 
-// changed tells the fleet what a command did to a gallery that it has saved. Before are its labels and names before
-// that: somebody who is not there any more was forgotten.
-func (m *member) changed(c *cobra.Command, g *gallery.Gallery, path string, before map[int64]fleet.Label, names []string) error {
+// changed tells the fleet about changes that a command has saved in a gallery. Before and names have the labels and
+// names before the change: a missing person was forgotten.
+func (m *member) changed(c *cobra.Command, g *gallery.Gallery, path string, before map[int64]fleet.Label,
+	names []string) error {
 	change := fleet.Difference(before, fleet.Labels(g))
 	for _, name := range names {
 		if !g.Learner().Knows(name) {
@@ -286,7 +292,7 @@ func (m *member) changed(c *cobra.Command, g *gallery.Gallery, path string, befo
 	return m.keep(c, g, path)
 }
 
-// keep brings the file of a gallery that was saved a moment ago in line with the fleet.
+// keep updates the file of a gallery that was just saved from the fleet.
 func (m *member) keep(c *cobra.Command, g *gallery.Gallery, path string) error {
 	x, err := m.device.Keep(path, g.Space(), g.Learner().Settings(), fleet.Reconciling{Publish: true})
 	m.space, m.people = g.Space().ID, x.People

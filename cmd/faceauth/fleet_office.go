@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	tellEvery  = 2 * time.Second  // how often an office tells the others who is there
-	silentFrom = 10 * time.Second // without a word from it nobody knows who is at a site
-	leftFrom   = 24 * time.Hour   // after which a silent site is shown no longer
+	tellEvery  = 2 * time.Second  // how often an office tells others who is there
+	silentFrom = 10 * time.Second // without a message for so long, the people at a site are unknown
+	leftFrom   = 24 * time.Hour   // after this a silent site is not shown
 )
 
 // neighbour is another office.
@@ -36,13 +36,13 @@ type neighbour struct {
 	heard time.Time // by the clock of this machine
 }
 
-// sites are the other offices of a fleet, by the number of their device.
+// sites holds the other offices of a fleet, by the number of their device.
 type sites struct {
 	mu  sync.Mutex
 	all map[string]neighbour
 }
 
-// take keeps the word of another office, unless it is older than the last one: it may have been sent again.
+// take keeps the message of another office, unless it is older than the last one: messages can be sent twice.
 func (s *sites) take(r fleet.Room, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *sites) take(r fleet.Room, now time.Time) {
 	s.all[r.Device.ID] = neighbour{r, now}
 }
 
-// offices returns the sites as an office shows them.
+// offices returns the sites for the page of an office.
 func (s *sites) offices(now time.Time) (all []office.Site) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +65,8 @@ func (s *sites) offices(now time.Time) (all []office.Site) {
 		o := office.Site{Name: x.room.Device.Name, At: x.room.At, Silent: age > silentFrom, Unknown: x.room.Unknown}
 		for _, g := range x.room.People {
 			o.People = append(o.People, presence.Person{
-				Name: x.room.Names[g.Person], Since: g.Since, Last: g.Last, Camera: g.Camera, Trust: sighting.Trust(g.Trust), Unsure: g.Unsure,
+				Name: x.room.Names[g.Person], Since: g.Since, Last: g.Last, Camera: g.Camera,
+				Trust: sighting.Trust(g.Trust), Unsure: g.Unsure,
 			})
 		}
 		all = append(all, o)
@@ -74,9 +75,10 @@ func (s *sites) offices(now time.Time) (all []office.Site) {
 	return all
 }
 
-// attend has an office take part in a fleet until ctx ends: people both ways, and who is where. With teach what it learns
-// is given to the others.
-func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office, teach bool, failed func(error)) (end func()) {
+// attend connects an office with a fleet until ctx ends: it exchanges people, and tells who is where. With teach it
+// also gives lessons.
+func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office, teach bool,
+	failed func(error)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	others := &sites{all: make(map[string]neighbour)}
 	var work sync.WaitGroup
@@ -90,7 +92,8 @@ func (m *member) attend(ctx context.Context, c *cobra.Command, w *office.Office,
 	}
 }
 
-// said tells the fleet what somebody said on the page, and returns the name of a merge. The office's lock is held.
+// said tells the fleet about a correction on the page, and returns the name of a merge. The caller holds the office's
+// lock.
 func (m *member) said(x office.Said) (merge string, err error) {
 	defer func() {
 		select {
@@ -132,7 +135,7 @@ func (m *member) said(x office.Said) (merge string, err error) {
 	return "", m.say(c)
 }
 
-// mergeName returns the name that a merge has in the journals of the offices: "" for none.
+// mergeName returns the name of a merge in the journals of the offices; "" for none.
 func mergeName(by ledger.Ref) string {
 	if by == (ledger.Ref{}) {
 		return ""
@@ -140,7 +143,7 @@ func mergeName(by ledger.Ref) string {
 	return by.Device + "/" + strconv.FormatUint(by.N, 10)
 }
 
-// mergeOf returns the merge of a name, and whether it is one.
+// mergeOf returns the merge with this name. Ok is false if the name is not a merge.
 func mergeOf(name string) (ledger.Ref, bool) {
 	device, n, _ := strings.Cut(name, "/")
 	number, err := strconv.ParseUint(n, 10, 64)
@@ -153,7 +156,7 @@ func (m *member) unmerged(merge string) bool {
 	return known && m.device.Unmerged(by)
 }
 
-// office brings the people of an office and of the fleet in line. With teach the others are given what was learned.
+// office exchanges the people of an office and of the fleet. With teach it also gives lessons.
 func (m *member) office(c *cobra.Command, w *office.Office, teach bool) error {
 	return w.Exchange(func(g *gallery.Gallery, forgetting func(string)) (office.Exchanged, error) {
 		r, err := m.exchange(c, g, forgetting)
@@ -168,13 +171,13 @@ func (m *member) office(c *cobra.Command, w *office.Office, teach bool) error {
 	})
 }
 
-// hear takes in what other offices tell.
+// hear receives the messages of other offices.
 func (m *member) hear(ctx context.Context, others *sites) {
 	pause := backoff.Pause{First: 250 * time.Millisecond, Longest: 10 * time.Second}
 	for ctx.Err() == nil {
-		m.conn.Listen(ctx, func(data []byte) { // it ends with the connection, and is tried again
+		m.conn.Listen(ctx, func(data []byte) { // the next round listens again after an error
 			pause.Reset()
-			if r, err := m.device.OpenRoom(data); err == nil { // otherwise it is of nobody whom this device knows
+			if r, err := m.device.OpenRoom(data); err == nil { // otherwise this device knows none of the people in it
 				others.take(r, time.Now())
 			}
 		})
@@ -182,7 +185,7 @@ func (m *member) hear(ctx context.Context, others *sites) {
 	}
 }
 
-// tell says who is here, and shows who is elsewhere.
+// tell broadcasts who is here, and shows who is elsewhere.
 func (m *member) tell(ctx context.Context, w *office.Office, others *sites) {
 	for {
 		now := w.Now()
@@ -193,7 +196,7 @@ func (m *member) tell(ctx context.Context, w *office.Office, others *sites) {
 			}
 		}
 		if data, err := m.device.SealRoom(here); err == nil {
-			m.conn.Broadcast(ctx, data) // who does not hear it hears the next one
+			m.conn.Broadcast(ctx, data) // the next broadcast repeats a lost one
 		}
 		w.Elsewhere(others.offices(time.Now()))
 		if !backoff.Wait(ctx, tellEvery) {
@@ -202,7 +205,7 @@ func (m *member) tell(ctx context.Context, w *office.Office, others *sites) {
 	}
 }
 
-// elsewhere returns at which other sites people are.
+// elsewhere returns the other sites where each person is.
 func elsewhere(now office.Now) map[string][]string {
 	if len(now.Sites) == 0 {
 		return nil

@@ -24,7 +24,7 @@ func fleetServers() []*cobra.Command {
 	return []*cobra.Command{newFleetServe(), newFleetInvite(), newFleetDevices(), newFleetRevoke()}
 }
 
-// fleetLog tells what happens in one line each.
+// fleetLog returns a logger with one line for each event.
 func fleetLog(c *cobra.Command, verbose bool) *slog.Logger {
 	level := slog.LevelInfo
 	if verbose {
@@ -41,15 +41,17 @@ func newFleetServe() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "run the server of a fleet",
-		Long: "Serve runs the server of a fleet until it is interrupted. The first start makes the fleet: a folder with its\n" +
-			"certificate, its log and its admin key, and prints how the first device joins. The admin key admits devices\n" +
-			"and revokes them; keep a copy of it, and of the certificate, where nobody else can read them.\n\n" +
-			"After a backup of the folder was put back, or with nothing left of it but the admin key and the certificate,\n" +
-			"devices refuse the server until it is started once with --restored. They then give back what it has lost, as\n" +
-			"far as any of them knows it; who was forgotten or revoked since stays so.\n\n" +
-			"With --nats it serves the fleet at a NATS cluster that is there already, and starts no server of its own.",
+		Long: "Serve runs the server of a fleet until it is interrupted. The first start makes the fleet: a\n" +
+			"folder with its certificate, its log and its admin key. It prints how the first device joins. The\n" +
+			"admin key admits and revokes devices; keep a copy of it, and of the certificate, where nobody else\n" +
+			"can read them.\n\n" +
+			"If the folder was restored from a backup, or only the admin key and the certificate are left,\n" +
+			"devices refuse the server until you start it once with --restored. Then devices give back the lost\n" +
+			"data that they have. Forgotten people stay forgotten, and revoked devices stay revoked.\n\n" +
+			"With --nats it uses an existing NATS cluster and starts no server of its own.",
 		Example: "  faceauth fleet serve\n" +
-			"  faceauth fleet serve --listen 192.0.2.7:4222 --url tls://office.example:4222 --admin-key /media/key/admin.nk\n" +
+			"  faceauth fleet serve --listen 192.0.2.7:4222 --url tls://office.example:4222 --admin-key " +
+			"/media/key/admin.nk\n" +
 			"  faceauth fleet serve --nats tls://a.example:4222,tls://b.example:4222 --creds fleet.creds --replicas 3",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
@@ -66,14 +68,16 @@ func newFleetServe() *cobra.Command {
 			case s.Cluster == "" && (s.Creds != "" || s.Replicas != 1 || s.Callout != ""):
 				return fail(badUsage, errors.New("--creds, --replicas and --callout are for --nats"))
 			case s.Cluster != "" && c.Flags().Changed("listen"):
-				return fail(badUsage, errors.New("--listen is for the server of this program's own, and --nats for one that is there"))
+				return fail(badUsage, errors.New("--listen is for the server of this program's own, and --nats for "+
+					"one that is there"))
 			}
 			s.AdminKey, s.Limits.Disk, s.Log, s.Start = o.adminKey, disk<<20, fleetLog(c, verbose), embedded.Start
 			told := make(chan error, 1)
 			ctx, cancel := context.WithCancel(c.Context())
 			defer cancel()
 			s.Ready = func(r hub.Ready) {
-				go func() { told <- o.welcome(ctx, c, s, r, noToken) }() // the server answers while this asks it for a token
+				// in the background, because the server must answer the request for a token
+				go func() { told <- o.welcome(ctx, c, s, r, noToken) }()
 			}
 			done := make(chan error, 1)
 			go func() { done <- hub.Serve(ctx, s) }()
@@ -87,7 +91,7 @@ func newFleetServe() *cobra.Command {
 					}
 				case err := <-done:
 					if c.Context().Err() != nil && errors.Is(err, context.Canceled) {
-						return nil // it was asked to end
+						return nil // it was interrupted
 					}
 					return fleetFailure(err)
 				}
@@ -95,32 +99,41 @@ func newFleetServe() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.state, "state", "", "folder of the server (default: faceauth/fleet-server below $XDG_DATA_HOME or ~/.local/share)")
-	f.StringVar(&o.adminKey, "admin-key", "", "file of the admin key, made at the first start (default: admin.nk in the folder)")
+	f.StringVar(&o.state, "state", "", "folder of the server (default: faceauth/fleet-server below $XDG_DATA_HOME or "+
+		"~/.local/share)")
+	f.StringVar(&o.adminKey, "admin-key", "", "file of the admin key, made at the first start (default: admin.nk in "+
+		"the folder)")
 	f.StringVar(&s.Listen, "listen", ":4222", "address to listen at")
-	f.StringVar(&s.URL, "url", "", "how devices reach this server, such as tls://office.example:4222 (default: an address of this machine)")
-	f.StringVar(&s.Cluster, "nats", "", "URL of a NATS cluster with JetStream to use in place of a server of its own; several with commas")
-	f.StringVar(&s.Creds, "creds", "", "file with which the cluster lets this service in: user credentials, the seed of an nkey, or USER:PASSWORD")
-	f.StringVar(&s.Callout, "callout", "", "account of the cluster for which it asks this service who may connect (auth callout)")
+	f.StringVar(&s.URL, "url", "", "URL of this server for devices, such as tls://office.example:4222 (default: an "+
+		"address of this machine)")
+	f.StringVar(&s.Cluster, "nats", "", "URL of an existing NATS cluster with JetStream, instead of an own server; "+
+		"several with commas")
+	f.StringVar(&s.Creds, "creds", "", "file with the credentials for the cluster: user credentials, the seed of an "+
+		"nkey, or USER:PASSWORD")
+	f.StringVar(&s.Callout, "callout", "", "account of the cluster whose connections this service admits (auth "+
+		"callout)")
 	f.IntVar(&s.Replicas, "replicas", 1, "copies of the log in the cluster")
-	f.BoolVar(&s.Restored, "restored", false, "once, after a backup was put back or the disk was lost: go on from there; devices give back the rest")
-	f.Int64Var(&disk, "disk", 4096, "MB of disk that the log and the snapshots may take")
-	f.IntVar(&s.Limits.Devices, "most-devices", 10000, "connections at once")
-	f.BoolVar(&noToken, "no-token", false, "print no token at the first start, as for a journal that others read")
-	f.BoolVarP(&verbose, "verbose", "v", false, "say more about what happens")
+	f.BoolVar(&s.Restored, "restored", false, "once after a backup was restored or the disk was lost: devices give "+
+		"back the lost data")
+	f.Int64Var(&disk, "disk", 4096, "largest size of the log and the snapshots on disk, in MB")
+	f.IntVar(&s.Limits.Devices, "most-devices", 10000, "largest number of connections")
+	f.BoolVar(&noToken, "no-token", false, "print no token at the first start, for example because others can read "+
+		"the journal")
+	f.BoolVarP(&verbose, "verbose", "v", false, "print more")
 	return c
 }
 
-// welcome says how a device joins.
+// welcome prints how a device joins.
 func (o *fleetFlags) welcome(ctx context.Context, c *cobra.Command, s hub.Options, r hub.Ready, noToken bool) error {
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "the fleet is at %s\n  id: %s\n  devices: %d\n", r.URL, r.Fleet, r.Devices)
 	if s.Restored {
-		fmt.Fprintln(out, "the log goes on from where it is: devices that were members come back by themselves, and give back what it has lost")
+		fmt.Fprintln(out, "the log continues: devices of the fleet come back by themselves, and give back the lost "+
+			"data")
 		return nil
 	}
 	if r.Devices > 0 || noToken {
-		fmt.Fprintln(out, "for a token with which another device joins: faceauth fleet invite")
+		fmt.Fprintln(out, "for another device, print a token: faceauth fleet invite")
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
@@ -138,20 +151,22 @@ func (o *fleetFlags) welcome(ctx context.Context, c *cobra.Command, s hub.Option
 }
 
 func printToken(out io.Writer, t hub.Token) error {
-	_, err := fmt.Fprintf(out, "on the device that is to join, until %s, once:\n  faceauth fleet join --token %s\n", t.Expires.Local().Format("2006-01-02 15:04"), t)
+	_, err := fmt.Fprintf(out, "on the device that is to join, until %s, once:\n  faceauth fleet join --token %s\n",
+		t.Expires.Local().Format("2006-01-02 15:04"), t)
 	return err
 }
 
-// adminFlags adds the flags of commands that ask a server that runs.
+// adminFlags adds the flags of commands that talk to a running server.
 func (o *fleetFlags) adminFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.state, "state", "", "folder of the server (default: faceauth/fleet-server below $XDG_DATA_HOME or ~/.local/share)")
+	f.StringVar(&o.state, "state", "", "folder of the server (default: faceauth/fleet-server below $XDG_DATA_HOME or "+
+		"~/.local/share)")
 	f.StringVar(&o.adminKey, "admin-key", "", "file of the admin key (default: the one that the server uses)")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
 	o.waitFlag(c)
 }
 
-// asAdmin connects to the server that runs and calls do.
+// asAdmin connects to the running server and calls do.
 func (o *fleetFlags) asAdmin(c *cobra.Command, do func(ctx context.Context, a *hub.Admin) error) error {
 	folder, err := fleetFolder(o.state, "fleet-server")
 	if err != nil {
@@ -176,9 +191,10 @@ func newFleetInvite() *cobra.Command {
 	var lasts time.Duration
 	c := &cobra.Command{
 		Use:   "invite",
-		Short: "print a token with which one device joins, once",
-		Long: "Invite prints a token. Who has it can join the fleet once, until it expires; so hand it over as you would a\n" +
-			"key. With --people the device may have and change these people alone, and those whom it enrols itself.",
+		Short: "print a token with which one device can join",
+		Long: "Invite prints a token. Anybody who has it can join the fleet once, until it expires, so protect it\n" +
+			"like a key. With --people the device gets and changes only these people, and people whom it enrols\n" +
+			"itself.",
 		Example: "  faceauth fleet invite\n" +
 			"  faceauth fleet invite --expires 24h --people 0123456789abcdef0123456789abcdef",
 		Args: cobra.NoArgs,
@@ -189,7 +205,8 @@ func newFleetInvite() *cobra.Command {
 					return err
 				}
 				if o.json {
-					return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"token": t.String(), "url": t.URL, "fleet": t.Fleet, "expires": t.Expires})
+					return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"token": t.String(), "url": t.URL,
+						"fleet": t.Fleet, "expires": t.Expires})
 				}
 				return printToken(c.OutOrStdout(), t)
 			})
@@ -197,7 +214,8 @@ func newFleetInvite() *cobra.Command {
 	}
 	o.adminFlags(c)
 	c.Flags().DurationVar(&lasts, "expires", time.Hour, "how long the token can be used: 1m to 720h")
-	c.Flags().StringSliceVar(&people, "people", nil, "numbers of the people that the device may have, which faceauth people --fleet shows (default: all)")
+	c.Flags().StringSliceVar(&people, "people", nil, "numbers of the people for this device, from faceauth people "+
+		"--fleet (default: all)")
 	return c
 }
 
@@ -205,7 +223,7 @@ func newFleetDevices() *cobra.Command {
 	var o fleetFlags
 	c := &cobra.Command{
 		Use:   "devices",
-		Short: "list the devices of the fleet: who is there, and in step with it",
+		Short: "list the devices of the fleet and their state",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.asAdmin(c, func(ctx context.Context, a *hub.Admin) error {
@@ -255,12 +273,13 @@ func printDevices(out io.Writer, all []hub.Device, now time.Time) error {
 				state = "connected"
 			}
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", d.Name, d.ID, d.Admitted.Local().Format("2006-01-02"), seen, scope, state)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", d.Name, d.ID, d.Admitted.Local().Format("2006-01-02"), seen, scope,
+			state)
 	}
 	return t.Flush()
 }
 
-// ago returns a time that has passed as a person says it.
+// ago writes a past time as people say it.
 func ago(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -277,9 +296,9 @@ func newFleetRevoke() *cobra.Command {
 	var o fleetFlags
 	c := &cobra.Command{
 		Use:   "revoke NAME",
-		Short: "take a device out of the fleet at once, by its name or id",
-		Long: "Revoke ends the connection of a device and lets it in no more. What it says from now on counts nowhere, and\n" +
-			"what is said from now on is sealed with keys that it does not get. What it has read before it has still.",
+		Short: "remove a device from the fleet at once, by its name or id",
+		Long: "Revoke disconnects a device for ever. Its later messages do not count, and later messages of\n" +
+			"others are encrypted with keys that it does not get. It keeps the data that it has already.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.asAdmin(c, func(ctx context.Context, a *hub.Admin) error {

@@ -21,10 +21,11 @@ func newFleetTablet() *cobra.Command {
 	var m memberFlags
 	c := &cobra.Command{
 		Use:   "tablet",
-		Short: "tell the login daemon of this device about the people whom its accounts follow",
-		Long: "Tablet takes part in the fleet for the login daemon (faceauth daemon), which has no network: it tells it over the\n" +
-			"system bus the labelled faces of the people whom accounts of this device follow (faceauth tablet follow), and\n" +
-			"who was forgotten. It runs until it is interrupted, as root or as the user " + bus.FleetUser + "; docs/tablet.md says how.",
+		Short: "give the faces of followed people to the login daemon of this device",
+		Long: "Tablet takes part in the fleet for the login daemon (faceauth daemon), which has no network. Over\n" +
+			"the system bus it gives the daemon the labelled faces of followed people (faceauth tablet follow),\n" +
+			"and says who was forgotten. It runs until it is interrupted, as root or as the user " + bus.FleetUser +
+			"; docs/tablet.md says how.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return m.tell(c) },
 	}
@@ -32,13 +33,13 @@ func newFleetTablet() *cobra.Command {
 	return c
 }
 
-// How long a call to the daemon may take, which the bus may have to start; and how long after it fails it is tried again.
+// The longest time of a call to the daemon, which the bus may have to start, and the wait before the next attempt.
 const (
 	daemonPatience = 30 * time.Second
 	daemonRetry    = 2 * time.Second
 )
 
-// tell keeps the daemon in step until the context ends.
+// tell keeps the daemon up to date until the context ends.
 func (f *memberFlags) tell(c *cobra.Command) (err error) {
 	daemon, err := bus.DialFleet(c.Context())
 	if err != nil {
@@ -55,10 +56,11 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 	last := ""
 	for {
 		if m, known, _ := part.device.Member(part.device.ID()); known && m.Revoked {
-			return memberFailure(errors.Join(fmt.Errorf("%w: it was revoked", fleet.ErrRefused), t.revoked(c.Context())))
+			return memberFailure(errors.Join(fmt.Errorf("%w: it was revoked", fleet.ErrRefused),
+				t.revoked(c.Context())))
 		}
 		if err := t.round(c.Context()); err != nil && c.Context().Err() == nil {
-			if s := err.Error(); s != last { // it tries again and again
+			if s := err.Error(); s != last { // it repeats its attempts
 				last = s
 				warn(c, s+"; it is tried again")
 			}
@@ -86,7 +88,7 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 	}
 }
 
-// heardOf is what the daemon was told of an account.
+// heardOf is what the daemon was last told about an account.
 type heardOf struct {
 	number    string
 	space     string
@@ -102,22 +104,22 @@ type teller struct {
 	device *fleet.Device
 
 	owner    string // the daemon that was told
-	asked    bool   // followed is what a daemon said
-	stale    bool   // it may say something else now
+	asked    bool   // followed is an answer of the daemon
+	stale    bool   // the answer may be old
 	space    string
 	followed []tablet.Followed
 	told     map[string]heardOf // by user
-	arrived  bool               // the device was in step once since this program started
-	owes     bool               // faces that are to be shared could not be given to the fleet yet
-	news     bool               // people may have changed since all was told
-	state    fleet.State        // of which all was told
-	was      bool               // it is connected, when that was last looked at
-	since    time.Time          // that this holds
-	again    time.Time          // before this nothing is tried
+	arrived  bool               // the device had the fleet's state once since this program started
+	owes     bool               // shared faces could not be given to the fleet yet
+	news     bool               // people may have changed since the last full round
+	state    fleet.State        // state of the fleet in the last full round
+	was      bool               // connected, at the last check
+	since    time.Time          // time of the last change of was
+	again    time.Time          // no attempt before this time
 }
 
-// round brings the daemon in step, where it is not. A daemon that ended because nobody asks for anything is started only
-// where it must hear something that it keeps.
+// round tells the daemon about changes. If the daemon has ended because nobody uses it, it is started only for changes
+// that it must store.
 func (t *teller) round(ctx context.Context) error {
 	if time.Now().Before(t.again) {
 		return nil
@@ -136,7 +138,7 @@ func (t *teller) round(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if owner != "" && owner != t.owner { // it may have an earlier state of its profiles
+		if owner != "" && owner != t.owner { // its profiles may be older
 			t.told = make(map[string]heardOf)
 		}
 		if t.owner = owner; owner != "" || !t.asked {
@@ -149,18 +151,21 @@ func (t *teller) round(ctx context.Context) error {
 				return err
 			}
 			for user, was := range t.told {
-				if !slices.ContainsFunc(t.followed, func(f tablet.Followed) bool { return f.User == user && f.Number == was.number }) {
+				if !slices.ContainsFunc(t.followed, func(f tablet.Followed) bool {
+					return f.User == user &&
+						f.Number == was.number
+				}) {
 					delete(t.told, user)
 				}
 			}
 		}
 	}
-	// The people are looked at only where something may have changed: there may be thousands.
+	// The people are read only if something may have changed, because there may be thousands.
 	same := state.Connected == t.state.Connected && state.InStep == t.state.InStep && state.Keys == t.state.Keys
 	if len(t.followed) == 0 || !asked && !t.news && same {
 		return nil
 	}
-	t.news = true // until all is told
+	t.news = true // until everything is told
 	retry := asked
 	defer func() { t.stale = t.stale || retry }()
 	people := t.device.People()
@@ -181,7 +186,7 @@ func (t *teller) round(ctx context.Context) error {
 	return nil
 }
 
-// about brings the daemon in step about one account.
+// about tells the daemon about one account.
 func (t *teller) about(ctx context.Context, f tablet.Followed, people []ledger.Person, state fleet.State) error {
 	was := t.told[f.User]
 	if !t.arrived {
@@ -220,7 +225,7 @@ func (t *teller) about(ctx context.Context, f tablet.Followed, people []ledger.P
 		}
 		was = heardOf{number: f.Number, space: t.space, faces: ids}
 		t.told[f.User] = was
-		if t.owner == "" { // it was started for this
+		if t.owner == "" { // the daemon was started for this call
 			t.stale = true
 		}
 	}
@@ -230,15 +235,15 @@ func (t *teller) about(ctx context.Context, f tablet.Followed, people []ledger.P
 	return t.says(ctx, f, was, word)
 }
 
-// share gives the fleet the faces that this device has enrolled, but for those that the fleet has, or took back or denied
-// once.
+// share gives the faces that this device has enrolled to the fleet, except faces that the fleet has, took back or
+// denied.
 func (t *teller) share(ctx context.Context, f tablet.Followed, people []ledger.Person) error {
 	id, err := ledger.ParseID(f.Number)
-	if err != nil { // it is not known yet, and Followed changes when it is
+	if err != nil { // the fleet does not know the person yet; Followed changes when it does
 		return nil
 	}
 	i := slices.IndexFunc(people, func(p ledger.Person) bool { return p.ID == id || slices.Contains(p.IDs, id) })
-	if !t.arrived || i < 0 || people[i].Sealed > 0 { // what the fleet has of the person is not known yet
+	if !t.arrived || i < 0 || people[i].Sealed > 0 { // the fleet's faces of the person are not known yet
 		t.owes = true
 		return nil
 	}
@@ -256,7 +261,7 @@ func (t *teller) share(ctx context.Context, f tablet.Followed, people []ledger.P
 	return nil
 }
 
-// newFaces returns those faces of which a person of the fleet has never had any.
+// newFaces returns the faces that the person of the fleet never had.
 func newFaces(p ledger.Person, space string, own []tablet.FleetFace) (all []ledger.Face) {
 	for _, x := range own {
 		id := ledger.NewFaceID(space, x.Vector)
@@ -268,7 +273,7 @@ func newFaces(p ledger.Person, space string, own []tablet.FleetFace) (all []ledg
 	return all
 }
 
-// says tells the daemon how it stands with an account, where that is another word, and a daemon runs.
+// says tells the daemon the state of an account, if it changed and a daemon runs.
 func (t *teller) says(ctx context.Context, f tablet.Followed, was heardOf, word string) error {
 	if was.word == word || t.owner == "" {
 		return nil
@@ -281,7 +286,7 @@ func (t *teller) says(ctx context.Context, f tablet.Followed, was heardOf, word 
 	return nil
 }
 
-// revoked tells the daemon that the fleet does not let this device in, until it has heard it.
+// revoked tells the daemon that the fleet has revoked this device, and repeats it until the daemon has heard it.
 func (t *teller) revoked(ctx context.Context) error {
 	for {
 		call, cancel := context.WithTimeout(ctx, daemonPatience)
@@ -301,7 +306,7 @@ func (t *teller) revoked(ctx context.Context) error {
 	}
 }
 
-// byName returns who has a name in the fleet, or a word that says why nobody is found.
+// byName returns the person with this name in the fleet, or a word that says why there is none.
 func byName(people []ledger.Person, name string, state fleet.State) (p ledger.Person, word string) {
 	for _, p := range people {
 		if p.Shown == name {
@@ -314,10 +319,11 @@ func byName(people []ledger.Person, name string, state fleet.State) (p ledger.Pe
 	return p, bus.Nobody
 }
 
-// facesOf returns the faces of a person that a daemon is told, in the order of their numbers, and how it stands with
-// them. Of too many, those that were enrolled go before those that were learned first, and then the newest. They are
-// whole where all that the fleet says of the person could be read.
-func facesOf(people []ledger.Person, id ledger.ID, space string, state fleet.State) (faces []tablet.FleetFace, ids []ledger.FaceID, word string, whole bool) {
+// facesOf returns the faces of a person for a daemon, in the order of their numbers, and the state of the person as a
+// word. If there are too many, enrolled faces come before learned faces, and newer before older. Whole is true if all
+// entries about the person could be read.
+func facesOf(people []ledger.Person, id ledger.ID, space string, state fleet.State) (faces []tablet.FleetFace,
+	ids []ledger.FaceID, word string, whole bool) {
 	i := slices.IndexFunc(people, func(p ledger.Person) bool { return p.ID == id || slices.Contains(p.IDs, id) })
 	switch {
 	case i < 0:

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// betweenFrames is a stream during which people can be changed: while a frame is waited for.
+// betweenFrames is a stream that allows changes of people while it waits for a frame.
 type betweenFrames struct {
 	face.Stream
-	mu sync.Mutex // held but while a frame is waited for
+	mu sync.Mutex // held, except while the stream waits for a frame
 }
 
 // Next implements [face.Stream].
@@ -43,18 +43,19 @@ func (s *betweenFrames) Sure() {
 
 var _ face.Looker = (*betweenFrames)(nil)
 
-// watched is a watch that follows a fleet.
+// watched is a watch that takes part in a fleet.
 type watched struct {
 	m    *member
 	c    *cobra.Command
-	g    *gallery.Gallery // of the watch, which was brought in line a moment ago
-	path string           // of its file
-	keep bool             // what the watch learns is kept in the file
+	g    *gallery.Gallery // gallery of the watch, just updated from the fleet
+	path string           // path of its file
+	keep bool             // the watch saves what it learns
 }
 
-// run follows the fleet until end is called. What is to be watched goes through the stream that it returns. Failed is
-// told where the device cannot take part any more.
-func (w *watched) run(ctx context.Context, s face.Stream, failed func(error)) (between face.Stream, end func(), err error) {
+// run takes part in the fleet until end is called. The caller uses the returned stream. Failed is called if the device
+// cannot take part any more.
+func (w *watched) run(ctx context.Context, s face.Stream, failed func(error)) (between face.Stream, end func(),
+	err error) {
 	if err := w.begin(); err != nil {
 		return nil, nil, err
 	}
@@ -77,10 +78,11 @@ func (w *watched) run(ctx context.Context, s face.Stream, failed func(error)) (b
 	}, nil
 }
 
-// memory names the gallery of a watch that keeps nothing: what it learns is not in the file.
+// memory names the gallery of a watch that saves nothing: its file does not have the learned faces.
 const memory = "watch"
 
-// begin notes whom the watch and the fleet have in common. Who was forgotten since the gallery was read is forgotten.
+// begin notes the people that the watch and the fleet have in common. People forgotten since the gallery was read are
+// forgotten here, too.
 func (w *watched) begin() error {
 	if w.keep {
 		return nil
@@ -100,7 +102,7 @@ func (w *watched) begin() error {
 	return r.Done()
 }
 
-// exchange brings the watch and the file of its gallery in line with the fleet.
+// exchange updates the watch and the file of its gallery from the fleet.
 func (w *watched) exchange() error {
 	if w.keep {
 		r, err := w.m.exchange(w.c, w.g, nil)
@@ -127,8 +129,8 @@ func (w *watched) exchange() error {
 	return w.m.keep(w.c, w.g, w.path)
 }
 
-// kept brings the file of a gallery that a watch has saved in line with the fleet, and gives the others what the watch
-// has learned. After Ctrl-C this waits on the disk.
+// kept exchanges the file of a gallery that a watch has saved with the fleet, and gives lessons. After Ctrl-C this
+// waits only for the disk.
 func (m *member) kept(c *cobra.Command, g *gallery.Gallery, path string) error {
 	if _, err := m.device.TeachLessons(g, m.people); err != nil {
 		return err

@@ -14,11 +14,13 @@ func newFleetWithdraw() *cobra.Command {
 	mute := false
 	c := &cobra.Command{
 		Use:   "withdraw DEVICE",
-		Short: "take back, on all devices, what a device has learned",
-		Long: "Withdraw takes back what a device has taught the others of people: after it they judge as if that device had\n" +
-			"never taught anything. DEVICE is its name or id; faceauth fleet devices lists them. Enrolled faces, and what was\n" +
-			"said on pages, stay. The device itself keeps what it has learned: faceauth people undo takes that back there.\n\n" +
-			"With --mute the device is not listened to later either, until it is withdrawn again without.",
+		Short: "take back the learned faces of one device on all other devices",
+		Long: "Withdraw takes back everything that a device has taught others: they judge as if it had never\n" +
+			"taught anything. DEVICE is a name or an id from faceauth fleet devices. Enrolled faces, and\n" +
+			"corrections on pages, stay. The device itself keeps its learned faces: to take them back, run\n" +
+			"faceauth people undo there.\n\n" +
+			"With --mute other devices also ignore its later lessons, until you withdraw it again without\n" +
+			"--mute.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			m.fleet = true
@@ -35,7 +37,8 @@ func newFleetWithdraw() *cobra.Command {
 				}
 			}
 			if len(found) != 1 {
-				return fail(badUsage, fmt.Errorf("%d devices of the fleet are called %q; give the id of one: faceauth fleet devices", len(found), args[0]))
+				return fail(badUsage, fmt.Errorf("%d devices of the fleet are called %q; give the id of one: "+
+					"faceauth fleet devices", len(found), args[0]))
 			}
 			if _, err := part.device.Withdraw(found[0].ID, mute); err != nil {
 				return fail(refused, err)
@@ -46,6 +49,6 @@ func newFleetWithdraw() *cobra.Command {
 		},
 	}
 	deviceFolderFlag(c.Flags(), &m.state, "state")
-	c.Flags().BoolVar(&mute, "mute", false, "do not listen to it from now on either")
+	c.Flags().BoolVar(&mute, "mute", false, "also ignore its later lessons")
 	return c
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// identification is the protocol of that name, which has an outcome of its own.
+// identification is the protocol that has its own kind of result.
 const identification = "identification"
 
-// identify measures an identification, prints the outcome, and writes its page.
+// identify measures an identification, prints the result, and writes its page.
 func (o *options) identify(c *cobra.Command, dir string, e evaluation) error {
 	if err := e.checkNames(dir); err != nil {
 		return err
@@ -35,14 +35,15 @@ func (o *options) identify(c *cobra.Command, dir string, e evaluation) error {
 	if err != nil {
 		return fail(badUsage, err)
 	}
-	if err := os.MkdirAll(e.out, 0o700); err != nil { // find out before the work, and not after
+	if err := os.MkdirAll(e.out, 0o700); err != nil { // fail before the work, and not after it
 		return fmt.Errorf("writing report: %w", err)
 	}
 	ids, _, err := o.recordings(c, v, dir)
 	if err != nil {
 		return err
 	}
-	r, err := evaluate.Identify(c.Context(), ids, evaluate.Identification{Protocol: e.Protocol, Learn: e.Learn}, methods)
+	r, err := evaluate.Identify(c.Context(), ids, evaluate.Identification{Protocol: e.Protocol, Learn: e.Learn},
+		methods)
 	if err != nil {
 		return evalError(err)
 	}
@@ -99,7 +100,8 @@ func (e *evaluation) describeIdentification(n evaluate.IdentificationCounts) []s
 		first, probes,
 		fmt.Sprintf("failure to acquire: %d of %s left out: %d without a face, "+
 			"%d with a face of which no vector could be made; %s had no other frames",
-			acquire.Frames(), count(n.Frames, "frame"), acquire.NoFace, acquire.NoVector, count(len(acquire.People), "person")),
+			acquire.Frames(), count(n.Frames, "frame"), acquire.NoFace, acquire.NoVector,
+			count(len(acquire.People), "person")),
 		fmt.Sprintf("failure to enrol: %s left out, with %s: fewer than %d of them good enough to enrol from%s",
 			count(len(enrol.People), "person"), count(enrol.Faces, "face"), e.Enroll, report.Reasons(enrol.Reasons)),
 	}
@@ -125,7 +127,8 @@ func printIdentified(w io.Writer, r evaluate.Identified) error {
 				strangers = span(o.FPIR.Interval)
 			}
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%d\t%s\t%d of %d\t%s\t%.3f\t\n",
-				m.Name, bound, report.Threshold(o.Threshold), low(o.TPIR), o.Right(), o.FNIR.Faces, span(o.TPIRInterval),
+				m.Name, bound, report.Threshold(o.Threshold), low(o.TPIR), o.Right(), o.FNIR.Faces,
+				span(o.TPIRInterval),
 				o.Misnamed, high(o.FPIR.Rate), o.FPIR.Errors, o.FPIR.Faces, strangers, m.MSPerProbe)
 		}
 		row("any", &m.Rank1)
@@ -136,8 +139,10 @@ func printIdentified(w io.Writer, r evaluate.Identified) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "TPIR, which is 1-FNIR: mated probes given the right name; wrong names: mated probes given another's;")
-	fmt.Fprintln(w, "FPIR: non-mated probes given any name; thresholds, the least scores that count, are of these probes")
+	fmt.Fprintln(w, "TPIR, which is 1-FNIR: mated probes given the right name; wrong names: mated probes given "+
+		"another's;")
+	fmt.Fprintln(w, "FPIR: non-mated probes given any name; thresholds, the least scores that count, are of these "+
+		"probes")
 	fmt.Fprintln(w, "* people are taken for independent, and not their probes")
 	for _, s := range report.NotMeasured(r) {
 		fmt.Fprintln(w, s)

@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// jobsFlag adds the flag that says how many recordings are looked at at once.
+// jobsFlag adds the flag for the number of recordings at once.
 func jobsFlag(c *cobra.Command, jobs *int) {
-	c.Flags().IntVar(jobs, "jobs", 0, "recordings to look at at once (default: the number of processor cores)")
+	c.Flags().IntVar(jobs, "jobs", 0, "number of recordings at once (default: the number of processor cores)")
 }
 
-// jobsOf returns how many of n recordings are looked at at once.
+// jobsOf returns the number of jobs at once for n recordings.
 func jobsOf(jobs, n int) (int, error) {
 	if jobs < 0 {
 		return 0, fail(badUsage, fmt.Errorf("--jobs must not be negative, got %d", jobs))
@@ -29,11 +29,11 @@ func jobsOf(jobs, n int) (int, error) {
 	return min(jobs, n), nil
 }
 
-// mostAhead is how many results of jobs wait for one that is not ready.
+// mostAhead is the number of results that may wait for an earlier one.
 const mostAhead = 64
 
-// inOrder does n jobs, so many at once, and takes their results in their order. It ends with the first error of take,
-// or with the error of ctx, and waits for the jobs that were begun.
+// inOrder runs n jobs, at of them at once, and passes their results to take in order. It ends with the first error of
+// take, or with the error of ctx, and waits for running jobs.
 func inOrder[T any](ctx context.Context, n, at int, do func(ctx context.Context, i int) T,
 	take func(i int, result T) error) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -18,18 +18,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// mostLessons bounds the faces that [lessons] keep: 40 MB of vectors.
+// mostLessons bounds the faces in [lessons]: 40 MB of vectors.
 const mostLessons = 20000
 
-// lessons are the newest frames with faces that a run has learned from. They are learned from once more where another
-// program has changed the gallery meanwhile: nothing of either is lost then.
+// lessons holds the newest frames from which a run has learned. If another program has changed the gallery meanwhile,
+// the run learns from them again, so that no change is lost.
 type lessons struct {
 	frames []face.Frame
 	faces  int // in frames
-	left   int // faces of frames that were dropped, since there were too many
+	left   int // faces of frames that were dropped because there were too many
 }
 
-// add keeps the faces of a frame, without their pictures. It does nothing for nil.
+// add keeps the faces of a frame, without pictures. It does nothing if k is nil.
 func (k *lessons) add(f face.Frame) {
 	if k == nil || len(f.Samples) == 0 {
 		return
@@ -54,8 +54,8 @@ func (k *lessons) Next(ctx context.Context) (face.Frame, error) {
 	return f, ctx.Err()
 }
 
-// keep saves a gallery at the end of a run that learned from k. Where another program has changed the gallery
-// meanwhile, it reads the changed one, and learns from k once more.
+// keep saves a gallery at the end of a run that learned from k. If another program has changed the gallery meanwhile,
+// keep reads the new one and learns from k again.
 func (o *options) keep(ctx context.Context, c *cobra.Command, g *gallery.Gallery, path string, k *lessons) error {
 	for try := 1; ; try++ {
 		err := g.Save(path)
@@ -67,7 +67,8 @@ func (o *options) keep(ctx context.Context, c *cobra.Command, g *gallery.Gallery
 			return fmt.Errorf("%w; nothing of this run was kept", err)
 		}
 		if g.Space().ID != space.ID {
-			return fail(badGallery, fmt.Errorf("%w: another program began it with %s meanwhile; nothing of this run was kept",
+			return fail(badGallery, fmt.Errorf("%w: another program began it with %s meanwhile; nothing of this run "+
+				"was kept",
 				gallery.ErrSpace, g.Space().ID))
 		}
 		again := *k
@@ -77,7 +78,7 @@ func (o *options) keep(ctx context.Context, c *cobra.Command, g *gallery.Gallery
 		if try > 1 {
 			continue
 		}
-		text := "another program changed the gallery meanwhile; what it changed stays, " +
+		text := "another program changed the gallery meanwhile; its changes stay, " +
 			"and the faces of this run are learned on top of it"
 		if k.left > 0 {
 			text += fmt.Sprintf(", except the first %s", count(k.left, "face"))

@@ -27,11 +27,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// thresholds are those that are measured beside the chosen ones.
+// thresholds are measured beside the chosen one.
 var thresholds = []float64{.1, .3, .7, .9}
 
-// measured opens what a measurement of logins sees with, in this process: the networks that find faces, and the one
-// that tells them from pictures. The caller closes both.
+// measured opens the networks of a measurement in this process: for faces and for liveness. The caller closes both.
 func (o *login) measured(c *cobra.Command) (*vision, *preprocess.Liveness, error) {
 	v, err := o.networks()
 	if err != nil {
@@ -55,16 +54,17 @@ func newLiveness() *cobra.Command {
 	var every time.Duration
 	c := &cobra.Command{
 		Use:   "liveness DIR...",
-		Short: "measure on recordings how well live faces are told from pictures of faces",
-		Long: "Liveness scores the recordings of folders as a login does, and says how many attacks a login lets in and\n" +
-			"how many live faces it takes for pictures (APCER and BPCER of ISO/IEC 30107-3). Every face is taken for the\n" +
-			"user's: the liveness network is measured, and not who is recognised.\n\n" +
-			"People are split into two halves, by turns in the order of their names, those with attacks and those without\n" +
-			"apart. Each half is measured at the threshold that the other half has chosen.\n" +
+		Short: "measure the liveness check on recordings",
+		Long: "Liveness scores recordings as a login does. It says how many attacks a login accepts, and how many\n" +
+			"live faces it takes for pictures (APCER and BPCER of ISO/IEC 30107-3). It treats every face as the\n" +
+			"user's, because it measures liveness and not recognition.\n\n" +
+			"People are split into two halves: every other name, separately for people with and without\n" +
+			"attacks. Each half is measured with the threshold chosen on the other half.\n\n" +
 			labelledRecordings + "\n" +
-			"Recordings of a folder whose names begin with " + dataset.AttackPrefix +
-			" are attacks on its person. Names that differ in\n" +
-			"more than a number after it, such as fake-print1 and fake-replay, are species of attack, each with its own rate.",
+			"In a person's folder, recordings whose names begin with " + dataset.AttackPrefix +
+			" are attacks on this person.\n" +
+			"Names that differ in more than their number, such as fake-print1 and fake-replay, are\n" +
+			"different species of attack, with separate rates.",
 		Example: "  faceauth tablet liveness recordings\n  faceauth tablet liveness recordings attacks --json",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return o.measureLiveness(c, args, every) },
@@ -73,14 +73,14 @@ func newLiveness() *cobra.Command {
 	f := c.Flags()
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
-	f.DurationVar(&every, "every", time.Second, "time between the beginnings of attempts in a recording")
-	for _, name := range []string{"challenge", "anchor"} { // which say nothing of liveness
+	f.DurationVar(&every, "every", time.Second, "time between the starts of attempts in a recording")
+	for _, name := range []string{"challenge", "anchor"} { // they do not concern liveness
 		f.MarkHidden(name)
 	}
 	return c
 }
 
-// species returns the name of the kind of attack that a recording is of: its own without ending and number.
+// species returns the kind of attack of a recording: its file name without ending and number.
 func species(path string) string {
 	name := filepath.Base(path)
 	name = strings.TrimSuffix(name, filepath.Ext(name))
@@ -109,7 +109,7 @@ func (o *login) measureLiveness(c *cobra.Command, dirs []string, every time.Dura
 			if attack {
 				rec.Attack = species(path)
 			}
-			// Of a frame all that is kept is what the gate looks at.
+			// Of each frame, keep only the values for the gate.
 			err := reader.EachFrame(c.Context(), rec.Name, path, pipeline.Options{Liveness: live}, func(f face.Frame) {
 				for i := range f.Samples {
 					if f.Samples[i].Landmarks = nil; f.Samples[i].Vector != nil {
@@ -155,7 +155,8 @@ func printLiveness(w io.Writer, r trial.LivenessReport) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", threshold, where, what, p.Wrong, p.All,
 			high(p.Rate()),
-			span(p.Interval), p.WrongIn, p.Recordings, span(evaluate.ClopperPearson(p.WrongIn, p.Recordings)), p.Unanswered)
+			span(p.Interval), p.WrongIn, p.Recordings, span(evaluate.ClopperPearson(p.WrongIn,
+				p.Recordings)), p.Unanswered)
 	}
 	rows := func(e trial.LivenessErrors, where string) {
 		for _, name := range slices.Sorted(maps.Keys(e.Attacks)) {

@@ -27,7 +27,7 @@ import (
 
 func main() {
 	end := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup it is ignored
 		end = append(end, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), end...)
@@ -36,7 +36,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run carries out one command line and returns its exit code.
+// run executes a command line and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		code, err = 130, errors.New("interrupted; only reported changes were made")
 	case errors.As(err, &f):
 		code = f.code
-	case strings.HasPrefix(err.Error(), "unknown command "): // of cobra, which has no type for it
+	case strings.HasPrefix(err.Error(), "unknown command "): // cobra has no type for this error
 		code, err = badUsage, unknownCommand(err)
 	}
 	fmt.Fprintf(stderr, "faceauth: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -74,7 +74,7 @@ const (
 	badGallery = 5
 	badModel   = 6
 	refused    = 7
-	// unsupported is for settings of tune that the recordings do not support.
+	// unsupported means that the recordings do not support the settings of tune.
 	unsupported = 8
 )
 
@@ -98,8 +98,8 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "faceauth",
 		Short: "recognise people by their faces, on this device alone",
-		Long: "faceauth recognises the people it was shown, keeps learning from faces that nobody labels,\n" +
-			"refuses strangers, and stays within fixed memory and time for ever.",
+		Long: "faceauth recognises people whom you have enrolled. It learns from later faces by itself,\n" +
+			"refuses strangers, and its memory has a fixed limit.",
 		Version:       faceauth.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -115,7 +115,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// newHelp returns the command that explains others. An unknown one is an error, which it is not in cobra's own.
+// newHelp returns the help command. Unlike cobra's help command it refuses unknown topics.
 func newHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -131,7 +131,7 @@ func newHelp(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// unknownCommand returns cobra's error about a command that does not exist, which has several lines, as a sentence.
+// unknownCommand turns cobra's error of several lines about an unknown command into one sentence.
 func unknownCommand(err error) error {
 	what, rest, _ := strings.Cut(err.Error(), "\n")
 	what, _, _ = strings.Cut(what, " for ")

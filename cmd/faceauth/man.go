@@ -12,14 +12,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// manSections close the page of the program.
+// manSections are the last sections of the program's manual page.
 var manSections = []manual.Section{{
 	Title: "Exit status",
-	Text: "  0    done\n  1    something else failed\n  2    the command line is wrong\n" +
+	Text: "  0    done\n" +
+		"  1    something else failed\n" +
+		"  2    the command line is wrong\n" +
 		"  3    the source cannot be opened or read\n" +
-		"  4    no usable face was found\n  5    the gallery cannot be used or saved\n  6    a model is missing or wrong\n" +
+		"  4    no usable face was found\n" +
+		"  5    the gallery cannot be used or saved\n" +
+		"  6    a model is missing or wrong\n" +
 		"  7    a face was not recognised, not found, or not enrolled\n" +
-		"  8    the recordings do not support the settings that were chosen\n  130  interrupted",
+		"  8    the recordings do not support the settings that were chosen\n" +
+		"  130  interrupted",
 }, {
 	Title: "Environment",
 	Text: "  FACEAUTH_MODELS      folder of the model files\n" +
@@ -38,7 +43,7 @@ var manSections = []manual.Section{{
 		"  /var/lib/faceauth                the sealed profiles of logins, and their key",
 }}
 
-// newMan returns the command that packages make the manual pages with.
+// newMan returns the command that makes the manual pages for packages.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Short: "write the manual pages into a folder", Args: cobra.ExactArgs(1), Hidden: true,

@@ -16,7 +16,7 @@ import (
 	"github.com/faceauth/faceauth/office"
 )
 
-// masked is an error without what is secret in its text.
+// masked is an error without the secrets in its text.
 type masked struct {
 	err  error
 	text string
@@ -25,14 +25,14 @@ type masked struct {
 func (m *masked) Error() string { return m.text }
 func (m *masked) Unwrap() error { return m.err }
 
-// telling are names of values in a query that are secret however short they are.
+// telling matches names in a query whose values are always secret.
 var telling = regexp.MustCompile(`(?i)tok|pass|pwd|key|auth|secret|sig|user|usr|cred|session`)
 
-// shortest is how long other values of a query are that are left out: a 1 is in many words.
+// shortest is the length from which other values of a query are masked: a 1 occurs in many words.
 const shortest = 4
 
-// masker returns a function that takes what is secret in a source's URL out of errors: its user and password, its
-// query, and the values in it. What decodes the stream is another's, and may quote the URL in its words.
+// masker returns a function that removes the secrets of a source's URL from errors: user and password, the query, and
+// its values. Foreign code decodes the stream, and may quote the URL.
 func masker(source string) func(error) error {
 	u, err := url.Parse(source)
 	if !strings.Contains(source, "://") {
@@ -65,7 +65,8 @@ func masker(source string) func(error) error {
 			}
 		}
 	}
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // of two that begin alike the longer one
+	// longer secrets first, because one may begin with another
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	pairs := []string{source, facedet.Shown(source)}
 	for _, s := range slices.Compact(secrets) {
 		pairs = append(pairs, s, "***")
@@ -79,13 +80,13 @@ func masker(source string) func(error) error {
 	}
 }
 
-// hidden is a camera whose errors hold nothing secret.
+// hidden is a camera whose errors contain no secrets.
 type hidden struct {
 	office.Stream
 	hide func(error) error
 }
 
-// Look implements [face.Looker]: an office asks its cameras for more faces of somebody without a name.
+// Look implements [face.Looker]: an office asks its cameras for more faces of a person without a name.
 func (h hidden) Look() {
 	if l, ok := h.Stream.(face.Looker); ok {
 		l.Look()

@@ -25,7 +25,7 @@ func newModels() *cobra.Command {
 	c.PersistentFlags().StringVar(&dir, "models", models.Dir(), "folder of the model files")
 	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON for programs")
 	c.AddCommand(&cobra.Command{
-		Use: "list", Short: "list the networks and whether they are there", Args: cobra.NoArgs,
+		Use: "list", Short: "list the networks, and whether they are installed", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			type row struct {
 				models.Description
@@ -55,7 +55,7 @@ func newModels() *cobra.Command {
 			return t.Flush()
 		},
 	}, &cobra.Command{
-		Use: "verify", Short: "compare the files with the hashes that they should have", Args: cobra.NoArgs,
+		Use: "verify", Short: "compare the files with their known hashes", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			broken := 0
 			for _, d := range models.Builtin() {
@@ -68,7 +68,8 @@ func newModels() *cobra.Command {
 				fmt.Fprintf(c.OutOrStdout(), "%s: as it should be\n", path)
 			}
 			if broken > 0 {
-				return fail(badModel, fmt.Errorf("%s cannot be used; run: faceauth models install", count(broken, "model")))
+				return fail(badModel, fmt.Errorf("%s cannot be used; run: faceauth models install",
+					count(broken, "model")))
 			}
 			return nil
 		},
@@ -79,11 +80,10 @@ func newModels() *cobra.Command {
 func newInstall(dir *string) *cobra.Command {
 	var from string
 	c := &cobra.Command{
-		Use: "install", Short: "fetch the networks that are missing", Args: cobra.NoArgs,
-		Long: "Install fetches the networks that are missing from the npm registry by HTTPS, 41 MB, " +
-			"and checks their hashes.\n" +
-			"NPM_CONFIG_REGISTRY names another registry, and HTTPS_PROXY a proxy. Without a network, copy the tarball to\n" +
-			"this machine and give its name with --from.",
+		Use: "install", Short: "fetch missing networks", Args: cobra.NoArgs,
+		Long: "Install fetches missing networks from the npm registry by HTTPS, 41 MB, and checks their hashes.\n" +
+			"NPM_CONFIG_REGISTRY names another registry, and HTTPS_PROXY a proxy. Without a network, copy the\n" +
+			"tarball to this machine and name it with --from.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			report := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
 			if from != "" {
@@ -92,6 +92,6 @@ func newInstall(dir *string) *cobra.Command {
 			return fail(badModel, models.Install(c.Context(), *dir, report))
 		},
 	}
-	c.Flags().StringVar(&from, "from", "", "tarball of the npm package, where somebody has fetched it already")
+	c.Flags().StringVar(&from, "from", "", "tarball of the npm package that you have fetched already")
 	return c
 }

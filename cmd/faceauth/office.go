@@ -28,7 +28,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// room is what the flags of the office say.
+// room holds the flags of office.
 type room struct {
 	config       string
 	state        string
@@ -51,14 +51,15 @@ func newOffice() *cobra.Command {
 	var r room
 	c := &cobra.Command{
 		Use:   "office ([NAME=]SOURCE... | --config FILE)",
-		Short: "say who comes and goes, on several cameras at once",
-		Long: "Office watches one or more cameras and says who has arrived, who has left and that somebody unknown is\n" +
-			"there, each once and with the time at which it happened. A camera that fails is opened again. A\n" +
-			"recording is played at its own pace and then ends. Times are this machine's.\n\n" +
-			"With --page a browser shows it all, and strangers can be named and mistakes corrected there. With\n" +
-			"--state it remembers over a restart who is there, what has happened, what was not delivered yet, and\n" +
-			"strangers. What is said on the page is kept in the gallery at once, with what was learned until then.\n\n" +
-			"--config reads cameras, flags and secrets from a file; what is given on the command line goes before it.",
+		Short: "report who comes and goes, on several cameras",
+		Long: "Office watches cameras and reports each arrival, each departure and each stranger once, with the\n" +
+			"time at which it happened. If a camera fails, office opens it again. A recording is played at its\n" +
+			"own speed and then ends. Times are local times of this machine.\n\n" +
+			"With --page a browser shows the office. There you can name strangers and correct mistakes. With\n" +
+			"--state the office remembers over a restart who is there, what happened, which events wait for\n" +
+			"delivery, and strangers. Corrections on the page are saved in the gallery at once, together with\n" +
+			"the faces learned until then.\n\n" +
+			"--config reads cameras, flags and secrets from a file; the command line overrides the file.",
 		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state ~/office --page 127.0.0.1:8090\n" +
 			"  faceauth office --config office.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -78,31 +79,34 @@ func newOffice() *cobra.Command {
 	return c
 }
 
-// flags adds those of the office alone.
+// flags adds the flags of office.
 func (r *room) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
-	f.StringVar(&r.state, "state", "", "folder that remembers who is there, what has happened, and strangers")
-	f.DurationVar(&r.away, "away", 10*time.Second, "after which one who is not seen has left")
-	f.DurationVar(&r.hold, "hold", 5*time.Minute, "how long a person counts as there after their last sight, while the camera that saw them is down")
-	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as it can be read; times are as if it began now")
-	f.Float64Var(&r.fps, "fps", 0, "frames a second of a camera to look at, at most; 0 for as many as the machine can")
+	f.StringVar(&r.state, "state", "", "folder for the state: who is there, what happened, and strangers")
+	f.DurationVar(&r.away, "away", 10*time.Second, "time after which a person who is not seen has left")
+	f.DurationVar(&r.hold, "hold", 5*time.Minute, "while a camera is down, how long its people count as present")
+	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as possible, with times as if it began now")
+	f.Float64Var(&r.fps, "fps", 0, "largest number of frames per second of a camera; 0 for no limit")
 	f.BoolVar(&r.keep, "learn", false, "keep learned faces in the gallery")
 	f.BoolVar(&r.freeze, "freeze", false, "judge, but learn nothing")
-	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and forget those that are kept")
-	f.DurationVar(&r.retention, "retention", 30*24*time.Hour, "after which a stranger who is not seen is forgotten")
-	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that mistakes can be corrected")
-	f.IntVar(&r.clipSize, "clips-mb", 0, "megabytes of clips, films of the first eight seconds of sightings, that are kept in --state; 0 for none")
-	f.IntVar(&r.keepSize, "keep-mb", 256, "megabytes that these sightings take at most; the oldest go first")
-	f.BoolVar(&r.stay, "stay", false, "go on showing the page when the recordings have ended")
+	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and remove stored ones")
+	f.DurationVar(&r.retention, "retention", 30*24*time.Hour,
+		"time after which a stranger who is not seen is forgotten")
+	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that you can correct "+
+		"them")
+	f.IntVar(&r.clipSize, "clips-mb", 0, "megabytes for clips in --state: films of the first eight seconds of "+
+		"sightings; 0 for none")
+	f.IntVar(&r.keepSize, "keep-mb", 256, "largest size of these sightings in megabytes; the oldest are removed first")
+	f.BoolVar(&r.stay, "stay", false, "keep showing the page after the end of the recordings")
 	r.memberFlags.flags(c, false)
 	r.outputFlags.flags(c)
 }
 
-// named is a source by the name that events give it.
+// named is a source with its name in events.
 type named struct{ name, source string }
 
-// sources returns what the arguments name. A URL has a scheme before its first "=", if it has one.
+// sources parses the arguments. The scheme of a URL stands before its first "=".
 func sources(args []string) (all []named, err error) {
 	taken := make(map[string]bool)
 	for _, a := range args {
@@ -130,7 +134,8 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	case r.hold < r.away && c.Flags().Changed("hold"):
 		return fail(badUsage, fmt.Errorf("--hold must not be shorter than --away, %v, got %v", r.away, r.hold))
 	case r.retention <= 0:
-		return fail(badUsage, fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown", r.retention))
+		return fail(badUsage, fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown",
+			r.retention))
 	case r.keepDays < 1 || r.keepDays > 3650:
 		return fail(badUsage, fmt.Errorf("--keep-days must be between 1 and 3650, got %d", r.keepDays))
 	case r.keepSize < 1 || r.keepSize > 1<<20:
@@ -146,7 +151,8 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	case r.stay && r.address == "":
 		return fail(badUsage, errors.New("--stay is for --page"))
 	case r.state == "" && r.sinks():
-		return fail(badUsage, errors.New("--webhook and --mqtt need --state, a folder where events wait that could not be delivered"))
+		return fail(badUsage, errors.New("--webhook and --mqtt need --state, a folder where events wait that could "+
+			"not be delivered"))
 	}
 	if err := o.checkTimeout(); err != nil {
 		return err
@@ -159,7 +165,8 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 		return err
 	}
 	opt := office.Options{
-		Presence: presence.Settings{Away: r.away, Hold: r.hold}, Freeze: r.freeze, Rate: r.fps, Save: func() error { return g.Save(path) },
+		Presence: presence.Settings{Away: r.away, Hold: r.hold}, Freeze: r.freeze, Rate: r.fps,
+		Save: func() error { return g.Save(path) },
 		Keep: r.keep,
 	}
 	closeState, err := openState(&opt, g, r)
@@ -203,7 +210,8 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	opt.Room = func(r office.Room) {
 		printer.print(func() error {
 			if r.Full {
-				warn(c, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned; use a larger --k", r.K))
+				warn(c, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned; use a larger --k",
+					r.K))
 			} else {
 				warn(c, "there is room again: faces are learned")
 			}
@@ -259,7 +267,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	return nil
 }
 
-// emptyGallery returns one for the space of the faces that will be found.
+// emptyGallery returns a new gallery in the feature space of the detector.
 func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
 	v, err := o.plan(nil, func(s string) { warn(c, s) })
 	if err != nil {
@@ -268,9 +276,10 @@ func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
 	return o.newGallery(c, v.space)
 }
 
-// cameras returns the cameras, each with an eye of its own; call done when they are not used any more. A source that is
-// not there at first may come later, but not a recording.
-func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r room) (cameras []office.Camera, done func(), err error) {
+// cameras returns the cameras, each with its own eye. Call done when they are no longer used. A camera that is missing
+// at first may come later; a recording may not.
+func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r room) (cameras []office.Camera,
+	done func(), err error) {
 	var visions []*vision
 	done = func() {
 		for _, v := range visions {
@@ -291,13 +300,14 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 		}
 		visions = append(visions, v)
 		hide := masker(n.source)
-		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording, Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
-			s, err := o.camera(ctx, c, v, n.name, n.source, !r.fast, picture)
-			if err != nil {
-				return nil, hide(err)
-			}
-			return hidden{s, hide}, nil
-		}})
+		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording,
+			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
+				s, err := o.camera(ctx, c, v, n.name, n.source, !r.fast, picture)
+				if err != nil {
+					return nil, hide(err)
+				}
+				return hidden{s, hide}, nil
+			}})
 	}
 	return cameras, done, nil
 }
@@ -321,7 +331,7 @@ func (o *options) say(w io.Writer, e presence.Event) error {
 	return err
 }
 
-// openState gives the office what it remembers in a folder, and returns what closes that.
+// openState gives the office its state in a folder, and returns the function that closes it.
 func openState(opt *office.Options, g *gallery.Gallery, r room) (done func() error, err error) {
 	s := unknown.Settings{Retention: r.retention}
 	if r.state == "" {
@@ -338,7 +348,7 @@ func openState(opt *office.Options, g *gallery.Gallery, r room) (done func() err
 		opt.Unknown, err = unknown.New(g.Space(), s), nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; move it away to begin anew", err)
+		return nil, fmt.Errorf("%w; move it away to begin again", err)
 	}
 	opt.SaveUnknown = func() error { return opt.Unknown.Save(faces) }
 	if opt.Book, err = logbook.Open(filepath.Join(r.state, "logbook"), logbook.Settings{}); err != nil {

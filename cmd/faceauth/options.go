@@ -18,13 +18,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Help of flags that several commands have, each with other values of its own.
+// Help of flags that several commands have with different values.
 const (
 	enrollHelp = "first usable faces of each enrolled person that are labelled"
-	chooseHelp = "number of strangers; each choice of so many people is tried"
+	chooseHelp = "number of strangers; each choice of this many people is tried"
 )
 
-// options are the flags that several commands share.
+// options holds the flags that several commands share.
 type options struct {
 	features, detector           string
 	models                       string
@@ -34,7 +34,7 @@ type options struct {
 	everyFrame                   bool
 	json                         bool
 	member                       memberFlags
-	numbers                      map[string]ledger.ID // of people of the gallery whom the fleet knows
+	numbers                      map[string]ledger.ID // numbers in the fleet of people of the gallery
 
 	k                   positive[int]
 	sigma, gamma, reach positive[float64]
@@ -43,37 +43,38 @@ type options struct {
 	halfLife            int
 }
 
-// visionFlags adds the flags that say how faces are found and turned into vectors.
+// visionFlags adds the flags for detectors and embeddings.
 func (o *options) visionFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.features, "features", "auto", "feature space: embedding, pixels (the thesis's), or auto: "+
-		"the gallery's, else embedding where the models are installed")
+	f.StringVar(&o.features, "features", "auto", "feature space: embedding, pixels (of the thesis), or auto: the "+
+		"gallery's, else embedding if the models "+
+		"are installed")
 	f.StringVar(&o.detector, "detector", "auto",
-		"face detector: network, haar, lbp, or auto: network where the models are installed, else haar")
+		"face detector: network, haar, lbp, or auto: network if the models are installed, else haar")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
 	o.embeddingFlags(c)
 	o.detectorFlag(c)
 }
 
-// embeddingFlags adds the flags that say which network makes vectors of faces.
+// embeddingFlags adds the flags for the network that makes vectors.
 func (o *options) embeddingFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.models, "models", models.Dir(), "folder of the model files")
 	f.StringVar(&o.embeddingFile, "embedding-model", "", "description (JSON) of an embedding network of your own")
 }
 
-// spareFlag adds the flag that has every frame looked at, to commands that spare work otherwise.
+// spareFlag adds --every-frame, for commands that otherwise skip frames.
 func (o *options) spareFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&o.everyFrame, "every-frame", false,
-		"look for faces in every frame, also where nothing moves, and compare each of them")
+		"look for faces in every frame, also if nothing moves")
 }
 
 func (o *options) detectorFlag(c *cobra.Command) {
 	c.Flags().StringVar(&o.detectorModel, "detector-model", "", "description (JSON) of a detector network of your own")
 }
 
-// embedding returns the description of the network that makes vectors of faces.
+// embedding returns the description of the network that makes vectors.
 func (o *options) embedding() (models.Description, error) {
 	if o.embeddingFile == "" {
 		return models.Default(models.Embedding), nil
@@ -82,7 +83,7 @@ func (o *options) embedding() (models.Description, error) {
 	return d, fail(badModel, err)
 }
 
-// detectors returns the descriptions of the networks that find faces, and the points in them.
+// detectors returns the descriptions of the networks for faces and for landmarks.
 func (o *options) detectors() (boxes, points models.Description, err error) {
 	boxes, points = models.Default(models.Detector), models.Default(models.Landmarks)
 	if o.detectorModel != "" {
@@ -91,8 +92,7 @@ func (o *options) detectors() (boxes, points models.Description, err error) {
 	return boxes, points, fail(badModel, err)
 }
 
-// verifyNetworks reads the files of networks: that one is missing or altered is found out before anything is asked of
-// it.
+// verifyNetworks reads the files of networks, so that a missing or altered file is found before the work.
 func (o *options) verifyNetworks(networks []models.Description) error {
 	for _, d := range networks {
 		if _, err := d.Path(o.models); err != nil {
@@ -105,31 +105,30 @@ func (o *options) verifyNetworks(networks []models.Description) error {
 // learnerFlags adds the settings of the learner.
 func (o *options) learnerFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.settingsFile, "settings", "", "file of settings that tune has written; "+
-		"settings given by flags go before it (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config, "+
-		"where there is one)")
+	f.StringVar(&o.settingsFile, "settings", "", "file of settings from faceauth tune; flags override it (default: "+
+		"faceauth/settings.json below "+
+		"$XDG_CONFIG_HOME or ~/.config, if it exists)")
 	o.k.n = 300
-	f.Var(&o.k, "k", "centroids learned, at the most; enrolled faces come on top of it")
+	f.Var(&o.k, "k", "largest number of learned centroids; enrolled faces come on top of it (default 300)")
 	f.Var(&o.sigma, "sigma", "kernel width (default: the feature space's)")
 	f.Var(&o.gamma, "gamma", "regulariser gamma_g (default: the feature space's)")
 	f.Var(&o.reach, "reach", "longest edge of the graph (default: the feature space's)")
-	f.Float64Var(&o.accept, "accept", 0, "least confidence of a recognition, 0 to 1")
+	f.Float64Var(&o.accept, "accept", 0, "least confidence for a name, 0 to 1")
 	f.IntVar(&o.maxHops, "max-hops", 0,
-		"do not learn a face further from a labelled one, counted in faces in between; 0 for no limit")
+		"largest number of learned faces between a learned face and a labelled face; 0 for no limit")
 	f.IntVar(&o.learnCap, "learn-cap", 0,
-		"faces of one person that are learned in 1000 observations, at the most; 0 for no limit")
+		"largest number of faces of one person learned in 1000 observations; 0 for no limit")
 	f.IntVar(&o.halfLife, "half-life", 0,
-		"observations after which a learned face counts half, and may be evicted; 0 for never")
-	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a face that is learned, 0 to 1")
+		"number of observations after which a learned face counts half and may be removed; 0 for never")
+	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a learned face, 0 to 1")
 }
 
 func (o *options) galleryFlag(c *cobra.Command) {
 	c.Flags().StringVar(&o.gallery, "gallery", "",
-		"file of the people (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
+		"file of the gallery (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
 }
 
-// settings returns s with those of the settings file, where there is one, and over them those that were given on
-// the command line.
+// settings returns s with the values of the settings file, if there is one, and then the values of the command line.
 func (o *options) settings(c *cobra.Command, space face.Space, s online.Settings) (online.Settings, error) {
 	s, err := o.tuned(c, space, s)
 	if err != nil {
@@ -143,7 +142,7 @@ func (o *options) settings(c *cobra.Command, space face.Space, s online.Settings
 		s.Sigma = o.sigma.n
 	}
 	if given("gamma") {
-		s.Gamma, s.Epsilon = o.gamma.n, 0 // the edge threshold follows gamma
+		s.Gamma, s.Epsilon = o.gamma.n, 0 // epsilon follows gamma
 	}
 	if given("reach") {
 		s.Reach = o.reach.n
@@ -166,14 +165,14 @@ func (o *options) settings(c *cobra.Command, space face.Space, s online.Settings
 	return s, nil
 }
 
-// tuned returns s with the settings of the settings file. One that lies where it is looked for unasked may be for
-// another feature space: it is then left alone, and a warning says so.
+// tuned returns s with the values of the settings file. If the default file is for another feature space, it is ignored
+// with a warning.
 func (o *options) tuned(c *cobra.Command, space face.Space, s online.Settings) (online.Settings, error) {
 	path, asked := o.settingsFile, o.settingsFile != ""
 	if !asked {
 		var err error
 		if path, err = calibrate.DefaultPath(); err != nil {
-			return s, nil // without a home nothing can lie there
+			return s, nil // without a home folder there is no default file
 		}
 	}
 	f, err := calibrate.Read(path)
@@ -205,7 +204,7 @@ func (o *options) galleryPath() (string, error) {
 
 var errNoGallery = errors.New("there is no gallery")
 
-// readGallery reads the gallery at path, and has it go by what is known of its space now.
+// readGallery reads the gallery at path, with the present measurements of its feature space.
 func (o *options) readGallery(path string) (*gallery.Gallery, error) {
 	g, err := gallery.Read(path)
 	if err != nil {
@@ -221,7 +220,7 @@ func (o *options) readGallery(path string) (*gallery.Gallery, error) {
 	return g, nil
 }
 
-// openGallery reads the gallery at path and puts the command line's settings into its learner.
+// openGallery reads the gallery at path and applies the settings of the command line.
 func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, error) {
 	g, err := o.readGallery(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -234,7 +233,7 @@ func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, 
 	return g, o.configure(c, g)
 }
 
-// newGallery returns an empty gallery with the settings of the file and of the command line.
+// newGallery returns an empty gallery with the settings of the file and the command line.
 func (o *options) newGallery(c *cobra.Command, space face.Space) (*gallery.Gallery, error) {
 	s, err := o.settings(c, space, online.Settings{})
 	if err != nil {
@@ -244,7 +243,7 @@ func (o *options) newGallery(c *cobra.Command, space face.Space) (*gallery.Galle
 	return g, fail(badUsage, err)
 }
 
-// configure gives the learner of a gallery the settings of the file and of the command line.
+// configure applies the settings of the file and the command line to a gallery.
 func (o *options) configure(c *cobra.Command, g *gallery.Gallery) error {
 	s, err := o.settings(c, g.Space(), g.Learner().Settings())
 	if err != nil {
@@ -253,7 +252,7 @@ func (o *options) configure(c *cobra.Command, g *gallery.Gallery) error {
 	return fail(badUsage, g.Learner().Configure(s))
 }
 
-// ownGallery opens the gallery, which lies at path, to recognise people, and to learn of them unless freeze.
+// ownGallery opens the user's gallery to recognise people, and to learn unless freeze is set.
 func (o *options) ownGallery(c *cobra.Command, keep, freeze bool) (g *gallery.Gallery, path string, err error) {
 	if keep && freeze {
 		return nil, "", fail(badUsage, errors.New("--learn and --freeze contradict each other"))
@@ -265,7 +264,7 @@ func (o *options) ownGallery(c *cobra.Command, keep, freeze bool) (g *gallery.Ga
 	return g, path, err
 }
 
-// checkTimeout returns nil for a timeout that can be waited for.
+// checkTimeout returns nil if the timeout is valid.
 func (o *options) checkTimeout() error {
 	if o.timeout <= 0 {
 		return fail(badUsage, fmt.Errorf("--timeout must be positive, got %v", o.timeout))
@@ -280,10 +279,10 @@ func warn(c *cobra.Command, sentences ...string) {
 	}
 }
 
-// saved says what to do where a gallery could not be saved at the end of a run.
+// saved says what to do if a gallery could not be saved at the end of a run.
 func saved(err error) error {
 	if errors.Is(err, gallery.ErrChanged) {
-		err = fmt.Errorf("%w; nothing of this run was kept: run it again, and enrol nobody meanwhile", err)
+		err = fmt.Errorf("%w; nothing of this run was saved: run it again, and enrol nobody meanwhile", err)
 	}
 	return fail(badGallery, err)
 }

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// output passes on what the program prints. Names of files and texts of servers may hold escape codes, with which a
-// terminal can be made to show what was never printed; they are written out. It remembers the first error of a write.
+// output passes on printed text. Names of files and texts of servers may hold escape codes, which can make a terminal
+// show false text; output prints them as plain characters. It remembers the first error of a write.
 type output struct {
 	w io.Writer
 
@@ -40,7 +40,7 @@ func (o *output) failed() error {
 	return o.err
 }
 
-// printable returns a text in which control characters other than ends of lines and tabs are written out.
+// printable returns a text with visible escapes for control characters, except ends of lines and tabs.
 func printable(text []byte) []byte {
 	plain := true
 	for _, c := range text {
@@ -68,5 +68,5 @@ func printable(text []byte) []byte {
 	return b.Bytes()
 }
 
-// bidi reports whether a character changes the direction in which others are shown.
+// bidi reports whether a character changes the direction of text.
 func bidi(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }

@@ -25,7 +25,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// outputFlags are the flags of the page and of the sinks of an office.
+// outputFlags holds the flags for the page and the sinks of an office.
 type outputFlags struct {
 	address, token, cert, key string
 	webhook, webhookSecret    string
@@ -35,37 +35,37 @@ type outputFlags struct {
 	frames                    []string
 	ingress                   bool
 	mqttFaces                 bool
-	inline                    secrets // of the configuration file, for those that no flag names
+	inline                    secrets // secrets of the configuration file; flags go before them
 }
 
 func (r *outputFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.address, "page", "", "address of the web page, such as 127.0.0.1:8090")
 	f.StringVar(&r.token, "token", "",
-		"file with the token that the page asks for; required unless the address is a loopback address")
+		"file with the token for the page; required unless the address is a loopback address")
 	f.StringVar(&r.cert, "tls-cert", "", "file with the certificate of the page, for https")
 	f.StringVar(&r.key, "tls-key", "", "file with the key of that certificate")
 	f.StringVar(&r.base, "page-base", "",
-		"path below which the page is, such as /faceauth, behind a proxy that asks for it there")
+		"path of the page behind a proxy, such as /faceauth")
 	f.StringSliceVar(&r.frames, "page-frame", nil,
-		"site that may show the page inside its own: self, or such as https://home.example:8123")
+		"site that may show the page in a frame: self, or for example https://home.example:8123")
 	f.BoolVar(&r.ingress, "page-ingress", false,
-		"believe the header X-Ingress-Path of Home Assistant, which says under which path a browser sees the page")
+		"trust the header X-Ingress-Path of Home Assistant for the path of the page")
 	f.StringVar(&r.webhook, "webhook", "", "URL to which events are posted")
 	f.StringVar(&r.webhookSecret, "webhook-secret", "", "file with the secret that signs them (Standard Webhooks)")
 	f.StringVar(&r.mqtt, "mqtt", "",
-		"MQTT broker that is told of events and of who is there: mqtt://[user@]host[:port], or mqtts")
+		"MQTT broker for events and presence: mqtt://[user@]host[:port], or mqtts")
 	f.StringVar(&r.mqttPassword, "mqtt-password", "", "file with the password of the broker")
-	f.StringVar(&r.mqttTopic, "mqtt-topic", "faceauth", "topic that all others begin with")
-	f.StringVar(&r.mqttDiscovery, "mqtt-discovery", "homeassistant", "topic below which Home Assistant looks")
+	f.StringVar(&r.mqttTopic, "mqtt-topic", "faceauth", "first part of all topics")
+	f.StringVar(&r.mqttDiscovery, "mqtt-discovery", "homeassistant", "discovery topic of Home Assistant")
 	f.BoolVar(&r.mqttFaces, "mqtt-faces", false,
-		"tell the broker the last face of each known person, a picture, which the broker keeps")
+		"send the picture of the last face of each known person to the broker, which keeps it")
 }
 
 func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
 
-// open shows an office and tells of it, until end is called. What goes wrong later is given to cancel.
-// State is the folder of the state.
+// open starts the page and the sinks of an office, until end is called. Later errors go to cancel. State is the folder
+// of the state.
 func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, b *logbook.Book, state string,
 	cancel context.CancelCauseFunc) (end func(), err error) {
 	group := sink.NewGroup(ctx, b, func(err error) { cancel(err) })
@@ -116,10 +116,12 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
-		host, _ := os.Hostname() // a name for people, which may be missing
+		host, _ := os.Hostname() // a name for people; it may be empty
 		m, err := sink.NewMQTT(sink.Broker{
-			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: instance, Name: strings.TrimSpace("faceauth " + host),
-			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report, House: func() sink.House { return house(w) },
+			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: instance,
+			Name:      strings.TrimSpace("faceauth " + host),
+			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report,
+			House: func() sink.House { return house(w) },
 		})
 		if err != nil {
 			return nil, fail(badUsage, err)
@@ -131,14 +133,15 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	if r.address == "" {
 		if r.token != "" || r.cert != "" || r.key != "" || r.base != "" || len(r.frames) > 0 || r.ingress {
 			return nil, fail(badUsage,
-				errors.New("--token, --tls-cert, --tls-key, --page-base, --page-frame and --page-ingress are for --page"))
+				errors.New("--token, --tls-cert, --tls-key, --page-base, --page-frame and --page-ingress are for "+
+					"--page"))
 		}
 		return over, nil
 	}
 	return over, r.show(c, w, group)
 }
 
-// house returns what an office says to a broker.
+// house returns the data about an office for a broker.
 func house(w *office.Office) sink.House {
 	now := w.Now()
 	h := sink.House{There: now.People, LastSeen: now.LastSeen, Unknown: now.Unknown, Elsewhere: elsewhere(now),
@@ -152,7 +155,7 @@ func house(w *office.Office) sink.House {
 	return h
 }
 
-// instance returns what tells the office of a state apart from all others, for ever: it is drawn once, and kept there.
+// instance returns the identifier of an office, which no other office has. It is drawn once and stored in the state.
 func instance(state string) (string, error) {
 	path := filepath.Join(state, "instance")
 	b, err := safefile.ReadBytes(path)

@@ -34,9 +34,9 @@ func newPeople() *cobra.Command {
 		type row struct {
 			gallery.Person
 			Drift online.Drift `json:"drift"`
-			// Unconfirmed is how many learned faces are far from all enrolled ones.
+			// Unconfirmed is the number of learned faces that are far from all enrolled faces.
 			Unconfirmed int `json:"unconfirmed"`
-			// Number is the number that the person has in the fleet.
+			// Number is the person's number in the fleet.
 			Number *ledger.ID `json:"number,omitempty"`
 		}
 		people := []row{}
@@ -82,32 +82,36 @@ func newPeople() *cobra.Command {
 				number = "\t" + p.Number.String()
 			}
 			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f\tmoved %.2f%s%s\n",
-				p.Name, count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned, p.Drift.Distance, alarm, number)
+				p.Name, count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned,
+				p.Drift.Distance, alarm, number)
 		}
 		if err := t.Flush(); err != nil || observed == 0 {
 			return err
 		}
 		for _, p := range people {
 			if p.Unconfirmed > 0 {
-				fmt.Fprintf(c.OutOrStdout(), "still %s? %s far from the enrolled ones: faceauth people confirm %s, or people undo\n",
+				fmt.Fprintf(c.OutOrStdout(), "still %s? %s far from the enrolled ones: faceauth people confirm %s, "+
+					"or people undo\n",
 					p.Name, count(p.Unconfirmed, "learned face"), p.Name)
 			}
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "observed so far: %d faces; to take back everything learned after them: faceauth people undo %d\n", observed, observed)
+		_, err = fmt.Fprintf(c.OutOrStdout(), "observed so far: %d faces; to take back everything learned after "+
+			"them: faceauth people undo %d\n", observed, observed)
 		return err
 	}
 	c := &cobra.Command{
 		Use:   "people",
-		Short: "list the people in the gallery, remove one, or take back learned faces",
+		Short: "list and change the people in the gallery",
 		Args:  cobra.NoArgs,
 		RunE:  list,
 	}
-	c.PersistentFlags().StringVar(&o.gallery, "gallery", "", "file of the people (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
+	c.PersistentFlags().StringVar(&o.gallery, "gallery", "",
+		"file of the gallery (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
 	o.member.flags(c, true)
 	c.PersistentFlags().BoolVar(&o.json, "json", false, "print JSON for programs")
 	remove := &cobra.Command{
 		Use:   "remove NAME",
-		Short: "forget a person: the labelled faces and all that was learned from them",
+		Short: "forget a person: the labelled faces, and all faces learned from them",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {
@@ -127,9 +131,9 @@ func newPeople() *cobra.Command {
 	undo := &cobra.Command{
 		Use:   "undo SINCE",
 		Short: "take back the faces learned since a moment",
-		Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is the number of\n" +
-			"an observation, as faceauth people had printed it then, or a time such as \"2026-11-20 17:30\", or how\n" +
-			"long ago that was, such as 90m or 12h.",
+		Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a number of\n" +
+			"observations that faceauth people has printed, or a time such as \"2026-11-20 17:30\", or a time span\n" +
+			"such as 90m or 12h.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			undo, err := undoSince(args[0], time.Now())
@@ -150,10 +154,11 @@ func newPeople() *cobra.Command {
 	}
 	confirm := &cobra.Command{
 		Use:   "confirm NAME",
-		Short: "say that the learned faces of a person are theirs, and enrol them",
-		Long: "Confirm makes learned faces of a person enrolled ones: up to eight, those that stand for most and of which no\n" +
-			"enrolled face is near. Nothing that was learned confirms who somebody is; so a beard, other glasses or the\n" +
-			"years are followed with consent. Look at the person's report, or at the page of faceauth office, first.",
+		Short: "confirm that the learned faces of a person are right, and enrol them",
+		Long: "Confirm makes up to eight learned faces of a person enrolled faces: faces that no enrolled face is\n" +
+			"near, and that stand for most other faces. Learned faces alone never confirm a person, so a beard\n" +
+			"or new glasses need your consent. Look at the person's report, or at the page of faceauth office,\n" +
+			"first.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			n := 0
@@ -175,16 +180,16 @@ func newPeople() *cobra.Command {
 			return nil
 		},
 	}
-	c.AddCommand(undo, confirm, newExport(&o), newImport(&o), &cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
+	c.AddCommand(undo, confirm, newExport(&o), newImport(&o),
+		&cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
 	return c
 }
 
-// tries is how often a small change of the gallery is made anew because another program has written the gallery
-// meanwhile.
+// tries is how often a small change is repeated because another program has written the gallery meanwhile.
 const tries = 20
 
-// amend changes the gallery, and saves it where change reports that it has. Where this device takes part in a fleet,
-// the gallery is brought in line with that before, and the fleet is told of the change.
+// amend changes the gallery, and saves it if change returns true. On a device of a fleet it first updates the gallery
+// from the fleet, and then tells the fleet about the change.
 func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed bool, err error)) (err error) {
 	part, err := o.member.join(c)
 	if err != nil {
@@ -202,7 +207,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	}
 	for try := 1; ; try++ {
 		g, path, err := o.ownGallery(c, false, false)
-		if errors.Is(err, errNoGallery) && (c.Name() == "import" || part != nil) { // it begins one
+		if errors.Is(err, errNoGallery) && (c.Name() == "import" || part != nil) { // these commands make a new gallery
 			d, describe := o.embedding()
 			if describe != nil {
 				return describe
@@ -243,7 +248,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	}
 }
 
-// undoSince returns what takes back all that was learned since a moment, as a person writes it.
+// undoSince returns the function that takes back everything learned since a moment. The moment is a text from the user.
 func undoSince(s string, now time.Time) (func(*online.Learner) (int, error), error) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
 		return func(l *online.Learner) (int, error) { return l.Undo(n) }, nil
@@ -255,7 +260,7 @@ func undoSince(s string, now time.Time) (func(*online.Learner) (int, error), err
 	return func(l *online.Learner) (int, error) { return l.UndoSince(t) }, nil
 }
 
-// moment returns the time that a person writes, as such or as how long ago.
+// moment parses a time, or a time span before now.
 func moment(s string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
@@ -265,5 +270,6 @@ func moment(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is not a time; give one such as %q, or how long ago, such as 12h", s, "2026-11-20 17:30")
+	return time.Time{}, fmt.Errorf("%q is not a time; give one such as %q, or how long ago, such as 12h", s,
+		"2026-11-20 17:30")
 }

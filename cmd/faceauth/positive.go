@@ -15,8 +15,8 @@ var (
 	_ pflag.Value = (*positive[float64])(nil)
 )
 
-// positive is the value of a flag for a number above 0: in the settings of the learner 0 stands for
-// the default, which is not what a user means who writes 0.
+// positive is the value of a flag for a number above 0. The learner's settings use 0 for the default, so a user's 0
+// must be refused.
 type positive[N int | float64] struct{ n N }
 
 func (p *positive[N]) Set(s string) error {

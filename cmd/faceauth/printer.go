@@ -11,20 +11,20 @@ import (
 	"github.com/faceauth/faceauth/office/sink"
 )
 
-// asyncPrinter prints what happens without holding up those who see it happen: a terminal that is stopped, or a program
-// that does not read, would stop the cameras otherwise.
+// asyncPrinter prints events in the background. A stopped terminal, or a program that does not read, must not stop the
+// cameras.
 type asyncPrinter struct {
 	lines chan func() error
 	ended chan struct{}
 	stop  func(error)
 }
 
-// mostLines is how many lines wait to be printed.
+// mostLines is the largest number of waiting lines.
 const mostLines = 10000
 
 var errBlocked = errors.New("output blocked: the queue of lines to print is full")
 
-// newAsyncPrinter returns one that calls stop where nothing can be printed any more.
+// newAsyncPrinter returns a printer that calls stop if printing fails.
 func newAsyncPrinter(stop func(error)) *asyncPrinter {
 	h := &asyncPrinter{lines: make(chan func() error, mostLines), ended: make(chan struct{}), stop: stop}
 	go func() {
@@ -39,7 +39,7 @@ func newAsyncPrinter(stop func(error)) *asyncPrinter {
 	return h
 }
 
-// print has a line printed as soon as those before it are. It does not wait for that.
+// print queues a line. It does not wait until the line is printed.
 func (h *asyncPrinter) print(line func() error) {
 	select {
 	case h.lines <- line:
@@ -48,7 +48,7 @@ func (h *asyncPrinter) print(line func() error) {
 	}
 }
 
-// end waits until all is printed, but not for a reader that does not read. Nothing is printed afterwards.
+// end waits until all lines are printed, but not for a reader that does not read. Later lines are dropped.
 func (h *asyncPrinter) end() {
 	close(h.lines)
 	timer := time.NewTimer(sink.Grace)

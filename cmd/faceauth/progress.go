@@ -12,10 +12,10 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows how far a long work is, on a terminal and nowhere else.
+// progress shows the progress of long work, only on a terminal.
 type progress struct{ bar *progressbar.ProgressBar }
 
-// newProgress begins a bar of total steps; -1 where their number is not known.
+// newProgress begins a bar with a number of steps; -1 if it is unknown.
 func newProgress(total int, what string) progress {
 	if !term.IsTerminal(int(os.Stderr.Fd())) {
 		return progress{}
@@ -35,7 +35,7 @@ func (p progress) step() {
 	}
 }
 
-// to says that so many steps were made.
+// to sets the number of finished steps.
 func (p progress) to(n int) {
 	if p.bar != nil {
 		p.bar.Set(n)

@@ -17,12 +17,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// labelledRecordings says what a folder of recordings is, for the help of commands that take one.
-const labelledRecordings = "DIR holds one entry for each identity: a video, a folder of images, " +
-	"or a folder of several such\n" +
-	"recordings of one person, which are taken in natural order. Of several faces in a frame the largest counts."
+// labelledRecordings describes a folder of recordings, for help texts.
+const labelledRecordings = "DIR holds one entry for each identity: a video, a folder of images, or a folder of " +
+	"several such\n" +
+	"recordings of one person, which are taken in natural order. Of several faces in a frame the\n" +
+	"largest counts."
 
-// reader returns what reads the recordings of a folder, and shows how far it is. The recordings are below roots.
+// reader returns the reader of the recordings below roots. It shows progress.
 func (o *options) reader(c *cobra.Command, v *vision, roots ...string) *dataset.Reader {
 	r := &dataset.Reader{
 		Detector: v.detector, Extractor: v.extractor, Source: facedet.Options{Timeout: o.timeout},
@@ -33,7 +34,8 @@ func (o *options) reader(c *cobra.Command, v *vision, roots ...string) *dataset.
 		},
 	}
 	if v.detector == nil {
-		r.Open = func(ctx context.Context, path string, opt pipeline.Options, damaged func(string)) (dataset.Stream, error) {
+		r.Open = func(ctx context.Context, path string, opt pipeline.Options, damaged func(string)) (dataset.Stream,
+			error) {
 			if opt.Gate != preprocess.LearnGate || opt.Show != nil || opt.Liveness != nil || opt.Frame != nil {
 				return nil, errors.New("an eye gives no pictures to work on; the networks must be in this process")
 			}

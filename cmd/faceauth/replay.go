@@ -32,14 +32,15 @@ func newReplay() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay SOURCE...",
 		Short: "say who is in a recording, and write a report",
-		Long: "Replay judges every face in SOURCE and writes events.jsonl, a line for each face and frame, and\n" +
-			"report.html, a page that needs no network, into a folder. The recogniser learns as it goes;\n" +
-			"learned faces are forgotten at the end unless --learn is given.\n\n" +
-			"Of several recordings, or a folder with recordings below it, each is judged by itself, with what the\n" +
-			"gallery knows, on all cores at once, and has a folder of its own in the one of the report. With --learn\n" +
-			"they are taken one after the other, and each is judged with what was learned of those before it.\n\n" +
-			"A replay of a video that was interrupted goes on where nobody was in view last, if it is given again with\n" +
-			"the same gallery, settings and folder; not with --video, which needs all frames.",
+		Long: "Replay judges every face in SOURCE. It writes a folder with events.jsonl, a line for each face and\n" +
+			"frame, and report.html, a page that needs no network. It learns while it runs; learned faces are\n" +
+			"forgotten at the end unless --learn is given.\n\n" +
+			"With several recordings, or a folder of recordings, each recording is judged separately with the\n" +
+			"gallery, on all cores at once, and gets its own folder below --out. With --learn they are judged\n" +
+			"one after the other, each with the faces learned from those before it.\n\n" +
+			"An interrupted replay of a video continues at the last moment when nobody was in view, if you\n" +
+			"repeat it with the same gallery, settings and folder. With --video it begins again, because the\n" +
+			"video needs all frames.",
 		Example: "  faceauth replay hall.mp4 --out hall-report --video\n  faceauth replay ~/recordings --out reports",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -49,7 +50,7 @@ func newReplay() *cobra.Command {
 				if err != nil && len(args) > 1 {
 					return fail(badSource, err)
 				}
-				if err == nil { // where a single name cannot be found, opening it gives the error
+				if err == nil { // opening a missing name gives the error
 					sources = found
 				}
 			}
@@ -81,12 +82,12 @@ func newReplay() *cobra.Command {
 	c.Flags().BoolVar(&p.video, "video", false, "write an annotated recording, too")
 	c.Flags().BoolVar(&keep, "learn", false, "keep learned faces in the gallery")
 	c.Flags().BoolVar(&p.freeze, "freeze", false, "judge, but learn nothing")
-	c.Flags().BoolVar(&p.anew, "anew", false, "begin anew, also where an interrupted replay could go on")
+	c.Flags().BoolVar(&p.anew, "anew", false, "begin again, and do not continue an interrupted replay")
 	jobsFlag(c, &jobs)
 	return c
 }
 
-// playOne replays a recording with the gallery, and keeps what was learned if that is wanted.
+// playOne replays a recording with the gallery, and saves the learned faces if keep is set.
 func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, keep bool, how player) (result, error) {
 	g, path, v, err := o.recogniser(c, nil, keep, how.freeze)
 	if err != nil {
@@ -103,10 +104,10 @@ func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, 
 	return r, err
 }
 
-// playAll replays several recordings, each into a folder of its own.
+// playAll replays several recordings, each into its own folder.
 func (o *options) playAll(c *cobra.Command, sources []string, jobs int, keep bool, how player) error {
 	if keep {
-		jobs = 1 // each is judged with what was learned of the others
+		jobs = 1 // each recording is judged with the lessons of those before it
 	}
 	folders := reportFolders(how.out, sources)
 	type played struct {
@@ -149,7 +150,7 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, keep boo
 	return nil
 }
 
-// reportFolders returns a folder below out for each recording: its name, and a number where several have the same.
+// reportFolders returns a folder below out for each recording: its name, with a number if several have the same.
 func reportFolders(out string, sources []string) []string {
 	folders, taken := make([]string, len(sources)), make(map[string]bool)
 	for i, s := range sources {
@@ -164,17 +165,17 @@ func reportFolders(out string, sources []string) []string {
 	return folders
 }
 
-// player says how a recording is replayed.
+// player holds the options of a replay.
 type player struct {
 	out           string
 	video, freeze bool
-	anew          bool                                   // do not go on where an earlier run was interrupted
+	anew          bool                                   // do not continue an interrupted run
 	quiet         bool                                   // show no progress
-	each          func(frame int, events []replay.Event) // nil for nothing
-	lessons       *lessons                               // nil where nothing is kept in the gallery
+	each          func(frame int, events []replay.Event) // may be nil
+	lessons       *lessons                               // nil if nothing is saved in the gallery
 }
 
-// result is what a replay printed and wrote.
+// result lists the outputs of a replay.
 type result struct {
 	Source  string         `json:"source"`
 	Count   facedet.Count  `json:"frames"`
@@ -184,8 +185,8 @@ type result struct {
 	Video   string         `json:"video,omitempty"`
 }
 
-// play replays a source through the learner of g and writes the report. An earlier report in the
-// same folder stays until the new one is complete.
+// play replays a source with the learner of g and writes the report. An older report in the same folder stays until the
+// new one is complete.
 func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gallery.Gallery, path, source string,
 	how player) (result, error) {
 	r := result{
@@ -227,7 +228,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 	film := &film{names: g.Learner().Names()}
 	if how.video {
 		r.Video = filepath.Join(how.out, "annotated.avi")
-		film.path = filepath.Join(how.out, ".annotated.avi") // the container is chosen by the ending
+		film.path = filepath.Join(how.out, ".annotated.avi") // the ending decides the container format
 		defer film.abort()
 	}
 	var bar progress
@@ -329,7 +330,7 @@ func (a *film) write(s *eye.Stream, f face.Frame, events []replay.Event) error {
 		a.rec, a.size = facedet.NewRecorder(a.path, 25), img.Size()
 	}
 	annotate(img, a.names, f, events)
-	if img.Size() != a.size { // pictures of a folder may differ; a video has one size
+	if img.Size() != a.size { // pictures of a folder may differ in size; frames of a video may not
 		same, err := img.Resize(a.size)
 		if err != nil {
 			return err

@@ -19,21 +19,21 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// halfway is what is kept of a replay, so that it can go on where it was interrupted.
+// halfway is the saved state of an interrupted replay.
 type halfway struct {
-	Key     []byte       `cbor:"key"` // of the recording, the gallery and the settings
+	Key     []byte       `cbor:"key"` // hash of the recording, the gallery and the settings
 	Point   replay.Point `cbor:"point"`
 	Learner []byte       `cbor:"learner"`
 	Report  []byte       `cbor:"report"`
-	Log     int64        `cbor:"log"` // bytes of the events
+	Log     int64        `cbor:"log"` // bytes of the events file
 }
 
 var halfwayKind = safefile.Kind{Magic: "faceauth replay", Version: 1}
 
-// saveEvery is how often it is written.
+// saveEvery is the interval between saves.
 const saveEvery = 5 * time.Second
 
-// unfinished is the files of a replay that is not complete.
+// unfinished holds the files of an incomplete replay.
 type unfinished struct {
 	state, events string // paths
 	key           []byte
@@ -41,8 +41,8 @@ type unfinished struct {
 	saved         time.Time
 }
 
-// unfinishedIn returns the unfinished replay of a recording in a folder, and what an earlier run of the same recording,
-// with the same gallery and the same settings, came to; nil for nothing.
+// unfinishedIn returns the files of an incomplete replay in a folder, and the state of an earlier run with the same
+// recording, gallery and settings, or nil.
 func (o *options) unfinishedIn(source string, v *vision, g *gallery.Gallery, galleryPath string,
 	how player) (*unfinished, *halfway, error) {
 	u := &unfinished{state: filepath.Join(how.out, ".replay"), events: filepath.Join(how.out, ".events-unfinished")}
@@ -74,7 +74,7 @@ func (o *options) unfinishedIn(source string, v *vision, g *gallery.Gallery, gal
 	return u, h, nil
 }
 
-// replayKey says what a replay depends on; nil for a source of which that is not known, such as a camera.
+// replayKey returns a hash of everything on which a replay depends, or nil if this is unknown, as for a camera.
 func (o *options) replayKey(source string, v *vision, g *gallery.Gallery, galleryPath string, freeze bool) []byte {
 	info, err := os.Stat(source)
 	if err != nil || !info.Mode().IsRegular() {
@@ -93,7 +93,7 @@ func (o *options) replayKey(source string, v *vision, g *gallery.Gallery, galler
 	return sum[:]
 }
 
-// earlier returns what an earlier run came to, or nil.
+// earlier returns the state of an earlier run, or nil.
 func (u *unfinished) earlier() *halfway {
 	body, err := safefile.ReadSealed(u.state, halfwayKind)
 	if err != nil || u.key == nil {
@@ -103,14 +103,14 @@ func (u *unfinished) earlier() *halfway {
 	if cbor.Unmarshal(body, h) != nil || string(h.Key) != string(u.key) {
 		return nil
 	}
-	// After a crash of the machine the events may be shorter than they were said to be.
+	// After a crash of the machine the events file may be shorter than its recorded length.
 	if info, err := u.log.Stat(); err != nil || h.Log < 0 || info.Size() < h.Log {
 		return nil
 	}
 	return h
 }
 
-// resume puts a learner and a report into the state of an earlier run.
+// resume restores a learner and a report from an earlier run.
 func (h *halfway) resume(g *gallery.Gallery, r *replay.Report) error {
 	if err := r.UnmarshalBinary(h.Report); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (h *halfway) resume(g *gallery.Gallery, r *replay.Report) error {
 	return g.Learner().UnmarshalBinary(h.Learner)
 }
 
-// save keeps what a run has come to, now and then.
+// save saves the state of a run at intervals.
 func (u *unfinished) save(p replay.Point, g *gallery.Gallery, r *replay.Report, flush func() error) error {
 	if u.key == nil || time.Since(u.saved) < saveEvery {
 		return nil
@@ -148,7 +148,7 @@ func (u *unfinished) save(p replay.Point, g *gallery.Gallery, r *replay.Report, 
 	return nil
 }
 
-// finish gives the events their name.
+// finish renames the events file to its final name.
 func (u *unfinished) finish(path string) error {
 	if err := u.log.Sync(); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (u *unfinished) finish(path string) error {
 	return u.log.Close()
 }
 
-// abandon ends a run that has not come to its end. What it kept stays for a run that goes on.
+// abandon ends an incomplete run. Its state stays for a later run.
 func (u *unfinished) abandon() {
 	if _, err := os.Stat(u.state); u.key == nil || err != nil {
 		os.Remove(u.events)

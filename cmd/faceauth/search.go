@@ -27,7 +27,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// searchFlags are the flags of search.
+// searchFlags holds the flags of search.
 type searchFlags struct {
 	name, like, index, sheet string
 	fps                      float64
@@ -40,16 +40,16 @@ func newSearch() *cobra.Command {
 	var h searchFlags
 	c := &cobra.Command{
 		Use:   "search RECORDING|FOLDER... (--name NAME | --like IMAGE)",
-		Short: "find somebody in recordings of the past",
-		Long: "Search says in which recordings somebody is, and when: an enrolled person, or the person in a picture.\n" +
-			"Folders are searched with all that is below them. Each recording is looked through once, which takes a\n" +
-			"while; several are looked through at once, on all cores. The faces found are kept in an index, so that an\n" +
-			"interrupted search goes on where it was, also within a long recording, and the next search is quick. Only\n" +
-			"its owner can read the index.\n\n" +
-			"If the person is in no recording, the exit code is 7.",
-		Example: "  faceauth search ~/recordings --name alice\n  faceauth search day.mp4 --like face.jpg --sheet found.html",
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return o.search(c, args, h) },
+		Short: "find a person in old recordings",
+		Long: "Search says in which recordings a person is, and when. The person is enrolled, or is in a picture.\n" +
+			"Search looks into folders and their subfolders. It looks through each recording once, which takes\n" +
+			"a while, and through several at once, on all cores. It keeps the faces in an index, so the next\n" +
+			"search is quick, and an interrupted search continues, also within a long recording. Only its owner\n" +
+			"can read the index. If the person is in no recording, the exit code is 7.",
+		Example: "  faceauth search ~/recordings --name alice\n" +
+			"  faceauth search day.mp4 --like face.jpg --sheet found.html",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return o.search(c, args, h) },
 	}
 	o.visionFlags(c)
 	o.spareFlag(c)
@@ -58,15 +58,16 @@ func newSearch() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&h.name, "name", "", "the enrolled person to search for")
 	f.StringVar(&h.like, "like", "", "a picture with one face, to search for")
-	f.StringVar(&h.index, "index", "", "folder of the index (default: faceauth/search below $XDG_CACHE_HOME or ~/.cache)")
+	f.StringVar(&h.index, "index", "", "folder of the index (default: faceauth/search below $XDG_CACHE_HOME or "+
+		"~/.cache)")
 	f.BoolVar(&h.noIndex, "no-index", false, "keep no index")
 	f.StringVar(&h.sheet, "sheet", "", "write a contact sheet, an HTML page")
 	jobsFlag(c, &h.jobs)
-	f.Float64Var(&h.fps, "fps", 5, "frames a second of a recording to look at; 0 for all")
+	f.Float64Var(&h.fps, "fps", 5, "frames per second of a recording to look at; 0 for all")
 	return c
 }
 
-// found is what a recording came to.
+// found is the result for one recording.
 type found struct {
 	path string
 	hits []search.Hit
@@ -94,7 +95,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		return err
 	}
 	var all []found
-	var closest *search.Hit // while nobody is found
+	var closest *search.Hit // nearest face, while nobody is found
 	failed := 0
 	jobs, err := jobsOf(h.jobs, len(paths))
 	if err != nil {
@@ -156,7 +157,8 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	bar.end()
 	if c.Context().Err() != nil {
 		if !h.noIndex {
-			warn(c, fmt.Sprintf("interrupted; at least %d of %d recordings are in the index: run it again to go on", kept,
+			warn(c, fmt.Sprintf("interrupted; at least %d of %d recordings are in the index: run it again to go on",
+				kept,
 				len(paths)))
 		}
 		return c.Context().Err()
@@ -174,9 +176,8 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		whyNot(closest, v.space.Reach, poor)))
 }
 
-// whyNot says why nobody was found. Closest is the nearest face of all, or nil where there is none; reach is how far
-// two faces of one person may be from each other; poor is what is wrong with the picture of the person, if that is
-// known.
+// whyNot says why nobody was found. Closest is the nearest face of all, or nil. Reach is the greatest distance between
+// two faces of one person. Poor is the defect of the given picture, if it is known.
 func whyNot(closest *search.Hit, reach float64, poor face.Reason) string {
 	if closest == nil {
 		return "no face in them can be used; they may be too small, blurred or turned away"
@@ -212,8 +213,8 @@ func (h *searchFlags) folder() error {
 	return nil
 }
 
-// query says who is looked for, and opens what finds faces. Poor is what is wrong with the picture of that person, if
-// there is one.
+// query returns the query for the person, and opens the detector. Poor is the defect of the given picture, if there is
+// one.
 func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vision, poor face.Reason, err error) {
 	if h.name != "" {
 		g, _, v, err := o.recogniser(c, nil, false, true)
@@ -237,7 +238,7 @@ func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vi
 	return q, v, poor, nil
 }
 
-// likeness returns a query for the person in a picture, and what is wrong with the picture.
+// likeness returns a query for the person in a picture, and the defect of the picture.
 func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Query, face.Reason, error) {
 	x, poor, err := o.portrait(c, v, path)
 	if err != nil {
@@ -255,7 +256,7 @@ func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Qu
 	return q, poor, err
 }
 
-// portrait returns the vector of the face in a picture, and what is wrong with the picture.
+// portrait returns the vector of the face in a picture, and the defect of the picture.
 func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32, face.Reason, error) {
 	src, err := o.stream(c, v, path, eye.Options{Gate: eye.Learn})
 	if err != nil {
@@ -275,7 +276,8 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 	}
 	s := f.Samples[0]
 	if s.Vector == nil {
-		return nil, "", fail(noFace, fmt.Errorf("the face in %s cannot be used: %s; use another picture", path, s.Reason))
+		return nil, "", fail(noFace, fmt.Errorf("the face in %s cannot be used: %s; use another picture", path,
+			s.Reason))
 	}
 	if s.Reason != "" {
 		warn(c, fmt.Sprintf("the face in %s is poor (%s), and may not be found", path, s.Reason))
@@ -283,8 +285,8 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 	return s.Vector, s.Reason, nil
 }
 
-// scanned returns what is in a recording, from the index where it is there. What, if it is not empty, is shown with how
-// far it is.
+// scanned returns the sightings of a recording, from the index if they are there. What, if it is not empty, is shown
+// with the progress.
 func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h searchFlags,
 	path, what string) (search.Recording, error) {
 	index := search.Index{Space: v.space, FPS: h.fps, Detector: v.name, Spare: !o.everyFrame}
@@ -292,14 +294,16 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h se
 		index.Dir = h.index
 	}
 	damaged := func(err error) {
-		warn(c, fmt.Sprintf("the index of %s cannot be read (%v), and is made anew", path, err))
+		warn(c, fmt.Sprintf("the index of %s cannot be read (%v); making it again", path, err))
 	}
-	return index.Recording(path, damaged, func(from search.Part, keep func(search.Part) error) ([]search.Sighting, error) {
-		// Each recording has an eye of its own: one that breaks it cannot say of another who is in it.
+	return index.Recording(path, damaged, func(from search.Part, keep func(search.Part) error) ([]search.Sighting,
+		error) {
+		// Each recording has its own eye, so a malicious recording cannot change the result of another.
 		defer v.sight.drop(nil)
 		var bar progress
 		opt := eye.Options{
-			Gate: eye.Learn, Picture: 112, FPS: h.fps, Spare: !o.everyFrame, Step: func(n facedet.Count) { bar.to(n.Read) },
+			Gate: eye.Learn, Picture: 112, FPS: h.fps, Spare: !o.everyFrame,
+			Step: func(n facedet.Count) { bar.to(n.Read) },
 		}
 		if from.Tracks > 0 {
 			opt.After = &from.Frame
@@ -320,7 +324,7 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h se
 	})
 }
 
-// show prints what was found.
+// show prints the result.
 func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found, searched, failed int) error {
 	n := 0
 	for _, f := range all {
@@ -359,7 +363,8 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 		fmt.Fprintln(w, "recording\tfrom\tto\tframes\tshare\tdistance")
 		for _, f := range all {
 			for _, x := range f.hits {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%.2f\n", f.path, stamp(x.From), stamp(x.To), x.Frames, x.Share, x.Distance)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%.2f\n", f.path, stamp(x.From), stamp(x.To), x.Frames, x.Share,
+					x.Distance)
 			}
 		}
 		if err := w.Flush(); err != nil {
@@ -372,7 +377,7 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 	return nil
 }
 
-// stamp writes a time since the beginning of a recording.
+// stamp writes a time from the beginning of a recording.
 func stamp(d time.Duration) string {
 	s := int(d.Round(time.Second) / time.Second)
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
@@ -383,7 +388,7 @@ var sheetText string
 
 var sheetTemplate = template.Must(template.New("sheet").Funcs(pagestyle.Funcs).Parse(sheetText))
 
-// writeHits writes a contact sheet of what was found.
+// writeHits writes a page with pictures of the result.
 func writeHits(path, name string, all []found, n, searched int) error {
 	type hit struct {
 		Picture                   template.URL

@@ -10,7 +10,7 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
-// secret returns what is in a file, without white space at its ends, or inline where there is no file named.
+// secret returns the content of a file without white space at its ends, or inline if path is empty.
 func secret(path, inline string) (string, error) {
 	if path == "" {
 		return inline, nil

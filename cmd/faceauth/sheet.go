@@ -15,10 +15,10 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
-// doctype is what pages begin with.
+// doctype is the beginning of a page.
 const doctype = "<!doctype html>"
 
-// writeSheet writes a contact sheet. It replaces an older page, and nothing else: not the gallery, for example.
+// writeSheet writes a page. It replaces only an older page, and never another file such as the gallery.
 func writeSheet(path string, t *template.Template, page any) error {
 	failed := func(err error) error { return fmt.Errorf("writing the contact sheet: %w", err) }
 	f, err := safefile.Open(path)

@@ -20,15 +20,15 @@ func newTablet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tablet",
 		Short: "ask the daemon: enrol, verify, undo, freeze, follow, forget",
-		Long: "Tablet talks to the daemon (faceauth daemon) about the logins of a user: you, or the user that --user\n" +
-			"names, which takes an administrator.",
+		Long: "Tablet talks to the daemon (faceauth daemon) about your logins. Administrators can name another\n" +
+			"user with --user.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.PersistentFlags().StringVar(&user, "user", "", "whose login (default: yours)")
+	c.PersistentFlags().StringVar(&user, "user", "", "user (default: you)")
 	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON for programs")
 
-	// ask runs what a command asks of the daemon.
+	// ask calls f with a connection to the daemon.
 	ask := func(c *cobra.Command, f func(*bus.Client) error) error {
 		client, err := bus.Dial(c.Context())
 		if err != nil {
@@ -49,26 +49,32 @@ func newTablet() *cobra.Command {
 		_, err := fmt.Fprintf(c.OutOrStdout(), format, args...)
 		return err
 	}
-	// look has the daemon look into the camera, and says what it says.
-	look := func(use, short, good, otherwise string, run func(*bus.Client, *cobra.Command, func(string)) (string, error)) *cobra.Command {
-		return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
-			return ask(c, func(client *bus.Client) error {
-				word, err := run(client, c, func(word string) { fmt.Fprintln(c.ErrOrStderr(), bus.Sentence(words.Of(os.Getenv), word)) })
-				if err != nil {
-					return err
-				}
-				if err := say(c, map[string]string{"result": word}, "%s\n", bus.Sentence(words.Of(os.Getenv), word)); err != nil {
-					return err
-				}
-				if word != good {
-					return fail(refused, errors.New(otherwise))
-				}
-				return nil
-			})
-		}}
+	// look makes the command for an action in which the daemon uses the camera.
+	look := func(use, short, good, otherwise string, run func(*bus.Client, *cobra.Command, func(string)) (string,
+		error)) *cobra.Command {
+		return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				return ask(c, func(client *bus.Client) error {
+					word, err := run(client, c, func(word string) {
+						fmt.Fprintln(c.ErrOrStderr(), bus.Sentence(words.Of(os.Getenv), word))
+					})
+					if err != nil {
+						return err
+					}
+					if err := say(c, map[string]string{"result": word}, "%s\n",
+						bus.Sentence(words.Of(os.Getenv), word)); err != nil {
+						return err
+					}
+					if word != good {
+						return fail(refused, errors.New(otherwise))
+					}
+					return nil
+				})
+			}}
 	}
 	c.AddCommand(
-		look("enroll", "show the device your face, in four poses", "enroll-completed", "nothing was enrolled; an earlier profile stays",
+		look("enroll", "show the device your face, in four poses", "enroll-completed",
+			"nothing was enrolled; an earlier profile is unchanged",
 			func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
 				return client.Enroll(c.Context(), user, tell)
 			}),
@@ -77,7 +83,7 @@ func newTablet() *cobra.Command {
 				return client.Verify(c.Context(), user, tell)
 			}),
 		&cobra.Command{
-			Use: "status", Short: "say what there is of a user, and whether a login may begin", Args: cobra.NoArgs,
+			Use: "status", Short: "show a user's profile, and whether a login is possible", Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
 				return ask(c, func(client *bus.Client) error {
 					s, err := client.Status(c.Context(), user)
@@ -85,7 +91,8 @@ func newTablet() *cobra.Command {
 						return err
 					}
 					had := fmt.Sprintf("enrolled %s with %s, %s learned since\n%s\n",
-						s.Enrolled.Local().Format("2006-01-02 15:04"), count(int(s.Labelled), "face"), count(int(s.Learned), "face"), learning(s))
+						s.Enrolled.Local().Format("2006-01-02 15:04"), count(int(s.Labelled),
+							"face"), count(int(s.Learned), "face"), learning(s))
 					if s.Labelled == 0 {
 						had = "no face that this device has seen is enrolled\n"
 					}
@@ -98,8 +105,8 @@ func newTablet() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "undo SINCE", Short: "take back the faces learned since a moment", Args: cobra.ExactArgs(1),
-			Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such as\n" +
-				"\"2026-11-20 17:30\", or how long ago that was, such as 90m or 12h.",
+			Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such\n" +
+				"as \"2026-11-20 17:30\", or a time span such as 90m or 12h.",
 			RunE: func(c *cobra.Command, args []string) error {
 				since, err := moment(args[0], time.Now())
 				if err != nil {
@@ -128,7 +135,7 @@ func newTablet() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "users", Short: "list who has a profile; takes an administrator", Args: cobra.NoArgs,
+			Use: "users", Short: "list the users with a profile (administrators only)", Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
 				return ask(c, func(client *bus.Client) error {
 					users, err := client.Users(c.Context())
@@ -146,7 +153,7 @@ func newTablet() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "health", Short: "say how much memory the daemon takes; root alone", Args: cobra.NoArgs,
+			Use: "health", Short: "print the memory use of the daemon (root only)", Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
 				return ask(c, func(client *bus.Client) error {
 					h, err := client.Health(c.Context())
@@ -162,10 +169,11 @@ func newTablet() *cobra.Command {
 	return c
 }
 
-func freeze(user *string, ask func(*cobra.Command, func(*bus.Client) error) error, say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
+func freeze(user *string, ask func(*cobra.Command, func(*bus.Client) error) error,
+	say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
 	var off bool
 	c := &cobra.Command{
-		Use: "freeze", Short: "stop learning, or let it go on with --off", Args: cobra.NoArgs,
+		Use: "freeze", Short: "stop learning; --off starts it again", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return ask(c, func(client *bus.Client) error {
 				if err := client.Freeze(c.Context(), *user, !off); err != nil {
@@ -179,15 +187,16 @@ func freeze(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 			})
 		},
 	}
-	c.Flags().BoolVar(&off, "off", false, "let learning go on, also where the drift alarm has stopped it")
+	c.Flags().BoolVar(&off, "off", false, "start learning again, also after the drift alarm has stopped it")
 	return c
 }
 
-// learning says whether a profile goes on learning.
+// learning says whether a profile still learns.
 func learning(s bus.Status) string {
 	switch {
 	case s.Drifted:
-		return "the learned faces had moved far from the enrolled ones, so learning has stopped; find out who uses this account, then: faceauth tablet undo, or freeze --off"
+		return "the learned faces had moved far from the enrolled ones, so learning has stopped; find out who uses " +
+			"this account, then: faceauth tablet undo, or freeze --off"
 	case s.Frozen:
 		return "nothing is learned; to let it go on: faceauth tablet freeze --off"
 	}
@@ -198,9 +207,10 @@ func learning(s bus.Status) string {
 func may(s bus.Status) string {
 	switch {
 	case s.Labelled == 0 && (s.Fleet == nil || s.Fleet.Faces == 0):
-		return "a login by face may not begin: there is no face to look for"
+		return "a login by face is not possible: there is no enrolled face"
 	case s.Labelled == 0 && s.Refusal == "":
-		return "log in once by face and password: look into the camera, and give the password within a minute; then the face alone will do"
+		return "log in once by face and password: look into the camera, and give the password within a minute; then " +
+			"the face alone will do"
 	case s.Refusal != "" && s.Wait > 0:
 		return fmt.Sprintf("a login by face may begin in %s: %s", count(int(s.Wait), "second"), s.Refusal)
 	case s.Refusal != "":
@@ -209,23 +219,25 @@ func may(s bus.Status) string {
 	return "a login by face may begin"
 }
 
-// heard is how long follow waits for word from the fleet's process.
+// heard is how long follow waits for an answer of the fleet's process.
 const heard = 10 * time.Second
 
-func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) error, say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
+func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) error,
+	say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
 	var person string
 	var off, share bool
 	c := &cobra.Command{
-		Use: "follow", Short: "have an account follow a person of a fleet; takes an administrator", Args: cobra.NoArgs,
-		Long: "Follow has the logins of a user rest on whom a fleet knows, where this device takes part in one\n" +
-			"(faceauth fleet tablet): log in once by face and password, and from then on the face alone will do. Who is\n" +
-			"forgotten in the fleet is forgotten here. With --off all that rests on the fleet goes.\n" +
-			"docs/tablet.md says what it rests on.",
+		Use: "follow", Short: "connect an account with a person of a fleet (administrators only)", Args: cobra.NoArgs,
+		Long: "Follow connects a user's logins with a person of a fleet. This device must take part in the fleet\n" +
+			"(faceauth fleet tablet). The first login needs face and password, later logins need the face\n" +
+			"alone. Who is forgotten in the fleet is forgotten here. --off removes everything that came from\n" +
+			"the fleet. docs/tablet.md says how far you can rely on it.",
 		Example: "  sudo faceauth tablet follow --user alice --person 0123456789abcdef0123456789abcdef\n" +
 			"  sudo faceauth tablet follow --user alice --off",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if off == (person != "") || off && share {
-				return fail(badUsage, errors.New("give --person NUMBER, which faceauth people --fleet shows on another device, or --off"))
+				return fail(badUsage, errors.New("give --person NUMBER, which faceauth people --fleet shows on "+
+					"another device, or --off"))
 			}
 			return ask(c, func(client *bus.Client) error {
 				if err := client.Follow(c.Context(), *user, person, share); err != nil {
@@ -235,7 +247,8 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 					return say(c, map[string]bool{"follows": false}, "this account follows nobody any more\n")
 				}
 				s, err := client.Status(c.Context(), *user)
-				for end := time.Now().Add(heard); err == nil && s.Fleet != nil && s.Fleet.Word == "" && time.Now().Before(end); s, err = client.Status(c.Context(), *user) {
+				for end := time.Now().Add(heard); err == nil && s.Fleet != nil && s.Fleet.Word == "" &&
+					time.Now().Before(end); s, err = client.Status(c.Context(), *user) {
 					select {
 					case <-c.Context().Done():
 						return c.Context().Err()
@@ -246,19 +259,22 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 					return err
 				}
 				if s.Fleet == nil {
-					return fail(refused, errors.New("the account follows nobody: another administrator has ended it meanwhile"))
+					return fail(refused, errors.New("the account follows nobody: another administrator has ended it "+
+						"meanwhile"))
 				}
 				return say(c, s.Fleet, "%s\n%s\n", following(*s.Fleet), may(s))
 			})
 		},
 	}
-	c.Flags().StringVar(&person, "person", "", "number of the person, or the name that the fleet shows; it is looked up once")
-	c.Flags().BoolVar(&share, "share", false, "give the fleet the faces that faceauth tablet enroll takes of this user")
-	c.Flags().BoolVar(&off, "off", false, "follow nobody any more, and remove all that rests on the fleet")
+	c.Flags().StringVar(&person, "person", "", "number of the person, or the name that the fleet shows; it is looked "+
+		"up once")
+	c.Flags().BoolVar(&share, "share", false, "share the faces that faceauth tablet enroll takes of this user with "+
+		"the fleet")
+	c.Flags().BoolVar(&off, "off", false, "follow nobody, and remove everything that came from the fleet")
 	return c
 }
 
-// following says how it stands with the person of a fleet whom an account follows.
+// following describes the state of an account that follows a person of a fleet.
 func following(f bus.Following) string {
 	who := f.Number
 	switch {
@@ -285,7 +301,8 @@ func following(f bus.Following) string {
 	case f.Word == bus.Nobody:
 		return had + "; the fleet has nobody of that name or number: see faceauth people --fleet on another device"
 	case f.Word == bus.Keyless:
-		return had + "; this device has no key of the person yet: it must be invited with --people and that number, or for all people, and a device that has the key must be there"
+		return had + "; this device has no key of the person yet: it must be invited with --people and that number, " +
+			"or for all people, and a device that has the key must be there"
 	case f.Word == bus.OtherSpace:
 		return had + "; the fleet's faces of this person are of another feature space, and cannot be used here"
 	}

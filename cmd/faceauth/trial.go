@@ -29,7 +29,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// trialFlags are the flags of a trial.
+// trialFlags holds the flags of a trial.
 type trialFlags struct {
 	noPoses bool
 	every   time.Duration
@@ -45,11 +45,12 @@ func newTrial() *cobra.Command {
 	var how trialFlags
 	c := &cobra.Command{
 		Use:   "trial DIR",
-		Short: "measure logins on recordings: who gets in, who does not, and how fast",
-		Long: "Trial enrols the people of DIR, each for themselves and as the daemon does, and has everybody try to log\n" +
-			"in as everybody, by a clock that goes as the recordings do. It needs no daemon, and keeps nothing.\n" +
+		Short: "measure logins on recordings: who gets in, and how fast",
+		Long: "Trial enrols each person of DIR separately, as the daemon does. Then each person tries to log in\n" +
+			"as every person, in the time of the recordings. It needs no daemon, and saves nothing.\n\n" +
 			labelledRecordings + "\n" +
-			"Recordings of a folder whose names begin with " + dataset.AttackPrefix + " are attacks on its person.",
+			"In a person's folder, recordings whose names begin with " + dataset.AttackPrefix +
+			" are attacks on this person.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.trial(c, args[0], how) },
 	}
@@ -59,11 +60,12 @@ func newTrial() *cobra.Command {
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long to wait for a source to open, and for each frame")
 	f.BoolVar(&o.json, "json", false, "print JSON for programs")
 	f.BoolVar(&how.noPoses, "no-poses", false,
-		"enrol the first four usable faces, in whatever pose, and not four poses as the daemon does")
-	f.DurationVar(&how.every, "every", time.Second, "time between the beginnings of attempts in a recording")
-	f.StringSliceVar(&how.attacks, "attack", nil, "bridge: blends of the user's face and the attacker's, "+
-		"one in each login; photo: a picture of the user, moved, tilted and bent")
-	f.IntSliceVar(&how.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends of a bridge; each is tried")
+		"enrol the first four usable faces in any pose, instead of the daemon's four poses")
+	f.DurationVar(&how.every, "every", time.Second, "time between the starts of attempts in a recording")
+	f.StringSliceVar(&how.attacks, "attack", nil, "bridge: blends of the user's and the attacker's face, one for "+
+		"each login; photo: a picture of the user, "+
+		"moved, tilted and bent")
+	f.IntSliceVar(&how.steps, "attack-steps", []int{2, 3, 5, 8, 20}, "numbers of blends for a bridge; each is tried")
 	return c
 }
 
@@ -129,13 +131,13 @@ func (o *login) trial(c *cobra.Command, dir string, how trialFlags) error {
 	return printTrial(c.OutOrStdout(), r)
 }
 
-// networks opens what a login sees with, in this process: the trial makes pictures of its own.
+// networks opens the networks of a login in this process, because the trial makes pictures.
 func (o *login) networks() (*vision, error) {
 	o.features, o.detector = "embedding", "network"
 	return o.options.open(nil, func(string) {})
 }
 
-// gateOf returns what pictures are good enough for.
+// gateOf returns the quality gate for a purpose.
 func gateOf(p tablet.Purpose) preprocess.Gate {
 	if p == tablet.Enrolment {
 		return preprocess.EnrolGate
@@ -155,7 +157,8 @@ func printTrial(w io.Writer, r trial.Report) error {
 	row := func(name string, a trial.Attempts, worse func(evaluate.Rate) string) {
 		if a.All > 0 {
 			share := evaluate.Rate(float64(a.Matches) / float64(a.All))
-			fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", name, a.Matches, a.All, worse(share), span(a.Interval),
+			fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", name, a.Matches, a.All, worse(share),
+				span(a.Interval),
 				a.PairsIn, a.Pairs, span(evaluate.ClopperPearson(a.PairsIn, a.Pairs)), a.Ends[string(session.NotLive)])
 		}
 	}
@@ -220,8 +223,8 @@ func (f *films) options(show func(*facedet.Picture, face.Frame) error) pipeline.
 	return pipeline.Options{Gate: preprocess.LoginGate, Liveness: f.liveness, Show: show}
 }
 
-// frames reads the frames of a recording, and returns the first picture with a good face in it where photos are wanted
-// and the recording is no attack.
+// frames reads the frames of a recording. It returns the first picture with a good face if photos are wanted and the
+// recording is not an attack.
 func (f *films) frames(ctx context.Context, rec *trial.Recording, path string) (photo *facedet.Picture, err error) {
 	rec.Frames, err = f.Frames(ctx, rec.Name, path, f.options(func(img *facedet.Picture, frame face.Frame) error {
 		if rec.Attack != "" || len(f.portraits[rec.Person]) > 0 || len(frame.Samples) != 1 {
@@ -244,7 +247,7 @@ func (f *films) frames(ctx context.Context, rec *trial.Recording, path string) (
 	return photo, err
 }
 
-// blends returns the vectors of n blends from one person to another, or none where there is no picture of one of them.
+// blends returns the vectors of n blends from one person to another, or none if one of them has no picture.
 func (f *films) blends(user, attacker string, n int) ([][]float32, error) {
 	if len(f.portraits[user]) == 0 || len(f.portraits[attacker]) == 0 {
 		return nil, nil

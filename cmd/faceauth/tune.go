@@ -28,13 +28,13 @@ func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune DIR",
 		Short: "choose sigma, gamma and the thresholds on labelled recordings",
-		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds but one, and measures them\n" +
-			"on the people of the fold that was left out; each person in turn is the user, and the others are\n" +
-			"impostors. Then it chooses on all people, and writes a file of settings that all commands read.\n" +
-			"It reports the false match rate that the recordings support.\n\n" +
-			"If the recordings do not support the target, or half of the users' faces or more are missed, tune warns\n" +
-			"and exits with 8. It then writes the settings only to a file that --out names. --force writes them in\n" +
-			"any case, and exits with 0.\n\n" + labelledRecordings,
+		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds except one, and\n" +
+			"measures them on the people of that fold; each person in turn is the user, and the others are\n" +
+			"impostors. Then it chooses on all people, and writes a file of settings that all commands read. It\n" +
+			"reports the false match rate that the recordings support.\n\n" +
+			"If the recordings do not support the target, or if at least half of the users' faces are missed,\n" +
+			"tune warns and exits with 8. It then writes the settings only to a file that --out names. With\n" +
+			"--force it always writes them, and exits with 0.\n\n" + labelledRecordings,
 		Example: "  faceauth tune recordings --fmr 1e-3\n  faceauth tune recordings --fmr 1e-2 --out my-settings.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -51,29 +51,30 @@ func newTune() *cobra.Command {
 			if out == "" {
 				out = usual
 			}
-			return o.tune(c, args[0], t, settingsFile{path: out, read: err == nil && samePath(out, usual), force: force})
+			return o.tune(c, args[0], t, settingsFile{path: out, read: err == nil && samePath(out, usual),
+				force: force})
 		},
 	}
 	o.visionFlags(c)
-	c.Flags().Float64Var(&t.FMR, "fmr", 1e-3, "target: the largest share of impostors' faces that may be accepted")
-	c.Flags().IntVar(&t.Folds, "folds", 5, "folds of people, at the most")
+	c.Flags().Float64Var(&t.FMR, "fmr", 1e-3, "target: the largest share of accepted impostors' faces")
+	c.Flags().IntVar(&t.Folds, "folds", 5, "largest number of folds")
 	c.Flags().IntVar(&t.Protocol.Enroll, "enroll", 4, enrollHelp)
 	c.Flags().IntVar(&t.Protocol.Stride, "stride", 1, "use every Nth face")
 	c.Flags().StringVar(&out, "out", "",
 		"file of the settings (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config)")
 	c.Flags().BoolVar(&force, "force", false,
-		"write the settings even where the recordings do not support them, and exit with 0")
+		"write the settings even if the recordings do not support them, and exit with 0")
 	return c
 }
 
-// settingsFile is where chosen settings go.
+// settingsFile is the file for the chosen settings.
 type settingsFile struct {
 	path  string
-	read  bool // by all commands, unless told otherwise
-	force bool // write settings that the recordings do not support, too
+	read  bool // all commands read it by default
+	force bool // also write settings that the recordings do not support
 }
 
-// samePath reports whether two paths name one file, through links, too.
+// samePath reports whether two paths name the same file, also through links.
 func samePath(a, b string) bool {
 	if fa, err := os.Stat(a); err == nil {
 		if fb, err := os.Stat(b); err == nil {
@@ -92,7 +93,7 @@ func samePath(a, b string) bool {
 	return real(a) == real(b)
 }
 
-// doubts are the reasons why chosen settings should not be used.
+// doubts are reasons against the use of chosen settings.
 func doubts(r calibrate.Outcome) (all []string) {
 	if !r.Supported() {
 		all = append(all, fmt.Sprintf("an FMR of %g is not shown by these recordings", r.Target))
@@ -110,7 +111,7 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 		return err
 	}
 	defer v.Close()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil { // find out before the work, and not after
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil { // fail before the work, and not after it
 		return fmt.Errorf("writing settings: %w", err)
 	}
 	space := v.space
@@ -133,7 +134,8 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 	case errors.Is(err, calibrate.ErrTooFew):
 		return fail(badSource, err)
 	case errors.Is(err, calibrate.ErrMissed):
-		return fail(noFace, fmt.Errorf("%w of %g on these recordings: every setting accepts more impostors, or nobody; "+
+		return fail(noFace, fmt.Errorf("%w of %g on these recordings: every setting accepts more impostors, or "+
+			"nobody; "+
 			"nothing was written", err, t.FMR))
 	case err != nil:
 		return evalError(err)
@@ -152,7 +154,7 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 			settings = nil
 		}
 		if err := json.NewEncoder(c.OutOrStdout()).Encode(struct {
-			Settings *string `json:"settings"` // null where nothing was written
+			Settings *string `json:"settings"` // null if nothing was written
 			Features string  `json:"features"`
 			calibrate.Outcome
 			Supported bool               `json:"supported"`
@@ -178,34 +180,38 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 		warn(c, doubts+"; the settings are written all the same, as --force says")
 		return nil
 	}
-	return fail(unsupported, fmt.Errorf("%s; the settings are in %s, which is read only where --settings names it", doubts,
+	return fail(unsupported, fmt.Errorf("%s; the settings are in %s, which is read only where --settings names it",
+		doubts,
 		path))
 }
 
 func printTuned(w io.Writer, r calibrate.Outcome, people int) {
-	fmt.Fprintf(w, "chosen without, and measured on, each of %d folds of %d people, one user at a time:\n", len(r.Folds),
+	fmt.Fprintf(w, "chosen without, and measured on, each of %d folds of %d people, one user at a time:\n",
+		len(r.Folds),
 		people)
 	fmt.Fprintf(w, "  FNMR %s: %d of %d attempts (95 %% interval %s), of %d of %d people at least one\n",
 		high(r.FNMR.Rate), r.FNMR.Errors, r.FNMR.Faces, span(r.FNMR.Interval), r.FNMR.PeopleWrong, r.FNMR.People)
-	fmt.Fprintf(w, "  FMR  %s: %d of %d attempts (95 %% interval %s), at least one in %d of %d pairs of a user and an "+
-		"impostor\n",
+	fmt.Fprintf(w, "  FMR  %s: %d of %d attempts (95 %% interval %s), at least one in %d of %d pairs of a user and "+
+		"an impostor\n",
 		high(r.FMR.Rate), r.FMR.Errors, r.FMR.Faces, span(r.FMR.Interval), r.Pairs.Accepted, r.Pairs.Total)
 	fmt.Fprintln(w, "  the intervals take people for independent, and not their attempts")
 	if r.Supported() {
-		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for people like these, "+
-			"were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
+		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for people like these, were pairs "+
+			"independent\n", r.Target, atMost(r.FMRUpperBound))
 	} else {
 		fmt.Fprintf(w, "an FMR of %g is not shown: these recordings show, with 95 %% confidence, one below %g, "+
 			"were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
 		if r.Pairs.Accepted == 0 {
 			need := calibrate.PairsNeeded(r.Target)
-			fmt.Fprintf(w, "  by the rule of three that takes %d pairs without a false match: recordings of %d people\n", need,
+			fmt.Fprintf(w, "  by the rule of three that takes %d pairs without a false match: recordings of %d "+
+				"people\n", need,
 				calibrate.PeopleNeeded(need, len(r.Folds)))
 		}
 	}
-	fmt.Fprintf(w, "  pairs share people, so that this is the most that can be said; with only people for independent: "+
-		"of %d,\n"+
-		"  %d were let in as somebody else, and of people like these a share below %g\n", r.FMR.People, r.FMR.PeopleWrong,
+	fmt.Fprintf(w, "  pairs share people, so that this is the most that can be said; with only people for "+
+		"independent: of %d,\n"+
+		"  %d were let in as somebody else, and of people like these a share below %g\n", r.FMR.People,
+		r.FMR.PeopleWrong,
 		atMost(r.PeopleUpperBound))
 	c := r.Choice
 	fmt.Fprintf(w, "chosen on all %d: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g (there: recall %s, "+
@@ -223,7 +229,7 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 	}
 }
 
-// printPairs prints what a description of a network holds of how near different people come.
+// printPairs prints the false match rates for the description of a network.
 func printPairs(w io.Writer, p evaluate.PairRates) {
 	if !p.Impostors.Measured() {
 		fmt.Fprintf(w, "%d pairs of different people are too few to say how near people come in this space\n",
@@ -243,7 +249,7 @@ func printPairs(w io.Writer, p evaluate.PairRates) {
 	}
 }
 
-// atMost rounds a bound up to two digits that count.
+// atMost rounds a bound up to two significant digits.
 func atMost(x float64) float64 {
 	unit := math.Pow(10, math.Floor(math.Log10(x))-1)
 	up, err := strconv.ParseFloat(fmt.Sprintf("%.2g", math.Ceil(x/unit-1e-9)*unit), 64)

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build is what is known of how the program was built.
+// build describes how the program was built.
 type build struct {
 	Version  string `json:"version"`
-	Commit   string `json:"commit,omitempty"` // "" where it was built outside a repository
+	Commit   string `json:"commit,omitempty"` // "" if it was built outside a repository
 	Time     string `json:"time,omitempty"`   // of the commit
 	Modified bool   `json:"modified"`         // files had changed since the commit
 	Go       string `json:"go"`

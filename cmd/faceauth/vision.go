@@ -20,14 +20,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// vision is what finds faces and turns them into vectors. Close it.
+// vision finds faces and turns them into vectors. The caller closes it.
 type vision struct {
-	sight *sight // in an eye
+	sight *sight // the eye
 	space face.Space
-	name  string // of the detector
+	name  string // name of the detector
 
 	networks  []models.Description
-	detector  facedet.Detector // in this process, where pictures are needed; else nil
+	detector  facedet.Detector // in this process, for commands that need pictures; else nil
 	extractor preprocess.Extractor
 }
 
@@ -42,7 +42,7 @@ func (v *vision) Close() {
 }
 
 // open opens detector and extractor in this process, for commands that need the pictures of faces. Space is the feature
-// space of the gallery in use, or nil; note is told what "auto" had to do without.
+// space of the gallery, or nil. Note is called with a sentence if "auto" had to choose a lesser detector or extractor.
 func (o *options) open(space *face.Space, note func(string)) (*vision, error) {
 	v, err := o.plan(space, note)
 	if err != nil {
@@ -54,13 +54,13 @@ func (o *options) open(space *face.Space, note func(string)) (*vision, error) {
 	return v, nil
 }
 
-// look is [options.open] in an eye, which begins at once to open its networks.
+// look is [options.open] in an eye. The eye begins at once to open its networks.
 func (o *options) look(c *cobra.Command, space *face.Space, note func(string)) (*vision, error) {
 	v, err := o.plan(space, note)
 	if err != nil {
 		return nil, err
 	}
-	// The eye loads its libraries while the files are read here.
+	// The eye loads its libraries while this process reads the files.
 	if _, err = v.sight.ready(c.Context()); err == nil {
 		err = o.verifyNetworks(v.networks)
 	}
@@ -71,7 +71,7 @@ func (o *options) look(c *cobra.Command, space *face.Space, note func(string)) (
 	return v, nil
 }
 
-// plan says how faces are to be found and turned into vectors, and checks what can be checked of that.
+// plan decides which detector and extractor to use, and checks their files.
 func (o *options) plan(space *face.Space, note func(string)) (*vision, error) {
 	embedding, err := o.embedding()
 	if err != nil {
@@ -141,9 +141,10 @@ func (o *options) planDetector(v *vision) error {
 	return nil
 }
 
-// recogniser opens the gallery, which lies at path, and what finds faces for it. Keep and freeze are the
-// flags --learn and --freeze. With part, which may be nil, the gallery is brought in line with the fleet first.
-func (o *options) recogniser(c *cobra.Command, part *member, keep, freeze bool) (g *gallery.Gallery, path string, v *vision, err error) {
+// recogniser opens the gallery and its detector and extractor. Keep and freeze are the flags --learn and --freeze. With
+// part, which may be nil, it first updates the gallery from the fleet.
+func (o *options) recogniser(c *cobra.Command, part *member, keep, freeze bool) (g *gallery.Gallery, path string,
+	v *vision, err error) {
 	for try := 1; ; try++ {
 		g, path, err = o.ownGallery(c, keep, freeze)
 		if part != nil && errors.Is(err, errNoGallery) { // people may come from the fleet
@@ -167,7 +168,7 @@ func (o *options) recogniser(c *cobra.Command, part *member, keep, freeze bool) 
 	return g, path, v, err
 }
 
-// describe lists the settings for a report. Path names the file of the gallery, or is empty.
+// describe lists the settings for a report. Path is the file of the gallery, or empty.
 func describe(v *vision, s online.Settings, path string) []replay.Setting {
 	space := v.space
 	add := func(name, format string, args ...any) replay.Setting {
@@ -193,7 +194,7 @@ func describe(v *vision, s online.Settings, path string) []replay.Setting {
 	return all
 }
 
-// limit writes a number of which 0 means that there is none.
+// limit writes a number; 0 means no limit.
 func limit(n int) string {
 	if n == 0 {
 		return "no limit"

@@ -26,11 +26,11 @@ func newWatch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch SOURCE",
 		Short: "say who is in front of a camera, live: a line when a verdict changes",
-		Long: "Watch judges every face until the source ends or Ctrl-C, and prints a line when the verdict on a\n" +
-			"face in view changes. The recogniser learns as it goes; learned faces are forgotten at the end\n" +
+		Long: "Watch judges every face until the source ends or you press Ctrl-C. It prints a line when the\n" +
+			"verdict on a face in view changes. It learns while it runs; learned faces are forgotten at the end\n" +
 			"unless --learn is given.\n\n" +
-			"With --fleet it knows the people of the fleet, and follows while it runs: who is enrolled, renamed or\n" +
-			"forgotten at another device is so here, usually within a second.",
+			"With --fleet it knows the people of the fleet. If somebody is enrolled, renamed or forgotten at\n" +
+			"another device, watch follows while it runs, usually within a second.",
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) (err error) {
@@ -47,7 +47,8 @@ func newWatch() *cobra.Command {
 				return err
 			}
 			defer v.Close()
-			w := &watcher{c: c, json: o.json, people: g.Learner(), said: map[int]said{}, room: roomWarning(c, g.Learner())}
+			w := &watcher{c: c, json: o.json, people: g.Learner(), said: map[int]said{},
+				room: roomWarning(c, g.Learner())}
 			if keep {
 				w.lessons = new(lessons)
 			}
@@ -65,7 +66,8 @@ func newWatch() *cobra.Command {
 			warn(c, g.Learner().Warnings()...)
 			defer func() {
 				if n := g.Learner().Counts().PassedOver; n > 0 {
-					warn(c, fmt.Sprintf("%s recognised and not learned, as there was no room for another centroid", count(int(n), "face")))
+					warn(c, fmt.Sprintf("%s recognised and not learned, as there was no room for another centroid",
+						count(int(n), "face")))
 				}
 			}()
 			ctx, cancel := context.WithCancelCause(c.Context())
@@ -83,12 +85,12 @@ func newWatch() *cobra.Command {
 			if ctx.Err() != nil && c.Context().Err() == nil {
 				return context.Cause(ctx)
 			}
-			// Ctrl-C, or closing the window, is how a watch ends; what was learned until then is whole.
+			// Ctrl-C, or closing the window, is the normal end of a watch; everything learned until then is complete.
 			if err != nil && !errors.Is(err, errClosed) && c.Context().Err() == nil {
 				return fail(badSource, err)
 			}
 			if keep {
-				// Ctrl-C has ended the watch, and not what comes after it.
+				// The interrupted context must not stop the saving.
 				if err := o.keep(context.WithoutCancel(c.Context()), c, g, path, w.lessons); err != nil {
 					return err
 				}
@@ -109,28 +111,28 @@ func newWatch() *cobra.Command {
 	return c
 }
 
-// errClosed ends a watch whose window was closed.
+// errClosed ends a watch when its window is closed.
 var errClosed = errors.New("the window was closed")
 
 type watcher struct {
 	c      *cobra.Command
 	json   bool
 	people *online.Learner
-	said   map[int]said // of each track that was in view a moment ago
+	said   map[int]said // by track, for tracks that were lately in view
 	window *cv.Window
 	source *again
-	room   func() // says when there is no room any more
+	room   func() // warns when there is no room any more
 
-	lessons *lessons // nil where nothing is kept in the gallery
+	lessons *lessons // nil if nothing is saved in the gallery
 }
 
-// said is what was said last of a track, and the frame in which it was seen last.
+// said is the last printed verdict of a track, and the frame in which the track was last seen.
 type said struct {
 	label string
 	frame int
 }
 
-// missing is longer, in frames, than the tracker waits for a face that is missed.
+// missing is longer, in frames, than the tracker waits for a missed face.
 const missing = 50
 
 func (w *watcher) each(f face.Frame, events []replay.Event) error {

@@ -11,14 +11,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// roomWarning returns a function that says, once each time, that a learner has no room for another centroid.
+// roomWarning returns a function that warns whenever a learner becomes full.
 func roomWarning(c *cobra.Command, l *online.Learner) func() {
-	said := l.Full() // then the warnings at the start have said it
+	said := l.Full() // warnings at the start have said this
 	return func() {
 		if full := l.Full(); full != said {
 			said = full
 			if full {
-				warn(c, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned; use a larger --k, or people undo", l.Settings().K))
+				warn(c, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned; use a larger --k, "+
+					"or people undo", l.Settings().K))
 			}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// Portraits are aligned pictures of people, by name: what an attacker can have of them. Close them.
+// Portraits are aligned pictures of people, by name, that an attacker could have. The caller closes them.
 type Portraits map[string][]*facedet.Picture
 
 // Close frees the pictures.
@@ -30,7 +30,7 @@ func (p Portraits) Close() {
 	}
 }
 
-// Blends returns the vectors of n blends on the way from the i-th picture of one person to the j-th of another.
+// Blends returns the vectors of n blends between the i-th picture of one person and the j-th of another.
 func (p Portraits) Blends(e preprocess.Extractor, from string, i int, to string, j, n int) ([][]float32, error) {
 	if i < 0 || j < 0 || i >= len(p[from]) || j >= len(p[to]) {
 		return nil, fmt.Errorf("there is no picture %d of %q or %d of %q to blend", i+1, from, j+1, to)
@@ -38,7 +38,8 @@ func (p Portraits) Blends(e preprocess.Extractor, from string, i int, to string,
 	return preprocess.Blends(e, p[from][i], p[to][j], n)
 }
 
-// Attackers is [Reader.Identities] with the pictures of the first faces of each identity that are good enough to enrol.
+// Attackers is [Reader.Identities] that also returns pictures of the first faces of each identity that are good enough
+// to enrol.
 func (r *Reader) Attackers(ctx context.Context, dir string, enrolled int) ([]evaluate.Identity, Portraits, error) {
 	portraits := Portraits{}
 	ids, err := r.Identities(ctx, dir, func(name string) pipeline.Options {
@@ -64,8 +65,8 @@ func (r *Reader) Attackers(ctx context.Context, dir string, enrolled int) ([]eva
 	return ids, portraits, nil
 }
 
-// Replays returns, for each identity in dir with recordings of both kinds, the replay attack on it (see
-// [evaluate.Replay]): the person is enrolled by the recordings that are no attacks, and then the attacks are shown.
+// Replays returns the replay attack (see [evaluate.Replay]) on each identity in dir that has normal recordings and
+// attacks. The person is enrolled with the normal recordings, and then the attacks are shown.
 func (r *Reader) Replays(
 	ctx context.Context, dir string, enrolled int, l *preprocess.Liveness,
 ) (all []evaluate.Attack, err error) {
@@ -104,9 +105,9 @@ func (r *Reader) Replays(
 	return all, nil
 }
 
-// HeldPhoto returns a source that shows a photo as somebody holds it before a camera: for twelve seconds it is moved,
-// turned in its plane, and foreshortened as by being turned away, up to 60 degrees to either side and 40 up and down.
-// The photo stays the caller's.
+// HeldPhoto returns a source that shows a photo as if a person held it before a camera. For twelve seconds it moves,
+// turns in its plane, and is foreshortened as if turned away: up to 60 degrees to either side and 40 up and down. The
+// caller keeps the photo.
 func HeldPhoto(photo *facedet.Picture) facedet.Source { return &heldPhoto{photo: photo} }
 
 type heldPhoto struct {

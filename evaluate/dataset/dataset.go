@@ -8,7 +8,7 @@
 // camera.
 //
 // [Reader.Identities] reads all faces of a data set for package evaluate, [Reader.Each] calls a function with each
-// recording, and [Find] lists recordings of which nobody knows who is in them.
+// recording, and [Find] lists recordings of unknown people.
 package dataset
 
 import (
@@ -24,14 +24,14 @@ import (
 	"github.com/maruel/natural"
 )
 
-// AttackPrefix begins the names of recordings in which a picture or a video of the person is held before the camera.
+// AttackPrefix begins the names of recordings that show a picture or a video of the person before the camera.
 const AttackPrefix = "fake"
 
 // IsAttack reports whether the name of a recording says that it is an attack.
 func IsAttack(path string) bool { return strings.HasPrefix(filepath.Base(path), AttackPrefix) }
 
-// A file with one of these endings is meant to be a recording: one that cannot be read is an error,
-// and not a note that somebody left beside the recordings.
+// A file with one of these endings must be a recording: if it cannot be read, this is an error. Other files may be
+// notes beside the recordings.
 var videoExtensions = []string{
 	".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv", ".flv", ".ts", ".3gp", ".mjpeg", ".mjpg",
 }
@@ -40,7 +40,7 @@ func isVideo(path string) bool {
 	return slices.Contains(videoExtensions, strings.ToLower(filepath.Ext(path)))
 }
 
-// NameOf returns the name of the identity whose recordings lie at path.
+// NameOf returns the name of the identity with recordings at path.
 func NameOf(path string) string {
 	name := filepath.Base(path)
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
@@ -49,7 +49,7 @@ func NameOf(path string) string {
 	return name
 }
 
-// entries returns what is in a folder and not hidden, in natural order.
+// entries returns the visible entries of a folder, in natural order.
 func entries(dir string) ([]string, error) {
 	all, err := os.ReadDir(dir)
 	if err != nil {
@@ -68,8 +68,8 @@ func entries(dir string) ([]string, error) {
 	return paths, nil
 }
 
-// Names returns the names that the identities in dir would have, in the order of [Reader.Identities]. Nothing is
-// opened: what a name belongs to may turn out to be no recording.
+// Names returns the names of possible identities in dir, in the order of [Reader.Identities]. It opens nothing, so some
+// may have no recording.
 func Names(dir string) (names []string, err error) {
 	paths, err := entries(dir)
 	for _, path := range paths {
@@ -79,7 +79,7 @@ func Names(dir string) (names []string, err error) {
 }
 
 // sessions returns the recordings of the identity at path: the path itself, or the recordings in a folder without
-// images. Warn is told of recordings that are passed over.
+// images. Warn is called for each skipped recording.
 func sessions(path string, warn func(string)) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -87,7 +87,7 @@ func sessions(path string, warn func(string)) ([]string, error) {
 	}
 	inside, err := entries(path)
 	if err != nil {
-		return []string{path}, nil // facedet's error says what should be there
+		return []string{path}, nil // the error of facedet says what was expected
 	}
 	var all []string
 	for _, p := range inside {
@@ -111,17 +111,16 @@ func sessions(path string, warn func(string)) ([]string, error) {
 	return all, nil
 }
 
-// notRecording reports whether err says that the file at path is no recording, and its name does not claim that it is
-// one.
+// notRecording reports whether err says that the file at path is not a recording, and its name does not look like one.
 func notRecording(path string, err error) bool {
 	return errors.Is(err, facedet.ErrNotVideo) && !isVideo(path)
 }
 
-// ErrNone is wrapped where a name is that of a camera or a URL, and where a folder holds no recording.
+// ErrNone is wrapped if a name is a camera or a URL, or if a folder holds no recording.
 var ErrNone = errors.New("no recording")
 
-// Find returns the recordings that names stand for: files, folders of images, and the videos and folders of images
-// below other folders, in natural order. The error wraps [ErrNone] or is one of package fs.
+// Find returns the recordings for names: files, folders of images, and the videos and folders of images below other
+// folders, in natural order. The error wraps [ErrNone] or comes from package fs.
 func Find(names []string) (paths []string, err error) {
 	for _, name := range names {
 		if !facedet.IsRecording(name) {

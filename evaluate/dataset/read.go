@@ -17,20 +17,20 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// Reader reads recordings. It is used by one goroutine at a time, and owns nothing that it is given.
+// Reader reads recordings. One goroutine at a time may use it. It does not close its parts.
 type Reader struct {
 	Detector  facedet.Detector
 	Extractor preprocess.Extractor
 	Source    facedet.Options // of each recording
 
-	// Open, if it is not nil, opens a recording elsewhere, as an eye does, and tells damaged of each file that is passed
-	// over; Detector, Extractor and Source are not used then. Methods that need pictures of faces cannot do with it.
+	// Open, if it is not nil, opens a recording in another process, as an eye does, and calls damaged for each skipped
+	// file. Then Detector, Extractor and Source are not used, and methods that need pictures of faces do not work.
 	Open func(ctx context.Context, path string, o pipeline.Options, damaged func(text string)) (Stream, error)
 
-	// Warn is told, in a sentence, of each file that is passed over or cut off; nil for nobody.
+	// Warn, if it is not nil, gets a sentence for each file that is skipped or truncated.
 	Warn func(string)
-	// Begin is told of each recording that begins, with its name and the frames that it declares, or -1. It returns
-	// what is called after each frame, and at the end. Nil for nobody.
+	// Begin, if it is not nil, is called for each recording, with its name and the number of frames in its header, or
+	// -1. It returns functions that are called after each frame and at the end.
 	Begin func(name string, frames int) (step, end func())
 }
 
@@ -63,10 +63,10 @@ func (r *Reader) open(ctx context.Context, path string, o pipeline.Options, dama
 	return here{pipeline.New(src, r.Detector, r.Extractor, o), src}, nil
 }
 
-// most is how many warnings of one data set are given one by one.
+// most is the number of warnings of one data set that are printed one by one.
 const most = 10
 
-// limited returns a function that passes on the first warnings, and one that says how many more there were.
+// limited returns a function that passes on the first warnings, and a function that reports the number of the others.
 func (r *Reader) limited() (warn func(string), end func()) {
 	n := 0
 	tell := r.warn
@@ -94,8 +94,8 @@ func (r *Reader) begin(name string, frames int) (step, end func()) {
 	return r.Begin(name, frames)
 }
 
-// Identities reads the faces of all identities in dir but those of attacks. How gives the options for each name; nil
-// means defaults. The error comes from the folder, a recording or the context.
+// Identities reads the faces of all identities in dir, without attacks. How gives the options for each name; nil means
+// defaults. The error comes from the folder, a recording or the context.
 func (r *Reader) Identities(
 	ctx context.Context, dir string, how func(name string) pipeline.Options,
 ) ([]evaluate.Identity, error) {
@@ -130,7 +130,7 @@ func (r *Reader) Identities(
 			continue
 		}
 		if eye.Broken(err) {
-			continue // it was said
+			continue // the user was told
 		}
 		if err != nil {
 			return nil, err
@@ -157,7 +157,7 @@ func (r *Reader) identity(
 	ctx context.Context, name string, recordings []string, o pipeline.Options, warn func(string),
 ) (evaluate.Identity, error) {
 	id := evaluate.Identity{Name: name, Refused: make(map[face.Reason]int)}
-	var broken error // of an eye, which costs its recording and not the others
+	var broken error // the eye broke; other recordings are still read
 	for take, path := range recordings {
 		part, err := r.session(ctx, name, path, o, warn)
 		if eye.Broken(err) {
@@ -228,9 +228,8 @@ func (s stepped) Next(ctx context.Context) (face.Frame, error) {
 	return f, err
 }
 
-// Each calls do with each recording of each identity in dir, and with what its name says: whether it is an attack. A
-// file that do finds to be no video is passed over unless its name says that it is one. Another error of do ends
-// Each.
+// Each calls do with each recording of each identity in dir. Attack says whether its name marks an attack. If do finds
+// that a file is not a video, Each skips it, unless its name says that it is one. Each ends with any other error of do.
 func (r *Reader) Each(dir string, do func(person, path string, attack bool) error) error {
 	paths, err := entries(dir)
 	if err != nil {
@@ -292,7 +291,7 @@ func (r *Reader) Frames(ctx context.Context, name, path string, o pipeline.Optio
 	return all, err
 }
 
-// FramesOf returns all frames of a source, which stays the caller's.
+// FramesOf returns all frames of a source. The caller keeps the source.
 func (r *Reader) FramesOf(
 	ctx context.Context, src facedet.Source, name string, o pipeline.Options,
 ) (all []face.Frame, err error) {

@@ -31,7 +31,7 @@ func (d drawing) draw(png, svg io.Writer) error {
 	return figure.SVG(svg, width, height, [][]*plot.Plot{{p}})
 }
 
-// figures returns those that the outcome has.
+// figures returns the figures for the result.
 func figures(s evaluate.Summary) []drawing {
 	all := []drawing{
 		{"precision-recall", "Precision and recall at every threshold: further to the top right is better.",
@@ -49,7 +49,7 @@ func figures(s evaluate.Summary) []drawing {
 	return all
 }
 
-// rates returns the error rates of all methods, strangers' first.
+// rates returns the error rates of all methods, with the rates of strangers first.
 func rates(s evaluate.Summary) (all []evaluate.NamedRate) {
 	for _, m := range s.Methods {
 		all = append(all, m.ErrorRates()...)
@@ -69,11 +69,13 @@ func lines(s evaluate.Summary, points func(evaluate.Result) plotter.XYs) (all []
 
 // line returns the curve of the method of that number.
 func line(i int, name string, points plotter.XYs) figure.Line {
-	return figure.Line{Name: name, Colour: figure.Colours[i%len(figure.Colours)], Points: points, Plain: len(points) > 25,
+	return figure.Line{Name: name, Colour: figure.Colours[i%len(figure.Colours)], Points: points,
+		Plain:  len(points) > 25,
 		Dashed: i%2 == 1}
 }
 
-// det draws false non-matches over false matches, or their like in an identification. There are strangers.
+// det draws false non-matches over false matches, or the corresponding rates of an identification. There must be
+// strangers.
 func det(s evaluate.Summary) (*plot.Plot, error) {
 	trials := 0
 	for _, r := range rates(s) {
@@ -93,17 +95,17 @@ func det(s evaluate.Summary) (*plot.Plot, error) {
 	}))
 }
 
-// widest is the largest rate of false matches that a detection error trade-off shows.
+// widest is the largest false match rate in a detection error trade-off.
 const widest = .5
 
-// tradeOff draws two error rates over each other on the scale of normal deviates. Trials are the most that either was
-// measured with.
+// tradeOff draws two error rates over each other on the scale of normal deviates. Trials is the larger number of
+// trials.
 func tradeOff(x, y string, trials int, lines []figure.Line) (*plot.Plot, error) {
 	p, err := figure.Lines("", x, y, lines)
 	if err != nil {
 		return nil, err
 	}
-	least := min(.05, .5/float64(max(trials, 10))) // half of the least rate above 0 that there can be
+	least := min(.05, .5/float64(max(trials, 10))) // half of the smallest possible rate above 0
 	figure.Deviate(&p.X, least, widest)
 	figure.Deviate(&p.Y, least, 1-least)
 	return p, nil
@@ -145,5 +147,5 @@ func recallOverTime(s evaluate.Summary) (*plot.Plot, error) {
 	return p, nil
 }
 
-// unit makes the upright axis one of shares, with room above 1 so that a line there can be seen.
+// unit makes the upright axis an axis of shares. Its end is above 1, so that a line at 1 is visible.
 func unit(p *plot.Plot) { p.Y.Min, p.Y.Max = 0, 1.02 }

@@ -25,13 +25,14 @@ type identificationPage struct {
 	Figures  []shown
 }
 
-// WriteIdentification writes report.html and the curve of an identification into a folder that exists: identification,
-// as .png and .svg. Without strangers there is no curve. Each file is as it was or complete.
+// WriteIdentification writes report.html and the curve of an identification (identification.png and .svg) into an
+// existing folder. Without strangers there is no curve. Each file is written as a whole.
 func WriteIdentification(dir string, s evaluate.Identified, m Meta) error {
 	var all []drawing
 	if s.Counts.NonMated > 0 {
 		all = append(all, drawing{
-			"identification", "False negative over false positive identification, on the scale of normal deviates: further " +
+			"identification", "False negative over false positive identification, on the scale of normal deviates: " +
+				"further " +
 				"to the bottom left is better. A rate below the edge of the drawing, 0 for one, is drawn at the edge.",
 			func() (*plot.Plot, error) { return identificationTradeOff(s) },
 		})
@@ -62,7 +63,7 @@ func identificationTradeOff(s evaluate.Identified) (*plot.Plot, error) {
 		max(s.Counts.Mated, s.Counts.NonMated), all)
 }
 
-// identificationHeadline says what came out for the first method, at the first bound that could be measured.
+// identificationHeadline gives the result of the first method, at the first bound that could be measured.
 func identificationHeadline(s evaluate.Identified) string {
 	if len(s.Methods) == 0 {
 		return "Nothing was measured."
@@ -81,7 +82,7 @@ func named(method string, tpir evaluate.Rate) string {
 	return fmt.Sprintf("The %s named %.2f %% of the mated probes rightly", method, math.Floor(1e4*float64(tpir))/100)
 }
 
-// Bound says in words which FPIR is allowed.
+// Bound describes the allowed FPIR in words.
 func Bound(fpir float64) string {
 	if fpir == 0 {
 		return "no false positive"
@@ -89,7 +90,7 @@ func Bound(fpir float64) string {
 	return fmt.Sprintf("an FPIR of at most %s %%", strconv.FormatFloat(100*fpir, 'g', 6, 64))
 }
 
-// Threshold writes a threshold; nil for none.
+// Threshold writes a threshold; nil means none.
 func Threshold(t *float64) string {
 	if t == nil {
 		return "none"
@@ -97,7 +98,7 @@ func Threshold(t *float64) string {
 	return strconv.FormatFloat(*t, 'f', 4, 64)
 }
 
-// Reasons lists in brackets how many faces were refused for which reason; nothing where there were none.
+// Reasons lists the numbers of refused faces by reason, in brackets, or returns "".
 func Reasons(faces map[face.Reason]int) string {
 	if len(faces) == 0 {
 		return ""
@@ -109,7 +110,7 @@ func Reasons(faces map[face.Reason]int) string {
 	return " (" + strings.Join(all, ", ") + ")"
 }
 
-// NotMeasured returns a sentence for each bound that the outcome cannot show, and the number of probes that it takes.
+// NotMeasured returns a sentence for each bound that could not be measured, with the number of probes that it needs.
 func NotMeasured(s evaluate.Identified) (sentences []string) {
 	if len(s.Methods) == 0 {
 		return nil

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report draws the outcome of an evaluation: curves as PNG and SVG, and one page that compares
-// all methods and needs no network.
+// Package report draws the result of an evaluation: curves as PNG and SVG, and one page that compares all methods and
+// needs no network.
 //
-// [Write] does all of it, and [WriteIdentification] for an identification.
+// Use [Write], or [WriteIdentification] for an identification.
 package report
 
 import (
@@ -24,10 +24,10 @@ import (
 // Setting is one line of the settings that a page lists.
 type Setting struct{ Name, Value string }
 
-// Meta is what a page says beside the figures.
+// Meta is the text of a page beside the figures.
 type Meta struct {
 	Source   string   // name of the folder of recordings
-	Protocol []string // sentences that say who was enrolled, and what was judged
+	Protocol []string // sentences that say who was enrolled, and which faces were judged
 	Settings []Setting
 	Warnings []string
 }
@@ -57,8 +57,8 @@ type shown struct {
 	Name, Caption string
 }
 
-// Figure writes a rate with four places, rounded by that function, so that a figure need not look better than
-// it is; "-" where there was no trial.
+// Figure writes a rate with four places. Round is the rounding function: a figure must not look better than it is.
+// Without trials it returns "-".
 func Figure(r evaluate.Rate, round func(float64) float64) string {
 	if math.IsNaN(float64(r)) {
 		return "-"
@@ -66,13 +66,13 @@ func Figure(r evaluate.Rate, round func(float64) float64) string {
 	return fmt.Sprintf("%.4f", round(float64(r)*1e4)/1e4)
 }
 
-// Span writes an interval, rounded to the wider side.
+// Span writes an interval. Rounding makes it wider.
 func Span(i evaluate.Interval) string {
 	return Figure(evaluate.Rate(i.Low), math.Floor) + " to " + Figure(evaluate.Rate(i.High), math.Ceil)
 }
 
-// Write writes report.html and the curves into a folder that exists: det, precision-recall and
-// recall-over-time, each as .png and .svg. Without strangers there is no det. Each file is as it was or complete.
+// Write writes report.html and the curves det, precision-recall and recall-over-time (.png and .svg) into an existing
+// folder. Without strangers there is no det. Each file is written as a whole.
 func Write(dir string, s evaluate.Summary, m Meta) error {
 	shown, err := writeFigures(dir, figures(s))
 	if err != nil {
@@ -113,7 +113,7 @@ func writePage(dir, name string, data any) error {
 	return nil
 }
 
-// headline says what came out for the first method.
+// headline gives the result of the first method.
 func headline(s evaluate.Summary) string {
 	if len(s.Methods) == 0 {
 		return "Nothing was measured."

@@ -50,7 +50,8 @@ func outcome(t *testing.T, strangers ...string) evaluate.Summary {
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	if err := report.Write(dir, outcome(t, "eve"), report.Meta{
-		Source: "<i>hall</i>", Protocol: []string{"two of three"}, Settings: []report.Setting{{Name: "sigma", Value: ".2"}},
+		Source: "<i>hall</i>", Protocol: []string{"two of three"},
+		Settings: []report.Setting{{Name: "sigma", Value: ".2"}},
 		Warnings: []string{"beware"},
 	}); err != nil {
 		t.Fatal(err)

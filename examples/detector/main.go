@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command detector shows how to bring a detector of your own: it counts the faces in a recording with one.
+// Command detector shows how to use your own detector: it counts the faces in a recording.
 //
 //	go run ./examples/detector recording.avi
 //
-// The detector here looks where it found faces a moment ago, and only sometimes at the whole picture, which makes a
-// slow detector several times faster. Any type with the two methods of facedet.Detector will do. One that is made
-// with gocv or with package image gets the pixels by Picture.Mat or Picture.Image.
+// This detector searches near the faces of the last picture, and only sometimes the whole picture, which makes a slow
+// detector several times faster. Any type with the two methods of facedet.Detector can be used. A detector made with
+// gocv or with package image gets the pixels from Picture.Mat or Picture.Image.
 package main
 
 import (
@@ -33,13 +33,13 @@ func main() {
 	}
 }
 
-// nearby is a detector that looks around the faces of the last picture. It is for one source at a time.
+// nearby is a detector that searches around the faces of the last picture. Use one for each source.
 type nearby struct {
-	facedet.Detector     // that looks
-	every            int // pictures after which it looks at a whole one again
+	facedet.Detector     // the slow detector
+	every            int // pictures between two searches of the whole picture
 
-	seen  []image.Rectangle // in the last picture
-	count int               // pictures since it looked at a whole one
+	seen  []image.Rectangle // faces in the last picture
+	count int               // pictures since the last search of the whole picture
 }
 
 var _ facedet.Detector = (*nearby)(nil)
@@ -70,7 +70,7 @@ func (n *nearby) detect(p *facedet.Picture) ([]facedet.Face, error) {
 			return nil, err
 		}
 		for _, f := range found {
-			// Of the faces near this place only the one that was there: the others have their own turn.
+			// Keep only the face that was at this place; the loop visits the others later.
 			if !f.Box.Overlaps(box) {
 				continue
 			}
@@ -78,7 +78,7 @@ func (n *nearby) detect(p *facedet.Picture) ([]facedet.Face, error) {
 			break
 		}
 	}
-	if len(all) < len(n.seen) { // a face is lost: look for it
+	if len(all) < len(n.seen) { // a face is lost: search the whole picture
 		n.count = 0
 		return n.Detector.Detect(p)
 	}

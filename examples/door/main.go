@@ -7,8 +7,8 @@
 // It takes four good faces of each person from a recording, and then watches the last source, which may be a camera, a
 // recording or a URL. It prints a line when the door opens.
 //
-// A door must not be led astray by what it sees, so it learns nothing: every verdict rests on the enrolled faces. Nor
-// does one frame open it: several verdicts on one person who stays in view must agree, see package sighting.
+// A door must not be misled by faces that it has seen, so it learns nothing: every verdict rests on the enrolled faces.
+// One frame is not enough to open it: several verdicts on a person who stays in view must agree, see package sighting.
 package main
 
 import (
@@ -70,7 +70,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	return d.watch(ctx, args[last])
 }
 
-// door knows who may come in.
+// door knows the people who may come in.
 type door struct {
 	detector  facedet.Detector
 	embedding preprocess.Extractor
@@ -78,7 +78,7 @@ type door struct {
 	out       io.Writer
 }
 
-// enrol labels the first four good faces of a recording in which nobody else is to be seen.
+// enrol labels the first four good faces of a recording that shows only this person.
 func (d *door) enrol(ctx context.Context, name, recording string) error {
 	src, err := facedet.Open(ctx, recording, facedet.Options{})
 	if err != nil {
@@ -105,7 +105,7 @@ func (d *door) enrol(ctx context.Context, name, recording string) error {
 	return nil
 }
 
-// shut is how long nobody is seen until the door, once it was opened for them, opens for the same person again.
+// shut is the time without a person in view after which the door can open for this person again.
 const shut = 5 * time.Second
 
 // watch opens the door for people in a source until it ends.
@@ -115,12 +115,12 @@ func (d *door) watch(ctx context.Context, name string) error {
 		return err
 	}
 	if !facedet.IsRecording(name) {
-		src = facedet.Newest(src) // what a camera sees now, and not what it saw while the program was busy
+		src = facedet.Newest(src) // the present frame, and not a frame from while the program was busy
 	}
 	defer src.Close()
 	frames := pipeline.New(src, d.detector, d.embedding, pipeline.Options{Gate: preprocess.LoginGate})
 	people := sighting.NewWatcher(d.learner, sighting.Settings{}, sighting.Rules{})
-	seen := map[string]time.Duration{} // when each person was recognised last
+	seen := map[string]time.Duration{} // time at which each person was last recognised
 	for {
 		f, err := frames.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -135,7 +135,7 @@ func (d *door) watch(ctx context.Context, name string) error {
 		}
 		for _, s := range faces {
 			b := s.Belief
-			if s.Trust != sighting.Confirmed { // a door opens for no face that is known by what was learned, or by its track
+			if s.Trust != sighting.Confirmed { // learned faces, or a track alone, do not open a door
 				continue
 			}
 			if at, ok := seen[b.Name]; !ok || f.Time-at > shut {

@@ -42,7 +42,8 @@ func TestDoor(t *testing.T) {
 
 	// Of alice alone it knows nothing of bob.
 	out.Reset()
-	if err := run(context.Background(), &out, []string{"alice=" + s.Enrolment[0].Path, s.Enrolment[1].Path}); err != nil || out.Len() > 0 {
+	if err := run(context.Background(), &out, []string{"alice=" + s.Enrolment[0].Path,
+		s.Enrolment[1].Path}); err != nil || out.Len() > 0 {
 		t.Errorf("for bob, who is not enrolled, it printed %q, %v", &out, err)
 	}
 }

@@ -4,8 +4,8 @@
 //
 //	go run ./examples/network network.json a.jpg b.jpg
 //
-// A description in JSON says how the network is fed and what it gives; network.json beside this file is one, and
-// models.Description documents its fields. The file is checked against its SHA-256 before it is opened, and tried
+// A description in JSON gives the input and the output of the network. network.json beside this file is an example, and
+// models.Description documents the fields. The program checks the SHA-256 of the file, opens the network and runs it
 // once: a network that does not fit its description is an error before the first face.
 package main
 
@@ -41,8 +41,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	// The path of the network is relative to its description; only a plain name would be looked for in the folder
-	// given here.
+	// The path in the description is relative to its file. Only a plain name would be looked up in this folder.
 	embedding, err := preprocess.NewEmbedding(description, models.Dir())
 	if err != nil {
 		return err

@@ -13,18 +13,18 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// lloydRounds is how often the centroids of a backbone move.
+// lloydRounds is the number of k-means rounds.
 const lloydRounds = 20
 
-// Backbone returns SoftHAD scores as [anomaly.SoftHarmonic] has them, in O(k³ + nk) time: each class is represented
-// by at most k centroids, the means of k-means, with as many points as each stands for as its multiplicity, on which
-// the compact soft harmonic solution is solved. An example is then one more vertex, whose equation the values of the
-// centroids solve; what it adds to its own centroid is left out. With k as large as the classes all examples are
-// centroids, and the scores are those of [anomaly.SoftHarmonic].
+// Backbone returns SoftHAD scores as [anomaly.SoftHarmonic] has them, in O(k³ + nk) time: each class is represented by
+// at most k centroids from k-means. The multiplicity of a centroid is its number of points. The compact soft harmonic
+// solution is computed on the centroids. An example is then one more vertex, and its value follows from the values of
+// the centroids; its own share in its centroid is left out. With k as large as the classes all examples are centroids,
+// and the scores are those of [anomaly.SoftHarmonic].
 //
-// Weights are those of the kernel on Euclidean distances. The thesis prints a compact form in which gamma is
-// multiplied by c and not divided; this is the one that agrees with the full graph. The error wraps [ErrExamples],
-// [anomaly.ErrLabels] or [anomaly.ErrSetting], or is that of the context.
+// Weights come from the kernel on Euclidean distances. The thesis prints a compact form in which gamma is multiplied by
+// c; here it is divided by c, which agrees with the full graph. The error wraps [ErrExamples], [anomaly.ErrLabels] or
+// [anomaly.ErrSetting], or comes from the context.
 func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.Kernel,
 	c, gamma float64) ([]float64, error) {
 	classes, err := checkExamples(x, y)
@@ -49,7 +49,7 @@ func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.K
 		}
 		seeds := part
 		if k < len(part) {
-			r := rand.New(rand.NewPCG(uint64(class), 0)) // the same scores every time
+			r := rand.New(rand.NewPCG(uint64(class), 0)) // a fixed seed gives the same scores every time
 			seeds = nil
 			for _, i := range r.Perm(len(part))[:k] {
 				seeds = append(seeds, part[i])

@@ -12,10 +12,9 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Logistic trains a multinomial logistic regression: it minimises half the squared weights, those of the biases left
-// out, plus cost > 0 times the negative log-likelihood. A score is the probability of the other classes. The error of
-// the trainer wraps [ErrExamples], [anomaly.ErrLabels], [anomaly.ErrSetting], or is that of an optimiser that found no
-// minimum.
+// Logistic trains a multinomial logistic regression. It minimises half the squared weights, without biases, plus cost >
+// 0 times the negative log-likelihood. A score is the probability of the other classes. The error of the trainer wraps
+// [ErrExamples], [anomaly.ErrLabels], [anomaly.ErrSetting], or comes from an optimiser that found no minimum.
 func Logistic(cost float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		classes, err := checkExamples(x, y)
@@ -26,7 +25,8 @@ func Logistic(cost float64) Trainer {
 			return nil, fmt.Errorf("%w: the cost is %g, and must be positive", anomaly.ErrSetting, cost)
 		}
 		l := newLogLikelihood(x, y, classes, cost)
-		result, err := optimize.Minimize(optimize.Problem{Func: l.value, Grad: l.gradient}, make([]float64, classes*l.width),
+		result, err := optimize.Minimize(optimize.Problem{Func: l.value, Grad: l.gradient},
+			make([]float64, classes*l.width),
 			&optimize.Settings{GradientThreshold: 1e-6 * cost * float64(len(x)), MajorIterations: 1000, Concurrent: 1},
 			&optimize.LBFGS{})
 		if err != nil && (result == nil || floats.HasNaN(result.X)) {
@@ -70,7 +70,7 @@ type logLikelihood struct {
 	cost  float64
 
 	classes int
-	at      []float64 // where the two below are of
+	at      []float64 // the argument of the two values below
 	f       float64
 	g       []float64
 }
@@ -124,10 +124,10 @@ func (l *logLikelihood) compute(w []float64) {
 	l.g = g.RawMatrix().Data
 }
 
-// Confident trains on the examples that confident learning leaves (Northcutt, Jiang and Chuang 2021): an example is
-// left out where, by a scorer that was trained without it, the most probable of the classes that are as probable as
-// they are for their own examples on average is another than its own. The scores of the trainer must be one minus the
-// probability of a class. The error is that of [CrossValidate].
+// Confident trains on the examples that confident learning keeps (Northcutt, Jiang and Chuang 2021). A class is a
+// candidate for an example if its probability is at least its mean probability over its own examples, by a scorer
+// trained without the example. An example is left out if its most probable candidate is another class than its own. The
+// scores of the trainer must be one minus the probability of a class. The error comes from [CrossValidate].
 func Confident(folds int, train Trainer) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		k, err := checkExamples(x, y)

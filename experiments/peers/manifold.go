@@ -22,13 +22,13 @@ type Manifold struct {
 	x       [][]float32
 	kernel  maxmargin.Kernel
 	inverse mat.Dense // (I + r L K)⁻¹
-	// The examples under the deformed kernel. An example is known by its number there.
+	// deformed has the examples under the deformed kernel. An example is its own number there.
 	deformed *maxmargin.Examples
 }
 
-// NewManifold returns the learner for the examples x and a graph of them with n x n weights, and r >= 0. Origin
-// leaves the bias out, as [maxmargin.Examples.Origin] does. It takes O(n³) time once for all labels and all gamma.
-// The error wraps [maxmargin.ErrExamples] or [maxmargin.ErrSetting].
+// NewManifold returns the learner for the examples x and a graph of them with n x n weights, and r >= 0. Origin leaves
+// the bias out, as in [maxmargin.Examples.Origin]. It takes O(n³) time once for all labels and all gamma. The error
+// wraps [maxmargin.ErrExamples] or [maxmargin.ErrSetting].
 func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symmetric, r float64) (*Manifold, error) {
 	if w.SymmetricDim() != len(x) {
 		return nil, fmt.Errorf("%w: a graph of %d vertices for %d examples", maxmargin.ErrSetting, w.SymmetricDim(),
@@ -41,9 +41,9 @@ func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symm
 	return NewPenalised(x, kernel, origin, l, r)
 }
 
-// Penalty returns the matrix by which fᵀ P f says how little f is smooth on a graph with n x n weights: its Laplacian,
-// or with normalised set I - D^-½ W D^-½, to a power of at least 1. Higher powers leave the smoothest functions alone
-// and forbid the others the more. The error wraps [maxmargin.ErrSetting].
+// Penalty returns the matrix P for which fᵀ P f measures how little f is smooth on a graph with n x n weights. It is
+// the Laplacian, or with normalised I - D^-½ W D^-½, to a power of at least 1. Higher powers leave the smoothest
+// functions alone and penalise the others more. The error wraps [maxmargin.ErrSetting].
 func Penalty(w mat.Symmetric, normalised bool, power int) (*mat.SymDense, error) {
 	n := w.SymmetricDim()
 	for i := range n {
@@ -67,13 +67,13 @@ func Penalty(w mat.Symmetric, normalised bool, power int) (*mat.SymDense, error)
 	product.Pow(mat.DenseCopyOf(l), power)
 	for i := range n {
 		for j := range i + 1 {
-			l.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2) // rounding makes the two halves differ
+			l.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2) // makes it symmetric in spite of rounding
 		}
 	}
 	return l, nil
 }
 
-// NewPenalised is [NewManifold] with another penalty in the place of the Laplacian: one of [Penalty], for example.
+// NewPenalised is [NewManifold] with another penalty instead of the Laplacian, for example from [Penalty].
 func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty mat.Symmetric,
 	r float64) (*Manifold, error) {
 	n := len(x)
@@ -94,7 +94,7 @@ func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty m
 	}
 	m := &Manifold{x: x, kernel: kernel}
 	var system, product mat.Dense
-	system.Mul(mat.DenseCopyOf(penalty), gram) // gonum is slow with two symmetric ones
+	system.Mul(mat.DenseCopyOf(penalty), gram) // gonum is slow with two symmetric matrices
 	system.Scale(r, &system)
 	unit := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -113,7 +113,7 @@ func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty m
 	var err error
 	m.deformed, err = maxmargin.NewExamples(numbers, func(a, b []float32) float64 {
 		i, j := int(a[0]), int(b[0])
-		v := (product.At(i, j) + product.At(j, i)) / 2 // rounding makes the two halves differ
+		v := (product.At(i, j) + product.At(j, i)) / 2 // makes it symmetric in spite of rounding
 		if i == j {
 			v = max(v, 0)
 		}
@@ -139,13 +139,14 @@ func (m *Manifold) SVM(y []float64, gamma float64) (*maxmargin.Machine, error) {
 	}
 	var weights mat.VecDense
 	weights.MulVec(&m.inverse, known)
-	return &maxmargin.Machine{Kernel: m.kernel, Support: m.x, Weights: weights.RawVector().Data, Bias: trained.Bias}, nil
+	return &maxmargin.Machine{Kernel: m.kernel, Support: m.x, Weights: weights.RawVector().Data,
+		Bias: trained.Bias}, nil
 }
 
-// ClassMass changes the values of a harmonic solution, one row for each vertex and one column for each class, so that
-// each class has the share of the unlabelled vertices that its prior says: class-mass normalisation (X. Zhu, Z.
-// Ghahramani, J. Lafferty, Semi-Supervised Learning Using Gaussian Fields and Harmonic Functions, 2003). Without it a
-// few labels on a large graph leave nearly all mass to one class. A class without mass stays without. The error wraps
+// ClassMass changes the values of a harmonic solution, with a row for each vertex and a column for each class, so that
+// each class gets its prior share of the unlabelled vertices: class-mass normalisation (X. Zhu, Z. Ghahramani, J.
+// Lafferty, Semi-Supervised Learning Using Gaussian Fields and Harmonic Functions, 2003). Without it, with few labels
+// on a large graph, one class gets nearly all mass. A class without mass gets none. The error wraps
 // [maxmargin.ErrSetting].
 func ClassMass(l *mat.Dense, labelled []int, priors []float64) error {
 	n, classes := l.Dims()

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package peers holds the methods that those of this module are measured against. Only experiments use them.
+// Package peers holds methods for comparison. Only experiments use them.
 //
-// Against conditional anomaly detection (package anomaly): [WeightedNeighbours], and trained on other examples,
-// [Projection], [OneClass], [Quadratic] and [Logistic], alone or after [Confident] learning, for which [CrossValidate]
-// scores examples by what it has learned from the others; [Backbone] is [anomaly.SoftHarmonic] for more examples than a
-// graph can hold. Against max-margin graph cuts (package maxmargin): [Manifold], which asks of the classifier itself
-// that it is smooth on the graph.
+// For conditional anomaly detection (package anomaly): [WeightedNeighbours], and with training examples [Projection],
+// [OneClass], [Quadratic] and [Logistic], alone or after [Confident] learning. [CrossValidate] scores each example with
+// a scorer that was trained on others. [Backbone] is [anomaly.SoftHarmonic] for more examples than a graph can hold.
+// For max-margin graph cuts (package maxmargin): [Manifold], whose classifier itself must be smooth on the graph.
 package peers
 
 import (
@@ -23,13 +22,13 @@ import (
 	"gonum.org/v1/gonum/stat/distmv"
 )
 
-// ErrExamples is wrapped where examples differ in length, hold a value that is not finite, or leave nothing to compare.
+// ErrExamples is wrapped if examples differ in length, hold a value that is not finite, or leave nothing to compare.
 var ErrExamples = errors.New("unusable examples")
 
-// WeightedNeighbours returns, for all examples of a similarity graph with n x n weights, of which y are the classes,
-// the share of the weight around each that belongs to other classes, and 0 where there is none: weighted k-NN where
-// the graph is that of the nearest neighbours. Nothing keeps it from judging an example that is far from all others
-// by the least of weights. The error wraps [anomaly.ErrLabels] or [anomaly.ErrWeights].
+// WeightedNeighbours returns for each example of a similarity graph with n x n weights the share of the weight around
+// it that belongs to other classes, or 0 without edges. Y has the classes. On a graph of nearest neighbours this is
+// weighted k-NN. An example far from all others is judged by tiny weights, too. The error wraps [anomaly.ErrLabels] or
+// [anomaly.ErrWeights].
 func WeightedNeighbours(w mat.Symmetric, y []int) ([]float64, error) {
 	if _, err := anomaly.CheckGraph(w, y); err != nil {
 		return nil, err
@@ -54,14 +53,13 @@ func WeightedNeighbours(w mat.Symmetric, y []int) ([]float64, error) {
 	return scores, nil
 }
 
-// Scorer says how unusual a class is for an example that it need not have seen: the larger the more.
+// Scorer returns how unusual a class is for an example, which it need not have seen. A larger score is more unusual.
 type Scorer func(x []float32, class int) float64
 
-// Trainer makes a [Scorer] from examples and their classes, from 0 on.
+// Trainer makes a [Scorer] from examples and their classes, from 0.
 type Trainer func(x [][]float32, y []int) (Scorer, error)
 
-// checkExamples returns nil for n > 0 finite examples of one length with as many classes, and how many classes there
-// are.
+// checkExamples checks for n > 0 finite examples of one length with as many classes, and returns the number of classes.
 func checkExamples(x [][]float32, y []int) (k int, err error) {
 	if len(x) != len(y) || len(x) == 0 {
 		return 0, fmt.Errorf("%w: %d with %d classes", ErrExamples, len(x), len(y))
@@ -90,8 +88,8 @@ func of(x [][]float32, y []int, class int) (some [][]float32) {
 }
 
 // Projection trains support vector machines, each class against the others, with cost c > 0 and a kernel:
-// discriminative SVM anomaly detection. A score is by how much the value of the strongest other class exceeds that of
-// the own one.
+// discriminative SVM anomaly detection. A score is the value of the strongest other class minus the value of the own
+// class.
 func Projection(k graph.Kernel, c float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		n, err := checkExamples(x, y)
@@ -110,7 +108,7 @@ func Projection(k graph.Kernel, c float64) Trainer {
 				}
 			}
 			if size == 0 {
-				machines[q].Bias = math.Inf(-1) // a class without examples is never the other one
+				machines[q].Bias = math.Inf(-1) // a class without examples is never the strongest
 				continue
 			}
 			if machines[q], err = svm.Classify(w, signs, c, true); err != nil {
@@ -132,8 +130,8 @@ func Projection(k graph.Kernel, c float64) Trainer {
 	}
 }
 
-// OneClass trains a one-class support vector machine for each class, with a share nu of outliers in (0,1] and a
-// kernel. A score is the negative value of the own one: it knows nothing of the other classes.
+// OneClass trains a one-class support vector machine for each class, with a share nu of outliers in (0,1] and a kernel.
+// A score is the negative value of the own class; other classes have no influence.
 func OneClass(k graph.Kernel, nu float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		n, err := checkExamples(x, y)
@@ -183,8 +181,8 @@ func value(m svm.Machine, k []float64) float64 {
 }
 
 // Quadratic trains a Gaussian for each class: quadratic discriminant analysis. A score is the posterior probability of
-// the other classes. Ridge >= 0, in units of the mean variance of a class's features, is added to its diagonal: without
-// it a class needs more examples than features. The error of the trainer wraps [ErrExamples] where a covariance is
+// the other classes. Ridge >= 0, in units of the mean variance of a class's features, is added to the diagonal; without
+// it a class needs more examples than features. The error of the trainer wraps [ErrExamples] if a covariance is
 // singular.
 func Quadratic(ridge float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
@@ -203,7 +201,8 @@ func Quadratic(ridge float64) Trainer {
 			}
 			priors[q] = math.Log(float64(len(part)) / float64(len(x)))
 			if classes[q] = gaussian(part, ridge); classes[q] == nil {
-				return nil, fmt.Errorf("%w: class %d has %d, in which some features do not vary or depend on each other; "+
+				return nil, fmt.Errorf("%w: class %d has %d, in which some features do not vary or depend on each "+
+					"other; "+
 					"use a larger ridge",
 					ErrExamples, q, len(part))
 			}
@@ -230,7 +229,7 @@ func Quadratic(ridge float64) Trainer {
 	}
 }
 
-// gaussian returns that of some examples, or nil where their covariance is singular.
+// gaussian returns the Gaussian of some examples, or nil if their covariance is singular.
 func gaussian(x [][]float32, ridge float64) *distmv.Normal {
 	p := len(x[0])
 	data := mat.NewDense(len(x), p, nil)
@@ -264,9 +263,9 @@ func widen(x []float32) []float64 {
 	return y
 }
 
-// CrossValidate returns the scores of all examples, each by a scorer that was trained without it: on all but one of
-// as many folds, in which each class is spread evenly. The error wraps [anomaly.ErrLabels] where a class has fewer
-// than two examples, or is that of the trainer.
+// CrossValidate returns the scores of all examples, each from a scorer that was trained without it: on all folds except
+// one. Each class is spread evenly over the folds. The error wraps [anomaly.ErrLabels] if a class has fewer than two
+// examples, or comes from the trainer.
 func CrossValidate(x [][]float32, y []int, folds int, train Trainer) ([]float64, error) {
 	scores := make([]float64, len(y))
 	err := crossValidate(x, y, folds, train, func(i int, score Scorer) { scores[i] = score(x[i], y[i]) })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package synthetic makes the problems of the thesis that are drawn and not measured.
+// Package synthetic makes the artificial problems of the thesis.
 package synthetic
 
 import (
@@ -12,11 +12,11 @@ import (
 )
 
 // Squares returns the problem of the thesis's Figures "HFS" and "synthetic cuts": two square clusters on a grid, the
-// graph along the grid, and one labelled vertex of each cluster, in the middle of the picture. The plane between these
-// two cuts through both clusters. Y has the two labels, -1 and 1, and 0 elsewhere; truth has all.
+// graph along the grid, and one labelled vertex in each cluster, in the middle of the picture. The plane between these
+// two vertices cuts through both clusters. Y has the two labels, -1 and 1, and 0 elsewhere; truth has all labels.
 //
-// The thesis does not list the points. It gives the sum of squared edges in each direction, 218.351, which is that of
-// two clusters of 10 by 10 at a distance of 1 that are not joined.
+// The thesis does not list the points. It gives the sum of squared edges in each direction, 218.351. Two unconnected
+// clusters of 10 by 10 at a distance of 1 have this sum.
 func Squares() (x [][]float32, y, truth []float64, w *mat.SymDense) {
 	for _, class := range []float64{1, -1} {
 		for row := range 10 {
@@ -42,7 +42,7 @@ func Squares() (x [][]float32, y, truth []float64, w *mat.SymDense) {
 	return x, y, truth, w
 }
 
-// Labelled are points of two classes, 0 and 1, and how unusual each label truly is.
+// Labelled has points of two classes, 0 and 1, and how unusual each label truly is.
 type Labelled struct {
 	X     [][]float32
 	Class []int
@@ -53,9 +53,9 @@ type Labelled struct {
 const Inner = .245
 
 // Core returns the thesis's Core dataset, scale times as large as its training set: a big square of 100·scale points of
-// class 0 and a small one in the middle of it, of 50·scale points of class 1. The 6·scale points of class 0 that lie in
-// the small square, as many as its area makes one expect, are what is unusual: their truth is 1. Far from everything
-// are two tiny squares of 3·scale points each, one of either class.
+// class 0, and in its middle a small square of 50·scale points of class 1. The 6·scale points of class 0 in the small
+// square, the expected number for its area, are unusual: their truth is 1. Far away are two tiny squares of 3·scale
+// points each, one of each class.
 func Core(r *rand.Rand, scale int) (l Labelled) {
 	square := func(n, class int, x, y, half, truth float64, allowed func(a, b float64) bool) {
 		for n > 0 {
@@ -86,23 +86,24 @@ type Component struct {
 	Angle       float64 // of the long axis
 }
 
-// Mixtures are three of our own, as the thesis prints a picture of its own three and no parameters: two clouds that
-// overlap, two bands that cross, and islands in a sea.
+// Mixtures are three mixtures of our own, because the thesis prints only a picture of its mixtures, without parameters:
+// two clouds that overlap, two bands that cross, and islands in a sea.
 var Mixtures = map[string][]Component{
 	"D1": {{0, -1, 0, 1, 1, 0}, {1, 1, 0, 1, 1, 0}},
-	"D2": {{0, 0, 0, 2, .5, math.Pi / 4}, {1, 0, 0, 2, .5, -math.Pi / 4}, {0, 3, -3, .5, .5, 0}, {1, -3, -3, .5, .5, 0}},
+	"D2": {{0, 0, 0, 2, .5, math.Pi / 4}, {1, 0, 0, 2, .5, -math.Pi / 4}, {0, 3, -3, .5, .5, 0},
+		{1, -3, -3, .5, .5, 0}},
 	"D3": {{0, 0, 0, 2, 2, 0}, {1, -1.5, 1, .3, .3, 0}, {1, 1.5, 1, .4, .4, 0}, {1, 0, -1.5, .8, .2, 0}},
 }
 
-// density returns that of a component.
+// density returns the density of a component.
 func (c Component) density(x, y float64) float64 {
 	sin, cos := math.Sincos(c.Angle)
 	a, b := (cos*(x-c.X)+sin*(y-c.Y))/c.Long, (cos*(y-c.Y)-sin*(x-c.X))/c.Short
 	return math.Exp(-(a*a+b*b)/2) / (c.Long * c.Short)
 }
 
-// Mixture returns n points of a mixture, half of them of each class, of which a share is given the other label, and the
-// probability of the other class at each.
+// Mixture returns n points of a mixture, half of them of each class. A share flip of them gets the other label. The
+// truth of a point is the probability of the other class there.
 func Mixture(r *rand.Rand, parts []Component, n int, flip float64) (l Labelled) {
 	of := map[int][]Component{}
 	for _, c := range parts {
@@ -130,7 +131,7 @@ func Mixture(r *rand.Rand, parts []Component, n int, flip float64) (l Labelled) 
 	return l
 }
 
-// Flip gives a share of labels, 0 and 1, the other value, and returns which.
+// Flip changes a share of labels, 0 and 1, to the other value, and returns their indices.
 func Flip(r *rand.Rand, class []int, share float64) []int {
 	which := r.Perm(len(class))[:int(math.Round(share*float64(len(class))))]
 	for _, i := range which {

@@ -52,7 +52,7 @@ func newAnomalyTime(o *options) *cobra.Command {
 	}
 }
 
-// detector scores all examples; those that are trained learn from the first ones.
+// detector scores all examples. Trained detectors learn from the first examples.
 type detector struct {
 	family  string
 	setting string
@@ -60,7 +60,7 @@ type detector struct {
 	scores  func(t unusual) ([]float64, error)
 }
 
-// unusual is a task: examples, of which the first are for training, and the rest are ranked.
+// unusual is a task: the first examples are for training, and the others are ranked.
 type unusual struct {
 	synthetic.Labelled
 	train int
@@ -68,7 +68,7 @@ type unusual struct {
 	unit  float64                           // mean standard deviation of the features
 }
 
-// kernel is that of the thesis's chapter on anomalies: exp(-d²/(p σ²)), σ being the width times the unit.
+// kernel is the kernel of the thesis's chapter on anomalies: exp(-d²/(p σ²)), where σ is the width times the unit.
 func (t unusual) kernel(width float64) graph.Kernel {
 	return graph.Kernel{Denominator: float64(len(t.X[0])) * math.Pow(width*t.unit, 2)}
 }
@@ -89,7 +89,7 @@ func newUnusual(l synthetic.Labelled, train int) unusual {
 
 var widths = []float64{.1, .3, 1}
 
-// detectors are all methods with all their settings.
+// detectors returns all methods with all their settings.
 func detectors() (all []detector) {
 	graphs := func(family, setting string, width float64, f func(w mat.Symmetric, y []int) ([]float64, error)) {
 		all = append(all,
@@ -150,8 +150,8 @@ func (d detector) String() string {
 	return s
 }
 
-// agreement is the share of pairs with different true scores whose order the scores have, ties counting half: the area
-// under the ROC curve, for a truth that is not yes or no.
+// agreement is the share of pairs with different true scores that the scores put in the right order; ties count half.
+// It is the area under the ROC curve for a truth with more than two values.
 func agreement(scores, truth []float64) float64 {
 	right, all := 0., 0.
 	for i := range scores {
@@ -171,7 +171,7 @@ func agreement(scores, truth []float64) float64 {
 	return right / all
 }
 
-// ordinal returns the examples of a dataset with a response on a scale, standardised, and the response in [-1,1].
+// ordinal returns the standardised examples of a dataset with an ordinal response, and the response scaled to [-1,1].
 func (o *options) ordinal(dataset string) (x [][]float32, response []float64, err error) {
 	rows, err := o.rows(dataset)
 	if err != nil {
@@ -237,7 +237,7 @@ func (o *options) anomaly(ctx context.Context, family string) error {
 				if err != nil {
 					return fmt.Errorf("%s: %w", d, err)
 				}
-				// As the thesis scales them. The agreement within a task does not depend on it.
+				// The thesis scales scores. The agreement within a task does not depend on it.
 				anomaly.Scale(scores[t.train:], scores[:t.train])
 				values[q][run] = agreement(scores[t.train:], t.Truth[t.train:])
 			}
@@ -246,7 +246,7 @@ func (o *options) anomaly(ctx context.Context, family string) error {
 		return values, err
 	}
 
-	// The settings of each method are those that are best on the mean of our mixtures.
+	// Each method gets the settings that are best on the mean of our mixtures.
 	mixtures := make(map[string][][]float64)
 	sum := make([]float64, len(all))
 	for _, name := range slices.Sorted(maps.Keys(synthetic.Mixtures)) {
@@ -273,7 +273,7 @@ func (o *options) anomaly(ctx context.Context, family string) error {
 			record(name, d, mixtures[name][q], chosen[d.family] == q)
 		}
 	}
-	// The tables see the chosen settings, at all three widths.
+	// Tables use the chosen settings, with all three widths.
 	var some []detector
 	for _, d := range all {
 		if d.setting == all[chosen[d.family]].setting {
@@ -310,14 +310,15 @@ func (o *options) anomaly(ctx context.Context, family string) error {
 		}
 		fmt.Fprintln(os.Stderr, dataset, "done")
 	}
-	if err := o.table("anomaly.csv", []string{"dataset", "method", "width", "setting", "agreement %", "standard deviation",
+	if err := o.table("anomaly.csv", []string{"dataset", "method", "width", "setting", "agreement %",
+		"standard deviation",
 		"chosen", "thesis %"}, rows); err != nil {
 		return err
 	}
 	return o.core(ctx, all, chosen)
 }
 
-// first returns the n examples from a number on with the largest scores.
+// first returns the n examples with the largest scores, beginning with number from.
 func first(scores []float64, from, n int) []int {
 	var order []int
 	for i := from; i < len(scores); i++ {
@@ -327,8 +328,8 @@ func first(scores []float64, from, n int) []int {
 	return order[:min(n, len(order))]
 }
 
-// core ranks the Core dataset: how many of the twelve in front are unusual, how many are in the tiny squares, and how
-// many at the rim.
+// core ranks the Core dataset. Of the first twelve examples it counts the unusual ones, those in the tiny squares, and
+// those at the rim.
 func (o *options) core(ctx context.Context, methods []detector, chosen map[string]int) error {
 	tasks := make([]unusual, coreRuns)
 	for run := range tasks {
@@ -410,8 +411,7 @@ func drawCore(title string, t unusual, ahead []int) *plot.Plot {
 	return p
 }
 
-// anomalyTime measures the graph methods on mixtures of growing size, in units of the time for the graph of the
-// smallest.
+// anomalyTime measures the graph methods on mixtures of growing size, relative to the time for the smallest graph.
 func (o *options) anomalyTime(ctx context.Context) error {
 	var rows [][]string
 	var watch clock

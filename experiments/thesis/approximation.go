@@ -26,20 +26,20 @@ func newApproximation(o *options) *cobra.Command {
 	}
 }
 
-// The experiment. The thesis leaves n, the labels and gamma open.
+// Settings of the experiment. The thesis does not give n, the labels and gamma.
 const (
 	problems   = 10   // of each dataset
 	points     = 1000 // of a problem, at the most
 	perClass   = 5    // labelled points of each of the two classes, at the beginning
 	neighbours = 5
 	gammaUCI   = 1e-3
-	everyPoint = 10 // accuracy is taken at every tenth point, for a solution is needed at each
+	everyPoint = 10 // accuracy is measured at every tenth point, because each measurement needs a solution
 	fixedK     = 200
 )
 
 var centroids = []int{25, 50, 100, 200, 400, 700, 1000}
 
-// sparse says which graph the weights are on.
+// sparse selects the kind of graph.
 type sparse bool
 
 func (s sparse) String() string {
@@ -58,8 +58,8 @@ func (s sparse) weights(d mat.Symmetric, k graph.Kernel) *mat.SymDense {
 
 func (p problem) labelled() int { return 2 * perClass }
 
-// solve returns the classes that the harmonic solution gives to the vertices of a graph of weights w, whose
-// first vertices are the labelled points.
+// solve returns the classes of the harmonic solution at the vertices of a graph with weights w. Its first vertices are
+// the labelled points.
 func (p problem) solve(w *mat.SymDense, v []float64) ([]int, error) {
 	h := graph.Problem{W: w, V: v, Gamma: gammaUCI}
 	y := mat.NewDense(p.labelled(), 2, nil)
@@ -81,11 +81,11 @@ func (p problem) solve(w *mat.SymDense, v []float64) ([]int, error) {
 	return classes, nil
 }
 
-// series is what is measured at the sampled times of one run.
+// series has the measurements of one run.
 type series struct {
 	t     []int
 	right []bool    // the prediction for point t
-	error []float64 // of the Laplacian, where it was asked for
+	error []float64 // of the Laplacian, at the requested times
 }
 
 // accuracy returns the share of right predictions up to each time.
@@ -101,7 +101,7 @@ func (s series) accuracy() []float64 {
 	return a
 }
 
-// times returns when predictions are taken.
+// times returns the times of predictions.
 func (p problem) times() (t []int) {
 	for i := p.labelled(); i < len(p.x); i += everyPoint {
 		t = append(t, i)
@@ -109,7 +109,7 @@ func (p problem) times() (t []int) {
 	return t
 }
 
-// offline predicts every point from the graph over all of them.
+// offline predicts every point with the graph of all points.
 func (p problem) offline(s sparse) (series, error) {
 	classes, err := p.solve(s.weights(p.d, p.kernel), nil)
 	if err != nil {
@@ -122,7 +122,7 @@ func (p problem) offline(s sparse) (series, error) {
 	return r, nil
 }
 
-// online predicts each point from the graph over those up to it.
+// online predicts each point with the graph of the points up to it.
 func (p problem) online(ctx context.Context, s sparse) (series, error) {
 	r := series{t: p.times()}
 	for _, t := range r.t {
@@ -138,11 +138,11 @@ func (p problem) online(ctx context.Context, s sparse) (series, error) {
 	return r, nil
 }
 
-// quantized predicts each point from the quantized graph, and takes the error of its Laplacian at the
-// given times.
+// quantized predicts each point with the quantized graph, and measures the error of its Laplacian at the given times.
 func (p problem) quantized(ctx context.Context, s sparse, k int, errorsAt func(t int) bool) (series, error) {
 	g, err := quantized.New(quantized.Config{
-		K: k - p.labelled(), Multiplier: 1.5, Dim: len(p.x[0]), Scale: 1, Kernel: p.kernel, Epsilon: 1e-300, Gamma: gammaUCI,
+		K: k - p.labelled(), Multiplier: 1.5, Dim: len(p.x[0]), Scale: 1, Kernel: p.kernel, Epsilon: 1e-300,
+		Gamma:   gammaUCI,
 		Journal: points,
 	})
 	if err != nil {
@@ -189,22 +189,22 @@ func (p problem) quantized(ctx context.Context, s sparse, k int, errorsAt func(t
 	return r, nil
 }
 
-// vertices returns the distances of the vertices of a graph, and their multiplicities.
+// vertices returns the distances between the vertices of a graph, and their multiplicities.
 func vertices(g *quantized.Graph) (*mat.SymDense, []float64) {
 	n := g.Len()
 	d, v := mat.NewSymDense(n, nil), make([]float64, n)
 	for i := range n {
 		v[i] = g.Multiplicity(i)
 		g.Neighbours(i,
-			func(j int, distance float64) { d.SetSym(i, j, distance) }) // the edges of this graph have no end
+			func(j int, distance float64) { d.SetSym(i, j, distance) }) // edges of this graph have no limit
 	}
 	return d, v
 }
 
-// error returns the Frobenius norm of the difference of two normalised Laplacians over the first t points: of
-// their graph, and of the graph in which every point lies at its centroid.
+// error returns the Frobenius norm of the difference of two normalised Laplacians over the first t points: of the graph
+// of the points, and of the graph with every point at its centroid.
 func (p problem) error(g *quantized.Graph, s sparse, t int) float64 {
-	// Where each point has gone: the labelled ones to vertices of their own, which come first.
+	// The vertex of each point: labelled points have their own vertices, which come first.
 	at := make([]int, t)
 	state := g.State()
 	vertex := make(map[int64]int)
@@ -249,11 +249,11 @@ type outcome struct {
 	dataset string
 	sparse  sparse
 
-	t                          []int // over time, k fixed
+	t                          []int // over time, with fixed k
 	error                      []float64
 	offline, online, quantized []float64 // cumulative accuracy
 
-	errorAt, accuracyAt []float64 // at the end, for each k of centroids
+	errorAt, accuracyAt []float64 // at the end, for each k
 }
 
 func (o *options) approximation(ctx context.Context) error {

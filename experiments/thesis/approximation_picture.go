@@ -56,7 +56,8 @@ func (o *options) drawApproximation(all []*outcome) error {
 			a.Legend.Top = false
 			above, below = append(above, e), append(below, a)
 		}
-		if err := o.picture("approximation-"+by+".png", 4*vg.Inch, 3*vg.Inch, [][]*plot.Plot{above, below}); err != nil {
+		if err := o.picture("approximation-"+by+".png", 4*vg.Inch, 3*vg.Inch,
+			[][]*plot.Plot{above, below}); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,7 @@ type auditor struct {
 	scores          func(x [][]float32, d *mat.SymDense, y []int) ([]float64, error)
 }
 
-// auditors are all methods and settings. Edges end where the learner's do.
+// auditors returns all methods and settings. Edges are as long as the learner's.
 func auditors(reach float64) (all []auditor) {
 	graphs := func(family, setting string, sigma float64, f func(w mat.Symmetric, y []int) ([]float64, error)) {
 		kernel := graph.Heat(sigma)
@@ -63,9 +63,10 @@ func auditors(reach float64) (all []auditor) {
 			}
 		}
 		for _, lambda := range []float64{0, 1e-5, 1e-4, 1e-3} {
-			graphs("RWCAD", fmt.Sprintf(", lambda %g", lambda), sigma, func(w mat.Symmetric, y []int) ([]float64, error) {
-				return anomaly.RandomWalk(w, y, lambda)
-			})
+			graphs("RWCAD", fmt.Sprintf(", lambda %g", lambda), sigma,
+				func(w mat.Symmetric, y []int) ([]float64, error) {
+					return anomaly.RandomWalk(w, y, lambda)
+				})
 		}
 		graphs("weighted k-NN", "", sigma, peers.WeightedNeighbours)
 	}
@@ -77,7 +78,7 @@ func auditors(reach float64) (all []auditor) {
 	return all
 }
 
-// auditSet are the faces of a folder.
+// auditSet has the faces of a folder.
 type auditSet struct {
 	name string
 	x    [][]float32
@@ -103,7 +104,7 @@ func newAuditSet(name string, ids []evaluate.Identity, stride int) auditSet {
 	return s
 }
 
-// swap gives a share of the faces another person's name, and returns which.
+// swap gives a share of the faces another person's name, and returns their indices.
 func (s auditSet) swap(r *rand.Rand, share float64) (y []int, which []int) {
 	y = slices.Clone(s.y)
 	which = r.Perm(len(y))[:max(1, int(math.Round(share*float64(len(y)))))]
@@ -114,7 +115,7 @@ func (s auditSet) swap(r *rand.Rand, share float64) (y []int, which []int) {
 	return y, which
 }
 
-// alone returns what far is, by the true names.
+// alone returns the set far for the true names.
 func (s auditSet) alone() map[int]bool {
 	far := make([]float64, len(s.x))
 	for i := range far {
@@ -136,8 +137,8 @@ func (s auditSet) alone() map[int]bool {
 	return some
 }
 
-// find returns the precision among as many faces as were swapped, the share of swapped faces among those and twice as
-// many, the area under the ROC curve, and the share of the wrongly named ones in front that are fringe.
+// find returns the precision among as many faces as were swapped; the share of swapped faces among this number and
+// twice this number; the area under the ROC curve; and the share of fringe faces among the wrong ones in front.
 func (s auditSet) find(a auditor, run int) (precision, within, area, fringe float64, err error) {
 	y, which := s.swap(rand.New(rand.NewPCG(uint64(run), 8)), flips)
 	scores, err := a.scores(s.x, s.d, y)

@@ -68,7 +68,7 @@ func (o *options) benchmark(name string) (b benchmark, err error) {
 	return b, nil
 }
 
-// splits returns the official labelled sets of so many examples, which count from 0.
+// splits returns the official labelled sets with this number of examples. Indices count from 0.
 func (o *options) splits(name string, labels, n int) (all [][]int, err error) {
 	text, err := readText(filepath.Join(o.data, "tables", name, fmt.Sprintf("splits_labeled%d.csv", labels)))
 	if err != nil {
@@ -91,7 +91,7 @@ func (o *options) splits(name string, labels, n int) (all [][]int, err error) {
 	return all, nil
 }
 
-// wrong returns the share of unlabelled examples, in per cent, whose class is not the one that predict gives.
+// wrong returns the percentage of unlabelled examples for which predict gives a wrong class.
 func (b benchmark) wrong(split []int, predict func(i int) int) float64 {
 	labelled := make([]bool, len(b.x))
 	for _, i := range split {
@@ -128,8 +128,8 @@ func (b benchmark) graph() *mat.SymDense {
 	return graph.Nearest(b.d, graph.Heat(b.near), benchmarkNeighbours)
 }
 
-// harmonic returns the error of the harmonic solution, and with class masses: those of the given priors, or, where
-// there are none, those that the labels have.
+// harmonic returns the error of the harmonic solution, without and with class mass normalisation by the given priors,
+// or by the classes of the labels if there are none.
 func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool,
 	given []float64) (plain, masses float64, err error) {
 	y, priors := mat.NewDense(len(split), 2, nil), make([]float64, 2)
@@ -157,7 +157,7 @@ func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool,
 	return plain, b.wrong(split, argmax), nil
 }
 
-// book are the errors that the book prints, in per cent, with 10 and with 100 labels. Its COIL has six classes.
+// book has the printed errors of the book, in per cent, with 10 and with 100 labels. Its COIL has six classes.
 var book = map[string]map[string][2]float64{
 	"digit1": {"1-NN": {23.47, 6.12}, "SVM": {30.60, 5.53}, "harmonic, class masses": {9.80, 3.15},
 		"LapSVM": {5.44, 2.92}},
@@ -165,7 +165,7 @@ var book = map[string]map[string][2]float64{
 		"LapSVM": {18.99, 4.68}},
 }
 
-// penalties are the variants of the manifold method. The ratio is gamma_u/gamma; what the book chose is not printed.
+// penalties are the variants of the manifold method. The ratio is gamma_u/gamma; the book does not print its choice.
 var penalties = []struct {
 	name       string
 	normalised bool

@@ -30,8 +30,8 @@ func newClaims(o *options) *cobra.Command {
 	}
 }
 
-// claimGammas returns the regularisers; epsilon is a tenth of each, as in the thesis, so that edges grow longer from
-// the first to the last, and nothing else bounds them. Pixels take a wider range to join anybody.
+// claimGammas returns the regularisers. Epsilon is a tenth of each, as in the thesis, so edges grow longer from the
+// first to the last, without another limit. Pixels need a wider range before people are joined.
 func claimGammas(space face.Space) []float64 {
 	if space.Unit {
 		return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7}
@@ -39,7 +39,7 @@ func claimGammas(space face.Space) []float64 {
 	return []float64{1e-1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13}
 }
 
-// experiment is one of the two of the thesis's figure.
+// experiment is one of the two experiments of the thesis's figure.
 type experiment struct {
 	name     string
 	people   []person
@@ -66,7 +66,7 @@ var experiments = []experiment{
 	},
 }
 
-// curve is what one method comes to, over gamma or over its threshold.
+// curve is the result of one method, over gamma or over its threshold.
 type curve struct {
 	method string
 	points plotter.XYs // precision over recall
@@ -99,7 +99,7 @@ func (o *options) claims(ctx context.Context) error {
 	return o.picture("claims.png", 5*vg.Inch, 3.4*vg.Inch, panels[:])
 }
 
-// run returns the curves of an experiment in one space, and their points as they are tabulated.
+// run returns the curves of an experiment in one space, and the rows of their table.
 func (e experiment) run(ctx context.Context, features string, space face.Space,
 	ids []evaluate.Identity) (curves []curve, rows [][]string, err error) {
 	choices, err := e.choices(namesOf(ids))
@@ -127,7 +127,7 @@ func (e experiment) run(ctx context.Context, features string, space face.Space,
 	}); err != nil {
 		return nil, nil, err
 	}
-	nearest := outcomes[0].Methods[1].Curve // of the threshold; gamma does not matter to it
+	nearest := outcomes[0].Methods[1].Curve // over the threshold; it does not depend on gamma
 	for m, method := range append([]string{"learner"}, e.methods...) {
 		c := curve{method: method}
 		if method == "nearest" {
@@ -141,7 +141,8 @@ func (e experiment) run(ctx context.Context, features string, space face.Space,
 			r := sum.Methods[m]
 			c.points = append(c.points, plotter.XY{X: float64(r.Recall), Y: float64(r.Precision)})
 			rows = append(rows, []string{
-				e.name, features, method, fmt.Sprint(gammas[i]), figureOf(r.Precision, math.Floor), figureOf(r.Recall, math.Floor),
+				e.name, features, method, fmt.Sprint(gammas[i]), figureOf(r.Precision, math.Floor),
+				figureOf(r.Recall, math.Floor),
 				figureOf(r.FAR, math.Ceil), figureOf(precisionAt(nearest, r.Recall), math.Ceil),
 			})
 		}
@@ -151,7 +152,7 @@ func (e experiment) run(ctx context.Context, features string, space face.Space,
 	return curves, rows, nil
 }
 
-// precisionAt returns the best precision of a curve with at least that recall, or NaN where it does not reach it.
+// precisionAt returns the best precision of a curve with at least this recall, or NaN if there is none.
 func precisionAt(points []evaluate.Point, recall evaluate.Rate) evaluate.Rate {
 	best := evaluate.Rate(math.NaN())
 	for _, p := range points {

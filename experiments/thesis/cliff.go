@@ -66,8 +66,10 @@ func (o *options) cliff(ctx context.Context, stride int) error {
 		if err != nil {
 			return err
 		}
-		c.recall, c.far, c.worst = float64(sum.Methods[0].Recall), float64(sum.Methods[0].FAR), float64(sum.Worst[0].FAR)
-		fmt.Fprintf(os.Stderr, "bounded %t, sigma %g, gamma %g: recall %.4f, FAR %.4f, worst %.4f\n", c.bounded, c.sigma,
+		c.recall, c.far = float64(sum.Methods[0].Recall), float64(sum.Methods[0].FAR)
+		c.worst = float64(sum.Worst[0].FAR)
+		fmt.Fprintf(os.Stderr, "bounded %t, sigma %g, gamma %g: recall %.4f, FAR %.4f, worst %.4f\n", c.bounded,
+			c.sigma,
 			c.gamma, c.recall, c.far, c.worst)
 		return nil
 	})

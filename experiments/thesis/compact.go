@@ -30,16 +30,16 @@ var (
 	compactPulls = []float64{2, 5, 20, 1e9}
 )
 
-// rehearsal is what a learner is made of, and the faces of a test.
+// rehearsal has the faces for a learner, and the faces of a test.
 type rehearsal struct {
 	labelled []online.Example
-	faces    [][]float32 // in the order in which they come
+	faces    [][]float32 // in the order of their time
 	test     []online.Example
 	known    map[string]bool
 }
 
-// rehearse enrols everybody but strangers. The first half of everybody's other faces is learned from, the second one is
-// the test.
+// rehearse enrols everybody except strangers. The first half of everybody's other faces is for learning, and the second
+// half is the test.
 func rehearse(ids []evaluate.Identity, strangers []string) rehearsal {
 	r := rehearsal{known: make(map[string]bool)}
 	for _, id := range ids {
@@ -64,7 +64,7 @@ func rehearse(ids []evaluate.Identity, strangers []string) rehearsal {
 	return r
 }
 
-// judge returns the recall and the false accept rate of a learner that learns no more.
+// judge returns the recall and the false accept rate of a learner without further learning.
 func (r rehearsal) judge(l *online.Learner) (recall, far float64, err error) {
 	own, others := 0., 0.
 	for _, e := range r.test {
@@ -125,14 +125,16 @@ func (o *options) compact(ctx context.Context) error {
 					recall, far, err := r.judge(l)
 					mu.Lock()
 					defer mu.Unlock()
-					recalls, fars, sizes = append(recalls, recall), append(fars, far), append(sizes, float64(l.Graph().Len()))
+					recalls, fars, sizes = append(recalls, recall), append(fars, far), append(sizes,
+						float64(l.Graph().Len()))
 					return err
 				})
 				if err != nil {
 					return err
 				}
 				if len(recalls) > 0 {
-					rows = append(rows, []string{name, strconv.Itoa(k), method.name, fmt.Sprintf("%.0f", stat.Mean(sizes, nil)),
+					rows = append(rows, []string{name, strconv.Itoa(k), method.name,
+						fmt.Sprintf("%.0f", stat.Mean(sizes, nil)),
 						fmt.Sprintf("%.4f", stat.Mean(recalls, nil)), fmt.Sprintf("%.4f", slices.Min(recalls)),
 						fmt.Sprintf("%.4f", stat.Mean(fars, nil)), fmt.Sprintf("%.4f", slices.Max(fars))})
 				}
@@ -147,7 +149,7 @@ func (o *options) compact(ctx context.Context) error {
 		"FAR", "largest of 15 choices"}, rows)
 }
 
-// learn returns a learner that saw the faces one after the other.
+// learn returns a learner that saw the faces one after another.
 func (r rehearsal) learn(space face.Space, s online.Settings) (*online.Learner, error) {
 	l, err := online.New(space, s)
 	if err != nil {

@@ -31,10 +31,10 @@ func newCuts(o *options) *cobra.Command {
 	}
 }
 
-// The grids of the thesis. It gives their ends; each decade is ours.
+// The grids of the thesis. The thesis gives their ends; the decades between are ours.
 var (
-	shares = []float64{.01, .02, .05, .10}      // of the training set that are labelled
-	gammas = []float64{.1, .0316, .01}          // times the number of labels; the largest first, for ties
+	shares = []float64{.01, .02, .05, .10}      // of the training set
+	gammas = []float64{.1, .0316, .01}          // times the number of labels; the largest first, so that ties choose it
 	ratios = []float64{-3, -2, -1, 0, 1, 2, 3}  // decimal logarithms of gamma_u/gamma; the largest gamma_g first
 	kinds  = []string{"linear", "cubic", "RBF"} // kernels
 	rivals = []string{"SVM", "MR", "GC"}        // methods
@@ -65,7 +65,7 @@ var printed = map[string][4][3][3]float64{
 	},
 }
 
-// errorsOf are test errors: share, kernel, method.
+// errorsOf has test errors by share, kernel and method.
 type errorsOf [4][3][3]float64
 
 // pair is a problem of two classes.
@@ -155,13 +155,13 @@ func (o *options) cuts(ctx context.Context) error {
 		"standard error", "thesis SVM %", "thesis MR %", "thesis GC %"}, rows)
 }
 
-// fold is a third of the points and their classes, -1 and 1.
+// fold is a third of the points with their classes, -1 and 1.
 type fold struct {
 	x [][]float32
 	y []float64
 }
 
-// first returns the first points of each class, n in all, in the proportions of the classes and at least one of each.
+// first returns n points, the first of each class, in the proportions of the classes and at least one of each.
 func (f fold) first(n int) []int {
 	var of [2][]int
 	for i, y := range f.y {
@@ -182,8 +182,8 @@ func (f fold) wrong(of []int, m *maxmargin.Machine) float64 {
 	return float64(n) / float64(len(of))
 }
 
-// errors returns the test errors of all methods, the means over which of three folds is for training, choosing and
-// testing.
+// errors returns the test errors of all methods: means over the assignments of the three folds to training, choosing
+// and testing.
 func (p pair) errors(seed uint64) (sum errorsOf, slow int, err error) {
 	r := rand.New(rand.NewPCG(seed, 2010))
 	var folds [3]fold
@@ -214,22 +214,22 @@ func (p pair) errors(seed uint64) (sum errorsOf, slow int, err error) {
 	return sum, slow, nil
 }
 
-// selection is the machine that errs least on the examples kept for choosing; the first of equals.
+// selection is the machine with the fewest errors on the examples for choosing, or the first of equals.
 type selection struct {
 	machine *maxmargin.Machine
 	wrong   float64
 }
 
-// contest trains what the three folds are for.
+// contest trains machines on one fold and chooses among them on another.
 type contest struct {
 	train, choose, test fold
 	chosen              [4][3][3]selection // share, kernel, method
 	labels              [4][]float64       // of the training examples
-	validation          [4][]int           // of the examples kept for choosing, as many as there are labels
+	validation          [4][]int           // examples for choosing, as many as labels
 	slow                int                // machines that did not converge
 }
 
-// try takes a machine into the contest.
+// try adds a machine to the contest.
 func (c *contest) try(share, kernel, method int, m *maxmargin.Machine, err error) error {
 	if errors.Is(err, maxmargin.ErrSlow) {
 		c.slow++
@@ -245,7 +245,7 @@ func (c *contest) try(share, kernel, method int, m *maxmargin.Machine, err error
 	return nil
 }
 
-// run trains all machines, those of the largest gamma_g first.
+// run trains all machines, beginning with the largest gamma_g.
 func (c *contest) run() error {
 	features, sigma := len(c.train.x[0]), deviation(c.train.x)
 	w := graph.Nearest(graph.Distances(c.train.x, 1), graph.ScaledHeat(features, sigma), neighbours)

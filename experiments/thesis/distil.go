@@ -25,15 +25,15 @@ func newDistil(o *options) *cobra.Command {
 	}
 }
 
-// bench is one user who was enrolled and learned from.
+// bench is a learner with one user.
 type bench struct {
 	learner *online.Learner
 	name    string
 	test    []online.Example
 }
 
-// benches makes each person in turn the one user, as the protocol of an authentication does: the learner sees the first
-// halves of everybody, and the test is the second halves.
+// benches makes each person in turn the only user, as in the protocol of an authentication: the learner sees the first
+// half of everybody's faces, and the second halves are the test.
 func benches(space face.Space, ids []evaluate.Identity) (all []bench, err error) {
 	names := namesOf(ids)
 	for i, strangers := range evaluate.OneUser(names, names) {
@@ -47,10 +47,10 @@ func benches(space face.Space, ids []evaluate.Identity) (all []bench, err error)
 	return all, nil
 }
 
-// tally are the values of the users' own faces and of impostors', over all users.
+// tally has the values of users' own faces and of impostors' faces, over all users.
 type tally struct{ genuine, impostor []float64 }
 
-// rates returns the shares of own faces below a threshold and of impostors' not below it.
+// rates returns the share of own faces below a threshold, and the share of impostors' faces at or above it.
 func (t tally) rates(threshold float64) (fnmr, fmr float64) {
 	for _, v := range t.genuine {
 		if v < threshold {
@@ -65,7 +65,7 @@ func (t tally) rates(threshold float64) (fnmr, fmr float64) {
 	return fnmr / float64(len(t.genuine)), fmr / float64(len(t.impostor))
 }
 
-// safest returns the least threshold that no impostor comes to.
+// safest returns the least threshold above all impostors.
 func (t tally) safest() float64 {
 	most := math.Inf(-1)
 	for _, v := range t.impostor {
@@ -100,9 +100,11 @@ func (o *options) distil(ctx context.Context) error {
 		record := func(method, width, gamma string, support float64, t tally, threshold float64) {
 			fnmr, fmr := t.rates(threshold)
 			best, _ := t.rates(t.safest())
-			rows = append(rows, []string{name, method, width, gamma, fmt.Sprintf("%.0f", support), strconv.Itoa(len(t.genuine)),
+			rows = append(rows, []string{name, method, width, gamma, fmt.Sprintf("%.0f", support),
+				strconv.Itoa(len(t.genuine)),
 				strconv.Itoa(len(t.impostor)),
-				fmt.Sprintf("%.4f", fnmr), fmt.Sprintf("%.6f", fmr), fmt.Sprintf("%.3f", t.safest()), fmt.Sprintf("%.4f", best)})
+				fmt.Sprintf("%.4f", fnmr), fmt.Sprintf("%.6f", fmr), fmt.Sprintf("%.3f",
+					t.safest()), fmt.Sprintf("%.4f", best)})
 		}
 		var learned, nearest tally
 		vertices := 0.

@@ -22,17 +22,18 @@ import (
 func newDrift(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "drift",
-		Short: "what ageing gains where concepts drift, and what it costs where people come back (open question of the " +
+		Short: "what ageing gains where concepts drift, and what it costs where people come back (open question of " +
+			"the " +
 			"conclusions)",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.drift(c.Context()) },
 	}
 }
 
-// halfLives are in observations; 0 stands for none.
+// halfLives are in observations; 0 means none.
 var halfLives = []int{100, 250, 500, 1000, 2000, 4000, 8000, 0}
 
-// phase is how long one of two people goes where the other one was before.
+// phase is the number of observations in which one of two people goes to the other's former place.
 const phase = 5000
 
 func (o *options) drift(ctx context.Context) error {
@@ -64,7 +65,8 @@ func (o *options) drift(ctx context.Context) error {
 		rows = append(rows, []string{fmt.Sprint(h), fmt.Sprintf("%.4f", w), fmt.Sprintf("%.4f", v.recall[0]),
 			fmt.Sprintf("%.4f", v.recall[1]), fmt.Sprintf("%.4f", v.far)})
 	}
-	header := []string{"half_life", "taken_for_the_other_under_drift", "recall_first_visit", "recall_second_visit", "far"}
+	header := []string{"half_life", "taken_for_the_other_under_drift", "recall_first_visit", "recall_second_visit",
+		"far"}
 	if err := o.table("drift.csv", header, rows); err != nil {
 		return err
 	}
@@ -94,9 +96,9 @@ func (o *options) drift(ctx context.Context) error {
 	return o.picture("drift.png", 5*vg.Inch, 3.2*vg.Inch, [][]*plot.Plot{{gain, cost}})
 }
 
-// guests returns the share of faces that are taken for the other one of two people in the plane. Each goes to and
-// fro near where they were labelled; by turns one of them goes as far as the middle between the two, where the
-// other one was in the phase before. The first phase, in which there is nothing to unlearn, does not count.
+// guests returns the share of faces named as the other of two people in the plane. Each person moves to and fro near
+// the labelled faces. In turns, one of them moves as far as the middle, where the other was in the phase before. The
+// first phase does not count, because there is nothing to unlearn in it.
 func guests(halfLife int) (wrong float64, err error) {
 	const phases, dim = 10, 4
 	names := []string{"alice", "bob"}
@@ -146,15 +148,15 @@ func guests(halfLife int) (wrong float64, err error) {
 	return wrong / float64(n), nil
 }
 
-// visit sums up two visits of everybody.
+// visit has the results of two visits of everybody.
 type visit struct {
 	recall [2]float64
 	far    float64
 }
 
-// visits enrols four of the six people with four faces each, for all choices of two strangers, and has
-// everybody pass twice, one after the other: first as they were recorded, and then with the faces of each
-// person in random order, so that a face that was seen before has nothing else to follow from.
+// visits enrols four of the six people with four faces each, for all choices of two strangers. Everybody passes twice,
+// one after another: first in the recorded order, and then with each person's faces in random order, so that successive
+// faces do not help.
 func visits(space face.Space, halfLife int, ids []evaluate.Identity, names []string) (v visit, err error) {
 	const enrol = 4
 	var right, known [2]int

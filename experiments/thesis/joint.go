@@ -42,7 +42,7 @@ func newJointTime(o *options) *cobra.Command {
 	}
 }
 
-// The experiment as the thesis sets it. Rounds and the net's energies are ours.
+// The settings of the thesis. Rounds and the energies of the net are ours.
 const (
 	jointRuns = 50
 	netEnergy = .01 // stretch and bend of the elastic net
@@ -55,7 +55,7 @@ var (
 	pulls          = []float64{2, 5, 20}
 )
 
-// backbones are the methods: what each makes of seeds.
+// backbone is a method that makes a backbone from seeds.
 type backbone struct {
 	name  string
 	place func(context.Context, quantized.Offline, table, [][]float32, *rand.Rand) (*quantized.Backbone, error)
@@ -103,7 +103,8 @@ func backbones() []backbone {
 	}
 	for _, pull := range pulls {
 		all = append(all, backbone{fmt.Sprintf("elastic-joint, pull %g", pull),
-			func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32, r *rand.Rand) (*quantized.Backbone,
+			func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32,
+				r *rand.Rand) (*quantized.Backbone,
 				error) {
 				o.Pull = pull
 				return o.Joint(ctx, t.x, t.classes, seeds, r)
@@ -121,7 +122,7 @@ func (t table) unlabelled() (x [][]float32) {
 	return x
 }
 
-// label gives labels to m points that are drawn, at least one of each class.
+// label labels m random points, at least one of each class.
 func (t *table) label(r *rand.Rand, m int) {
 	t.classes = slices.Repeat([]int{-1}, len(t.x))
 	var seen [2]int
@@ -134,7 +135,7 @@ func (t *table) label(r *rand.Rand, m int) {
 	}
 }
 
-// right returns the share of points without a label whose vertex has their class.
+// right returns the share of unlabelled points whose vertex has their class.
 func (t table) right(class func(i int) int) float64 {
 	right, all := 0., 0.
 	for i, c := range t.classes {
@@ -148,7 +149,7 @@ func (t table) right(class func(i int) int) float64 {
 	return right / all
 }
 
-// settings returns those of the thesis: the width is a tenth of the standard deviation of the distances.
+// settings returns the settings of the thesis: the width is a tenth of the standard deviation of the distances.
 func (t table) settings(d mat.Symmetric) quantized.Offline {
 	var all []float64
 	for i := range d.SymmetricDim() {
@@ -161,8 +162,8 @@ func (t table) settings(d mat.Symmetric) quantized.Offline {
 	}
 }
 
-// readTable returns a dataset as one of two classes: COIL's and SecStr's own, and the two better grades of Car against
-// the others.
+// readTable returns a dataset with two classes: the classes of COIL and SecStr, and for Car the two better grades
+// against the others.
 func (o *options) readTable(dataset string) (t table, err error) {
 	all, err := o.rows(dataset)
 	if err != nil {
@@ -261,7 +262,8 @@ func (o *options) joint(ctx context.Context) error {
 			line = append(line, p)
 		}
 	}
-	if err := o.table("joint.csv", []string{"dataset", "labels", "centroids", "method", "accuracy", "95% interval, half"},
+	if err := o.table("joint.csv", []string{"dataset", "labels", "centroids", "method", "accuracy",
+		"95% interval, half"},
 		rows); err != nil {
 		return err
 	}

@@ -50,12 +50,11 @@ func six(workers int) func(face.Space, online.Settings) (observer, error) {
 	}
 }
 
-// examples is how many faces of the one person who may log in are labelled: there are as many graphs.
+// examples is the number of labelled faces of the user, and so of graphs.
 const examples = 6
 
-// parallel is the thesis's login: one person is labelled with faces from all over their recording, and
-// everybody passes; means over the six people. The normalised Laplacian is solved directly, as the thesis
-// solves, in O(k³).
+// parallel is the thesis's login: one person is labelled with faces from the whole recording, and everybody passes. It
+// reports means over the six people. The normalised Laplacian is solved directly, as in the thesis, in O(k³).
 func (o *options) parallel(ctx context.Context) error {
 	var rows [][]string
 	err := o.inEachSpace(ctx, heads(), func(space face.Space, ids []evaluate.Identity) error {
@@ -69,7 +68,8 @@ func (o *options) parallel(ctx context.Context) error {
 						if err := ctx.Err(); err != nil {
 							return err
 						}
-						if err := all.run(a, space, online.Settings{Normalized: solver == "direct"}, ids, user); err != nil {
+						if err := all.run(a, space, online.Settings{Normalized: solver == "direct"}, ids,
+							user); err != nil {
 							return err
 						}
 					}
@@ -97,14 +97,14 @@ func (o *options) parallel(ctx context.Context) error {
 		[]string{"features", "solver", "arrangement", "recall", "far", "ms_a_face", "times_as_fast"}, rows)
 }
 
-// login counts the faces of those who may log in, and of others.
+// login counts faces of users, and of others.
 type login struct {
 	own, right       int
 	others, accepted int
 	took             time.Duration
 }
 
-// run adds what one user, and everybody else, comes to.
+// run adds the faces of one user and of everybody else.
 func (n *login) run(a arrangement, s face.Space, set online.Settings, ids []evaluate.Identity, user int) error {
 	l, err := a.new(s, set)
 	if err != nil {

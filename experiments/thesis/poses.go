@@ -39,7 +39,7 @@ const (
 	poseFaces = 4
 )
 
-// poseAuditors are the methods and settings of a gallery of turned heads. Edges end where the learner's do.
+// poseAuditors returns the methods and settings for a gallery of turned heads. Edges are as long as the learner's.
 func poseAuditors(space face.Space) (all []auditor) {
 	reach := space.Reach
 	soft := func(sigma, reach, c, gamma float64) func(d *mat.SymDense, y []int) ([]float64, error) {
@@ -98,10 +98,10 @@ func poseAuditors(space face.Space) (all []auditor) {
 	return all
 }
 
-// some returns the faces of the people that keep says, at most n of each, and all for n = 0.
+// some returns the faces of the classes for which keep returns true, at most n of each, or all for n = 0.
 func (s auditSet) some(name string, n int, keep func(class int) bool) auditSet {
 	t := auditSet{name: name}
-	number := make(map[int]int) // of a class among those kept
+	number := make(map[int]int) // new number of each kept class
 	size := make(map[int]int)
 	for i, class := range s.y {
 		if !keep(class) || n > 0 && size[class] == n {
@@ -117,7 +117,7 @@ func (s auditSet) some(name string, n int, keep func(class int) bool) auditSet {
 	return t
 }
 
-// spaced returns a set with n faces of each person, from all over the order of their faces.
+// spaced returns n faces of each person, evenly spread over the person's faces.
 func (s auditSet) spaced(n int) auditSet {
 	byClass := make([][]int, slices.Max(s.y)+1)
 	for i, class := range s.y {
@@ -134,7 +134,7 @@ func (s auditSet) spaced(n int) auditSet {
 	return t
 }
 
-// precision returns the share of renamed faces among as many faces in front as were renamed.
+// precision returns the share of renamed faces among the first faces, as many as were renamed.
 func (s auditSet) precision(a auditor, run int) (float64, error) {
 	y, which := s.swap(rand.New(rand.NewPCG(uint64(run), 12)), poseShare)
 	scores, err := a.scores(s.x, s.d, y)
@@ -150,7 +150,7 @@ func (s auditSet) precision(a auditor, run int) (float64, error) {
 	return hits / float64(len(which)), nil
 }
 
-// poses chooses the settings of each method on half of the people of umist and reports the other half, both ways round.
+// poses chooses the settings of each method on half of the people of umist and reports the other half, and the reverse.
 func (o *options) poses(ctx context.Context) error {
 	var whole auditSet
 	var space face.Space
@@ -164,7 +164,7 @@ func (o *options) poses(ctx context.Context) error {
 	all := poseAuditors(space)
 	var rows [][]string
 	for _, few := range []int{0, poseFaces} {
-		var values [2][][]float64 // of each half, method and run
+		var values [2][][]float64 // by half, method and run
 		var sets [2]auditSet
 		for half := range 2 {
 			sets[half] = whole.some("umist", 0, func(class int) bool { return class%2 == half })
@@ -202,7 +202,8 @@ func (o *options) poses(ctx context.Context) error {
 			}
 			for q, a := range all {
 				mean, spread := stat.MeanStdDev(values[half][q], nil)
-				rows = append(rows, []string{sets[half].name, strconv.Itoa(half + 1), strconv.Itoa(len(sets[half].x)), a.family,
+				rows = append(rows, []string{sets[half].name, strconv.Itoa(half + 1), strconv.Itoa(len(sets[half].x)),
+					a.family,
 					a.setting,
 					fmt.Sprintf("%.3f", mean), fmt.Sprintf("%.3f", spread), strconv.FormatBool(chosen[a.family] == q)})
 			}
@@ -231,7 +232,7 @@ func threeNearest(d *mat.SymDense, y []int) ([]float64, error) {
 	return scores, nil
 }
 
-// audited returns scores in the order of the program's own audit of a gallery of the faces, and how many are suspect.
+// audited returns the scores of the program's own audit, and the number of suspect faces.
 func audited(space face.Space, x [][]float32, y []int) (scores []float64, suspects []int, err error) {
 	g, err := gallery.New(space, online.Settings{K: len(x) + 2})
 	if err != nil {
@@ -259,7 +260,7 @@ func audited(space face.Space, x [][]float32, y []int) (scores []float64, suspec
 	return scores, suspects, nil
 }
 
-// suspects says how many faces the program's audit calls suspect where all names are right, and of renamed and others.
+// suspects counts the suspects of the program's audit with right names, and among renamed and other faces.
 func (s auditSet) suspects(space face.Space, half int) error {
 	_, clean, err := audited(space, s.x, s.y)
 	if err != nil {
@@ -282,7 +283,8 @@ func (s auditSet) suspects(space face.Space, half int) error {
 		}
 	}
 	_, err = fmt.Fprintf(os.Stderr,
-		"%s, half %d, %d faces: %d suspects with all names right; of %d renamed in %d runs %d are suspects, and %d others\n",
+		"%s, half %d, %d faces: %d suspects with all names right; of %d renamed in %d runs %d are suspects, and %d "+
+			"others\n",
 		s.name, half+1, len(s.x), len(clean), renamed, poseRuns, right, wrong)
 	return err
 }

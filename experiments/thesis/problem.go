@@ -19,7 +19,7 @@ type problem struct {
 	d      *mat.SymDense // distances of all points
 }
 
-// readUCI returns the problems of a dataset: each of the first ten classes against the one that follows it.
+// readUCI returns the problems of a dataset: each of the first ten classes against the next class.
 func (o *options) readUCI(dataset string) ([]problem, error) {
 	classes := namesOfClasses(26, func(i int) string { return string(rune('A' + i)) })
 	if dataset == "optdigits" {

@@ -31,7 +31,7 @@ func newSensitivity(o *options) *cobra.Command {
 	}
 }
 
-// variation is one setting with the values that it is given; that of order are numbers of orders.
+// variation is one setting with its values. The values of order are numbers of orders.
 type variation struct {
 	name   string
 	values []float64
@@ -41,7 +41,7 @@ type variation struct {
 
 var inOrders = []evaluate.Order{evaluate.Sequential, evaluate.Interleaved, evaluate.Mixed, evaluate.Shuffled}
 
-// variations returns those around the settings of a space.
+// variations returns the variations around the settings of a space.
 func variations(space face.Space) []variation {
 	times := func(x float64, factors ...float64) (all []float64) {
 		for _, f := range factors {
@@ -114,7 +114,7 @@ func (o *options) sensitivity(ctx context.Context) error {
 		[]string{"features", "setting", "value", "recall", "far_mean", "far_worst", "nearest_recall"}, rows)
 }
 
-// figureOf writes a rate with four places, rounded by that function.
+// figureOf writes a rate with four places and this rounding function.
 func figureOf(r evaluate.Rate, round func(float64) float64) string {
 	return fmt.Sprintf("%.4f", round(1e4*float64(r))/1e4)
 }
@@ -156,7 +156,7 @@ func (o *options) drawSensitivity(name string, samples []*sample) error {
 		}
 		p.X.Tick.Marker = plot.ConstantTicks(ticks)
 		p.Y.Min, p.Y.Max = 0, 1.02
-		if p.Legend.Top = recall[len(recall)-1].Y < .6; !p.Legend.Top { // where no curve is
+		if p.Legend.Top = recall[len(recall)-1].Y < .6; !p.Legend.Top { // where there is no curve
 			p.Legend.YOffs = vg.Points(14)
 		}
 		if len(panels) > 0 {

@@ -38,7 +38,7 @@ const (
 
 var squaresSinks = []float64{1e-3, .1, 10}
 
-// side says on which side of a machine each point of a raster is: -1, 0 where |f| < .05, or 1.
+// side gives the side of a machine at each point of a raster: -1, 0 if |f| < .05, or 1.
 type side struct{ m *maxmargin.Machine }
 
 const rasterStep = .25
@@ -57,7 +57,7 @@ func (s side) Z(c, r int) float64 {
 	return -1
 }
 
-// sides are the colours of -1, 0 and 1.
+// sides are the colours for -1, 0 and 1.
 type sides struct{}
 
 func (sides) Colors() []color.Color {
@@ -89,7 +89,8 @@ func (o *options) squares() error {
 					}
 				}
 				rows = append(rows, []string{kinds[q], method, fmt.Sprint(sink), fmt.Sprint(wrong)})
-				line = append(line, drawSides(fmt.Sprintf("%s %s, gamma_g %g: %d of 200 wrong", kinds[q], method, sink, wrong), m,
+				line = append(line, drawSides(fmt.Sprintf("%s %s, gamma_g %g: %d of 200 wrong", kinds[q], method, sink,
+					wrong), m,
 					x, y, truth))
 			}
 			panels = append(panels, line)
@@ -101,7 +102,7 @@ func (o *options) squares() error {
 	return o.picture("squares.png", 4.6*vg.Inch, 2.8*vg.Inch, panels)
 }
 
-// machine trains one; gamma_u is gamma/gamma_g.
+// machine trains a machine; gamma_u is gamma/gamma_g.
 func machine(e *maxmargin.Examples, x [][]float32, kernel maxmargin.Kernel, w *mat.SymDense, y []float64, method string,
 	sink float64) (*maxmargin.Machine, error) {
 	if method == "graph cut" {

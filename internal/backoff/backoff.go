@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backoff waits before something that failed is tried again, and no longer than a context lasts.
+// Package backoff waits before the next attempt, but no longer than a context lasts.
 package backoff
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Wait waits that long and reports whether ctx lasted until then.
+// Wait waits for d. It returns false if ctx ends before.
 func Wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -20,14 +20,14 @@ func Wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Pause is a pause between tries. Each is twice as long as the one before, from First to Longest.
+// Pause is a pause between attempts. Each pause is twice as long as the one before, from First to Longest.
 type Pause struct {
 	First, Longest time.Duration
 
 	next time.Duration
 }
 
-// Wait waits for the next pause and reports whether ctx lasted until its end.
+// Wait waits for the next pause. It returns false if ctx ends before.
 func (p *Pause) Wait(ctx context.Context) bool {
 	p.next = min(max(p.next, p.First), p.Longest)
 	if !Wait(ctx, p.next) {
@@ -37,5 +37,5 @@ func (p *Pause) Wait(ctx context.Context) bool {
 	return true
 }
 
-// Reset makes the next pause the first one again. Call it when a try succeeds.
+// Reset makes the next pause the first again. Call it after a success.
 func (p *Pause) Reset() { p.next = 0 }

@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// countFrames returns how many pictures of an AVI file are whole. The libraries that write it do not report a disk
-// that is full: the file just ends early.
+// countFrames returns the number of complete pictures in an AVI file. The libraries that write it do not report a full
+// disk: the file just ends early.
 func countFrames(path string) (n int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -21,8 +21,8 @@ func countFrames(path string) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// A chunk is four letters, the length of its content as 32 bits, the content, and a byte where that makes it
-	// even. Those called RIFF and LIST hold four more letters, and then chunks.
+	// A chunk is four letters, the length of its content as 32 bits, the content, and a byte if this makes the length
+	// even. Chunks named RIFF and LIST contain four more letters, and then chunks.
 	var head [8]byte
 	for at := int64(0); at+8 <= info.Size(); {
 		if _, err := f.ReadAt(head[:], at); errors.Is(err, io.EOF) {

@@ -17,12 +17,12 @@ import (
 	"gocv.io/x/gocv"
 )
 
-// Capture reads frames from a video file, a stream or a camera. Its methods block, some of them for
-// ever: a caller who needs a deadline calls them from a goroutine. It is not safe for concurrent use.
+// Capture reads frames from a video file, a stream or a camera. Its methods can block for ever: for a deadline, call
+// them from a goroutine. It is not safe for concurrent use.
 type Capture struct{ p unsafe.Pointer }
 
-// OpenVideo opens a file or URL through FFmpeg. The timeout is FFmpeg's own, for connecting and for
-// each read; not every protocol heeds it.
+// OpenVideo opens a file or URL with FFmpeg. The timeout is FFmpeg's, for connecting and for each read; some protocols
+// ignore it.
 func OpenVideo(url string, timeout time.Duration) (*Capture, error) {
 	name := C.CString(url)
 	defer C.free(unsafe.Pointer(name))
@@ -34,7 +34,7 @@ func OpenVideo(url string, timeout time.Duration) (*Capture, error) {
 	return &Capture{p}, nil
 }
 
-// OpenCamera opens the video device of that index.
+// OpenCamera opens the video device with this index.
 func OpenCamera(index int) (*Capture, error) {
 	var fail *C.char
 	p := C.fa_capture_device(C.int(index), &fail)
@@ -63,7 +63,7 @@ func (c *Capture) Read() (*Image, error) {
 	return adopt(m)
 }
 
-// Frames returns the number of frames that the container declares, or -1.
+// Frames returns the number of frames in the container's header, or -1.
 func (c *Capture) Frames() int {
 	if n := c.property(gocv.VideoCaptureFrameCount); n >= 1 && n < 1<<40 {
 		return int(n)
@@ -71,7 +71,7 @@ func (c *Capture) Frames() int {
 	return -1
 }
 
-// Rate returns the frames a second that the source declares, or 0.
+// Rate returns the frames per second in the source's header, or 0.
 func (c *Capture) Rate() float64 {
 	if r := c.property(gocv.VideoCaptureFPS); r > 0 && r <= 1000 {
 		return r
@@ -79,7 +79,7 @@ func (c *Capture) Rate() float64 {
 	return 0
 }
 
-// Position returns the time of the frame that was read last, where the source knows it.
+// Position returns the time of the last frame, if the source knows it.
 func (c *Capture) Position() time.Duration {
 	ms := c.property(gocv.VideoCapturePosMsec)
 	if !(ms > 0 && ms < 1e12) {
@@ -122,7 +122,8 @@ func NewVideoWriter(path string, fps float64, width, height int) (*VideoWriter, 
 	return newVideoWriter(path, "MJPG", fps, width, height)
 }
 
-// NewH264Writer begins a file of H.264 at path, as network cameras give it. Not every build of FFmpeg can write it.
+// NewH264Writer begins a file of H.264 at path, like the streams of network cameras. Not every build of FFmpeg can
+// write it.
 func NewH264Writer(path string, fps float64, width, height int) (*VideoWriter, error) {
 	return newVideoWriter(path, "H264", fps, width, height)
 }
@@ -142,7 +143,7 @@ func newVideoWriter(path, codec string, fps float64, width, height int) (*VideoW
 	return &VideoWriter{w: w, path: path, size: [2]int{width, height}}, nil
 }
 
-// Write appends a frame, which must be of the size of the video.
+// Write appends a frame, which must have the size of the video.
 func (v *VideoWriter) Write(img *Image) error {
 	if v.w == nil {
 		return fmt.Errorf("video: %w", ErrClosed)
@@ -160,8 +161,8 @@ func (v *VideoWriter) Write(img *Image) error {
 	return nil
 }
 
-// Close ends the file. The error wraps [ErrCutOff] where the file holds fewer frames than were written. It may be
-// called twice.
+// Close ends the file. The error wraps [ErrCutOff] if the file has fewer frames than were written. It may be called
+// twice.
 func (v *VideoWriter) Close() error {
 	if v.w == nil {
 		return nil

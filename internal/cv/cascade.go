@@ -36,7 +36,7 @@ func OpenCascade(path string) (*Cascade, error) {
 	return &Cascade{p}, nil
 }
 
-// mostFaces bounds what one frame may give.
+// mostFaces bounds the faces of one frame.
 const mostFaces = 256
 
 // Detect returns the boxes found in img, none smaller than smallest pixels. The grey picture is

@@ -10,7 +10,7 @@ import (
 	"gocv.io/x/gocv"
 )
 
-// Mat is the type of gocv. A public package can name it through this alias without importing gocv.
+// Mat is gocv.Mat. A public package can name it through this alias without importing gocv.
 type Mat = gocv.Mat
 
 // FromMat returns a copy of an 8-bit Mat of one, three or four channels.
@@ -42,7 +42,7 @@ func FromImage(m image.Image) (*Image, error) {
 	if err := checkSize(r.Size()); err != nil {
 		return nil, err
 	}
-	// The pixels of a colour without alpha are what draw makes of them; drawing them on black would darken others.
+	// draw removes alpha without changing colours; drawing on black would darken them.
 	flat := image.NewNRGBA(image.Rectangle{Max: r.Size()})
 	draw.Draw(flat, flat.Rect, m, r.Min, draw.Src)
 	rgba, err := gocv.NewMatFromBytes(r.Dy(), r.Dx(), gocv.MatTypeCV8UC4, flat.Pix)
@@ -67,7 +67,7 @@ func (m *Image) RGBA() (*image.RGBA, error) {
 	return &image.RGBA{Pix: rgba.ToBytes(), Stride: 4 * size.X, Rect: image.Rectangle{Max: size}}, nil
 }
 
-// FromBGR returns a picture of that size with these pixels: blue, green and red, row by row.
+// FromBGR returns a picture of this size with these pixels: blue, green and red, row by row.
 func FromBGR(size image.Point, pix []byte) (*Image, error) {
 	if err := checkSize(size); err != nil {
 		return nil, err

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cv is the only one that touches OpenCV, through gocv where a check beforehand makes a call
-// safe, and through a few C++ functions of its own where only a file's content decides whether it
-// succeeds. A failed assertion in OpenCV is a C++ exception, which aborts a Go process and cannot be
-// recovered; nothing that a caller of this package does leads to one.
+// Package cv is the only package that uses OpenCV. It calls gocv after checks that make a call safe, and a few own C++
+// functions if only the content of a file decides whether a call succeeds. A failed assertion in OpenCV is a C++
+// exception, which aborts a Go process. No caller of this package can cause one.
 //
-// An [Image] is always 8-bit BGR with at least one pixel, and a [Gray] always 8-bit with one channel:
-// what other packages hold has the right type already. The caller who gets a picture closes it.
+// An [Image] is always 8-bit BGR with at least one pixel, and a [Gray] always 8-bit with one channel, so types need no
+// further checks. The caller who gets a picture closes it.
 package cv
 
 /*
@@ -40,7 +39,7 @@ func init() { C.fa_quiet() }
 // Version returns the version of OpenCV.
 func Version() string { return gocv.OpenCVVersion() }
 
-// failure takes the text of a C++ exception over from the C side and frees it.
+// failure copies the text of a C++ exception from the C side and frees it.
 func failure(err *C.char) error {
 	if err == nil {
 		return nil
@@ -49,8 +48,8 @@ func failure(err *C.char) error {
 	return classify(C.GoString(err))
 }
 
-// classify returns the error that the text of an exception stands for. It wraps [ErrMemory] where that is the reason,
-// so that a full machine is not taken for a damaged file.
+// classify returns the error for the text of an exception. It wraps [ErrMemory] if memory was short, so that this is
+// not taken for a damaged file.
 func classify(text string) error {
 	if strings.Contains(text, "bad_alloc") || strings.Contains(text, "Insufficient memory") {
 		return fmt.Errorf("%w: %s", ErrMemory, text)

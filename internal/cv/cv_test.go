@@ -451,7 +451,8 @@ func TestThumbnail(t *testing.T) {
 		for y := range c.from.Y {
 			for x := range c.from.X {
 				for k := range 3 {
-					pix[3*(y*c.from.X+x)+k] = uint8(128 + 60*math.Sin(float64(x)/9+float64(k)) + 50*math.Cos(float64(y)/7) +
+					pix[3*(y*c.from.X+x)+k] = uint8(128 + 60*math.Sin(float64(x)/9+float64(k)) +
+						50*math.Cos(float64(y)/7) +
 						10*rnd.Float64())
 				}
 			}
@@ -502,7 +503,8 @@ func thumbnail(from image.Point, pix []byte, to image.Point) []float64 {
 				py := (float64(2*y+k/2)+.5)*float64(from.Y)/float64(twice.Y) - .5
 				fx, fy := math.Floor(px), math.Floor(py)
 				dx, dy, ix, iy := px-fx, py-fy, int(fx), int(fy)
-				all[i] += .25 * ((1-dy)*((1-dx)*grey(ix, iy)+dx*grey(ix+1, iy)) + dy*((1-dx)*grey(ix, iy+1)+dx*grey(ix+1, iy+1)))
+				all[i] += .25 * ((1-dy)*((1-dx)*grey(ix, iy)+dx*grey(ix+1, iy)) +
+					dy*((1-dx)*grey(ix, iy+1)+dx*grey(ix+1, iy+1)))
 			}
 			continue
 		}

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Display returns nil when the display that the environment names answers, and otherwise an error that
-// wraps [ErrNoDisplay].
+// Display returns nil if the display named by the environment answers. Otherwise the error wraps [ErrNoDisplay].
 func Display() error {
 	try := func(network, address string) bool {
 		c, err := net.DialTimeout(network, address, 2*time.Second)

@@ -12,7 +12,7 @@ import (
 	"gocv.io/x/gocv"
 )
 
-// Blend returns the sum of (1 - share) of the picture and share of another, which must be of the same size.
+// Blend returns (1 - share) times the picture plus share times another, which must have the same size.
 func (m *Image) Blend(other *Image, share float64) (*Image, error) {
 	if err := cmp.Or(m.check(), other.check()); err != nil {
 		return nil, err
@@ -28,9 +28,9 @@ func (m *Image) Blend(other *Image, share float64) (*Image, error) {
 	return &Image{dst}, nil
 }
 
-// Thumbnail returns the grey values, row by row, of the picture scaled down to a size, which must not be larger than
-// the picture on either side. Of a large picture not every pixel counts: each grey value is the mean of four points,
-// each of which is bilinear. That is what makes it cheap.
+// Thumbnail returns the grey values of the picture scaled down to size, row by row. Neither side of size may be larger
+// than the picture. To be fast, each grey value is the mean of four points, each interpolated, so in a large picture
+// some pixels are left out.
 func (m *Image) Thumbnail(size image.Point) ([]byte, error) {
 	if err := cmp.Or(m.check(), checkSize(size)); err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func (g *Gray) Sharpness() float64 {
 // Affine maps a point x, y of a source to A[0]x + A[1]y + A[2], A[3]x + A[4]y + A[5].
 type Affine [6]float64
 
-// Warp returns the picture of the given size into which a maps this one, bilinear, black where it
-// sees past the edge.
+// Warp maps the picture into a picture of the given size. The interpolation is bilinear, and pixels from beyond the
+// edge are black.
 func (m *Image) Warp(a Affine, size image.Point) (*Image, error) {
 	if err := cmp.Or(m.check(), checkSize(size)); err != nil {
 		return nil, err

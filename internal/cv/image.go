@@ -43,9 +43,9 @@ func NewImage(size image.Point, c color.RGBA) (*Image, error) {
 	return &Image{gocv.NewMatWithSizeFromScalar(s, size.Y, size.X, gocv.MatTypeCV8UC3)}, nil
 }
 
-// ReadImage reads an image file of any kind that OpenCV reads, in any depth and number of channels:
-// 16 bits become 8, grey becomes BGR, alpha is dropped, an EXIF orientation is applied. The error
-// wraps [ErrNotImage], [ErrTooLarge], or one of package fs.
+// ReadImage reads an image file of any kind that OpenCV reads, in any depth and number of channels: 16 bits become 8,
+// grey becomes BGR, alpha is dropped, and an EXIF orientation is applied. The error wraps [ErrNotImage], [ErrTooLarge],
+// or an error of package fs.
 func ReadImage(path string) (*Image, error) {
 	f, err := safefile.Open(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func DecodeImage(data []byte) (*Image, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxFile)
 	}
-	// Where Go knows the format its header tells the size before anything is allocated.
+	// If Go knows the format, its header gives the size before memory is allocated.
 	if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil {
 		if err := checkSize(image.Pt(c.Width, c.Height)); err != nil {
 			return nil, err
@@ -91,7 +91,7 @@ func DecodeImage(data []byte) (*Image, error) {
 	return adopt(m)
 }
 
-// adopt makes an Image of a Mat of whatever type, which it takes over.
+// adopt makes an Image from a Mat of any type. The Mat belongs to it afterwards.
 func adopt(m gocv.Mat) (*Image, error) {
 	fail := func(err error) (*Image, error) {
 		m.Close()
@@ -130,8 +130,8 @@ func checkSize(size image.Point) error {
 	return nil
 }
 
-// check returns [ErrClosed] for a picture that is nil, zero or closed. Pictures come from outside this module, too,
-// and a call of OpenCV with a null pointer ends the process.
+// check returns [ErrClosed] for a picture that is nil, zero or closed. Other modules can pass such pictures, too, and a
+// call of OpenCV with a null pointer ends the process.
 func (m *Image) check() error {
 	if m == nil || m.mat.Ptr() == nil {
 		return fmt.Errorf("picture: %w", ErrClosed)
@@ -155,7 +155,7 @@ func (m *Image) Size() image.Point {
 	return sizeOf(m.mat)
 }
 
-// Bounds returns the rectangle of the picture, from 0,0.
+// Bounds returns the rectangle of the picture. It begins at 0,0.
 func (m *Image) Bounds() image.Rectangle { return image.Rectangle{Max: m.Size()} }
 
 // Clone returns a copy.
@@ -166,7 +166,7 @@ func (m *Image) Clone() (*Image, error) {
 	return &Image{m.mat.Clone()}, nil
 }
 
-// Crop returns a copy of the part of r that lies in the picture, or an error where there is none.
+// Crop returns a copy of the part of r in the picture, or an error if there is none.
 func (m *Image) Crop(r image.Rectangle) (*Image, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -178,8 +178,7 @@ func (m *Image) Crop(r image.Rectangle) (*Image, error) {
 	return &Image{mat}, nil
 }
 
-// Resize returns the picture scaled to size: by the mean over areas where it shrinks, and bilinear
-// where it grows.
+// Resize returns the picture scaled to size: with the mean over areas if it shrinks, and bilinear if it grows.
 func (m *Image) Resize(size image.Point) (*Image, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -191,7 +190,7 @@ func (m *Image) Resize(size image.Point) (*Image, error) {
 	return &Image{mat}, nil
 }
 
-// Pad returns the picture with a border of that many pixels of one grey value on each side.
+// Pad returns the picture with a border of this many pixels of one grey value on each side.
 func (m *Image) Pad(border int, value uint8) (*Image, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -208,7 +207,7 @@ func (m *Image) Pad(border int, value uint8) (*Image, error) {
 	return &Image{dst}, nil
 }
 
-// BGR returns the picture as one of three equal channels.
+// BGR returns a picture with three equal channels.
 func (g *Gray) BGR() *Image {
 	dst := gocv.NewMat()
 	gocv.CvtColor(g.mat, &dst, gocv.ColorGrayToBGR)
@@ -230,7 +229,7 @@ func (m *Image) JPEG(quality int) ([]byte, error) {
 	return encode(gocv.JPEGFileExt, m.mat, []int{gocv.IMWriteJpegQuality, min(max(quality, 1), 100)})
 }
 
-// DrawBox draws a rectangle, and above it a line of text on a ground of the same colour.
+// DrawBox draws a rectangle, and above it a line of text on a background of the same colour.
 func (m *Image) DrawBox(r image.Rectangle, text string, c color.RGBA) {
 	if m.check() != nil {
 		return

@@ -25,8 +25,8 @@ type Tensor struct {
 	Data  []float32
 }
 
-// Blob says how an image becomes the input of a network: scaled to Size, then (x - Mean)·Scale for
-// each channel, in the order BGR unless RGB is set, or one grey channel.
+// Blob describes the input of a network: the image is scaled to Size, then (x - Mean)·Scale is computed for each
+// channel. The order is BGR unless RGB is set; or there is one grey channel.
 type Blob struct {
 	Size  image.Point
 	Scale float64
@@ -40,12 +40,11 @@ type Net struct{ p unsafe.Pointer }
 
 var forwarded atomic.Int64
 
-// ForwardTime returns how long the forward passes of all networks of this process have taken, without
-// what goes before and after them: the part that nothing but another network makes shorter.
+// ForwardTime returns the time of the forward passes of all networks in this process, without the work before and after
+// them. Only another network can make it shorter.
 func ForwardTime() time.Duration { return time.Duration(forwarded.Load()) }
 
-// OpenNet reads a network from an ONNX file. A damaged file, or one with a layer that OpenCV does not
-// know, is an error.
+// OpenNet reads a network from an ONNX file. A damaged file, or a layer that OpenCV does not know, is an error.
 func OpenNet(path string) (*Net, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
@@ -60,7 +59,7 @@ func OpenNet(path string) (*Net, error) {
 	return &Net{p}, nil
 }
 
-// Forward runs the network on img and returns the named outputs, or without names the last one.
+// Forward runs the network on img and returns the named outputs, or without names the last output.
 func (n *Net) Forward(img *Image, in Blob, outputs ...string) ([]Tensor, error) {
 	if n.p == nil {
 		return nil, fmt.Errorf("network: %w", ErrClosed)

@@ -8,14 +8,14 @@ import (
 	"gocv.io/x/gocv"
 )
 
-// ErrNoDisplay is returned by [NewWindow] where there is nothing to open a window on.
+// ErrNoDisplay is returned by [NewWindow] if there is no display.
 var ErrNoDisplay = errors.New("no display to open a window on")
 
 // Window shows images.
 type Window struct{ w *gocv.Window }
 
-// NewWindow opens a window. OpenCV's window toolkit ends the process where it finds no display, so
-// the display is tried first.
+// NewWindow opens a window. Without a display OpenCV's window toolkit would end the process, so the display is tried
+// first.
 func NewWindow(title string) (*Window, error) {
 	if err := Display(); err != nil {
 		return nil, err
@@ -23,8 +23,8 @@ func NewWindow(title string) (*Window, error) {
 	return &Window{gocv.NewWindow(title)}, nil
 }
 
-// Show shows the image and handles what happens to the window for a millisecond. It returns false
-// once the user has closed the window or pressed Escape or q.
+// Show shows the image and handles events of the window for a millisecond. It returns false after the user has closed
+// the window or pressed Escape or q.
 func (w *Window) Show(img *Image) bool {
 	if img.check() == nil {
 		w.w.IMShow(img.mat)

@@ -32,11 +32,11 @@ func (p *photo) at(x, y float64) (value, weight float64) {
 	return value, min(1, edge/6)
 }
 
-// canvas is a grey frame in the making.
+// canvas is a grey frame that is being drawn.
 type canvas struct{ pix []float64 }
 
-// wall is the background of all frames: a gradient with a soft weave on it. Its sines cost more than all else in a
-// frame, so they are computed once.
+// wall is the background of all frames: a gradient with a soft weave. Its sines cost more than the rest of a frame, so
+// they are computed once.
 var wall = sync.OnceValue(func() []float64 {
 	pix := make([]float64, width*height)
 	for y := range height {
@@ -50,8 +50,8 @@ var wall = sync.OnceValue(func() []float64 {
 
 func newCanvas() *canvas { return &canvas{slices.Clone(wall())} }
 
-// draw puts a still on the canvas, panned, zoomed, tilted and at times blurred as the number of the
-// frame says, and returns its box. Fade is how far the still that follows shows through already.
+// draw puts a still on the canvas and returns its box. The number of the frame decides how it is panned, zoomed, tilted
+// and blurred. Fade is the weight of the following still, which shows through.
 func (c *canvas) draw(p, following *photo, fade, place float64, frame int) image.Rectangle {
 	zoom := 2.3 + .35*wave(frame, 97, place)
 	if place != .5 {
@@ -62,7 +62,8 @@ func (c *canvas) draw(p, following *photo, fade, place float64, frame int) image
 	cy := .5*height + 18*wave(frame, 53, .6)
 	w, h := zoom*float64(p.size.X), zoom*float64(p.size.Y)
 	box := image.Rect(int(cx-w/2), int(cy-h/2), int(cx+w/2), int(cy+h/2)).Intersect(image.Rect(0, 0, width, height))
-	reach := image.Rect(box.Min.X-20, box.Min.Y-20, box.Max.X+20, box.Max.Y+20).Intersect(image.Rect(0, 0, width, height))
+	reach := image.Rect(box.Min.X-20, box.Min.Y-20, box.Max.X+20,
+		box.Max.Y+20).Intersect(image.Rect(0, 0, width, height))
 	sin, cos := math.Sincos(tilt)
 	blur := .5 + max(0, wave(frame, 113, .1)) // in pixels of the still
 	for y := reach.Min.Y; y < reach.Max.Y; y++ {
@@ -89,7 +90,7 @@ func (c *canvas) draw(p, following *photo, fade, place float64, frame int) image
 	return box
 }
 
-// light makes the whole frame brighter and darker over time.
+// light changes the brightness of the whole frame over time.
 func (c *canvas) light(frame int) {
 	gain := 1 + .25*wave(frame, 151, .25)
 	for i := range c.pix {

@@ -25,11 +25,10 @@ import (
 	"github.com/faceauth/faceauth/replay"
 )
 
-// ErrNoStills is returned by [Find] where the stills are not on this machine.
+// ErrNoStills is returned by [Find] if the stills are not on this machine.
 var ErrNoStills = errors.New("the demo's stills are not on this machine")
 
-// Find returns the folder of the stills: $FACEAUTH_DEMO_FACES, or that of the gocv module in Go's
-// module cache.
+// Find returns the folder of the stills: $FACEAUTH_DEMO_FACES, or the folder of the gocv module in Go's module cache.
 func Find() (string, error) {
 	var tried []string
 	if dir := os.Getenv("FACEAUTH_DEMO_FACES"); dir != "" {
@@ -61,23 +60,23 @@ func gocvVersion() string {
 			}
 		}
 	}
-	return "v0.31.0" // a test binary may know nothing of its modules
+	return "v0.31.0" // a test binary may not know its modules
 }
 
 const (
 	width, height = 640, 480
 	fps           = 15
 	still         = 24  // frames for which a still is shown
-	fading        = 16. // of these, in which it turns into the next
-	enrolled      = 2   // first stills of a person that go into their enrolment
+	fading        = 16. // of these, frames in which it fades into the next
+	enrolled      = 2   // number of stills in a person's enrolment
 )
 
-// Script is what was made: where it lies, and who is to be seen in it.
+// Script describes the recordings: their paths, and the people in each frame.
 type Script struct {
 	Recording string
 	Enrolment []Enrolment
 	Frames    int
-	cast      [][]actor // of each frame
+	cast      [][]actor // by frame
 }
 
 // Enrolment is the recording from which a person is enrolled.
@@ -130,7 +129,7 @@ func Write(ctx context.Context, dir, out string) (Script, error) {
 	return s, err
 }
 
-// A scene shows one or more people at once, each where part of the width says.
+// A scene shows one or more people at once, each in a part of the width.
 type scene []role
 
 type role struct {
@@ -177,15 +176,14 @@ func film(ctx context.Context, path string, scenes ...scene) (cast [][]actor, er
 	return cast, nil
 }
 
-// Score counts, over the faces that a replay found, those given the right name and those not: of
-// enrolled people and of the stranger, with how many strangers were taken for somebody.
+// Score counts the faces that a replay found: right and wrong names for enrolled people, and strangers with and without
+// a name.
 type Score struct {
 	Known, Right, Wrong int
 	Strangers, Accepted int
 }
 
-// Score compares the events of one frame with who was there. A face belongs to the actor whose
-// centre it covers.
+// Score compares the events of one frame with the script. A face belongs to the actor whose centre it covers.
 func (s Script) Score(sum *Score, frame int, events []replay.Event) {
 	if frame >= len(s.cast) {
 		return
@@ -237,7 +235,7 @@ func load(ctx context.Context, dir string) ([]*photo, error) {
 	}
 }
 
-// wave goes from -1 to 1 and back with a period in frames.
+// wave oscillates between -1 and 1, with a period in frames.
 func wave(frame int, period, phase float64) float64 {
 	return math.Sin(2 * math.Pi * (float64(frame)/period + phase))
 }

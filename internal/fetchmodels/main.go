@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fetchmodels does what faceauth models install does, and needs no OpenCV to be built: for those who package
-// the models.
+// Command fetchmodels does the same as faceauth models install, but builds without OpenCV. It is for packagers.
 //
 //	go run ./internal/fetchmodels DIR [TARBALL]
 package main
@@ -33,5 +32,5 @@ func run(ctx context.Context, args []string) error {
 	case 2:
 		return models.InstallFrom(args[1], args[0], report)
 	}
-	return fmt.Errorf("give a folder, and a tarball where there is one: fetchmodels DIR [TARBALL]")
+	return fmt.Errorf("give a folder, and optionally a tarball: fetchmodels DIR [TARBALL]")
 }

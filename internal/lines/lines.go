@@ -30,27 +30,27 @@ var (
 	ErrBusy    = errors.New("file that another program is using")
 )
 
-// patience is how long [Open] waits for another program to let go of the file.
+// patience is how long [Open] waits until another program closes the file.
 const patience = 2 * time.Second
 
-// longest is how many bytes a line may have.
+// longest is the greatest length of a line in bytes.
 const longest = 1 << 24
 
 // Options of a [File].
 type Options struct {
-	Lazy    bool // lines are not synced: after a failure of the machine the last ones may be gone
+	Lazy    bool // lines are not synced: after a crash of the machine the last lines may be lost
 	Lenient bool // the file ends before its first damaged line, instead of being refused
-	// Version, where it is not 0, must be in the first line, as "version". It is put into a file that is empty; what
-	// [File.Rewrite] writes must begin with it.
+	// Version, if it is not 0, must be in the first line, as "version". Open writes it into an empty file. The lines of
+	// [File.Rewrite] must begin with it.
 	Version int
 }
 
-// versioned is the part of a first line that has the version.
+// versioned is the version in a first line.
 type versioned struct {
 	Version int `json:"version"`
 }
 
-// File is an open file of lines. It is used by one goroutine at a time. Close it.
+// File is an open file of lines. One goroutine at a time may use it. The caller closes it.
 type File struct {
 	o     Options
 	path  string
@@ -60,9 +60,9 @@ type File struct {
 	torn  bool // the file may end with a part of a line
 }
 
-// Open opens the file at path, makes one where there is none, and hands each line to take, which may refuse it. The
-// error wraps [ErrVersion], [ErrDamaged], [ErrBusy] when another program does not let go of the file for two seconds,
-// or is that of take; the file is then as it was.
+// Open opens the file at path, or makes it, and passes each line to take, which may refuse it. The error wraps
+// [ErrVersion], [ErrDamaged], or [ErrBusy] if another program has the file open for two seconds, or comes from take. On
+// error the file is unchanged.
 func Open(path string, o Options, take func(line []byte) error) (*File, error) {
 	f := &File{o: o, path: path}
 	if err := f.open(take); err != nil {
@@ -75,7 +75,7 @@ func Open(path string, o Options, take func(line []byte) error) (*File, error) {
 }
 
 func (f *File) open(take func([]byte) error) (err error) {
-	if r, err := safefile.Open(f.path); err == nil { // what is no file would be waited for
+	if r, err := safefile.Open(f.path); err == nil { // opening a pipe would wait
 		r.Close()
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -86,9 +86,9 @@ func (f *File) open(take func([]byte) error) (err error) {
 	if err := lock(f.file); err != nil {
 		return err
 	}
-	os.Remove(f.path + suffix) // a program was killed while it wrote it
+	os.Remove(f.path + suffix) // left by a program that was killed while it wrote it
 	if err := f.read(f.checked(take)); err != nil {
-		return fmt.Errorf("%w; move it away to begin anew", err)
+		return fmt.Errorf("%w; move it away to begin again", err)
 	}
 	if f.o.Version != 0 && f.lines == 0 {
 		return f.Append(versioned{f.o.Version})
@@ -96,7 +96,7 @@ func (f *File) open(take func([]byte) error) (err error) {
 	return nil
 }
 
-// checked returns take with a look at the version in the first line.
+// checked returns take with a check of the version in the first line.
 func (f *File) checked(take func([]byte) error) func([]byte) error {
 	return func(line []byte) error {
 		if f.o.Version == 0 || f.lines > 0 {
@@ -107,7 +107,8 @@ func (f *File) checked(take func([]byte) error) func([]byte) error {
 			return fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 		if v.Version != f.o.Version {
-			return fmt.Errorf("%w: it has version %d, and this program reads version %d", ErrVersion, v.Version, f.o.Version)
+			return fmt.Errorf("%w: it has version %d, and this program reads version %d", ErrVersion, v.Version,
+				f.o.Version)
 		}
 		return take(line)
 	}
@@ -145,7 +146,7 @@ func parse(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// read takes in the file.
+// read reads the file.
 func (f *File) read(take func([]byte) error) error {
 	r := bufio.NewReader(f.file)
 	for {
@@ -165,7 +166,7 @@ func (f *File) read(take func([]byte) error) error {
 				return f.cut()
 			}
 			if _, next := r.Peek(1); errors.Is(next, io.EOF) && f.lines > 0 {
-				return f.cut() // it was being written when the program, or the machine, ended
+				return f.cut() // the program, or the machine, ended while it wrote this line
 			}
 			return fmt.Errorf("%w in line %d", err, f.lines+1)
 		}
@@ -177,7 +178,7 @@ func (f *File) read(take func([]byte) error) error {
 	}
 }
 
-// readLine returns the next line with its end, or what there is of it.
+// readLine returns the next line with its end, or the part of it that exists.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var text []byte
 	for {
@@ -201,11 +202,11 @@ func (f *File) cut() error {
 	return err
 }
 
-// Lines returns how many lines the file has.
+// Lines returns the number of lines in the file.
 func (f *File) Lines() int { return f.lines }
 
-// Append adds a line, which is on disk when it returns unless the file is lazy. On error the file is as it was, or ends
-// with a part of the line, which the next call cuts off first.
+// Append adds a line. Unless the file is lazy, the line is on disk when Append returns. On error the file is unchanged,
+// or ends with a part of the line, which the next call removes.
 func (f *File) Append(v any) error {
 	text, err := format(v)
 	if err != nil {
@@ -231,10 +232,10 @@ func (f *File) Append(v any) error {
 	return nil
 }
 
-// Sync puts the lines of a lazy file on disk.
+// Sync writes the lines of a lazy file to disk.
 func (f *File) Sync() error { return f.file.Sync() }
 
-// Empty removes all lines. On error the file is as it was.
+// Empty removes all lines. On error the file is unchanged.
 func (f *File) Empty() error {
 	size, lines := f.size, f.lines
 	f.size, f.lines = 0, 0
@@ -249,8 +250,8 @@ func (f *File) Empty() error {
 // suffix ends the name of the new file that [File.Rewrite] makes.
 const suffix = ".new"
 
-// Rewrite puts a file with these lines alone in the place of the old one, on disk when it returns. The new one is
-// locked before it is in its place. On error the file is as it was.
+// Rewrite replaces the file with a new one that has only these lines. The new file is on disk when Rewrite returns. It
+// is locked before it replaces the old file. On error the file is unchanged.
 func (f *File) Rewrite(lines ...any) error {
 	var all bytes.Buffer
 	for _, v := range lines {
@@ -280,7 +281,7 @@ func (f *File) Rewrite(lines ...any) error {
 		os.Remove(temp)
 		return err
 	}
-	f.file.Close() // the file that is no more
+	f.file.Close() // the replaced file
 	f.file, f.size, f.lines, f.torn = next, int64(all.Len()), len(lines), false
 	return nil
 }

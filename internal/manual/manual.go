@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manual writes the manual pages of a program from its commands, as cobra knows them.
+// Package manual writes the manual pages of a program from its cobra commands.
 //
-// [Write] makes a page for the program and one for each of its commands. They hold what the commands say of
-// themselves with --help, so that the two cannot differ. Cobra's own generator takes these texts for Markdown, in which
-// a star, an underscore or an indented table means something else, and would bring three modules into the program.
+// [Write] makes a page for the program and one for each command. The text is the same as with --help. Cobra's own
+// generator treats these texts as Markdown, where a star, an underscore or an indented table has another meaning, and
+// it would add three modules to the program.
 package manual
 
 import (
@@ -19,19 +19,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Settings are what the commands do not say.
+// Settings are values that the commands do not have.
 type Settings struct {
-	Date     time.Time // of the pages; none where it is zero. The same commands and date give the same bytes.
-	Home     string    // defaults of flags that lie below this folder are shown below ~
+	Date     time.Time // date of the pages; zero for none. The same commands and date give the same bytes.
+	Home     string    // defaults of flags below this folder are shown below ~
 	Sections []Section // at the end of the page of the program
 }
 
-// Section is a part of a page. Its text is written like that of a command: an empty line parts paragraphs, and indented
-// lines stay as they are.
+// Section is a part of a page. Its text has the form of a command's text: an empty line separates paragraphs, and
+// indented lines stay as they are.
 type Section struct{ Title, Text string }
 
-// Write makes a page of section 1 for root and one for each command below it that is not hidden, and puts them into the
-// folder dir, which it makes where there is none. It returns the names of the files.
+// Write makes a page of section 1 for root and for each visible command below it, in the folder dir, which it makes if
+// necessary. It returns the names of the files.
 func Write(root *cobra.Command, dir string, s Settings) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("writing manual pages: %w", err)
@@ -48,7 +48,7 @@ func Write(root *cobra.Command, dir string, s Settings) ([]string, error) {
 	return names, nil
 }
 
-// walk calls f with a command and those below it, without the hidden ones.
+// walk calls f with a command and the visible commands below it.
 func walk(c *cobra.Command, f func(*cobra.Command) error) error {
 	if err := f(c); err != nil {
 		return err
@@ -161,7 +161,7 @@ func flags(b *bytes.Buffer, title string, set *pflag.FlagSet, s Settings) {
 	})
 }
 
-// shown returns the default of a flag, or "" where it says nothing.
+// shown returns the default of a flag, or "" if the default is an empty value.
 func shown(f *pflag.Flag, home string) string {
 	switch f.DefValue {
 	case "", "0", "0s", "false", "[]":
@@ -205,7 +205,7 @@ func text(b *bytes.Buffer, s string) {
 	}
 }
 
-// escape returns text in which roff finds no request of its own.
+// escape returns text in which roff finds no requests.
 func escape(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, "\n", " ").Replace(s)
 	if strings.HasPrefix(s, ".") {

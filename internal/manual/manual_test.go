@@ -40,12 +40,14 @@ func TestWrite(t *testing.T) {
 		t.Fatalf("%v, %v", names, err)
 	}
 	for name, want := range map[string][]string{
-		"prog.1": {`.TH PROG 1 "2026-05-01" "prog 1.2"`, `prog \- does things`, "\n\\&.so it is\n", `\(aqquoted\(aq C:\epath`,
+		"prog.1": {`.TH PROG 1 "2026-05-01" "prog 1.2"`, `prog \- does things`, "\n\\&.so it is\n",
+			`\(aqquoted\(aq C:\epath`,
 			".PP\n.RS 2\n.nf\na   1\nb   2\n.fi\n.RE\n.PP\nThat is all.\n", ".BR prog\\-show (1)\nshow a file\n",
 			".SH EXIT STATUS\n0 done\n"},
 		"prog-show.1": {".TH PROG\\-SHOW 1", ".B prog show\nFILE [flags]\n", "Show a file.\n",
 			`\fB\-d\fR, \fB\-\-dir\fR \fIfolder\fR`,
-			`A folder of files (default: \(ti/.local/share/prog)`, "How many\n", `.SH "OPTIONS OF ALL COMMANDS OF PROG"`,
+			`A folder of files (default: \(ti/.local/share/prog)`, "How many\n",
+			`.SH "OPTIONS OF ALL COMMANDS OF PROG"`,
 			".SH SEE ALSO\n.BR prog (1)\n", ".nf\nprog show x\n.fi"},
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, name))

@@ -22,8 +22,8 @@ type Network struct {
 	net *cv.Net
 }
 
-// Open opens the network of a description, whose file lies in dir. The error wraps those of
-// [models.Description.Path], or [models.ErrShape] where it is of another kind or cannot be read.
+// Open opens the network of a description from the folder dir. The error wraps the errors of [models.Description.Path],
+// or [models.ErrShape] if the network is of another kind or cannot be read.
 func Open(d models.Description, kind models.Kind, dir string) (*Network, error) {
 	n := &Network{Description: d}
 	if d.Kind != kind {
@@ -56,8 +56,8 @@ func (n *Network) Forward(img *cv.Image) ([]cv.Tensor, error) {
 	return out, nil
 }
 
-// Try calls f with a black picture of the size of the input. What opens a network does so, to find out
-// before a face is seen whether it gives what it should.
+// Try calls f with a black picture of the input's size. Callers use it after Open, to find a network with wrong outputs
+// before the first face.
 func (n *Network) Try(f func(blank *cv.Image) error) error {
 	blank, err := cv.NewImage(image.Pt(n.Input.Width, n.Input.Height), color.RGBA{})
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Gallery is what [gallery.Gallery] must agree with.
+// Gallery is a slow model of [gallery.Gallery]. Both must agree.
 type Gallery struct {
 	Learner  *Learner
 	Enrolled map[string]time.Time
 }
 
-// People returns the people of the learner, and when they were enrolled.
+// People returns the people of the learner, with the dates of their enrolment.
 func (g *Gallery) People() (all []gallery.Person) {
 	known := make(map[string]time.Time)
 	for _, name := range g.Learner.Names() {
@@ -51,7 +51,7 @@ func (g *Gallery) likeness(faces [][]float32) map[string]int {
 	return n
 }
 
-// Enroll labels faces that can be enrolled. The error is that which the gallery's wraps.
+// Enroll labels faces. The error is the error that the gallery's error wraps.
 func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how gallery.Enrolment) (string, error) {
 	l := g.Learner
 	if len(faces) == 0 {
@@ -78,7 +78,7 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how gall
 	return resembles, nil
 }
 
-// Unconfirmed returns the learned faces that are to be enrolled.
+// Unconfirmed returns the learned faces that Confirm would enrol.
 func (g *Gallery) Unconfirmed(name string) (far []online.Stored) {
 	l := g.Learner
 	var own []online.Stored
@@ -109,7 +109,7 @@ func (g *Gallery) Unconfirmed(name string) (far []online.Stored) {
 	return far
 }
 
-// Confirm enrols these, and returns how many.
+// Confirm enrols these faces, and returns their number.
 func (g *Gallery) Confirm(name string, now time.Time) int {
 	var faces [][]float32
 	for _, s := range g.Unconfirmed(name) {
@@ -121,20 +121,20 @@ func (g *Gallery) Confirm(name string, now time.Time) int {
 	return len(faces)
 }
 
-// Rename gives a person another name, which nobody has.
+// Rename gives a person a new name.
 func (g *Gallery) Rename(from, to string) {
 	g.Learner.Rename(from, to)
 	g.Enrolled[to] = g.Enrolled[from]
 	delete(g.Enrolled, from)
 }
 
-// Audited is what an audit finds of a face.
+// Audited is the result of an audit for one face.
 type Audited struct {
 	Score, Margin float64
 	Isolated      bool
 }
 
-// Audit returns what is found of the faces that have a name, by their numbers; nil where there are not two names.
+// Audit returns the results for the faces with a name, by ID, or nil if there are fewer than two names.
 func (g *Gallery) Audit(learned bool) map[int64]Audited {
 	var ids []int64
 	var x [][]float32
@@ -160,7 +160,8 @@ func (g *Gallery) Audit(learned bool) map[int64]Audited {
 	}
 	all := make(map[int64]Audited)
 	for i, id := range ids {
-		// How much nearer another person's nearest face is than the nearest other one of this name.
+		// The margin: the distance to the nearest other face of this name, minus the distance to the nearest face of
+		// another person.
 		var own, others []float64
 		a := Audited{Score: scores[i], Isolated: true}
 		for j := range ids {
@@ -184,5 +185,5 @@ func (g *Gallery) Audit(learned bool) map[int64]Audited {
 	return all
 }
 
-// TakeOut removes a stored face, and reports whether there is one of that number.
+// TakeOut removes a stored face. Ok is false if there is none with this ID.
 func (g *Gallery) TakeOut(id int64) (faces int, ok bool) { return g.Learner.Remove(id) }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reference is what package quantized must agree with: the listing "Online quantized harmonic solution" written
-// out, in the slowest and most obvious way. It keeps every point, measures every distance anew, and solves by dense
-// Cholesky. It is for tests, and its mistakes panic.
+// Package reference is a slow model of package quantized: the listing "Online quantized harmonic solution", written in
+// the most obvious way. Both must agree. It keeps every point, measures every distance again, and solves by dense
+// Cholesky. It is for tests. On its own mistakes it panics.
 package reference
 
 import (
@@ -26,12 +26,12 @@ type Graph struct {
 	LastID   int64
 	Now      int64    // observation up to which points are aged
 	Clock    float64  // half-lives that have passed
-	Journal  []*Point // points that lie at a vertex which is not their own, the oldest first
+	Journal  []*Point // merged points, the oldest first
 	Lost     quantized.Moment
-	// Delicate says that a decision hung on less than rounding changes: another way to compute the same may decide
+	// Delicate says that a decision depended on less than rounding errors: another way to compute it may decide
 	// otherwise.
 	Delicate bool
-	Evicted  int // vertices that there ever were
+	Evicted  int // number of vertices ever made
 }
 
 // Vertex is one vertex.
@@ -41,21 +41,22 @@ type Vertex struct {
 	Class  int // -1 for learned
 	Points []*Point
 	Hops   int
-	Via    int64            // of its own point
-	Source map[int]bool     // classes through which its points were accepted
-	Weight float64          // of the points together; the running sum, as the order of a repartition hangs on its last bit
-	Linked map[*Vertex]bool // those that it follows, or that follow it, beyond the edge radius
+	Via    int64        // of its own point
+	Source map[int]bool // classes through which its points were accepted
+	// weight of the points, as a running sum, because the order of a repartition depends on its last bit
+	Weight float64
+	Linked map[*Vertex]bool // vertices that it follows, or that follow it, beyond the edge radius
 }
 
-// Point is what was kept at once.
+// Point is a point that was kept.
 type Point struct {
 	X       []float32
 	When    quantized.Moment
-	ID, Via int64 // ID of the vertex that it is or was, or 0; of the vertex through which it was accepted
+	ID, Via int64 // present or former vertex ID, or 0; ID of the vertex through which it was accepted
 	Count   float64
 	Born    float64
 	At      *Vertex
-	Lost    bool // the journal knows nothing of it any more
+	Lost    bool // the journal does not have it any more
 	Label   bool
 }
 
@@ -67,7 +68,7 @@ func (v *Vertex) Sum() (n float64) {
 	return n
 }
 
-// Multiplicity returns the weight of the points at a vertex, and panics where the running sum is not that of the
+// Multiplicity returns the weight of the points at a vertex. It panics if the running sum differs from the sum of the
 // points.
 func (g *Graph) Multiplicity(v *Vertex) float64 {
 	sum := 0.
@@ -87,13 +88,13 @@ func (g *Graph) left(p *Point) float64 {
 	return max(math.Exp2(p.Born-g.Clock), 0x1p-100)
 }
 
-// Distance returns that of two points.
+// Distance returns the distance of two points.
 func (g *Graph) Distance(a, b []float32) float64 {
 	return g.Config.Scale * math.Sqrt(graph.SquaredDistance(a, b))
 }
 
-// less reports whether a is less than b. The distance of two faces is known to some 1e-9 of it where they are far from
-// the origin and near each other.
+// less reports whether a is less than b. If two faces are near each other and far from the origin, the relative error
+// of their distance is about 1e-9.
 func (g *Graph) less(a, b float64) bool {
 	if a != b && math.Abs(a-b) <= 1e-8*max(math.Abs(a), math.Abs(b)) {
 		g.Delicate = true
@@ -109,7 +110,7 @@ func (g *Graph) below(value, threshold float64) bool {
 	return value < threshold
 }
 
-// weight is that of an edge between two points, or 0.
+// weight returns the weight of an edge between two points, or 0.
 func (g *Graph) weight(a, b []float32) float64 {
 	d := g.Distance(a, b)
 	if g.Config.Reach > 0 && g.less(g.Config.Reach, d) {
@@ -121,7 +122,7 @@ func (g *Graph) weight(a, b []float32) float64 {
 	return 0
 }
 
-// Edge is the weight of the edge between two vertices, or 0: an ordinary one, or one between points in a row.
+// Edge returns the weight of the edge between two vertices, or 0: an ordinary edge, or one between successive points.
 func (g *Graph) Edge(v, u *Vertex) float64 {
 	if w := g.weight(v.X, u.X); w > 0 {
 		return w
@@ -132,7 +133,7 @@ func (g *Graph) Edge(v, u *Vertex) float64 {
 	return 0
 }
 
-// link is the weight of an edge between two points in a row that have no ordinary one, or 0.
+// link returns the weight of an edge between two successive points without an ordinary edge, or 0.
 func (g *Graph) link(a, b []float32) float64 {
 	d := g.Distance(a, b)
 	if g.Config.Link <= g.Config.EdgeRadius() || g.less(g.Config.Link, d) {
@@ -163,14 +164,7 @@ func (g *Graph) Learned() (n int) {
 	return n
 }
 
-// Trial is where a point would go.
-// edges returns the ordinary edges of a point, and those to what it follows.
-// standIn returns the vertex where the point of a former vertex lies, as far as that is remembered, or nil.
-// sight returns the edges to what a point without edges sees.
-// Look tries a point on the graph as it is.
-// Place tries a point, after a repartition where there is a vertex too many.
-// Keep keeps a point that was placed, and reports whether there was room.
-// Via returns the vertex through which a point would be accepted as a class, and its hops.
+// record adds a merged point to the journal.
 func (g *Graph) record(p *Point) {
 	g.Journal = append(g.Journal, p)
 	g.trim()
@@ -186,7 +180,8 @@ func (g *Graph) trim() {
 	}
 }
 
-// partition returns where each vertex goes so that at most k learned ones are left, and R for it; nil where none does.
+// partition returns the new vertex of each vertex, so that at most k learned vertices are left, and R for it. It
+// returns nil if there is none.
 func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 	reach := g.Config.EdgeRadius()
 	r = g.R
@@ -209,7 +204,7 @@ func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 		return a.Weight > b.Weight
 	})
 	for last := false; !last; {
-		r = max(r, min(r*g.Config.Multiplier, reach)) // it is above the edge radius where that has become smaller since
+		r = max(r, min(r*g.Config.Multiplier, reach)) // it exceeds the edge radius if that became smaller
 		last = r >= reach
 		var kept []*Vertex
 		learned := 0
@@ -245,7 +240,7 @@ func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 	return 0, nil
 }
 
-// repartition carries a partition out.
+// repartition carries out a partition.
 func (g *Graph) repartition(r float64, to map[*Vertex]*Vertex) {
 	g.R = r
 	for _, v := range g.Vertices {
@@ -270,7 +265,7 @@ func (g *Graph) repartition(r float64, to map[*Vertex]*Vertex) {
 	g.remove(func(v *Vertex) bool { return to[v] != v })
 }
 
-// remove removes vertices, and what the journal knows of the points there.
+// remove removes vertices, and the journal entries of their points.
 func (g *Graph) remove(gone func(*Vertex) bool) {
 	n := len(g.Vertices)
 	g.Vertices = slices.DeleteFunc(slices.Clone(g.Vertices), gone)
@@ -284,8 +279,8 @@ func (g *Graph) remove(gone func(*Vertex) bool) {
 // Remove removes a vertex.
 func (g *Graph) Remove(v *Vertex) { g.remove(func(w *Vertex) bool { return w == v }) }
 
-// Forget removes a class, and renumbers the others. A labelled vertex of another class stays, without what it had taken
-// in.
+// Forget removes a class, and renumbers the others. A labelled vertex of another class stays, without the points that
+// it took in.
 func (g *Graph) Forget(class int) {
 	for _, v := range g.Vertices {
 		if v.Class >= 0 && v.Class != class && v.Source[class] {
@@ -310,13 +305,13 @@ func (g *Graph) Forget(class int) {
 	}
 }
 
-// Unlearn takes back the points of which gone is true, and what was accepted through one, and returns how many they
-// are. A vertex goes with its own point.
+// Unlearn takes back the points for which gone returns true, and the points accepted through them, and returns their
+// number. A vertex is removed with its own point.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
 	return g.UnlearnPoints(func(p *Point) bool { return gone(p.When.Observation) })
 }
 
-// UnlearnPoints is Unlearn with another way to say which points these are.
+// UnlearnPoints is Unlearn with a function of points.
 func (g *Graph) UnlearnPoints(gone func(*Point) bool) (points float64) {
 	before := g.points()
 	spoilt := map[int64]bool{}
@@ -355,7 +350,7 @@ func (g *Graph) points() (n float64) {
 	return n
 }
 
-// Undo takes back the points that came after an observation, and reports false where some of them may have been lost.
+// Undo takes back the points after an observation. Ok is false if the journal may have lost some of them.
 func (g *Graph) Undo(since int64) (points float64, ok bool) {
 	if since < g.Lost.Observation {
 		return 0, false
@@ -363,7 +358,7 @@ func (g *Graph) Undo(since int64) (points float64, ok bool) {
 	return g.Unlearn(func(observation int64) bool { return observation > since }), true
 }
 
-// Since returns the last observation before the first one that came after a time.
+// Since returns the last observation before the first point after a time.
 func (g *Graph) Since(time int64) int64 {
 	since := int64(math.MaxInt64)
 	see := func(m quantized.Moment) {
@@ -382,8 +377,8 @@ func (g *Graph) Since(time int64) int64 {
 	return since
 }
 
-// Configure sets another configuration, and reports false, and does not, where there are then too many learned
-// vertices.
+// Configure sets another configuration. If there are then too many learned vertices, it changes nothing and reports
+// false.
 func (g *Graph) Configure(c quantized.Config) bool {
 	old := g.Config
 	g.Config = c
@@ -397,7 +392,7 @@ func (g *Graph) Configure(c quantized.Config) bool {
 	}
 	g.Full = false
 	g.trim()
-	for _, v := range g.Vertices { // what has an ordinary edge, or is too far away, is no longer a link
+	for _, v := range g.Vertices { // ordinary edges, and vertices too far away, are no longer links
 		for u := range v.Linked {
 			if g.weight(v.X, u.X) > 0 || g.link(v.X, u.X) == 0 {
 				delete(v.Linked, u)
@@ -407,7 +402,7 @@ func (g *Graph) Configure(c quantized.Config) bool {
 	return true
 }
 
-// Age goes on to an observation, and evicts what has faded, by the rule of [quantized.Graph.Age].
+// Age ages points up to an observation, and evicts faded vertices, as [quantized.Graph.Age] documents.
 func (g *Graph) Age(observation int64) (evicted int) {
 	if g.Config.HalfLife == 0 {
 		return 0
@@ -457,8 +452,3 @@ func (g *Graph) Age(observation int64) (evicted int) {
 	}
 	return evicted
 }
-
-// Solution returns the harmonic values of all vertices on the compact graph, a row for each.
-// solution is Solution with these weights.
-// Complete returns the harmonic values on the graph in which every point is a vertex of its own, at the place of its
-// centroid, and the row of the first point of each vertex.

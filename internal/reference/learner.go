@@ -14,35 +14,35 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Learner is what [online.Learner] must agree with, written from its documentation on a [Graph] that keeps
-// everything. Its settings must be complete. Faces and names are not checked here.
+// Learner is a slow model of [online.Learner], written from its documentation on a [Graph] that keeps everything. Both
+// must agree. Its settings must be complete. It does not check faces and names.
 type Learner struct {
 	Space    face.Space
 	Settings online.Settings
 	Graph    *Graph
-	People   []*Class // in the order in which they were first shown
+	People   []*Class // in the order of their first label
 	Counts   online.Counts
 	Time     int64
 	lessons  []lesson
-	Given    map[string]Given // what others gave, by source
-	Aided    []Aided          // what was learned with the help of it
+	Given    map[string]Given // lessons, by source
+	Aided    []Aided          // faces learned with the help of lessons
 	lastID   int64
 }
 
-// Class is the faces of a person, or those that were rejected as theirs.
+// Class holds the faces of a person, or the faces rejected as this person's.
 type Class struct {
 	Name     string
 	Negative bool
 }
 
-// lesson is a face that was learned, for the bound on how many are in a window.
+// lesson is a learned face, for the limit on learned faces in a window.
 type lesson struct {
 	observation int64
 	class       *Class
 	n           int
 }
 
-// NewLearner returns a learner that has been shown nobody.
+// NewLearner returns a learner without people.
 func NewLearner(space face.Space, s online.Settings) *Learner {
 	l := &Learner{Space: space, Settings: s}
 	l.Graph = &Graph{Config: l.config(s)}
@@ -58,7 +58,7 @@ func (l *Learner) config(s online.Settings) quantized.Config {
 	}
 }
 
-// Configure replaces the settings, and reports false where the centroids cannot be merged to as few as K.
+// Configure replaces the settings. It reports false if the centroids cannot be merged to K.
 func (l *Learner) Configure(s online.Settings) bool {
 	if s == l.Settings {
 		return true
@@ -80,7 +80,7 @@ func (l *Learner) class(name string, negative bool) int {
 	return slices.IndexFunc(l.People, func(c *Class) bool { return c.Name == name && c.Negative == negative })
 }
 
-// Knows reports whether somebody of that name was labelled.
+// Knows reports whether this person is labelled.
 func (l *Learner) Knows(name string) bool { return l.class(name, false) >= 0 }
 
 // Names returns the people.
@@ -93,7 +93,7 @@ func (l *Learner) Names() (names []string) {
 	return names
 }
 
-// Labelled returns the vertices with the labels of a person, or with faces rejected as theirs.
+// Labelled returns the vertices with labels of a person, or with faces rejected as this person's.
 func (l *Learner) Labelled(name string, negative bool) (all []*Vertex) {
 	class := l.class(name, negative)
 	for _, v := range l.Graph.Vertices {
@@ -104,8 +104,7 @@ func (l *Learner) Labelled(name string, negative bool) (all []*Vertex) {
 	return all
 }
 
-// LabelAll labels faces. To be one person is to be nobody else: the same face is no longer one that was rejected
-// as another's.
+// LabelAll labels faces. If another person's rejected face is at the same place, this rejection is removed.
 func (l *Learner) LabelAll(faces [][]float32, name string) {
 	for _, x := range faces {
 		l.label(x, name, false)
@@ -128,7 +127,7 @@ func (l *Learner) label(x []float32, name string, negative bool) {
 	l.Graph.Label(slices.Clone(x), l.class(name, negative))
 }
 
-// Reject labels a face as not somebody's, who must be known.
+// Reject labels a face as not this person's. The person must be known.
 func (l *Learner) Reject(x []float32, name string) {
 	l.label(x, name, true)
 	if all := l.Labelled(name, true); len(all) > online.MaxRejected {
@@ -136,23 +135,7 @@ func (l *Learner) Reject(x []float32, name string) {
 	}
 }
 
-// Forget removes a person who is known.
-func (l *Learner) Forget(name string) {
-	l.forget(l.class(name, false))
-	if c := l.class(name, true); c >= 0 {
-		l.forget(c)
-	}
-}
-
-func (l *Learner) forget(class int) {
-	if c := l.People[class]; !c.Negative {
-		l.forgetLessons(c.Name)
-	}
-	l.Graph.Forget(class)
-	l.People = slices.Delete(l.People, class, class+1)
-}
-
-// Find returns the vertex with a number, or nil.
+// Find returns the vertex with this ID, or nil.
 func (l *Learner) Find(id int64) *Vertex {
 	for _, v := range l.Graph.Vertices {
 		if v.ID == id {
@@ -162,48 +145,7 @@ func (l *Learner) Find(id int64) *Vertex {
 	return nil
 }
 
-// Unlabel removes a labelled face, and reports whether there is one of that number.
-func (l *Learner) Unlabel(id int64) (gone online.Label, ok bool) {
-	v := l.Find(id)
-	if v == nil || v.Class < 0 {
-		return gone, false
-	}
-	c := l.People[v.Class]
-	switch last := len(l.Labelled(c.Name, c.Negative)) == 1; {
-	case last && c.Negative:
-		l.forget(v.Class)
-	case last:
-		l.Forget(c.Name)
-	default:
-		l.Graph.Remove(v)
-	}
-	return online.Label{ID: id, Name: c.Name, Negative: c.Negative}, true
-}
-
-// Unlearn takes back what was learned in ranges of observations.
-func (l *Learner) Unlearn(ranges [][2]int64) int {
-	l.unaid()
-	return int(l.Graph.Unlearn(func(observation int64) bool {
-		return slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= observation && observation <= r[1] })
-	}))
-}
-
-// Retract removes labelled faces, and takes back what was learned through them.
-func (l *Learner) Retract(ids ...int64) int {
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
-		v := l.Find(id)
-		return v == nil || v.Class < 0
-	})
-	l.unaid()
-	n := int(l.Graph.UnlearnPoints(func(p *Point) bool { return slices.Contains(ids, p.Via) }))
-	before := l.Graph.Learned()
-	for _, id := range ids {
-		l.Unlabel(id)
-	}
-	return n + before - l.Graph.Learned()
-}
-
-// Rename gives a person another name, which nobody has.
+// Rename gives a person a new name.
 func (l *Learner) Rename(from, to string) {
 	for _, c := range l.People {
 		if c.Name == from {
@@ -213,225 +155,7 @@ func (l *Learner) Rename(from, to string) {
 	l.renameLessons(from, to)
 }
 
-// Remove takes back a stored face, and reports whether there is one of that number.
-func (l *Learner) Remove(id int64) (faces int, ok bool) {
-	v := l.Find(id)
-	if v == nil {
-		return 0, false
-	}
-	if v.Class >= 0 {
-		l.Unlabel(id)
-		return 0, true
-	}
-	l.unaid()
-	return int(l.Graph.UnlearnPoints(func(p *Point) bool { return p == v.Points[0] })), true
-}
-
-// Undo takes back what came after an observation, and reports false where the journal does not reach so far.
-func (l *Learner) Undo(since int64) (faces int, ok bool) {
-	n, ok := l.Graph.Undo(since)
-	if ok {
-		l.unaid()
-	}
-	return int(n), ok
-}
-
-// UndoSince takes back what came after a time, in seconds since 1970.
-func (l *Learner) UndoSince(time int64) (faces int, ok bool) { return l.Undo(l.Graph.Since(time)) }
-
-// claim is the class that claims a face, and its value; nil for none.
-// radii follows the documentation of [online.Learner.Radii].
-// look tries a face that is only judged.
-// near reports whether what a face has an edge to, or sees, is near enough: a stored face within a distance for its
-// kind, or one that it follows.
-// judge makes a verdict of a trial.
-// rejects reports whether a face has an edge to one that is not a person's, which is as near as each of their
-// labelled ones.
-// Judge says what the learner would make of a face.
-// learn tries a face that stands for n, and keeps it if it may be learned. Must says as whom, where that is settled.
-func (l *Learner) learn(o online.Observation, n int, observation int64, must *claim) online.Verdict {
-	l.Graph.Age(observation)
-	return l.keep(o, n, observation, observation, must)
-}
-
-// Recall learns from a face that was observed before.
-func (l *Learner) Recall(o online.Observation, observation int64) online.Verdict {
-	seen, _ := l.show(o)
-	if o.Hold || l.Settings.Freeze {
-		return seen
-	}
-	v := l.after(o, seen, l.keep(o, 1, observation, l.Counts.Observed, nil))
-	if v.Learned {
-		l.Counts.Learned++
-	}
-	if v.NoRoom {
-		l.Counts.PassedOver++
-	}
-	return v
-}
-
-func (l *Learner) keep(o online.Observation, n int, observation, now int64, must *claim) online.Verdict {
-	t := l.Graph.Place(o.Vector, o.Follows...)
-	if t.Outlier {
-		v, _ := l.judge(l.look(o))
-		return v
-	}
-	v, c := l.judge(t)
-	if v.Reason == online.Outlier || must != nil && must.class != c.class {
-		return v
-	}
-	if o.As != "" && (c.class == nil || c.class.Name != o.As || c.class.Negative) {
-		return v
-	}
-	if r := l.radii(); !l.near(t, r.Learn, r.Learn) {
-		return v
-	}
-	if l.Settings.Learn > 0 && l.Graph.below(c.value, l.Settings.Learn) {
-		return v
-	}
-	class := slices.Index(l.People, c.class)
-	if _, hops := l.Graph.Via(t, class); l.Settings.MaxHops > 0 && hops > l.Settings.MaxHops {
-		return v
-	}
-	if l.Settings.LearnCap > 0 && c.class != nil {
-		used := n
-		for _, e := range l.lessons {
-			window := int64(l.Settings.LearnWindow)
-			if e.class == c.class && e.observation/window == now/window {
-				used += e.n
-			}
-		}
-		if used > l.Settings.LearnCap {
-			return v
-		}
-	}
-	v.Stored, v.Learned = l.Graph.Keep(t, class, n, quantized.Moment{Observation: observation, Time: l.Time})
-	v.NoRoom = !v.Learned
-	if v.Learned {
-		l.lessons = append(l.lessons, lesson{now, c.class, n})
-	}
-	return v
-}
-
-func (l *Learner) count(v online.Verdict) {
-	l.Counts.Observed++
-	if v.Reason == online.Outlier {
-		l.Counts.Outliers++
-	}
-	if v.Learned {
-		l.Counts.Learned++
-	}
-	if v.NoRoom {
-		l.Counts.PassedOver++
-	}
-}
-
-// ObserveFrame judges the faces of a frame by the graph as it is, and gives each person to the one who is most
-// like them. It then learns, in order, what is no outlier, is not like somebody whom a better face of this frame
-// is like, and is still claimed by the same after those before it were learned. A single face is judged and
-// learned at once.
-func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
-	verdicts := make([]online.Verdict, len(faces))
-	if len(faces) == 1 {
-		verdicts[0], _ = l.show(faces[0])
-		if !faces[0].Hold && !l.Settings.Freeze {
-			verdicts[0] = l.after(faces[0], verdicts[0], l.learn(faces[0], 1, l.Counts.Observed+1, nil))
-		}
-		l.count(verdicts[0])
-		return verdicts
-	}
-	claims := make([]claim, len(faces))
-	for i, f := range faces {
-		verdicts[i], claims[i] = l.judge(l.look(f))
-	}
-	shown, shownClaims := make([]online.Verdict, len(faces)), make([]claim, len(faces))
-	for i, f := range faces {
-		shown[i], shownClaims[i] = l.show(f)
-	}
-	worse := l.oneEach(faces, verdicts, claims)
-	l.oneEach(faces, shown, shownClaims)
-	alike := func(i int) bool {
-		for j := range i {
-			if verdicts[j].Learned && !l.Graph.less(l.Graph.Config.EdgeRadius(),
-				l.Graph.Distance(faces[i].Vector, faces[j].Vector)) {
-				return true
-			}
-		}
-		return false
-	}
-	for i, f := range faces {
-		if v := &verdicts[i]; !f.Hold && !l.Settings.Freeze && !worse[i] && !alike(i) && v.Reason != online.Outlier {
-			again := l.learn(f, 1, l.Counts.Observed+int64(i)+1, &claims[i])
-			v.Learned, v.NoRoom, v.Stored = again.Learned, again.NoRoom, again.Stored
-		}
-	}
-	for i, f := range faces {
-		if len(l.Given) == 0 {
-			break
-		}
-		near := alike(i)
-		shown[i].Learned, shown[i].NoRoom, shown[i].Stored = verdicts[i].Learned, verdicts[i].NoRoom, verdicts[i].Stored
-		if verdicts[i] = shown[i]; !near {
-			verdicts[i] = l.aid(f, verdicts[i])
-		}
-	}
-	for _, v := range verdicts {
-		l.count(v)
-	}
-	return verdicts
-}
-
-// oneEach takes the name from all but the best of the faces that are claimed by one person, and returns which these
-// are.
-func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict, claims []claim) []bool {
-	worse := make([]bool, len(faces))
-	for i, c := range claims {
-		if c.class == nil || c.class.Negative {
-			continue
-		}
-		for j, d := range claims {
-			if c.class != d.class || i == j {
-				continue
-			}
-			if diff := math.Abs(c.value - d.value); diff > 0 && diff < 1e-7 &&
-				!slices.Equal(faces[i].Vector, faces[j].Vector) {
-				l.Graph.Delicate = true
-			}
-			better := d.value > c.value || d.value == c.value && j < i
-			if verdicts[i].Lent != verdicts[j].Lent {
-				better = verdicts[i].Lent
-			}
-			worse[i] = worse[i] || better
-		}
-	}
-	for i := range verdicts {
-		if worse[i] && verdicts[i].Label != "" {
-			verdicts[i].Label, verdicts[i].Reason = "", online.BetterFace
-		}
-	}
-	return worse
-}
-
-// Observe judges a face and learns from it.
-func (l *Learner) Observe(x []float32) online.Verdict {
-	return l.ObserveFrame([]online.Observation{{Vector: x}})[0]
-}
-
-// Adopt takes in a face that stands for n.
-func (l *Learner) Adopt(x []float32, n int) online.Verdict {
-	if l.Settings.Freeze {
-		return l.Judge(x)
-	}
-	seen := l.Judge(x)
-	v := l.after(online.Observation{Vector: x}, seen, l.learn(online.Observation{Vector: x}, n, l.Counts.Observed+1, nil))
-	if v.Learned {
-		l.Counts.Observed += int64(n)
-		l.Counts.Learned += int64(n)
-	}
-	return v
-}
-
-// Stored returns what is kept, with the margins for a class, or none for -1.
+// Stored returns the stored faces, with margins for a person, or without for "".
 func (l *Learner) Stored(name string) (all []online.Stored) {
 	class := l.class(name, false)
 	solution := l.Graph.Solution()
@@ -501,10 +225,10 @@ func (l *Learner) Nearest(x []float32, name string) float64 {
 	return d
 }
 
-// Full reports whether there is no room for another centroid, as was found when one was last looked for.
+// Full reports whether the last search found no room for another centroid.
 func (l *Learner) Full() bool { return l.Graph.Full && l.Graph.Learned() > l.Settings.K }
 
-// Drift returns how far what was learned of a person who is known has moved.
+// Drift returns the drift of a known person.
 func (l *Learner) Drift(name string) online.Drift {
 	d := online.Drift{Name: name}
 	class := l.class(name, false)
@@ -549,7 +273,7 @@ func (l *Learner) Drift(name string) online.Drift {
 			u, w := float64(a[q])-float64(start[q]), float64(b[q])-float64(a[q])
 			aa, bb, ab = aa+u*u, bb+w*w, ab+u*w
 		}
-		if aa > 0 && aa < 1e-10 || bb > 0 && bb < 1e-10 { // a way that rounding made
+		if aa > 0 && aa < 1e-10 || bb > 0 && bb < 1e-10 { // a direction that comes from rounding
 			l.Graph.Delicate = true
 		}
 		if aa > 0 && bb > 0 {

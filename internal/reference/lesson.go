@@ -12,13 +12,13 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Given is what a source gave.
+// Given holds the lessons of a source.
 type Given struct {
 	Lessons []online.Lesson
 	Clock   float64
 }
 
-// Aided is a face that was learned with the help of others.
+// Aided is a face that was learned with the help of lessons.
 type Aided struct {
 	ID    int64
 	Name  string
@@ -27,7 +27,7 @@ type Aided struct {
 	Links []int64
 }
 
-// TakeLessons takes in the lessons of a source, at most one for each person.
+// TakeLessons takes the lessons of a source, at most one for each person.
 func (l *Learner) TakeLessons(source string, lessons []online.Lesson) {
 	if l.Given == nil {
 		l.Given = make(map[string]Given)
@@ -37,7 +37,7 @@ func (l *Learner) TakeLessons(source string, lessons []online.Lesson) {
 	l.Given[source] = Given{sorted, l.Graph.Clock}
 }
 
-// WithdrawLessons takes back those of a source, and reports whether there were any.
+// WithdrawLessons removes the lessons of a source, and reports whether there were any.
 func (l *Learner) WithdrawLessons(source string) bool {
 	if _, there := l.Given[source]; !there {
 		return false
@@ -84,18 +84,18 @@ func (l *Learner) renameLessons(from, to string) {
 	}
 }
 
-// guest is a centroid that others gave, or a face that was learned with their help.
+// guest is a centroid from a lesson, or an aided face.
 type guest struct {
 	vertex       *Vertex
-	multiplicity float64 // as it was given
+	multiplicity float64 // when it was given
 	weight       float64 // now
 	name         string
-	links        []int   // others before it
-	follows      []int64 // vertices of the learner's own
-	home         int     // the one that stands for it, or -1
+	links        []int   // earlier guests
+	follows      []int64 // own vertices
+	home         int     // the guest into which it is merged, or -1
 }
 
-// guests returns all of them, merged, by the documentation of [quantized.Config.Merge], and where aided faces are.
+// guests returns all guests, merged as [quantized.Config.Merge] documents, and the places of aided faces.
 func (l *Learner) guests() (all []*guest, place map[int64]int) {
 	g := l.Graph
 	for _, source := range slices.Sorted(maps.Keys(l.Given)) {
@@ -185,7 +185,7 @@ func (l *Learner) guests() (all []*guest, place map[int64]int) {
 	return all, place
 }
 
-// union returns the graph with all that others gave, and the vertices at which aided faces are.
+// union returns the graph with all guests, and the vertices of aided faces.
 func (l *Learner) union() (*Graph, map[int64]*Vertex) {
 	all, place := l.guests()
 	u := *l.Graph
@@ -222,8 +222,7 @@ func (l *Learner) union() (*Graph, map[int64]*Vertex) {
 	return &u, where
 }
 
-// show returns the verdict on a face: that by what the learner knows itself where this names or denies somebody, and
-// otherwise that by all that is known.
+// show returns the verdict on a face without lessons if it gives or denies a name, and else the verdict with lessons.
 func (l *Learner) show(o online.Observation) (online.Verdict, claim) {
 	v, c := l.judge(l.look(o))
 	if len(l.Given) > 0 && v.Label == "" && v.Reason != online.Rejected {
@@ -233,7 +232,7 @@ func (l *Learner) show(o online.Observation) (online.Verdict, claim) {
 	return v, c
 }
 
-// see tries a face by all that is known, also from others.
+// see tries a face with lessons.
 func (l *Learner) see(o online.Observation) Trial {
 	if len(l.Given) == 0 {
 		return l.look(o)
@@ -257,7 +256,7 @@ func (l *Learner) see(o online.Observation) Trial {
 	return t
 }
 
-// after returns the verdict by all that is known on a face which was learned, or not, by what the learner knows itself.
+// after returns the verdict with lessons on a face, after the learner's own verdict.
 func (l *Learner) after(o online.Observation, seen, own online.Verdict) online.Verdict {
 	if len(l.Given) == 0 {
 		return own
@@ -266,7 +265,7 @@ func (l *Learner) after(o online.Observation, seen, own online.Verdict) online.V
 	return l.aid(o, seen)
 }
 
-// aid learns a face with the help of others.
+// aid learns a face with the help of lessons.
 func (l *Learner) aid(o online.Observation, v online.Verdict) online.Verdict {
 	s := l.Settings
 	if o.Hold || s.Freeze || o.As == "" || v.Learned || v.Label != o.As || s.MaxHops > 0 || s.LearnCap > 0 ||
@@ -298,7 +297,7 @@ func (l *Learner) aid(o online.Observation, v online.Verdict) online.Verdict {
 	return v
 }
 
-// Lessons returns what was learned by itself of each person, without radii.
+// Lessons returns the learner's own lessons, without radii.
 func (l *Learner) Lessons() (all []online.Lesson) {
 	g := l.Graph
 	for _, name := range slices.Sorted(slices.Values(l.Names())) {

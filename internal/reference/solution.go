@@ -7,8 +7,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
+// Solution returns the harmonic values of all vertices on the compact graph, with a row for each vertex.
 func (g *Graph) Solution() *mat.Dense { return g.solution(g.Edge) }
 
+// solution is Solution with these weights.
 func (g *Graph) solution(edge func(v, u *Vertex) float64) *mat.Dense {
 	p := graph.Problem{Gamma: g.Config.Gamma, Normalized: g.Config.Normalized}
 	var class []int
@@ -19,6 +21,8 @@ func (g *Graph) solution(edge func(v, u *Vertex) float64) *mat.Dense {
 	return g.solve(p, class, func(i, j int) float64 { return edge(g.Vertices[i], g.Vertices[j]) })
 }
 
+// Complete returns the harmonic values on the graph in which every point is its own vertex at the place of its
+// centroid, and the row of the first point of each vertex.
 func (g *Graph) Complete() (*mat.Dense, []int) {
 	p := graph.Problem{Gamma: g.Config.Gamma}
 	var at []*Vertex

@@ -10,15 +10,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
+// Trial is a point that was tried on the graph.
 type Trial struct {
 	X       []float32
 	Outlier bool
-	Far     bool                // it has no edge, and is judged by what it sees
+	Far     bool                // it has no edge, and is judged by vertices in sight
 	Home    *Vertex             // or nil
-	Edges   map[*Vertex]float64 // weights, also of a point that goes home
-	Values  []float64           // for each class
+	Edges   map[*Vertex]float64 // weights, also of a point that is merged into Home
+	Values  []float64           // by class
 }
 
+// edges returns the ordinary edges of a point, and its edges to the vertices that it follows.
 func (g *Graph) edges(x []float32, among []*Vertex, follows []int64) map[*Vertex]float64 {
 	e := map[*Vertex]float64{}
 	for _, v := range among {
@@ -33,6 +35,7 @@ func (g *Graph) edges(x []float32, among []*Vertex, follows []int64) map[*Vertex
 	return e
 }
 
+// standIn returns the vertex with this ID, or the vertex into which it was merged as far as the journal knows, or nil.
 func (g *Graph) standIn(id int64) *Vertex {
 	for _, v := range g.Vertices {
 		for _, p := range v.Points {
@@ -44,6 +47,7 @@ func (g *Graph) standIn(id int64) *Vertex {
 	return nil
 }
 
+// sight returns the edges with which a point without ordinary edges is judged.
 func (g *Graph) sight(x []float32, s quantized.Sight) map[*Vertex]float64 {
 	e := map[*Vertex]float64{}
 	r := g.Config.EdgeRadius()
@@ -60,6 +64,7 @@ func (g *Graph) sight(x []float32, s quantized.Sight) map[*Vertex]float64 {
 	return e
 }
 
+// Look tries a point on the present graph.
 func (g *Graph) Look(x []float32, s quantized.Sight, follows ...int64) Trial {
 	t := Trial{X: x, Edges: g.edges(x, g.Vertices, follows)}
 	if len(t.Edges) == 0 {
@@ -88,7 +93,7 @@ func (g *Graph) try(t Trial) Trial {
 		g.Vertices = append(g.Vertices, at)
 		defer func() { g.Vertices = g.Vertices[:len(g.Vertices)-1] }()
 	} else {
-		before := at.Weight // adding and subtracting 1 would leave another last bit
+		before := at.Weight // adding and subtracting 1 could change the last bit
 		at.Points = append(at.Points, p)
 		at.Weight++
 		defer func() { at.Points, at.Weight = at.Points[:len(at.Points)-1], before }()
@@ -105,6 +110,7 @@ func (g *Graph) try(t Trial) Trial {
 	return t
 }
 
+// Place tries a point, after a repartition if there is a vertex too many.
 func (g *Graph) Place(x []float32, follows ...int64) Trial {
 	t := Trial{X: x, Edges: g.edges(x, g.Vertices, follows)}
 	if len(t.Edges) == 0 {
@@ -129,6 +135,7 @@ func (g *Graph) Place(x []float32, follows ...int64) Trial {
 	return g.try(t)
 }
 
+// Keep keeps a point that was placed, and reports whether there was room.
 func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) (id int64, ok bool) {
 	if t.Outlier || t.Home == nil && g.Learned() > g.Config.K {
 		return 0, false
@@ -159,6 +166,7 @@ func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) (id int64, ok bo
 	return p.At.ID, true
 }
 
+// Via returns the vertex through which a point would be accepted as a class, and its hops.
 func (g *Graph) Via(t Trial, class int) (id int64, hops int) {
 	if t.Home != nil {
 		return t.Home.ID, t.Home.Hops

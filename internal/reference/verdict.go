@@ -11,11 +11,13 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
+// claim is the class with the largest value for a face, and this value; nil for none.
 type claim struct {
 	class *Class
 	value float64
 }
 
+// radii follows the documentation of [online.Learner.Radii].
 func (l *Learner) radii() online.Radii {
 	edge := l.Graph.Config.EdgeRadius()
 	r := online.Radii{Anchor: edge, Enrolled: edge, Learned: edge, Learn: edge, Link: max(edge, l.Settings.Link)}
@@ -43,11 +45,13 @@ func (l *Learner) radii() online.Radii {
 	return r
 }
 
+// look tries a face that is only judged.
 func (l *Learner) look(o online.Observation) Trial {
 	r := l.radii()
 	return l.Graph.Look(o.Vector, quantized.Sight{Labelled: r.Enrolled, Learned: r.Learned}, o.Follows...)
 }
 
+// near reports whether a stored face that judges t is near enough for its kind, or t follows one.
 func (l *Learner) near(t Trial, enrolled, learned float64) bool {
 	for v := range t.Edges {
 		bound := enrolled
@@ -61,12 +65,13 @@ func (l *Learner) near(t Trial, enrolled, learned float64) bool {
 	return false
 }
 
+// judge returns the verdict and the claim for a trial.
 func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 	if r := l.radii(); !l.near(t, r.Enrolled, r.Learned) {
 		return online.Verdict{Sink: 1, Reason: online.Outlier}, claim{}
 	}
 	v := online.Verdict{Sink: 1}
-	if len(l.People) == 0 { // what nobody claimed is left
+	if len(l.People) == 0 { // only faces that nobody claimed are left
 		v.Reason = online.NoPath
 		return v, claim{}
 	}
@@ -106,7 +111,7 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 		v.Best, v.Reason = "", online.Tie
 		return v, claim{value: top.value}
 	}
-	if top.class.Negative { // who is second best then?
+	if top.class.Negative { // find the second-best person
 		sort.Float64s(people)
 		slices.Reverse(people)
 		if people[0] > 0 && (people[0] < 1e-7 || len(people) > 1 && people[0]-people[1] < 1e-7) {
@@ -132,6 +137,7 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 	return v, top
 }
 
+// rejects reports whether t has an edge to a face rejected as this person's that is as near as each labelled face.
 func (l *Learner) rejects(t Trial, name string) bool {
 	nearest := func(negative bool) float64 {
 		d := math.Inf(1)
@@ -146,6 +152,7 @@ func (l *Learner) rejects(t Trial, name string) bool {
 	return !math.IsInf(rejected, 1) && !l.Graph.less(nearest(false), rejected)
 }
 
+// Judge returns the verdict on a face, and changes nothing.
 func (l *Learner) Judge(x []float32) online.Verdict {
 	v, _ := l.show(online.Observation{Vector: x})
 	return v

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package safefile reads and writes files so that no accident and no other program spoils them.
+// Package safefile reads and writes files so that accidents and other programs do not damage them.
 //
-// [Write] and [Create] make files that are either as they were or complete. [Open] opens a file whose name a user
-// gives and never waits for a pipe. [Lock] keeps two programs from working with one file. [WriteSealed] and
-// [ReadSealed] put a header and a checksum around the content, by which another kind of file, a cut-off one and a
-// damaged one are known.
+// [Write] and [Create] replace files as a whole. [Open] opens a file that a user named and never waits for a pipe.
+// [Lock] keeps two programs from using one file. [WriteSealed] and [ReadSealed] add a header and a checksum, which
+// detect other kinds of file, truncated files and damaged files.
 package safefile
 
 import (
@@ -21,30 +20,30 @@ type File struct {
 	done bool
 }
 
-// Create begins the file that is to be at path. It is readable and writable by its owner alone.
+// Create begins a file for path. Only its owner can read and write it.
 func Create(path string) (*File, error) {
 	for {
 		f, err := os.CreateTemp(filepath.Dir(path), temporary(path)+"*")
 		if err != nil {
 			return nil, err
 		}
-		// The lock tells Sweep that a program is still at work. Where locks are not to be had, nothing is swept either.
+		// The lock tells Sweep that a program is still writing. Without locks, Sweep removes nothing.
 		Lock(f, 0)
 		if _, err := os.Lstat(f.Name()); err == nil {
 			return &File{File: f, path: path}, nil
 		}
-		f.Close() // swept before it was locked
+		f.Close() // Sweep removed it before it was locked
 	}
 }
 
-// temporary returns how the name of a temporary file for path begins; a number follows.
+// temporary returns the beginning of the names of temporary files for path; a number follows.
 func temporary(path string) string { return "." + filepath.Base(path) + "-" }
 
-// Sweep removes the temporary files that programs which were killed left behind while they made the file at path.
+// Sweep removes temporary files of path that killed programs left behind.
 func Sweep(path string) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
-		return // and so there is nothing to sweep
+		return // then there is nothing to sweep
 	}
 	for _, e := range entries {
 		number, ok := strings.CutPrefix(e.Name(), temporary(path))
@@ -61,7 +60,7 @@ func Sweep(path string) {
 	}
 }
 
-// Commit puts the file in its place, on disk. On error what was at its place is still there.
+// Commit puts the file on disk and in its place. On error the old file stays.
 func (f *File) Commit() error {
 	if err := f.commit(); err != nil {
 		f.Abort()
@@ -75,8 +74,8 @@ func (f *File) commit() error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	// Where the system renames open files, the file is closed, and so unlocked, only when Sweep cannot take it for left
-	// behind any more. Elsewhere Sweep may come in between; Rename then fails, and the old file stays.
+	// If the system can rename open files, the file stays open, and so locked, until Sweep can no longer remove it.
+	// Otherwise Sweep may come between; then Rename fails, and the old file stays.
 	if !renamesOpen {
 		if err := f.Close(); err != nil {
 			return err
@@ -102,12 +101,12 @@ func (f *File) Abort() {
 	os.Remove(f.Name())
 }
 
-// Rename puts a file that is on disk in the place of another, in the same directory.
+// Rename replaces a file with another one, which is on disk, in the same folder.
 func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	// It lasts once the directory is on disk, too; not every file system can do that.
+	// The folder must be on disk, too; not every file system can do that.
 	if d, err := os.Open(filepath.Dir(to)); err == nil {
 		d.Sync()
 		d.Close()
@@ -115,7 +114,7 @@ func Rename(from, to string) error {
 	return nil
 }
 
-// Write puts data at path.
+// Write writes data to path as a whole.
 func Write(path string, data []byte) error {
 	f, err := Create(path)
 	if err != nil {

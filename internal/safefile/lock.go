@@ -11,11 +11,11 @@ import (
 // ErrLocked is returned for a file that another program has locked.
 var ErrLocked = errors.New("another program has locked the file")
 
-// lockPause is how long it takes until a lock that another program holds is tried again.
+// lockPause is the pause before the next attempt to lock.
 const lockPause = 50 * time.Millisecond
 
-// Lock locks an open file until it is closed. Where another program holds it for longer than patience, the error is
-// [ErrLocked]; others are the system's.
+// Lock locks an open file until it is closed. If another program holds the lock for longer than patience, the error is
+// [ErrLocked]; other errors come from the system.
 func Lock(f *os.File, patience time.Duration) error {
 	for end := time.Now().Add(patience); ; time.Sleep(lockPause) {
 		err := tryLock(f)

@@ -11,8 +11,8 @@ import (
 // ErrNotRegular is returned for a folder, a pipe, a socket or a device.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Open opens a regular file for reading. It never waits: opening a pipe in the ordinary way waits for a program that
-// writes into it, which may be never. The error wraps [ErrNotRegular] or is one of package fs.
+// Open opens a regular file for reading. It never waits: an ordinary open of a pipe waits for a writer, perhaps for
+// ever. The error wraps [ErrNotRegular] or comes from package fs.
 func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
 	if err != nil {

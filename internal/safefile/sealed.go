@@ -17,17 +17,16 @@ var (
 	ErrVersion = errors.New("file of another version")
 )
 
-// largestSealed is how many bytes of a file are read.
+// largestSealed is the largest size of a file in bytes.
 const largestSealed = 1 << 28
 
-// Kind says what a file is.
+// Kind identifies a kind of file.
 type Kind struct {
-	Magic   string // that it begins with
+	Magic   string // first bytes of the file
 	Version uint32
 }
 
-// Seal returns the bytes of a file: the magic, the version as a big-endian uint32, the body, and the SHA-256 of all
-// that.
+// Seal returns the bytes of a file: the magic, the version as a big-endian uint32, the body, and the SHA-256 of these.
 func Seal(k Kind, body []byte) []byte {
 	data := append(binary.BigEndian.AppendUint32([]byte(k.Magic), k.Version), body...)
 	sum := sha256.Sum256(data)
@@ -50,7 +49,7 @@ func Unseal(k Kind, data []byte) ([]byte, error) {
 	return body[head:], nil
 }
 
-// WriteSealed writes a file with this body. On error the file is as it was.
+// WriteSealed writes a file with this body. On error the old file stays.
 func WriteSealed(path string, k Kind, body []byte) error { return Write(path, Seal(k, body)) }
 
 // ReadSealed returns the body of a file. The error wraps fs.ErrNotExist, [ErrDamaged] or [ErrVersion].
@@ -62,7 +61,7 @@ func ReadSealed(path string, k Kind) ([]byte, error) {
 	return Unseal(k, data)
 }
 
-// ReadBytes returns the bytes of a regular file, as many as the largest sealed one may have.
+// ReadBytes returns the bytes of a regular file up to the size of the largest sealed file.
 func ReadBytes(path string) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {

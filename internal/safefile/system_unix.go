@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// noWait keeps the opening of a pipe from waiting for somebody who writes into it.
+// noWait makes the opening of a pipe return at once, without a writer.
 const noWait = syscall.O_NONBLOCK
 
 // renamesOpen says whether the system renames a file that is open.

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// noWait is nothing: pipes of Windows have no names in the file system.
+// noWait is 0: pipes of Windows have no names in the file system.
 const noWait = 0
 
 // renamesOpen says whether the system renames a file that is open.
 const renamesOpen = false
 
 func tryLock(f *os.File) error {
-	// Locks of Windows keep others from reading, too, so a byte far behind the end of any file is locked.
+	// A lock on Windows prevents reading, too, so a byte far behind the end of any file is locked.
 	far := windows.Overlapped{OffsetHigh: 1 << 30}
 	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &far)

@@ -24,25 +24,25 @@ var (
 	ErrSlow    = errors.New("support vector machine did not converge")
 )
 
-// Tolerance is by how much the optimality conditions of a trained machine may be violated, in units of its value.
+// Tolerance is the largest violation of the optimality conditions of a trained machine, in units of its value.
 const Tolerance = 1e-3
 
-// flat stands for a direction in which a kernel matrix that is only semi-definite does not rise.
+// flat replaces a curvature of 0, which a semi-definite kernel matrix can have.
 const flat = 1e-12
 
-// Machine is f(x) = Σ Weights_i k(x_i, x) + Bias over all examples that it was trained on.
+// Machine is f(x) = Σ Weights_i k(x_i, x) + Bias over all examples of its training.
 type Machine struct {
-	Weights []float64 // signed by the class, and 0 for what is no support vector
+	Weights []float64 // signed by the class; 0 for an example that is not a support vector
 	Bias    float64
 }
 
 // Classify returns the C-SVC with cost c of n examples with an n x n kernel matrix and classes y of -1 and 1: the
-// minimiser of ½|f|² + c Σ max(1 - y f, 0). It is positive where it takes an example for class 1.
+// minimiser of ½|f|² + c Σ max(1 - y f, 0). It is positive for examples of class 1.
 //
-// Without a bias f is a function of the kernel's space alone, as the thesis has it, which is 0 where the kernel is. One
-// class is then enough; with a bias both must be there.
+// Without a bias f is a function of the kernel's space alone, as in the thesis, and it is 0 where the kernel is 0. Then
+// one class is enough; with a bias both must be there.
 //
-// The error wraps [ErrLabels], [ErrKernel], [ErrSetting], or [ErrSlow] after a number of steps that is a problem's own.
+// The error wraps [ErrLabels], [ErrKernel], [ErrSetting], or [ErrSlow] after too many steps.
 func Classify(k mat.Symmetric, y []float64, c float64, bias bool) (Machine, error) {
 	p, err := newProblem(k, len(y))
 	if err != nil {
@@ -109,7 +109,7 @@ func OneClass(k mat.Symmetric, nu float64) (Machine, error) {
 	return Machine{p.signed(), -rho}, nil
 }
 
-// problem is min ½ aᵀQa + qᵀa for 0 <= a <= c, where Q_ij = y_i y_j k_ij.
+// problem is min ½ aᵀQa + qᵀa for 0 <= a <= c, with Q_ij = y_i y_j k_ij.
 type problem struct {
 	k        [][]float64
 	y, a     []float64
@@ -151,18 +151,18 @@ func (p *problem) signed() []float64 {
 	return p.a
 }
 
-// rises and falls say whether y·a can still move in that direction.
+// rises and falls report whether y·a can still move in this direction.
 func (p *problem) rises(i int) bool { return p.y[i] > 0 && p.a[i] < p.c || p.y[i] < 0 && p.a[i] > 0 }
 func (p *problem) falls(i int) bool { return p.y[i] > 0 && p.a[i] > 0 || p.y[i] < 0 && p.a[i] < p.c }
 
-// steps bounds how long a problem may take.
+// steps bounds the steps of a solution.
 func (p *problem) steps() int { return 1_000_000 + 100*len(p.a) }
 
-// pairs solves the problem with yᵀa held where it is, and returns rho, by which the values of f are too large.
+// pairs solves the problem with constant yᵀa, and returns rho, which must be subtracted from f.
 func (p *problem) pairs() (rho float64, err error) {
 	n := len(p.a)
 	for range p.steps() {
-		// i violates most in the one direction; j, in the other one, makes most of it.
+		// i has the largest violation; j is chosen so that the objective falls most.
 		i, most := -1, math.Inf(-1)
 		for t := range n {
 			if v := -p.y[t] * p.gradient[t]; v > most && p.rises(t) {
@@ -195,7 +195,7 @@ func (p *problem) pairs() (rho float64, err error) {
 	return 0, fmt.Errorf("%w in %d steps; use a smaller cost, or scale the features", ErrSlow, p.steps())
 }
 
-// curvature returns the second derivative of the objective where two multipliers move together.
+// curvature returns the second derivative of the objective when two multipliers move together.
 func (p *problem) curvature(i, j int) float64 {
 	return max(p.k[i][i]+p.k[j][j]-2*p.k[i][j], flat)
 }
@@ -208,10 +208,10 @@ func (p *problem) room(i int, direction float64) float64 {
 	return p.a[i]
 }
 
-// move adds to a multiplier, and follows with the gradient.
+// move adds to a multiplier, and updates the gradient.
 func (p *problem) move(i int, by float64) {
 	a := p.a[i] + by
-	// A step that was cut to the room there is ends on the bound, and not beside it.
+	// A step that was cut at a bound must end exactly on it.
 	if a < flat*p.c {
 		a = 0
 	} else if a > p.c*(1-flat) {
@@ -227,7 +227,7 @@ func (p *problem) move(i int, by float64) {
 	}
 }
 
-// rho is the mean of y times the gradient where multipliers are free, or the middle of what the bounds allow.
+// rho is the mean of y times the gradient over free multipliers, or else the middle of the range that the bounds allow.
 func (p *problem) rho() float64 {
 	var sum, free float64
 	low, high := math.Inf(-1), math.Inf(1)
@@ -254,7 +254,7 @@ func (p *problem) rho() float64 {
 	return -(low + high) / 2
 }
 
-// singles solves the problem without the constraint: the multiplier that violates most moves to its best place.
+// singles solves the problem without the constraint: the multiplier with the largest violation moves to its optimum.
 func (p *problem) singles() error {
 	for range p.steps() {
 		best, most, to := -1, 0., 0.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vector makes bytes of vectors and vectors of bytes: little-endian float32, as in all files and messages.
+// Package vector converts vectors to bytes and back: little-endian float32, as in all files and messages.
 package vector
 
 import (
@@ -19,7 +19,7 @@ func Append(b []byte, x []float32) []byte {
 // Bytes returns the 4 len(x) bytes of x.
 func Bytes(x []float32) []byte { return Append(make([]byte, 0, 4*len(x)), x) }
 
-// Floats returns the len(b)/4 values whose bytes are in b.
+// Floats returns the len(b)/4 values in b.
 func Floats(b []byte) []float32 {
 	x := make([]float32, len(b)/4)
 	for i := range x {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reference
+
+import (
+	"slices"
+
+	"github.com/faceauth/faceauth/online"
+)
+
+// Forget removes a known person.
+func (l *Learner) Forget(name string) {
+	l.forget(l.class(name, false))
+	if c := l.class(name, true); c >= 0 {
+		l.forget(c)
+	}
+}
+
+func (l *Learner) forget(class int) {
+	if c := l.People[class]; !c.Negative {
+		l.forgetLessons(c.Name)
+	}
+	l.Graph.Forget(class)
+	l.People = slices.Delete(l.People, class, class+1)
+}
+
+// Unlabel removes a labelled face. Ok is false if there is none with this ID.
+func (l *Learner) Unlabel(id int64) (gone online.Label, ok bool) {
+	v := l.Find(id)
+	if v == nil || v.Class < 0 {
+		return gone, false
+	}
+	c := l.People[v.Class]
+	switch last := len(l.Labelled(c.Name, c.Negative)) == 1; {
+	case last && c.Negative:
+		l.forget(v.Class)
+	case last:
+		l.Forget(c.Name)
+	default:
+		l.Graph.Remove(v)
+	}
+	return online.Label{ID: id, Name: c.Name, Negative: c.Negative}, true
+}
+
+// Unlearn takes back the faces learned from ranges of observations.
+func (l *Learner) Unlearn(ranges [][2]int64) int {
+	l.unaid()
+	return int(l.Graph.Unlearn(func(observation int64) bool {
+		return slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= observation && observation <= r[1] })
+	}))
+}
+
+// Retract removes labelled faces, and takes back the faces learned through them.
+func (l *Learner) Retract(ids ...int64) int {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
+		v := l.Find(id)
+		return v == nil || v.Class < 0
+	})
+	l.unaid()
+	n := int(l.Graph.UnlearnPoints(func(p *Point) bool { return slices.Contains(ids, p.Via) }))
+	before := l.Graph.Learned()
+	for _, id := range ids {
+		l.Unlabel(id)
+	}
+	return n + before - l.Graph.Learned()
+}
+
+// Remove takes back a stored face. Ok is false if there is none with this ID.
+func (l *Learner) Remove(id int64) (faces int, ok bool) {
+	v := l.Find(id)
+	if v == nil {
+		return 0, false
+	}
+	if v.Class >= 0 {
+		l.Unlabel(id)
+		return 0, true
+	}
+	l.unaid()
+	return int(l.Graph.UnlearnPoints(func(p *Point) bool { return p == v.Points[0] })), true
+}
+
+// Undo takes back the faces learned after an observation. Ok is false if the journal does not reach back so far.
+func (l *Learner) Undo(since int64) (faces int, ok bool) {
+	n, ok := l.Graph.Undo(since)
+	if ok {
+		l.unaid()
+	}
+	return int(n), ok
+}
+
+// UndoSince takes back the faces learned after a time, in seconds since 1970.
+func (l *Learner) UndoSince(time int64) (faces int, ok bool) { return l.Undo(l.Graph.Since(time)) }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package online
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Forget removes a person: the labelled faces, the faces rejected as this person's, and every centroid into which a
+// face accepted as this person was merged, even if that face was taken back later. Labelled faces of others stay,
+// without the faces merged into them together with such a face. The error wraps [ErrUnknown].
+func (l *Learner) Forget(name string) error {
+	class := l.class(name, false)
+	if class < 0 {
+		return fmt.Errorf("%w: %s", ErrUnknown, name)
+	}
+	l.forget(class)
+	if rejected := l.class(name, true); rejected >= 0 {
+		l.forget(rejected)
+	}
+	return nil
+}
+
+func (l *Learner) forget(class int) {
+	l.graph.Forget(class)
+	gone := l.classes[class]
+	delete(l.index, gone)
+	l.radii = Radii{}
+	l.classes = slices.Delete(l.classes, class, class+1)
+	for c := class; c < len(l.classes); c++ {
+		l.index[l.classes[c]] = c
+	}
+	if class < len(l.budget.used) {
+		l.budget.used = slices.Delete(l.budget.used, class, class+1)
+	}
+	if l.shared = nil; !gone.negative {
+		l.forgetLessons(gone.name)
+	}
+}
+
+// Undo takes back the faces learned after an observation, and returns their number. The observation is a value of
+// [Counts].Observed. A stored face that came later is removed with all faces that it stands for. Labelled faces stay,
+// and the radius R stays as large as learned faces made it.
+//
+// The error wraps [ErrJournal] if the journal does not reach back so far. On error l is unchanged.
+func (l *Learner) Undo(since int64) (faces int, err error) {
+	n, err := l.graph.Undo(since)
+	if err == nil {
+		l.unaid()
+	}
+	return int(n), err
+}
+
+// SetTime sets the time of the faces that l learns from now on, for [Learner.UndoSince]. The zero time means unknown.
+func (l *Learner) SetTime(t time.Time) {
+	l.time = 0
+	if !t.IsZero() {
+		l.time = t.Unix()
+	}
+}
+
+// UndoSince takes back the faces learned after a time, in whole seconds, and all later faces, as [Learner.Undo] does. A
+// face that was learned without a time does not count as later.
+func (l *Learner) UndoSince(t time.Time) (faces int, err error) {
+	return l.Undo(l.graph.Since(t.Unix()))
+}
