@@ -10,7 +10,7 @@
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
 	@echo 'make build  builds bin/faceauth, and bin/faceauth-daemon, which links no decoder'
-	@echo 'make test-all  every test, also the long ones; and the packages without cgo again, without it and under the race detector'
+	@echo 'make test-all  every test, also the long ones; and the packages without cgo again, without it; and those that start goroutines under the race detector'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
 	@echo 'make man    writes the manual pages and the completion of shells into bin/share'
@@ -74,11 +74,16 @@ test: setup-test models
 PURE = ./face ./eye ./graph ./maxmargin ./anomaly ./quantized ./online ./sighting ./gallery ./distil ./models ./evaluate ./evaluate/report \
 	./calibrate ./replay ./office/... ./fleet/... $(shell go list ./tablet/... | grep -v boottest)
 
+# Those of them that start goroutines, or have a test that does. In the others the race detector has nothing to find, and
+# their tests compute ten times as long under it. It watches them all the same, where one of these calls them.
+RACE = $(shell CGO_ENABLED=0 go list -f '{{.Dir}}' $(PURE) | while read -r dir; do \
+	grep -qE '^[[:space:]]*go [a-zA-Z]|[;{] *go [a-zA-Z]|errgroup|"sync|Parallel|"net/http' "$$dir"/*.go && echo "$$dir"; done)
+
 # What -short leaves out in the second and third run was in the first.
 test-all: setup-test models
 	go test -tags matprofile -timeout 30m ./...
 	@$(MAKE) -s test-pure
-	go test -race -short -timeout 30m $(PURE)
+	go test -race -short -timeout 30m $(or $(RACE),$(error no package starts goroutines))
 
 test-pure:
 	CGO_ENABLED=0 go test -short $(PURE)

