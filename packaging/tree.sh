@@ -7,8 +7,10 @@
 #   packaging/tree.sh bookworm release        make demo, then make test: the two commands of the README
 #   packaging/tree.sh bookworm demo           make demo alone
 #   packaging/tree.sh bookworm shell          a shell, to look around
+#   packaging/tree.sh bookworm arm64 OUT      builds those of arm64, and replays stills in an emulated machine
 #
 # Releases are bookworm, trixie and noble; ARCH=arm64 takes a tree of that architecture, whose programs qemu-user runs.
+# No eye works in such a tree, as qemu-user has no seccomp; the script arm64 takes a tree of amd64, and a whole machine.
 # It needs root, debootstrap, and for another architecture qemu-user-static. Trees lie in FACEAUTH_TREES, or
 # /var/tmp/faceauth-trees; the first use of a release fetches it, and packages once fetched are kept beside it.
 # MODELS_TARBALL names the package of the models, where the network is not to be asked for it. FACEAUTH_TREE_CACHE names

@@ -61,6 +61,8 @@ grep -F "$demo" /tmp/demo.log || stop "the demo ended otherwise: $(tail -n 1 /tm
 as_alice faceauth enroll faceauth-demo/alice.avi --name alice >/tmp/enroll.log 2>&1 || { cat /tmp/enroll.log; stop 'enrolling failed'; }
 people=$(as_alice faceauth people --json)
 must [ -n "$people" ]
+# And the replay that arm64.sh makes on an emulated arm64.
+must sh /root/faceauth/packaging/inside/stills.sh /srv/stills
 
 # Two files that stand for a store of logins, as its owner would have written them.
 printf 'sealed' >/var/lib/faceauth/profiles && printf 'seen' >/var/lib/faceauth-counters/seen
