@@ -62,8 +62,7 @@ var shared struct {
 }
 
 // recordings returns the folder of the demo's stills, and one with its recordings, which nobody may change: those that
-// faceauth demo makes, and every sixth frame of recording.avi. Brief.avi plays these in a sixth of the time, sixth.avi
-// in the same time. Everybody is in both.
+// faceauth demo makes, and brief.avi, every sixth frame of recording.avi. Everybody is in it, in a sixth of the time.
 func recordings(t testing.TB) (stills, folder string) {
 	t.Helper()
 	shared.once.Do(func() { shared.err = record() })
@@ -85,15 +84,14 @@ func record() (err error) {
 		return err
 	}
 	brief := facedet.NewRecorder(filepath.Join(shared.folder, "brief.avi"), 15)
-	sixth := facedet.NewRecorder(filepath.Join(shared.folder, "sixth.avi"), 15./6)
 	i := 0
 	err = eachFrame(context.Background(), script.Recording, func(p *facedet.Picture) error {
 		if i++; i%6 != 1 {
 			return nil
 		}
-		return errors.Join(brief.Write(p), sixth.Write(p))
+		return brief.Write(p)
 	})
-	return errors.Join(err, brief.Close(), sixth.Close())
+	return errors.Join(err, brief.Close())
 }
 
 // eachFrame shows every frame of a recording.
