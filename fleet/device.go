@@ -58,9 +58,10 @@ type Device struct {
 	view      *ledger.Ledger       // base with the waiting entries of the outbox; nil: to be made again
 	names     map[ledger.ID]string // of the view; nil: to be found again
 	ring      *ledger.Ring
-	ringStale bool  // the ring differs from its file
-	saveAt    int64 // after a failure: save the ledger again at this size of the tail, in bytes
-	unkept    int   // entries since the tail has a hole
+	ungiven   map[ledger.KeyID]ledger.ID // keys made here that no other device was given yet, with their people
+	ringStale bool                       // the ring differs from its file
+	saveAt    int64                      // after a failure: save the ledger again at this size of the tail, in bytes
+	unkept    int                        // entries since the tail has a hole
 	outbox    *lines.File
 	pending   []waiting
 	last      uint64 // counter of the last entry that this device has written

@@ -311,11 +311,33 @@ func (n *node) answer(t testing.TB, fleetID string, q []byte) []byte {
 	defer ring.Close()
 	l := must[*ledger.Store](t)(ledger.OpenStore(n.folder, fleetID, key))
 	defer l.Close()
-	answer, err := l.AnswerKeys(q, ring, key)
+	answer, _, err := l.AnswerKeys(q, ring, key)
 	if err != nil {
 		return nil
 	}
 	return answer
+}
+
+// A device knows whether another one has been given the keys that it has made. A program that ends waits for that.
+func TestUngiven(t *testing.T) {
+	log := newMemLog()
+	a := newAdmin(t, log)
+	one := a.join(everybody).run()
+	alone := must[ledger.ID](t)(one.d.Enroll("alone", space, faceAt(1, 2)))
+	until(t, "it is in the log", func() bool { return one.d.State().InStep })
+	if n := one.d.Ungiven(); n != 0 {
+		t.Errorf("%d keys have been given to nobody, and there is nobody", n)
+	}
+	a.join(ledger.Scope{People: []ledger.ID{alone}})
+	two := a.join(everybody)
+	must[ledger.ID](t)(one.d.Enroll("alice", space, faceAt(3, 4)))
+	until(t, "they are in the log", func() bool { s := one.d.State(); return s.InStep && s.Waiting == 0 })
+	if n := one.d.Ungiven(); n != 2 {
+		t.Errorf("%d keys have been given to nobody, want 2", n)
+	}
+	two.run()
+	until(t, "the other device has the keys", func() bool { return one.d.Ungiven() == 0 })
+	until(t, "and knows them", func() bool { return two.names() == "alone 1-0, alice 1-0" })
 }
 
 // A revoked device is given no key and its entries do not count; what is said after it is sealed with new keys.

@@ -147,7 +147,8 @@ type batch struct {
 // [ledger.ErrRing]. The caller closes the device.
 func Open(folder string, s Settings) (*Device, error) {
 	d := &Device{
-		folder: folder, s: s.defaults(), wake: make(chan struct{}, 1), ask: make(chan struct{}, 1),
+		ungiven: make(map[ledger.KeyID]ledger.ID),
+		folder:  folder, s: s.defaults(), wake: make(chan struct{}, 1), ask: make(chan struct{}, 1),
 		snap: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 	}
 	if err := d.open(); err != nil {

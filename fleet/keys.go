@@ -14,12 +14,36 @@ import (
 func (d *Device) answer(request []byte) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	answer, err := d.current().AnswerKeys(request, d.ring, d.key)
+	answer, given, err := d.current().AnswerKeys(request, d.ring, d.key)
 	if err != nil {
 		d.s.Tell(err.Error())
 		return nil
 	}
+	for _, id := range given {
+		delete(d.ungiven, id)
+	}
 	return answer
+}
+
+// Ungiven returns the number of keys that this device has made since it was opened, and that no other device has asked
+// for yet although one may have them. If this device ends now, nobody can read what it said about these people until it
+// is connected again.
+func (d *Device) Ungiven() (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, person := range d.ungiven {
+		if _, have := d.ring.Key(person, id); have && d.hasReader(person) {
+			n++
+		}
+	}
+	return n
+}
+
+// hasReader reports whether another device may read what is said about a person.
+func (d *Device) hasReader(person ledger.ID) bool {
+	return slices.ContainsFunc(d.current().Devices(), func(m ledger.Member) bool {
+		return m.ID != d.id && !m.Revoked && d.current().MayRead(m.ID, person)
+	})
 }
 
 // collectKeys asks other devices for the missing keys, and starts again when one more key is missing.

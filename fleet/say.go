@@ -75,7 +75,7 @@ func (d *Device) say(all ...statement) (ledger.Ref, error) {
 	// A key that is saved and not used does no harm; an entry without its key would be lost. So the keys are saved
 	// first.
 	for id, key := range keys {
-		d.ring.AddOwn(id, key)
+		d.ungiven[d.ring.AddOwn(id, key)] = id
 		d.ringStale = true
 	}
 	if err := d.saveRing(); err != nil {

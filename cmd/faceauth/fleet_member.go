@@ -249,13 +249,20 @@ func (m *member) arrive(c *cobra.Command) {
 	warn(c, "the fleet cannot be reached; its latest changes are missing here")
 }
 
-// leave waits until the fleet has the entries of the device.
+// leave waits until the fleet has the entries of the device, and another device the keys of new people.
 func (m *member) leave(c *cobra.Command) {
 	ctx, cancel := context.WithTimeout(c.Context(), reach)
 	defer cancel()
 	for m.device.State().Waiting > 0 {
 		if !backoff.Wait(ctx, 10*time.Millisecond) {
 			warn(c, "the fleet cannot be reached; the change is sent when a command with --fleet reaches it")
+			return
+		}
+	}
+	for n := m.device.Ungiven(); n > 0; n = m.device.Ungiven() {
+		if !backoff.Wait(ctx, 10*time.Millisecond) {
+			warn(c, fmt.Sprintf("no other device has asked for %s of new people: they are known there when this device "+
+				"is connected again; run faceauth fleet follow here, or on a device that is always on", count(n, "key")))
 			return
 		}
 	}

@@ -168,7 +168,7 @@ func TestFleetCommands(t *testing.T) {
 
 	// Started again it is the same fleet.
 	out, stop = fleetServer(t)
-	says(out.String(), `devices: 1\nfor a token with which another device joins: faceauth fleet invite`)
+	says(out.String(), `devices: 1\nfor another device, print a token: faceauth fleet invite`)
 	if code := stop(); code != 0 {
 		t.Errorf("serve ended with %d", code)
 	}

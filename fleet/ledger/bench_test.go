@@ -196,7 +196,7 @@ func BenchmarkKeys(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		answer, err := l.AnswerKeys(q.Bytes(), c.ring, d)
+		answer, _, err := l.AnswerKeys(q.Bytes(), c.ring, d)
 		if err != nil {
 			b.Fatal(err)
 		}

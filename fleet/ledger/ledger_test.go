@@ -280,7 +280,7 @@ func TestKeyRequests(t *testing.T) {
 		return q
 	}
 	q := ask(s.b, wants)
-	answer, err := s.a.own.AnswerKeys(q.Bytes(), s.a.ring, s.a.key)
+	answer, _, err := s.a.own.AnswerKeys(q.Bytes(), s.a.ring, s.a.key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,12 +302,12 @@ func TestKeyRequests(t *testing.T) {
 		t.Errorf("it knows %+v", p)
 	}
 	stranger := newAuthor(t, s.admin.fleet, newUser(t))
-	if _, err := s.a.own.AnswerKeys(ask(stranger, wants).Bytes(), s.a.ring, s.a.key); !errors.Is(err,
+	if _, _, err := s.a.own.AnswerKeys(ask(stranger, wants).Bytes(), s.a.ring, s.a.key); !errors.Is(err,
 		ledger.ErrStranger) {
 		t.Errorf("a stranger asks: %v", err)
 	}
 	s.apply(t, s.a.own, s.admin.write(ledger.Entry{Kind: ledger.Revoke}, ledger.Revocation{Device: s.b.id}))
-	if _, err := s.a.own.AnswerKeys(q.Bytes(), s.a.ring, s.a.key); !errors.Is(err, ledger.ErrRevoked) {
+	if _, _, err := s.a.own.AnswerKeys(q.Bytes(), s.a.ring, s.a.key); !errors.Is(err, ledger.ErrRevoked) {
 		t.Errorf("a revoked device asks: %v", err)
 	}
 	if _, ok := s.a.own.WriteKey(s.alice, s.a.ring); ok {
@@ -317,7 +317,7 @@ func TestKeyRequests(t *testing.T) {
 		t.Error("too many keys are asked for")
 	}
 	for _, bad := range [][]byte{nil, []byte("x"), answer, q.Bytes()[1:]} {
-		if _, err := s.a.own.AnswerKeys(bad, s.a.ring, s.a.key); !errors.Is(err, ledger.ErrKeyRequest) {
+		if _, _, err := s.a.own.AnswerKeys(bad, s.a.ring, s.a.key); !errors.Is(err, ledger.ErrKeyRequest) {
 			t.Errorf("a request that is none: %v", err)
 		}
 	}

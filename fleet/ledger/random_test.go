@@ -195,7 +195,7 @@ func (w *world) ask(d, other *author) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	answer, err := other.own.AnswerKeys(q.Bytes(), other.ring, other.key)
+	answer, _, err := other.own.AnswerKeys(q.Bytes(), other.ring, other.key)
 	if err != nil {
 		return // it does not know d yet, or any more
 	}

@@ -110,23 +110,24 @@ func NewKeyRequest(fleet string, key nkeys.KeyPair, wants []Want) (*KeyRequest, 
 func (q *KeyRequest) Bytes() []byte { return q.data }
 
 // AnswerKeys returns the answer to a request: the keys that the ring has and the asking device may have. The answer is
-// sealed for the asking device and signed with the answering device's key. The error wraps [ErrKeyRequest]; it tells
-// why the request gets no answer.
-func (l *Ledger) AnswerKeys(request []byte, ring *Ring, key nkeys.KeyPair) ([]byte, error) {
+// sealed for the asking device and signed with the answering device's key. AnswerKeys also returns the ids of the keys
+// in it. The error wraps [ErrKeyRequest]; it tells why the request gets no answer.
+func (l *Ledger) AnswerKeys(request []byte, ring *Ring, key nkeys.KeyPair) (answer []byte, given []KeyID,
+	err error) {
 	m, err := openMessage("request for keys", l.fleet, request)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := l.checkMember(m.Device); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKeyRequest, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrKeyRequest, err)
 	}
 	var p requestPayload
 	if err := decoding.Unmarshal(m.Payload, &p); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKeyRequest, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrKeyRequest, err)
 	}
 	var to [32]byte
 	if copy(to[:], p.Box); len(p.Box) != len(to) || len(p.Wants) > MaxWants {
-		return nil, fmt.Errorf("%w: %s asks for %d keys, for a box of %d bytes",
+		return nil, nil, fmt.Errorf("%w: %s asks for %d keys, for a box of %d bytes",
 			ErrKeyRequest, m.Device, len(p.Wants), len(p.Box))
 	}
 	var keys answerKeys
@@ -134,23 +135,25 @@ func (l *Ledger) AnswerKeys(request []byte, ring *Ring, key nkeys.KeyPair) ([]by
 		var person ID
 		var id KeyID
 		if len(b) != len(person)+len(id) {
-			return nil, fmt.Errorf("%w: %s names a key with %d bytes", ErrKeyRequest, m.Device, len(b))
+			return nil, nil, fmt.Errorf("%w: %s names a key with %d bytes", ErrKeyRequest, m.Device, len(b))
 		}
 		copy(person[:], b)
 		copy(id[:], b[len(person):])
 		k, have := ring.Key(person, id)
 		if have && l.MayRead(m.Device, person) {
 			keys.Keys = append(keys.Keys, append(person[:], k[:]...))
+			given = append(given, id)
 		}
 	}
 	plain := marshal(keys)
 	defer clear(plain)
 	sealed, err := box.SealAnonymous(nil, plain, &to, rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKeyRequest, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrKeyRequest, err)
 	}
 	sum := sha256.Sum256(request)
-	return signMessage("answer with keys", l.fleet, key, marshal(answerPayload{sum[:], sealed}))
+	answer, err = signMessage("answer with keys", l.fleet, key, marshal(answerPayload{sum[:], sealed}))
+	return answer, given, err
 }
 
 // Open puts the keys of an answer into the ring, and returns their number. It ignores keys that were not asked for. The
