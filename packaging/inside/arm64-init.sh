@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=dash
 # SPDX-License-Identifier: Apache-2.0
 # The first process of the emulated machine that arm64.sh makes. It tries the program, and ends the machine.
