@@ -30,8 +30,9 @@ const (
 var needed = []string{
 	// Files. Landlock decides which ones; the limit for written files prevents writing. The rest of /proc is closed.
 	"read", "readv", "pread64", "write", "writev", "close", "lseek", "open", "openat", "getdents64", "getcwd",
-	"stat", "lstat", "fstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "readlink", "readlinkat",
-	"fadvise64",
+	// The call newfstatat of amd64 is named fstatat on arm64.
+	"stat", "lstat", "fstat", "newfstatat", "fstatat", "statx", "access", "faccessat", "faccessat2", "readlink",
+	"readlinkat", "fadvise64",
 	// Waiting.
 	"poll", "ppoll", "select", "pselect6", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2",
 	"eventfd2",
