@@ -407,7 +407,7 @@ func TestOfficePhone(t *testing.T) {
 	}
 	awaits(t, b, "document.activeElement.id === 'token'")
 	press(t, b, "wrong\r")
-	awaits(t, b, "document.body.innerText.includes('That is not the token.')")
+	awaits(t, b, "document.body.innerText.includes('That is not the token.') && document.activeElement.id === 'token'")
 	press(t, b, "correct horse battery staple\r")
 	awaits(t, b, "document.querySelector('#now-title').innerText.includes('here')")
 	script(t, b, "location.hash = '#inbox'")
