@@ -98,7 +98,7 @@ func TestLapse(t *testing.T) {
 }
 
 // A track that jumps is in doubt, because another person may have taken the place: it is not confirmed, and nothing is
-// learned of it. A face like those before the jump ends the doubt, and so do two faces near an enrolled one.
+// learned of it. A face like those before the jump ends the doubt, and so does a face near an enrolled one.
 func TestDoubt(t *testing.T) {
 	for name, back := range map[string][]float32{"like those before": {.45, 0}, "near an enrolled one": {-.3, .5}} {
 		w, l := watched(t)
