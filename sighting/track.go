@@ -33,8 +33,9 @@ type Settings struct {
 	// Lost replaces Far for a person who was missing in the last frame: another person may have taken the place.
 	// Default: the distance at a rate of 1e-4, or Far if that was not measured.
 	Lost float64
-	// Sure is the distance beyond which the next face of a track may be another person's: the track goes on, in doubt
-	// ([Tracker.InDoubt]). Default: the distance at a rate of 1e-5, or no limit if that was not measured.
+	// Sure is the distance beyond which the next face of a track, less than 0.2 s later, may be another person's: the
+	// track goes on, in doubt ([Tracker.InDoubt]). With slower cameras a head turns further between two frames, and
+	// only Far counts. Default: the distance at a rate of 1e-5, or no limit if that was not measured.
 	Sure float64
 	// Same replaces Sure for a person who was missing in the last frame. It is also the distance to a face before the
 	// doubt at which the doubt ends: as each later face is compared, another person has many chances. Default: the
@@ -153,7 +154,7 @@ func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 	for _, c := range pairs {
 		if ids[c.face] == 0 && !taken[c.p] {
 			ids[c.face], taken[c.p] = c.p.id, true
-			t.doubt(c.p, faces[c.face])
+			t.doubt(c.p, at, faces[c.face])
 			t.see(c.p, at, faces[c.face])
 		}
 	}
@@ -205,14 +206,20 @@ func (t *Tracker) person(track int) *person {
 	return nil
 }
 
-// doubt compares the next face of a person with the newest ones.
-func (t *Tracker) doubt(p *person, f face.Sample) {
+// turning is the time within which a head does not turn so far that its faces are further apart than Settings.Sure.
+const turning = 200 * time.Millisecond
+
+// doubt compares the next face of a person, at a time, with the newest ones.
+func (t *Tracker) doubt(p *person, at time.Duration, f face.Sample) {
 	if f.Vector == nil || len(p.looks) == 0 {
 		return
 	}
 	sure := t.s.Sure
-	if p.missed {
+	switch {
+	case p.missed:
 		sure = t.s.Same
+	case at-p.at > turning:
+		sure = t.s.Far
 	}
 	switch {
 	case p.before == nil && t.nearest(f, p.looks) > sure:

@@ -418,7 +418,7 @@ func TestHistory(t *testing.T) {
 			"Benedict") + " && decodeURIComponent(location.hash) === '#person/Benedict' && document.querySelectorAll('#visits .day').length >= 3",
 	)
 	b.script("location.hash = '#person/' + encodeURIComponent('Nobody / <b>x</b>%')")
-	b.awaits(has("#person", "Nobody of that name is known."))
+	b.awaits(has("#person", "No person with this name is known."))
 	b.script("location.hash = '#nonsense'")
 	b.awaits("document.title.startsWith('Now')")
 }
