@@ -31,19 +31,18 @@ func (d *Device) answer(request []byte) []byte {
 func (d *Device) Ungiven() (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if len(d.ungiven) == 0 {
+		return 0
+	}
+	view := d.current()
+	others := slices.DeleteFunc(view.Devices(), func(m ledger.Member) bool { return m.ID == d.id || m.Revoked })
 	for id, person := range d.ungiven {
-		if _, have := d.ring.Key(person, id); have && d.hasReader(person) {
+		_, have := d.ring.Key(person, id)
+		if have && slices.ContainsFunc(others, func(m ledger.Member) bool { return view.MayRead(m.ID, person) }) {
 			n++
 		}
 	}
 	return n
-}
-
-// hasReader reports whether another device may read what is said about a person.
-func (d *Device) hasReader(person ledger.ID) bool {
-	return slices.ContainsFunc(d.current().Devices(), func(m ledger.Member) bool {
-		return m.ID != d.id && !m.Revoked && d.current().MayRead(m.ID, person)
-	})
 }
 
 // collectKeys asks other devices for the missing keys, and starts again when one more key is missing.

@@ -130,15 +130,16 @@ func (b *BoxTracker) Update(frame int, boxes []image.Rectangle) []int {
 func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 	t.live = slices.DeleteFunc(t.live, func(p *person) bool { return at-p.at > t.s.Gap })
 	type pair struct {
-		p     *person
-		face  int
-		score float64
+		p        *person
+		face     int
+		score    float64
+		distance float64
 	}
 	var pairs []pair
 	for _, p := range t.live {
 		for j, f := range faces {
-			if score, ok := t.score(p, f); ok {
-				pairs = append(pairs, pair{p, j, score})
+			if score, distance, ok := t.score(p, f); ok {
+				pairs = append(pairs, pair{p, j, score, distance})
 			}
 		}
 	}
@@ -154,7 +155,7 @@ func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 	for _, c := range pairs {
 		if ids[c.face] == 0 && !taken[c.p] {
 			ids[c.face], taken[c.p] = c.p.id, true
-			t.doubt(c.p, at, faces[c.face])
+			t.doubt(c.p, at, faces[c.face], c.distance)
 			t.see(c.p, at, faces[c.face])
 		}
 	}
@@ -209,8 +210,8 @@ func (t *Tracker) person(track int) *person {
 // turning is the time within which a head does not turn so far that its faces are further apart than Settings.Sure.
 const turning = 200 * time.Millisecond
 
-// doubt compares the next face of a person, at a time, with the newest ones.
-func (t *Tracker) doubt(p *person, at time.Duration, f face.Sample) {
+// doubt begins or ends the doubt about a person whose next face, at a time, is at a distance from the newest ones.
+func (t *Tracker) doubt(p *person, at time.Duration, f face.Sample, distance float64) {
 	if f.Vector == nil || len(p.looks) == 0 {
 		return
 	}
@@ -222,7 +223,7 @@ func (t *Tracker) doubt(p *person, at time.Duration, f face.Sample) {
 		sure = t.s.Far
 	}
 	switch {
-	case p.before == nil && t.nearest(f, p.looks) > sure:
+	case p.before == nil && distance > sure:
 		p.before = slices.Clone(p.looks)
 	case p.before != nil && t.nearest(f, p.before) <= t.s.Same:
 		p.before = nil
@@ -263,11 +264,12 @@ func (t *Tracker) see(p *person, at time.Duration, f face.Sample) {
 	}
 }
 
-// score returns how well a face fits a person in view, and whether it fits at all.
-func (t *Tracker) score(p *person, f face.Sample) (float64, bool) {
+// score returns how well a face fits a person in view, its distance to the nearest of the person's newest faces, and
+// whether it fits at all. The distance is 0 if there is nothing to compare.
+func (t *Tracker) score(p *person, f face.Sample) (score, distance float64, ok bool) {
 	overlap := face.Overlap(p.box, f.Box)
 	if f.Vector == nil || len(p.looks) == 0 {
-		return overlap, overlap >= t.s.Overlap
+		return overlap, 0, overlap >= t.s.Overlap
 	}
 	d := t.nearest(f, p.looks)
 	far := t.s.Far
@@ -276,9 +278,9 @@ func (t *Tracker) score(p *person, f face.Sample) (float64, bool) {
 	}
 	switch {
 	case d > far, overlap < t.s.Overlap && !(t.s.Near > 0 && d <= t.s.Near):
-		return 0, false
+		return 0, d, false
 	case math.IsInf(far, 1):
-		return overlap, true
+		return overlap, d, true
 	}
-	return overlap + 1 - d/far, true
+	return overlap + 1 - d/far, d, true
 }
