@@ -297,7 +297,7 @@ func (e *Eye) Await(ctx context.Context) error {
 }
 
 // Open lets the eye open a source, named as for facedet.Open, and ends the stream before. The first source decides
-// which files the eye may ever read: see [Options].Roots. The error is that of the source, which leaves the eye usable,
+// which files the eye may ever read: see [Options].Roots. The error comes from the source, which leaves the eye usable,
 // or one of this package's errors.
 func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error) {
 	e.mu.Lock()

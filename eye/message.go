@@ -58,7 +58,7 @@ const (
 // ErrRules is wrapped by errors about a message that no eye may send. Such an eye is ended.
 var ErrRules = errors.New("the eye broke the rules of its messages")
 
-// Limits describe the request. An answer may have less, and nothing else.
+// Limits describe the request. An answer may leave parts of it out, and may not have others.
 type Limits struct {
 	Space   face.Space
 	Faces   int  // greatest number of faces

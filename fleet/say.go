@@ -147,7 +147,7 @@ func (d *Device) faces(kind ledger.Kind, id ledger.ID, space string, faces []led
 	return all, nil
 }
 
-// Enroll adds a person with a name and faces to the fleet. The error is that of [online.CheckName], or comes from the
+// Enroll adds a person with a name and faces to the fleet. The error comes from [online.CheckName], or comes from the
 // disk.
 func (d *Device) Enroll(name, space string, faces []ledger.Face) (ledger.ID, error) {
 	if err := online.CheckName(name); err != nil {
@@ -224,7 +224,7 @@ func (d *Device) Retract(person ledger.ID, faces ...ledger.FaceID) (ledger.Ref, 
 	return d.say(append(all, statement{ledger.Entry{Kind: ledger.Retract, Person: id}, ledger.Refs{Faces: faces}})...)
 }
 
-// Rename gives a person a new name. The error may also be that of [online.CheckName].
+// Rename gives a person a new name. The error may also come from [online.CheckName].
 func (d *Device) Rename(person ledger.ID, name string) (ledger.Ref, error) {
 	if err := online.CheckName(name); err != nil {
 		return ledger.Ref{}, err

@@ -125,7 +125,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// Who is forgotten is in no clip any more, also not in that of somebody who stood beside them. Without strangers no
+// A forgotten person is removed from all clips, also from the clips of people beside them. Without strangers no
 // clip is kept that shows one.
 func TestClipForgotten(t *testing.T) {
 	dir := t.TempDir()

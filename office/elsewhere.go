@@ -136,7 +136,7 @@ func (w *Office) said(s statement, p proof) (merge string) {
 // forgotten person, it must call forgetting with the name: then strangers who look like this person are forgotten, too.
 // Afterwards Exchange updates sightings, presence and events: it renames people, lets people leave whom the gallery no
 // longer knows, and removes all records of forgotten people. New names and merges are in the journal and can be undone
-// here; all other changes must be undone at their own office. The error is that of do, or of saving.
+// here; all other changes must be undone at their own office. The error comes from do, or of saving.
 func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name string)) (Exchanged, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -36,7 +36,7 @@ type Past struct {
 	numbers *journal.Numbers
 }
 
-// OpenPast opens the records in a folder, and makes the folder if it is missing. The error is that of [journal.Open].
+// OpenPast opens the records in a folder, and makes the folder if it is missing. The error comes from [journal.Open].
 func OpenPast(dir string, s PastSettings) (*Past, error) {
 	s.Sightings.Lazy = true // losing the last sightings in a failure of the machine is acceptable
 	s.Corrections.Age = cmp.Or(s.Corrections.Age, 90*24*time.Hour)

@@ -74,7 +74,7 @@ func (w *Office) Merge(into, from uint64) error {
 	return w.commit(q)
 }
 
-// Split moves some faces of a group into a new group: they show another person. The error is that of
+// Split moves some faces of a group into a new group: they show another person. The error comes from
 // [unknown.Groups.Split].
 func (w *Office) Split(group uint64, faces []uint64) error {
 	w.mu.Lock()

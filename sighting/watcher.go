@@ -102,7 +102,7 @@ func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 }
 
 // Judge lets the learner judge the faces of the frame, with their tracks, and learn from the faces for which hold(i) is
-// false. The error is that of [online.Learner.ObserveFrame].
+// false. The error comes from [online.Learner.ObserveFrame].
 func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool) ([]Seen, error) {
 	for _, track := range tracks {
 		if c := w.chains[track]; c != nil &&

@@ -45,8 +45,8 @@ func (f *memberFlags) flags(c *cobra.Command, persistent bool) {
 	if persistent {
 		set = c.PersistentFlags()
 	}
-	set.BoolVar(&f.fleet, "fleet", false, "share people with the fleet that this device has joined (faceauth fleet "+
-		"join)")
+	set.BoolVar(&f.fleet, "fleet", false,
+		"share people with the fleet that this device has joined (faceauth fleet join)")
 	deviceFolderFlag(set, &f.state, "fleet-state")
 }
 
@@ -242,8 +242,7 @@ func (m *member) arrive(c *cobra.Command) {
 	}
 	if s := m.device.State(); s.Connected && s.Keys > 0 {
 		warn(c, fmt.Sprintf("%s missing, and no device that has them answers: people they belong to are not known "+
-			"here; "+
-			"run faceauth office --fleet or faceauth fleet follow on one of the other devices", count(s.Keys, "key")))
+			"here; run faceauth office --fleet or faceauth fleet follow on one of the other devices", count(s.Keys, "key")))
 		return
 	}
 	warn(c, "the fleet cannot be reached; its latest changes are missing here")

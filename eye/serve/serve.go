@@ -154,7 +154,7 @@ func (s *server) send(m eye.Message) error {
 	return s.broken
 }
 
-// handle answers a request. The error is that of the connection.
+// handle answers a request. The error comes from the connection.
 func (s *server) handle(ctx context.Context, q eye.Request) error {
 	var err error
 	switch {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Data returns $XDG_DATA_HOME, or ~/.local/share. The error is that of [os.UserHomeDir].
+// Data returns $XDG_DATA_HOME, or ~/.local/share. The error comes from [os.UserHomeDir].
 func Data() (string, error) { return home("XDG_DATA_HOME", ".local", "share") }
 
 // Shared returns the folders of $XDG_DATA_DIRS, or /usr/local/share and /usr/share, which are for all users.
@@ -25,10 +25,10 @@ func Shared() []string {
 	return dirs
 }
 
-// Config returns $XDG_CONFIG_HOME, or ~/.config. The error is that of [os.UserHomeDir].
+// Config returns $XDG_CONFIG_HOME, or ~/.config. The error comes from [os.UserHomeDir].
 func Config() (string, error) { return home("XDG_CONFIG_HOME", ".config") }
 
-// Cache returns $XDG_CACHE_HOME, or ~/.cache. The error is that of [os.UserHomeDir].
+// Cache returns $XDG_CACHE_HOME, or ~/.cache. The error comes from [os.UserHomeDir].
 func Cache() (string, error) { return home("XDG_CACHE_HOME", ".cache") }
 
 // home returns the folder that a variable names, or the one below the home directory. A relative one is ignored,

@@ -35,7 +35,7 @@ type Sighting struct {
 }
 
 // Scan finds the people in a recording. A person who leaves and comes back is another sighting. Tracks without a usable
-// picture are left out. Memory is limited by the number of sightings. The error is that of the stream.
+// picture are left out. Memory is limited by the number of sightings. The error comes from the stream.
 func Scan(ctx context.Context, s face.Stream, space face.Space) ([]Sighting, error) {
 	return ScanOn(ctx, s, space, Part{}, nil)
 }

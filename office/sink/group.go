@@ -51,7 +51,7 @@ func NewGroup(ctx context.Context, b *logbook.Book, failed func(error)) *Group {
 }
 
 // Reserve adds a sink before it is made, so that its first failures can be reported. Report reports such a failure;
-// deliver starts the delivery. The error is that of [logbook.Book.Queue].
+// deliver starts the delivery. The error comes from [logbook.Book.Queue].
 func (g *Group) Reserve(name string) (report func(error), deliver func(Sink), err error) {
 	q, err := g.book.Queue(name)
 	if err != nil {

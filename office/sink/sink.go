@@ -32,7 +32,7 @@ type Options struct {
 	Failed func(error)
 }
 
-// Deliver sends events from q to s until ctx ends. The error is that of [logbook.Queue.Done].
+// Deliver sends events from q to s until ctx ends. The error comes from [logbook.Queue.Done].
 func Deliver(ctx context.Context, q *logbook.Queue, s Sink, o Options) error {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
