@@ -21,8 +21,7 @@ func (x *reconciling) own(id ledger.ID, name string) {
 func (x *reconciling) match() error {
 	var gone []string
 	x.next.Forgotten = slices.Clone(x.had.Forgotten)
-	shared := slices.SortedFunc(maps.Keys(x.had.People), func(a, b ledger.ID) int { return slices.Compare(a[:], b[:]) })
-	for _, id := range shared {
+	for _, id := range x.shared() {
 		h := x.had.People[id]
 		if x.d.current().Forgotten(id) {
 			x.next.Forgotten = append(x.next.Forgotten, h.Faces...)
@@ -118,6 +117,26 @@ func (x *reconciling) match() error {
 	return nil
 }
 
+// shared returns the numbers of the shared people. Those who still have their names in the gallery come first: two
+// people may have become one there, and the other one is not this person with a new name.
+func (x *reconciling) shared() (ids []ledger.ID) {
+	renamed := make(map[ledger.ID]bool)
+	for id, h := range x.had.People {
+		ids = append(ids, id)
+		renamed[id] = x.named(h) == ""
+	}
+	slices.SortFunc(ids, func(a, b ledger.ID) int {
+		if renamed[a] != renamed[b] {
+			if renamed[b] {
+				return -1
+			}
+			return 1
+		}
+		return slices.Compare(a[:], b[:])
+	})
+	return ids
+}
+
 // forgetting calls the setting Forgetting for a person who is about to be removed.
 func (x *reconciling) forgetting(name string) {
 	if x.how.Forgetting != nil {
@@ -146,12 +165,8 @@ func (x *reconciling) alone(id ledger.ID) bool {
 // find returns the present name of a shared person in the gallery, or "". Renamed is true if the gallery's program gave
 // a new name.
 func (x *reconciling) find(h sharedPerson) (name string, renamed bool) {
-	for _, name := range []string{h.Name, h.Next} {
-		if p := x.people[name]; name != "" && p != nil {
-			if _, owned := x.owners[name]; !owned && x.shares(p, h) > 0 {
-				return name, false
-			}
-		}
+	if name := x.named(h); name != "" {
+		return name, false
 	}
 	most := 0
 	for _, other := range slices.Sorted(maps.Keys(x.people)) {
@@ -163,6 +178,18 @@ func (x *reconciling) find(h sharedPerson) (name string, renamed bool) {
 		}
 	}
 	return name, name != ""
+}
+
+// named returns the last name of a shared person if the gallery still has the person under it, or "".
+func (x *reconciling) named(h sharedPerson) string {
+	for _, name := range []string{h.Name, h.Next} {
+		if p := x.people[name]; name != "" && p != nil {
+			if _, owned := x.owners[name]; !owned && x.shares(p, h) > 0 {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // shares returns the number of shared faces that a person of the gallery still has. If it is 0, this is another person.

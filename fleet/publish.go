@@ -56,13 +56,18 @@ func (x *reconciling) publishFaces(id ledger.ID, p *ledger.Person, have *gallery
 	}
 	for _, kind := range []ledger.Kind{ledger.Label, ledger.Deny} {
 		// An old gallery may still have faces that the fleet has taken back. Only the methods of Device add them again.
-		labels, known, shared, against := have.faces, &p.Faces, h.Faces, p.Gone
+		labels, known, shared, against, holders := have.faces, &p.Faces, h.Faces, slices.Clone(p.Gone), x.labelled
 		if kind == ledger.Deny {
-			labels, known, shared, against = have.denied, &p.Denied, h.Denied, slices.Clone(p.Allowed)
+			labels, known, shared, against, holders = have.denied, &p.Denied, h.Denied, slices.Clone(p.Allowed), x.denies
 			for _, f := range p.Faces {
 				if !slices.Contains(h.Faces, f.ID) { // labelled in the fleet meanwhile
 					against = append(against, f.ID)
 				}
+			}
+		}
+		for f := range labels {
+			if holders.others(f, p.IDs) {
+				against = append(against, f)
 			}
 		}
 		faces, ids := x.vectors(labels, faceIDs(*known), shared, against)

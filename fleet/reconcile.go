@@ -156,6 +156,23 @@ type reconciling struct {
 	at     map[ledger.ID]string // the present names in the gallery, by the fleet's numbers
 	begun  map[ledger.ID]string // the names before any change, of the shared people
 	owners map[string]ledger.ID // the numbers by name: the inverse of at
+	// The people with whom the gallery and the fleet shared a face, labelled and denied.
+	labelled, denies holders
+}
+
+// holders lists the people who have a face.
+type holders map[ledger.FaceID][]ledger.ID
+
+func (h holders) add(id ledger.ID, faces []ledger.FaceID) {
+	for _, f := range faces {
+		h[f] = append(h[f], id)
+	}
+}
+
+// others reports whether a face is shared, but with none of the numbers of a person. The gallery's program has moved it
+// to this person, as it does when it merges two people. Only the methods of Device move a face in the fleet.
+func (h holders) others(face ledger.FaceID, ids []ledger.ID) bool {
+	return len(h[face]) > 0 && !slices.ContainsFunc(h[face], func(id ledger.ID) bool { return slices.Contains(ids, id) })
 }
 
 // Reconcile brings a gallery in line with the fleet. With Publish it also adds the changes of the gallery's own program
@@ -191,6 +208,11 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 	x := &reconciling{
 		Reconciled: &r, galleryIndex: newGalleryIndex(g), d: d, how: how, had: had,
 		at: make(map[ledger.ID]string), owners: make(map[string]ledger.ID), begun: make(map[ledger.ID]string),
+		labelled: make(holders), denies: make(holders),
+	}
+	for id, h := range had.People {
+		x.labelled.add(id, h.Faces)
+		x.denies.add(id, h.Denied)
 	}
 	if err := x.run(); err != nil {
 		return r, fmt.Errorf("reconciling a gallery with the fleet: %w", err)
@@ -351,7 +373,7 @@ func (x *reconciling) person(p *ledger.Person) error {
 // keeps reports whether the gallery has faces of a person that the fleet never had.
 func (x *reconciling) keeps(p *ledger.Person, have *galleryPerson, h sharedPerson) bool {
 	for id := range have.faces {
-		if !slices.Contains(h.Faces, id) && !slices.Contains(p.Gone, id) {
+		if !slices.Contains(h.Faces, id) && !slices.Contains(p.Gone, id) && !x.labelled.others(id, p.IDs) {
 			return true
 		}
 	}
@@ -386,7 +408,7 @@ func (x *reconciling) faces(
 	}
 	var drop []int64
 	for id, label := range have.faces {
-		if !wanted[id] && (slices.Contains(h.Faces, id) || slices.Contains(p.Gone, id)) {
+		if !wanted[id] && (slices.Contains(h.Faces, id) || slices.Contains(p.Gone, id) || x.labelled.others(id, p.IDs)) {
 			drop = append(drop, have.labels(label)...)
 		}
 	}
@@ -415,7 +437,7 @@ func (x *reconciling) denied(p *ledger.Person, name string, have *galleryPerson,
 		}
 	}
 	for id, label := range have.denied {
-		if !wanted[id] && slices.Contains(h.Denied, id) {
+		if !wanted[id] && (slices.Contains(h.Denied, id) || x.denies.others(id, p.IDs)) {
 			for _, label := range have.labels(label) {
 				if _, err := l.Unlabel(label); err != nil && !errors.Is(err, online.ErrUnknown) {
 					return err

@@ -5,6 +5,7 @@ package fleet_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -213,6 +214,51 @@ func TestMergedAtOnce(t *testing.T) {
 	}
 }
 
+// joined has the gallery's program make one person of two, as an office does.
+func joined(t *testing.T, g *gallery.Gallery, from, to string) {
+	t.Helper()
+	before := fleet.Labels(g)
+	if err := g.Remove(from); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		switch x := before[id]; {
+		case x.Name == from && x.Negative:
+			if err := g.Learner().Reject(x.Vector, to); err != nil {
+				t.Fatal(err)
+			}
+		case x.Name == from:
+			enroll(t, g, to, x.Vector)
+		}
+	}
+}
+
+// Two people become one and are two again before their gallery is reconciled. Each has the name and faces from before,
+// whichever has the lower number.
+func TestMergeUndoneAtOnce(t *testing.T) {
+	for range 8 { // the numbers are random
+		p := newPair(t)
+		enroll(t, p.g[0], "ann", []float32{1, 0})
+		enroll(t, p.g[0], "bob", []float32{3, 3}, []float32{3, 3.2})
+		for _, x := range []struct {
+			name string
+			face []float32
+		}{{"ann", []float32{5, 5}}, {"bob", []float32{7, 7}}} {
+			if err := p.g[0].Learner().Reject(x.face, x.name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.settle()
+		people := p.nodes[1].reconcile(p.g[1], true).People
+		by := must[ledger.Ref](t)(p.nodes[1].d.SayMerged(people, "bob", "ann"))
+		joined(t, p.g[1], "bob", "ann")
+		if err := p.nodes[1].d.Unmerge(by); err != nil {
+			t.Fatal(err)
+		}
+		p.both("ann[1.0 0.0] bob[3.0 3.0] bob[3.0 3.2] not ann[5.0 5.0] not bob[7.0 7.0]")
+	}
+}
+
 // A face that is taken back while its person is one with another stays away when they are two again.
 func TestRetractedWhileMerged(t *testing.T) {
 	p := newPair(t)
@@ -374,17 +420,18 @@ func TestKeepWhileOthersSave(t *testing.T) {
 
 // Whatever is done in two galleries, and said to two devices, they come to the same as the fleet.
 func TestReconcileRandom(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 4))
 			p := newPair(t)
+			var merges []ledger.Ref
 			for step := range 80 {
 				i := rng.IntN(2)
 				n, g := p.nodes[i], p.g[i]
 				names, people := g.Learner().Names(), n.d.People()
 				where := []float32{float32(rng.IntN(8)), float32(step)}
 				some := func() string { return names[rng.IntN(len(names))] }
-				switch k := rng.IntN(10); {
+				switch k := rng.IntN(12); {
 				case k < 2 || len(names) == 0:
 					enroll(t, g, fmt.Sprint("p", rng.IntN(30)), where)
 				case k == 2:
@@ -403,6 +450,18 @@ func TestReconcileRandom(t *testing.T) {
 					if q := people[rng.IntN(len(people))]; len(q.Faces) > 1 {
 						n.d.Retract(q.ID, q.Faces[0.0].ID)
 					}
+				case k == 8 && len(names) > 1:
+					from, to := some(), some()
+					if from == to {
+						break
+					}
+					// The program speaks of people as it knows them from its last exchange.
+					if by, err := n.d.SayMerged(n.reconcile(g, true).People, from, to); err == nil && g.Learner().Knows(from) {
+						joined(t, g, from, to)
+						merges = append(merges, by)
+					}
+				case k == 9 && len(merges) > 0:
+					n.d.Unmerge(merges[rng.IntN(len(merges))]) // it may be undone, or of people who are forgotten
 				default:
 					n.reconcile(g, true)
 				}

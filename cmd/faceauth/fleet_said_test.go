@@ -91,11 +91,15 @@ func TestFleetMergeUndone(t *testing.T) {
 	if got := north.sightings(); !slices.Contains(got, "ann") || slices.Contains(got, "bob") {
 		t.Errorf("north has sightings of %q", got)
 	}
-	for _, b := range all { // each has her own face
-		for _, l := range b.w.Conflicts() {
-			t.Errorf("%+v", l)
+	apart := func() {
+		t.Helper()
+		for _, b := range all { // each has her own face
+			for _, l := range b.w.Conflicts() {
+				t.Errorf("%+v", l)
+			}
 		}
 	}
+	apart()
 
 	// The office that said it can take it back, too; and both at once is once.
 	if err := west.w.Rename("bob", "ann"); err != nil {
@@ -111,6 +115,7 @@ func TestFleetMergeUndone(t *testing.T) {
 	}
 	everywhere("they are two once more", known("ann", "bob"))
 	everywhere("all journals have that", func(b *branch) bool { return len(b.merges()) == 2 && b.merges()[0].Undone })
+	apart()
 }
 
 // Who is forgotten at one office is forgotten at the other with the groups of strangers there that look like them.
