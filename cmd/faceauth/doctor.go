@@ -5,14 +5,19 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/eye/serve"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
@@ -43,9 +48,9 @@ func newDoctor() *cobra.Command {
 				case err == nil:
 				case needed:
 					broken++
-					r.State, r.Text = "missing", err.Error()
+					r.State, r.Text = "missing", strings.TrimPrefix(err.Error(), what+": ")
 				default:
-					r.State, r.Text = "without", err.Error()
+					r.State, r.Text = "without", strings.TrimPrefix(err.Error(), what+": ")
 				}
 				rows = append(rows, r)
 				if !o.json {
@@ -65,6 +70,8 @@ func newDoctor() *cobra.Command {
 			check(false, "camera", cameras(), "found")
 			sandbox, err := serve.Available()
 			check(false, "sandbox of the decoders", err, sandbox)
+			decoding, err := o.decodes(c.Context())
+			check(true, "decoding", err, decoding)
 			path, err := o.galleryPath()
 			if err != nil {
 				return err
@@ -98,6 +105,39 @@ func newDoctor() *cobra.Command {
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON for programs")
 	o.galleryFlag(c)
 	return c
+}
+
+// decodes lets an eye decode a small picture with the detector and networks that other commands would use.
+func (o *options) decodes(ctx context.Context) (string, error) {
+	dir, err := os.MkdirTemp("", "faceauth")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "grey.png")
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 160, 120))); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		return "", err
+	}
+	with := *o
+	with.features, with.detector = "auto", "auto"
+	v, err := with.plan(nil, func(string) {}) // the rows of the models say what is missing
+	if err != nil {
+		return "", err
+	}
+	defer v.Close()
+	stream, err := v.sight.open(ctx, path, eye.Options{Gate: eye.Learn})
+	if err != nil {
+		return "", err
+	}
+	if _, err := stream.Next(ctx); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("a picture was decoded, with the detector %s and the features %s", v.name,
+		v.sight.config.Vision.Features), nil
 }
 
 // cameras returns nil if a camera can be opened.
