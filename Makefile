@@ -72,22 +72,30 @@ test: setup-test models
 	go test -short -tags matprofile -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth ./...
 
 # Packages that build without cgo: a program that judges and learns needs no OpenCV.
-PURE = ./face ./eye ./graph ./maxmargin ./anomaly ./quantized ./online ./sighting ./gallery ./distil ./models ./evaluate ./evaluate/report \
-	./calibrate ./replay ./office/... ./fleet/... $(shell go list ./tablet/... | grep -v boottest)
+PURE = $(shell go list ./face ./eye ./graph ./maxmargin ./anomaly ./quantized ./online ./sighting ./gallery ./distil ./models \
+	./evaluate ./evaluate/report ./calibrate ./replay ./office/... ./fleet/... ./tablet/... | grep -v boottest)
 
-# Those of them that start goroutines, or have a test that does. In the others the race detector has nothing to find, and
+# Those of them that have a test with OpenCV.
+BOTH = $(filter %/quantized %/online %/office,$(PURE))
+
+# The packages that start goroutines, or have a test that does. In the others the race detector has nothing to find, and
 # their tests compute ten times as long under it. It watches them all the same, where one of these calls them.
 RACE = $(shell CGO_ENABLED=0 go list -f '{{.Dir}}' $(PURE) | while read -r dir; do \
 	grep -qE '^[[:space:]]*go [a-zA-Z]|[;{] *go [a-zA-Z]|errgroup|"sync|Parallel|"net/http' "$$dir"/*.go && echo "$$dir"; done)
 
-# What -short leaves out in the second and third run was in the first.
+# Each package is tested in full once. The packages that take longest begin first, and many tests wait: more packages
+# are tested at once than there are processors. What -short leaves out in the third run was in the first two.
+LONGEST = ./cmd/faceauth ./tablet/install/boottest ./eye/serve ./pipeline
+
 test-all: setup-test models
-	go test -tags matprofile -timeout 30m ./...
+	go test -tags matprofile -timeout 30m -p $$(($$(nproc) + 2)) $(LONGEST) \
+		$(filter-out $(filter-out $(BOTH),$(PURE)),$(shell go list ./...))
 	@$(MAKE) -s test-pure
 	go test -race -short -timeout 30m $(or $(RACE),$(error no package starts goroutines))
 
 test-pure:
-	CGO_ENABLED=0 go test -short $(PURE)
+	CGO_ENABLED=0 go test -timeout 30m -p $$(($$(nproc) + 1)) $(filter-out $(BOTH),$(PURE))
+	CGO_ENABLED=0 go test -short $(BOTH)
 
 PAM_MODULE = bin/pam_faceauth.so
 

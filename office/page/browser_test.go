@@ -177,8 +177,8 @@ func TestViews(t *testing.T) {
 	if err != nil {
 		fixture.Missing(t, "%v", err)
 	}
-	s := newScene(t, office.Options{})
 	b := newBrowser(t)
+	s := newScene(t, office.Options{})
 	at := serve(t, s.page)
 	b.do(chromedp.Navigate(at + "/"))
 	b.awaits(views()[0].there)
@@ -261,8 +261,8 @@ func (b *browser) press(keys string) {
 
 // A person answers the inbox with the keyboard alone, and takes back what was wrong.
 func TestInbox(t *testing.T) {
-	s := newScene(t, office.Options{})
 	b := newBrowser(t)
+	s := newScene(t, office.Options{})
 	b.screen(1100, 900, "light")
 	b.do(chromedp.Navigate(serve(t, s.page) + "/#inbox/stranger-1"))
 	b.awaits(has("#question h2", "Who is this?") + " && " + has("#position", " of 5"))
@@ -336,8 +336,8 @@ func TestInbox(t *testing.T) {
 
 // A mistake is corrected where it was seen. Where a naming was wrong, the page asks whether to take it back.
 func TestCorrection(t *testing.T) {
-	s := newScene(t, office.Options{})
 	b := newBrowser(t)
+	s := newScene(t, office.Options{})
 	b.screen(390, 844, "dark")
 	b.do(chromedp.Navigate(serve(t, s.page) + "/"))
 	b.awaits("document.querySelectorAll('#sightings>li').length > 3")
@@ -362,8 +362,8 @@ func TestCorrection(t *testing.T) {
 
 // Each view has an address, and the browser's buttons go back and forth between them. All of history can be read.
 func TestHistory(t *testing.T) {
-	s := newScene(t, office.Options{})
 	b := newBrowser(t)
+	s := newScene(t, office.Options{})
 	b.screen(820, 900, "light")
 	b.do(chromedp.Navigate(serve(t, s.page) + "/#timeline"))
 	b.awaits(views()[7].there)
@@ -425,8 +425,8 @@ func TestHistory(t *testing.T) {
 
 // The page works below a path, with a token, and inside another page.
 func TestBelow(t *testing.T) {
-	s := newScene(t, office.Options{Token: token, Base: "/home/faceauth", Frames: []string{"self"}})
 	b := newBrowser(t)
+	s := newScene(t, office.Options{Token: token, Base: "/home/faceauth", Frames: []string{"self"}})
 	b.do(page.SetBypassCSP(false))
 	at := serve(t, s.page)
 	b.do(chromedp.Navigate(at + "/"))
