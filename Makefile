@@ -29,7 +29,7 @@ setup-login: setup
 
 setup-test: setup
 	@sh scripts/setup.sh test
-	@go run ./internal/fetchaxe || echo 'setup: axe-core is missing: the test that looks for what keeps people from using the page skips'
+	@go run ./internal/fetch axe || echo 'setup: axe-core is missing: the test that looks for what keeps people from using the page skips'
 
 # Each has its folder in cmd/, or that of SOURCE_NAME, is built into bin/ and installed into $(bindir). A further program
 # belongs here, and is then built, installed, removed and packaged with the others. CGO_NAME = 0 builds the program NAME
