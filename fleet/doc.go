@@ -33,7 +33,8 @@
 // publishes the changes that the gallery's own program made. A person or face that is missing in a gallery is not taken
 // back in the fleet, because the gallery may be an old copy; to take it back, use [Device.Forget], [Device.Retract],
 // [Device.Deny] or [Device.Undo]. For the same reason a gallery cannot bring back a retracted face, an undone denial or
-// an earlier name. People of another feature space are not taken into the gallery; [Reconciled].Refused says so.
+// an earlier name, and does not move a shared face to another person: use [Device.Merge], or [Device.Retract] and
+// [Device.Label]. People of another feature space are not taken into the gallery; [Reconciled].Refused says so.
 //
 // # The folder
 //
