@@ -20,6 +20,7 @@ func (x *reconciling) own(id ledger.ID, name string) {
 // fleet no longer has.
 func (x *reconciling) match() error {
 	var gone []string
+	var heirs []func() error // give new faces of a merged person to the person that has the faces now
 	x.next.Forgotten = slices.Clone(x.had.Forgotten)
 	for _, id := range x.shared() {
 		h := x.had.People[id]
@@ -41,12 +42,14 @@ func (x *reconciling) match() error {
 			gone = append(gone, name) // forgotten, or all its entries were undone
 		case x.all[i].ID != id && x.alone(x.all[i].ID):
 			x.own(x.all[i].ID, name) // merged into a person who is not in the gallery
-		case x.all[i].ID != id:
-			// Merged into a person of the gallery, who gets the faces.
-			if err := x.publishFaces(x.all[i].ID, &x.all[i], x.people[name], h); err != nil {
-				return err
-			}
+		case x.all[i].ID != id: // merged into a person of the gallery
 			gone = append(gone, name)
+			heirs = append(heirs, func() error {
+				if _, other := x.owners[name]; other || x.people[name] == nil {
+					return nil
+				}
+				return x.publishFaces(x.all[i].ID, &x.all[i], x.people[name], h)
+			})
 		default:
 			if p := &x.all[i]; renamed && x.how.Publish && name != p.Shown && !x.given(p, name) {
 				if _, err := x.say(p.ID, ledger.Name, ledger.Naming{Name: name}); err != nil {
@@ -56,6 +59,11 @@ func (x *reconciling) match() error {
 				}
 			}
 			x.own(id, name)
+		}
+	}
+	for _, give := range heirs {
+		if err := give(); err != nil {
+			return err
 		}
 	}
 	// Only an old gallery has faces of forgotten people.

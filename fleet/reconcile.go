@@ -370,6 +370,16 @@ func (x *reconciling) person(p *ledger.Person) error {
 	return x.denied(p, name, have, h)
 }
 
+// deniedOthers reports whether somebody in the gallery has a denied face.
+func (x *reconciling) deniedOthers(face ledger.FaceID) bool {
+	for _, p := range x.people {
+		if _, there := p.denied[face]; there {
+			return true
+		}
+	}
+	return false
+}
+
 // keeps reports whether the gallery has faces of a person that the fleet never had.
 func (x *reconciling) keeps(p *ledger.Person, have *galleryPerson, h sharedPerson) bool {
 	for id := range have.faces {
@@ -431,8 +441,9 @@ func (x *reconciling) denied(p *ledger.Person, name string, have *galleryPerson,
 		wanted[f.ID] = true
 		shared.Denied = append(shared.Denied, f.ID)
 		_, there := have.denied[f.ID]
-		// The learner keeps only the newest denied faces: a shared face that is missing was dropped for newer ones.
-		if !there && !slices.Contains(h.Denied, f.ID) {
+		// The learner keeps only the newest denied faces: a shared face that is missing was dropped for newer ones, or
+		// the gallery's program has moved it.
+		if !there && (!slices.Contains(h.Denied, f.ID) || x.deniedOthers(f.ID)) {
 			refused = append(refused, f)
 		}
 	}
