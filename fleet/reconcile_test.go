@@ -421,7 +421,11 @@ func TestKeepWhileOthersSave(t *testing.T) {
 
 // Whatever is done in two galleries, and said to two devices, they come to the same as the fleet.
 func TestReconcileRandom(t *testing.T) {
-	for seed := range uint64(200) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 6
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 4))
 			p := newPair(t)
