@@ -712,7 +712,7 @@ func testChaos(t *testing.T, seed uint64) {
 			next++
 			_, err := n.d.Label(id, space, faceAt(next, 1))
 			switch {
-			case errors.Is(err, fleet.ErrUnknown), errors.Is(err, ledger.ErrForgotten): // the person has not arrived at this device
+			case errors.Is(err, fleet.ErrUnknown), errors.Is(err, ledger.ErrForgotten): // the person is not here yet
 			case err != nil:
 				t.Fatal(err)
 			default:

@@ -184,7 +184,7 @@ func TestWhoMayAsk(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			before := looked()
 			a := parse(t, c.run())
-			for end := time.Now().Add(3 * time.Second); c.look && looked() == before && time.Now().Before(end); { // the log is later
+			for end := time.Now().Add(3 * time.Second); c.look && looked() == before && time.Now().Before(end); { // wait for the log
 				time.Sleep(20 * time.Millisecond)
 			}
 			if a.in != c.look || (looked() > before) != c.look {
