@@ -201,7 +201,7 @@ func TestMutatedMedia(t *testing.T) {
 			}
 		}
 	}
-	random := rand.New(rand.NewPCG(16, 0)) // of the issue that asks for it
+	random := rand.New(rand.NewPCG(16, 0)) // any fixed seed
 	dir := t.TempDir()
 	e := start(t)
 	frames, failed, broken := 0, 0, 0
