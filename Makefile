@@ -18,12 +18,12 @@ help:
 	@echo 'make install, make uninstall   put the program, the service and the PAM module below $$(DESTDIR)$$(prefix); as root'
 	@echo 'make bench  the benchmarks of docs/results.md'
 
-# setup, and what logins and tests need beside it.
+# Installs the tools and modules that a build needs.
 setup:
 	@sh scripts/setup.sh
 	@go mod download || { echo 'setup: the Go modules could not be fetched; is there a network? Behind a proxy set HTTPS_PROXY=http://HOST:PORT' >&2; exit 1; }
 
-# What logins, and what the tests need beside that.
+# The packages for logins, and for the tests.
 setup-login: setup
 	@sh scripts/setup.sh login
 
@@ -31,9 +31,9 @@ setup-test: setup
 	@sh scripts/setup.sh test
 	@go run ./internal/fetch axe || echo 'setup: axe-core is missing: the test that looks for what keeps people from using the page skips'
 
-# Each has its folder in cmd/, or that of SOURCE_NAME, is built into bin/ and installed into $(bindir). A further program
-# belongs here, and is then built, installed, removed and packaged with the others. CGO_NAME = 0 builds the program NAME
-# without cgo: the daemon of logins is faceauth without a decoder.
+# The programs. Each has its folder in cmd/, or uses the folder in SOURCE_NAME, is built into bin/ and installed into
+# $(bindir). A further program belongs into this list, and is then built, installed, removed and packaged with the
+# others. CGO_NAME = 0 builds the program NAME without cgo: the daemon of logins is faceauth without a decoder.
 PROGRAMS = faceauth faceauth-daemon
 SOURCE_faceauth-daemon = faceauth
 CGO_faceauth-daemon = 0
@@ -41,7 +41,7 @@ CGO_faceauth-daemon = 0
 # For go build: packages are built with -trimpath and the like.
 GO_BUILD =
 
-# C flags that the caller gives are for the C and C++ below Go, too. The defaults below are not: Go has its own.
+# The caller's C flags are also used for the C and C++ of Go packages. The defaults below are not: Go has its own.
 ifneq ($(filter environment command,$(foreach v,CFLAGS CXXFLAGS CPPFLAGS LDFLAGS,$(firstword $(origin $(v))))),)
 programs: export CGO_CFLAGS ?= $(CFLAGS)
 programs: export CGO_CXXFLAGS ?= $(CXXFLAGS)
@@ -55,7 +55,7 @@ build: setup
 	@$(MAKE) -s programs GO_BUILD="$$([ -e "$$(go env GOCACHE)/faceauth-built" ] || echo -v) $(GO_BUILD)"
 	@touch "$$(go env GOCACHE)/faceauth-built"
 
-# What build does, where everything is there that is needed.
+# The work of build, if everything that it needs is installed.
 programs:
 	$(foreach p,$(PROGRAMS),$(if $(CGO_$(p)),CGO_ENABLED=$(CGO_$(p)) )go build $(GO_BUILD) -o bin/$(p) ./cmd/$(or $(SOURCE_$(p)),$(p)) &&) true
 
@@ -66,8 +66,8 @@ models: build
 demo: models
 	@bin/faceauth demo $(ARGS)
 
-# The tag turns on gocv's profile of Mats, with which the tests prove that every one is closed. Many tests wait, so one
-# package more is tested at once than there are processors; that which takes longest begins first.
+# The tag turns on gocv's profile of Mats, with which the tests prove that every Mat is closed. Many tests wait, so one
+# more package is tested at once than there are processors. The package that takes longest begins first.
 test: setup-test models
 	go test -short -tags matprofile -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth ./...
 
@@ -75,16 +75,18 @@ test: setup-test models
 PURE = $(shell go list ./face ./eye ./graph ./maxmargin ./anomaly ./quantized ./online ./sighting ./gallery ./distil ./models \
 	./evaluate ./evaluate/report ./calibrate ./replay ./office/... ./fleet/... ./tablet/... | grep -v boottest)
 
-# Those of them that have a test with OpenCV.
+# The packages among them that have a test with OpenCV.
 BOTH = $(filter %/quantized %/online %/office,$(PURE))
 
-# The packages that start goroutines, or have a test that does. In the others the race detector has nothing to find, and
-# their tests compute ten times as long under it. It watches them all the same, where one of these calls them.
+# The packages among them that start goroutines, or whose tests do. In the other packages the race detector has nothing
+# to find, and their tests take ten times as long under it. It still watches their code when one of these packages calls
+# it.
 RACE = $(shell CGO_ENABLED=0 go list -f '{{.Dir}}' $(PURE) | while read -r dir; do \
 	grep -qE '^[[:space:]]*go [a-zA-Z]|[;{] *go [a-zA-Z]|errgroup|"sync|Parallel|"net/http' "$$dir"/*.go && echo "$$dir"; done)
 
 # Each package is tested in full once. The packages that take longest begin first, and many tests wait: more packages
-# are tested at once than there are processors. What -short leaves out in the third run was in the first two.
+# are tested at once than there are processors. The tests that -short leaves out in the third run were in
+# the first two.
 LONGEST = ./cmd/faceauth ./tablet/install/boottest ./eye/serve ./pipeline
 
 test-all: setup-test models
@@ -116,7 +118,8 @@ pam-module:
 	$(CC) -std=c11 -D_GNU_SOURCE -DSYSCONFDIR='"$(sysconfdir)"' $(CPPFLAGS) -Wall -Wextra -Werror -fvisibility=hidden -fstack-protector-strong \
 		$(CFLAGS) -fPIC -shared -Wl,-z,relro,-z,now $(LDFLAGS) -o $(PAM_MODULE) tablet/pam/pam_faceauth.c -lpam -lsystemd
 
-# What the commands say of themselves, the same on every machine. RUN starts a program of another architecture.
+# The manual pages and completions that the commands print, the same on every machine. RUN starts a program of another
+# architecture.
 SELF = env -i PATH="$$PATH" HOME=/nonexistent XDG_DATA_DIRS=/nonexistent \
 	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" $(RUN) bin/faceauth
 
@@ -127,7 +130,7 @@ man:
 deb:
 	sh packaging/build.sh bin/deb
 
-# What no camera, no compiler and no network is needed for.
+# The files that can be installed without a camera, a compiler and a network.
 install-files:
 	install -d $(DESTDIR)$(datadir)/dbus-1/system.d $(DESTDIR)$(datadir)/dbus-1/system-services \
 		$(DESTDIR)$(datadir)/dbus-1/interfaces $(DESTDIR)$(datadir)/polkit-1/actions $(DESTDIR)$(datadir)/pam-configs \
@@ -163,7 +166,7 @@ install-models:
 	for m in "$$dir"/fr_*.onnx; do [ -f "$$m" ] || { echo "there are no models in $$dir; fetch them first, as yourself: make models" >&2; exit 1; }; \
 		install -D -m 644 "$$m" $(DESTDIR)$(datadir)/faceauth/models/$$(basename "$$m") || exit 1; done
 
-# Root may be unable to write here, so nothing is made in between.
+# Root may be unable to write here, so no temporary file is made.
 install-docs:
 	install -d $(DESTDIR)$(datadir)/man/man1 $(DESTDIR)$(datadir)/bash-completion/completions \
 		$(DESTDIR)$(datadir)/zsh/vendor-completions $(DESTDIR)$(datadir)/fish/vendor_completions.d

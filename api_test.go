@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// sourceFiles calls f with every Go file of the module that is no test.
+// sourceFiles calls f with every Go file of the module, except tests.
 func sourceFiles(t *testing.T, f func(file string, tree *ast.File, positions *token.FileSet)) {
 	t.Helper()
 	positions := token.NewFileSet()
@@ -55,9 +55,10 @@ func imports(tree *ast.File) map[string]string {
 	return names
 }
 
-// A user of the library can write down every type that an exported name takes or gives: none is of an internal package.
+// A user of the library can name every type that an exported name takes or returns: no such type is of an internal
+// package.
 func TestNoInternalTypesInTheAPI(t *testing.T) {
-	// A picture is a defined type over the one of internal/cv, and Mat an alias of gocv's.
+	// A picture is a defined type over a type of internal/cv, and Mat is an alias of gocv's type.
 	allowed := map[string]bool{"facedet/picture.go Picture": true, "facedet/picture.go Mat": true}
 	checked := 0
 	sourceFiles(t, func(file string, tree *ast.File, positions *token.FileSet) {
@@ -139,7 +140,8 @@ func TestImports(t *testing.T) {
 	})
 }
 
-// The daemon, and what judges faces of an eye, link no decoder: built without cgo, they hold no package that needs it.
+// The daemon, and the packages that judge faces of an eye, link no decoder: built without cgo, they import no package
+// that needs it.
 func TestDaemonLinksNoDecoder(t *testing.T) {
 	c := exec.Command("go", "list", "-deps", "./cmd/faceauth", "./eye")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -161,7 +163,7 @@ func TestDaemonLinksNoDecoder(t *testing.T) {
 	}
 }
 
-// words returns what stands between single backquotes in a text, outside blocks of code.
+// words returns the texts between single backquotes, outside blocks of code.
 func words(text string) (all []string) {
 	for i, part := range strings.Split(text, "```") {
 		if i%2 == 0 {
@@ -175,7 +177,7 @@ func words(text string) (all []string) {
 	return all
 }
 
-// Every file and folder that ARCHITECTURE.md names exists, and every name that it gives after a file is declared there.
+// Every file and folder that ARCHITECTURE.md names exists, and every name after a file is declared in that file.
 func TestArchitectureNames(t *testing.T) {
 	checked := 0
 	for _, word := range words(read(t, "ARCHITECTURE.md")) {
@@ -197,7 +199,7 @@ func TestArchitectureNames(t *testing.T) {
 	}
 }
 
-// The table of ARCHITECTURE.md has every package outside internal, and each imports only packages above it.
+// The table of ARCHITECTURE.md has every package outside internal, and each package imports only packages above it.
 func TestArchitectureImports(t *testing.T) {
 	const module = "github.com/faceauth/faceauth/"
 	place := map[string]int{}
@@ -223,7 +225,7 @@ func TestArchitectureImports(t *testing.T) {
 	})
 }
 
-// THIRD_PARTY.md names every module that is in the program.
+// THIRD_PARTY.md names every module that the program links.
 func TestThirdParty(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./cmd/faceauth").Output()
 	if err != nil {

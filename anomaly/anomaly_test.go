@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// points returns n of them in the plane, and classes, drawn by lot.
+// points returns n random points in the plane, and random classes.
 func points(rnd *rand.Rand, n, k int) (x [][]float32, y []int) {
 	for i := range n {
 		x = append(x, []float32{float32(3 * rnd.Float64()), float32(3 * rnd.Float64())})
@@ -94,7 +94,8 @@ func TestSoftHarmonicMultiplicities(t *testing.T) {
 	}
 }
 
-// The scores are those of the listing, with the graph of each class and its stationary distribution written out.
+// The scores are the scores of the thesis's listing, with the graph of each class and its stationary distribution
+// written out.
 func TestRandomWalkReference(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 3))
 	for run := range 50 {
@@ -131,8 +132,8 @@ func TestRandomWalkReference(t *testing.T) {
 	}
 }
 
-// Two clusters, a label in each that is wrong, a point far from everything, and one at the edge of its cluster: the
-// wrong labels lead, and the unusual points do not.
+// There are two clusters with one wrong label each, a point far from everything, and a point at the edge of its
+// cluster. The wrong labels have the highest scores, and the unusual points do not.
 func TestLeads(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 4))
 	var x [][]float32
@@ -172,7 +173,7 @@ func TestLeads(t *testing.T) {
 	}
 }
 
-// What cannot be scored is an error, and what is odd has a documented answer.
+// Input that cannot be scored is an error, and unusual input has a documented result.
 func TestInput(t *testing.T) {
 	w := weights([][]float32{{0, 0}, {1, 0}, {0, 0}, {9, 9}}, 1)
 	y := []int{0, 1, 0, 1}
@@ -208,7 +209,7 @@ func TestInput(t *testing.T) {
 	if _, err := anomaly.RandomWalk(w, y, -1); !errors.Is(err, anomaly.ErrSetting) {
 		t.Error(err)
 	}
-	// Nothing is near anything: no label is unusual.
+	// No point is near another: no label is unusual.
 	alone := mat.NewSymDense(3, nil)
 	s, err := anomaly.SoftHarmonic(alone, nil, []int{0, 1, 1}, 3, 1)
 	if err != nil || math.Abs(s[0]-.25) > 1e-12 || s[0] != s[1] {
@@ -227,7 +228,7 @@ func TestInput(t *testing.T) {
 func TestOwnMinusOther(t *testing.T) {
 	x := [][]float32{{0}, {1}, {4}, {4.5}, {9}}
 	d := graph.Distances(x, 1)
-	// The third is 3 from its own and .5 from another. The last two are alone in their classes.
+	// The third is 3 from its own class and .5 from another. The last two are alone in their classes.
 	if got := anomaly.OwnMinusOther(d, []int{0, 0, 0, 1, 2}); !slices.Equal(got,
 		[]float64{1 - 4.5, 1 - 3.5, 3 - .5, 0, 0}) {
 		t.Errorf("%v", got)
@@ -243,13 +244,13 @@ func TestScale(t *testing.T) {
 		{[]float64{3}, nil, []float64{0}},
 		{[]float64{1, 2}, []float64{2, 2}, []float64{0, 0}},
 		{[]float64{1, 3, 2}, []float64{1, 3, 2}, []float64{0, 1, .5}},
-		{[]float64{0, 5}, []float64{1, 3, 2}, []float64{-.5, 2}}, // beyond what was trained on
+		{[]float64{0, 5}, []float64{1, 3, 2}, []float64{-.5, 2}}, // beyond the training examples
 	} {
 		if anomaly.Scale(c.in, c.training); !slices.Equal(c.in, c.want) {
 			t.Errorf("%v, want %v", c.in, c.want)
 		}
 	}
-	self := []float64{2, 4, 3} // one slice may be both
+	self := []float64{2, 4, 3} // both arguments may be the same slice
 	if anomaly.Scale(self, self); !slices.Equal(self, []float64{0, 1, .5}) {
 		t.Errorf("of themselves: %v", self)
 	}

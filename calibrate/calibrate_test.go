@@ -22,7 +22,8 @@ import (
 
 var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3}
 
-// people returns n people on a circle of that radius, who each wander over a stretch of it of that length.
+// people returns n people on a circle of a given radius. Each person moves along a part of the circle of a given
+// length.
 func people(n int, radius, stretch float64) (ids []evaluate.Identity) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range n {
@@ -55,10 +56,10 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 5 * 3 * 3 * 4; last != want || of != want { // the grid, on three folds and on everybody
+	if want := 5 * 3 * 3 * 4; last != want || of != want { // the grid, on three folds and on all people
 		t.Errorf("progress ended at %d of %d, want %d", last, of, want)
 	}
-	// Neighbours are 2.5 apart at the least: the space's own settings follow everybody and let nobody in.
+	// Neighbours are at least 2.5 apart: the space's own settings follow every person and let no stranger in.
 	if out.Choice.Sigma != .2 || out.Choice.Gamma != 1e-3 || out.Choice.Learn != 0 || out.Choice.Accept != 0 ||
 		out.Choice.Recall != 1 {
 		t.Errorf("choice %+v", out.Choice)
@@ -85,8 +86,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Where people come too near for the widest kernel, a setting is chosen that keeps them apart; and where a target
-// leaves room, one that does not.
+// If people come too near for the widest kernel, settings are chosen that keep them apart. If the target allows it,
+// settings are chosen that do not.
 func TestRunChooses(t *testing.T) {
 	ids := people(8, 1.5, .2) // neighbours are 1 apart, and edges reach .86 at the space's own settings
 	o := options(.01)
@@ -107,7 +108,8 @@ func TestRunChooses(t *testing.T) {
 	}
 }
 
-// The rates by which a setting is chosen are those that an evaluation reports for it, also where impostors get in.
+// The rates that decide the choice are the rates that an evaluation reports for these settings, also if impostors get
+// in.
 func TestChosenByWhatIsReported(t *testing.T) {
 	ids := people(8, 1.5, .2)
 	o := options(.2)
@@ -133,7 +135,7 @@ func TestChosenByWhatIsReported(t *testing.T) {
 	}
 }
 
-// Settings that miss most of a user's faces are of no use, however few impostors they let in.
+// Settings that miss most of a user's faces are not chosen, however few impostors they let in.
 func TestUseful(t *testing.T) {
 	for _, c := range []struct {
 		fnmr   float64
@@ -176,7 +178,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// By the rule of three 3,000 pairs show a rate of 1e-3.
+// By the rule of three, 3,000 pairs can prove a rate of 1e-3.
 func TestPairsNeeded(t *testing.T) {
 	if n := calibrate.PairsNeeded(1e-3); n != 3000 {
 		t.Errorf("%d pairs", n)

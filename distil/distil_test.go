@@ -18,7 +18,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// plane is a toy space in which a person can be pictured as a spot.
+// plane is a simple space in which a person can be drawn as a spot.
 var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .3, Gamma: 1e-3}
 
 func Example() {
@@ -50,7 +50,8 @@ func Example() {
 	// Output: true false
 }
 
-// learner knows alice around (0,0) and, where others is set, bob around (5,0); both have walked two to the right.
+// learner returns a learner that knows alice around (0,0) and, if others is set, bob around (5,0). Both have moved two
+// to the right.
 func learner(t *testing.T, others bool) *online.Learner {
 	t.Helper()
 	l, err := online.New(plane, online.Settings{K: 60})
@@ -111,7 +112,7 @@ func TestVerifier(t *testing.T) {
 		if f, err := v.Value([]float32{6, 0}); others && (err != nil || f >= 0) {
 			t.Errorf("bob has %g, %v", f, err)
 		}
-		// The file holds all of it, byte by byte.
+		// The file contains every value, byte by byte.
 		path := filepath.Join(t.TempDir(), "alice.face")
 		n, err := v.Save(path)
 		if err != nil {
@@ -136,7 +137,7 @@ func TestVerifier(t *testing.T) {
 	}
 }
 
-// Rejected faces are on the other side.
+// Rejected faces are on the other side of the boundary.
 func TestRejected(t *testing.T) {
 	l := learner(t, false)
 	if err := l.Reject([]float32{2.3, .1}, "alice"); err != nil {
@@ -176,7 +177,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What is altered anywhere is an error and no verifier.
+// A change anywhere in the file is an error.
 func TestDamaged(t *testing.T) {
 	v, err := distil.New(learner(t, true), "alice", distil.Settings{})
 	if err != nil {
@@ -198,7 +199,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// FuzzParse reads whatever has a right checksum.
+// FuzzParse reads random bodies with the right checksum.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte{0xa0})
 	f.Add([]byte("\xa6dnameealiceespace\xa4bidaxcdim\x01escale\xfb\x3f\xf0\x00\x00\x00\x00\x00\x00dunit\xf4ewidth\xfb\x3f\xf0\x00\x00\x00\x00\x00\x00gsupport\x44\x00\x00\x80\x3fgweights\x81\xfb\x3f\xf0\x00\x00\x00\x00\x00\x00ithreshold\xfb\x3f\xe0\x00\x00\x00\x00\x00\x00"))

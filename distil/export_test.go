@@ -4,5 +4,5 @@ package distil
 
 import "github.com/faceauth/faceauth/internal/safefile"
 
-// Seal makes a file of a body.
+// Seal makes a verifier file of a body.
 func Seal(body []byte) []byte { return safefile.Seal(kind, body) }

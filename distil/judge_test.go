@@ -14,7 +14,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// shown gives a frame for each vector, nil for a frame without a face, and then its error.
+// shown returns a frame for each vector, nil for a frame without a face, and then its error.
 type shown struct {
 	vectors [][]float32
 	err     error
@@ -25,7 +25,7 @@ func (s *shown) Next(ctx context.Context) (face.Frame, error) {
 		return face.Frame{}, err
 	}
 	if len(s.vectors) == 0 {
-		if s.err == nil { // a camera that shows nothing more
+		if s.err == nil { // a camera without further frames
 			<-ctx.Done()
 			return face.Frame{}, ctx.Err()
 		}

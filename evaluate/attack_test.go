@@ -22,7 +22,7 @@ func selfTraining(radius float64) evaluate.Guarded {
 	return evaluate.Guarded{Entry: evaluate.SelfTraining(line, radius), Guards: "radius"}
 }
 
-// The bridge goes from alice's labelled face to eve's; eve is let in when a step lies within .5 of her.
+// The bridge goes from alice's labelled face to eve's. Eve is let in when a step lies within .5 of her.
 func TestBridge(t *testing.T) {
 	blends := func(user string, i int, attacker string, j, n int) (steps [][]float32, err error) {
 		if i != 0 || j != 0 {
@@ -46,8 +46,8 @@ func TestBridge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// At .4, .8, 1.2, 1.6: after the fourth step alice's graph is .4 from eve. From eve's side, with her own 1.5
-	// learned, the steps are 1.6, 1.2, .8, .4, and alice is at .4 after four as well.
+	// The steps are .4, .8, 1.2 and 1.6: after the fourth step alice's graph is .4 from eve. From eve's side, after her
+	// own 1.5 is learned, the steps are 1.6, 1.2, .8 and .4, and alice is also at .4 after four steps.
 	if o.Attacks != 2 || o.Fallen != 2 || o.Least != 4 || o.Median != 4 || o.Presented != 0 || done != 2 {
 		t.Errorf("%+v", o)
 	}
@@ -55,12 +55,12 @@ func TestBridge(t *testing.T) {
 	if o.Honest != 1 {
 		t.Errorf("honest recall %g", float64(o.Honest))
 	}
-	// Shorter steps than the bridge has stop it, and eve's own 1.5 is too far.
+	// Steps shorter than the bridge's stop it, and eve's own 1.5 is too far.
 	o, err = evaluate.Withstand(context.Background(), attacks, selfTraining(.3), nil)
 	if err != nil || o.Fallen != 0 || o.Least != 0 || o.Honest != .75 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	// With the choice of ten steps the attacker is let in, by those: at 1.8, after nine, alice's graph is .2 away.
+	// If ten steps may be chosen, the attacker is let in with ten: at 1.8, after nine, alice's graph is .2 away.
 	both, err := evaluate.Bridges([]evaluate.Identity{alice, eve}, 1, []int{5, 10, 2}, blends)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestBridge(t *testing.T) {
 		o.Fallen != 1 || o.Least != 9 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	// And with wider steps by the fewest: .4 and .8 from her 1.5 or 2 are too far, 1.2 is not.
+	// With wider steps the fewest are chosen: .4 and .8 are too far from her 1.5 or 2, 1.2 is not.
 	if o, err := evaluate.Withstand(context.Background(), both[:1], selfTraining(1.05), nil); err != nil ||
 		o.Fallen != 1 || o.Least != 1 {
 		t.Errorf("%+v, %v", o, err)
@@ -103,14 +103,14 @@ func TestSlowDrift(t *testing.T) {
 	}
 }
 
-// A replay whose liveness is too low is neither accepted nor learned, and costs the user the faces that look no
-// more alive.
+// A replay with too little liveness is neither accepted nor learned. It costs the user the faces that look no more
+// alive.
 func TestReplay(t *testing.T) {
 	dead, alive := float32(.1), float32(.9)
 	user := evaluate.Identity{Name: "alice", Faces: at(0, .1, .2)}
 	user.Faces[1].Liveness, user.Faces[2].Liveness = &alive, &dead
 	fakes := at(.05, .1)
-	fakes[0].Liveness = &dead // and none was measured of the other
+	fakes[0].Liveness = &dead // the other fake has no score
 	a, err := evaluate.Replay(user, 1, fakes)
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// The learner's alarm for drift is heard before the attacker is in.
+// The learner raises the alarm for drift before the attacker is let in.
 func TestAlarmBeforeAttacker(t *testing.T) {
 	a := evaluate.Attack{User: "alice", Attacker: "eve", Labelled: [][]float32{{0}}, Probes: [][]float32{{9}}}
 	var steps []evaluate.Face
@@ -140,7 +140,7 @@ func TestAlarmBeforeAttacker(t *testing.T) {
 	if err != nil || o.Alarmed != 1 || o.Fallen != 0 || o.FalseAlarms != 0 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	a.Honest = steps // the user's own ways look the same
+	a.Honest = steps // the user's own movements look the same
 	o, err = evaluate.Withstand(context.Background(), []evaluate.Attack{a}, g, nil)
 	if err != nil || o.Alarmed != 0 || o.FalseAlarms != 1 {
 		t.Errorf("%+v, %v", o, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Two people on a line, alice at 0 and 1 and bob at 2.2 and 2.6, and verdicts worked out by hand.
+// Two people on a line, alice at 0 and 1 and bob at 2.2 and 2.6, with verdicts computed by hand.
 func TestBaselines(t *testing.T) {
 	type probe struct {
 		x     float32
@@ -139,7 +139,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// The distilled method learns until the test begins, and then judges by its verifiers alone.
+// The distilled method learns until the test begins, and then judges only with its verifiers.
 func TestDistilled(t *testing.T) {
 	var there, back, bob []float32
 	for i := range 30 {

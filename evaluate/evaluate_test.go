@@ -28,7 +28,7 @@ func at(x ...float32) []evaluate.Face {
 	return faces
 }
 
-// script is a method that says what it is told, and records what it is shown.
+// script is a method that gives prepared answers, and records the faces that it is shown.
 type script struct {
 	shown    []string
 	verdicts map[float32]struct {
@@ -104,8 +104,8 @@ func TestCounts(t *testing.T) {
 	near(t, "recall at FAR 0", r.RecallAtFAR0, 2./6) // the threshold must lie above .7
 	near(t, "recall at FAR .001", r.RecallAtFAR001, 2./6)
 	near(t, "precision at that recall", r.PrecisionAtRecall, 3./4)
-	// Eve, the only stranger, was taken for alice: of one trial that was positive nothing is known but
-	// that the share is not below .025. Two people are enrolled, so this is an identification.
+	// Eve, the only stranger, was taken for alice. One positive trial proves only that the share is not below .025. Two
+	// people are enrolled, so this is an identification.
 	if r.FMR != nil || r.FNMR != nil {
 		t.Errorf("rates of a verification: %+v, %+v", r.FMR, r.FNMR)
 	}
@@ -120,7 +120,7 @@ func TestCounts(t *testing.T) {
 	if e := r.FNIR; e.Errors != 3 || e.Faces != 6 || e.Rate != .5 || e.People != 2 || e.PeopleWrong != 2 {
 		t.Errorf("FNIR %+v", e)
 	}
-	// Bob's .5 is below the threshold, so that alice's face is unknown, and not his.
+	// Bob's .5 is below the threshold, so alice's face is unknown, and not taken for bob's.
 	confusion := "{[alice bob] [{alice true [2 0] 2} {bob true [0 1] 1} {eve false [1 0] 1}]}"
 	if got := fmt.Sprint(r.Confusion); got != confusion {
 		t.Errorf("confusion %s", got)
@@ -158,7 +158,7 @@ func TestCounts(t *testing.T) {
 	if r.Pairs != (evaluate.Pairs{Total: 1, Accepted: 1}) {
 		t.Errorf("pairs %+v", r.Pairs)
 	}
-	// The second is given the best threshold at the FAR of the first, .5.
+	// The second method gets the best threshold at the FAR of the first, .5.
 	near(t, "recall in hindsight", results[1].Recall, 3./6)
 	near(t, "precision in hindsight", results[1].Precision, 3./4)
 }
@@ -170,7 +170,7 @@ func near(t *testing.T, what string, got evaluate.Rate, want float64) {
 	}
 }
 
-// Where a stranger has the best score, a FAR of 0 accepts nobody.
+// If a stranger has the best score, a FAR of 0 accepts nobody.
 func TestThresholdAboveAll(t *testing.T) {
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1)}, {Name: "eve", Faces: at(20)}}
 	s := new(script)
@@ -187,7 +187,7 @@ func TestThresholdAboveAll(t *testing.T) {
 	}
 }
 
-// Equal scores stand or fall together: no threshold lies between them.
+// Equal scores are accepted or refused together: no threshold lies between them.
 func TestEqualScores(t *testing.T) {
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1, 2)}, {Name: "eve", Faces: at(20)}}
 	s := new(script)
@@ -234,7 +234,7 @@ func TestOrder(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", c.p, got, c.want)
 		}
 	}
-	// A shuffle is the same for the same seed, another for another, and loses nothing.
+	// A shuffle is the same for the same seed, another for another seed, and loses no face.
 	shuffled := func(seed uint64) []string {
 		s := new(script)
 		p := evaluate.Protocol{Order: evaluate.Shuffled, Seed: seed, Stride: 1, Enroll: 1, Strangers: []string{"eve"}}
@@ -290,7 +290,7 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-// With adaptation kept apart only the test is counted.
+// If adaptation is separate, only the test is counted.
 func TestApart(t *testing.T) {
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, .1, .2, .3, .4)}, {Name: "eve", Faces: at(9, 9.1)}}
 	p := evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Order: evaluate.Sequential, Stride: 1, Apart: .5}
@@ -307,13 +307,13 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// Over several runs the attempts of all are added up: a face that is judged in two runs is two attempts.
+// The attempts of several runs are added up: a face that is judged in two runs is two attempts.
 func TestErrorRateOverRuns(t *testing.T) {
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1)}, {Name: "bob", Faces: at(10, 11)},
 		{Name: "eve", Faces: at(20, 21)}}
 	s := &script{accept: .5}
 	s.say(1, "alice", .9)
-	s.say(11, "alice", .9) // right for nobody: wrong where bob is enrolled, and where he is not
+	s.say(11, "alice", .9) // always wrong: it is bob's face, or a stranger's
 	s.say(20, "alice", .6)
 	all := evaluate.OneUser([]string{"alice", "bob", "eve"}, []string{"alice"})
 	if got := fmt.Sprint(all); got != "[[bob eve]]" {
@@ -327,8 +327,8 @@ func TestErrorRateOverRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := sum.Methods[0]
-	// Strangers: bob's 10 and 11 in the first run, eve's 20 and 21 in both; 11 and 20 were accepted. In one of the runs
-	// two people are enrolled, so that these are rates of an identification.
+	// Strangers: bob's 10 and 11 in the first run, eve's 20 and 21 in both; 11 and 20 were accepted. One of the runs
+	// has two enrolled people, so these are rates of an identification.
 	if e := m.FPIR; e.Faces != 6 || e.Errors != 3 || e.Rate != .5 || e.People != 2 || e.PeopleWrong != 2 {
 		t.Errorf("FPIR %+v", e)
 	}
@@ -346,8 +346,8 @@ func TestErrorRateOverRuns(t *testing.T) {
 	}
 }
 
-// One impostor of four gets in as each of two of the users: a rate of 4 attempts in 24, whatever the number of users,
-// and an interval that takes neither the attempts nor the pairs for independent.
+// One impostor of four gets in as each of two users. This is a rate of 4 attempts in 24 for any number of users. The
+// interval assumes that neither the attempts nor the pairs are independent.
 func TestRatesDoNotGrowWithUsers(t *testing.T) {
 	var ids []evaluate.Identity
 	var names []string
@@ -357,7 +357,7 @@ func TestRatesDoNotGrowWithUsers(t *testing.T) {
 			append(names, name)
 		s.say(float32(10*i+1), name, .9)
 	}
-	s.say(30, "a", .9) // in every run of the script, whoever is the user
+	s.say(30, "a", .9) // in every run of the script, for every user
 	sum, err := evaluate.RunAll(context.Background(), ids,
 		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, evaluate.OneUser(names, names),
 		[]evaluate.Entry{s.entry(false)}, nil)
@@ -415,7 +415,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// Rates and curve are over all attempts together.
+// Rates and curve use all attempts together.
 func TestRunAll(t *testing.T) {
 	ids := []evaluate.Identity{
 		{Name: "alice", Faces: at(0, .1, .2, .3)},
@@ -450,7 +450,7 @@ func TestRunAll(t *testing.T) {
 	}
 }
 
-// A run is interrupted between two faces, and not only between two runs.
+// A run can be interrupted between two faces, and not only between two runs.
 func TestInterruptedRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1, 2, 3)}}
@@ -525,7 +525,7 @@ func TestDrawChoices(t *testing.T) {
 	}
 }
 
-// A rate without trials is null, so that JSON can be written at all.
+// A rate without trials is null, because JSON has no other value for it.
 func TestNoStrangers(t *testing.T) {
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, .1)}}
 	s, err := evaluate.RunAll(context.Background(), ids,

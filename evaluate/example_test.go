@@ -10,8 +10,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Two people on a line who wander, one enrolled at a time from a single face: the learner follows, the nearest
-// labelled face cannot.
+// Two people on a line move slowly. One of them at a time is enrolled from a single face. The learner follows the
+// person, and the nearest labelled face cannot.
 func ExampleRunAll() {
 	var people []evaluate.Identity
 	for i, name := range []string{"alice", "bob"} {

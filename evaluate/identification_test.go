@@ -17,7 +17,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// sitting is an identification with one face each enrolled.
+// sitting is an identification with one enrolled face of each person.
 var sitting = evaluate.Identification{Protocol: evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}}
 
 func identify(
@@ -50,7 +50,7 @@ func TestIdentify(t *testing.T) {
 		{Name: "alice", Faces: append(poor(5), at(0, 1, 2)...), Undetected: 2, NoVector: 1, Several: 1},
 		{Name: "bob", Faces: at(10, 11, 12, 13)},
 		{Name: "eve", Faces: at(20)},
-		// Nobody enrols fay, so that a poor face will do.
+		// Nobody enrols fay, so a poor face is allowed.
 		{Name: "fay", Faces: poor(21), Refused: map[face.Reason]int{face.Blurred: 1}},
 		// The protocol names guy as a stranger.
 		{Name: "guy", Faces: at(22, 23, 24)},
@@ -116,12 +116,12 @@ func TestIdentify(t *testing.T) {
 	strictest := m.Points[4].Operating
 	near(t, "TPIR", strictest.TPIR, 2./6)
 	near(t, "FNIR", strictest.FNIR.Rate, 4./6)
-	// Two people say little: each has one probe named rightly of three, and of four.
+	// Two people prove little: one of three probes is named rightly for the first, and one of four for the second.
 	if i := strictest.TPIRInterval; !(i.Low < .0432719) || !(i.High > .7772219) ||
 		i.Low != 1-strictest.FNIR.Interval.High {
 		t.Errorf("interval of TPIR %+v is narrower than if the six probes were independent", i)
 	}
-	// The five probes without a false positive are three people's.
+	// The five probes without a false positive are of three people.
 	if i := strictest.FPIR.Interval; i.Low != 0 || math.Abs(i.High-(1-math.Pow(.025, 1./3))) > 1e-9 {
 		t.Errorf("interval of FPIR %+v", i)
 	}
@@ -147,7 +147,8 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// Where a stranger's score is the best of all, and where it ties with the best, no false positive means nobody.
+// If a stranger's score is the best of all, or ties with the best, then no false positive means that nobody is
+// accepted.
 func TestIdentifyStrangerOnTop(t *testing.T) {
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1)}, {Name: "eve", Faces: at(20)}}
 	for _, score := range []float64{.7, .9} {
@@ -166,7 +167,7 @@ func TestIdentifyStrangerOnTop(t *testing.T) {
 	}
 }
 
-// A threshold is for scores of any sign, the negative distances of the nearest face too.
+// A threshold works for scores of any sign, also for the negative distances of the nearest face.
 func TestIdentifyNearest(t *testing.T) {
 	ids := []evaluate.Identity{
 		{Name: "alice", Faces: at(0, .25)},
@@ -200,7 +201,7 @@ func TestIdentifyNearest(t *testing.T) {
 	}
 }
 
-// Without strangers no FPIR can be measured, and the rank-1 rate can.
+// Without strangers no FPIR can be measured, but the rank-1 rate can.
 func TestIdentifyNoStrangers(t *testing.T) {
 	s := new(script)
 	s.say(1, "alice", .9)
@@ -223,7 +224,7 @@ func TestIdentifyNoStrangers(t *testing.T) {
 	}
 }
 
-// With one method that claims nobody, every threshold will do.
+// If a method claims nobody, every threshold has the same result.
 func TestIdentifyNobodyClaimed(t *testing.T) {
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1)}, {Name: "eve", Faces: at(20)}}
 	m := identify(t, ids, sitting, new(script).entry(false)).Methods[0]
@@ -233,7 +234,7 @@ func TestIdentifyNobodyClaimed(t *testing.T) {
 	}
 }
 
-// Frozen, methods say the same in every order. With Learn, the learner learns from probes that may be learned.
+// Frozen methods give the same results in every order. With Learn, the learner learns from probes that may be learned.
 func TestIdentifyLearn(t *testing.T) {
 	ids := []evaluate.Identity{
 		// Each is within reach of the next one, and the last ones are not within reach of the first.
@@ -264,7 +265,7 @@ func TestIdentifyLearn(t *testing.T) {
 	}
 }
 
-// More faces enrolled make strangers of people with few, and the stride passes over probes.
+// If more faces are enrolled, people with few faces become strangers. The stride skips probes.
 func TestIdentifyEnrollAndStride(t *testing.T) {
 	ids := []evaluate.Identity{
 		{Name: "alice", Faces: at(0, 1, 2, 3, 4)},

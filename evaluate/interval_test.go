@@ -9,8 +9,8 @@ import (
 	"github.com/faceauth/faceauth/evaluate"
 )
 
-// Of no positive trial out of n the interval ends at 1 - .025^(1/n); 10 out of 20 and 1 out of 10 are in the
-// tables of Clopper and Pearson's paper's successors.
+// For no positive trial in n the interval ends at 1 - .025^(1/n). The values for 10 of 20 and 1 of 10 are in published
+// tables of Clopper and Pearson's intervals.
 func TestClopperPearson(t *testing.T) {
 	for _, c := range []struct {
 		n, of     int

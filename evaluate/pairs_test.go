@@ -10,7 +10,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Of people on a line, one apart, with two faces each, the nearest impostors are one apart.
+// For people on a line, one apart, with two faces each, the nearest impostors are one apart.
 func TestComparePairs(t *testing.T) {
 	var ids []evaluate.Identity
 	for i := range 50 {

@@ -19,7 +19,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// acts makes this program play an eye.
+// acts is the environment variable that makes this program act as an eye.
 const acts = "FACEAUTH_EYE_ACTS"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// act plays an eye of that character. It is sane until a source is open.
+// act plays an eye with the given fault. The eye behaves well until a source is open.
 func act(how string) {
 	f := os.NewFile(3, "program")
 	conn, err := net.FileConn(f)
@@ -118,7 +118,7 @@ func act(how string) {
 				b := eye.Append(nil, m)
 				conn.Write(b[:len(b)/2])
 				return
-			case "drip": // a byte at a time, each in time, and the whole never
+			case "drip": // one byte at a time, each in time, but never a whole message
 				for _, b := range eye.Append(nil, m) {
 					conn.Write([]byte{b})
 					time.Sleep(20 * time.Millisecond)
@@ -178,7 +178,7 @@ func act(how string) {
 	}
 }
 
-// play starts an eye of that character and looks until an error.
+// play starts an eye with the given fault, and reads frames until an error.
 func play(t *testing.T, how string, within time.Duration) (frames int, err error) {
 	t.Helper()
 	t.Setenv(acts, how)
@@ -211,7 +211,7 @@ func play(t *testing.T, how string, within time.Duration) (frames int, err error
 	}
 }
 
-// Options that cannot be used are refused, do not become the default, and cost the eye nothing.
+// Invalid options are refused. They are not replaced by defaults, and the eye goes on.
 func TestOptions(t *testing.T) {
 	t.Setenv(acts, "failed")
 	c := eye.Config{Space: space, Command: []string{"/proc/self/exe", "eye"}, Slack: -time.Second}
@@ -243,7 +243,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Whatever an eye does costs its source an error, in time, and nothing else.
+// Every fault of an eye is an error of its source, in time, and has no other effect.
 func TestCharacters(t *testing.T) {
 	for _, c := range []struct {
 		how    string
@@ -287,7 +287,7 @@ func TestCharacters(t *testing.T) {
 	} {
 		t.Run(c.how, func(t *testing.T) {
 			begun := time.Now()
-			within := 20 * time.Second // a busy machine is no silent eye
+			within := 20 * time.Second // a busy machine is slow, but its eye is not silent
 			if c.want == eye.ErrSilent {
 				within = time.Second
 			}
@@ -302,7 +302,7 @@ func TestCharacters(t *testing.T) {
 	}
 }
 
-// A lie in any field ends the eye that tells it.
+// A false value in any field ends the eye that sent it.
 func TestLyingEyes(t *testing.T) {
 	for i, c := range lies {
 		frames, err := play(t, fmt.Sprintf("lie %d", i), 20*time.Second)
@@ -312,7 +312,7 @@ func TestLyingEyes(t *testing.T) {
 	}
 }
 
-// The end of a context, and Close, end an eye that hangs, and nothing of it is left.
+// The end of a context, and Close, end an eye that hangs, and leave nothing behind.
 func TestEnds(t *testing.T) {
 	t.Setenv(acts, "silent")
 	for _, way := range []string{"context", "close"} {
@@ -358,7 +358,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// An eye is not started with what may be secret in the environment.
+// The environment of an eye has none of the variables that may be secret.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
 	t.Setenv("LC_ALL", "C.UTF-8")
@@ -385,12 +385,12 @@ func TestEnvironment(t *testing.T) {
 	if !strings.Contains(said, "LC_ALL=C.UTF-8") || strings.Contains(said, "AWS") || strings.Contains(said, "HOME=") {
 		t.Errorf("the eye is given %s", said)
 	}
-	if strings.Contains(said, "\n6\n") { // 3 and 4 are the sockets to the program, and 5 is the folder that ls reads
+	if strings.Contains(said, "\n6\n") { // 3 and 4 are the sockets to the program; ls itself opens 5
 		t.Errorf("the eye is given files: %s", said)
 	}
 }
 
-// A socket at which another user listens is not believed.
+// A socket on which another user listens is refused.
 func TestPeer(t *testing.T) {
 	path := t.TempDir() + "/eye"
 	l, err := net.Listen("unix", path)

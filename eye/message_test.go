@@ -19,7 +19,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// space is small, so that a frame is.
+// space has few values, so that a frame is small.
 var space = face.Space{ID: "test", Dim: 4, Scale: 1, Unit: true}
 
 var limits = eye.Limits{Space: space, Faces: 8, Picture: 112}
@@ -33,7 +33,7 @@ func jpegOf(t testing.TB, side int) []byte {
 	return b.Bytes()
 }
 
-// truth is a frame as an eye may give it.
+// truth is a valid frame of an eye.
 func truth(t testing.TB) eye.Message {
 	points := make([]face.Point, 68)
 	for i := range points {
@@ -54,13 +54,13 @@ func truth(t testing.TB) eye.Message {
 	}}
 }
 
-// held is a face as an eye may hold it.
+// held is a valid held face of an eye.
 func held(s face.Sample) face.Sample {
 	s.Held, s.Landmarks, s.Vector, s.Liveness, s.JPEG = true, nil, nil, nil, nil
 	return s
 }
 
-// A face can be held where that was asked for, and has nothing then that would be new.
+// A face may be held only if this was asked for, and then it has none of the values that would be new.
 func TestHeld(t *testing.T) {
 	spare := limits
 	spare.Spare = true
@@ -113,7 +113,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// lies are what an eye may not say, by what is wrong with it.
+// lies are invalid messages of an eye, by their fault.
 var lies = []struct {
 	what string
 	lie  func(t testing.TB, m *eye.Message)
@@ -224,7 +224,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// A length that is announced costs no memory before it is there, and one that no message has is refused at once.
+// An announced length takes no memory before its data arrives. A length that no message can have is refused at once.
 func TestLengths(t *testing.T) {
 	head := func(k eye.Kind, n uint32) []byte { return binary.LittleEndian.AppendUint32([]byte{byte(k)}, n) }
 	if _, err := eye.Read(bytes.NewReader(head(eye.Image, math.MaxUint32)), limits); !errors.Is(err, eye.ErrRules) {
@@ -257,7 +257,7 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// Whatever arrives, what is taken keeps the rules, and is written as it was read.
+// Every accepted message keeps the rules, and is written again as it was read.
 func FuzzRead(f *testing.F) {
 	f.Add(eye.Append(nil, truth(f)))
 	for _, c := range lies {

@@ -15,10 +15,10 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// device is a camera that a test commands.
+// device is a camera that a test controls.
 type device struct {
-	frames   int           // that it gives
-	hang     chan struct{} // a read after them waits for this
+	frames   int           // number of frames
+	hang     chan struct{} // the read after the last frame waits for this
 	released chan struct{}
 }
 
@@ -49,7 +49,7 @@ func (d *device) open(t *testing.T, o Options, live bool) *capture {
 	return c
 }
 
-// A read that hangs is given up, and the camera is released when it returns at last.
+// A read that hangs is abandoned, and the camera is released when the read returns.
 func TestReadHangs(t *testing.T) {
 	d := newDevice(3)
 	c := d.open(t, Options{Timeout: 50 * time.Millisecond}, true)
@@ -73,7 +73,7 @@ func TestReadHangs(t *testing.T) {
 	c.Close()
 }
 
-// The camera is released on every way out.
+// The camera is released in every case.
 func TestReleased(t *testing.T) {
 	for name, end := range map[string]func(c *capture, d *device){
 		"closed at once":    func(c *capture, d *device) { c.Close() },
@@ -105,7 +105,8 @@ func cancelled() context.Context {
 	return ctx
 }
 
-// A live source is timed by the clock; a recording without times by its rate, or 25 a second.
+// Frames of a live source have the time of the clock. Frames of a recording without times follow its rate, or 25 a
+// second.
 func TestTimes(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := newDevice(3).open(t, Options{Now: func() time.Time { return now }}, true)

@@ -16,7 +16,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// ticks gives n frames, a hundredth of a second apart.
+// ticks returns n frames, a hundredth of a second apart.
 type ticks struct{ n, read int }
 
 func (s *ticks) Next(context.Context) (*facedet.Frame, error) {
@@ -79,7 +79,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// queue gives frames when it is told to, and then an error.
+// queue returns frames when the test allows it, and then an error.
 type queue struct {
 	ticks
 	tell chan error
@@ -97,7 +97,7 @@ func (q *queue) Next(ctx context.Context) (*facedet.Frame, error) {
 	}
 }
 
-// Who is slow gets the newest frame, and the end when there is no other.
+// A slow reader gets the newest frame, and the end after the last frame.
 func TestNewest(t *testing.T) {
 	q := &queue{ticks{n: 9}, make(chan error)}
 	s := facedet.Newest(q)
@@ -121,7 +121,7 @@ func TestNewest(t *testing.T) {
 		t.Error(err)
 	}
 
-	// A context that ends ends it; so does Close, with a frame that nobody took.
+	// The end of a context ends it, and so does Close, with a frame that nobody took.
 	q = &queue{ticks{n: 9}, make(chan error)}
 	s = facedet.Newest(q)
 	ctx, cancel := context.WithCancel(t.Context())

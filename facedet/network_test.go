@@ -11,7 +11,7 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// A picture of any shape is looked at, and one strip among the pictures of a folder does not end a recording.
+// A picture of any shape can be searched, and a narrow strip among the pictures of a folder does not end a recording.
 func TestNetworkShapes(t *testing.T) {
 	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), fixture.Models(t))
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 )
 
-// Options that cannot be used are refused before anything is opened; they do not become the default.
+// Invalid options are refused before anything is opened, and are not replaced by defaults.
 func TestOptions(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "1.png", picture(t, 1, 8, 8))
 	for _, c := range []struct {
 		options facedet.Options
-		want    string // "" where they can be used
+		want    string // "" if the options are valid
 	}{
 		{facedet.Options{}, ""},
 		{facedet.Options{Timeout: time.Second, FPS: 2}, ""},

@@ -17,7 +17,7 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// gradient returns an image in which every pixel differs, with a corner that is not 0,0.
+// gradient returns an image in which every pixel differs, and whose corner is not at 0,0.
 func gradient() *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(-3, 5, 27, 25))
 	for y := m.Rect.Min.Y; y < m.Rect.Max.Y; y++ {
@@ -28,7 +28,7 @@ func gradient() *image.NRGBA {
 	return m
 }
 
-// What goes in as an image or a Mat comes out again, and is a copy.
+// A picture made from an image or a Mat gives the same image or Mat again, as a copy.
 func TestPictureConversions(t *testing.T) {
 	m := gradient()
 	p, err := facedet.FromImage(m)
@@ -160,7 +160,7 @@ func TestPictureClosed(t *testing.T) {
 	}
 }
 
-// A module that is not this one implements a source, a detector and an extractor.
+// Another module can implement a source, a detector and an extractor.
 func TestOutsider(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
@@ -206,7 +206,7 @@ func TestOutsider(t *testing.T) {
 	}
 }
 
-// Pixels that come from another process are a picture again, and others are refused.
+// Valid pixels from another process become a picture again, and invalid pixels are refused.
 func TestPixels(t *testing.T) {
 	p, err := facedet.FromImage(gradient())
 	if err != nil {

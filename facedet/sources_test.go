@@ -77,7 +77,7 @@ func video(t testing.TB, path string, n int) string {
 	return path
 }
 
-// drain reads a source to its end and returns the times of the frames.
+// drain reads a source to its end, and returns the times of the frames.
 func drain(t testing.TB, s facedet.Source) ([]time.Duration, error) {
 	t.Helper()
 	var times []time.Duration
@@ -152,7 +152,7 @@ func TestVideo(t *testing.T) {
 	}
 }
 
-// A recording cut in half gives the frames that are left, and says how many it declared.
+// A recording cut in half gives its remaining frames, and the number of frames that it declared.
 func TestVideoCutOff(t *testing.T) {
 	dir := t.TempDir()
 	whole, err := os.ReadFile(video(t, filepath.Join(dir, "whole.avi"), 40))
@@ -238,7 +238,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// stream serves frames as motion JPEG until n were sent, and then does what then says.
+// stream serves n frames as motion JPEG, and then calls then.
 func stream(t *testing.T, n int, then func(context.Context)) *httptest.Server {
 	t.Helper()
 	stop, cancel := context.WithCancel(context.Background())
@@ -298,13 +298,13 @@ func TestURLStalls(t *testing.T) {
 	if src.Count().Read == 0 {
 		t.Errorf("no frame before the stall")
 	}
-	// FFmpeg may notice first, and then the stream has ended.
+	// FFmpeg may notice first; then the stream has ended.
 	if err != nil && !errors.Is(err, facedet.ErrTimeout) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// silent accepts connections and never says anything.
+// silent accepts connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -337,7 +337,7 @@ func TestURLNeverAnswers(t *testing.T) {
 			t.Errorf("error %q", err)
 		}
 	}
-	// The goroutines that were left behind end when FFmpeg's own limit is reached.
+	// The abandoned goroutines end when FFmpeg's own limit is reached.
 	for range 200 {
 		if runtime.NumGoroutine() <= before+2 { // the listeners
 			return
@@ -350,7 +350,7 @@ func TestURLNeverAnswers(t *testing.T) {
 func TestURLCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	// What is left behind holds OpenCV's lock on opening until FFmpeg gives up, so not for long.
+	// An abandoned goroutine holds OpenCV's lock for opening until FFmpeg gives up, which is soon.
 	_, err := facedet.Open(ctx, "http://"+silent(t), facedet.Options{Timeout: 2 * time.Second})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 )
 
-// A URL that gives no video says why, and never shows a password.
+// The error of a URL without video gives the reason, and never shows a password.
 func TestURLErrors(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -69,7 +69,7 @@ func TestURLErrors(t *testing.T) {
 	}
 }
 
-// What may be secret in a URL is never shown.
+// The secret parts of a URL are never shown.
 func TestShown(t *testing.T) {
 	for name, want := range map[string]string{
 		"0": "0", "day.mp4": "day.mp4", "/dev/video0": "/dev/video0",

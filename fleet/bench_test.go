@@ -25,7 +25,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// used returns the time of all processors that this program has had. Other programs do not count in it.
+// used returns the processor time that this program has used. The time of other programs does not count.
 func used(t testing.TB) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -34,7 +34,7 @@ func used(t testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// crowdSize is how many people the fleet of [BenchmarkDevice] has; FACEAUTH_FLEET_PEOPLE gives another number.
+// crowdSize is the number of people in the fleet of [BenchmarkDevice]. FACEAUTH_FLEET_PEOPLE sets another number.
 func crowdSize(b *testing.B) int {
 	n := 10_000
 	if s := os.Getenv("FACEAUTH_FLEET_PEOPLE"); s != "" {
@@ -46,7 +46,7 @@ func crowdSize(b *testing.B) int {
 	return n
 }
 
-// someFaces returns drawn faces of 512 values and length 1.
+// someFaces returns random faces of 512 values and length 1.
 func someFaces(rng *rand.Rand, n int) (all []ledger.Face) {
 	for range n {
 		x := make([]float32, 512)
@@ -99,7 +99,7 @@ func (a *admin) crowd(b *testing.B, n int) (ids []ledger.ID, keys []ledger.Key) 
 	return ids, keys
 }
 
-// shoot puts a snapshot into the log, signed by a member, and trims what it holds.
+// shoot puts a snapshot that a member has signed into the log, and trims the log to it.
 func (a *admin) shoot(b *testing.B, member nkeys.KeyPair) {
 	l := must[*ledger.Ledger](b)(ledger.New(a.fleet))
 	for _, e := range a.log.all {
@@ -115,7 +115,7 @@ func (a *admin) shoot(b *testing.B, member nkeys.KeyPair) {
 	a.log.trim()
 }
 
-// heap returns the bytes that are in use after a collection.
+// heap returns the number of bytes in use after a garbage collection.
 func heap() float64 {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
@@ -123,7 +123,7 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// onDisk returns the bytes of the files of a folder.
+// onDisk returns the total size of the files in a folder, in bytes.
 func onDisk(b *testing.B, folder string) (n float64) {
 	if err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -138,9 +138,9 @@ func onDisk(b *testing.B, folder string) (n float64) {
 	return n
 }
 
-// BenchmarkDevice measures a whole device, with its folder on disk, in a fleet of 10,000 people with a name and four
-// faces of 512 values. The log is in memory, so that this is the device alone. Times are those of the clock and, after
-// the slash, of processors. With FACEAUTH_FLEET_GALLERY it has a gallery, too.
+// BenchmarkDevice measures a whole device, with its folder on disk, in a fleet of 10,000 people. Each person has a name
+// and four faces of 512 values. The log is in memory, so the benchmark measures the device alone. The number before a
+// slash is elapsed time, the number after it is processor time. FACEAUTH_FLEET_GALLERY gives the device a gallery, too.
 func BenchmarkDevice(b *testing.B) {
 	n := crowdSize(b)
 	log := newMemLog()

@@ -65,7 +65,7 @@ func (a *admin) admit(device string, scope ledger.Scope) {
 
 var everybody = ledger.Scope{All: true}
 
-// node is a device that runs.
+// node is a running device.
 type node struct {
 	t      testing.TB
 	folder string
@@ -77,7 +77,7 @@ type node struct {
 
 var fast = fleet.Settings{Retry: 2 * time.Millisecond, Look: 20 * time.Millisecond, Patience: 5 * time.Second}
 
-// join makes a device that is a member, and does not run it.
+// join makes a device that is a member, and does not start it.
 func (a *admin) join(scope ledger.Scope) *node {
 	a.t.Helper()
 	n := &node{t: a.t, folder: a.t.TempDir(), conn: a.log.conn()}
@@ -107,7 +107,7 @@ func (n *node) run() *node {
 	return n
 }
 
-// halt ends the run of a device.
+// halt stops a device.
 func (n *node) halt() {
 	if n.stop != nil {
 		n.stop()
@@ -138,7 +138,7 @@ func (n *node) inStep() bool {
 	return s.InStep && s.Keys == 0
 }
 
-// allInStep waits until devices have all that is in the log, and all keys.
+// allInStep waits until all devices have every entry of the log and every key.
 func allInStep(t testing.TB, log *memLog, nodes ...*node) {
 	t.Helper()
 	until(t, "all are in step", func() bool {
@@ -169,7 +169,7 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// What is said without a network holds at once, and elsewhere when there is one.
+// A change that is made without a network holds at once on its device, and on the others when the network is back.
 func TestSaidAnywhere(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -216,7 +216,8 @@ func TestSaidAnywhere(t *testing.T) {
 	two.close()
 }
 
-// An old copy of the log opens nothing of somebody who is forgotten, on no device, and nothing at all without a ring.
+// After somebody is forgotten, no device can open their entries in an old copy of the log. Without a key ring it opens
+// no entry at all.
 func TestForgottenForEver(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -258,7 +259,7 @@ func TestForgottenForEver(t *testing.T) {
 		}
 		ring.Close()
 	}
-	// The server's log is put back to before she was forgotten, and a device begins with it, asking all others.
+	// The server's log is put back to its state before she was forgotten. A device begins with it, and asks all others.
 	back := newMemLog()
 	for _, x := range old {
 		back.add(x.subject, "", x.data)
@@ -282,7 +283,7 @@ func TestForgottenForEver(t *testing.T) {
 	three.close()
 }
 
-// A device that comes when the forgotten are purged from the log comes to the same state.
+// A device that joins after the entries of forgotten people were purged from the log reaches the same state.
 func TestPurged(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -304,7 +305,7 @@ func TestPurged(t *testing.T) {
 	}
 }
 
-// answer answers a request for keys with what lies in the folder of a device that does not run.
+// answer answers a request for keys from the folder of a device that does not run.
 func (n *node) answer(t testing.TB, fleetID string, q []byte) []byte {
 	key := must[nkeys.KeyPair](t)(fleet.Identity(n.folder))
 	ring := must[*ledger.Ring](t)(ledger.OpenRing(filepath.Join(n.folder, "keys")))
@@ -318,7 +319,7 @@ func (n *node) answer(t testing.TB, fleetID string, q []byte) []byte {
 	return answer
 }
 
-// A device knows whether another one has been given the keys that it has made. A program that ends waits for that.
+// A device knows whether another device has received the keys that it made. A program waits for that before it ends.
 func TestUngiven(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -340,7 +341,7 @@ func TestUngiven(t *testing.T) {
 	until(t, "and knows them", func() bool { return two.names() == "alone 1-0, alice 1-0" })
 }
 
-// A revoked device is given no key and its entries do not count; what is said after it is sealed with new keys.
+// A revoked device receives no key, and its entries do not count. Later entries are sealed with new keys.
 func TestRevoked(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -359,13 +360,13 @@ func TestRevoked(t *testing.T) {
 	must[ledger.Ref](t)(one.d.Label(alice, space, faceAt(3, 4)))
 	until(t, "the other has the new face", func() bool { return two.names() == "alice 2-0" })
 	until(t, "the revoked one has read the entry", func() bool { return bad.d.State().Seq == one.d.State().Seq })
-	time.Sleep(300 * time.Millisecond) // it asks, and nobody answers
+	time.Sleep(300 * time.Millisecond) // the device asks, and nobody answers
 	if got := bad.names(); got != "alice 1-0" {
 		t.Errorf("a revoked device knows %q", got)
 	}
 }
 
-// A device that may know some people reads and says nothing of others.
+// A device that is limited to some people reads and writes no entries about others.
 func TestLimitedDevice(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -388,7 +389,7 @@ func TestLimitedDevice(t *testing.T) {
 	until(t, "it reads whom its own was merged with", func() bool { return tablet.names() == "alice 2-0, bob 2-0" })
 }
 
-// A newer version stops a device, with a sentence, and loses nothing; garbage stops nobody.
+// An entry of a newer version stops a device with an error, and nothing is lost. Garbage stops no device.
 func TestFutureAndGarbage(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -422,7 +423,7 @@ func TestFutureAndGarbage(t *testing.T) {
 	}
 }
 
-// A device begins with a snapshot where the log is long or was trimmed, and one with flipped bits is refused.
+// A device begins with a snapshot if the log is long or was trimmed. It refuses a snapshot with flipped bits.
 func TestSnapshots(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -468,7 +469,7 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// After an old copy of a device's folder was put back, what it says still comes to all.
+// After an old copy of a device's folder was put back, its new entries still reach all devices.
 func TestOldFolder(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -496,7 +497,7 @@ func TestOldFolder(t *testing.T) {
 		func() bool { return one.names() == "alicia 3-0" && two.names() == "alicia 3-0" && one.inStep() })
 }
 
-// Bad folders are refused with a sentence.
+// Damaged or foreign folders are refused with an error that says why.
 func TestFolders(t *testing.T) {
 	a := newAdmin(t, newMemLog())
 	folder := t.TempDir()
@@ -556,7 +557,8 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// Entries that go bad on disk while a device runs are told, nothing is made of the rest, and the log gives them again.
+// If entries are damaged on disk while a device runs, the device reports them and makes nothing of them. The log
+// delivers them again.
 func TestEntriesRot(t *testing.T) {
 	a := newAdmin(t, newMemLog())
 	n := a.join(everybody).run()
@@ -591,7 +593,7 @@ func TestEntriesRot(t *testing.T) {
 		t.Errorf("its trouble is %q", s.Trouble)
 	}
 	n.close()
-	n.open(fast) // the end of the tail is cut off
+	n.open(fast) // the device cuts off the damaged end of the tail
 	n.run()
 	allInStep(t, a.log, n)
 	if got := n.names(); got != "alice 1-0, bob 1-0" {
@@ -599,7 +601,7 @@ func TestEntriesRot(t *testing.T) {
 	}
 }
 
-// Where the server makes the snapshots, a device that says something fetches none: it may be very long.
+// If the server makes the snapshots, a device that writes an entry does not fetch one, as a snapshot may be very long.
 func TestOthersMakeSnapshots(t *testing.T) {
 	log := newMemLog()
 	log.readOnly = true
@@ -629,7 +631,7 @@ func TestOthersMakeSnapshots(t *testing.T) {
 	}
 }
 
-// What cannot be kept on disk is not said, and later it can be.
+// A change that cannot be written to disk is refused. It can be made again when the disk can be written.
 func TestDiskTrouble(t *testing.T) {
 	a := newAdmin(t, newMemLog())
 	n := a.join(everybody)
@@ -644,7 +646,7 @@ func TestDiskTrouble(t *testing.T) {
 		n.open(fast)
 	}
 	bob := must[ledger.ID](t)(n.d.Enroll("bob", space, faceAt(3, 4)))
-	// More than a line of the outbox holds.
+	// This is longer than a line of the outbox may be.
 	many := make([]ledger.Face, 0, 300)
 	for i := range cap(many) {
 		many = append(many, ledger.Face{Vector: slices.Repeat([]float32{float32(i)}, 9216)})
@@ -659,7 +661,7 @@ func TestDiskTrouble(t *testing.T) {
 	}
 }
 
-// Whatever fails, and whenever, all devices come to the same, and nothing that was said is lost.
+// Under random faults all devices reach the same state, and no accepted change is lost.
 func TestChaos(t *testing.T) {
 	seeds := 6
 	if testing.Short() {
@@ -692,7 +694,7 @@ func testChaos(t *testing.T, seed uint64) {
 		n.open(s)
 		n.run()
 	}
-	want := make(map[ledger.ID]map[ledger.FaceID]bool) // faces that are to be there in the end
+	want := make(map[ledger.ID]map[ledger.FaceID]bool) // the faces that must exist at the end
 	forgotten := make(map[ledger.ID]bool)
 	var ids []ledger.ID
 	next := float32(0)
@@ -710,7 +712,7 @@ func testChaos(t *testing.T, seed uint64) {
 			next++
 			_, err := n.d.Label(id, space, faceAt(next, 1))
 			switch {
-			case errors.Is(err, fleet.ErrUnknown), errors.Is(err, ledger.ErrForgotten): // it has not come here yet
+			case errors.Is(err, fleet.ErrUnknown), errors.Is(err, ledger.ErrForgotten): // the person is not here yet
 			case err != nil:
 				t.Fatal(err)
 			default:
@@ -764,7 +766,7 @@ func testChaos(t *testing.T, seed uint64) {
 	}
 }
 
-// A program that is killed has lost nothing of what it was told is said.
+// A program that is killed loses no change that was reported to it as accepted.
 func TestKilled(t *testing.T) {
 	if folder := os.Getenv("FLEET_TEST_KILLED"); folder != "" {
 		d := must[*fleet.Device](t)(fleet.Open(folder, fast))
@@ -796,7 +798,7 @@ func TestKilled(t *testing.T) {
 		for begun := false; ; {
 			line, err := lines.ReadString('\n')
 			if err != nil {
-				break // a line that is not whole was not said
+				break // an incomplete line reports no change
 			}
 			if id, ok := strings.CutPrefix(line, "said "); ok {
 				said = append(said, strings.TrimSpace(id))

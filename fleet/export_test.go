@@ -4,16 +4,16 @@ package fleet
 
 import "fmt"
 
-// Crash closes the files of a device and saves nothing, as the end of a program that is killed does.
+// Crash closes the files of a device without saving anything, as when a program is killed.
 func (d *Device) Crash() { d.closeFiles() }
 
-// CloseRing has the keys of people not be written any more.
+// CloseRing makes every later write of the key ring fail.
 func (d *Device) CloseRing() { d.ring.Close() }
 
-// CloseOutbox has nothing be written that is said.
+// CloseOutbox makes every later write to the outbox fail.
 func (d *Device) CloseOutbox() { d.outbox.Close() }
 
-// Stuck says what waits, and what of it the log has taken.
+// Stuck describes the entries that wait in the outbox, and which of them the log has taken.
 func (d *Device) Stuck() (s string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

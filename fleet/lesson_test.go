@@ -15,8 +15,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// What one device has learned helps another one, is learned there and no more, and goes with its withdrawal and with
-// the person.
+// Lessons of one device help another device. The other device learns them, and does not publish them again. They go
+// when they are withdrawn, and when their person is forgotten.
 func TestLessons(t *testing.T) {
 	plane := face.Space{
 		ID:             "plane",
@@ -72,7 +72,7 @@ func TestLessons(t *testing.T) {
 		return v.Label
 	}
 	r := align(one, g1)
-	for i, want := range []int{1, 0} { // the same is not said again
+	for i, want := range []int{1, 0} { // a lesson is not published twice
 		if n, err := one.d.TeachLessons(g1, r.People); n != want || err != nil {
 			t.Fatalf("call %d gave lessons of %d, %v", i, n, err)
 		}
@@ -105,7 +105,7 @@ func TestLessons(t *testing.T) {
 		all := one.d.People()
 		return len(all) == 1 && len(all[0].Lessons) == 0
 	})
-	if n, err := one.d.TeachLessons(g1, r.People); n != 1 || err != nil { // it was not muted
+	if n, err := one.d.TeachLessons(g1, r.People); n != 1 || err != nil { // the face was not muted
 		t.Errorf("%d, %v", n, err)
 	}
 	until(t, "two has it again", func() bool { align(two, g2); return judged(g2) == "ann" })
@@ -127,8 +127,8 @@ func TestLessons(t *testing.T) {
 	}
 }
 
-// What is said of a gallery holds at the others: a face taken back, a face denied and allowed again, another name, and
-// a person with the same faces as one that was undone.
+// Changes of one gallery hold at the other devices: a face that is taken back, a face that is rejected and allowed
+// again, another name, and a person with the same faces as a person whose enrolment was undone.
 func TestSay(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -187,7 +187,7 @@ func TestSay(t *testing.T) {
 	holds("enrolled again with the same faces", "ann", 2, 0)
 }
 
-// Who was forgotten or renamed while a gallery was away is named when it comes back, until that is done.
+// People who were forgotten or renamed while a gallery was away are listed when it comes back, until it has followed.
 func TestReconciledNames(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)

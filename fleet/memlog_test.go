@@ -15,24 +15,24 @@ import (
 	"github.com/faceauth/faceauth/fleet"
 )
 
-// memLog is a log in memory that many devices share, and that fails in many ways.
+// memLog is a log in memory that many devices share. It can fail in many ways.
 type memLog struct {
 	mu       sync.Mutex
 	all      []logEntry
 	seq      uint64
 	ids      map[string]bool
-	grown    chan struct{} // closed and made anew with each entry
+	grown    chan struct{} // closed and replaced at each entry
 	servers  map[string]func([]byte) []byte
 	snapshot []byte
 	snapSeq  uint64
 	trimmed  uint64
 	asked    int
-	full     uint64     // a place beyond which nothing is stored; 0 for none
-	fetched  int        // how often the snapshot was
-	readOnly bool       // devices put no snapshots
-	faults   *rand.Rand // nil for none
-	restored []byte     // how it was put back last
-	served   int        // how often: nothing that was sent to the server before arrives at the one after it
+	full     uint64     // the last place at which the log stores an entry; 0 for no limit
+	fetched  int        // how often the snapshot was fetched
+	readOnly bool       // devices may not put snapshots
+	faults   *rand.Rand // nil for no faults
+	restored []byte     // the signed notice of the last restoration
+	served   int        // counts the servers: an entry sent to an earlier one does not arrive at a later one
 }
 
 type logEntry struct {
@@ -51,14 +51,14 @@ func newMemLog() *memLog {
 
 var errFault = errors.New("the test's log has failed")
 
-// fault reports whether something fails that fails once in n times.
+// fault draws whether an operation fails that fails once in n times on average.
 func (l *memLog) fault(n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.faults != nil && l.faults.IntN(n) == 0
 }
 
-// add adds an entry that anybody sends.
+// add adds an entry, whoever its author is.
 func (l *memLog) add(subject, id string, data []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,14 +76,14 @@ func (l *memLog) append(subject, id string, data []byte) {
 	l.grown = make(chan struct{})
 }
 
-// purge removes what is said about a person below a place.
+// purge removes the entries about a person below a place.
 func (l *memLog) purge(subject string, below uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = slices.DeleteFunc(l.all, func(e logEntry) bool { return e.subject == subject && e.seq < below })
 }
 
-// trim removes what a snapshot has.
+// trim removes the entries that a snapshot holds.
 func (l *memLog) trim() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +105,7 @@ func (l *memLog) calm() {
 	l.faults = nil
 }
 
-// conn is the way of one device to the log.
+// conn is the connection of one device to the log.
 type conn struct {
 	*memLog
 	mu   sync.Mutex
@@ -115,7 +115,7 @@ type conn struct {
 
 func (l *memLog) conn() *conn { return &conn{memLog: l, cut: make(chan struct{})} }
 
-// part cuts the connection, and keeps it cut or lets it be made anew.
+// part cuts the connection. It either keeps it cut, or allows a new one.
 func (c *conn) part(away bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +146,7 @@ func (c *conn) Append(ctx context.Context, person, id string, data []byte) error
 		}
 	}
 	if c.fault(12) {
-		id = "" // the log has forgotten that it was given this
+		id = "" // the log has forgotten that it received this entry
 	}
 	c.memLog.mu.Lock()
 	if c.served != served || isCut(ctx) || c.full > 0 && c.seq >= c.full {
@@ -156,7 +156,7 @@ func (c *conn) Append(ctx context.Context, person, id string, data []byte) error
 	c.append(person, id, data)
 	c.memLog.mu.Unlock()
 	if c.fault(12) {
-		return errFault // it is stored, and its author does not hear of it
+		return errFault // the entry is stored, but its author is not told
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (c *conn) Follow(ctx context.Context, after uint64, take func(uint64, []byt
 			if err := take(e.seq, e.data); err != nil {
 				return err
 			}
-			if c.fault(6) { // again
+			if c.fault(6) { // deliver the entry a second time
 				if err := take(e.seq, e.data); err != nil {
 					return err
 				}
@@ -224,7 +224,7 @@ func (c *conn) AskKeys(ctx context.Context, of string, request []byte) ([]byte, 
 	c.memLog.mu.Lock()
 	answer := c.servers[of]
 	if of == "" {
-		for _, f := range c.servers { // any
+		for _, f := range c.servers { // any server
 			answer = f
 			break
 		}
@@ -276,7 +276,7 @@ func (c *conn) PutSnapshot(ctx context.Context, seq uint64, data io.Reader) erro
 		return errors.ErrUnsupported
 	}
 	if seq > c.seq || isCut(ctx) {
-		return errFault // it is of a log that is not there any more
+		return errFault // the entry belongs to a log that no longer exists
 	}
 	if seq > c.snapSeq {
 		c.snapshot, c.snapSeq = b, seq

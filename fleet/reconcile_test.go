@@ -51,7 +51,7 @@ func labelsOf(g *gallery.Gallery) string {
 	return strings.Join(all, " ")
 }
 
-// reconcile reconciles a gallery as its program does that saves it.
+// reconcile reconciles and saves a gallery, as the gallery's own program does.
 func (n *node) reconcile(g *gallery.Gallery, publish bool) fleet.Reconciled {
 	n.t.Helper()
 	r := must[fleet.Reconciled](n.t)(n.d.Reconcile(g, fleet.Reconciling{Publish: publish}))
@@ -108,7 +108,7 @@ func (p *pair) both(want string) {
 	}
 }
 
-// What is done in one gallery, or said to a device, comes to hold in the other gallery.
+// A change in one gallery, or at one device, reaches the other gallery.
 func TestReconcile(t *testing.T) {
 	p := newPair(t)
 	one, two := p.nodes[0.0], p.nodes[1.0]
@@ -144,7 +144,7 @@ func TestReconcile(t *testing.T) {
 	if got := labelsOf(p.g[0.0]); got != labelsOf(p.g[1.0]) || !strings.Contains(got, "bob (2)[") {
 		t.Errorf("a merge that was undone: %s", got)
 	}
-	// They change their names with each other.
+	// The two people swap their names.
 	must[ledger.Ref](t)(one.d.Rename(bob, "alicia"))
 	must[ledger.Ref](t)(one.d.Rename(alice, "bob"))
 	p.settle()
@@ -158,8 +158,8 @@ func TestReconcile(t *testing.T) {
 	p.both("")
 }
 
-// A face that a gallery has several times, as a camera that stands still gives it, is taken back with all of its
-// labels.
+// A camera that does not move can give a gallery the same face several times. When that face is taken back, all of its
+// labels go.
 func TestReconcileSameFace(t *testing.T) {
 	p := newPair(t)
 	one := p.nodes[0]
@@ -176,8 +176,8 @@ func TestReconcileSameFace(t *testing.T) {
 	p.both("alice[1.0 0.2]")
 }
 
-// Two devices say at the same time that two people are one, each in another direction. The name of the first one holds,
-// both know which entry it is, and each gallery hears of another name once.
+// Two devices join the same two people at the same time, in opposite directions. The name of the first entry holds,
+// both devices know which entry that is, and each gallery is told once about another name.
 func TestMergedAtOnce(t *testing.T) {
 	p := newPair(t)
 	enroll(t, p.g[0], "ann", []float32{1, 0})
@@ -190,7 +190,7 @@ func TestMergedAtOnce(t *testing.T) {
 	if first != second {
 		t.Errorf("said first by %v, and then by %v", first, second)
 	}
-	// The second gallery's program has joined them under the other name.
+	// The program of the second gallery has joined them under the other name.
 	if err := p.g[1].Remove("bob"); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestMergedAtOnce(t *testing.T) {
 	}
 }
 
-// joined has the gallery's program make one person of two, as an office does.
+// joined makes one person of two in the gallery, as an office does.
 func joined(t *testing.T, g *gallery.Gallery, from, to string) {
 	t.Helper()
 	before := fleet.Labels(g)
@@ -234,8 +234,8 @@ func joined(t *testing.T, g *gallery.Gallery, from, to string) {
 	}
 }
 
-// Two people become one and are two again before their gallery is reconciled. Each has the name and faces from before,
-// whichever has the lower number.
+// Two people are joined and separated again before their gallery is reconciled. Each keeps the name and faces from
+// before, no matter which person has the lower number.
 func TestMergeUndoneAtOnce(t *testing.T) {
 	for range 8 { // the numbers are random
 		p := newPair(t)
@@ -260,7 +260,7 @@ func TestMergeUndoneAtOnce(t *testing.T) {
 	}
 }
 
-// A face that is taken back while its person is one with another stays away when they are two again.
+// A face that is taken back while its person is joined with another stays away after they are separated.
 func TestRetractedWhileMerged(t *testing.T) {
 	p := newPair(t)
 	enroll(t, p.g[0], "ann", []float32{1, 0}, []float32{1, .2})
@@ -277,7 +277,7 @@ func TestRetractedWhileMerged(t *testing.T) {
 	p.both("ann[1.0 0.2] bob[3.0 3.0]")
 }
 
-// People whom a gallery had before stay in it alone until it is asked to publish them.
+// People who were in a gallery before it joined the fleet stay in it alone until it is asked to publish them.
 func TestPublishOnRequest(t *testing.T) {
 	p := newPair(t)
 	one, two := p.nodes[0.0], p.nodes[1.0]
@@ -300,7 +300,7 @@ func TestPublishOnRequest(t *testing.T) {
 	p.both("alice[1.0 0.0] alice[1.0 0.1] carol (2)[-4.0 0.0] carol[4.0 0.0]")
 }
 
-// Faces of another feature space are refused with a sentence, and all others are taken.
+// Faces of another feature space are refused with an error that says so. All other faces are taken.
 func TestOtherSpace(t *testing.T) {
 	p := newPair(t)
 	alice := must[ledger.ID](t)(p.nodes[0.0].d.Enroll("alice", "another", faceAt(1, 0)))
@@ -315,8 +315,8 @@ func TestOtherSpace(t *testing.T) {
 	}
 }
 
-// Whatever ends a program between Reconcile, Save and Done, nothing is taken back that was not, and a gallery of the
-// past takes nothing back.
+// A program may end at any point between Reconcile, Save and Done: no face is taken back by mistake. An old copy of a
+// gallery takes no face back either.
 func TestReconcileInterrupted(t *testing.T) {
 	p := newPair(t)
 	one, two := p.nodes[0.0], p.nodes[1.0]
@@ -338,7 +338,7 @@ func TestReconcileInterrupted(t *testing.T) {
 	must[ledger.Ref](t)(two.d.Rename(alice, "alicia"))
 	must[ledger.Ref](t)(two.d.Forget(bob))
 	allInStep(t, p.log, one, two)
-	for _, save := range []bool{false, true} { // killed before it is saved, and after
+	for _, save := range []bool{false, true} { // killed before and after the gallery is saved
 		g := must[*gallery.Gallery](t)(gallery.Open(path, plane))
 		r := must[fleet.Reconciled](t)(one.d.Reconcile(g, fleet.Reconciling{Publish: true}))
 		if r.Published != 0 || !r.Changed {
@@ -376,7 +376,7 @@ func TestReconcileInterrupted(t *testing.T) {
 	}
 }
 
-// A gallery that another program saves at the same time loses nothing.
+// A gallery loses nothing if another program saves it at the same time.
 func TestKeepWhileOthersSave(t *testing.T) {
 	p := newPair(t)
 	one := p.nodes[0.0]
@@ -419,7 +419,7 @@ func TestKeepWhileOthersSave(t *testing.T) {
 	}
 }
 
-// Whatever is done in two galleries, and said to two devices, they come to the same as the fleet.
+// After random changes in two galleries and at two devices, both galleries hold the same as the fleet.
 func TestReconcileRandom(t *testing.T) {
 	seeds := uint64(40)
 	if testing.Short() {
@@ -468,7 +468,7 @@ func TestReconcileRandom(t *testing.T) {
 						merges = append(merges, by)
 					}
 				case k == 9 && len(merges) > 0:
-					n.d.Unmerge(merges[rng.IntN(len(merges))]) // it may be undone, or of people who are forgotten
+					n.d.Unmerge(merges[rng.IntN(len(merges))]) // it may already be undone, or concern forgotten people
 				default:
 					people[i] = n.reconcile(g, true).People
 				}

@@ -19,7 +19,7 @@ import (
 
 var _ fleet.Restorer = (*conn)(nil)
 
-// boundTo is the key of the cut of the connection that a context is bound to.
+// boundTo is the context key for the channel that is closed when a connection is lost.
 type boundTo struct{}
 
 // Bind implements fleet.Restorer.
@@ -56,7 +56,7 @@ func (c *conn) Restored(context.Context) ([]byte, error) {
 	return c.restored, nil
 }
 
-// Rejoin implements fleet.Restorer: this log lets everybody in.
+// Rejoin implements fleet.Restorer: this log admits every device.
 func (c *conn) Rejoin(context.Context, [][]byte) error {
 	if _, away := c.lost(); away || c.fault(6) {
 		return errFault
@@ -64,7 +64,7 @@ func (c *conn) Rejoin(context.Context, [][]byte) error {
 	return nil
 }
 
-// backup is a log as it was.
+// backup is a copy of a log.
 type backup struct {
 	all               []logEntry
 	seq, snap, epoch  uint64
@@ -79,7 +79,7 @@ func (a *admin) backup(epoch uint64) backup {
 	return backup{slices.Clone(l.all), l.seq, l.snapSeq, epoch, l.snapshot, l.restored, l.trimmed, a.n}
 }
 
-// putBack has the log be as it was, without a word, while nobody is connected.
+// putBack puts the log back to a backup, without the administrator's notice, while nobody is connected.
 func (a *admin) putBack(b backup) {
 	l := a.log
 	l.mu.Lock()
@@ -95,7 +95,7 @@ func (a *admin) putBack(b backup) {
 	a.n = b.adminsay
 }
 
-// restore says that the log goes on as another one.
+// restore declares that the log continues as a new one.
 func (a *admin) restore(b backup, epoch uint64) {
 	a.t.Helper()
 	r := ledger.Restoration{Epoch: epoch, Before: b.epoch, At: b.seq}
@@ -111,8 +111,7 @@ func (a *admin) restore(b backup, epoch uint64) {
 	a.log.add("-", e.MessageID(), e.Encode())
 }
 
-// A log that was put back without the word of the admin key is refused for as long as it takes. All hold what they
-// knew.
+// Devices refuse a log that was put back until the admin key has signed a notice of it. They keep everything they knew.
 func TestRewoundWithoutAWord(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -135,7 +134,7 @@ func TestRewoundWithoutAWord(t *testing.T) {
 	if log.last() != b.seq {
 		t.Errorf("the log was given something")
 	}
-	// Nor does anybody else's word count.
+	// A notice signed with another key does not count either.
 	stranger := newAdmin(t, log)
 	stranger.restore(b, 7)
 	log.mu.Lock()
@@ -152,14 +151,15 @@ func TestRewoundWithoutAWord(t *testing.T) {
 	if one.names() != "alice 1-0, bob 2-0" || two.names() != one.names() {
 		t.Errorf("they know %q and %q", one.names(), two.names())
 	}
-	one.close() // an older state than that, though somebody has said once that it is right
+	one.close() // an even older state, although the administrator has declared one restoration right
 	two.conn.part(true)
 	a.putBack(b)
 	two.conn.part(false)
 	until(t, "the log is refused again", func() bool { return strings.Contains(two.d.State().Trouble, "log 8") })
 }
 
-// A backup is put back again while a device has given back a part of what the log had lost. Nobody else knows it.
+// A backup is put back a second time while a device is giving back the entries that the log had lost. No other device
+// has them.
 func TestRestoredAgainMeanwhile(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
@@ -195,8 +195,8 @@ func TestRestoredAgainMeanwhile(t *testing.T) {
 	}
 }
 
-// Backups are put back at any time, twice, while devices have read more or less, are killed, and come back when others
-// have gone on. All come to one state, which has all that was said.
+// Backups are put back at random moments, twice. Some devices have read more of the log than others, some are killed,
+// and some come back after others have continued. All devices reach one state, which holds every accepted change.
 func TestRestoredAtRandom(t *testing.T) {
 	seeds := 12
 	if testing.Short() {
@@ -287,7 +287,7 @@ func testRestored(t *testing.T, seed uint64) {
 		act(40)
 		if round == 0 {
 			a.say(ledger.Revoke, ledger.Revocation{Device: bad.d.ID()})
-			for _, n := range nodes { // one of them sees it
+			for _, n := range nodes { // one of the devices notices it
 				n.conn.part(false)
 			}
 			until(t, "somebody knows of the revocation", func() bool {

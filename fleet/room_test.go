@@ -13,7 +13,7 @@ import (
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
-// Who is at a device is read by those who may know these people, and by nobody else; a server cannot change it.
+// Presence at a device can be read only by devices that may know these people. A server cannot change it.
 func TestRoom(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)

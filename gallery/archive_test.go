@@ -59,11 +59,11 @@ func TestArchive(t *testing.T) {
 	if v, err := to.Learner().Judge([]float32{.05, 0}); err != nil || v.Label != "alice" {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if n := to.Learner().Graph().Len(); n != 4 { // nothing that was learned, or rejected
+	if n := to.Learner().Graph().Len(); n != 4 { // no learned and no rejected faces
 		t.Errorf("%d faces", n)
 	}
 
-	// Again: refused, and nothing has changed; or what is there already stays as it is.
+	// A second import is refused and changes nothing, or it keeps the people who are there already.
 	before, err := to.Learner().MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestArchive(t *testing.T) {
 		t.Errorf("the gallery has changed, %v", err)
 	}
 
-	// One of several; and more faces of somebody who is known.
+	// One of several people; and more faces of a known person.
 	one, err := from.Export("bob")
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func spots(x, y float32, n int) (faces [][]float32) {
 	return faces
 }
 
-// Alice has one of bob's faces and one that is like nobody's; carol is alone.
+// Alice has one of bob's faces, and one face that is like nobody's; carol is alone.
 func mixedUp(t *testing.T) *gallery.Gallery {
 	t.Helper()
 	g, err := gallery.New(field, online.Settings{})
@@ -63,7 +63,7 @@ func TestAudit(t *testing.T) {
 			u.Isolated == all[i].Isolated && !u.Isolated && u.Score > all[i].Score {
 			t.Errorf("%+v after %+v", u, all[i])
 		}
-		// What is like nobody says nothing of its name, and comes last.
+		// A face that is like nobody's says nothing about its name, and comes last.
 		alone := u.Vector[0] == 50 || u.Name == "carol"
 		if alone != u.Isolated || alone && (u.Likes != "" || i < len(all)-3) {
 			t.Errorf("place %d, alone %t: %+v", i+1, alone, u)
@@ -83,8 +83,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Two of alice's faces hang together, and one of them is nearer to bob than to any other of hers: a margin and the
-// graph disagree, and the graph alone cannot tell a fringe from a swap.
+// Two of alice's faces are connected, and one of them is nearer to bob than to her other faces. A margin and the graph
+// disagree here, and the graph alone cannot tell an unusual face from a swapped label.
 func TestAuditMargin(t *testing.T) {
 	g, err := gallery.New(field, online.Settings{})
 	if err != nil {
@@ -95,7 +95,7 @@ func TestAuditMargin(t *testing.T) {
 		faces [][]float32
 	}{
 		{"alice", spots(0, 0, 6)}, {"bob", spots(1.5, 0, 6)},
-		{"bob", [][]float32{{.9, 0}}},    // in between, and further from bob's than from alice's by .05
+		{"bob", [][]float32{{.9, 0}}},    // in between: .05 further from bob's than from alice's
 		{"alice", [][]float32{{1.3, 0}}}, // bob's, enrolled as alice: .2 from bob's, and 1.05 from alice's
 	} {
 		if _, err := g.Enroll(p.name, p.faces, time.Unix(0, 0), gallery.Enrolment{Add: true, Force: true}); err != nil {
@@ -111,7 +111,7 @@ func TestAuditMargin(t *testing.T) {
 	}
 }
 
-// A learned face that lies among another person's is found, and goes with what came through it.
+// A learned face among the faces of another person is found, and is removed with the faces learned through it.
 func TestAuditLearned(t *testing.T) {
 	g, err := gallery.New(field, online.Settings{})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// BenchmarkEnroll is one more person in a gallery that knows many, four faces each, in memory; and how long such a
-// gallery takes to be saved, which reads it back, and to be opened.
+// BenchmarkEnroll measures the enrolment of one more person in a gallery in memory, which knows many people with four
+// faces each. It also measures how long such a gallery takes to be saved, with its check, and to be opened.
 func BenchmarkEnroll(b *testing.B) {
 	for _, people := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(people), func(b *testing.B) {

@@ -34,7 +34,7 @@ func TestCompact(t *testing.T) {
 	if report.Centroids == 0 || report.Centroids > 17 {
 		t.Errorf("%+v", report)
 	}
-	// It is a gallery like any other: it is saved and read, knows what it was shown, and forgets it.
+	// The gallery works like any other: it can be saved and read, recognises the faces, and can forget them.
 	path := filepath.Join(t.TempDir(), "gallery")
 	if err := g.Save(path); err != nil {
 		t.Fatal(err)

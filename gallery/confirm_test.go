@@ -14,7 +14,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// What was learned far from the enrolled faces is enrolled, and what is near them, or nobody's, is not.
+// Learned faces far from the enrolled faces are enrolled. Learned faces near them, and faces of nobody, are not.
 func TestConfirm(t *testing.T) {
 	space := face.Space{
 		ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .6, ImpostorRadius: .6, GenuineRadius: 1.3,
@@ -36,7 +36,7 @@ func TestConfirm(t *testing.T) {
 	if v, err := g.Learner().Judge([]float32{2.5, 0}); err != nil || v.Label != "alice" || v.Anchored {
 		t.Fatalf("before: %+v, %v", v, err)
 	}
-	// At 1.5, and, with that one enrolled, at 3.
+	// The face at 1.5 is enrolled, and then the face at 3.
 	if n, err := g.Confirm("alice", now); err != nil || n != 2 {
 		t.Errorf("%d faces, %v", n, err)
 	}
@@ -51,7 +51,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// A gallery that is opened goes by what is known of its space now, and not by what was when it was made.
+// An opened gallery uses the present values of its space, and not the values from when it was made.
 func TestOpenMeasured(t *testing.T) {
 	old := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .6}
 	g, err := gallery.New(old, online.Settings{})

@@ -23,7 +23,7 @@ const (
 	most   = 16 << 20   // bytes that a small file may make the process allocate
 )
 
-// small returns the bytes of a gallery with two people, a rejected face and what was learned.
+// small returns the bytes of a gallery with two people, a rejected face and learned faces.
 func small(t *testing.T) []byte {
 	t.Helper()
 	g, err := gallery.New(space, online.Settings{K: 2, HalfLife: 50, Journal: 2})
@@ -46,7 +46,7 @@ func small(t *testing.T) []byte {
 	return read(t, save(t, g))
 }
 
-// resealed returns the file with another body, its length and its checksum.
+// resealed returns the file with another body, and the right length and checksum.
 func resealed(whole, body []byte) []byte {
 	out := bytes.Clone(whole[:bodyAt])
 	binary.BigEndian.PutUint64(out[bodyAt-8:], uint64(len(body)))
@@ -64,8 +64,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Every bit of a gallery is flipped, and its checksum made right again: there is an error that says so, or a
-// gallery that can be saved and opened. The file is as before either way.
+// Every bit of a gallery is flipped, and the checksum corrected. Each result is an error that says so, or a gallery
+// that can be saved and opened. The file does not change in either case.
 func TestEveryBitFlipped(t *testing.T) {
 	whole, path := small(t), filepath.Join(memory(t), "gallery")
 	body := whole[bodyAt : len(whole)-sha256.Size]
@@ -108,7 +108,7 @@ func TestEveryBitFlipped(t *testing.T) {
 	t.Logf("%d of %d flips were opened", opened, 8*len(body))
 }
 
-// A gallery is cut off anywhere, or claims to be longer than it is.
+// A gallery is cut off at any place, or claims to be longer than it is.
 func TestCutOff(t *testing.T) {
 	whole := small(t)
 	path := filepath.Join(memory(t), "gallery")
@@ -123,7 +123,7 @@ func TestCutOff(t *testing.T) {
 		if _, err := gallery.Read(path); !errors.Is(err, want) {
 			t.Fatalf("the first %d of %d bytes: %v", n, len(whole), err)
 		}
-		// With a length and a checksum that are right, the content is cut off.
+		// The content is cut off, but its length and checksum are right.
 		if n >= bodyAt && n < len(whole)-sha256.Size {
 			if err := os.WriteFile(path, resealed(whole, whole[bodyAt:n]), 0o600); err != nil {
 				t.Fatal(err)
@@ -133,7 +133,7 @@ func TestCutOff(t *testing.T) {
 			}
 		}
 	}
-	// Files of 3 GiB, nearly all of which is a hole.
+	// Files of 3 GiB that are nearly all a hole.
 	for name, head := range map[string][]byte{
 		"zeros":           nil,
 		"a gallery":       whole,
@@ -152,7 +152,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// Settings and spaces that cannot be used, in a file whose checksum is right.
+// Invalid settings and spaces, in a file with the right checksum.
 func TestWrongSettings(t *testing.T) {
 	whole := small(t)
 	path := filepath.Join(memory(t), "gallery")
@@ -220,7 +220,7 @@ func TestWrongSettings(t *testing.T) {
 	}
 }
 
-// People that are not those of the learner.
+// The people of the file are not the people of the learner.
 func TestWrongPeople(t *testing.T) {
 	whole := small(t)
 	path := filepath.Join(memory(t), "gallery")

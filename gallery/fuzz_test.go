@@ -24,8 +24,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// FuzzOperations reads its input as a program of operations on a gallery and its learner. After each of them it
-// compares all that can be seen with a slow model that keeps everything.
+// FuzzOperations reads its input as a program of operations on a gallery and its learner. After each operation it
+// compares everything that can be observed with a slow model that keeps everything.
 func FuzzOperations(f *testing.F) {
 	for seed := range uint64(24) {
 		f.Add(program(seed))
@@ -38,7 +38,7 @@ func FuzzOperations(f *testing.F) {
 	})
 }
 
-// TestRandomPrograms runs programs as FuzzOperations does.
+// TestRandomPrograms runs random programs as FuzzOperations does.
 func TestRandomPrograms(t *testing.T) {
 	programs := uint64(2000)
 	if testing.Short() {
@@ -53,7 +53,7 @@ func TestRandomPrograms(t *testing.T) {
 		}
 	}
 	t.Logf("%d steps in %v: %v", total.steps, time.Since(begin), total.seen)
-	// A comparison ends early where rounding could have decided either way. That must stay an exception.
+	// A comparison stops early if rounding could have decided either way. This must be rare.
 	if total.delicate*50 > int(programs) {
 		t.Errorf("%d of %d programs came to a decision within rounding", total.delicate, programs)
 	}
@@ -72,7 +72,7 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// memory returns a folder that is held in memory where the system has such: a save waits until the disk has everything.
+// memory returns a folder in memory if the system has one, because a save waits for the disk.
 func memory(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "faceauth-test")
 	if err != nil {
@@ -82,7 +82,7 @@ func memory(t testing.TB) string {
 	return dir
 }
 
-// tally counts what programs came to, so that they can be seen to test something.
+// tally counts the results of programs, to show that the programs test something.
 type tally struct {
 	steps, delicate int
 	seen            map[string]int
@@ -96,7 +96,7 @@ func (a *tally) add(b *tally) {
 	}
 }
 
-// program returns a random program. Most of its operations are faces to be learned.
+// program returns a random program. Most of its operations show faces to be learned.
 func program(seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 14))
 	p := make([]byte, 60+r.IntN(200))
@@ -114,15 +114,15 @@ type machine struct {
 	trace   []string
 	path    string
 	g       *gallery.Gallery // is saved and opened again
-	twin    *gallery.Gallery // is not
+	twin    *gallery.Gallery // is never saved
 	slow    *reference.Gallery
-	corner  byte // where most faces are
+	corner  byte // the place of most faces
 	second  int64
 }
 
 var names = []string{"alice", "bob", "carol", "dora"}
 
-// dimensions of the feature spaces: with each the sums of products are computed in another way.
+// dimensions of the feature spaces: for each of them other code computes the sums of products.
 var dimensions = []int{2, 5, 70}
 
 // run runs a program, with the file of its gallery in a folder.
@@ -190,8 +190,8 @@ func (m *machine) next() byte {
 
 func pick[T any](m *machine, of ...T) T { return of[int(m.next())%len(of)] }
 
-// vector returns the next face: in one of 256 cells, at one of four places that are no multiples of anything, so
-// that no two distances are the same by chance, and many faces are.
+// vector returns the next face. It lies in one of 256 cells, at one of four places with irregular coordinates, so that
+// no two distances are equal by chance, and many faces are equal.
 func (m *machine) vector() []float32 {
 	b, place := m.next(), m.next()
 	if place%32 != 0 { // near the others
@@ -228,7 +228,7 @@ func (m *machine) vectors(n int) (all [][]float32) {
 	return all
 }
 
-// id returns the number of a stored face or, seldom, one that none has.
+// id returns the number of a stored face or, rarely, a number that no face has.
 func (m *machine) id(labelled bool) int64 {
 	b := int(m.next())
 	if b > 250 {
@@ -246,8 +246,8 @@ func (m *machine) id(labelled bool) int64 {
 	return ids[b%len(ids)]
 }
 
-// both does an operation on the gallery and on its twin, which must agree, and compares the outcome with that of
-// the model.
+// both runs an operation on the gallery and on its twin, which must agree, and compares the result with the model's
+// result.
 func (m *machine) both(name string, want any, wantErr error, do func(g *gallery.Gallery) (any, error)) {
 	m.t.Helper()
 	m.trace = append(m.trace, fmt.Sprintf("%d: %s", m.steps, name))
@@ -259,7 +259,8 @@ func (m *machine) both(name string, want any, wantErr error, do func(g *gallery.
 	m.check(name, value, err, want, wantErr)
 }
 
-// look compares what leaves no trace with the model. The twin is the same to the last bit then, and is not asked.
+// look compares an operation that changes nothing with the model. The twin is the same to the last bit here, and is not
+// called.
 func (m *machine) look(name string, want any, wantErr error, do func(g *gallery.Gallery) (any, error)) {
 	m.t.Helper()
 	value, err := do(m.g)
@@ -279,8 +280,8 @@ func (m *machine) check(name string, value any, err error, want any, wantErr err
 	}
 }
 
-// equal is reflect.DeepEqual with numbers that differ by rounding. The accuracy is what the learner promises for
-// its values.
+// equal is reflect.DeepEqual, but numbers may differ by rounding. The accuracy is the accuracy that the learner
+// promises for its values.
 func equal(a, b reflect.Value) bool {
 	if a.Kind() == reflect.Interface {
 		return equal(a.Elem(), b.Elem())
@@ -341,7 +342,7 @@ func (m *machine) noteVerdict(v online.Verdict) {
 	m.note("capped", m.slow.Learner.Settings.LearnCap > 0 && v.Label != "" && !v.Learned)
 }
 
-// unknown returns the sentinel of a number or a name that is not there.
+// unknown returns the sentinel error of an unknown number or name.
 func unknown(ok bool) error {
 	if ok {
 		return nil
@@ -624,7 +625,7 @@ func (m *machine) step() {
 		m.both("WithdrawLessons "+source, nil, unknown(there), func(g *gallery.Gallery) (any, error) {
 			return nil, g.Learner().WithdrawLessons(source)
 		})
-	case 51, 52, 53, 59, 60: // somebody who was confirmed
+	case 51, 52, 53, 59, 60: // a confirmed person
 		for range 1 + m.next()%4 {
 			o := online.Observation{Vector: m.vector()}
 			var given []online.Centroid
@@ -633,7 +634,7 @@ func (m *machine) step() {
 					given = append(given, s.Centroids...)
 				}
 			}
-			if b := int(m.next()); len(given) > 0 && b%8 > 0 { // on the way to what others gave
+			if b := int(m.next()); len(given) > 0 && b%8 > 0 { // on the way to faces from lessons
 				for i, y := range given[b%len(given)].Vector {
 					o.Vector[i] += .7 * (y - o.Vector[i])
 				}
@@ -692,7 +693,7 @@ func (m *machine) configure() {
 		switch m.next() % 18 {
 		case 0, 1, 2:
 			s.K = 1 + int(m.next()%8)
-			if m.next()%2 == 0 { // what is merged goes into a journal of another length
+			if m.next()%2 == 0 { // merged faces go into a journal of another length
 				s.Journal = pick(m, 2, 3, 4, 5, 100)
 			}
 		case 3:
@@ -752,7 +753,7 @@ func (m *machine) configure() {
 	})
 }
 
-// refuse does what must be refused, and must not change anything.
+// refuse runs an operation that must be refused, and must change nothing.
 func (m *machine) refuse() {
 	good := m.at(17, 0)
 	x := slices.Clone(good)
@@ -838,7 +839,7 @@ func (m *machine) audit(learned bool) {
 		if i == 0 {
 			continue
 		}
-		// Isolated faces come last, by their margins; the others first, by their scores.
+		// Isolated faces come last, by their margins; all others come first, by their scores.
 		before := all[i-1]
 		if before.Isolated && !u.Isolated || !u.Isolated && u.Score > before.Score ||
 			u.Isolated && before.Isolated && u.Margin > before.Margin {
@@ -855,7 +856,7 @@ func (m *machine) snapshot(g *gallery.Gallery) []byte {
 	return data
 }
 
-// compare compares all that can be seen with the model.
+// compare compares everything that can be observed with the model.
 func (m *machine) compare() {
 	l, slow := m.g.Learner(), m.slow.Learner
 	before := m.snapshot(m.g)
@@ -936,7 +937,7 @@ func (m *machine) compare() {
 	}
 }
 
-// vertices compares the graph with that of the model.
+// vertices compares the vertices with the model's vertices.
 func (m *machine) vertices() {
 	g, slow := m.g.Learner().Graph(), m.slow.Learner.Graph
 	if slow.Delicate {

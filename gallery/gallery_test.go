@@ -23,7 +23,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// space is a small one in which faces of a person are up to .3 apart and people are 1.4 apart.
+// space is a small space: faces of a person are at most .3 apart, and people are 1.4 apart.
 var space = face.Space{ID: "test", Dim: 8, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, ImpostorRadius: .93,
 	GenuineRadius: 1.3}
 
@@ -113,7 +113,7 @@ func TestSaveOpen(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(back.Learner().Counts()), "30") {
 		t.Errorf("counts %+v", back.Learner().Counts())
 	}
-	// The same gallery is the same bytes.
+	// The same gallery always gives the same bytes.
 	again := filepath.Join(t.TempDir(), "again")
 	fresh, err := gallery.Open(path, space)
 	if err != nil {
@@ -139,7 +139,7 @@ func read(t testing.TB, path string) []byte {
 	return b
 }
 
-// No single altered byte, and no cut, goes unnoticed.
+// Every changed byte and every cut is detected.
 func TestDamaged(t *testing.T) {
 	path := save(t, newGallery(t, "alice"))
 	whole := read(t, path)
@@ -219,7 +219,7 @@ func TestAnotherSpace(t *testing.T) {
 	}
 }
 
-// Of two programs that change one gallery the second is told, and undoes nothing.
+// If two programs change one gallery, the second gets an error, and overwrites nothing.
 func TestChanged(t *testing.T) {
 	path := save(t, newGallery(t, "alice"))
 	one, err := gallery.Open(path, space)
@@ -246,8 +246,7 @@ func TestChanged(t *testing.T) {
 	if err := one.Save(path); err != nil {
 		t.Errorf("saving twice: %v", err)
 	}
-	// A new gallery does not overwrite one that it never saw, nor does an old one bring back what
-	// was deleted.
+	// A new gallery does not overwrite a gallery that it never read, and an old one does not bring deleted people back.
 	if err := newGallery(t).Save(path); !errors.Is(err, gallery.ErrChanged) {
 		t.Errorf("a new one over another: %v", err)
 	}
@@ -302,9 +301,9 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// A disk that fills up while the gallery is written leaves the old one.
+// If the disk fills up while the gallery is written, the old gallery stays.
 func TestFullDisk(t *testing.T) {
-	// In a process of its own: the limit holds for all files of a process, the log of the test itself among them.
+	// In a process of its own, because the limit holds for all files of a process, also for the log of the test.
 	if os.Getenv("FACEAUTH_TEST_FULL_DISK") == "" {
 		c := exec.Command(os.Args[0], "-test.run=^TestFullDisk$")
 		c.Env = append(os.Environ(), "FACEAUTH_TEST_FULL_DISK=1")
@@ -322,7 +321,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := read(t, path)
-	limit(t, 200) // bytes that a file may have: a write beyond fails as on a full disk
+	limit(t, 200) // the largest size of a file: a write beyond it fails as on a full disk
 	err = g.Save(path)
 	unlimit(t)
 	if !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), "is as it was") {
@@ -383,16 +382,16 @@ func TestEnroll(t *testing.T) {
 	if p := g.People()[0]; p.Faces != 7 || !p.Enrolled.Equal(noon.Add(time.Hour)) {
 		t.Errorf("%+v", p)
 	}
-	// The same person under another name is done, and said.
+	// The same person under another name is allowed with a warning.
 	if like, err := g.Enroll("alicia", person(0, 4), noon, gallery.Enrolment{}); err != nil || like != "alice" {
 		t.Errorf("under two names: %q, %v", like, err)
 	}
-	// Force does what would be refused.
+	// Force allows an enrolment that would be refused.
 	if _, err := g.Enroll("couple", append(person(2, 1), person(3, 1)...), noon,
 		gallery.Enrolment{Force: true}); err != nil {
 		t.Error(err)
 	}
-	// Remove forgets.
+	// Remove forgets the person.
 	if err := g.Remove("bob"); err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +419,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// limit bounds the size of every file that this process writes.
+// limit sets the largest size of every file that this process writes.
 func limit(t *testing.T, bytes uint64) {
 	t.Helper()
 	var old syscall.Rlimit
@@ -444,7 +443,7 @@ func unlimit(t *testing.T) {
 	}
 }
 
-// A person goes with their last face, and the file is one that can be read.
+// When the last face of a person is removed, the person is removed, and the file can be read.
 func TestUnlabel(t *testing.T) {
 	line := face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .4, Gamma: 1e-3, Reach: 1}
 	g, err := gallery.New(line, online.Settings{})
@@ -481,7 +480,8 @@ func TestUnlabel(t *testing.T) {
 	}
 }
 
-// Whoever is labelled or forgotten in the learner itself is one of the people, and the gallery can be saved.
+// People who are labelled or forgotten directly in the learner are added or removed here, too, and the gallery can be
+// saved.
 func TestPeopleOfLearner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gallery")
 	g := newGallery(t, "alice", "bob")
@@ -515,7 +515,7 @@ func TestPeopleOfLearner(t *testing.T) {
 	}
 }
 
-// A person keeps the date and the place among the others under another name.
+// A person who gets another name keeps the date and the place among the others.
 func TestRename(t *testing.T) {
 	g := newGallery(t, "alice", "bob")
 	if err := g.Rename("alice", "bob"); !errors.Is(err, online.ErrTaken) {
@@ -536,7 +536,7 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// What fails half-way leaves the people and their faces as they were.
+// An operation that fails half way leaves the people and their faces unchanged.
 func TestAttempt(t *testing.T) {
 	g := newGallery(t, "alice")
 	before, broken := g.People(), errors.New("broken")

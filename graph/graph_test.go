@@ -47,7 +47,7 @@ func TestKernel(t *testing.T) {
 		}
 	}
 	k := graph.Heat(.2)
-	// The edge radius that DESIGN gives for sigma .2 and gamma 1e-3 is .86.
+	// For sigma .2 and gamma 1e-3 the edge radius is .86.
 	if r := k.Radius(1e-4); math.Abs(r-.2*math.Sqrt(2*math.Log(1e4))) > 1e-15 || math.Abs(r-.86) > .005 {
 		t.Errorf("radius %g", r)
 	}

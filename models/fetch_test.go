@@ -65,11 +65,11 @@ func TestInstallByHTTPS(t *testing.T) {
 	if len(said) != 2 || said[0] != "fetching the models from "+f.registry[:len(f.registry)-1]+tarballPath {
 		t.Errorf("said %q", said)
 	}
-	// With all networks there nobody is asked.
+	// If all networks are there, no registry is asked.
 	if err := f.install(t.Context(), integrity, []Description{a}, dir, report); err != nil || asked != 1 {
 		t.Errorf("asked %d times, error %v", asked, err)
 	}
-	// Another package of the same name is not looked into.
+	// Another package of the same name is not opened.
 	other := t.TempDir()
 	err = f.install(t.Context(), "sha512-other", []Description{a}, other, nil)
 	if !errors.Is(err, ErrIntegrity) {
@@ -80,7 +80,7 @@ func TestInstallByHTTPS(t *testing.T) {
 	}
 }
 
-// Whatever the registry does, the error says what happened and what to do, and nothing is left behind.
+// For every fault of the registry the error says what happened and what to do, and no file is left behind.
 func TestFetchErrors(t *testing.T) {
 	hang := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1000")
@@ -146,7 +146,8 @@ func TestFetchErrors(t *testing.T) {
 	}
 }
 
-// A server that takes a connection and says nothing does not hold the program, nor does one that is not there.
+// The program does not wait for ever for a server that accepts a connection and sends nothing, or for one that does not
+// exist.
 func TestFetchUnreachable(t *testing.T) {
 	closed := newFetcher()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -188,7 +189,7 @@ func TestFetchUnreachable(t *testing.T) {
 	}
 }
 
-// A server whose certificate nobody vouches for gets no request.
+// A server whose certificate no authority has signed gets no request.
 func TestFetchUntrusted(t *testing.T) {
 	f := registry(t, func(http.ResponseWriter, *http.Request) { t.Error("asked") })
 	f.client.Transport.(*http.Transport).TLSClientConfig = nil

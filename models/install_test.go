@@ -68,7 +68,7 @@ func TestInstallFrom(t *testing.T) {
 	if err != nil || len(entries) != 2 {
 		t.Errorf("%v, %v", entries, err)
 	}
-	// Again: nothing is to be done. After damage: that one is mended.
+	// A second run has nothing to do. After damage the damaged file is replaced.
 	said = nil
 	if err := installFrom(tarball, integrity, []Description{a, b}, dir, report); err != nil || len(said) != 0 {
 		t.Errorf("the second time: %q, %v", said, err)

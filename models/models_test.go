@@ -132,7 +132,7 @@ func TestDir(t *testing.T) {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
-	for _, name := range []string{"shared", "own"} { // one's own goes first
+	for _, name := range []string{"shared", "own"} { // the user's own folder comes first
 		t.Setenv("XDG_DATA_HOME", filepath.Join(dirs, "own"))
 		want := filepath.Join(dirs, name, "faceauth", "models")
 		if err := os.MkdirAll(want, 0o700); err != nil {
@@ -144,7 +144,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// Missing looks whether a file is there, and not into it.
+// Missing checks whether a file exists, and does not read it.
 func TestMissing(t *testing.T) {
 	dir := t.TempDir()
 	d := models.Default(models.Embedding)

@@ -19,7 +19,7 @@ import (
 	"github.com/faceauth/faceauth/office/journal"
 )
 
-// filmed is a camera that plays a script, with a picture of each frame for which one is wanted.
+// filmed is a camera that plays a script. It makes a picture of each frame for which the office wants one.
 type filmed struct {
 	stream
 	wanted func() bool
@@ -41,13 +41,13 @@ func (f *filmed) Next(ctx context.Context) (face.Frame, error) {
 	return x, err
 }
 
-// enterWithClips is enter with so many bytes of clips.
+// enterWithClips is enter with room for so many bytes of clips.
 func enterWithClips(t *testing.T, dir string, bytes int64) *home {
 	t.Helper()
 	return enterWith(t, dir, office.Options{}, office.PastSettings{Clips: journal.Settings{Bytes: bytes}})
 }
 
-// films runs an office with a camera that makes pictures, and returns how many it made.
+// films runs an office with a camera that makes pictures, and returns the number of pictures that it made.
 func (h *home) films(script string) (w *office.Office, made int) {
 	h.t.Helper()
 	s := &filmed{stream: stream{frames: frames(script), end: io.EOF}}
@@ -67,7 +67,7 @@ func (h *home) films(script string) (w *office.Office, made int) {
 	return w, s.made
 }
 
-// pictures returns how many a clip has, and takes it apart.
+// pictures returns the number of pictures in a clip, and reads each of them.
 func pictures(t *testing.T, clip []byte) (n int) {
 	t.Helper()
 	if !bytes.HasPrefix(clip, []byte("RIFF")) || int(binary.LittleEndian.Uint32(clip[4:])) != len(clip)-8 ||
@@ -90,7 +90,7 @@ func pictures(t *testing.T, clip []byte) (n int) {
 	return n
 }
 
-// The first eight seconds of a sighting are kept as a film where that is wanted, and nowhere else.
+// The first eight seconds of a sighting are kept as a film if clips are wanted, and otherwise nothing is kept.
 func TestClip(t *testing.T) {
 	dir := t.TempDir()
 	h := enterWithClips(t, dir, 0)
@@ -117,7 +117,7 @@ func TestClip(t *testing.T) {
 	if w = office.New(h.g, h.o); pictures(t, w.Clip(id)) != 16 {
 		t.Error("after a restart the clip has gone")
 	}
-	// A run that keeps none removes those of earlier runs.
+	// A run without clips removes the clips of earlier runs.
 	h.leave()
 	enterWithClips(t, dir, 0)
 	if _, err := os.Stat(filepath.Join(dir, "past", "clips")); !os.IsNotExist(err) {
@@ -125,8 +125,8 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// A forgotten person is removed from all clips, also from the clips of people beside them. Without strangers no
-// clip is kept that shows one.
+// A forgotten person is removed from all clips, also from clips of other people. If strangers are not kept, no clip
+// that shows a stranger is kept.
 func TestClipForgotten(t *testing.T) {
 	dir := t.TempDir()
 	h := enterWithClips(t, dir, 1<<20)

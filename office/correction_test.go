@@ -38,7 +38,7 @@ type home struct {
 	past *office.Past
 }
 
-// visit opens the files of an office, as a program does that begins.
+// visit opens the files of an office, as a starting program does.
 func enter(t testing.TB, dir string, o office.Options) *home {
 	t.Helper()
 	return enterWith(t, dir, o, office.PastSettings{})
@@ -78,13 +78,14 @@ func enterWith(t testing.TB, dir string, o office.Options, s office.PastSettings
 	return h
 }
 
-// leave closes the files, and saves nothing.
+// leave closes the files without saving anything.
 func (h *home) leave() {
 	h.o.Book.Close()
 	h.past.Close()
 }
 
-// plays runs an office over scripts, one for each camera, with somebody who says things before frames of the first.
+// plays runs an office over scripts, one for each camera. A user makes corrections before given frames of the first
+// script.
 func (h *home) plays(scripts []string, say map[int]func(w *office.Office)) *office.Office {
 	h.t.Helper()
 	h.said.events = nil
@@ -110,7 +111,7 @@ func nothing(t testing.TB, err error) {
 	}
 }
 
-// sue is a stranger who moves a little, and turns the head: pictures of her differ.
+// sue is a stranger who moves a little and turns the head, so that pictures of her differ.
 func init() {
 	for i := range 12 {
 		looks['C'+byte(i)] = []float32{.02 * float32(i%3), 4 + .04*float32(i)}
@@ -119,14 +120,14 @@ func init() {
 
 const loop = "C D E F G H I J K L M N "
 
-// Who was named by mistake, and then denied, is not given the name again: with what was learned and without, before one
-// camera and two, whether the naming is undone or not, live or later, in this program or the next.
+// A person who was named by mistake, and then denied, does not get the name again. The cases are: with and without
+// learned faces, one camera and two, the naming undone or not, live or later, in this program or the next.
 func TestDenialSticks(t *testing.T) {
 	for _, freeze := range []bool{false, true} {
 		for _, cameras := range []int{1, 2} {
 			for _, undo := range []bool{false, true} {
 				for _, later := range []bool{false, true} {
-					for _, same := range []bool{false, true} { // the sighting that was named is denied, and not a later one
+					for _, same := range []bool{false, true} { // the denied sighting is the named one
 						name := fmt.Sprintf("frozen %t, %d cameras, undo %t, later %t, same %t", freeze, cameras, undo,
 							later, same)
 						t.Run(name, func(t *testing.T) { denialSticks(t, freeze, cameras, undo, later, same) })
@@ -203,7 +204,7 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 				t.Errorf("%s: %+v", round, s)
 			}
 		}
-		// Another camera may have seen the stranger between the denial and its undoing, and then made a group of its
+		// Another camera may have seen the stranger between the denial and its undo, and may have made a group of its
 		// own.
 		most := 1
 		if cameras > 1 && !later {
@@ -218,12 +219,12 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 		h = enter(t, h.dir, h.o)
 	}
 	w = office.New(h.g, h.o)
-	if all := w.Strangers(); len(all) > 0 { // and the name is free
+	if all := w.Strangers(); len(all) > 0 { // and the name is free again
 		nothing(t, w.Name(all[0].ID, "sue", false))
 	}
 }
 
-// copied copies a folder, as it is found after the program is killed.
+// copied copies a folder, in the state that a kill of the program leaves.
 func copied(t testing.TB, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
@@ -233,7 +234,7 @@ func copied(t testing.TB, dir string) string {
 	return to
 }
 
-// summary is what a user sees of an office.
+// summary describes the parts of an office that a user sees.
 func summary(w *office.Office) string {
 	var b strings.Builder
 	known := w.Now().Known
@@ -258,7 +259,7 @@ func summary(w *office.Office) string {
 	return b.String()
 }
 
-// What is said is undone, whatever is between: office, people, strangers, sightings and events are as before.
+// After an undo the office, people, strangers, sightings and events are as before, whatever happened in between.
 func TestUndo(t *testing.T) {
 	setUp := func(t *testing.T, dir string) *home {
 		h := enter(t, dir, office.Options{Freeze: true})
@@ -267,7 +268,7 @@ func TestUndo(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		say  func(w *office.Office) error
-		want office.Correction // of what is in the journal
+		want office.Correction // the correction in the journal
 	}{
 		"name":    {func(w *office.Office) error { return w.Name(1, "sue", false) }, office.Correction{Kind: office.Named, Name: "sue", Group: 1, Face: 1}},
 		"add":     {func(w *office.Office) error { return w.Name(1, "bob", true) }, office.Correction{Kind: office.Named, Name: "bob", Group: 1, Face: 1}},
@@ -293,7 +294,7 @@ func TestUndo(t *testing.T) {
 			if after == before && name != "confirm" {
 				t.Error("nothing has changed")
 			}
-			// A program that is started again finds it so, and undoes it.
+			// A restarted program finds the same state, and can undo it.
 			h.leave()
 			h = enter(t, h.dir, office.Options{Freeze: true})
 			w = office.New(h.g, h.o)
@@ -332,8 +333,8 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// A program that is killed at any write of something that is said, or undone, has it or does not have it, and nothing
-// in between.
+// A program may be killed at any write of a correction or an undo. Afterwards the whole correction counts, or none of
+// it.
 func TestKilledWhileSaying(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
 	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-")}, nil)
@@ -351,7 +352,7 @@ func TestKilledWhileSaying(t *testing.T) {
 		"forget group": func(w *office.Office) error { return w.ForgetGroup(2) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			// look says what a program finds that begins in a folder.
+			// look describes the state that a program finds when it starts in a folder.
 			look := func(dir string) string {
 				t.Helper()
 				h := enter(t, dir, office.Options{Freeze: true})
@@ -411,7 +412,7 @@ func TestKilledWhileSaying(t *testing.T) {
 	}
 }
 
-// What is undone is so whatever was said since.
+// An undo holds, whatever corrections came after it.
 func TestUndoOutOfOrder(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
 	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "a") + n(60, "-")}, nil)
@@ -422,7 +423,7 @@ func TestUndoOutOfOrder(t *testing.T) {
 	naming := newest()
 	nothing(t, w.Rename("sue", "susan"))
 	renaming := newest()
-	nothing(t, w.Name(2, "susan", true)) // under the name that she has now
+	nothing(t, w.Name(2, "susan", true)) // to the name that she has now
 	adding := newest()
 	if got := summary(w); strings.Contains(got, `"sue"`) || strings.Count(got, `"susan"`) != 4 ||
 		!strings.Contains(got, "susan 8") {
@@ -443,7 +444,7 @@ func TestUndoOutOfOrder(t *testing.T) {
 		!strings.Contains(got, "groups 1(5 faces, ignored false) 2(4 faces, ignored false)") {
 		t.Error(got)
 	}
-	// A person who has the old name meanwhile keeps it.
+	// A person who got the old name in the meantime keeps it.
 	nothing(t, w.Rename("alice", "anna"))
 	renaming = newest()
 	nothing(t, w.Name(1, "alice", true))
@@ -455,7 +456,7 @@ func TestUndoOutOfOrder(t *testing.T) {
 	if got := summary(w); got != begun {
 		t.Errorf("%s, want\n%s", got, begun)
 	}
-	// A denial that took the labels of a naming, and the naming, are undone in either order.
+	// A denial has taken the labels of a naming. Both can be undone in either order.
 	for _, order := range [][]int{{1, 0}, {0, 1}} {
 		nothing(t, w.Name(1, "sue", false))
 		nothing(t, w.Correct(1, ""))
@@ -473,7 +474,7 @@ func TestUndoOutOfOrder(t *testing.T) {
 			t.Errorf("%v: %s, want\n%s", order, got, begun)
 		}
 	}
-	// Two people were made one, who got another name later.
+	// Two people were merged, and the merged person got another name later.
 	nothing(t, w.Rename("alice", "bob"))
 	joining := newest()
 	nothing(t, w.Rename("bob", "rob"))
@@ -497,7 +498,7 @@ func TestUndoOutOfOrder(t *testing.T) {
 	}
 }
 
-// Who is in view under one name is so under the next at once, without coming or going.
+// A person in view who gets another name is there under the new name at once, without leaving or arriving.
 func TestRenameInView(t *testing.T) {
 	g := people(t)
 	got := play(t, g, office.Options{}, n(30, "a"), map[int]func(*office.Office){10: func(w *office.Office) {
@@ -517,14 +518,14 @@ func TestRenameInView(t *testing.T) {
 	wantEvents(t, "renamed", got, "arrived alice door 0", "left bob door 5.8")
 }
 
-// Nothing of a person who is forgotten is in any file: not the name, not a face.
+// After a person is forgotten, no file has the person's name or a face of the person.
 func TestForgetEverywhere(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	h.plays(
 		[]string{n(9, "-") + n(9, "a") + n(60, "-") + n(60, "s") + n(60, "-") + strings.Repeat(loop, 4) + n(60, "-")},
 		nil)
 	w := office.New(h.g, h.o)
-	// Her name and her faces come into every file in every way.
+	// Her name and her faces get into every file, in every way that exists.
 	groups := w.Strangers()
 	nothing(t, w.Name(groups[0].ID, "Zdenka", false))
 	h.plays([]string{strings.Repeat(loop, 2) + n(60, "-")}, nil)
@@ -552,7 +553,7 @@ func TestForgetEverywhere(t *testing.T) {
 			"Zdeňka":          []byte("Zde\u0148ka"),
 			"Zdeňka in UTF-8": []byte("Zdeňka"),
 		}
-		for _, c := range "DEGHJKMN" { // C, F, I, L have a coordinate that others have
+		for _, c := range "DEGHJKMN" { // C, F, I and L have a coordinate that other faces have, too
 			for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 				what[fmt.Sprintf("a face, %v", order)+string(c)] = order.AppendUint32(nil,
 					math.Float32bits(looks[byte(c)][1]))
@@ -607,7 +608,7 @@ func TestForgetEverywhere(t *testing.T) {
 	}
 }
 
-// Sightings of days ago are there after restarts, with their faces, and are corrected as those of a moment ago.
+// Sightings of past days are there after restarts, with their faces, and can be corrected like new sightings.
 func TestPastOverRestarts(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	pictures := func(frames []face.Frame) []face.Frame {
@@ -673,7 +674,7 @@ func TestPastOverRestarts(t *testing.T) {
 	if v, err := h.g.Learner().Judge(looks['x']); err != nil || v.Label != "" {
 		t.Errorf("%+v, %v", v, err)
 	}
-	// The group of the stranger has got the name, with all its sightings and events.
+	// The group of the stranger has the name, and so have all its sightings and events.
 	for _, s := range w.Sightings() {
 		if s.Name == "" && s.ID != lookalike.ID && s.ID != all[0].ID && s.ID != all[4].ID && s.ID != all[8].ID {
 			t.Errorf("without a name: %+v", s)
@@ -692,8 +693,8 @@ func TestPastOverRestarts(t *testing.T) {
 	}
 }
 
-// What a sighting taught is taken back days later, and what a program learned and did not save is no more: its numbers
-// mean other observations now, and are not taken for these.
+// Faces that a sighting taught can be taken back days later. Observations that a program learned but did not save are
+// lost. Their numbers belong to other observations now, and the two are not confused.
 func TestLearnedOverRestarts(t *testing.T) {
 	for _, saved := range []bool{false, true} {
 		h := enter(t, t.TempDir(), office.Options{})
@@ -704,7 +705,7 @@ func TestLearnedOverRestarts(t *testing.T) {
 		h.leave()
 		h = enter(t, h.dir, office.Options{})
 		before := h.g.Learner().Counts().Learned
-		// The next program learns of bob under numbers that the first one gave to the sighting of alice.
+		// The next program learns bob under the numbers that the first program gave to the sighting of alice.
 		w = h.plays([]string{n(60, "b") + n(20, "-")}, nil)
 		learned := h.g.Learner().Counts().Learned
 		if saved == (before == 0) || learned-before < 40 {
@@ -723,7 +724,7 @@ func TestLearnedOverRestarts(t *testing.T) {
 	}
 }
 
-// The past is bounded, on disk and in memory.
+// The kept past has a limit, on disk and in memory.
 func TestPastBounds(t *testing.T) {
 	script := strings.Repeat(n(5, "a")+n(20, "-"), 12)
 	h := enter(t, t.TempDir(), office.Options{})
@@ -760,8 +761,8 @@ func TestPastBounds(t *testing.T) {
 	}
 }
 
-// Who does not want strangers to be kept has none kept, not of the past either; and nobody is kept whom nobody wants to
-// hear of.
+// If strangers are not to be kept, none are kept, not in the past either. Sightings of ignored groups are not kept
+// either.
 func TestPastWithoutStrangers(t *testing.T) {
 	script := n(60, "s") + n(20, "-") + n(9, "a") + n(20, "-")
 	h := enter(t, t.TempDir(), office.Options{})
@@ -799,14 +800,13 @@ func TestPastWithoutStrangers(t *testing.T) {
 	}
 }
 
-// A number of a group, a sighting or a face means one thing for ever, also where a program was killed before it could
-// save.
+// A number of a group, a sighting or a face is never given twice, even if a program was killed before it could save.
 func TestNumbersAfterKill(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	var killed string
 	var group, last, picture uint64
 	w := h.plays([]string{n(60, "s") + n(20, "-") + n(60, "l") + n(20, "-") + n(60, "s")}, map[int]func(*office.Office){
-		130: func(w *office.Office) { nothing(t, w.Ignore(w.Strangers()[0].ID, false)) }, // the last time that it saves
+		130: func(w *office.Office) { nothing(t, w.Ignore(w.Strangers()[0].ID, false)) }, // the last save
 		215: func(w *office.Office) {
 			killed = copied(t, h.dir)
 			last = w.Sightings()[0].ID
@@ -822,7 +822,7 @@ func TestNumbersAfterKill(t *testing.T) {
 	if group < 2 || last != 3 {
 		t.Fatalf("group %d, sighting %d of %d", group, last, len(w.Sightings()))
 	}
-	os.Remove(filepath.Join(killed, "unknown")) // as if it had never saved
+	os.Remove(filepath.Join(killed, "unknown")) // as if the program had never saved
 	h = enter(t, killed, office.Options{})
 	w = h.plays([]string{n(60, "q")}, nil)
 	all := w.Strangers()
@@ -834,7 +834,7 @@ func TestNumbersAfterKill(t *testing.T) {
 
 func init() { looks['l'], looks['q'] = []float32{0, -3}, []float32{-5, 0} }
 
-// Nobody hears again and again of a face that is too small or too poor to judge, and it makes no group.
+// A face that is too small or too poor to judge is not announced again and again, and makes no group.
 func TestPoor(t *testing.T) {
 	g := people(t)
 	k := new(recorded)
@@ -855,7 +855,7 @@ func TestPoor(t *testing.T) {
 	}
 }
 
-// What was learned is on disk within a minute, where it is to be kept.
+// Learned faces are on disk within a minute, if they are to be kept.
 func TestKeep(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		h := enter(t, t.TempDir(), office.Options{Keep: keep})
@@ -868,7 +868,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Of two people whose labels contradict each other there is one row, with pictures where they are known.
+// Two people whose labels contradict each other have one row, with pictures if there are any.
 func TestConflictRows(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
 	w := office.New(h.g, h.o)
@@ -914,7 +914,7 @@ func TestConflictRows(t *testing.T) {
 	}
 }
 
-// With a naming goes what was learned through it, and nothing else.
+// If a naming is taken back, the faces that were learned through it go, and no others.
 func TestUndoUnlearns(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	h.plays([]string{n(30, "a") + n(20, "-") + strings.Repeat(loop, 4)}, nil)
@@ -937,7 +937,8 @@ func TestUndoUnlearns(t *testing.T) {
 	}
 }
 
-// Who is there by a naming that a denial takes away is not there, also where a sighting of the past was denied.
+// A person who is there only because of a naming is no longer there after a denial has taken the naming back. The same
+// holds if a past sighting is denied.
 func TestDenialOfPastInView(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	h.plays([]string{strings.Repeat(loop, 4)}, map[int]func(*office.Office){
@@ -956,7 +957,7 @@ func TestDenialOfPastInView(t *testing.T) {
 	wantEvents(t, "the second day", h.said.events, "arrived sue door 0", "mistake sue door 0", "unknown  door 0")
 }
 
-// What the detector is not sure of makes no group, and is not told of: a hand.
+// A detection with a low score, such as a hand, makes no group and no event.
 func TestPerhapsNoFace(t *testing.T) {
 	g := people(t)
 	k := new(recorded)

@@ -19,7 +19,7 @@ import (
 	"github.com/faceauth/faceauth/office/unknown"
 )
 
-// fed is a camera that shows what it is given.
+// fed is a camera that shows the frames that the test gives it.
 type fed struct{ frames chan face.Frame }
 
 func (s fed) Next(ctx context.Context) (face.Frame, error) {
@@ -36,7 +36,8 @@ func (s fed) Next(ctx context.Context) (face.Frame, error) {
 func (fed) Close() error { return nil }
 func (fed) Dropped() int { return 0 }
 
-// A full disk ends nothing: people come and go, it is said, and what was held is on disk when there is room again.
+// A full disk ends nothing: people come and go, the office reports the full disk, and held data is written when there
+// is room.
 func TestFullDisk(t *testing.T) {
 	disk := fixture.NewDisk(t, 1<<19)
 	g := people(t)
@@ -76,7 +77,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	show(n(5, "a") + n(60, "-"))
 	disk.Fill()
-	for i := 0; w.Now().Disk.Error == "" && i < 50; i++ { // the last page has room for some
+	for i := 0; w.Now().Disk.Error == "" && i < 50; i++ { // the last page of the disk takes some events
 		show(n(5, "b") + n(60, "-") + n(5, "a") + n(60, "-"))
 	}
 	show(n(40, "s"))
@@ -107,7 +108,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("told %+v", told)
 	}
 	mu.Unlock()
-	// As a program that is killed now leaves it.
+	// In the state that a kill of the program leaves.
 	if b := bookCopy(t, filepath.Join(disk.Dir, "book")); b.State().Last < last || len(b.State().People) != 1 ||
 		b.State().People[0].Name != "sue" {
 		t.Errorf("the logbook has %+v, and the last event was %d", b.State(), last)

@@ -16,7 +16,7 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// What others change of the people holds for sightings, presence and events here, too.
+// Changes that other offices make to people apply to the sightings, presence and events of this office, too.
 func TestExchange(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	exchange := func(do func(g *gallery.Gallery) office.Exchanged) func(*office.Office) {
@@ -62,7 +62,7 @@ func TestExchange(t *testing.T) {
 	if !slices.Equal(g.Learner().Names(), []string{"ann", "sue"}) {
 		t.Errorf("saved are %q", g.Learner().Names())
 	}
-	// Somebody else has the name of one who was forgotten elsewhere.
+	// Somebody was forgotten elsewhere, and another person has the name.
 	var said []office.Said
 	o := office.Options{Said: func(x office.Said) string { said = append(said, x); return "" }}
 	w = office.New(people(t), o)
@@ -83,8 +83,8 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// A merge that was told to the other offices is undone there, too: by its name, and not by labels. Where another office
-// has undone it, the past of this one follows.
+// A merge that was sent to other offices is undone there, too: by its entry, and not by labels. If another office has
+// undone it, the past of this office follows.
 func TestExchangeMerged(t *testing.T) {
 	var said []office.Said
 	h := enter(t, t.TempDir(), office.Options{Said: func(x office.Said) string {
@@ -162,8 +162,8 @@ func TestExchangeMerged(t *testing.T) {
 	}
 }
 
-// With somebody who is forgotten elsewhere the strangers go who look like them, also where the name is somebody else's
-// by then, an old gallery had them again, or the first exchange failed half way.
+// If a person is forgotten elsewhere, strangers here who look like the person go, too. This also holds if somebody else
+// has the name by then, if an old gallery brought the person back, or if the first exchange failed half way.
 func TestExchangeForgetsStrangers(t *testing.T) {
 	for _, c := range []string{"forgotten", "an old gallery", "failed at first"} {
 		h := enter(t, t.TempDir(), office.Options{Freeze: true})
@@ -216,7 +216,8 @@ func TestExchangeForgetsStrangers(t *testing.T) {
 	}
 }
 
-// A program that is killed between the gallery and the strangers forgets the strangers, too, at its next start.
+// A program that is killed after it saved the gallery, and before it removed the strangers, removes them at its next
+// start.
 func TestForgetKilled(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
 	w := h.plays([]string{n(60, "s") + n(60, "-")}, nil)
@@ -245,7 +246,7 @@ func TestForgetKilled(t *testing.T) {
 	}
 }
 
-// Somebody who is no longer known without being forgotten leaves.
+// A person who is no longer known, but was not forgotten, leaves.
 func TestExchangeLeave(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	w := h.plays([]string{n(30, "a") + n(10, "a")}, map[int]func(*office.Office){
@@ -270,7 +271,8 @@ func TestExchangeLeave(t *testing.T) {
 	}
 }
 
-// Who is seen here and at another site at once is a contradiction; who has just gone there is none.
+// A person who is seen here and at another site at the same time is a contradiction. A person who has just gone there
+// is not.
 func TestElsewhere(t *testing.T) {
 	at := noon.Add(48 * time.Hour) // the clock of the other site is wrong
 	ann := presence.Person{Name: "alice", Since: at, Last: at, Camera: "lab", Trust: sighting.Confirmed}

@@ -2,7 +2,7 @@
 
 package office
 
-// Minute does what an office does each minute.
+// Minute does the work that an office does once a minute.
 func Minute(w *Office) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

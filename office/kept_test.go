@@ -21,7 +21,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// drawn returns a picture of stripes that contrast so much.
+// drawn returns a picture of stripes with a given contrast.
 func drawn(t *testing.T, contrast uint8) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, 32, 32))
@@ -38,7 +38,8 @@ func drawn(t *testing.T, contrast uint8) []byte {
 	return b.Bytes()
 }
 
-// The best faces of a stranger are clear and unlike each other: not the first four, which come when somebody walks in.
+// The best faces of a stranger are clear and differ from each other. They are not simply the first four, from the
+// moment at which the stranger walked in.
 func TestBest(t *testing.T) {
 	w := office.New(people(t), office.Options{})
 	blurred, clear := drawn(t, 4), drawn(t, 120)
@@ -86,7 +87,7 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// pictured is a recording of somebody who moves on from a place in small steps, with pictures.
+// pictured is a recording, with pictures, of a person who moves away from a place in small steps.
 func pictured(t *testing.T, n int, from, step []float32) office.Camera {
 	t.Helper()
 	picture := drawn(t, 80)
@@ -102,8 +103,8 @@ func pictured(t *testing.T, n int, from, step []float32) office.Camera {
 	}}
 }
 
-// A person's page has what was enrolled and what was learned, each with the picture that shows it, and the way by which
-// a learned face came to be theirs.
+// A person's page has the enrolled and the learned faces, each with a picture that shows it, and for a learned face the
+// chain of faces that led to it.
 func TestProfile(t *testing.T) {
 	k := new(recorded)
 	w, err := run(t.Context(), t, people(t), k.options(), pictured(t, 60, []float32{0, 0}, []float32{.02, .01}))
@@ -157,8 +158,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// The latest picture of a person who has gone comes from the past, follows what is said of it, and is forgotten with
-// them.
+// The latest picture of a person who has gone comes from the past. It follows corrections of its sighting, and is
+// forgotten with the person.
 func TestLastFace(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	run := func() *office.Office {
@@ -191,8 +192,8 @@ func TestLastFace(t *testing.T) {
 	}
 }
 
-// A learned face that was shown and has been merged since is answered with the nearest one of that person, and said to
-// be so; of somebody who is forgotten nothing is remembered.
+// If a learned face that was shown has been merged since, the answer is the nearest learned face of that person, and
+// says so. Nothing of a forgotten person is remembered.
 func TestWayOfMerged(t *testing.T) {
 	g, err := gallery.New(space, online.Settings{K: 6})
 	if err != nil {
@@ -210,7 +211,7 @@ func TestWayOfMerged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 200 { // somebody else's program goes on learning
+	for i := range 200 { // the program goes on learning somebody else
 		if _, err := g.Learner().Observe([]float32{.3 * float32(i%7) / 7, .25 * float32(i%11) / 11}); err != nil {
 			t.Fatal(err)
 		}

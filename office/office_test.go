@@ -68,8 +68,8 @@ func book(t testing.TB, path string) *logbook.Book {
 	return b
 }
 
-// frames makes a frame of each word of a script, a fifth of a second apart: who is in view, each in a place of their
-// own.
+// frames makes a frame of each word of a script, a fifth of a second apart. The letters of a word are the people in
+// view, each in their own place.
 func frames(script string) (all []face.Frame) {
 	for i, word := range strings.Fields(script) {
 		f := face.Frame{Index: i, Time: time.Duration(i) * time.Second / 5}
@@ -82,7 +82,7 @@ func frames(script string) (all []face.Frame) {
 	return all
 }
 
-// stream gives frames and then its end.
+// stream returns frames, and then its end.
 type stream struct {
 	frames []face.Frame
 	end    error
@@ -111,7 +111,7 @@ func recording(name, script string) office.Camera {
 	}}
 }
 
-// recorded keeps what an office tells.
+// recorded keeps the events that an office reports.
 type recorded struct {
 	mu     sync.Mutex
 	events []string
@@ -142,7 +142,7 @@ func (k *recorded) has(what string) bool {
 	return slices.Contains(k.events, what) || slices.Contains(k.health, what)
 }
 
-// since returns when somebody is said to have arrived last, as in an event.
+// since returns the time of the last reported arrival of a person.
 func (k *recorded) since(name string) (at string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -154,7 +154,7 @@ func (k *recorded) since(name string) (at string) {
 	return at
 }
 
-// bookCopy returns a logbook as a program that is killed now leaves it.
+// bookCopy returns a logbook in the state that a kill of the program leaves.
 func bookCopy(t testing.TB, path string) *logbook.Book {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "book")
@@ -190,7 +190,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// It learns from what it sees, unless it is told not to.
+// The office learns from the faces that it sees, unless this is switched off.
 func TestLearns(t *testing.T) {
 	for _, freeze := range []bool{false, true} {
 		g := people(t)
@@ -205,8 +205,8 @@ func TestLearns(t *testing.T) {
 	}
 }
 
-// A camera that fails is opened again, and the others go on; who was there has not arrived again, and who is there when
-// it ends goes on being there.
+// A camera that fails is opened again, and the other cameras go on. A person who was there does not arrive again, and
+// is still there at the end.
 func TestCameraFails(t *testing.T) {
 	k := new(recorded)
 	opened := 0
@@ -257,7 +257,7 @@ func TestCameraFails(t *testing.T) {
 		t.Errorf("health %q", got)
 	}
 
-	// Started again, nobody arrives anew.
+	// After a restart nobody arrives again.
 	o.Book.Close()
 	k = new(recorded)
 	o = k.options()
@@ -271,7 +271,7 @@ func TestCameraFails(t *testing.T) {
 	}
 }
 
-// of returns what was told of the health of a camera.
+// of returns the health reports of a camera.
 func (k *recorded) of(camera string) (all []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -305,7 +305,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// Whoever looks is told when there is no room to learn any more, once, and everybody is recognised all the same.
+// If there is no room to learn, the owner is told once, and everybody is still recognised.
 func TestNoRoom(t *testing.T) {
 	g := people(t)
 	s := g.Learner().Settings()
@@ -313,7 +313,7 @@ func TestNoRoom(t *testing.T) {
 	if err := g.Learner().Configure(s); err != nil {
 		t.Fatal(err)
 	}
-	// alice and bob at two places each: the second of each finds no room.
+	// alice and bob at two places each: there is no room for the second place.
 	far := map[byte][]float32{'c': {.7, 0}, 'd': {2.7, 0}}
 	script := frames("ab ab ab ab ab ab")
 	for _, f := range script[3:] {

@@ -26,7 +26,7 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// read keeps recordings that were read.
+// read keeps the recordings that were read.
 var read = make(map[string][]face.Frame)
 
 // films reads recordings, once for all tests.
@@ -72,8 +72,8 @@ func films(t *testing.T, names ...string) (face.Space, map[string][]face.Frame) 
 	return e.Space(), all
 }
 
-// sampled returns every step-th frame from the first on, a tenth of a second apart, and as long without anybody as it
-// takes to have left.
+// sampled returns every step-th frame from the first on, a tenth of a second apart, and then enough empty frames for
+// everybody to leave.
 func sampled(frames []face.Frame, first, step int) (some []face.Frame) {
 	for i := first; i < len(frames); i += step {
 		some = append(some, frames[i])
@@ -87,7 +87,7 @@ func sampled(frames []face.Frame, first, step int) (some []face.Frame) {
 	return some
 }
 
-// shown plays frames before cameras, with somebody who says things before a frame of the first.
+// shown plays frames before cameras. A user makes corrections before given frames of the first camera.
 func shown(
 	t *testing.T,
 	g *gallery.Gallery,
@@ -125,8 +125,8 @@ func shown(
 	return w, k.events
 }
 
-// A stranger of a recording is named, and then said to be somebody else; the recording is shown again and again, with
-// other frames of it: the name is not given again, whether the naming is undone or not.
+// A stranger of a recording is named, and then denied. The recording is shown again and again, with other frames of it:
+// the name is not given again, whether the naming is undone or not.
 func TestDenialSticksOnRecordings(t *testing.T) {
 	strangers := []string{
 		"fast_videos/0490_03_007_bill_gates.avi",
@@ -240,7 +240,7 @@ func TestDenialSticksOnRecordings(t *testing.T) {
 	}
 }
 
-// What the distance by which a denial overrules a naming rests on: pictures of one recording against those of others.
+// Measures the distance below which a denial overrules a naming: pictures of one recording against pictures of others.
 func TestSamePicture(t *testing.T) {
 	names := []string{
 		"fast_videos/0490_03_007_bill_gates.avi",

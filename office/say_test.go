@@ -21,7 +21,7 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// acted is a recording during which something is said: before the frame of that index.
+// acted is a recording with a correction before the frame of a given index.
 func acted(name, script string, do map[int]func()) office.Camera {
 	return office.Camera{Name: name, Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
 		return &acts{stream{frames: frames(script), end: io.EOF}, do, 0}, nil
@@ -42,7 +42,7 @@ func (a *acts) Next(ctx context.Context) (face.Frame, error) {
 	return a.stream.Next(ctx)
 }
 
-// play runs an office over a script with somebody who says things, and returns what was told.
+// play runs an office over a script with corrections, and returns the reported events.
 func play(
 	t *testing.T,
 	g *gallery.Gallery,
@@ -74,7 +74,7 @@ func wantEvents(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// named has a stranger come and be named, and returns what was told.
+// named makes a stranger come and gives them a name, and returns the reported events.
 func named(t *testing.T) (*gallery.Gallery, []string) {
 	t.Helper()
 	g := people(t)
@@ -114,7 +114,7 @@ func named(t *testing.T) (*gallery.Gallery, []string) {
 	})
 }
 
-// A stranger comes, is kept, is named, is recognised at once, and in the next recording.
+// A stranger comes, is kept, is named, and is recognised at once and in the next recording.
 func TestName(t *testing.T) {
 	g, got := named(t)
 	wantEvents(t, "named", got, "unknown  door 0", "arrived sue door 0", "left sue door 11.8")
@@ -125,10 +125,10 @@ func TestName(t *testing.T) {
 		"left sue door 0.8")
 }
 
-// Who turned the head before they had a name is recognised so afterwards: what was seen of them is learned at once, as
-// far as the learner's own guards let it.
+// A stranger turns the head before the naming, and is then recognised with a turned head: the faces seen before are
+// learned at once, as far as the learner's own checks allow.
 func TestNameLearnsTheRest(t *testing.T) {
-	for i, c := range "tuvw" { // sue, further and further turned
+	for i, c := range "tuvw" { // sue turns further and further
 		looks[byte(c)] = []float32{0, 2 + .5*float32(i+1)}
 	}
 	turning := n(30, "s") + n(5, "t") + n(5, "u") + n(5, "v") + n(5, "w")
@@ -159,14 +159,14 @@ func TestNameLearnsTheRest(t *testing.T) {
 		})
 		learned := office.Options{Freeze: true, Presence: presence.Settings{Learned: true}}
 		wantEvents(t, c.name, play(t, g, learned, n(5, "w"), nil), c.want...)
-		// By default nobody arrives of whom nothing speaks but what was learned.
+		// By default a person whose name only learned faces support does not arrive.
 		wantEvents(t, c.name+", by default", play(t, g, office.Options{Freeze: true}, n(5, "w"), nil))
 	}
 }
 
-// Who is recognised by what was learned alone is asked about, and a yes enrols these faces.
+// If only learned faces support a name, the office asks. A yes enrols these faces.
 func TestConfirm(t *testing.T) {
-	looks['y'] = []float32{-.8, 0} // alice, who has grown a beard
+	looks['y'] = []float32{-.8, 0} // alice with a beard
 	g := people(t)
 	looks['z'] = []float32{-1.5, 0}
 	play(t, g, office.Options{}, n(5, "y"), nil)
@@ -191,10 +191,10 @@ func TestConfirm(t *testing.T) {
 	wantEvents(t, "confirmed", got, "arrived alice door 0", "left alice door 3")
 }
 
-// lookalike is somebody who is taken for alice.
+// lookalike is a person who is taken for alice.
 func init() { looks['x'] = []float32{.7, 0} }
 
-// What is not her stays so: the sighting, the face in later recordings, and what was learned of it.
+// A denial holds for the sighting, for the same face in later recordings, and for the faces that were learned from it.
 func TestCorrect(t *testing.T) {
 	for _, is := range []string{"", "xenia"} {
 		g := people(t)
@@ -244,7 +244,7 @@ func TestCorrect(t *testing.T) {
 	}
 }
 
-// Who is corrected in one camera and seen in another has not gone.
+// A person whose sighting is corrected at one camera, but who is seen at another, has not left.
 func TestCorrectElsewhere(t *testing.T) {
 	g := people(t)
 	k := new(recorded)
@@ -272,10 +272,10 @@ func TestCorrectElsewhere(t *testing.T) {
 	}
 }
 
-// A sighting of the past can be corrected, too, and one that is too long ago cannot.
+// A past sighting can be corrected, too. A sighting that is too old cannot.
 func TestCorrectPast(t *testing.T) {
 	g := people(t)
-	gone := n(12, "-") // longer than a track may be lost
+	gone := n(12, "-") // longer than a track may be out of view
 	got := play(
 		t,
 		g,
@@ -305,7 +305,7 @@ func TestCorrectPast(t *testing.T) {
 		"left bob door 7.6")
 }
 
-// A poster is ignored for ever, whatever the program does in between.
+// A poster is ignored for ever, whatever happens to the program in between.
 func TestIgnore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "unknown")
 	keep := func() (o office.Options) {
@@ -345,7 +345,7 @@ func TestIgnore(t *testing.T) {
 	}), "unknown  door 0")
 }
 
-// Strangers are not kept where nobody wants that, and are still told of.
+// If strangers are not to be kept, they are not, but their events are still reported.
 func TestKeepUnknown(t *testing.T) {
 	got := play(t, people(t), office.Options{}, n(80, "s"), map[int]func(*office.Office){
 		40: func(w *office.Office) {
@@ -362,7 +362,7 @@ func TestKeepUnknown(t *testing.T) {
 	wantEvents(t, "off", got, "unknown  door 0")
 }
 
-// Somebody unknown who walks out of view and back is told of once, and one person who is forgotten has left.
+// An unknown person who leaves the view and comes back is reported once. A person who is forgotten leaves.
 func TestTellsOnce(t *testing.T) {
 	g := people(t)
 	wantEvents(t, "once", play(t, g, office.Options{}, n(40, "s")+n(15, "-")+n(40, "s"), nil), "unknown  door 0")
@@ -394,7 +394,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// Without a logbook some of what has happened is known, too.
+// Without a logbook the latest events are known, too.
 func TestEvents(t *testing.T) {
 	play(t, people(t), office.Options{}, n(5, "a")+n(80, "-")+n(5, "b")+n(5, "-"), map[int]func(*office.Office){
 		94: func(w *office.Office) {
@@ -411,7 +411,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// What could not be saved is said, and holds; it is tried again, at the end at the latest.
+// A change that could not be saved is reported, and still counts. Saving is tried again, at the end at the latest.
 func TestSaveFails(t *testing.T) {
 	g := people(t)
 	full, saves := errors.New("disk full"), 0
@@ -434,7 +434,7 @@ func TestSaveFails(t *testing.T) {
 	}
 }
 
-// A camera is looked at no more often than it should be.
+// A camera is looked at no more often than the rate allows.
 func TestRate(t *testing.T) {
 	begun := time.Now()
 	if _, err := run(t.Context(), t, people(t), office.Options{Rate: 100}, recording("door", n(20, "a"))); err != nil {

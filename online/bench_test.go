@@ -18,18 +18,18 @@ import (
 
 const benchPeople = 8
 
-// sizes are those of docs/results.md: the thesis's, the embedding's, and a series over k.
+// sizes are the sizes in docs/results.md: the thesis's, the embedding's, and a series over k.
 var sizes = []struct{ k, d int }{{500, 9216}, {100, 512}, {200, 512}, {500, 512}, {1000, 512}, {2000, 512}}
 
 func name(k, d int) string { return fmt.Sprintf("k=%d/d=%d", k, d) }
 
-// observer is a learner, or several.
+// observer is one learner or several.
 type observer interface {
 	Label(x []float32, name string) error
 	Observe(x []float32) (online.Verdict, error)
 }
 
-// observe is the loop of a benchmark: one face after the other, in turn.
+// observe is the loop of a benchmark: it shows one face after the other, in turn.
 func observe(b *testing.B, l observer, faces [][]float32) {
 	i := 0
 	for b.Loop() {
@@ -40,7 +40,7 @@ func observe(b *testing.B, l observer, faces [][]float32) {
 	}
 }
 
-// gathering returns a learner with k vertices that eight people have filled, and faces that it has seen, so
+// gathering returns a learner with k vertices that eight people have filled, and faces that it has already seen, so
 // that it does not grow.
 func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 	tb.Helper()
@@ -50,7 +50,7 @@ func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 		tb.Fatal(err)
 	}
 	next := gather(tb, l, 6*k, d)
-	// A repartition has left it with fewer than k; it takes in no more than k faces before the next one.
+	// A repartition has left fewer than k vertices; the learner takes at most k faces before the next repartition.
 	s := l.Settings()
 	s.K = k + 1
 	if err := l.Configure(s); err != nil {
@@ -75,7 +75,7 @@ func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 	return l, slices.Clone(faces[len(faces)-256:])
 }
 
-// gather shows eight people to a learner, n faces, and returns what gives those that follow.
+// gather shows n faces of eight people to a learner, and returns a function that makes further faces.
 func gather(tb testing.TB, l observer, n, d int) (next func() []float32) {
 	tb.Helper()
 	w := newWalker(benchPeople, d)
@@ -99,13 +99,13 @@ func gather(tb testing.TB, l observer, n, d int) (next func() []float32) {
 	return next
 }
 
-// BenchmarkStep is one face judged and learned by a full graph.
+// BenchmarkStep measures a face that is judged and learned by a full graph.
 func BenchmarkStep(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(name(s.k, s.d), func(b *testing.B) {
 			before := heap()
 			l, faces := gathering(b, s.k, s.d)
-			held := float64(heap()-before) - float64(4*s.d*len(faces)) // without the faces that follow
+			held := float64(heap()-before) - float64(4*s.d*len(faces)) // without the memory of the faces
 			b.ReportAllocs()
 			observe(b, l, faces)
 			b.ReportMetric(float64(l.Graph().Len()), "vertices")
@@ -114,7 +114,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// heap returns the bytes of the heap that are in use.
+// heap returns the number of bytes in use on the heap.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -122,8 +122,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkRepartition is a step that finds the graph full, k = 500 and 512 dimensions: it plans a partition, carries
-// it out, and goes on as any other.
+// BenchmarkRepartition measures a step that finds the graph full, with k = 500 and 512 dimensions: it plans a
+// partition, carries it out, and continues like any other step.
 func BenchmarkRepartition(b *testing.B) {
 	l, faces := gathering(b, 500, 512)
 	s := l.Settings()
@@ -151,7 +151,7 @@ func BenchmarkRepartition(b *testing.B) {
 	}
 }
 
-// BenchmarkAgeing is a step of a learner that ages as well, with a half-life of 5,000 faces.
+// BenchmarkAgeing measures a step of a learner whose faces also age, with a half-life of 5,000 faces.
 func BenchmarkAgeing(b *testing.B) {
 	l, faces := gathering(b, 500, 512)
 	s := l.Settings()
@@ -163,8 +163,8 @@ func BenchmarkAgeing(b *testing.B) {
 	observe(b, l, faces)
 }
 
-// BenchmarkDistancePass is the work that no step can do without: the products of one face with every
-// centroid, a float32 matrix times a vector.
+// BenchmarkDistancePass measures the work that every step needs: the products of one face with every centroid, which is
+// a float32 matrix times a vector.
 func BenchmarkDistancePass(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(name(s.k, s.d), func(b *testing.B) {
@@ -191,8 +191,8 @@ func BenchmarkDistancePass(b *testing.B) {
 	}
 }
 
-// BenchmarkDenseStep is the obvious implementation: the similarities from the vectors, and a dense
-// Cholesky decomposition, on the same vertices.
+// BenchmarkDenseStep measures the obvious implementation on the same vertices: similarities from the vectors, and a
+// dense Cholesky decomposition.
 func BenchmarkDenseStep(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(name(s.k, s.d), func(b *testing.B) {
@@ -214,7 +214,7 @@ func BenchmarkDenseStep(b *testing.B) {
 	}
 }
 
-// BenchmarkParallel is one face judged and learned by eight full graphs, by one worker and by two.
+// BenchmarkParallel measures a face that is judged and learned by eight full graphs, with one worker and with two.
 func BenchmarkParallel(b *testing.B) {
 	for _, s := range []struct{ k, d int }{{50, 512}, {50, 9216}} {
 		for _, workers := range []int{1, 2} {

@@ -12,7 +12,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// compacted returns a learner that is made of two people who walk along two lines, and of a stranger who is far away.
+// compacted returns a learner made of two people who move along two lines, and of a stranger far away.
 func compacted(t *testing.T, k int) (*online.Learner, online.Compacted) {
 	t.Helper()
 	labelled := []online.Example{{Vector: []float32{0, 0}, Name: "alice"}, {Vector: []float32{0, 10}, Name: "bob"}}
@@ -50,7 +50,7 @@ func TestCompact(t *testing.T) {
 		if !bytes.Equal(snapshot(t, l), snapshot(t, again)) {
 			t.Errorf("k %d: the same faces make another learner", k)
 		}
-		// It goes on learning, within k.
+		// The learner goes on learning, within k.
 		for i := range 200 {
 			if _, err := l.Observe([]float32{4 + float32(i)/50, .4}); err != nil {
 				t.Fatal(err)

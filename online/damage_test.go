@@ -14,8 +14,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// small returns a snapshot of everything that there may be: people, a rejected face, centroids, a journal, ages
-// and a cap.
+// small returns a snapshot with every possible part: people, a rejected face, centroids, a journal, ages and a cap.
 func small(t testing.TB) []byte {
 	t.Helper()
 	l, err := online.New(plane, online.Settings{K: 3, HalfLife: 50, LearnCap: 30, Journal: 4})
@@ -51,11 +50,11 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// most is what a small snapshot may make the process allocate: a graph of the largest dimension takes some of it.
+// most is the memory that a small snapshot may make the process allocate. A graph of the largest dimension needs some.
 const most = 16 << 20
 
-// Whatever bit of a snapshot is flipped: there is an error that says so, and the learner is as before, or a
-// learner that works and can be saved.
+// For any flipped bit of a snapshot there are two possible results: an error that says so, with the learner as before,
+// or a learner that works and can be saved.
 func TestEveryBitFlipped(t *testing.T) {
 	flip := func(t *testing.T, data []byte, step int) {
 		var l online.Learner
@@ -106,7 +105,7 @@ func TestEveryBitFlipped(t *testing.T) {
 	}
 }
 
-// works does everything once with a learner that came out of a damaged snapshot, and reads it back.
+// works calls every operation once on a learner from a damaged snapshot, and reads the learner's own snapshot.
 func works(t *testing.T, l *online.Learner) {
 	t.Helper()
 	x := make([]float32, l.Space().Dim)
@@ -148,7 +147,7 @@ func works(t *testing.T, l *online.Learner) {
 	}
 }
 
-// altered returns a snapshot after a change of its map.
+// altered returns a snapshot with a changed map.
 func altered(t *testing.T, data []byte, change func(m map[string]any)) []byte {
 	t.Helper()
 	m := make(map[string]any)
@@ -170,7 +169,7 @@ func altered(t *testing.T, data []byte, change func(m map[string]any)) []byte {
 	return out
 }
 
-// Numbers in a snapshot make nobody allocate anything.
+// Large numbers in a snapshot cause no large allocation.
 func TestHugeClaims(t *testing.T) {
 	good := small(t)
 	set := func(in, key string, value any) func(map[string]any) {
@@ -238,7 +237,7 @@ func TestHugeClaims(t *testing.T) {
 			t.Log(err)
 		})
 	}
-	// Lengths that no data follow: of a text, bytes, an array and a map.
+	// Lengths of a text, bytes, an array and a map without their data.
 	for _, bad := range [][]byte{
 		{0xa1, 0x67, 'v', 'e', 'r', 's', 'i', 'o', 'n', 0x9b, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff},
 		{0x5b, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff},
@@ -257,7 +256,7 @@ func vertex(m map[string]any, i int) []any { return m["vertices"].([]any)[i].([]
 
 func origin(m map[string]any, i int) []any { return vertex(m, i)[5].([]any) }
 
-// A face can stand for no more others than can be counted, and what was adopted up to there can be saved and read.
+// A face can represent only as many others as can be counted. A learner at this limit can be saved and read.
 func TestAdoptTooMany(t *testing.T) {
 	l, err := online.New(plane, online.Settings{})
 	if err != nil {

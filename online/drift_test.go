@@ -11,7 +11,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// A person who is replaced step by step raises the alarm; one who looks to and fro does not.
+// A person who is replaced step by step raises the alarm. A person who looks to both sides in turn does not.
 func TestDrift(t *testing.T) {
 	r := rand.New(rand.NewPCG(60, 0))
 	for name, c := range map[string]struct {
@@ -45,7 +45,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// A cap bounds what is learned of one person in a window, and nothing else: verdicts go on.
+// A cap limits the number of learned faces of one person in a window. It does not limit verdicts.
 func TestLearnCap(t *testing.T) {
 	l := learner(t, online.Settings{K: 300, LearnCap: 5, LearnWindow: 50})
 	learned := map[string]int{}
@@ -67,7 +67,7 @@ func TestLearnCap(t *testing.T) {
 	if m := l.Graph().Mass(); m < 60 || m > 3*5*9 {
 		t.Errorf("mass %g: the stream tests too little", m)
 	}
-	// A snapshot in the middle of a window remembers what was spent.
+	// A snapshot in the middle of a window keeps the number of faces that the window has used.
 	var back online.Learner
 	if err := back.UnmarshalBinary(snapshot(t, l)); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestLearnCap(t *testing.T) {
 	}
 }
 
-// A bound on what is learned holds for the window in which it is set, and windows of another length begin anew.
+// A cap holds from the window in which it is set. Windows of another length begin from the start.
 func TestLearnCapSetLater(t *testing.T) {
 	l, err := online.New(plane, online.Settings{LearnWindow: 10})
 	if err != nil {
@@ -122,7 +122,7 @@ func TestLearnCapSetLater(t *testing.T) {
 	if learned() {
 		t.Error("a fourth face was learned in the third window")
 	}
-	set(3, 15) // and observation 30 is in window 2 of these
+	set(3, 15) // and observation 30 is in window 2 of these longer windows
 	if !learned() {
 		t.Error("a window of 15 was taken for one of 10")
 	}

@@ -4,7 +4,7 @@ package online
 
 import "github.com/faceauth/faceauth/quantized"
 
-// Kept returns the centroids of others by which l judges.
+// Kept returns the centroids from lessons that l uses in its judgements.
 func (l *Learner) Kept() []quantized.Summary {
 	if s := l.share(); s != nil {
 		return s.merged.Kept

@@ -10,8 +10,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// FuzzUnmarshal checks that whatever bytes are read as a snapshot make an error or a learner that works. The operations
-// of a learner are fuzzed together with those of package gallery.
+// FuzzUnmarshal checks that any bytes read as a snapshot give an error or a learner that works. The operations of a
+// learner are fuzzed together with those of package gallery.
 func FuzzUnmarshal(f *testing.F) {
 	for _, path := range []string{"testdata/v3.snapshot", "testdata/v4.snapshot", "testdata/v4-damaged.snapshot"} {
 		data, err := os.ReadFile(path)

@@ -19,7 +19,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// plane is a toy space in which a person can be pictured as a spot.
+// plane is a simple space in which a person can be drawn as a spot.
 var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, ImpostorRadius: .9}
 
 func Example() {
@@ -46,7 +46,7 @@ func Example() {
 	// label "", confidence 0.00, reason "not near anybody known"
 }
 
-// faces returns a stream of labelled faces and unlabelled ones of three people and a stranger.
+// faces returns a stream of labelled and unlabelled faces of three people and a stranger.
 func faces(seed uint64, n int) [][]float32 {
 	r := rand.New(rand.NewPCG(seed, 11))
 	var xs [][]float32
@@ -282,7 +282,7 @@ func TestSnapshotDamaged(t *testing.T) {
 		err.Error() != "snapshot of another version: it is 9, and this program reads 3 to 6" {
 		t.Errorf("another version: %v", err)
 	}
-	// Whatever a flipped bit does, it must not break the learner that comes out of it.
+	// Whatever bit is flipped, the learner must not break.
 	for i := range good {
 		bad := bytes.Clone(good)
 		bad[i] ^= 1 << (i % 8)
@@ -412,7 +412,7 @@ func TestNames(t *testing.T) {
 		t.Error(err)
 	}
 
-	// An earlier version took it: what it has kept can be read, and the name mended.
+	// An earlier version allowed this name: its snapshot can be read, and the name can be corrected.
 	if err := l.Rename("Žofie d'Arc 李", "unknowm"); err != nil {
 		t.Fatal(err)
 	}
@@ -473,7 +473,7 @@ func TestSettingsErrors(t *testing.T) {
 	}
 }
 
-// Snapshots of earlier versions stay readable, and say the same of the people in them.
+// Snapshots of earlier versions can be read, and give the same verdicts about their people.
 func TestOldSnapshots(t *testing.T) {
 	for path, repaired := range map[string]int{
 		"testdata/v3.snapshot":         0,
@@ -509,7 +509,7 @@ func TestOldSnapshots(t *testing.T) {
 			s.HalfLife != map[int]int{0: 25, 1: 20}[repaired] {
 			t.Errorf("%s: settings %+v", path, s)
 		}
-		// It goes on, is written as the present version, and can be undone as far as its journal reaches.
+		// The learner goes on, is written in the present version, and can be undone as far back as its journal reaches.
 		for _, x := range faces(4, 60) {
 			if _, err := l.Observe(x); err != nil {
 				t.Fatal(err)
@@ -546,7 +546,7 @@ func TestTimeInSnapshot(t *testing.T) {
 	}
 }
 
-// What is undone is gone from the snapshot, byte by byte, and the verdicts are those of before.
+// Faces that were undone are gone from the snapshot, byte by byte, and the verdicts are the same as before them.
 func TestUndo(t *testing.T) {
 	l := learner(t, online.Settings{K: 400})
 	for _, x := range faces(30, 100) {
@@ -598,8 +598,8 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// A time takes back what a number does. Where a clock was set back, all that came after the first later
-// face goes with it; faces without a time stay.
+// An undo to a time takes back the same faces as an undo to a number. If a clock was set back, all faces after the
+// first later face go, too; faces without a time stay.
 func TestUndoSince(t *testing.T) {
 	begin := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	for _, minutes := range []int{-5, 0, 40, 99, 500} {
@@ -636,7 +636,7 @@ func TestUndoSince(t *testing.T) {
 	if _, err := l.UndoSince(begin.Add(-time.Hour)); !errors.Is(err, online.ErrJournal) {
 		t.Errorf("further back than the journal: %v", err)
 	}
-	// Before 1970 as well: a face without a time does not count as later.
+	// Also before 1970: a face without a time does not count as later.
 	l = learner(t, online.Settings{K: 20})
 	for i, x := range faces(31, 50) {
 		if i == 20 {
@@ -651,7 +651,7 @@ func TestUndoSince(t *testing.T) {
 	}
 }
 
-// raw returns a vector as a snapshot holds it.
+// raw returns a vector in the form that a snapshot has.
 func raw(x []float32) []byte {
 	b := make([]byte, 0, 4*len(x))
 	for _, v := range x {
@@ -660,8 +660,8 @@ func raw(x []float32) []byte {
 	return b
 }
 
-// Nothing of a person who is forgotten remains: no labelled face, no face that was accepted as theirs,
-// no name.
+// After a person is forgotten, there is no labelled face of the person, no face that was accepted as theirs, and no
+// name.
 func TestForgetLeavesNothing(t *testing.T) {
 	l := learner(t, online.Settings{K: 300})
 	var bobs [][]float32
@@ -722,7 +722,7 @@ func TestMaxHops(t *testing.T) {
 		l.Label([]float32{0, 0}, "alice")
 		followed := 0
 		for i := range 20 {
-			// Each face reaches the one before, and hardly the one before that.
+			// Each face is near the face before it, and hardly near the one before that.
 			v, err := l.Observe([]float32{0, .6 * float32(i+1)})
 			if err != nil {
 				t.Fatal(err)
@@ -740,10 +740,10 @@ func TestMaxHops(t *testing.T) {
 	}
 }
 
-// A step that does not repartition allocates nothing, whatever becomes of the face.
+// A step without a repartition allocates nothing, whatever the verdict is.
 func TestAllocations(t *testing.T) {
 	l := learner(t, online.Settings{K: 2000})
-	// One that ages: a step of ageing, and an eviction, every second face.
+	// A learner with ageing: every second face causes a step of ageing and an eviction.
 	ages := learner(t, online.Settings{K: 2000, HalfLife: 128})
 	stream := faces(40, 3000)
 	for _, x := range stream[:500] {
@@ -751,7 +751,7 @@ func TestAllocations(t *testing.T) {
 		ages.Observe(x)
 	}
 	evicted := ages.Graph().Len()
-	// One that was told often whose a face is not.
+	// A learner with many rejected faces.
 	told := learner(t, online.Settings{K: 2000})
 	for _, x := range stream[:8] {
 		if err := told.Reject(x, "alice"); err != nil {
@@ -783,7 +783,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// What the faces of a frame teach does not change what the others were judged to be.
+// Learning the faces of a frame does not change the verdicts of other faces in that frame.
 func TestFrameLearnsAsJudged(t *testing.T) {
 	frame := func(s online.Settings, faces ...[]float32) (*online.Learner, []online.Verdict) {
 		t.Helper()
@@ -807,7 +807,7 @@ func TestFrameLearnsAsJudged(t *testing.T) {
 		}
 		return l, v
 	}
-	// The second face is near to the first one alone: it was an outlier, and must not be learned as alice.
+	// The second face is near the first face only, which was an outlier: it must not be learned as alice.
 	l, v := frame(online.Settings{Reach: .3}, []float32{.25, 0}, []float32{.5, 0})
 	if !v[0].Learned || v[1].Learned || v[1].Reason != online.Outlier {
 		t.Errorf("%+v", v)
@@ -815,14 +815,14 @@ func TestFrameLearnsAsJudged(t *testing.T) {
 	if c := l.Counts(); c.Learned != 1 || c.Outliers != 1 || l.Graph().Learned() != 1 {
 		t.Errorf("%+v", c)
 	}
-	// The second face is too unsure to be alice, who is the first one: it is not learned as hers.
+	// The second face may be alice, but the first face is alice and is surer: the second is not learned as hers.
 	_, v = frame(online.Settings{Reach: .6, Accept: .99}, []float32{.01, 0}, []float32{.55, 0})
 	if v[0].Label != "alice" || !v[0].Learned || v[1].Reason != online.Unsure || v[1].Best != "alice" || v[1].Learned {
 		t.Errorf("%+v", v)
 	}
 }
 
-// A labelled face that took in a face of somebody else stays when that person is forgotten.
+// A labelled face that has absorbed a face of another person stays when that other person is forgotten.
 func TestForgetKeepsLabels(t *testing.T) {
 	l, err := online.New(plane, online.Settings{Absorb: true, K: 1})
 	if err != nil {
@@ -837,7 +837,7 @@ func TestForgetKeepsLabels(t *testing.T) {
 			t.Fatalf("%+v, %v", v, err)
 		}
 	}
-	// Alice is labelled later, at the same place, and takes in what was bob's when centroids are merged.
+	// Alice is labelled later at the same place, and absorbs bob's faces when centroids are merged.
 	for _, x := range [][]float32{alice, between} {
 		if err := l.Label(x, "alice"); err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ func heavy(name string, places ...[]float32) online.Lesson {
 	return s
 }
 
-// between returns places from one to the other, a tenth apart along the way.
+// between returns places on the way from one place to another, a tenth apart.
 func between(from, to []float32, n int) (all [][]float32) {
 	for i := range n + 1 {
 		q := float32(i) / float32(n)
@@ -43,7 +43,7 @@ func pair(t *testing.T) *online.Learner {
 	return l
 }
 
-// No weight of lessons changes a name that a learner gives by itself, or takes back a denial.
+// No weight of lessons changes a name that a learner gives without lessons, or overrules a denial.
 func TestOwnNameStands(t *testing.T) {
 	l := pair(t)
 	if err := l.Reject([]float32{0, -.4}, "alice"); err != nil {
@@ -69,7 +69,7 @@ func TestOwnNameStands(t *testing.T) {
 	}
 }
 
-// In a frame a face that has its name by lessons does not take it from one that has it without.
+// In one frame, a face named by lessons does not take this name from a face that has it without lessons.
 func TestLentInFrame(t *testing.T) {
 	l := pair(t)
 	chain := between([]float32{0, .05}, []float32{0, 2}, 30)
@@ -91,7 +91,7 @@ func TestLentInFrame(t *testing.T) {
 	}
 }
 
-// Where a face is as close to one person as to another, lessons may tip it, and do not anchor it.
+// If a face is equally close to two people, lessons may decide between them, but do not anchor the face.
 func TestLentIsNotAnchored(t *testing.T) {
 	space := plane
 	space.Sigma, space.Gamma, space.Reach = .2, 1e-3, .6

@@ -45,7 +45,8 @@ func judge(t *testing.T, l *online.Learner, x ...float32) online.Verdict {
 	return v
 }
 
-// What one learner has learned, another one recognises, though it never saw it. The name rests on learned faces.
+// A learner recognises faces that another learner has learned, and that it never saw itself. Such a name rests on
+// learned faces.
 func TestLessons(t *testing.T) {
 	teacher, l := learner(t, online.Settings{}), learner(t, online.Settings{})
 	for i := range 30 {
@@ -66,7 +67,8 @@ func TestLessons(t *testing.T) {
 	if v.Label != "alice" || v.Anchored || v.Distance < 2.7 {
 		t.Errorf("%+v", v)
 	}
-	// It gives on nothing of it, has no more labelled faces, and lists what it learned itself.
+	// The learner does not give these lessons on, has no more labelled faces, and lists only faces that it learned
+	// itself.
 	stored, err := l.Stored("")
 	if err != nil || len(l.Lessons()) != 0 || len(l.Labels()) != 6 || len(stored) != 6 {
 		t.Errorf("%d lessons, %d labels, %d stored, %v", len(l.Lessons()), len(l.Labels()), len(stored), err)
@@ -87,7 +89,7 @@ func TestLessons(t *testing.T) {
 	}
 }
 
-// What no learner gives is refused with a sentence, and nothing of it is taken in.
+// A lesson that no learner would give is refused with an error that says why, and no part of it is taken.
 func TestBadLessons(t *testing.T) {
 	l := learner(t, online.Settings{})
 	take(t, l, "door", lesson("alice", 0, .2, 5))
@@ -145,11 +147,10 @@ func TestBadLessons(t *testing.T) {
 	if err := l.TakeLessons("one more", []online.Lesson{good}); !errors.Is(err, online.ErrFull) {
 		t.Errorf("one more source: %v", err)
 	}
-	take(t, l, "door", good) // one that is there already
+	take(t, l, "door", good) // a source that is there already
 }
 
-// untaught returns all that a snapshot of l would hold if l had never been given anything, but for the counts of
-// verdicts.
+// untaught returns what a snapshot of l would hold if l had never been given a lesson, except the counts of verdicts.
 func untaught(t *testing.T, l *online.Learner) (map[string]any, *online.Learner) {
 	t.Helper()
 	var back online.Learner
@@ -169,8 +170,8 @@ func untaught(t *testing.T, l *online.Learner) (map[string]any, *online.Learner)
 	return all, &back
 }
 
-// A learner that was given lessons in any way is, once they are withdrawn, to the last bit what a learner is that saw
-// the same and never was given any. What it gives others is the same all the while.
+// After all lessons are withdrawn, a learner is to the last bit the same as a learner that saw the same faces and never
+// had a lesson. Its own lessons are the same all the time.
 func TestWithdrawn(t *testing.T) {
 	aided, learned, undone := 0, 0, 0
 	for seed := range uint64(60) {
@@ -275,7 +276,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// Whatever the order in which sources give, and however often before, the learner is the same.
+// The learner is the same for any order in which sources give their lessons, and for any number of repetitions.
 func TestOrderOfSources(t *testing.T) {
 	var want []byte
 	var verdicts []online.Verdict
@@ -323,7 +324,7 @@ func judgeTaken(t *testing.T, data []byte) online.Taken {
 	return l.Taken()
 }
 
-// What is forgotten is nowhere in what is saved; what has another name is taken under it.
+// A snapshot has no trace of forgotten people. Lessons for a renamed person are taken under the new name.
 func TestForgottenLessons(t *testing.T) {
 	l := learner(t, online.Settings{})
 	secret := []float32{.123, .789}
@@ -355,8 +356,8 @@ func TestForgottenLessons(t *testing.T) {
 	}
 }
 
-// A face that only lessons reach is learned where the caller knows who it is, and never given on. It goes with any
-// source, and with what is undone.
+// A face that only lessons reach is learned if the caller knows the person, and is never given on. It goes with the
+// withdrawal of any source, and with an undo.
 func TestAided(t *testing.T) {
 	turn := func(undo func(l *online.Learner)) *online.Learner {
 		l := learner(t, online.Settings{Reach: .6, Link: 1.2})
@@ -400,7 +401,7 @@ func TestAided(t *testing.T) {
 	if l.Aided() != 5 || l.Counts().Learned != 5 {
 		t.Errorf("%d aided of alice when bob is forgotten, %+v", l.Aided(), l.Counts())
 	}
-	// As many as K, and not in a learner that counts hops.
+	// At most K of them, and none in a learner that counts hops.
 	l = turn(func(*online.Learner) {})
 	s := l.Settings()
 	s.MaxHops = 9
@@ -413,7 +414,7 @@ func TestAided(t *testing.T) {
 	}
 }
 
-// Lessons fade as what was learned here does, and are what their source says when it gives them again.
+// Lessons age like the learner's own faces, and are new again when their source gives them again.
 func TestLessonsFade(t *testing.T) {
 	l := learner(t, online.Settings{HalfLife: 10, Reach: .6})
 	take(t, l, "door", lesson("alice", 0, .3, 6))
@@ -431,8 +432,8 @@ func TestLessonsFade(t *testing.T) {
 	}
 }
 
-// A snapshot is of the version that older programs read as long as there are no lessons in it. Every altered byte makes
-// an error, or a learner that works.
+// A snapshot without lessons has the version that older programs read. Every changed byte gives an error or a learner
+// that works.
 func TestLessonsSnapshot(t *testing.T) {
 	data := assisted(t)
 	var head struct {
@@ -466,7 +467,7 @@ func TestLessonsSnapshot(t *testing.T) {
 	}
 }
 
-// assisted returns a snapshot with lessons, and with what was learned with their help.
+// assisted returns a snapshot with lessons, and with faces that were learned with their help.
 func assisted(t testing.TB) []byte {
 	t.Helper()
 	var l online.Learner
@@ -497,7 +498,7 @@ func assisted(t testing.TB) []byte {
 	return data
 }
 
-// A lesson that travels comes as it went.
+// A lesson is the same after it was encoded and decoded.
 func TestLessonTravels(t *testing.T) {
 	s := lesson("alice", 0, .2, 5)
 	s.Links = [][2]int{{0, 1}, {0, 4}}
@@ -523,7 +524,7 @@ func TestLessonTravels(t *testing.T) {
 	}
 }
 
-// FuzzLesson checks that whatever bytes are read as a lesson make an error, or one that is taken or refused.
+// FuzzLesson checks that any bytes read as a lesson give an error, or a lesson that is taken or refused.
 func FuzzLesson(f *testing.F) {
 	s := lesson("al", 0, .2, 3)
 	s.Links = [][2]int{{0, 2}}

@@ -12,8 +12,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// BenchmarkTakeLessons takes in lessons of one of many sources, each with 300 centroids of ten people in 512
-// dimensions, and judges a face by all of them: the merging of all that was given is part of it. Judge is a face more.
+// BenchmarkTakeLessons takes the lessons of one of many sources, each with 300 centroids of ten people in 512
+// dimensions, and judges a face with all of them. This includes merging all lessons. Judge measures one more face.
 func BenchmarkTakeLessons(b *testing.B) {
 	const dim, people, centroids = 512, 10, 300
 	space := face.Space{ID: "bench", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86}

@@ -14,8 +14,8 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// covered fails where a face that a source has learned is in the radius of no centroid by which l judges, or that
-// radius is above R1 + R2. It returns the largest radius.
+// covered fails if a face that a source has learned is in the radius of no centroid that l uses, or if such a radius is
+// above R1 + R2. It returns the largest radius.
 func covered(t *testing.T, l *online.Learner, sources []*online.Learner, learned [][]float32) (radius float64) {
 	t.Helper()
 	own := 0.
@@ -46,8 +46,8 @@ func covered(t *testing.T, l *online.Learner, sources []*online.Learner, learned
 	return taken.Radius
 }
 
-// Whatever the order in which faces come to several learners, those who take their lessons know how far any of these
-// faces lies from the centroid that stands for it.
+// Several learners see faces in any order. A learner that takes their lessons knows a bound of the distance between
+// each of these faces and its centroid.
 func TestLessonRadius(t *testing.T) {
 	merged, taken := 0, 0
 	for seed := range uint64(60) {
@@ -62,7 +62,7 @@ func TestLessonRadius(t *testing.T) {
 				all[i] = []float32{.4 * r.Float32(), 1.2 * r.Float32()}
 			}
 			switch seed % 5 {
-			case 1: // outwards, so that what comes first serves worst
+			case 1: // outwards: the first faces are the worst centroids
 				slices.SortFunc(all, func(a, b []float32) int { return cmp.Compare(a[1], b[1]) })
 			case 2: // inwards, after one that is far out
 				slices.SortFunc(all[1:], func(a, b []float32) int { return cmp.Compare(b[1], a[1]) })

@@ -11,9 +11,9 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// The learner stays right to its last centroid, and beyond: with more and more people and one k, nobody who is known is
-// given a name that the nearest labelled face would not have given, too. Before merging ended at the edge radius, k =
-// 300 gave .68 of the faces of 60 people the name of another one, and .98 of those of 70.
+// The learner stays right with a full graph, and beyond: with more and more people and one k, no known person gets a
+// wrong name unless the nearest labelled face would have given it, too. Before merging ended at the edge radius, k =
+// 300 gave .68 of the faces of 60 people a wrong name, and .98 of the faces of 70 people.
 func TestRightToTheLastCentroid(t *testing.T) {
 	const turns = 12
 	for _, tt := range []struct{ k, people int }{
@@ -41,7 +41,7 @@ func TestRightToTheLastCentroid(t *testing.T) {
 			}
 			right, wrong := 0, 0
 			for q := range turns * people {
-				i := (q*7 + q/people) % people // nobody twice in a row, in another order each time
+				i := (q*7 + q/people) % people // nobody twice in a row, and in another order each time
 				x := c.face(i)
 				v, err := l.Observe(x)
 				if err != nil {
@@ -76,7 +76,7 @@ func TestRightToTheLastCentroid(t *testing.T) {
 	}
 }
 
-// nearest returns whose labelled face is nearest to x.
+// nearest returns the person whose labelled face is nearest to x.
 func nearest(x []float32, labelled [][][]float32) int {
 	best, d := -1, math.Inf(1)
 	for i, faces := range labelled {

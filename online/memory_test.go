@@ -19,7 +19,7 @@ import (
 // sphere is a space like that of an embedding.
 var sphere = face.Space{ID: "sphere", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3}
 
-// walker gives the faces of a few people, each of whom turns slowly and for ever.
+// walker returns faces of a few people, each of whom turns slowly and without end.
 type walker struct {
 	dim  int
 	r    *rand.Rand
@@ -41,7 +41,7 @@ func newWalker(people, dim int) *walker {
 	return w
 }
 
-// at returns a face of a person, the further from the middle the larger t grows.
+// at returns a face of a person; it is further from the middle for a larger t.
 func (w *walker) at(person int, t float64) []float32 {
 	a := w.axes[person]
 	x := make([]float32, w.dim)
@@ -65,10 +65,10 @@ func (w *walker) at(person int, t float64) []float32 {
 	return x
 }
 
-// memory is what a process takes, in bytes.
+// memory is the memory of a process, in bytes.
 type memory struct {
 	heap     uint64 // alive on Go's heap
-	resident uint64 // of the whole process; 0 where the system does not say
+	resident uint64 // of the whole process; 0 if the system does not report it
 }
 
 func measure(t *testing.T) (m memory) {
@@ -87,14 +87,14 @@ func measure(t *testing.T) (m memory) {
 	return m
 }
 
-// After ten thousand steps a learner takes no more memory than after one thousand, when its centroids and its journal,
-// 500 of each, have all come. Asserted is the heap, which is exact; the resident memory of so small a process scatters
-// by a few per cent, for reasons of the runtime, and is logged for docs/results.md.
+// After ten thousand steps a learner takes no more memory than after one thousand steps, when it has all its 500
+// centroids and 500 entries of its journal. The test checks the heap, which is exact. The resident memory of such a
+// small process varies by a few per cent because of the runtime, and is only logged for docs/results.md.
 func TestMemoryFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten thousand steps take a while")
 	}
-	stroll(t) // brings the code, and what the runtime keeps for itself, into memory
+	stroll(t) // loads the code and the runtime's own data into memory
 	early, late := stroll(t)
 	const mb = 1e6
 	t.Logf("after 1,000 steps heap %.2f MB, resident %.1f MB; after 10,000 steps heap %.2f MB, resident %.1f MB",
@@ -104,8 +104,7 @@ func TestMemoryFlat(t *testing.T) {
 	}
 }
 
-// stroll shows a learner ten thousand faces and returns the memory after the first thousand and at
-// the end.
+// stroll shows a learner ten thousand faces, and returns the memory after the first thousand and at the end.
 func stroll(t *testing.T) (early, late memory) {
 	t.Helper()
 	const people = 4

@@ -27,7 +27,7 @@ func parallel(t testing.TB, split online.Split, workers int) *online.Parallel {
 	return p
 }
 
-// The number of workers changes nothing, and neither does chance.
+// The results do not depend on the number of workers, or on chance.
 func TestParallelWorkers(t *testing.T) {
 	for split, graphs := range map[online.Split]int{online.PerPerson: 3, online.PerExample: 6} {
 		one, many := parallel(t, split, 1), parallel(t, split, 4)
@@ -57,7 +57,7 @@ func TestParallelWorkers(t *testing.T) {
 	}
 }
 
-// Where people do not touch, separate graphs say what one graph says.
+// If people do not touch in the space, separate graphs give the same verdicts as one graph.
 func TestParallelAgreesWithOneGraph(t *testing.T) {
 	p, l := parallel(t, online.PerPerson, 2), learner(t, online.Settings{K: 90})
 	for i, x := range faces(51, 300) {

@@ -44,7 +44,8 @@ func TestRadii(t *testing.T) {
 			}
 		}
 	}
-	// A rejected face is nobody, and where it makes room for somebody the number of labels and of classes stays.
+	// A rejected face is of no known person. If a new person takes its place, the numbers of labels and classes do not
+	// change.
 	if err := l.Reject([]float32{0, 5}, "7"); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestRadii(t *testing.T) {
 	if r := l.Radii(); r.Anchor != rejected.Anchor || !(r.Learned < rejected.Learned) {
 		t.Errorf("one more person: %+v, and before %+v", r, rejected)
 	}
-	// Somebody who goes makes them wider again.
+	// When a person is removed, the distances grow again.
 	before := l.Radii()
 	if err := l.Forget("7"); err != nil {
 		t.Fatal(err)
@@ -72,7 +73,7 @@ func TestRadii(t *testing.T) {
 	}
 }
 
-// A face is recognised further than it is learned, and an enrolled face near it is told.
+// A face is recognised at a larger distance than it is learned, and the verdict names the near enrolled face.
 func TestRecognisedFurther(t *testing.T) {
 	space := plane
 	space.Reach = .5
@@ -97,7 +98,7 @@ func TestRecognisedFurther(t *testing.T) {
 			t.Errorf("at %g: %+v; %+v", c.x, v, l.Radii())
 		}
 	}
-	// A face in a row is joined further than that, and passes its name on.
+	// A face in a row is joined over a larger distance, and passes its name on.
 	v, err := l.ObserveFrame([]online.Observation{{Vector: []float32{.4, 0}}})
 	if err != nil || v[0].Stored == 0 {
 		t.Fatal(v, err)
@@ -107,7 +108,7 @@ func TestRecognisedFurther(t *testing.T) {
 		v[0].Anchored {
 		t.Errorf("%+v, %v", v, err)
 	}
-	// It is learned as nobody else.
+	// The face is learned as nobody else.
 	far = online.Observation{Vector: []float32{0, 1.1}, Follows: []int64{v[0].Stored}, As: "bob"}
 	if v, err = l.ObserveFrame([]online.Observation{far}); err != nil || v[0].Learned {
 		t.Errorf("%+v, %v", v, err)

@@ -22,8 +22,8 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// reader returns what reads the faces of a person from the recordings, and the space of their vectors. It skips where
-// there are none.
+// reader returns a function that reads the faces of a person from the recordings, and the space of their vectors. It
+// skips the test if there are no recordings.
 func reader(tb testing.TB) (face.Space, func(folder, person string) evaluate.Identity) {
 	tb.Helper()
 	dir := fixture.Models(tb)
@@ -54,8 +54,9 @@ func reader(tb testing.TB) (face.Space, func(folder, person string) evaluate.Ide
 	}
 }
 
-// BenchmarkPeopleOfLFW is a step of a learner that knows a face of each of 2,000 people of lfw, for other faces of
-// theirs and for people it does not know, beside one float32 pass over all coordinates.
+// BenchmarkPeopleOfLFW measures a step of a learner that knows one face of each of 2,000 people of lfw. It sees other
+// faces of these people, and people whom it does not know. The time of one float32 pass over all coordinates is
+// reported beside it.
 func BenchmarkPeopleOfLFW(b *testing.B) {
 	const folder = "faces/lfw"
 	entries, err := os.ReadDir(fixture.Recordings(b, folder))
@@ -98,8 +99,8 @@ func BenchmarkPeopleOfLFW(b *testing.B) {
 	b.ReportMetric(middle(outlier), "outlier/pass")
 }
 
-// On real faces, too: 18 people of att with four labelled faces each, two strangers, shuffled, whatever k is. With 72
-// labels precision once was .748 at k = 85 and .215 at k = 80.
+// Tests real faces: 18 people of att with four labelled faces each, and two strangers, shuffled, for every k. With 72
+// labels the precision once was .748 at k = 85 and .215 at k = 80.
 func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real recordings take a while")
@@ -152,7 +153,7 @@ func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 						k, seed, s.person, v.Label, nearest(s.x, labelled))
 				}
 			}
-			// 108 faces of known people are judged, of which one or two are far from all others.
+			// 108 faces of known people are judged; one or two of them are far from all others.
 			if right < 105 {
 				t.Errorf("k = %d, seed %d: %d recognised", k, seed, right)
 			}
@@ -164,7 +165,7 @@ func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 	}
 }
 
-// The bound of the radius holds on recordings, the faces in the order of the film and in reverse.
+// The bound of the radius holds on recordings, with the faces in the order of the film and in reverse.
 func TestLessonRadiusOnRecordings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")

@@ -13,7 +13,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// line is a space in which people lie along a line; edges are as long as 1.
+// line is a space in which people lie along a line, and edges have a length of up to 1.
 var line = face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .4, Gamma: 1e-3, Reach: 1}
 
 func shown(t *testing.T, l *online.Learner, name string, xs ...float32) {
@@ -52,7 +52,7 @@ func rejected(t *testing.T, l *online.Learner, name string, xs ...float32) {
 	}
 }
 
-// What is known not to be hers is not given to her, nor is what it turns into.
+// A rejected face does not get her name, and neither do the faces into which it changes.
 func TestReject(t *testing.T) {
 	l := fresh(t)
 	shown(t, l, "alice", 0, .1)
@@ -66,7 +66,7 @@ func TestReject(t *testing.T) {
 			t.Errorf("%g: %+v, want %q", x, v, want)
 		}
 	}
-	// The stranger moves on, and is learned as somebody who is not alice.
+	// The stranger moves on, and is learned as a person who is not alice.
 	for x := float32(.8); x < 2.5; x += .1 {
 		v, err := l.Observe([]float32{x, 0})
 		if err != nil || v.Label != "" || !v.Learned {
@@ -78,7 +78,7 @@ func TestReject(t *testing.T) {
 	}
 }
 
-// Many faces that are hers do not outweigh one that is known not to be, and nearer.
+// Many faces of hers do not outweigh one rejected face that is nearer.
 func TestRejectOutweighed(t *testing.T) {
 	l := fresh(t)
 	for i := range 20 {
@@ -106,7 +106,7 @@ func TestRejectErrors(t *testing.T) {
 	if err := l.Reject([]float32{0}, "alice"); !errors.Is(err, face.ErrDimension) {
 		t.Error(err)
 	}
-	// However often it is corrected, it does not fill up.
+	// Any number of corrections does not fill up the learner.
 	for i := range 200 {
 		rejected(t, l, "alice", 1+float32(i))
 	}
@@ -121,7 +121,7 @@ func TestRejectErrors(t *testing.T) {
 	}
 }
 
-// Who a rejected face is may become known, and then it is theirs.
+// The person of a rejected face may become known; then the face is labelled as theirs.
 func TestRejectThenLabel(t *testing.T) {
 	l := fresh(t)
 	shown(t, l, "alice", 0)
@@ -173,7 +173,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// A snapshot keeps what was rejected.
+// A snapshot keeps the rejected faces.
 func TestRejectSnapshot(t *testing.T) {
 	l := fresh(t)
 	shown(t, l, "alice", 0)
@@ -194,7 +194,7 @@ func TestRejectSnapshot(t *testing.T) {
 	}
 }
 
-// What one track taught is taken back, and what followed from it, and nothing else.
+// The faces learned from one track are taken back, with the faces that followed from them, and no others.
 func TestUnlearn(t *testing.T) {
 	l := fresh(t)
 	shown(t, l, "alice", 0)
@@ -208,7 +208,7 @@ func TestUnlearn(t *testing.T) {
 	see(-.5)
 	first := see(.7)
 	last := see(1.4)
-	see(2.1) // through what is taken back
+	see(2.1) // through a face that is taken back
 	kept := see(-.9)
 	if n := l.Unlearn([][2]int64{{first, last}}); n != 3 {
 		t.Errorf("%d faces", n)
@@ -226,7 +226,7 @@ func TestUnlearn(t *testing.T) {
 	}
 }
 
-// On streams with repartitions nothing of what is taken back is left, masses stay whole, and the rest goes on.
+// On streams with repartitions no part of the faces taken back is left, masses stay whole, and all other faces stay.
 func TestUnlearnRandom(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 1))
 	for run := range 40 {

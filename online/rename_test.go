@@ -59,7 +59,7 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// With a label goes what was learned through it, and nothing else; with the last one the person.
+// With a label go the faces that were learned through it, and no others. With the last label goes the person.
 func TestRetract(t *testing.T) {
 	l := fresh(t)
 	shown(t, l, "alice", 0, 3)

@@ -17,8 +17,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// crowd gives the faces of any number of people, in the distances of an embedding: two faces of one person are some .7
-// apart, those of two people some 1.4.
+// crowd returns faces of any number of people, with the distances of an embedding: two faces of one person are about .7
+// apart, faces of two people about 1.4.
 type crowd struct {
 	r   *rand.Rand
 	dim int
@@ -59,7 +59,7 @@ func sphereOf(dim int) face.Space {
 
 func personName(i int) string { return fmt.Sprint("person ", i) }
 
-// assembly returns a learner that knows people by four faces each, and has learned one more of each.
+// assembly returns a learner that knows people by four faces each, and has learned one more face of each.
 func assembly(tb testing.TB, c *crowd) *online.Learner {
 	tb.Helper()
 	l, err := online.New(sphereOf(c.dim), online.Settings{K: len(c.of)})
@@ -81,7 +81,7 @@ func assembly(tb testing.TB, c *crowd) *online.Learner {
 	return l
 }
 
-// median times a function, which is called n times, and returns the median of its times.
+// median calls a function n times, and returns the median of its times.
 func median(n int, f func()) time.Duration {
 	all := make([]time.Duration, n)
 	for i := range all {
@@ -120,8 +120,8 @@ func plainPass(l *online.Learner) func(x []float32) {
 	}
 }
 
-// BenchmarkPeople is what a learner costs that knows many people: four labelled faces and one learned centroid of each.
-// Times are printed beside that of one float32 pass over all coordinates, taken in turn.
+// BenchmarkPeople measures a learner that knows many people: four labelled faces and one learned centroid of each.
+// Times are printed beside the time of one float32 pass over all coordinates, measured in turn.
 func BenchmarkPeople(b *testing.B) {
 	for _, people := range []int{8, 100, 1000, 10_000} {
 		b.Run(fmt.Sprint(people), func(b *testing.B) {

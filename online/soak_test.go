@@ -14,8 +14,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// A million faces of three people who wander for ever, and of strangers: memory, the number of vertices
-// and the time a step stay what they were, and no figure becomes something else than one.
+// The learner sees a million faces of three people who wander without end, and of strangers. Memory, the number of
+// vertices and the time of a step do not grow, and no value stops being a number.
 func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million steps take a while")
@@ -44,7 +44,7 @@ func TestSoak(t *testing.T) {
 	}
 	const parts = 10
 	var heap [parts]uint64
-	young := filepath.Join(t.TempDir(), "young") // the learner of step 300,000, by when everybody has been everywhere
+	young := filepath.Join(t.TempDir(), "young") // the learner at step 300,000, when everybody has been everywhere
 	wrong := 0
 	for part := range parts {
 		for i := range steps / parts {
@@ -81,8 +81,8 @@ func TestSoak(t *testing.T) {
 		t.Errorf("the heap grew from %d to %d bytes", heap[0], heap[parts-1])
 	}
 
-	// The young learner and the old one take turns at the same faces, and the fastest of many turns is
-	// taken of each, so that other work on the machine does not count.
+	// The young learner and the old one judge the same faces in turn. The fastest of many turns counts, so that other
+	// work on the machine does not.
 	early := new(online.Learner)
 	if b, err := os.ReadFile(young); err != nil {
 		t.Fatal(err)

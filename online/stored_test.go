@@ -51,7 +51,8 @@ func TestStored(t *testing.T) {
 	if _, err := l.Stored("nobody"); !errors.Is(err, online.ErrUnknown) {
 		t.Error(err)
 	}
-	// One learned face goes, and then a labelled one; never more than was asked for, and what came through it.
+	// One learned face is removed, and then a labelled one: only these faces, and the faces that were learned through
+	// them.
 	for i, s := range all {
 		if s.Labelled && i > 0 {
 			continue
@@ -64,7 +65,7 @@ func TestStored(t *testing.T) {
 				t.Errorf("labelled: %d faces gone, %v", gone, err)
 			}
 		} else if errors.Is(err, online.ErrUnknown) {
-			continue // it went with another one
+			continue // it was removed with another face
 		} else if err != nil || gone < int(s.Points) || l.Graph().Len() >= n {
 			t.Errorf("learned: %d faces gone of %g, %v", gone, s.Points, err)
 		}
@@ -108,7 +109,7 @@ func TestAdopt(t *testing.T) {
 			t.Fatalf("%+v and %+v", a, b)
 		}
 	}
-	// A snapshot of it is one that can be read, and it can be taken back.
+	// A snapshot of the learner can be read, and the faces can then be taken back.
 	data := snapshot(t, many)
 	if err := many.UnmarshalBinary(data); err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// A face is removed alone, also where an old snapshot has others of the same observation.
+// A single face is removed, also if an old snapshot has other faces with the same observation number.
 func TestRemoveOfSameObservation(t *testing.T) {
 	l, err := online.New(plane, online.Settings{})
 	if err != nil {

@@ -4,9 +4,9 @@
 #
 #   packaging/build.sh OUT            into the folder OUT; make deb says bin/deb
 #
-# ARCH=arm64 builds for another architecture, and leaves the models out, which are for all. COMMIT is built, or HEAD. MODELS names the folder of the models; without
-# it they are those of faceauth models install. It installs nothing: what is missing, it says. For another release see
-# packaging/tree.sh.
+# ARCH=arm64 builds for another architecture, and leaves out the models, which are the same for all. It builds COMMIT,
+# or HEAD. MODELS names the folder of the models; without it they are those of faceauth models install. It installs
+# nothing, and reports missing packages. For another release see packaging/tree.sh.
 set -eu
 
 stop() {
@@ -36,7 +36,7 @@ work=$(mktemp -d "${TMPDIR:-/var/tmp}/faceauth-build-XXXXXX")
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# A clone: what is not committed stays out, and go version -m names the commit.
+# A clone: changes that are not committed stay out, and go version -m names the commit.
 git -c safe.directory='*' clone -q --no-hardlinks "$source" "$work/faceauth"
 cd "$work/faceauth"
 git checkout -q --detach "$commit"
@@ -45,7 +45,8 @@ printf '/debian/\n' >>.git/info/exclude
 
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
-# The release is in the version, so that an upgrade of the system brings the packages of the new one: 0.1.0+deb12.
+# The release is part of the version, so that an upgrade of the system brings the packages of the new release:
+# 0.1.0+deb12.
 version=$(sed -n 's/^const Version = "\(.*\)"$/\1/p' doc.go)
 [ -n "$version" ] || stop 'doc.go has no Version'
 # shellcheck disable=SC1091
@@ -58,7 +59,7 @@ faceauth ($version+$release) unstable; urgency=medium
  -- The faceauth authors <faceauth@faceauth.invalid>  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
 END
 
-# Its own cache would be rebuilt each time; gocv alone takes a minute.
+# An empty cache would be filled each time; gocv alone takes a minute.
 GOCACHE=$(go env GOCACHE) GOMODCACHE=$(go env GOMODCACHE)
 export GOCACHE GOMODCACHE MODELS="$models"
 log=$out/build-$release-$arch.log

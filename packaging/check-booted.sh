@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Boots a copy of this system, installs the packages of a folder into it, and says whether systemd, the bus and the
+# Boots a copy of this system, installs the packages of a folder into it, and checks whether systemd, the bus and the
 # packages fit together: the bus starts the service, an upgrade restarts it, a removal stops it.
 #
 #   packaging/check-booted.sh OUT
 #
-# It needs root, cgroup2, and a system of the packages' release on which what they depend on is installed. Nothing of
-# this system changes: the copy is in memory.
+# It needs root, cgroup2, and a system of the packages' release with the dependencies of the packages installed. Nothing
+# in this system changes: the copy is in memory.
 set -eu
 
 stop() {
@@ -45,7 +45,7 @@ pid() { systemctl show -p MainPID --value faceauth; }
 export DEBIAN_FRONTEND=noninteractive
 cd /srv/share
 
-# The policy of a container, where no service may start, is not that of a system.
+# A container's policy allows no service to start. A system has no such policy.
 rm -f /usr/sbin/policy-rc.d
 quietly dpkg -i ./*.deb
 [ "$(systemctl show -p LoadState --value faceauth)" = loaded ] || stop 'systemd does not know the service'

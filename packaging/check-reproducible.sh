@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the packages of HEAD twice, with nothing in common but the commit and the installed system, and compares
 # them: another folder, an empty build cache, another home, time zone, language, umask and number of processors.
-# With it in a tree: packaging/tree.sh bookworm reproducible OUT
+# To run it in a tree: packaging/tree.sh bookworm reproducible OUT
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 models=${MODELS:-${FACEAUTH_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/faceauth/models}}
-COMMIT=$(git -c safe.directory='*' -C "$here" rev-parse HEAD) # both build this one, whatever is committed meanwhile
+COMMIT=$(git -c safe.directory='*' -C "$here" rev-parse HEAD) # both builds use this commit, whatever comes later
 export COMMIT
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/faceauth-twice-XXXXXX")
 trap 'rm -rf "$work"' EXIT

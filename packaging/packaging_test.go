@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packaging_test checks in seconds what needs no tree: that the packages hold what the Makefile installs, and
-// that their scripts are in order. packaging/tree.sh does the rest.
+// Package packaging_test checks in seconds whatever needs no tree: the packages hold the files that the Makefile
+// installs, and their scripts are valid. packaging/tree.sh checks the rest.
 package packaging_test
 
 import (
@@ -21,7 +21,7 @@ import (
 // makes runs make in the project's folder.
 func makes(t *testing.T, args ...string) string {
 	t.Helper()
-	// So that go test knows what its result depends on: it does not see what make reads.
+	// This tells go test on which files its result depends: it does not see which files make reads.
 	for _, path := range append(files(t, "../tablet/install"), "../../Makefile") {
 		if _, err := os.ReadFile(filepath.Join("../tablet/install", path)); err != nil {
 			t.Fatal(err)
@@ -51,7 +51,8 @@ func files(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// Every folder of cmd is a program that is built, installed and packaged; some are built of another one's folder.
+// Every folder of cmd is a program that is built, installed and packaged. Some programs are built from another
+// program's folder.
 func TestPrograms(t *testing.T) {
 	b, err := os.ReadFile("../Makefile")
 	if err != nil {
@@ -78,7 +79,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// Each file that is installed without having been built is in exactly one package, and an uninstall takes it away.
+// Each file that is installed without being built is in exactly one package, and an uninstall removes it.
 func TestInstalledFilesArePackaged(t *testing.T) {
 	root := t.TempDir()
 	makes(t, "install-files", "DESTDIR="+root)
@@ -140,7 +141,7 @@ func TestInstalledFilesArePackaged(t *testing.T) {
 	}
 }
 
-// Where things go, and with which flags they are compiled, the caller says.
+// The caller chooses the folders of the installation and the flags of the compiler.
 func TestMakeIsAsked(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -168,7 +169,7 @@ func TestMakeIsAsked(t *testing.T) {
 	}
 }
 
-// The shell finds nothing wrong with the scripts, nor shellcheck, where there is one.
+// The shell accepts the scripts, and so does shellcheck, if it is installed.
 func TestScripts(t *testing.T) {
 	var scripts []string
 	for _, pattern := range []string{"*.sh", "inside/*.sh", "debian/*.p*", "../scripts/*.sh"} {
@@ -187,14 +188,14 @@ func TestScripts(t *testing.T) {
 		t.Log("shellcheck is not installed")
 		return
 	}
-	// What one script of inside/ defines, another one uses; set -e ends one whose folder is missing.
+	// Scripts of inside/ use definitions of other scripts there; set -e ends a script whose folder is missing.
 	out, err := exec.Command("shellcheck", append([]string{"-s", "sh", "-S", "warning", "-e", "SC2034,SC2154,SC2164"}, scripts...)...).CombinedOutput()
 	if err != nil {
 		t.Errorf("shellcheck: %v\n%s", err, out)
 	}
 }
 
-// AppArmor's parser accepts the rules, where it is installed.
+// AppArmor's parser accepts the rules, if it is installed.
 func TestAppArmor(t *testing.T) {
 	parser := "/usr/sbin/apparmor_parser"
 	if _, err := os.Stat(parser); err != nil {
@@ -217,7 +218,7 @@ func TestAppArmor(t *testing.T) {
 	}
 }
 
-// The container is made as the compose file, and the example of a configuration beside it, take it to be.
+// The container fits the compose file and the example of a configuration beside it.
 func TestContainer(t *testing.T) {
 	read := func(name string) string {
 		t.Helper()

@@ -9,12 +9,12 @@
 #   packaging/tree.sh bookworm shell          a shell, to look around
 #   packaging/tree.sh bookworm arm64 OUT      builds those of arm64, and replays stills in an emulated machine
 #
-# Releases are bookworm, trixie and noble; ARCH=arm64 takes a tree of that architecture, whose programs qemu-user runs.
-# No eye works in such a tree, as qemu-user has no seccomp; the script arm64 takes a tree of amd64, and a whole machine.
-# It needs root, debootstrap, and for another architecture qemu-user-static. Trees lie in FACEAUTH_TREES, or
-# /var/tmp/faceauth-trees; the first use of a release fetches it, and packages once fetched are kept beside it.
-# MODELS_TARBALL names the package of the models, where the network is not to be asked for it. FACEAUTH_TREE_CACHE names
-# a folder for what Go has built, for who builds again and again; gocv alone takes minutes.
+# Releases are bookworm, trixie and noble. ARCH=arm64 takes a tree of that architecture, whose programs qemu-user runs.
+# No eye works in such a tree, as qemu-user has no seccomp; the script arm64 takes a tree of amd64, and a whole emulated
+# machine. The script needs root, debootstrap, and for another architecture qemu-user-static. Trees lie in
+# FACEAUTH_TREES, or /var/tmp/faceauth-trees. The first use of a release fetches it, and fetched packages are kept
+# beside it. MODELS_TARBALL names the package of the models, if the network is not to be used for it.
+# FACEAUTH_TREE_CACHE names a folder for Go's build cache, for repeated builds; gocv alone takes minutes.
 set -eu
 
 stop() {
@@ -64,10 +64,10 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 mkdir "$work/upper" "$work/work" "$work/root"
 mkdir -p "$work/upper/root/faceauth" "$work/upper/out" "$work/upper/root/models"
-# What is committed, and nothing else.
+# Only what is committed.
 git -c safe.directory='*' clone -q --bare --no-hardlinks "$here/.." "$work/upper/root/faceauth.git"
 git -c safe.directory='*' -C "$here/.." archive HEAD | tar -x -C "$work/upper/root/faceauth"
-# So that apt-get neither asks nor starts a service.
+# These settings stop apt-get from asking questions and from starting services.
 printf '#!/bin/sh\nexit 101\n' >"$work/upper/policy" && mkdir -p "$work/upper/usr/sbin" &&
 	install -m 755 "$work/upper/policy" "$work/upper/usr/sbin/policy-rc.d"
 rm "$work/upper/policy"
@@ -82,7 +82,7 @@ if [ -n "${FACEAUTH_TREE_CACHE:-}" ]; then
 	cache=$FACEAUTH_TREE_CACHE/$release-$arch
 	mkdir -p "$cache"
 fi
-# All mounts are in a namespace of their own, and gone when the script ends; so are the programs that it has started.
+# All mounts and programs are in a namespace of their own, and are gone when the script ends.
 export base work out cache archives GOROOT GOMODCACHE
 # shellcheck disable=SC2016
 unshare --mount --pid --fork --kill-child sh -euc '

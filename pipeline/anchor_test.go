@@ -17,8 +17,9 @@ import (
 	"github.com/faceauth/faceauth/tablet"
 )
 
-// The anchor of logins rests on how near a face comes to four enrolled ones of another person, measured on recordings
-// on which no login is reported: none may be within it, and hardly any of the same person's beyond it.
+// The anchor of logins depends on how near a face comes to four enrolled faces of another person. This is measured on
+// recordings for which no login is reported: no such face may be within the anchor, and hardly any face of the same
+// person beyond it.
 func TestAnchor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")

@@ -12,8 +12,9 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Two people walk past each other, one hidden behind the other for a while: every pair of vidtimit_rot, their faces
-// moved to where they would then be. By place alone they are exchanged; by what they look like, too, they are not.
+// Two people walk past each other, and one is hidden behind the other for a while. The test takes every pair of
+// vidtimit_rot, and moves their faces to the places that they would have. By place alone their tracks are exchanged; by
+// place and looks they are not.
 func TestCrossing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")

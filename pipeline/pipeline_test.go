@@ -321,7 +321,7 @@ func (b *broken) Next(context.Context) (*facedet.Frame, error) { return b.frame,
 func (b *broken) Count() facedet.Count                         { return facedet.Count{Declared: -1} }
 func (b *broken) Close() error                                 { return nil }
 
-// A source, a detector or an extractor from outside that does not keep its contract is an error, and no crash.
+// If a source, a detector or an extractor of another module breaks its contract, this is an error, and no crash.
 func TestBrokenParts(t *testing.T) {
 	closed, err := facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50)))
 	if err != nil {

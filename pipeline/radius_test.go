@@ -33,9 +33,9 @@ func (s every) Next(ctx context.Context) (*facedet.Frame, error) {
 	}
 }
 
-// The default settings of both feature spaces rest on how near faces of two people come. This measures
-// it on all recordings but those of vidtimit_rot, on which the results are reported: pairs nearer
-// than the edge radius must be rarer than one in ten thousand, among faces that may be learned.
+// The default settings of both feature spaces depend on how near faces of two people come. This measures it on all
+// recordings except vidtimit_rot, on which the results are reported. Among faces that may be learned, pairs nearer than
+// the edge radius must be rarer than one in ten thousand.
 func TestImpostorRadius(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")

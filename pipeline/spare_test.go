@@ -16,13 +16,13 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// stage is a room with a face in it, the networks that see it, and counts of what they were asked.
+// stage is a room with a face in it, the networks that see it, and counts of the calls of these networks.
 type stage struct {
 	t     *testing.T
 	rnd   *rand.Rand
 	index int
 	face  image.Rectangle // drawn; empty for none
-	grin  int             // changes what the face looks like
+	grin  int             // changes the looks of the face
 	boxes func(call int) []image.Rectangle
 
 	found, points, vectors int
@@ -41,7 +41,7 @@ func newStage(t *testing.T) *stage {
 
 var stageSize = image.Pt(320, 240)
 
-// Next draws a frame, ten of which come in a second.
+// Next draws a frame; there are ten frames in a second.
 func (s *stage) Next(context.Context) (*facedet.Frame, error) {
 	pix := make([]byte, 3*stageSize.X*stageSize.Y)
 	for y := range stageSize.Y {
@@ -83,7 +83,7 @@ func (s *stage) Boxes(*facedet.Picture) (faces []facedet.Face, err error) {
 	return faces, nil
 }
 
-// Points finds the landmarks of the drawn face, wherever it is said to be.
+// Points returns the landmarks of the drawn face, for any given box.
 func (s *stage) Points(*facedet.Picture, image.Rectangle) ([]face.Point, error) {
 	s.points++
 	points := fixture.Landmarks(0, .5, .3)
@@ -111,7 +111,7 @@ func (s *stage) pipeline() *pipeline.Pipeline {
 	return pipeline.New(s, s, eyes{s}, pipeline.Options{Gate: preprocess.LearnGate, Spare: true})
 }
 
-// frame returns the faces of the next frame. Those that are held must have nothing that would be new.
+// frame returns the faces of the next frame. Held faces must have none of the values that would be new.
 func (s *stage) frame(p *pipeline.Pipeline) []face.Sample {
 	s.t.Helper()
 	f, err := p.Next(s.t.Context())
@@ -127,7 +127,7 @@ func (s *stage) frame(p *pipeline.Pipeline) []face.Sample {
 	return f.Samples
 }
 
-// In an empty room faces are looked for at the beginning, and every three seconds.
+// In an empty room the detector runs at the beginning, and then every three seconds.
 func TestSpareEmpty(t *testing.T) {
 	s := newStage(t)
 	p := s.pipeline()
@@ -141,8 +141,8 @@ func TestSpareEmpty(t *testing.T) {
 	}
 }
 
-// After half a minute in which nothing moved faces are looked for every ten seconds: so long it takes to find one that
-// appears without any movement, and who moves is found at once.
+// After half a minute without movement the detector runs every ten seconds. A face that appears without any movement is
+// found after that time. A face that moves is found at once.
 func TestSpareLongStill(t *testing.T) {
 	s := newStage(t)
 	there := false
@@ -180,7 +180,7 @@ func TestSpareLongStill(t *testing.T) {
 	}
 }
 
-// Somebody who sits still stays in view, on one track, and is hardly looked at.
+// A person who sits still stays in view, on one track, and the networks hardly run.
 func TestSpareSits(t *testing.T) {
 	s := newStage(t)
 	p := s.pipeline()
@@ -203,7 +203,7 @@ func TestSpareSits(t *testing.T) {
 	}
 }
 
-// A face that appears though nothing moves is found within three seconds, and so is it when one disappears.
+// If nothing moves, a face that appears is found within three seconds. A face that disappears is noticed as soon.
 func TestSpareUnmoved(t *testing.T) {
 	s := newStage(t)
 	there := false
@@ -225,7 +225,7 @@ func TestSpareUnmoved(t *testing.T) {
 	}
 }
 
-// A face that the detector finds in every second look is there all the time, but for single frames.
+// A face that the detector finds only every second time is in view all the time, except for single frames.
 func TestSpareFlicker(t *testing.T) {
 	s := newStage(t)
 	s.face = image.Rect(100, 60, 180, 150)
@@ -251,7 +251,7 @@ func TestSpareFlicker(t *testing.T) {
 	}
 }
 
-// Who is asked for is looked at closely in the next frame, and once.
+// A person for whom a closer look is asked gets it in the next frame, once.
 func TestSpareLook(t *testing.T) {
 	s := newStage(t)
 	s.face = image.Rect(100, 60, 180, 150)
@@ -270,8 +270,8 @@ func TestSpareLook(t *testing.T) {
 	}
 }
 
-// A face that moves a little, and nothing else, is followed: it is looked for in every third frame. What it looks like
-// decides on vectors.
+// If only a face moves a little, it is followed: the detector runs in every third frame. The looks of the face decide
+// whether it gets a new vector.
 func TestSpareFollows(t *testing.T) {
 	s := newStage(t)
 	s.face = image.Rect(100, 60, 180, 150)
@@ -292,13 +292,13 @@ func TestSpareFollows(t *testing.T) {
 		t.Errorf("in 60 frames looked for %d times, and %d vectors made", found, vectors)
 	}
 	before := s.vectors
-	s.grin = 9 // somebody else, in the same place
+	s.grin = 9 // another person in the same place
 	if faces := s.frame(p); faces[0].Held || s.vectors != before+1 {
 		t.Error("a face that looks different is held")
 	}
 }
 
-// Two who are near each other are always looked at when something moves.
+// If something moves, two people near each other are looked at in every frame.
 func TestSpareCrowded(t *testing.T) {
 	s := newStage(t)
 	s.face = image.Rect(60, 60, 140, 150)

@@ -124,8 +124,8 @@ func TestEmbeddingAligned(t *testing.T) {
 	}
 }
 
-// The blends of two faces begin near the one and end at the other, and each is nearer to the other than the
-// one before.
+// The blends of two faces begin near the first face and end at the second. Each blend is nearer to the second face than
+// the blend before.
 func TestBlends(t *testing.T) {
 	a, b := noise(t, image.Pt(112, 112)), noise(t, image.Pt(112, 112))
 	defer a.Close()
@@ -291,7 +291,7 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
-// A description that does not say which part of the frame the network sees opens nothing.
+// A description must say which part of the frame the network sees; otherwise nothing is opened.
 func TestLivenessWithoutCrop(t *testing.T) {
 	dir := fixture.Models(t)
 	for name, change := range map[string]func(d *models.Description){
@@ -392,7 +392,7 @@ func TestSampleIsPlain(t *testing.T) {
 	}
 }
 
-// A model file that was altered is never fed a face.
+// A model file that was changed never gets a face as input.
 func TestEmbeddingWrongHash(t *testing.T) {
 	d := models.Default(models.Embedding)
 	dir := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// aged feeds n points to a graph that ages, numbered from first.
+// aged gives n points, numbered from first, to a graph with ageing.
 func aged(t *testing.T, g *quantized.Graph, s *stream, first, n int) (evicted int) {
 	t.Helper()
 	for i := range n {
@@ -34,8 +34,8 @@ func ageing(t *testing.T, k, halfLife int) (*quantized.Graph, *stream) {
 	return young, s
 }
 
-// What was learned counts half after a half-life, however the time is divided, and labelled points count
-// what they counted.
+// Learned points count half after a half-life, in however many steps the time passes. Labelled points keep their
+// weight.
 func TestHalfLife(t *testing.T) {
 	for _, halfLife := range []int{1, 7, 64, 1000} {
 		for _, pace := range []int{1, 3, 5000} {
@@ -51,7 +51,7 @@ func TestHalfLife(t *testing.T) {
 					break
 				}
 			}
-			// What was evicted had aged as well.
+			// Evicted points had aged, too.
 			if got := g.Mass(); got > mass/8*1.0001 || g.Len() == vertices && got < mass/8*.9 {
 				t.Errorf("half-life %d, at a pace of %d: mass %g after three of them, and %g before", halfLife, pace,
 					got, mass)
@@ -68,7 +68,7 @@ func TestHalfLife(t *testing.T) {
 	}
 }
 
-// Undo leaves the multiplicities that the graph would have had without what was taken back.
+// After Undo the multiplicities are the same as in a graph without the points that were taken back.
 func TestUndoAged(t *testing.T) {
 	g, s := ageing(t, 300, 100)
 	learn(t, g, s, 1, 60)
@@ -94,7 +94,7 @@ func TestUndoAged(t *testing.T) {
 	}
 }
 
-// A graph that ages goes on with the same bytes after it was restored, whenever that is.
+// A graph with ageing continues with the same bytes after it was restored at any moment.
 func TestRestoreAged(t *testing.T) {
 	g, s := ageing(t, 25, 30)
 	evicted := 0
@@ -126,7 +126,7 @@ func TestRestoreAged(t *testing.T) {
 	}
 }
 
-// However long nobody came, and whatever number a file gives an observation, the graph stays one.
+// The graph stays valid after a long pause, and with any number of an observation in a file.
 func TestLongGap(t *testing.T) {
 	for _, o := range []int64{1e4, 1e9, math.MaxInt64} {
 		g, s := ageing(t, 25, 30)

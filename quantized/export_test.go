@@ -9,15 +9,15 @@ func SetMaxEdges(n int) (undo func()) {
 	return func() { maxEdges = old }
 }
 
-// SketchAlways has sketches used however few points there are, until the returned function is called.
+// SketchAlways makes graphs use sketches for any number of points, until the returned function is called.
 func SketchAlways() (undo func()) {
 	old := sketchedFrom
 	sketchedFrom = 0
 	return func() { sketchedFrom = old }
 }
 
-// Sketched returns how many vertices were compared by their sketches lately, and how many of them had to be measured.
+// Sketched returns how many vertices were compared by their sketches recently, and how many of them had to be measured.
 func (g *Graph) Sketched() (asked, left int64) { return g.sketches.asked, g.sketches.left }
 
-// Resting reports whether sketches have proved so little that they are not used for a while.
+// Resting reports whether sketches have saved so little work that they are not used for a while.
 func (g *Graph) Resting() bool { return g.sketches.rest > 0 }

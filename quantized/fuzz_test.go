@@ -13,8 +13,8 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// FuzzGraph reads its input as a program of those operations of a graph that package online does not do, or does
-// in one way only, and compares what comes of them with the slow graph. The fuzz of package gallery does the
+// FuzzGraph reads its input as a program of graph operations, and compares their results with the slow graph. It runs
+// the operations that package online does not use, or uses in one way only. The fuzz test of package gallery runs the
 // others.
 func FuzzGraph(f *testing.F) {
 	for seed := range uint64(16) {
@@ -53,7 +53,7 @@ func graphProgram(seed uint64) []byte {
 	return p
 }
 
-// runGraph runs a program, and reports whether it ended early, where rounding could have decided either way.
+// runGraph runs a program, and reports whether it stopped early because rounding could have decided either way.
 func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 	next := func() byte {
 		if len(p) == 0 {
@@ -153,7 +153,7 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 		case 16, 17:
 			s := g.State()
 			if op == 17 {
-				s.Reach = 0 // the edges are found anew
+				s.Reach = 0 // the edges are computed again
 			}
 			before := same(g)
 			if g, err = quantized.Restore(g.Config(), s); err != nil {
@@ -202,7 +202,7 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 				}
 				compareValues(t, steps, candidate.Trial, trial)
 			}
-			if op%4 == 0 { // it was only tried
+			if op%4 == 0 { // this was only a trial
 				break
 			}
 			m := quantized.Moment{Observation: observation, Time: observation / 3}
@@ -222,7 +222,7 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 	return steps, false
 }
 
-// compareLook compares what is made of a point that is only judged.
+// compareLook compares the result for a point that is only judged.
 func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, x []float32, follows []int64,
 	sight quantized.Sight) {
 	t.Helper()

@@ -23,8 +23,8 @@ func config(k, dim int) quantized.Config {
 	}
 }
 
-// stream makes points that gather in drifting clusters, with duplicates, points that lie exactly on
-// top of earlier ones, and some that lie nowhere.
+// stream makes points in drifting clusters, with duplicates, points exactly at the place of earlier ones, and points
+// far from all clusters.
 type stream struct {
 	rand  *rand.Rand
 	dim   int
@@ -64,8 +64,8 @@ func (s *stream) next() (x []float32, cluster int) {
 	return x, cluster
 }
 
-// TestAgainstReference runs random streams through the graph and through the listing written out,
-// and checks after every step what the thesis promises.
+// TestAgainstReference runs random streams through the graph and through the thesis's listing, and checks after every
+// step what the thesis promises.
 func TestAgainstReference(t *testing.T) {
 	for _, tt := range []struct {
 		name               string
@@ -105,7 +105,7 @@ func TestAgainstReference(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := &reference.Graph{Config: c}
-				s := newStream(seed, tt.dim, tt.classes+1) // one cluster nobody labels
+				s := newStream(seed, tt.dim, tt.classes+1) // one cluster without labels
 				labelled, accepted, evicted := 0, 0, 0
 				for step := range tt.steps {
 					x, cluster := s.next()
@@ -151,7 +151,8 @@ func TestAgainstReference(t *testing.T) {
 							t.Fatalf("step %d: value %g at the new point, reference %g", step, x, want.Values[class])
 						}
 					}
-					// The graph has been asked for its values since, so the point is placed again; nothing has changed.
+					// The values of the graph were computed in between, so the point is placed again; nothing has
+					// changed.
 					if c, err = g.Place(x); err != nil {
 						t.Fatal(err)
 					}
@@ -213,10 +214,10 @@ func all(t *testing.T, g *quantized.Graph) [][]float64 {
 	return values
 }
 
-// same returns a text that two graphs share which are the same to the last bit.
+// same returns a text that is equal for two graphs that are equal to the last bit.
 func same(g *quantized.Graph) string { return fmt.Sprintf("%+v", g.State()) }
 
-// compare checks the graph and the solution on it against the reference, and against the graph of all points.
+// compare checks the graph and its solution against the reference, and against the graph of all points.
 func compare(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, full bool) {
 	t.Helper()
 	if g.Len() != len(r.Vertices) || g.Learned() != r.Learned() || g.Full() != (r.Full && r.Learned() > r.Config.K) {
@@ -240,7 +241,7 @@ func compare(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, ful
 				v.Hops)
 		}
 		for c := range values {
-			// 1e-8 is what the issue of the learner asks for; the solver aims at 1e-10.
+			// 1e-8 is the accuracy that the learner needs; the solver aims at 1e-10.
 			if w := solution.At(i, c); math.Abs(values[c][i]-w) > 1e-8 {
 				t.Fatalf("step %d: value of class %d at vertex %d is %g, reference %g", step, c, i, values[c][i], w)
 			}
@@ -270,7 +271,7 @@ func distance(g *quantized.Graph, i, j int) float64 {
 	return d
 }
 
-// invariants checks what holds between steps.
+// invariants checks the conditions that hold between steps.
 func invariants(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, accepted int) {
 	t.Helper()
 	between := func(a, b []float32) float64 { return r.Config.Scale * math.Sqrt(graph.SquaredDistance(a, b)) }
@@ -285,7 +286,7 @@ func invariants(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, 
 			if v.Class < 0 && w.Class < 0 && (d < g.R() || d == 0) {
 				t.Fatalf("step %d: centroids %d and %d are %g apart, and R is %g", step, i, j, d, g.R())
 			}
-			// Beyond the edges it is not stored; what is stored is right to rounding.
+			// A distance beyond the edges is not stored; a stored distance is right except for rounding.
 			stored := distance(g, i, j)
 			if far := math.IsInf(stored, 1) && d > r.Config.EdgeRadius()*(1-1e-12); stored != distance(g, j, i) ||
 				!far && math.Abs(stored-d) > 1e-9*d {
@@ -298,7 +299,7 @@ func invariants(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, 
 	}
 }
 
-// keep places a point and keeps it, and reports whether there was room.
+// keep places and keeps a point, and reports whether there was room.
 func keep(t *testing.T, g *quantized.Graph, x []float32, class int, observation int64) bool {
 	t.Helper()
 	c, err := g.Place(x)
@@ -309,7 +310,7 @@ func keep(t *testing.T, g *quantized.Graph, x []float32, class int, observation 
 	return kept
 }
 
-// A look leaves no trace, and neither does a point that was placed without a repartition and not kept.
+// A look changes nothing, and neither does a point that was placed without a repartition and not kept.
 func TestLook(t *testing.T) {
 	g, _ := quantized.New(config(10, 2))
 	s := newStream(1, 2, 2)
@@ -341,7 +342,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// What was asked of another state of the graph is not answered.
+// A trial of another state of the graph gets no values.
 func TestTrialIsOver(t *testing.T) {
 	far := []float32{.1, .1}
 	for name, change := range map[string]func(*quantized.Graph){
@@ -387,7 +388,7 @@ func TestTrialIsOver(t *testing.T) {
 	})
 }
 
-// A point with a coordinate that is no number is refused at every door, and nothing has changed.
+// Every method refuses a point with a coordinate that is not a number, and nothing changes.
 func TestNotFinite(t *testing.T) {
 	g, _ := quantized.New(config(10, 2))
 	g.Label([]float32{0, 0}, 0)
@@ -441,7 +442,7 @@ func TestRestore(t *testing.T) {
 	if same(g) != same(h) {
 		t.Error("a restored graph went on differently")
 	}
-	// Without the lists of neighbours the edges are found anew.
+	// Without the lists of neighbours the edges are computed again.
 	state := g.State()
 	state.Reach = 0
 	for i := range state.Vertices {
@@ -452,7 +453,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// Configure is as good as a graph that was made so, and changes nothing where it fails.
+// Configure gives the same graph as one that was made with these settings, and changes nothing if it fails.
 func TestConfigure(t *testing.T) {
 	c := config(15, 3)
 	g, _ := quantized.New(c)
@@ -516,8 +517,8 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// k bounds what is learned: any number of labelled points comes on top, and a graph without room judges and does not
-// learn.
+// k limits the learned points, and any number of labelled points can be added. A graph without room still judges, but
+// does not learn.
 func TestFull(t *testing.T) {
 	c := config(3, 1)
 	g, _ := quantized.New(c)
@@ -526,7 +527,7 @@ func TestFull(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Each learned point is near a labelled one only: nothing can be merged.
+	// Each learned point is near one labelled point only, so nothing can be merged.
 	for i := range 4 {
 		if !keep(t, g, []float32{float32(10*i) + .1}, i, int64(i+1)) {
 			t.Fatalf("point %d was not kept", i)
@@ -546,7 +547,7 @@ func TestFull(t *testing.T) {
 	if v := solved(t, g, trial, false); v[4] < .9 {
 		t.Errorf("a full graph gives it %v", v[4])
 	}
-	// What a centroid takes in needs no room.
+	// A point that a centroid absorbs needs no room.
 	if !keep(t, g, []float32{.1}, 0, 6) {
 		t.Error("a duplicate was not taken in")
 	}
@@ -556,7 +557,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// Points without end on one spot do not take memory without end: edges are bounded as coordinates are.
+// Any number of points at one place takes limited memory: edges are limited, as coordinates are.
 func TestTooManyEdges(t *testing.T) {
 	defer quantized.SetMaxEdges(40)()
 	c := config(50, 1)
@@ -572,7 +573,7 @@ func TestTooManyEdges(t *testing.T) {
 			kept++
 		}
 	}
-	// 10 edges between the labelled ones, and 5, 6, 7 and 8 of those that followed.
+	// 10 edges between the labelled points, and 5, 6, 7 and 8 edges of the points after them.
 	if kept != 4 {
 		t.Errorf("%d points were kept", kept)
 	}
@@ -601,8 +602,7 @@ func TestTooManyEdges(t *testing.T) {
 	}
 }
 
-// TestForget checks that nothing of a class is left: neither its labelled points, nor what was
-// learned through it, nor its number.
+// TestForget checks that no trace of a class is left: no labelled points, no points learned through it, and no number.
 func TestForget(t *testing.T) {
 	c := config(20, 1)
 	c.Kernel = graph.Heat(.1)
@@ -670,7 +670,7 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// TestRestoreInvalid checks that no state from a file makes a graph that breaks its own rules.
+// TestRestoreInvalid checks that no state in a file makes a graph that breaks its own rules.
 func TestRestoreInvalid(t *testing.T) {
 	good := func() quantized.State {
 		return quantized.State{
@@ -729,8 +729,8 @@ func TestRestoreInvalid(t *testing.T) {
 	}
 }
 
-// Vertices that were learned while edges were shorter than R are merged once edges are longer, though R cannot grow any
-// more.
+// Vertices that were learned while edges were shorter than R are merged when edges become longer, although R cannot
+// grow any more.
 func TestMergeAfterShorterEdges(t *testing.T) {
 	c := config(3, 1)
 	c.Reach = .3
@@ -756,13 +756,13 @@ func TestMergeAfterShorterEdges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 5 {
-		x := 10 + .132*float32(i) // no edge to the one before it
+		x := 10 + .132*float32(i) // no edge to the point before it
 		label(x + .01)
 		if !keep(t, g, []float32{x}, 0, 10) {
 			t.Fatal("no room")
 		}
 	}
-	// Every second one of the five is within the edge radius of the one before it now.
+	// Every second of the five points is now within the edge radius of the point before it.
 	n, r := g.Learned(), g.R()
 	c.K, c.Reach = n-2, .134
 	if err := g.Configure(c); err != nil || g.Learned() != n-2 || g.R() != r {

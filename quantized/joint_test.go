@@ -19,7 +19,7 @@ var offline = quantized.Offline{
 	Kernel: graph.Heat(.5), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10, Pull: 5,
 }
 
-// moons returns points of two classes on two half circles, the first few of which have labels.
+// moons returns points of two classes on two half circles. The first few points have labels.
 func moons(seed uint64, n, labelled int) (x [][]float32, classes, truth []int) {
 	r := rand.New(rand.NewPCG(seed, 31))
 	for i := range n {
@@ -49,7 +49,7 @@ func ExampleOffline_Joint() {
 	// Output: 36 vertices stand for 300 points
 }
 
-// lloyd is k-means as it is told, with fixed centres that come first.
+// lloyd is plain k-means, with fixed centres that come first.
 func lloyd(x, fixed, seeds [][]float32, rounds int) [][]float32 {
 	centres := append(append([][]float32{}, fixed...), seeds...)
 	for range rounds {
@@ -85,7 +85,7 @@ func lloyd(x, fixed, seeds [][]float32, rounds int) [][]float32 {
 	return centres
 }
 
-// near reports whether two sets of points are the same but for rounding.
+// near reports whether two sets of points are the same except for rounding.
 func near(t *testing.T, got, want [][]float32) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -110,7 +110,7 @@ func TestKMeans(t *testing.T) {
 	}
 }
 
-// Where points pull without end the method is k-means whose labelled centres do not move.
+// With an unlimited pull of the points the method is k-means with labelled centres that do not move.
 func TestJointIsConstrainedKMeans(t *testing.T) {
 	x, classes, _ := moons(3, 300, 8)
 	r := rand.New(rand.NewPCG(3, 2))
@@ -135,7 +135,7 @@ func TestJointIsConstrainedKMeans(t *testing.T) {
 	near(t, b.Vertices, lloyd(x, fixed, seeds, o.Rounds))
 }
 
-// TestJointSystem checks one round against the printed equation, written out and solved by elimination.
+// TestJointSystem checks one round against the equation in the thesis, solved by elimination.
 func TestJointSystem(t *testing.T) {
 	for seed := range uint64(20) {
 		x, classes, _ := moons(seed, 80, 4)
@@ -152,7 +152,7 @@ func TestJointSystem(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Frozen > 0 {
-			continue // not what the equation says
+			continue // the equation does not cover this
 		}
 		m, k := 4, len(seeds)
 		sigma2 := o.Kernel.Denominator / 2
@@ -196,7 +196,7 @@ func TestJointSystem(t *testing.T) {
 	}
 }
 
-// The scale-free pull does the same however large the features are; the thesis's gamma_q does not.
+// The scale-free pull has the same result for any size of the features; the thesis's gamma_q does not.
 func TestPullHasNoUnit(t *testing.T) {
 	x, classes, _ := moons(5, 200, 6)
 	large := make([][]float32, len(x))
@@ -233,7 +233,7 @@ func TestPullHasNoUnit(t *testing.T) {
 	}
 }
 
-// Points whose labels differ push their centroids apart: further than k-means has them.
+// Points with different labels push their centroids further apart than k-means does.
 func TestLabelsPush(t *testing.T) {
 	x := [][]float32{{-1}, {1}, {-.3}, {-.2}, {-.1}, {.1}, {.2}, {.3}}
 	classes := []int{0, 1, -1, -1, -1, -1, -1, -1}
@@ -305,7 +305,7 @@ func TestJointClasses(t *testing.T) {
 			}
 		}
 	}
-	// Two moons are the easy case: one in twenty is far more than it should be.
+	// Two moons are an easy case: more than one error in twenty is too many.
 	if 20*wrong > all {
 		t.Errorf("%d of %d wrong", wrong, all)
 	}
@@ -366,10 +366,10 @@ func TestOfflineBadInput(t *testing.T) {
 	good("features that say nothing", offline, [][]float32{{1}, {1}, {1}, {1}}, []int{0, 1, -1, -1},
 		[][]float32{{1}, {1}})
 	narrow := offline
-	narrow.Kernel.Denominator = 1e-300 // every vertex is on its own
+	narrow.Kernel.Denominator = 1e-300 // every vertex is alone
 	good("a kernel that joins nothing", narrow, x, classes, seeds)
 	loose := offline
-	loose.Pull = 1e-9 // nothing is held
+	loose.Pull = 1e-9 // no centroid is held
 	good("no pull", loose, x, classes, seeds)
 
 	stop, cancel := context.WithCancel(ctx)
@@ -394,7 +394,7 @@ func TestOfflineBadInput(t *testing.T) {
 	}
 }
 
-// Whatever the settings, centroids are numbers, none is lost, and every point has the vertex that is nearest to it.
+// With any settings, all coordinates are numbers, no centroid is lost, and every point belongs to the nearest vertex.
 func TestJointRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 71))
@@ -450,8 +450,8 @@ func TestJointRandom(t *testing.T) {
 	}
 }
 
-// On a lattice points hold some centroids exactly as strongly as labels push them, to the last bit or to the one
-// before: a system that cannot be solved, and whose rows do not say so.
+// On a lattice the pull of points on some centroids is exactly as strong as the push of labels, to the last bit or to
+// the bit before. Such a system cannot be solved, and its rows do not show this.
 func TestJointOnALattice(t *testing.T) {
 	var x [][]float32
 	for i := range 81 {

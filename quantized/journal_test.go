@@ -13,7 +13,7 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// learn feeds n points to a graph, numbered from first, and returns how many were kept.
+// learn gives n points, numbered from first, to a graph, and returns how many were kept.
 func learn(t *testing.T, g *quantized.Graph, s *stream, first, n int) (kept float64) {
 	t.Helper()
 	for i := range n {
@@ -43,7 +43,7 @@ func labelled(t *testing.T, k, journal int) (*quantized.Graph, *stream) {
 	return g, s
 }
 
-// Without a repartition in between, Undo gives back the graph as it was, to the last point.
+// Without a repartition in between, Undo restores the earlier graph, to the last point.
 func TestUndo(t *testing.T) {
 	g, s := labelled(t, 200, 1000)
 	learn(t, g, s, 1, 60)
@@ -64,8 +64,8 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// With repartitions, nothing that came after since is left, masses stay whole and positive, and the
-// harmonic solution is that of the graph that is left.
+// With repartitions, no later point is left, masses stay whole and positive, and the harmonic solution is the solution
+// of the remaining graph.
 func TestUndoAcrossRepartitions(t *testing.T) {
 	for since := range int64(40) {
 		since *= 10
@@ -87,7 +87,7 @@ func TestUndoAcrossRepartitions(t *testing.T) {
 				t.Fatalf("since %d: multiplicity %g", since, v)
 			}
 		}
-		// What is left can be written and read, and goes on.
+		// The remaining graph can be written and read, and continues to learn.
 		h, err := quantized.Restore(g.Config(), g.State())
 		if err != nil {
 			t.Fatalf("since %d: %v", since, err)
@@ -96,7 +96,7 @@ func TestUndoAcrossRepartitions(t *testing.T) {
 	}
 }
 
-// A journal that is full forgets the oldest, and says how far it reaches.
+// A full journal forgets its oldest entries, and reports how far back it reaches.
 func TestUndoTooFar(t *testing.T) {
 	g, s := labelled(t, 20, 30)
 	learn(t, g, s, 1, 300)
@@ -117,7 +117,7 @@ func TestUndoTooFar(t *testing.T) {
 	}
 }
 
-// Every vertex leads, along Via, to a labelled one or to one that is gone, with a hop fewer each time.
+// From every vertex, Via leads to a labelled vertex or to a removed one, with one hop fewer at each step.
 func TestOrigin(t *testing.T) {
 	g, s := labelled(t, 60, 0)
 	learn(t, g, s, 1, 100)
@@ -147,7 +147,7 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// Points that a labelled vertex took in are counted when they are taken back.
+// Points that a labelled vertex has absorbed are counted when they are taken back.
 func TestUndoCountsAbsorbed(t *testing.T) {
 	c := config(1, 2)
 	c.Absorb, c.Journal = true, 10
@@ -171,8 +171,8 @@ func TestUndoCountsAbsorbed(t *testing.T) {
 	}
 }
 
-// A configuration that merges vertices and changes the length of the journal at once loses the oldest entries, and no
-// others.
+// A configuration that merges vertices and changes the length of the journal at the same time loses only the oldest
+// entries.
 func TestConfigureJournal(t *testing.T) {
 	for _, size := range []int{2, 3, 9} {
 		c := config(8, 1)
@@ -184,8 +184,8 @@ func TestConfigureJournal(t *testing.T) {
 		if err := g.Label([]float32{.05}, 0); err != nil {
 			t.Fatal(err)
 		}
-		// Four centroids, and five faces at the first of them: the journal is a ring of three, and holds the last
-		// three.
+		// Four centroids, and five faces at the first centroid: the journal is a ring of three, and holds the last
+		// three faces.
 		for i, x := range []float32{0, .1, .2, .3, 0, 0, 0, 0, 0} {
 			if !keep(t, g, []float32{x}, 0, int64(i+1)) {
 				t.Fatal("no room")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The way of each learned vertex ends at a labelled one, after as many steps as its hops, also where repartitions have
-// merged what lies between.
+// The chain of each learned vertex ends at a labelled vertex, after as many steps as its hops, also if repartitions
+// have merged vertices in between.
 func TestPath(t *testing.T) {
 	for _, k := range []int{200, 12} {
 		g, s := labelled(t, k, 10000)
@@ -45,7 +45,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// Where the journal has lost what lies between, the way ends there, and says so.
+// If the journal has lost a vertex in between, the chain ends there, and this is reported.
 func TestPathLost(t *testing.T) {
 	g, s := labelled(t, 12, 0)
 	learn(t, g, s, 1, 150)

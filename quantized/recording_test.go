@@ -21,8 +21,8 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// On real faces, too, the graph must agree with the listing written out: four people, the first four
-// frames of each labelled, and two strangers. A small k makes it repartition often.
+// On real faces, too, the graph must agree with the thesis's listing: four people, each with the first four frames
+// labelled, and two strangers. A small k causes frequent repartitions.
 func TestRecordingAgainstReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real recordings take a while")

@@ -12,8 +12,8 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Sketches never hide a vertex that a point has an edge to: whatever the number of values, their size and their shape,
-// the graph with sketches is the graph without them, to the last bit, and the edges are those that the distances say.
+// Sketches never hide a vertex to which a point has an edge. For values of any number, size and shape, the graph with
+// sketches is to the last bit the graph without them, and its edges follow from the distances.
 func TestSketches(t *testing.T) {
 	for _, dim := range []int{256, 300, 512, 1000} {
 		for _, shape := range []struct {
@@ -44,7 +44,7 @@ func TestSketches(t *testing.T) {
 						near := i > 20 && i%2 == 0
 						for q := range x {
 							v := shape.at(r, q) * size
-							if near { // an earlier one, moved by up to the edge radius and beyond
+							if near { // an earlier point, moved by up to the edge radius and beyond
 								v = float64(points[i-20][q]) + .5*r.Float64()*size*r.NormFloat64()*float64(i%7)/3
 							}
 							x[q] = float32(v)
@@ -102,7 +102,7 @@ func TestSketches(t *testing.T) {
 	}
 }
 
-// Of points in all directions sketches leave hardly any to be measured.
+// For points in all directions, sketches leave very few points that have to be measured.
 func TestSketchesPrune(t *testing.T) {
 	defer quantized.SketchAlways()()
 	r := rand.New(rand.NewPCG(2, 2))

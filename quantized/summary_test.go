@@ -18,17 +18,18 @@ func merging(k int, m float64) quantized.Config {
 		Gamma: 1e-3, Journal: 10}
 }
 
-// cloud is a summary of points that are known.
+// cloud is a summary of known points.
 type cloud struct {
 	quantized.Summary
 	points [][]float32
 }
 
-// clouds returns summaries of points, each within a radius of its first one, in an order that is hard for some rule.
+// clouds returns summaries of points, each point within a radius of the first point of its summary. The order is
+// difficult for some rule.
 func clouds(r *rand.Rand, c quantized.Config, n, groups int, order string) (all []cloud) {
 	for i := range n {
 		centre := []float32{2 * r.Float32(), 2 * r.Float32()}
-		if order == "line" { // each a little further than the last
+		if order == "line" { // each a little further than the one before
 			centre = []float32{.01 * float32(i), 0}
 		}
 		s := cloud{Summary: quantized.Summary{Point: centre, Group: r.IntN(groups)}}
@@ -53,7 +54,7 @@ func clouds(r *rand.Rand, c quantized.Config, n, groups int, order string) (all 
 		for i := range all {
 			all[i].Multiplicity = 1
 		}
-	case "edge first": // the outermost are the heaviest, so that centroids lie where they serve worst
+	case "edge first": // the outermost points are the heaviest, so that centroids lie at the worst places
 		for i, s := range all {
 			all[i].Multiplicity = 1 + 100*math.Hypot(float64(s.Point[0])-1, float64(s.Point[1])-1)
 		}
@@ -67,8 +68,8 @@ func clouds(r *rand.Rand, c quantized.Config, n, groups int, order string) (all 
 	return all
 }
 
-// No point is further from the summary that stands for it than the bound of the documentation, and what is merged is no
-// more than K, whatever the order. R is within the promised factor of the best that K centres can do.
+// For any order, no point is further from its summary than the documented bound, and there are at most K merged
+// summaries. R is within the promised factor of the best result of any K centres.
 func TestMergeBound(t *testing.T) {
 	limited, leftOut, merged := 0, 0, 0
 	for seed := range uint64(400) {
@@ -147,8 +148,8 @@ func TestMergeBound(t *testing.T) {
 	}
 }
 
-// centres returns the largest distance of a summary from the nearest of the best K centres of its group, by trying all
-// sets of summaries; +Inf where K is less than the number of groups.
+// centres tries all sets of K summaries as centres, and returns the smallest possible value of the largest distance
+// from a summary to the nearest centre of its group. It returns +Inf if K is less than the number of groups.
 func centres(all []quantized.Summary, c quantized.Config) float64 {
 	best := math.Inf(1)
 	if len(all) > 12 {
@@ -176,7 +177,7 @@ func centres(all []quantized.Summary, c quantized.Config) float64 {
 	return best
 }
 
-// What is merged is a function of what was given, in its order.
+// The merged result depends only on the given summaries and their order.
 func TestMergeTwice(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 31))
 	c := merging(7, 1.5)
@@ -198,8 +199,8 @@ func TestMergeTwice(t *testing.T) {
 	c.Merge([]quantized.Summary{{Point: []float32{1}, Multiplicity: 1}})
 }
 
-// A union that followed its graph through everything judges to the last bit as one that is made anew, and the graph
-// does not change by it.
+// A union that has followed its graph through all changes judges to the last bit like a new union. It does not change
+// the graph.
 func TestUnionFollows(t *testing.T) {
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 32))

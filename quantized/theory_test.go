@@ -69,8 +69,8 @@ func TestNormBound(t *testing.T) {
 	}
 }
 
-// The error of the quantised solution against that on all points vanishes as k grows (the thesis's
-// Section "Quantized Laplacian"): with room for every point there is none.
+// The error of the quantised solution relative to the solution on all points vanishes as k grows (the thesis's Section
+// "Quantized Laplacian"). With room for every point there is no error.
 func TestQuantisationErrorDecays(t *testing.T) {
 	const n = 240
 	r := rand.New(rand.NewPCG(5, 5))
@@ -128,7 +128,7 @@ func TestQuantisationErrorDecays(t *testing.T) {
 	}
 	t.Logf("mean squared error at k = %v: %.3g", ks, errors)
 	for i := 1; i < len(errors); i++ {
-		// A single stream need not fall at every doubling, but does so over two.
+		// A single stream need not improve at every doubling, but it does over two.
 		if i > 1 && errors[i] >= errors[i-2] {
 			t.Errorf("k = %d: error %g, and %g at k = %d", ks[i], errors[i], errors[i-2], ks[i-2])
 		}

@@ -23,7 +23,7 @@ import (
 
 var line = face.Space{ID: "line", Dim: 1, Scale: 1, Sigma: .2, Gamma: 1e-3}
 
-// frames is a stream that has been made up.
+// frames is an artificial stream.
 type frames []face.Frame
 
 func (s *frames) Next(ctx context.Context) (face.Frame, error) {
@@ -102,7 +102,7 @@ func ExampleRun() {
 	//   unknown   1 face    0:00.0 to 0:00.0   not near anybody known: 1
 }
 
-// A line says all that the issue of a face is; the same stream gives the same bytes.
+// A line of the log has every documented field of a face. The same stream gives the same bytes.
 func TestLog(t *testing.T) {
 	poor := sample(4, .1)
 	poor.Reason = face.Blurred
@@ -148,8 +148,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Strangers who were last seen at the same time are counted in one order, so that a report shows the same pictures of
-// them each time.
+// Strangers who were last seen at the same time are always counted in the same order, so that a report always shows the
+// same pictures of them.
 func TestStrangersAtOnce(t *testing.T) {
 	shown := func() string {
 		r := replay.NewReport()
@@ -225,7 +225,7 @@ func page(t testing.TB, r *replay.Report, m replay.Meta) string {
 	return b.String()
 }
 
-// Names, sources and warnings are words, whatever is in them, and the page asks for nothing.
+// Names, sources and warnings stay plain text, whatever characters they have, and the page loads nothing.
 func TestPageEscapes(t *testing.T) {
 	evil := `<script>alert(1)</script>"'&`
 	r := replay.NewReport()
@@ -260,7 +260,7 @@ func TestPageOfNothing(t *testing.T) {
 	}
 }
 
-// A recording of a week takes no more than one of an hour.
+// A recording of a week takes no more memory than a recording of an hour.
 func TestReportBounded(t *testing.T) {
 	l := learner(t, "a", "b")
 	size := func(hours int) int {
@@ -315,7 +315,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, fmt.Errorf("no space left on device") }
 
-// A face that finds no room is recognised, and the log and the report say that it was not learned, and why.
+// If there is no room for a face, it is still recognised. The log and the report say that it was not learned, and why.
 func TestNoRoom(t *testing.T) {
 	l, err := online.New(line, online.Settings{K: 1})
 	if err != nil {
@@ -330,7 +330,7 @@ func TestNoRoom(t *testing.T) {
 	r := replay.NewReport()
 	var s frames
 	for person := range 3 {
-		for i := range 3 { // two faces confirm who it is, and the third is learned
+		for i := range 3 { // two faces confirm the person, and the third is learned
 			s = append(s, frame(100*person+i, sample(1, float32(10*person)+.1)))
 		}
 	}

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what faceauth needs to be built and says what it installs. It does nothing, and needs no
-# network, where everything is there. Run it by way of make. With "login" it is also for the PAM module,
-# and with "test" for the tests.
+# Installs the packages that faceauth needs to be built, and prints what it installs. If everything is installed, it
+# does nothing and needs no network. Run it through make. With "login" it also installs the packages for the PAM module,
+# and with "test" the packages for the tests.
 set -eu
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -34,7 +34,7 @@ if [ "$what" = test ]; then
 	ls /usr/lib/*/security/pam_systemd.so >/dev/null 2>&1 || want libpam-systemd
 	{ command -v mosquitto >/dev/null 2>&1 || [ -x /usr/sbin/mosquitto ]; } || want mosquitto
 	{ command -v nats-server >/dev/null 2>&1 || [ -x /usr/sbin/nats-server ]; } || want nats-server
-	# The RTSP camera of the tests. Python's bindings are those of the system's own interpreter.
+	# The RTSP camera of the tests. Only the system's own interpreter has these bindings of Python.
 	if ! /usr/bin/python3 -c "import gi; gi.require_version('GstRtspServer', '1.0')" >/dev/null 2>&1; then
 		want gir1.2-gst-rtsp-server-1.0
 		want python3-gi
@@ -43,11 +43,11 @@ if [ "$what" = test ]; then
 		ls /usr/lib/*/gstreamer-1.0/libgst$so*.so >/dev/null 2>&1 || want_gst=yes
 	done
 	[ -z "${want_gst:-}" ] || need="$need gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly"
-	# Elsewhere it is no package; the tests of the page then skip, unless there is a browser.
+	# Other systems have no such package; the tests of the page then skip, unless there is a browser.
 	command -v chromium >/dev/null 2>&1 || ! grep -q '^ID=debian' /etc/os-release || want chromium
 fi
 
-# Without them neither Go's modules nor the models can be fetched by HTTPS.
+# Without these packages neither Go's modules nor the models can be fetched by HTTPS.
 [ -f /etc/ssl/certs/ca-certificates.crt ] || want ca-certificates
 
 if ! command -v go >/dev/null 2>&1; then
@@ -73,14 +73,14 @@ if [ -n "$need" ]; then
 	fi
 	say "installing with apt-get:$need"
 	log=$(mktemp)
-	# apt-get reads the small letters alone, and downloads most packages by HTTP.
+	# apt-get reads only the variable in small letters, and downloads most packages by HTTP.
 	http_proxy=${http_proxy:-${HTTP_PROXY:-${HTTPS_PROXY:-}}} https_proxy=${https_proxy:-${HTTPS_PROXY:-}}
 	if [ -n "$http_proxy" ]; then export http_proxy; else unset http_proxy; fi
 	if [ -n "$https_proxy" ]; then export https_proxy; else unset https_proxy; fi
 	apt() {
 		$sudo env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -o Acquire::http::Timeout=20 "$@" >>"$log" 2>&1
 	}
-	# Its usual three tries of each list take minutes where there is no network.
+	# The usual three tries for each list would take minutes without a network.
 	# shellcheck disable=SC2086
 	if ! { apt -o Acquire::Retries=1 update && apt install -y --no-install-recommends $need; }; then
 		tail -n 5 "$log" >&2
@@ -105,7 +105,7 @@ if [ -n "$need" ]; then
 	rm -f "$log"
 fi
 
-# The clients of fprintd ask faceauth in the tests. They are unpacked for them and not installed: the packages would
+# The tests use the clients of fprintd. They are unpacked for the tests and not installed, because the packages would
 # change how people log in to this machine.
 if [ "$what" = test ] && command -v apt-get >/dev/null 2>&1 && command -v dpkg >/dev/null 2>&1; then
 	dir=${FACEAUTH_FPRINTD:-${XDG_CACHE_HOME:-$HOME/.cache}/faceauth/fprintd}

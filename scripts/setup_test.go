@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// machine returns a folder of commands that stand for those of a machine where nothing is installed but Go.
+// machine returns a folder of commands in the place of those of a machine with only Go installed.
 func machine(t *testing.T, commands map[string]string) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -31,18 +31,18 @@ func machine(t *testing.T, commands map[string]string) string {
 	return bin
 }
 
-// Whatever keeps setup.sh from its work, it says in one sentence what it is and what to do.
+// If setup.sh cannot do its work, it says in one sentence why, and what to do.
 func TestSetupSays(t *testing.T) {
 	const (
 		goes = "echo go1.26.0"
 		root = "echo 0"
 		user = "echo 1000"
-		// says prints on standard error what apt-get prints there.
+		// says prints the messages of apt-get on standard error.
 		says = `echo "$*" >>"$TMPDIR/asked"; echo "proxy ${http_proxy:-none}" >>"$TMPDIR/asked"; echo '`
 		ends = `' >&2; exit 100`
 	)
-	// go test runs these tests anew when a file that it has seen being read has changed; the shell's reading it does not
-	// see.
+	// go test runs these tests again when a file that they have read has changed. It does not see the files that the
+	// shell reads.
 	if _, err := os.ReadFile("setup.sh"); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestSetupSays(t *testing.T) {
 		commands map[string]string
 		env      []string
 		want     string // on standard error
-		asked    string // of apt-get
+		asked    string // expected call of apt-get
 	}{
 		{"no Go", map[string]string{"id": root}, nil, "setup: Go is not installed; install Go 1.26 or newer", ""},
 		{"an old Go", map[string]string{"go": "echo go1.19.8", "id": root}, nil, "is too old; install Go 1.26 or newer", ""},

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Puts the line of the licence into each Go, C and shell file of the project that has none. Run again, it changes nothing.
+# Puts the line of the licence into each Go, C and shell file of the project that lacks it. A second run changes
+# nothing.
 set -eu
 
-# The shell reads a script as it runs, and this one writes into itself, too: it is read to its end first.
+# The shell reads a script while it runs, and this script also changes itself. So the whole script is read first.
 main() {
 	cd "$(git rev-parse --show-toplevel)"
 	line='SPDX-License-Identifier: Apache-2.0'

@@ -10,7 +10,7 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// hold shows a watcher a held face at a moment.
+// hold shows a held face to a watcher at a given time.
 func hold(t *testing.T, w *sighting.Watcher, at time.Duration, s face.Sample) sighting.Seen {
 	t.Helper()
 	s.Vector, s.Held = nil, true
@@ -21,7 +21,7 @@ func hold(t *testing.T, w *sighting.Watcher, at time.Duration, s face.Sample) si
 	return seen[0]
 }
 
-// A face that is held keeps somebody in view, with the name and the trust that they had, and is no evidence.
+// A held face keeps a person in view, with the same name and trust, and is no evidence.
 func TestHeld(t *testing.T) {
 	w, l := watched(t)
 	for i := range 40 {
@@ -29,7 +29,7 @@ func TestHeld(t *testing.T) {
 	}
 	before := l.Counts()
 	var frames float64
-	for i := range 250 { // with every frame, 25 seconds; the lapse is 10
+	for i := range 250 { // 25 seconds of frames; a name lapses after 10
 		s := hold(t, w, 2*time.Second+time.Duration(i)*100*time.Millisecond, at(0))
 		if s.Track != 1 || s.Belief.Name != "alice" || s.Trust != sighting.Confirmed || s.Known || len(s.Lessons) > 0 {
 			t.Fatalf("held for %d frames: %+v", i, s)
@@ -47,7 +47,7 @@ func TestHeld(t *testing.T) {
 	if l.Counts() != before {
 		t.Errorf("learned of held faces: %+v, before %+v", l.Counts(), before)
 	}
-	// Who is never looked at again is not confirmed for ever.
+	// A person whose face is never judged again does not stay confirmed for ever.
 	var s sighting.Seen
 	for i := range 300 {
 		s = hold(t, w, 27*time.Second+time.Duration(i)*100*time.Millisecond, at(0))
@@ -57,8 +57,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// Somebody who is forgotten while they are in view, and whose face is held, has no name any more; nor has somebody else
-// who is there.
+// A person who is forgotten while in view, with a held face, loses the name at once, and nobody in view has a name.
 func TestHeldForgotten(t *testing.T) {
 	w, l := watched(t)
 	for i := range 40 {

@@ -57,7 +57,8 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// Who was not found in a frame must be nearer than who was found in each: somebody else may have come into the place.
+// A person who was not found in a frame must be nearer than a person found in every frame, because somebody else may
+// have taken the place.
 func TestLost(t *testing.T) {
 	measured := plane
 	measured.Stills = face.Impostors{Pairs: 1e6, People: 1e3, Distances: [5]float64{1.2, 1, .5}}
@@ -83,7 +84,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// What a poor picture looks like is not what a person looks like.
+// The looks of a poor picture do not change the looks of the person.
 func TestPoorPicture(t *testing.T) {
 	tr := sighting.NewTracker(plane, sighting.Settings{Looks: 1})
 	blurred := at(0, 1.1, 0)
@@ -95,7 +96,7 @@ func TestPoorPicture(t *testing.T) {
 	}
 }
 
-// A space that does not tell people apart goes by place alone.
+// A space that does not tell people apart is not used: only the place counts.
 func TestPlaceAlone(t *testing.T) {
 	tr := sighting.NewTracker(face.Space{ID: "blind", Dim: 2, Scale: 1}, sighting.Settings{})
 	for i, f := range []face.Sample{at(0, 0, 0), at(10, 99, 0), at(500, 99, 0)} {

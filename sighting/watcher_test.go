@@ -30,7 +30,8 @@ func watched(t *testing.T) (*sighting.Watcher, *online.Learner) {
 	return sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}), l
 }
 
-// see shows a watcher a face at each of the places, one frame after the other, and returns what it makes of the last.
+// see shows a watcher a face at each of the places, one frame after the other, and returns the result for the last
+// face.
 func see(t *testing.T, w *sighting.Watcher, from time.Duration, places ...float32) (last sighting.Seen) {
 	t.Helper()
 	for i, x := range places {
@@ -43,7 +44,7 @@ func see(t *testing.T, w *sighting.Watcher, from time.Duration, places ...float3
 	return last
 }
 
-// Two faces near an enrolled one confirm somebody; before that nothing is learned, and both are then.
+// Two faces near an enrolled face confirm a person. Before that no face is learned, and then both are.
 func TestConfirmed(t *testing.T) {
 	w, l := watched(t)
 	if s := see(t, w, 0, .1); s.Trust != sighting.Learned || s.Verdict.Learned || s.Known {
@@ -57,7 +58,7 @@ func TestConfirmed(t *testing.T) {
 	if s.Trust != sighting.Confirmed || s.Belief.Name != "alice" || !s.Known || s.Since != 0 || !s.Verdict.Learned {
 		t.Errorf("three faces: %+v", s)
 	}
-	// A head that turns is followed in steps in which nobody else is, and its faces far away are not confirmed.
+	// A head that turns is followed in steps if nobody else is near, and its faces far away are not confirmed.
 	for i, x := range []float32{1, 1.9, 2.8} {
 		s := see(t, w, time.Duration(3+i)*frame, x)
 		if s.Verdict.Label != "alice" || !s.Verdict.Learned ||
@@ -65,7 +66,7 @@ func TestConfirmed(t *testing.T) {
 			t.Errorf("turned to %g: %+v", x, s)
 		}
 	}
-	// What was learned of it confirms nobody: in another sighting these faces are recognised, and nothing is learned.
+	// The learned faces confirm nobody: in another sighting these faces are recognised, and nothing is learned.
 	before := l.Counts().Learned
 	if s := see(t, w, time.Minute, 2.8, 2.8, 2.8, 2.8, 2.8); s.Belief.Name != "alice" || s.Trust != sighting.Learned ||
 		s.Belief.Trust != sighting.Learned || l.Counts().Learned != before {
@@ -73,7 +74,7 @@ func TestConfirmed(t *testing.T) {
 	}
 }
 
-// A bridge of faces in separate sightings leads nowhere: none that is far from an enrolled face is learned.
+// A bridge of faces in separate sightings has no effect: no face far from an enrolled face is learned.
 func TestBridge(t *testing.T) {
 	w, _ := watched(t)
 	for i := range 40 {
@@ -97,8 +98,8 @@ func TestLapse(t *testing.T) {
 	}
 }
 
-// A track that jumps is in doubt, because another person may have taken the place: it is not confirmed, and nothing is
-// learned of it. A face like those before the jump ends the doubt, and so does a face near an enrolled one.
+// A track that jumps is in doubt, because another person may have taken the place. It is not confirmed, and nothing is
+// learned from it. A face like those before the jump ends the doubt, and so does a face near an enrolled face.
 func TestDoubt(t *testing.T) {
 	for name, back := range map[string][]float32{"like those before": {.45, 0}, "near an enrolled one": {-.3, .5}} {
 		w, l := watched(t)
@@ -139,7 +140,7 @@ func TestTakenPlace(t *testing.T) {
 	}
 }
 
-// Who is denied teaches nothing more.
+// After a denial no more faces of the sighting are learned for this person.
 func TestDeny(t *testing.T) {
 	w, _ := watched(t)
 	see(t, w, 0, .1, .1, .1, .1)
@@ -150,9 +151,9 @@ func TestDeny(t *testing.T) {
 	}
 }
 
-// A sighting of which only the lessons of others speak has a name that is learned and never confirmed, however long it
-// is in view, and none with the rule against it. One face that the learner names by itself is enough for lessons to
-// count: the sighting is named on when that face has gone. Near an enrolled face it is confirmed.
+// A sighting that only lessons name has a learned name, and is never confirmed, however long it is in view. With the
+// rule against lessons it has no name. After one face that the learner names by itself, lessons count: the sighting
+// keeps its name when that face has gone. Near an enrolled face it is confirmed.
 func TestLessonsAreLearned(t *testing.T) {
 	for name, r := range map[string]sighting.Rules{"": {}, "own": {Own: 1}} {
 		t.Run(name, func(t *testing.T) { lessonsAreLearned(t, r) })

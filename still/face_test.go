@@ -12,7 +12,7 @@ import (
 	"github.com/faceauth/faceauth/still"
 )
 
-// head is a face of a track as a detector finds it.
+// head is a detected face on a track.
 func head(track int) still.Look {
 	patch := make([]uint8, still.Patch*still.Patch)
 	for i := range patch {
@@ -27,7 +27,7 @@ func head(track int) still.Look {
 
 const tick = 40 * time.Millisecond
 
-// A vector is made of the first faces of a track, and then of one that has changed, or after a while.
+// A track gets vectors of its first faces, and then a vector of a face that has changed, or after a while.
 func TestChanged(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -75,7 +75,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// A held face is the last one of which a vector was made, in another place, and has nothing that it must not have.
+// A held face is the last face with a vector, in another place, and without the values that a held face must not have.
 func TestHold(t *testing.T) {
 	var f still.Faces
 	if _, ok := f.Hold(0, 1, image.Rectangle{}, 1); ok {
@@ -95,8 +95,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// A face that was missed is looked at closely when it is found again; one that was lost is forgotten. One that stays is
-// looked at closely after ten seconds.
+// A face that was missed gets a closer look when it is found again. A face that was lost is forgotten. A face that
+// stays gets a closer look after ten seconds.
 func TestKeep(t *testing.T) {
 	made := func() (f still.Faces) {
 		for i := range 8 {

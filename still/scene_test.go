@@ -45,7 +45,7 @@ func (f *film) next() (at time.Duration, pix []uint8) {
 	return time.Duration(f.n) * 100 * time.Millisecond, pix
 }
 
-// watch shows frames to a scene, looks where something moved, and returns how often.
+// watch shows frames to a scene, looks if something moved, and returns the number of looks.
 func (f *film) watch(s *still.Scene, frames int, each func()) (looks int) {
 	for range frames {
 		if each != nil {
@@ -62,7 +62,7 @@ func (f *film) watch(s *still.Scene, frames int, each func()) (looks int) {
 	return looks
 }
 
-// Noise is no movement, once a scene knows it, and a face that comes is.
+// Noise is not movement, after a scene has learned the noise. A face that appears is movement.
 func TestNoise(t *testing.T) {
 	for _, noise := range []float64{0, .5, 1, 2, 3} {
 		f, s := newFilm(noise), new(still.Scene)
@@ -70,7 +70,7 @@ func TestNoise(t *testing.T) {
 		if n := f.watch(s, 600, nil); n > 0 {
 			t.Errorf("noise %g: %d looks in a minute in which nothing moved", noise, n)
 		}
-		f.face = image.Rect(70, 50, 75, 56) // the smallest that is found in any picture
+		f.face = image.Rect(70, 50, 75, 56) // the smallest face that is found in any picture
 		at, pix := f.next()
 		s.See(at, size, pix)
 		if !s.Moved() || !s.MovedIn(image.Rect(280, 200, 300, 224), image.Pt(640, 480)) {
@@ -83,7 +83,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// What moves slowly adds up: a tenth of a pixel in a frame is seen within a few pixels.
+// Slow movement adds up: a tenth of a pixel in each frame is noticed within a few pixels.
 func TestSlow(t *testing.T) {
 	f, s := newFilm(1), new(still.Scene)
 	f.face = image.Rect(60, 40, 80, 64)
@@ -105,7 +105,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// Light that changes by a grey value in ten seconds leads to a look now and then, and no more; a lamp to one.
+// Light that changes by a grey value in ten seconds causes only a few looks; a lamp causes one.
 func TestLight(t *testing.T) {
 	f, s := newFilm(1), new(still.Scene)
 	f.watch(s, 100, nil)
@@ -118,8 +118,8 @@ func TestLight(t *testing.T) {
 	}
 }
 
-// The pulse of compressed video is tolerated after some looks that found nothing, and a face is still seen then; near a
-// face nothing is tolerated.
+// The pulse of compressed video is ignored after some looks without a result, and a face is still noticed then. Near a
+// face nothing is ignored.
 func TestPulse(t *testing.T) {
 	f, s := newFilm(.5), new(still.Scene)
 	f.watch(s, 50, nil)
@@ -152,12 +152,12 @@ func TestPulse(t *testing.T) {
 			s.Looked()
 		}
 	}
-	if looks < 50 { // there and back
+	if looks < 50 { // to one side and back
 		t.Errorf("%d movements near a face at 30 pulses", looks)
 	}
 }
 
-// In the first picture, and in one of another size, everything moved.
+// In the first picture, and in a picture of another size, everything counts as moved.
 func TestFirst(t *testing.T) {
 	s := new(still.Scene)
 	for _, size := range []image.Point{{160, 120}, {120, 160}, {1, 1}, {7, 3}} {
@@ -195,7 +195,7 @@ func TestShrunk(t *testing.T) {
 	}
 }
 
-// slow is the obvious scene: it says what docs of the package say, cell by cell and with no attention to cost.
+// slow is the obvious scene: it follows the package's documentation cell by cell, without regard to speed.
 type slow struct {
 	now, looked   []uint8
 	noise, waived map[image.Point]float64
@@ -248,7 +248,7 @@ func (s *slow) see(at time.Duration, pix []uint8) {
 
 func (s *slow) was(c image.Point, threshold float64) bool { return s.diff[c] > threshold }
 
-// A scene moves where the obvious one does.
+// A scene reports movement wherever the obvious scene does.
 func TestSceneAgainstObvious(t *testing.T) {
 	defer func(old image.Point) { size = old }(size)
 	size = image.Pt(30, 22) // cells at two edges are cut off

@@ -2,5 +2,5 @@
 
 package tablet
 
-// Spread is spread.
+// Spread exports spread.
 var Spread = spread

@@ -26,7 +26,7 @@ var (
 	second = strings.Repeat("0b", 16)
 )
 
-// told returns faces as a fleet tells them.
+// told returns faces in the form in which a fleet sends them.
 func told(faces ...[]float32) (all []tablet.FleetFace) {
 	for i, x := range faces {
 		all = append(all, tablet.FleetFace{Vector: x, Taken: time.Unix(int64(1000+i), 0)})
@@ -34,7 +34,7 @@ func told(faces ...[]float32) (all []tablet.FleetFace) {
 	return all
 }
 
-// tells tells a desk all faces of the first person.
+// tells sends a desk all faces of the first person.
 func (d *desk) tells(t *testing.T, user string, faces ...[]float32) {
 	t.Helper()
 	if _, err := d.FleetFaces(user, first, stage.Space.ID, told(faces...)); err != nil {
@@ -42,7 +42,7 @@ func (d *desk) tells(t *testing.T, user string, faces ...[]float32) {
 	}
 }
 
-// follows returns a desk whose user alice follows the first person, of whom the fleet has these faces.
+// follows returns a desk whose user alice follows the first person. The fleet has these faces of that person.
 func follows(t *testing.T, o tablet.Options, faces ...[]float32) *desk {
 	t.Helper()
 	d := newDesk(t, o)
@@ -60,7 +60,7 @@ func (d *desk) password(t *testing.T, user string) {
 	}
 }
 
-// seen returns n frames of somebody, with a vector each: logins overwrite those that they keep.
+// seen returns n frames of a person, each with a vector of its own, as logins overwrite the vectors that they keep.
 func seen(who []float32, n int) (all []face.Frame) {
 	for range n {
 		all = append(all, stage.Seen(slices.Clone(who), 1)...)
@@ -68,7 +68,7 @@ func seen(who []float32, n int) (all []face.Frame) {
 	return all
 }
 
-// near returns different faces of somebody.
+// near returns different faces of a person.
 func near(who []float32, n int) (all []face.Frame) {
 	for i := range n {
 		all = append(all, stage.Seen(stage.At(who, float32(i)/50), 1)...)
@@ -76,7 +76,7 @@ func near(who []float32, n int) (all []face.Frame) {
 	return all
 }
 
-// Who is known from a fleet logs in once by face and password, and then by the face alone.
+// A person known from a fleet logs in once with face and password, and after that with the face alone.
 func TestFollow(t *testing.T) { bubble(testFollow)(t) }
 
 func testFollow(t *testing.T) {
@@ -95,7 +95,7 @@ func testFollow(t *testing.T) {
 	}
 	d.password(t, "alice")
 	d.tells(t, "alice", stage.At(stage.Alice, .3), stage.At(stage.Alice, .4))
-	d.pass(49 * time.Hour) // that the password is due is no reason against a login that asks for it
+	d.pass(49 * time.Hour) // a password that is due does not prevent a login that asks for it
 	if w, err := try(seen(stage.Bob, 9)); err != nil || w != session.NoMatch {
 		t.Errorf("somebody else: %q, %v", w, err)
 	}
@@ -146,11 +146,11 @@ func testFollow(t *testing.T) {
 	}
 }
 
-// A member of the fleet that lies lets nobody in: neither with a stranger's face, nor with one between two people,
-// which both of them are near to.
+// A lying member of the fleet lets nobody in, neither with a stranger's face, nor with a face between two people that
+// is near to both.
 func TestFollowLiar(t *testing.T) {
 	t.Parallel()
-	between := []float32{.8, 0, 0, 0} // from Mallory .7, from Alice .8
+	between := []float32{.8, 0, 0, 0} // .7 away from Mallory, .8 away from Alice
 	mallory := []float32{1.5, 0, 0, 0}
 	t.Run("before the first login", bubble(func(t *testing.T) {
 		d := follows(t, tablet.Options{}, stage.Alice, between, mallory)
@@ -159,7 +159,7 @@ func TestFollowLiar(t *testing.T) {
 		if w != session.Unproven {
 			t.Fatalf("%q", w)
 		}
-		d.pass(2 * time.Minute) // the password never came
+		d.pass(2 * time.Minute) // the password was not given in time
 		if w, _ := d.verify(t, "alice", near(stage.Alice, 9), nil); w != session.Unproven {
 			t.Fatalf("%q", w)
 		}
@@ -180,7 +180,7 @@ func TestFollowLiar(t *testing.T) {
 		if w, _ := d.verify(t, "alice", seen(mallory, 9), nil); w != session.NoMatch {
 			t.Errorf("%q", w)
 		}
-		d.password(t, "alice") // within the minute: it teaches nothing
+		d.password(t, "alice") // within the minute, but nothing is learned
 		if w, _ := d.verify(t, "alice", seen(mallory, 9), nil); w != session.NoMatch {
 			t.Errorf("after the password: %q", w)
 		}
@@ -230,7 +230,7 @@ func TestFollowLiar(t *testing.T) {
 	}))
 }
 
-// Five tries with the fleet's faces are as many as with any.
+// Five attempts with the fleet's faces count like any other five attempts.
 func TestFollowTries(t *testing.T) { bubble(testFollowTries)(t) }
 
 func testFollowTries(t *testing.T) {
@@ -251,11 +251,11 @@ func testFollowTries(t *testing.T) {
 	}
 }
 
-// What is taken back in the fleet takes with it what rested on it alone, and nothing else.
+// When the fleet takes a face back, the faces that were enrolled only because of it are removed, and no others.
 func TestFollowTakenBack(t *testing.T) { bubble(testFollowTakenBack)(t) }
 
 func testFollowTakenBack(t *testing.T) {
-	one, other := stage.At(stage.Alice, .7), stage.At(stage.Alice, -.7) // both are near to some of what is seen
+	one, other := stage.At(stage.Alice, .7), stage.At(stage.Alice, -.7) // both are near to some of the faces seen
 	d := follows(t, tablet.Options{}, one, other)
 	frames := slices.Concat(stage.Seen(stage.At(stage.Alice, .4), 1), stage.Seen(stage.At(stage.Alice, -.4), 1),
 		seen(stage.Alice, 1))
@@ -275,12 +275,12 @@ func testFollowTakenBack(t *testing.T) {
 		}
 	}
 	is(3, true, 2)
-	d.tells(t, "alice", one, other) // the same again
+	d.tells(t, "alice", one, other) // the same faces again
 	is(3, true, 2)
-	d.tells(t, "alice", one, other, stage.Alice) // one more
+	d.tells(t, "alice", one, other, stage.Alice) // one more face
 	is(3, true, 3)
 	d.tells(t, "alice", one)
-	is(2, false, 1) // that at -.4 rested on the other
+	is(2, false, 1) // the face at -.4 was enrolled only because of the other
 	if w, _ := d.verify(t, "alice", seen(stage.Alice, 9), nil); w != session.Match {
 		t.Errorf("%q", w)
 	}
@@ -290,16 +290,16 @@ func testFollowTakenBack(t *testing.T) {
 		t.Errorf("all was taken back: %v", err)
 	}
 	d.tells(t, "alice", one)
-	if w, _ := d.verify(t, "alice", near(stage.Alice, 9), nil); w != session.Unproven { // and it begins anew
+	if w, _ := d.verify(t, "alice", near(stage.Alice, 9), nil); w != session.Unproven { // it starts again
 		t.Errorf("%q", w)
 	}
-	// Between the face and the password the fleet takes it back.
+	// The fleet takes the face back after the face was seen, and before the password is given.
 	d.tells(t, "alice")
 	d.password(t, "alice")
 	is(0, false, 0)
 }
 
-// What a device has enrolled itself does not rest on a fleet; what ends following removes the rest.
+// Faces that the device has enrolled itself do not depend on a fleet. When the following ends, all other faces go.
 func TestUnfollow(t *testing.T) { bubble(testUnfollow)(t) }
 
 func testUnfollow(t *testing.T) {
@@ -339,7 +339,7 @@ func testUnfollow(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 
-	// Enrolled here after the fleet has told: nothing rests on the fleet any more.
+	// Alice enrols here after the fleet has sent faces: none of her faces depends on the fleet any more.
 	if err := d.Follow("bob", first, false); err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +351,7 @@ func testUnfollow(t *testing.T) {
 	if s, err := d.Status("bob"); err != nil || s.Labelled != 4 || s.Fleet.Enrolled != 0 {
 		t.Errorf("%+v, %+v, %v", s, s.Fleet, err)
 	}
-	// Another person: what rested on the first goes.
+	// The account follows another person: all faces that depended on the first person go.
 	if err := d.Follow("carol", first, false); err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func testUnfollow(t *testing.T) {
 	}
 }
 
-// What cannot be taken changes nothing.
+// Invalid faces change nothing.
 func TestFollowRefused(t *testing.T) { bubble(testFollowRefused)(t) }
 
 func testFollowRefused(t *testing.T) {
@@ -454,7 +454,7 @@ func testFollowRefused(t *testing.T) {
 	}
 }
 
-// The fleet may have the faces that an enrolment at this device took, if an administrator said so, and no others.
+// The fleet gets only faces that an enrolment at this device took, and only if an administrator allowed it.
 func TestFollowShare(t *testing.T) { bubble(testFollowShare)(t) }
 
 func testFollowShare(t *testing.T) {
@@ -492,7 +492,7 @@ func testFollowShare(t *testing.T) {
 		time.Since(faces[0].Taken) > time.Minute {
 		t.Errorf("%v, %v", faces, err)
 	}
-	d.verify(t, "alice", near(stage.At(stage.Alice, .3), 9), nil) // which teaches something
+	d.verify(t, "alice", near(stage.At(stage.Alice, .3), 9), nil) // some of these faces are learned
 	d.password(t, "alice")
 	if faces, err := d.FleetOwn("alice", first); err != nil || len(faces) != 4 {
 		t.Errorf("what was learned is given away: %v, %v", faces, err)
@@ -508,12 +508,12 @@ func testFollowShare(t *testing.T) {
 	}
 }
 
-// All of it outlives the process, and no profile of a fleet makes an enrolment fail.
+// All of this survives a restart of the process, and no profile of a fleet makes an enrolment fail.
 func TestFollowOutlives(t *testing.T) { bubble(testFollowOutlives)(t) }
 
 func testFollowOutlives(t *testing.T) {
 	d := follows(t, tablet.Options{}, stage.Alice, stage.At(stage.Alice, .2))
-	if err := d.Follow("carol", "Carol", false); err != nil { // of whom there is no face
+	if err := d.Follow("carol", "Carol", false); err != nil { // no face of Carol is known
 		t.Fatal(err)
 	}
 	d.verify(t, "alice", near(stage.Alice, 9), nil)
@@ -539,7 +539,7 @@ func testFollowOutlives(t *testing.T) {
 	d.enrol(t, "bob", stage.Bob)
 }
 
-// Faces are chosen as a search through all ways to go on finds them.
+// The choice of faces is the same as that of a search through all choices.
 func TestSpread(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -574,7 +574,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// The password may be given in the moment in which it is asked for.
+// The password may be given at the very moment in which it is asked for.
 func TestFollowAtOnce(t *testing.T) { bubble(testFollowAtOnce)(t) }
 
 func testFollowAtOnce(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 	"github.com/faceauth/faceauth/tablet/session"
 )
 
-// desk is an authenticator with a made-up camera and clock.
+// desk is an authenticator with an artificial camera and clock.
 type desk struct {
 	*tablet.Authenticator
 	film  stage.Camera
@@ -36,7 +36,7 @@ type desk struct {
 	o     tablet.Options
 
 	mu    sync.Mutex
-	ahead time.Duration // of the true time
+	ahead time.Duration // how far the clock is ahead of the true time
 	log   bytes.Buffer
 }
 
@@ -52,8 +52,8 @@ func (d *desk) pass(t time.Duration) {
 	d.ahead += t
 }
 
-// bubble runs a test in a time of its own, which passes when everybody waits for it: neither a slow disk nor a busy
-// machine takes any.
+// bubble runs a test with a clock of its own, which moves only while every goroutine waits. A slow disk or a busy
+// machine therefore takes no time.
 func bubble(f func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
@@ -104,7 +104,7 @@ func (d *desk) enrol(t *testing.T, user string, who []float32) {
 	}
 }
 
-// verify returns the words of a login, without those that come twice.
+// verify returns the words of a login, without repetitions.
 func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error) (session.Word, []session.Word) {
 	t.Helper()
 	d.film.Play(stage.Show{Frames: frames, End: end})
@@ -116,7 +116,7 @@ func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error)
 	return r.Word, words
 }
 
-// ready returns a desk at which alice is enrolled and has given her password.
+// ready returns a desk where alice is enrolled and has given her password.
 func ready(t *testing.T, o tablet.Options) *desk {
 	d := newDesk(t, o)
 	d.enrol(t, "alice", stage.Alice)
@@ -126,7 +126,7 @@ func ready(t *testing.T, o tablet.Options) *desk {
 	return d
 }
 
-// lively returns frames with a score for each.
+// lively gives each frame a liveness score, and returns the frames.
 func lively(who []float32, n int, scores ...float32) []face.Frame {
 	var all []face.Frame
 	for i := range n {
@@ -139,8 +139,8 @@ func lively(who []float32, n int, scores ...float32) []face.Frame {
 	return all
 }
 
-// With the gate on neither a picture of the user is let in, nor anybody whom no network has scored; each counts as a
-// failure, and teaches nothing. Nobody is enrolled with a picture either.
+// With the gate on, a picture of the user is not let in, and neither is a face without a score. Both count as a
+// failure, and nothing is learned from them. A picture cannot be enrolled either.
 func TestLiveness(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -167,7 +167,7 @@ func TestLiveness(t *testing.T) {
 				}
 				return r.Word
 			}
-			if got := enrol(); got != enrolment.TimedOut { // nothing was scored
+			if got := enrol(); got != enrolment.TimedOut { // no face had a score
 				t.Errorf("a picture is enrolled: %q", got)
 			}
 			alive := float32(.9)
@@ -235,7 +235,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Who may not try is told so before the camera is opened.
+// A user who may not try is told so before the camera is opened.
 func TestVerifyRefused(t *testing.T) { bubble(testVerifyRefused)(t) }
 
 func testVerifyRefused(t *testing.T) {
@@ -287,7 +287,7 @@ func testVerifyRefused(t *testing.T) {
 	}
 }
 
-// A fault ends a session; a camera that hangs is left behind, and keeps nobody waiting.
+// A fault ends a session. A camera that hangs is abandoned, and makes nobody wait.
 func TestVerifyFaults(t *testing.T) { bubble(testVerifyFaults)(t) }
 
 func testVerifyFaults(t *testing.T) {
@@ -310,7 +310,7 @@ func testVerifyFaults(t *testing.T) {
 		told != r {
 		t.Errorf("%+v, %+v, %v", r, told, err)
 	}
-	// It still has the camera.
+	// The abandoned session still has the camera.
 	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -321,7 +321,7 @@ func testVerifyFaults(t *testing.T) {
 	}
 }
 
-// What the store cannot write down lets nobody in.
+// If the store cannot write the result of a login, nobody is let in.
 func TestVerifyWithoutStore(t *testing.T) { bubble(testVerifyWithoutStore)(t) }
 
 func testVerifyWithoutStore(t *testing.T) {
@@ -330,7 +330,7 @@ func testVerifyWithoutStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, frames := range []int{0, 2} { // closed before the first face is judged, or after
+	for _, frames := range []int{0, 2} { // closed before and after the first face is judged
 		f := &closing{Camera: &d.film, store: store, after: frames}
 		a, err := tablet.New(store, stage.Space, f.Open, tablet.Options{Now: d.now})
 		if err != nil {
@@ -388,7 +388,7 @@ func (s *closingStream) Next(ctx context.Context) (face.Frame, error) {
 	return s.Stream.Next(ctx)
 }
 
-// An attempt is on disk while it lasts.
+// An attempt is on disk while the login lasts.
 func TestAttemptOutlivesCrash(t *testing.T) { bubble(testAttemptOutlivesCrash)(t) }
 
 func testAttemptOutlivesCrash(t *testing.T) {
@@ -416,7 +416,7 @@ func testAttemptOutlivesCrash(t *testing.T) {
 	}
 }
 
-// No learned face lets in anybody who is far from the enrolled ones.
+// No learned face lets in a person who is far from the enrolled faces.
 func TestAnchor(t *testing.T) { bubble(testAnchor)(t) }
 
 func testAnchor(t *testing.T) {
@@ -445,7 +445,7 @@ func TestLearning(t *testing.T) {
 		return s.Learned
 	}
 	near, far := stage.At(stage.Alice, -.3), stage.At(stage.Alice,
-		-.75) // of far a match is not sure enough to be learned
+		-.75) // a match at this distance is not sure enough to be learned
 
 	t.Run("earned by a match", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
@@ -580,7 +580,7 @@ func testEnroll(t *testing.T) {
 	if users, err := d.Users(); err != nil || !slices.Equal(users, []string{"alice", "bob"}) {
 		t.Errorf("users %q, %v", users, err)
 	}
-	// Alice again: her limits stay, what was learned goes.
+	// Alice enrols again: her limits stay, and the learned faces go.
 	d.verify(t, "alice", stage.Seen(stage.Alice, 5), nil)
 	if w := enrol("alice", stage.Enrolling(stage.Alice), nil); w != enrolment.Enrolled {
 		t.Error(w)
@@ -602,7 +602,7 @@ func testEnroll(t *testing.T) {
 	}
 }
 
-// A profile is not that of somebody who is given the name later.
+// A profile does not belong to another user who gets the same name later.
 func TestNameGivenAgain(t *testing.T) { bubble(testNameGivenAgain)(t) }
 
 func testNameGivenAgain(t *testing.T) {
@@ -660,7 +660,7 @@ func testBusy(t *testing.T) {
 	}
 }
 
-// The camera is free for the next as soon as one is done.
+// The camera is free for the next login as soon as a login ends.
 func TestFreeAfterUse(t *testing.T) {
 	d := newDesk(t, tablet.Options{})
 	for range 20000 {

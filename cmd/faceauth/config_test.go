@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// configured returns what an office makes of a configuration file, and of arguments.
+// configured returns the settings that an office takes from a configuration file and from arguments.
 func configured(t *testing.T, mode os.FileMode, text string, args ...string) (room, []named, string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "office.yaml")
@@ -82,14 +82,14 @@ secrets:
 		t.Errorf("%+v", r.inline)
 	}
 
-	// The command line goes before it.
+	// The command line overrides the file.
 	r, cameras, _, err = configured(t, 0o600, text, "hall=1", "--away", "3s", "--learn=false")
 	if err != nil || r.away != 3*time.Second || r.keep || r.fps != 2.5 ||
 		!reflect.DeepEqual(cameras, []named{{"hall", "1"}}) {
 		t.Errorf("%+v, %+v, %v", r, cameras, err)
 	}
 
-	// Without a secret it is no secret.
+	// A file without a secret may be read by others.
 	if _, _, _, err := configured(t, 0o644, "cameras: [{name: desk, source: 0}]\npage: 127.0.0.1:0\n"); err != nil {
 		t.Error(err)
 	}
@@ -163,7 +163,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// The example in the documentation is read, and uses what there is.
+// The example in the documentation can be read, and uses only keys that exist.
 func TestConfigExample(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join(fixture.Root(t), "docs", "office.md"))
 	if err != nil {
@@ -191,7 +191,7 @@ func TestConfigExample(t *testing.T) {
 	}
 }
 
-// What is secret in a URL is in no error, whoever quotes it.
+// The secrets in a URL are in no error, also if another package quotes the URL.
 func TestMasker(t *testing.T) {
 	source := "http://me:hu%40sh@camera.local/live?token=t0k&password=pw1&profile=main&n=1"
 	hide := masker(source)

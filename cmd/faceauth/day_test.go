@@ -44,7 +44,8 @@ func absent(path string) bool {
 }
 
 // BenchmarkStillRecording measures the processor time of replay and of search on a day of p0 with 95 % stillness,
-// against that where every frame is looked at (x-replay, x-search). The same person must be found at the same times.
+// relative to the time with every frame looked at (x-replay, x-search). Both must find the same person at the same
+// times.
 func BenchmarkStillRecording(b *testing.B) {
 	gallery, dir := enrolled(b, 0), b.TempDir()
 	day := filepath.Join(dir, "p0.avi")
@@ -61,7 +62,7 @@ func BenchmarkStillRecording(b *testing.B) {
 	}
 	for b.Loop() {
 		var took [2][2]time.Duration
-		var found [2][2]string // who, and from when to when
+		var found [2][2]string // the people, and from when to when they were there
 		for i, more := range [][]string{{"--every-frame"}, nil} {
 			var replayed struct {
 				Summary struct {

@@ -16,7 +16,7 @@ import (
 )
 
 // flagsThatDiffer are the flags that do not have the same kind of value, default and help in all commands, each with
-// the reason. A flag of a new command needs no line here if it means the same as in the other commands.
+// the reason. A flag of a new command needs no line here if it has the same meaning as in the other commands.
 var flagsThatDiffer = map[string]string{
 	"admin-key":        "fleet serve makes the file, the other commands of the fleet only read it",
 	"attack":           "eval attacks the learner, tablet trial a login: other attacks are possible",
@@ -37,7 +37,7 @@ var flagsThatDiffer = map[string]string{
 
 // A flag has one meaning in all commands.
 func TestFlagsMeanTheSame(t *testing.T) {
-	meanings := make(map[string]map[string][]string) // of each flag: its meanings, and the commands of each
+	meanings := make(map[string]map[string][]string) // for each flag its meanings, and for each meaning its commands
 	eachCommand(newRoot(), func(c *cobra.Command) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			meaning := fmt.Sprintf("%s, default %q: %s", f.Value.Type(), f.DefValue, f.Usage)
@@ -85,7 +85,7 @@ func TestFlagsAreNamed(t *testing.T) {
 	})
 }
 
-// eachCommand calls f with a command and all that are below it.
+// eachCommand calls f with a command and with all commands below it.
 func eachCommand(c *cobra.Command, f func(*cobra.Command)) {
 	f(c)
 	for _, below := range c.Commands() {

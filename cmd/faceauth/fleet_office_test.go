@@ -27,7 +27,7 @@ import (
 
 var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3}
 
-// standing is a camera before which somebody stands, or nobody where at is nil.
+// standing is a camera before which a person stands, or nobody if at is nil.
 type standing struct {
 	at    *atomic.Pointer[[]float32]
 	n     int
@@ -58,7 +58,7 @@ type branch struct {
 	end   func()
 }
 
-// newBranch has an office join a fleet and run.
+// newBranch makes an office join a fleet, and runs it.
 func newBranch(t *testing.T, token hub.Token, name string) *branch {
 	t.Helper()
 	folder := t.TempDir()
@@ -141,7 +141,7 @@ func waits(t *testing.T, what string, ok func() bool) time.Duration {
 	return time.Since(begun)
 }
 
-// newTestFleet starts the server of a fleet, and returns what invites devices.
+// newTestFleet starts the server of a fleet, and returns a function that invites devices.
 func newTestFleet(t *testing.T) func() hub.Token {
 	t.Helper()
 	folder := t.TempDir()
@@ -176,8 +176,8 @@ func newTestFleet(t *testing.T) func() hub.Token {
 	}
 }
 
-// Two offices of a fleet know the same people: who is named, denied, renamed, forgotten or taken back on the page of
-// one is so at the other; each shows who is at the other, and who is at both at once.
+// Two offices of a fleet know the same people. A person who is named, denied, renamed, forgotten or taken back on the
+// page of one office is so at the other. Each page shows who is at the other office, and who is seen at both at once.
 func TestFleetOffices(t *testing.T) {
 	invite := newTestFleet(t)
 	one, two := newBranch(t, invite(), "north"), newBranch(t, invite(), "south")
@@ -198,7 +198,7 @@ func TestFleetOffices(t *testing.T) {
 	two.stands(.01, 0)
 	waits(t, "she is at both", func() bool { return len(two.w.Now().Twice) == 1 && len(one.w.Now().Twice) == 1 })
 
-	// South says that it is not her: the face is known not to be hers at north, too.
+	// South says that it is not her: north then rejects the face as hers, too.
 	seen := func(b *branch) office.Sighting { return b.w.Sightings()[0] }
 	waits(t, "south can be corrected", func() bool { return seen(two).Name == "ann" })
 	two.stands()
@@ -208,7 +208,7 @@ func TestFleetOffices(t *testing.T) {
 	waits(t, "another name holds at both", same("anna"))
 	waits(t, "who is in view has it", func() bool { now := one.w.Now().People; return len(now) == 1 && now[0].Name == "anna" })
 
-	// Undone at the office that named her: nobody knows her any more.
+	// The naming is undone at its office: she is no longer known anywhere.
 	corrections := one.w.Corrections(0, 10)
 	if len(corrections) == 0 || corrections[len(corrections)-1].Kind != office.Named {
 		t.Fatalf("%+v", corrections)
@@ -219,7 +219,7 @@ func TestFleetOffices(t *testing.T) {
 	}
 	waits(t, "nobody is known", same())
 
-	// Forgotten at one is forgotten at all, and stays so for an office that was not there.
+	// A person who is forgotten at one office is forgotten at all, also at an office that was not connected.
 	two.stands(5, 5)
 	waits(t, "another stranger", func() bool { return len(two.w.Strangers()) > 0 && two.w.Strangers()[0].Album.Faces[0].Vector[0] == 5 })
 	if err := two.w.Name(two.w.Strangers()[0].ID, "bob", false); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/faceauth/faceauth/office/unknown"
 )
 
-// named has a stranger at a place be named on the page of an office.
+// named names a stranger at a place on the page of an office.
 func (b *branch) named(t *testing.T, name string, x ...float32) {
 	t.Helper()
 	b.stands(x...)
@@ -32,7 +32,7 @@ func (b *branch) named(t *testing.T, name string, x ...float32) {
 	}
 }
 
-// sightings returns the names of those who were seen, sorted.
+// sightings returns the names of the people who were seen, sorted.
 func (b *branch) sightings() (names []string) {
 	for _, s := range b.w.Sightings() {
 		names = append(names, s.Name)
@@ -41,7 +41,7 @@ func (b *branch) sightings() (names []string) {
 	return names
 }
 
-// merges returns the entries of the journal that say that two people are one.
+// merges returns the merges in the journal.
 func (b *branch) merges() (all []office.Correction) {
 	for _, c := range b.w.Corrections(0, 100) {
 		if c.Kind == office.Renamed {
@@ -51,8 +51,8 @@ func (b *branch) merges() (all []office.Correction) {
 	return all
 }
 
-// Two people who were made one at an office are two again where that is undone at another office, everywhere: in the
-// galleries, in the sightings and events of each office, and in the journals.
+// Two people were merged at one office, and another office undoes the merge. Then they are two people everywhere: in
+// the galleries, in the sightings and events of each office, and in the journals.
 func TestFleetMergeUndone(t *testing.T) {
 	invite := newTestFleet(t)
 	north, south, west := newBranch(t, invite(), "north"), newBranch(t, invite(), "south"), newBranch(t, invite(), "west")
@@ -93,7 +93,7 @@ func TestFleetMergeUndone(t *testing.T) {
 	}
 	apart := func() {
 		t.Helper()
-		for _, b := range all { // each has her own face
+		for _, b := range all { // each person has her own face
 			for _, l := range b.w.Conflicts() {
 				t.Errorf("%+v", l)
 			}
@@ -101,7 +101,7 @@ func TestFleetMergeUndone(t *testing.T) {
 	}
 	apart()
 
-	// The office that said it can take it back, too; and both at once is once.
+	// The office of the merge can undo it, too. If both undo it at the same time, it is undone once.
 	if err := west.w.Rename("bob", "ann"); err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +118,11 @@ func TestFleetMergeUndone(t *testing.T) {
 	apart()
 }
 
-// Who is forgotten at one office is forgotten at the other with the groups of strangers there that look like them.
+// A person who is forgotten at one office is forgotten at the other, together with the strangers there who look alike.
 func TestFleetForgottenStrangers(t *testing.T) {
 	invite := newTestFleet(t)
 	north, south := newBranch(t, invite(), "north"), newBranch(t, invite(), "south")
-	for _, at := range [][]float32{{9, 9}, {.02, 0}} { // somebody else, and ann before she has a name
+	for _, at := range [][]float32{{9, 9}, {.02, 0}} { // another person, and ann before she has a name
 		south.stands(at...)
 		waits(t, "south keeps a stranger", func() bool {
 			return slices.ContainsFunc(south.w.Strangers(), func(g unknown.Group) bool { return g.Album.Faces[0].Vector[0] == at[0] })

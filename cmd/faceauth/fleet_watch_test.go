@@ -24,8 +24,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A watch follows the fleet while it runs: who is named at an office is known to it, who is renamed has the other name,
-// and who is forgotten is nobody at once. Its file follows, too, without what it learned, unless that is to be kept.
+// A watch follows the fleet while it runs: it knows a person who is named at an office, uses a new name, and no longer
+// recognises a forgotten person. Its gallery file follows, too, without learned faces unless they are to be kept.
 func TestFleetWatch(t *testing.T) {
 	invite := newTestFleet(t)
 	north := newBranch(t, invite(), "north")
@@ -116,7 +116,7 @@ func TestFleetWatch(t *testing.T) {
 	}
 }
 
-// What takes part in a fleet goes on without it where its device was revoked, and says so.
+// A program whose device was revoked says so, and continues without the fleet.
 func TestRevokedGoesOn(t *testing.T) {
 	m := &member{ended: make(chan error, 1)}
 	m.ended <- fmt.Errorf("taking part: %w", fleet.ErrRevoked)

@@ -12,7 +12,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// The newest faces are kept, without their pictures, and the number of the others.
+// The newest faces are kept, without their pictures; the other faces are only counted.
 func TestLessons(t *testing.T) {
 	var none *lessons
 	none.add(face.Frame{Samples: make([]face.Sample, 1)})
@@ -21,7 +21,7 @@ func TestLessons(t *testing.T) {
 		k.add(face.Frame{Index: i, Samples: make([]face.Sample, i%3)})
 		k.add(face.Frame{Index: i, Samples: []face.Sample{{JPEG: []byte{1}}}})
 	}
-	total := mostLessons // one in each of as many frames, and those of i%3
+	total := mostLessons // one in each second frame; the loop adds the others
 	for i := range mostLessons {
 		total += i % 3
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/faceauth/faceauth/tablet/trial"
 )
 
-// The liveness network tells the two people of spoof from their replays, at the threshold that logins ask for and at
-// those that one pair chooses for the other.
+// The liveness network tells the two people of spoof from their replays, both at the threshold of logins and at the
+// thresholds that one pair of people chooses for the other pair.
 func TestLivenessOfRecordings(t *testing.T) {
 	long(t)
 	c := exec.Command("faceauth", "tablet", "liveness", "--json", "--models", fixture.Models(t),
@@ -43,7 +43,7 @@ func TestLivenessOfRecordings(t *testing.T) {
 			t.Errorf("%s: %d replays let in, %d live faces refused", name, a.Wrong, e.Live.Wrong)
 		}
 	}
-	// There is room between them: what an update of OpenCV changes is far less.
+	// There is a gap between them: an update of OpenCV changes the scores far less.
 	for _, l := range r.Recordings {
 		for _, x := range l.Scores {
 			if l.Attack != "" && x > .3 || l.Attack == "" && x < .9 {

@@ -28,8 +28,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// device is one with a bus, a daemon, a camera that plays recordings, and PAM. Its user is nobody, whose password is
-// "secret".
+// device is a device with a bus, a daemon, a camera that plays recordings, and PAM. Its user is nobody, whose password
+// is "secret".
 type device struct {
 	t      testing.TB
 	bus    fixture.Bus
@@ -37,12 +37,12 @@ type device struct {
 	daemon *exec.Cmd
 	ended  chan struct{}
 	log    *fixture.Log
-	args   []string // of the daemon
-	number int32    // of the device, among those of this process
+	args   []string // arguments of the daemon
+	number int32    // its number among the devices of this process
 	client *bus.Client
 }
 
-// devices counts the devices that were made.
+// devices counts the devices of this process.
 var devices atomic.Int32
 
 // module builds the PAM module as make does, with a list of services of its own.
@@ -78,7 +78,7 @@ func newDevice(t testing.TB, args ...string) *device {
 			"auth requisite pam_deny.so\n"+
 			"auth optional %s password\n"+
 			"auth required pam_permit.so\n", so, options, check, so)
-		// pamtester knows no other folder. Nothing but these tests asks for services of these names.
+		// pamtester knows no other folder. Only these tests use services of these names.
 		path := filepath.Join("/etc/pam.d", d.service(name))
 		if err := os.WriteFile(path, []byte(stack), 0o644); err != nil {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func (d *device) service(name string) string {
 	return fmt.Sprintf("faceauth-test-%d-%d-%s", os.Getpid(), d.number, name)
 }
 
-// camera has the camera play a recording from now on.
+// camera makes the camera play a recording from now on.
 func (d *device) camera(recording string) {
 	d.t.Helper()
 	path := filepath.Join(d.dir, "camera")
@@ -114,8 +114,8 @@ func (d *device) camera(recording string) {
 	}
 }
 
-// start starts the daemon and waits until it is ready. Its camera does not wait, and other tests run beside it: it goes
-// before them where that is allowed. Where it is not, nice says so, and starts it all the same.
+// start starts the daemon and waits until it is ready. Its camera does not wait, and other tests run beside it, so the
+// daemon gets a higher priority if that is allowed. If it is not, nice says so, and starts the daemon all the same.
 func (d *device) start() {
 	d.t.Helper()
 	d.log = new(fixture.Log)
@@ -158,7 +158,7 @@ func (d *device) stop(sig os.Signal) {
 	<-d.ended
 }
 
-// until waits for something to happen, a minute at the most.
+// until waits for a condition, for a minute at most.
 func (d *device) until(happened func() bool) {
 	d.t.Helper()
 	for end := time.Now().Add(time.Minute); !happened(); time.Sleep(5 * time.Millisecond) {
@@ -168,7 +168,7 @@ func (d *device) until(happened func() bool) {
 	}
 }
 
-// said waits until the log says something for the n-th time since the daemon started.
+// said waits until a text is in the log for the n-th time since the daemon started.
 func (d *device) said(n int, what string) {
 	d.t.Helper()
 	d.until(func() bool { return strings.Count(d.log.String(), what) >= n })
@@ -180,9 +180,9 @@ func (d *device) ask(args ...string) (out string, code int) {
 	return d.command("", "faceauth", append([]string{"tablet"}, args...)...)
 }
 
-// refusal returns why a login of nobody may not begin, "" where it may, and "no answer" where the daemon gives none. It
-// is asked again and again: a process for each question, or one question after the other without a pause, would take
-// the processor from the daemon.
+// refusal returns why a login of nobody may not begin, "" if it may, and "no answer" if the daemon does not answer.
+// Tests ask often: one process for each question, or questions without a pause, would take the processor from the
+// daemon.
 func (d *device) refusal() string {
 	d.t.Helper()
 	time.Sleep(50 * time.Millisecond)
@@ -201,7 +201,7 @@ func (d *device) mayLogIn() {
 	d.until(func() bool { return d.refusal() == "" })
 }
 
-// login logs nobody in by way of PAM, answers prompts with lines, and returns whether that succeeded.
+// login logs nobody in through PAM, answers prompts with lines, and reports whether that succeeded.
 func (d *device) login(service, lines string, options ...string) bool {
 	d.t.Helper()
 	out, code := d.command(lines, "pamtester",
@@ -212,7 +212,7 @@ func (d *device) login(service, lines string, options ...string) bool {
 	return code == 0
 }
 
-// command runs a command, which must not take a minute.
+// command runs a command, which has less than a minute.
 func (d *device) command(stdin, name string, args ...string) (out string, code int) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), time.Minute)
@@ -233,8 +233,8 @@ func (d *device) command(stdin, name string, args ...string) (out string, code i
 	return string(b), 0
 }
 
-// enrol enrols nobody, from a recording. On a busy machine few of its frames are seen before it ends; it is played
-// again then.
+// enrol enrols nobody from a recording. A busy machine may see too few of its frames; then the recording is played
+// again.
 func (d *device) enrol(recording string) {
 	d.t.Helper()
 	d.camera(recording)
@@ -249,7 +249,7 @@ func (d *device) enrol(recording string) {
 	}
 }
 
-// The module with the real daemon, whose camera plays recordings, through what can happen to a login.
+// Tests the PAM module with the real daemon, whose camera plays recordings, in all situations of a login.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	user, stranger := fixture.Recordings(t, "faces/vidtimit_rot/p2"), fixture.Recordings(t, "faces/vidtimit_rot/p3")
@@ -263,7 +263,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("%s: %t, want %t", what, got, want)
 		}
 	}
-	// The password works without a daemon, and nothing else does.
+	// Without a daemon only the password works.
 	d.camera(user)
 	try("no daemon, password", "login", right, true)
 	try("no daemon, wrong password", "login", wrong, false)
@@ -291,7 +291,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("the camera looked for a remote session: %d", n)
 	}
 
-	// The password wins: while the camera sees a stranger, and while it does not answer.
+	// The password wins, both while the camera sees a stranger and while the camera does not answer.
 	d.camera(stranger)
 	try("a stranger", "login", enter+wrong, false)
 	d.said(1, `result="no match"`)
@@ -301,9 +301,9 @@ func TestLogin(t *testing.T) {
 	try("no camera, face", "face", enter, false)
 	try("no camera, password", "login", right, true)
 
-	// Limits outlive a restart.
+	// The limits are the same after a restart.
 	d.camera(stranger)
-	try("a stranger", "face", enter, false) // of the delay of a second a busy machine may see nothing
+	try("a stranger", "face", enter, false) // a busy machine may miss the delay of a second
 	d.stop(syscall.SIGKILL)
 	d.start()
 	for range 4 {
@@ -318,11 +318,11 @@ func TestLogin(t *testing.T) {
 	try("the password", "login", right, true)
 	try("the face again", "face", enter, true)
 
-	// Killed, stopped and hung in the middle.
+	// The daemon is killed, stopped and hung during a login.
 	d.camera(stranger)
 	during := func(what string, f func()) {
 		t.Helper()
-		noted := func() bool { // an attempt is noted when the first face is judged
+		noted := func() bool { // an attempt is written when the first face is judged
 			s := d.refusal()
 			return strings.Contains(s, "too soon") || strings.Contains(s, "too many")
 		}
@@ -341,7 +341,7 @@ func TestLogin(t *testing.T) {
 			})
 			if ended && !noted() {
 				<-done
-				continue // a busy machine has judged no face within the deadline
+				continue // a busy machine judged no face before the deadline
 			}
 			f()
 			if <-done {
@@ -378,7 +378,7 @@ func TestLogin(t *testing.T) {
 		}
 	}
 
-	// A score that no face reaches takes the user for a picture.
+	// With a threshold that no face reaches, the user is taken for a picture.
 	d.stop(syscall.SIGTERM)
 	d.args = append(d.args, "--min-liveness", "1")
 	d.start()
@@ -387,7 +387,7 @@ func TestLogin(t *testing.T) {
 	try("the password", "login", right, true)
 }
 
-// Videos for a camera: the user at another time, somebody else, and a room with several people.
+// Videos as cameras: the user at another time, another person, and a room with several people.
 func TestLoginVideos(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -416,9 +416,9 @@ func TestLoginVideos(t *testing.T) {
 	}
 }
 
-// BenchmarkUnlock measures, by the client's clock, logins with the real daemon, warm, whose camera plays recordings of
-// vidtimit_rot at their own pace from every tenth frame on: from the call to the word that it is the user. In those in
-// which the head is turned away at first, that is waited for.
+// BenchmarkUnlock measures logins with the real, warm daemon by the client's clock, from the call to the match. The
+// camera plays recordings of vidtimit_rot at their own pace, from every tenth frame on. If the head is turned away at
+// first, the time until it turns back counts, too.
 func BenchmarkUnlock(b *testing.B) {
 	d := newDevice(b)
 	d.camera(b.TempDir())
@@ -432,7 +432,7 @@ func BenchmarkUnlock(b *testing.B) {
 	for b.Loop() {
 		var times, frontal []float64
 		matches, sessions := 0, 0
-		for _, person := range []string{"p0", "p1", "p2", "p3", "p5"} { // p4 shows three of the four poses
+		for _, person := range []string{"p0", "p1", "p2", "p3", "p5"} { // p4 shows only three of the four poses
 			recording := fixture.Recordings(b, "faces/vidtimit_rot/"+person)
 			d.enrol(recording)
 			frames, err := os.ReadDir(recording)
@@ -484,7 +484,7 @@ func BenchmarkUnlock(b *testing.B) {
 	b.ReportMetric(float64(h.Resident>>20), "MB-resident")
 }
 
-// A signal that says that the face matched counts only when the daemon has sent it.
+// A signal of a match counts only if the daemon has sent it.
 func TestForgedSignal(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -534,7 +534,7 @@ func TestForgedSignal(t *testing.T) {
 	forger.Wait()
 }
 
-// What is installed is what dbus, systemd and polkit read.
+// dbus, systemd and polkit can read the installed files.
 func TestInstalled(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -560,7 +560,7 @@ func TestInstalled(t *testing.T) {
 			t.Errorf("%s: %v\n%s", path, err, b)
 		}
 	}
-	// systemd looks for the program, which is not installed here.
+	// systemd checks that the program exists, and it is not installed here.
 	unit := filepath.Join(root, "usr/lib/systemd/system/faceauth.service")
 	b, err := os.ReadFile(unit)
 	if err != nil {
@@ -574,14 +574,14 @@ func TestInstalled(t *testing.T) {
 		len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
-	// Of 10.
+	// On a scale of 10.
 	if out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--threshold=10",
 		unit).CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out)
 	}
 }
 
-// The bus starts the daemon when somebody asks, from the activation file.
+// At the first call the bus starts the daemon, by the activation file.
 func TestActivation(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join(fixture.Root(t), "tablet", "install", "org.faceauth.service"))
@@ -603,7 +603,7 @@ func TestActivation(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "org.faceauth.service"), []byte(service), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// The bus reads its services when it is told to, or soon after they appear.
+	// The bus reads its services when it is asked to, or soon after they appear.
 	reload := exec.Command("dbus-send", "--bus="+bus.Address, "--print-reply", "--dest=org.freedesktop.DBus", "/",
 		"org.freedesktop.DBus.ReloadConfig")
 	if out, err := reload.CombinedOutput(); err != nil {
@@ -618,7 +618,7 @@ func TestActivation(t *testing.T) {
 	}
 }
 
-// Polkit itself, with the policy file: root may, and somebody without a session at the device may not.
+// Tests polkit itself with the policy file: root has permission, and a user without a session at the device has not.
 func TestPolkit(t *testing.T) {
 	t.Parallel()
 	b := fixture.StartBus(t)
@@ -627,7 +627,7 @@ func TestPolkit(t *testing.T) {
 	if err := os.Mkdir(actions, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	os.Chmod(filepath.Dir(actions), 0o755) // polkit is a user of its own
+	os.Chmod(filepath.Dir(actions), 0o755) // polkit runs as its own user
 	os.Chmod(filepath.Dir(filepath.Dir(actions)), 0o755)
 	policy, err := os.ReadFile(filepath.Join(fixture.Root(t), "tablet", "install", "org.faceauth.policy"))
 	if err != nil {
@@ -682,7 +682,7 @@ func TestPolkit(t *testing.T) {
 			t.Errorf("%s for root: %v\n%s", action, err, out)
 		}
 		nobody := exec.Command("sleep", "60")
-		// It is nobody once it has started.
+		// It runs as nobody after its start.
 		nobody.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		if err := nobody.Start(); err != nil {
 			t.Fatal(err)

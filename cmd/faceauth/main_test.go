@@ -27,8 +27,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Scripts find the demo's recordings in $DEMO, pictures of many kinds in their folder, and the
-// models in $FACEAUTH_MODELS.
+// Scripts find the demo's recordings in $DEMO, pictures of many kinds in their folder, and the models in
+// $FACEAUTH_MODELS.
 func TestScripts(t *testing.T) {
 	stills, recorded := recordings(t)
 	testscript.Run(t, testscript.Params{
@@ -80,7 +80,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// denied is exits for a user who may not read everything, even where root runs the tests.
+// denied is like exits, for a user who may not read everything, even if root runs the tests.
 func denied(ts *testscript.TestScript, neg bool, args []string) {
 	if os.Geteuid() == 0 {
 		args = append([]string{args[0], "setpriv", "--bounding-set=-dac_override,-dac_read_search"}, args[1:]...)
@@ -88,7 +88,7 @@ func denied(ts *testscript.TestScript, neg bool, args []string) {
 	exits(ts, neg, args)
 }
 
-// smallDisk is exits on a disk with room for files of half a kilobyte.
+// smallDisk is like exits, on a disk with room for files of half a kilobyte.
 func smallDisk(ts *testscript.TestScript, neg bool, args []string) {
 	exits(ts, neg, append([]string{args[0], "sh", "-c", `ulimit -f 1 && exec "$@"`, "sh"}, args[1:]...))
 }
@@ -151,7 +151,7 @@ func pictures(dir, stills string) error {
 	return nil
 }
 
-// A bound is never rounded so that it looks better.
+// A limit is never rounded to a better value.
 func TestAtMost(t *testing.T) {
 	for x, want := range map[float64]float64{3. / 414: .0073, .75: .75, .001: .001, .0010000001: .0011, 1: 1, .101: .11,
 		.0099: .0099} {
@@ -161,7 +161,7 @@ func TestAtMost(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends a replay of a source that has stopped giving frames, at once, and changes nothing.
+// If a source has stopped giving frames, Ctrl-C ends a replay of it at once, and changes nothing.
 func TestInterrupted(t *testing.T) {
 	stop := make(chan struct{})
 	asked := make(chan struct{}, 10)
@@ -204,7 +204,7 @@ func TestInterrupted(t *testing.T) {
 		if code != c.code || !strings.Contains(words.String(), "interrupted") {
 			t.Errorf("%v: exit code %d, want %d: %s", c.args, code, c.code, &words)
 		}
-		// FFmpeg itself gives up after three seconds; a hang would be the test's own limit.
+		// FFmpeg itself gives up after three seconds; a hang would last until the test's own limit.
 		t.Logf("%s ended after %v", c.args[0], time.Since(begun))
 		after, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal(before, after) {

@@ -16,8 +16,8 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 )
 
-// A full disk under the state and the gallery ends nothing: who comes is said, the page works, somebody can be named,
-// and when there is room all of it is written, so that a kill afterwards loses nothing.
+// A full disk for the state and the gallery ends nothing: arrivals are reported, the page works, and people can be
+// named. When there is room again, everything is written, so that a kill afterwards loses nothing.
 func TestOfficeFullDisk(t *testing.T) {
 	long(t)
 	disk := fixture.NewDisk(t, 1<<20)
@@ -31,7 +31,7 @@ func TestOfficeFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.dir = disk.Dir // of the gallery and of the state
+	s.dir = disk.Dir // both the gallery and the state are there
 	door, desk := s.newStage(""), s.newStage("")
 	args := []string{"door=" + door.URL, "desk=" + desk.URL, "--json", "--away", "4s", "--page", "127.0.0.1:0"}
 	r := s.office(args...)

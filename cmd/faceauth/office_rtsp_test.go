@@ -18,17 +18,17 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 )
 
-// python is Debian's, which has the bindings of GStreamer.
+// python is Debian's Python, which has the bindings of GStreamer.
 const python = "/usr/bin/python3"
 
-// rtspCamera is a server of GStreamer's.
+// rtspCamera is an RTSP server of GStreamer.
 type rtspCamera struct {
 	t               *testing.T
 	folder, address string
 	process         *exec.Cmd
 }
 
-// rtsp returns a camera that shows a recording, again and again, by RTSP. It is not started.
+// rtsp returns a camera that shows a recording again and again by RTSP. The camera is not started.
 func (s *site) rtsp(name string) *rtspCamera {
 	s.t.Helper()
 	check := "import gi; gi.require_version('GstRtspServer', '1.0')"
@@ -74,7 +74,7 @@ func (c *rtspCamera) kill() {
 	}
 }
 
-// An RTSP camera whose server is killed and comes back is watched again, and nobody has left meanwhile.
+// When the server of an RTSP camera is killed and comes back, the camera is watched again, and nobody has left.
 func TestOfficeRTSP(t *testing.T) {
 	long(t)
 	s := newSite(t)

@@ -26,7 +26,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// site is an office of the demo's people.
+// site is an office that knows the demo's people.
 type site struct {
 	t         *testing.T
 	dir, demo string
@@ -34,7 +34,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	t.Parallel() // they wait for their recordings most of the time
+	t.Parallel() // these tests mostly wait for their recordings
 	_, folder := recordings(t)
 	return &site{t: t, dir: t.TempDir(), demo: folder}
 }
@@ -55,7 +55,7 @@ func (s *site) enrol(name string) {
 	}
 }
 
-// running is an office that runs.
+// running is a running office.
 type running struct {
 	t        *testing.T
 	c        *exec.Cmd
@@ -68,7 +68,7 @@ func (s *site) office(args ...string) *running {
 	return s.officeIn(filepath.Join(s.dir, "state"), args...)
 }
 
-// officeIn is [site.office] with a folder of its own for the state.
+// officeIn is [site.office] with a given folder for the state.
 func (s *site) officeIn(state string, args ...string) *running {
 	s.t.Helper()
 	r := &running{t: s.t, out: new(fixture.Log), log: new(fixture.Log)}
@@ -94,7 +94,7 @@ func (r *running) stop() {
 	})
 }
 
-// until waits, a minute at the most, until a text is in what was printed or said.
+// until waits, a minute at most, until a text is in the output or in the messages.
 func (r *running) until(what string) {
 	r.t.Helper()
 	for end := time.Now().Add(time.Minute); !strings.Contains(r.out.String()+r.log.String(), what); time.Sleep(10 * time.Millisecond) {
@@ -104,7 +104,7 @@ func (r *running) until(what string) {
 	}
 }
 
-// page returns where the page is.
+// page returns the address of the page.
 func (r *running) page() string {
 	r.t.Helper()
 	r.until("the page is at ")
@@ -125,10 +125,11 @@ func jpegs(t *testing.T, recording string) (pictures [][]byte) {
 	return pictures
 }
 
-// pace is how long a camera of the tests takes for a frame, as one at a door does: several tests watch at once.
+// pace is the time that a camera of the tests takes for a frame: slow, as several tests watch at once.
 const pace = 100 * time.Millisecond
 
-// ipCamera serves a recording as motion JPEG, again and again. What it does with each visit is told by its number.
+// ipCamera serves a recording as motion JPEG, again and again. A function chooses what happens at each visit, by its
+// number.
 func ipCamera(t *testing.T, recording string, visit func(n int) (frames int, hang bool)) *httptest.Server {
 	t.Helper()
 	pictures := jpegs(t, recording)
@@ -164,25 +165,25 @@ func ipCamera(t *testing.T, recording string, visit func(n int) (frames int, han
 	return s
 }
 
-// camera returns the URL of a camera that shows a recording for ever: a slow machine misses nothing of it.
+// camera returns the URL of a camera that shows a recording for ever, so that a slow machine misses nothing.
 func (s *site) camera(name string) string {
 	s.t.Helper()
 	server := ipCamera(s.t, s.recording(name), func(int) (int, bool) { return 1 << 20, false })
 	return strings.Replace(server.URL, "http://", "http://me:hidden@", 1) + "/stream"
 }
 
-// A network camera ends, refuses and hangs, and comes back each time; its password is nowhere.
+// A network camera ends, refuses and hangs, and comes back each time. Its password is in no output.
 func TestOfficeCamera(t *testing.T) {
 	s := newSite(t)
 	s.enrol("alice")
 	camera := ipCamera(t, s.recording("alice"), func(n int) (int, bool) {
 		switch n {
 		case 0:
-			return 60, false // ends, but not before it is open
+			return 60, false // the camera ends, after it was opened
 		case 1, 2:
-			return 0, false // nothing, nor when the program looks why
+			return 0, false // nothing, also when the program asks for the reason
 		case 3:
-			return 60, true // hangs
+			return 60, true // the camera hangs
 		}
 		return 1 << 20, false
 	})
@@ -204,7 +205,7 @@ func TestOfficeCamera(t *testing.T) {
 	}
 }
 
-// A webhook is told of all events, also of those that happened while it was away.
+// A webhook gets all events, also those from the time when it was not there.
 func TestOfficeWebhook(t *testing.T) {
 	long(t)
 	s := newSite(t)
@@ -246,7 +247,7 @@ func TestOfficeWebhook(t *testing.T) {
 	}
 }
 
-// browser returns a headless Chromium of the size of a screen or of a phone.
+// browser returns a headless Chromium with the size of a screen or a phone.
 func browser(t *testing.T, width, height int) context.Context {
 	t.Helper()
 	var path string
@@ -269,7 +270,7 @@ func browser(t *testing.T, width, height int) context.Context {
 	return ctx
 }
 
-// script runs JavaScript in a browser and returns what it comes to.
+// script runs JavaScript in a browser and returns its value.
 func script(t *testing.T, b context.Context, js string) (out string) {
 	t.Helper()
 	if err := chromedp.Run(b, chromedp.Evaluate("String("+js+")", &out)); err != nil {
@@ -278,10 +279,10 @@ func script(t *testing.T, b context.Context, js string) (out string) {
 	return out
 }
 
-// awaits waits until JavaScript comes to true.
+// awaits waits until a JavaScript expression is true.
 func awaits(t *testing.T, b context.Context, js string) {
 	t.Helper()
-	// A page that is being loaded has nothing of it yet.
+	// While a page is loading it has no elements.
 	tried := "(() => { try { return " + js + " } catch { return false } })()"
 	for end := time.Now().Add(40 * time.Second); script(t, b, tried) != "true"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -291,7 +292,7 @@ func awaits(t *testing.T, b context.Context, js string) {
 	}
 }
 
-// picture keeps what a browser shows in $FACEAUTH_PICTURES, if that is set, with the faces blurred.
+// picture saves a screenshot in $FACEAUTH_PICTURES, if that is set, with the faces blurred.
 func picture(t *testing.T, b context.Context, name string) {
 	t.Helper()
 	dir := os.Getenv("FACEAUTH_PICTURES")
@@ -308,7 +309,7 @@ func picture(t *testing.T, b context.Context, name string) {
 	}
 }
 
-// press presses keys, as somebody without a mouse does.
+// press presses keys, as a user without a mouse does.
 func press(t *testing.T, b context.Context, keys string) {
 	t.Helper()
 	if err := chromedp.Run(b, chromedp.KeyEvent(keys)); err != nil {
@@ -316,7 +317,8 @@ func press(t *testing.T, b context.Context, keys string) {
 	}
 }
 
-// The whole story, in a browser: a stranger appears, is named, is recognised in the next recording, and is corrected.
+// Tests the whole story in a browser: a stranger appears, is named, is recognised in the next recording, and is
+// corrected.
 func TestOfficePage(t *testing.T) {
 	s := newSite(t)
 	s.enrol("bob")
@@ -337,7 +339,7 @@ func TestOfficePage(t *testing.T) {
 	awaits(t, b, "document.querySelectorAll('#question .best img').length >= 3")
 	awaits(t, b, loaded)
 	picture(t, b, "stranger")
-	// By keyboard alone: the field, the name, Enter.
+	// With the keyboard alone: the field, the name, Enter.
 	script(t, b, "document.querySelector('#question input[type=text]').focus()")
 	press(t, b, "alice\r")
 	awaits(t, b, has("#toasts", "Named alice."))
@@ -372,7 +374,7 @@ func TestOfficePage(t *testing.T) {
 	view("#timeline")
 	awaits(t, b, has(".events li", "was not there: a mistake"))
 	view("#now")
-	// The camera shows the same again and again. She was there when the office was started again, and had not to arrive.
+	// The camera shows the same again and again. She was there when the office restarted, so she did not arrive again.
 	awaits(t, b, has(".box b", "unknown"))
 	time.Sleep(5 * time.Second)
 	if _, since, _ := strings.Cut(r.out.String(), "that was not alice"); strings.Contains(since, "alice has arrived") {
@@ -383,13 +385,13 @@ func TestOfficePage(t *testing.T) {
 	r.stop()
 	awaits(t, b, has("#trouble", "The office does not answer"))
 
-	// Everything that the page asks for is its own.
+	// The page loads nothing from other sites.
 	if got := script(t, b, "performance.getEntriesByType('resource').every(e => e.name.startsWith('"+page+"'))"); got != "true" {
 		t.Error("it asks somebody else")
 	}
 }
 
-// On a phone nothing is wider than the screen, and without a mouse everything can be reached. A token is asked for.
+// On a phone nothing is wider than the screen. Without a mouse everything can be reached. The page asks for a token.
 func TestOfficePhone(t *testing.T) {
 	long(t)
 	s := newSite(t)

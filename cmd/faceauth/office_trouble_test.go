@@ -26,18 +26,18 @@ import (
 	"github.com/faceauth/faceauth/office/sink"
 )
 
-// stage is a network camera that shows what a test wants: a recording, again and again, or an empty room.
+// stage is a network camera that a test controls: it shows a recording, again and again, or an empty room.
 type stage struct {
 	server *httptest.Server
 	URL    string
 
 	mu       sync.Mutex
 	pictures [][]byte
-	served   int       // frames
-	away     time.Time // until which nobody is answered
+	served   int       // number of frames
+	away     time.Time // until then the camera answers nobody
 }
 
-// newStage returns a camera that shows one of the demo's recordings, or with "" nobody.
+// newStage returns a camera that shows one of the demo's recordings, or nobody if the name is "".
 func (s *site) newStage(name string) *stage {
 	s.t.Helper()
 	g := new(stage)
@@ -71,7 +71,7 @@ func (s *site) newStage(name string) *stage {
 	return g
 }
 
-// show changes what a camera shows.
+// show changes the picture of a camera.
 func (s *site) show(g *stage, name string) {
 	s.t.Helper()
 	var pictures [][]byte
@@ -93,7 +93,7 @@ func (s *site) show(g *stage, name string) {
 	g.pictures = pictures
 }
 
-// events returns what an office with --json has said.
+// events returns the events that an office with --json has printed.
 func (r *running) events() (all []presence.Event) {
 	r.t.Helper()
 	for line := range strings.Lines(r.out.String()) {
@@ -108,7 +108,7 @@ func (r *running) events() (all []presence.Event) {
 	return all
 }
 
-// awaits waits until a kind of event of somebody was said, and returns it.
+// awaits waits until an event of a kind and a person is printed, and returns it.
 func (r *running) awaits(kind presence.Kind, name string, within time.Duration) presence.Event {
 	r.t.Helper()
 	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
@@ -123,7 +123,7 @@ func (r *running) awaits(kind presence.Kind, name string, within time.Duration) 
 	}
 }
 
-// kill ends an office at once, as the kernel does where there is no memory.
+// kill ends an office at once with SIGKILL, as the kernel does when memory runs out.
 func (r *running) kill() time.Time {
 	at := time.Now()
 	r.once.Do(func() {
@@ -133,8 +133,8 @@ func (r *running) kill() time.Time {
 	return at
 }
 
-// After a kill -9 and a restart nobody who stayed has left or arrived, and who left meanwhile left when they were seen
-// last, give or take two seconds.
+// After SIGKILL and a restart nobody who stayed has left or arrived. A person who went away meanwhile has left at the
+// time of the last sight, within two seconds.
 func TestOfficeKilled(t *testing.T) {
 	long(t)
 	s := newSite(t)
@@ -146,7 +146,7 @@ func TestOfficeKilled(t *testing.T) {
 	r.awaits(presence.Arrived, "alice", time.Minute)
 	r.awaits(presence.Arrived, "bob", time.Minute)
 	for round, down := range []time.Duration{time.Second, 8 * time.Second} {
-		time.Sleep(7*time.Second + time.Duration(round)*700*time.Millisecond) // the logbook was written when they arrived
+		time.Sleep(7*time.Second + time.Duration(round)*700*time.Millisecond) // after the arrival is in the logbook
 		killed := r.kill()
 		last := round == 1
 		if last {
@@ -175,7 +175,7 @@ func TestOfficeKilled(t *testing.T) {
 	}
 }
 
-// silent is the URL of a camera that takes connections and never says a word.
+// silent returns the URL of a camera that accepts connections and never answers.
 func (s *site) silent() string {
 	s.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -195,7 +195,7 @@ func (s *site) silent() string {
 	return "http://" + l.Addr().String() + "/stream"
 }
 
-// Cameras that take a connection and never answer are their own trouble: another one that drops for a second is back
+// Cameras that accept a connection and never answer delay no other camera: a camera that drops for a second is back
 // within seconds, and nobody has left.
 func TestOfficeDeadCameras(t *testing.T) {
 	long(t)
@@ -227,7 +227,7 @@ func TestOfficeDeadCameras(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 
-	// Where it stays away, she has not left because of that, and the page says that nobody knows.
+	// The camera stays away: she has not left, and the page says that her presence is unsure.
 	door.drop(time.Hour)
 	r.until("door: ")
 	time.Sleep(9 * time.Second)
@@ -236,7 +236,7 @@ func TestOfficeDeadCameras(t *testing.T) {
 	}
 }
 
-// drop ends a camera's connections and refuses others for a while.
+// drop ends a camera's connections, and refuses new ones for a while.
 func (g *stage) drop(d time.Duration) {
 	g.mu.Lock()
 	g.away = time.Now().Add(d)
@@ -244,7 +244,7 @@ func (g *stage) drop(d time.Duration) {
 	g.server.CloseClientConnections()
 }
 
-// get returns what the page of an office says at a path.
+// get returns the page's answer at a path.
 func (r *running) get(path string, into any) string {
 	r.t.Helper()
 	answer, err := http.Get(r.page() + path)
@@ -262,8 +262,8 @@ func (r *running) get(path string, into any) string {
 	return string(b)
 }
 
-// With a broker that is down, a hook that hangs and cameras that are not there, presence, page and disk are right; the
-// broker is told when it comes; and what is secret in the configuration is said nowhere.
+// The broker is down, a webhook hangs and some cameras are missing: presence, page and disk are still right. The broker
+// gets the state when it comes, and no output has a secret of the configuration.
 func TestOfficeSinksDown(t *testing.T) {
 	long(t)
 	s := newSite(t)
@@ -341,7 +341,7 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 	expect(base+"/cameras/"+sink.ID("yard")+"/state", "OFF")
 	expect(base+"/count", "1")
 
-	// The camera that sees her fails: nobody knows, and she has not left.
+	// The camera that sees her fails: her presence is unsure, and she has not left.
 	door.drop(time.Hour)
 	expect(base+"/cameras/"+sink.ID("door")+"/state", "OFF")
 	expect(base+"/people/"+sink.ID("alice")+"/state", "None")

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A name cannot speak to the terminal.
+// A name cannot send control codes to the terminal.
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain text\nin\ttwo lines": "plain text\nin\ttwo lines",
@@ -30,7 +30,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// An escape code in the name of a file does not reach the terminal, and neither does an end of line.
+// An escape code in the name of a file does not reach the terminal, and neither does a line break.
 func TestFileNames(t *testing.T) {
 	var out, stderr bytes.Buffer
 	code := run(context.Background(), []string{"search", "no\x1b[31mfile\nfaceauth: all is well", "--name", "a"}, &out,
@@ -40,12 +40,12 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// refusing is a device that is full.
+// refusing is a writer that fails like a full device.
 type refusing struct{ err error }
 
 func (r refusing) Write([]byte) (int, error) { return 0, r.err }
 
-// What could not be printed was not done.
+// If the output cannot be printed, the command fails.
 func TestFullOutput(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"doctor"}, {"version"}, {"models", "list"}, {"help", "people"}} {
 		var stderr bytes.Buffer

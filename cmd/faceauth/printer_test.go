@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A program that does not read the output holds up nobody; where it is read, all is printed in order.
+// A reader that does not read the output delays nobody. If the output is read, all lines are printed in order.
 func TestAsyncPrinter(t *testing.T) {
 	var stopped atomic.Pointer[error]
 	stop := func(err error) { stopped.CompareAndSwap(nil, &err) }

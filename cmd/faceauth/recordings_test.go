@@ -20,18 +20,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "eye" { // a test that runs a command in its own process has started an eye
+	if len(os.Args) > 1 && os.Args[1] == "eye" { // a test that runs a command in its own process started an eye
 		main()
 		return
 	}
 	testscript.Main(tests{m}, map[string]func(){"faceauth": main})
 }
 
-// tests are all tests. The demo's recordings, which many use, are made once and removed at the end.
+// tests runs all tests. The demo's recordings, which many tests use, are made once and removed at the end.
 type tests struct{ m *testing.M }
 
 func (a tests) Run() int {
-	// Most of a test is waiting for other processes.
+	// Tests mostly wait for other processes.
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
@@ -46,7 +46,7 @@ func (a tests) Run() int {
 	return a.m.Run()
 }
 
-// long skips a test that make test leaves out, since it takes a minute or half of one, mostly of waiting. make test-all
+// long skips a test that make test leaves out, because it takes half a minute or more, mostly of waiting. make test-all
 // and CI run it.
 func long(t *testing.T) {
 	t.Helper()
@@ -61,8 +61,9 @@ var shared struct {
 	err            error
 }
 
-// recordings returns the folder of the demo's stills, and one with its recordings, which nobody may change: those that
-// faceauth demo makes, and brief.avi, every sixth frame of recording.avi. Everybody is in it, in a sixth of the time.
+// recordings returns two folders that no test may change: the demo's stills, and its recordings. The recordings are
+// those of faceauth demo, and brief.avi, which is every sixth frame of recording.avi: everybody is in it, in a sixth of
+// the time.
 func recordings(t testing.TB) (stills, folder string) {
 	t.Helper()
 	shared.once.Do(func() { shared.err = record() })

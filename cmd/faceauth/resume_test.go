@@ -30,7 +30,7 @@ func begin(t *testing.T, args ...string) (c *exec.Cmd, stdout, stderr *bytes.Buf
 	return c, stdout, stderr
 }
 
-// killed runs the program and kills it as soon as a file is there.
+// killed starts the program, and kills it as soon as a file exists.
 func killed(t *testing.T, pattern string, args ...string) {
 	t.Helper()
 	c, _, stderr := begin(t, args...)
@@ -74,14 +74,14 @@ func content(t *testing.T, path string) string {
 	return string(b)
 }
 
-// A replay and a search that were killed go on where they were, and come to the same as those that were not.
+// A replay and a search that were killed continue where they stopped. Their results are the same as without a kill.
 func TestGoesOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a long recording is composed and looked through four times")
 	}
 	gallery, dir := enrolled(t, 0), t.TempDir()
 	film := filepath.Join(dir, "day.avi")
-	// Somebody comes, then somebody else, then the first again. After two minutes nobody is there any more.
+	// One person comes, then another, then the first again. After two minutes nobody is there.
 	d := stillDay{fps: 5, empty: 45 * time.Second, sits: 5 * time.Second, leaves: 75 * time.Second, noise: 0}
 	p0, p4 := fixture.Recordings(t, "faces/vidtimit_rot/p0"), fixture.Recordings(t, "faces/vidtimit_rot/p4")
 	d.writeAll(t, film, 1, 1, p0, p4, p0)
@@ -110,7 +110,7 @@ func TestGoesOn(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(dir, "cut", ".*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %q, %v", left, err)
 	}
-	// With other settings, or if that is wanted, it begins anew.
+	// With other settings, or if the user asks for it, the program begins from the start.
 	for _, more := range []string{"--freeze", "--anew"} {
 		killed(t, filepath.Join(dir, more, ".replay"), replay(more)...)
 		if _, said := ended(t, replay(more, more)...); strings.Contains(said, "going on") {
@@ -138,7 +138,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// Several recordings at once come to the same as one after the other.
+// Several recordings at the same time give the same results as one after the other.
 func TestSeveralAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("recordings are looked through several times")

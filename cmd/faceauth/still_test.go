@@ -25,25 +25,25 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 )
 
-// stillDay is what a camera sees of one person: nobody, then the person who moves as in a recording, then the person
-// who sits still as in its last frame, then nobody. There is the noise of a sensor in each frame, and it is compressed
-// as a network camera does.
+// stillDay is a camera's view of one person: nobody, then the person moving as in a recording, then the person sitting
+// still as in its last frame, then nobody. Each frame has the noise of a sensor, and is compressed as by a network
+// camera.
 type stillDay struct {
 	fps                 float64
 	empty, sits, leaves time.Duration
 	noise               float64 // standard deviation in grey values
 }
 
-// tenth is a day of which the recording of 10.4 seconds is a twentieth.
+// tenth is a day in which the recording of 10.4 seconds is a twentieth of the time.
 var tenth = stillDay{fps: 10, empty: 98 * time.Second, sits: 84 * time.Second, leaves: 15 * time.Second, noise: 3}
 
-// write composes a day of the frames in a folder.
+// write composes a day from the frames in a folder.
 func (d stillDay) write(t testing.TB, path, folder string, seed uint64) {
 	t.Helper()
 	d.writeAll(t, path, seed, 1, folder)
 }
 
-// writeAll composes days of the frames in folders, one after the other, so many times over.
+// writeAll composes days from the frames in folders, one after the other, and repeats them.
 func (d stillDay) writeAll(t testing.TB, path string, seed uint64, times int, folders ...string) {
 	t.Helper()
 	var recordings [][]shot
@@ -74,7 +74,7 @@ func (d stillDay) writeAll(t testing.TB, path string, seed uint64, times int, fo
 			t.Fatal(err)
 		}
 	}
-	const rate = 25. // of the recordings
+	const rate = 25. // frame rate of the recordings
 	for i := range times * len(recordings) {
 		frames := recordings[i%len(recordings)]
 		for range int(d.empty.Seconds() * d.fps) {
@@ -95,7 +95,7 @@ func (d stillDay) writeAll(t testing.TB, path string, seed uint64, times int, fo
 	}
 }
 
-// shot is a frame, and of the first one of a recording the room without its person.
+// shot is a frame. The first frame of a recording also has the room without its person.
 type shot struct {
 	size         image.Point
 	pixels, room []byte
@@ -122,7 +122,7 @@ func pixels(t testing.TB, name string) (all []shot) {
 	return all
 }
 
-// without returns a picture whose middle, where the person is, is smeared.
+// without returns a picture with its middle smeared, where the person is.
 func without(t testing.TB, img *facedet.Picture) []byte {
 	t.Helper()
 	size := img.Size()
@@ -151,10 +151,10 @@ func without(t testing.TB, img *facedet.Picture) []byte {
 	return room
 }
 
-// spent is the processor time of a command and of all that it started.
+// spent returns the processor time of a command and of all processes that it started.
 func spent(c *exec.Cmd) time.Duration { return c.ProcessState.UserTime() + c.ProcessState.SystemTime() }
 
-// own is the processor time of this process and of those that it waited for.
+// own returns the processor time of this process and of the processes that it waited for.
 func own(t testing.TB) time.Duration {
 	t.Helper()
 	var sum time.Duration
@@ -168,13 +168,13 @@ func own(t testing.TB) time.Duration {
 	return sum
 }
 
-// told is an event of an office, and how long after the one before it.
+// told is an event of an office, and its time since the event before.
 type told struct {
 	presence.Event
 	after time.Duration
 }
 
-// fastOffice has an office watch a recording, and returns what it said and the processor time that it took.
+// fastOffice runs an office on a recording, and returns its events and its processor time.
 func fastOffice(t testing.TB, gallery, recording string, args ...string) (events []told, took time.Duration) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "faceauth", append([]string{
@@ -201,7 +201,7 @@ func fastOffice(t testing.TB, gallery, recording string, args ...string) (events
 	return events, spent(c)
 }
 
-// enrolled returns a gallery with those people of vidtimit_rot.
+// enrolled returns a gallery with the given people of vidtimit_rot.
 func enrolled(t testing.TB, people ...int) (gallery string) {
 	t.Helper()
 	gallery = filepath.Join(t.TempDir(), "gallery")
@@ -217,7 +217,7 @@ func enrolled(t testing.TB, people ...int) (gallery string) {
 	return gallery
 }
 
-// sameTold fails where two offices did not say the same, at times that differ by so much at the most.
+// sameTold fails if two offices reported different events, or if the times of an event differ by more than a limit.
 func sameTold(t testing.TB, all, spare []told, within time.Duration) {
 	t.Helper()
 	same := slices.EqualFunc(all, spare, func(a, b told) bool {
@@ -235,7 +235,7 @@ func brief(events []told) (s string) {
 	return s
 }
 
-// An office that looks only where something moves says the same of a day on which hardly anything does.
+// An office that searches only where something moves reports the same events of a day with little movement.
 func TestStillDay(t *testing.T) {
 	long(t)
 	gallery, dir := enrolled(t, 0), t.TempDir()
@@ -254,9 +254,9 @@ func TestStillDay(t *testing.T) {
 	}
 }
 
-// BenchmarkStillDay measures the processor time of an office on days of four cameras with 95 % stillness, of the whole
-// program, decoding included, against that where every frame is looked at (x-cpu), and without that of decoding alone
-// (x-seeing). Each day is p0 to p3 of vidtimit_rot.
+// BenchmarkStillDay measures the processor time of an office, decoding included, on days of four cameras with 95 %
+// stillness. It reports the time relative to an office that looks at every frame (x-cpu), and the same without the time
+// of decoding (x-seeing). Each day shows p0 to p3 of vidtimit_rot.
 func BenchmarkStillDay(b *testing.B) {
 	gallery, dir := enrolled(b, 0, 1, 2), b.TempDir()
 	var days []string

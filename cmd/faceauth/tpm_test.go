@@ -12,8 +12,8 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// The real daemon counts with a TPM: the store, the counters and the key, put back from one copy, make the password
-// due.
+// The real daemon counts with a TPM: if the store, the counters and the key are all put back from one copy, the
+// password is due.
 func TestDaemonTPM(t *testing.T) {
 	if testing.Short() {
 		t.Skip("recordings play at their own pace")
@@ -37,7 +37,7 @@ func TestDaemonTPM(t *testing.T) {
 	if s := d.refusal(); s != "" {
 		t.Errorf("started again: %s", s)
 	}
-	if !d.login("login", "secret\n") { // something changes
+	if !d.login("login", "secret\n") { // the profile changes
 		t.Fatal("the password")
 	}
 	d.said(1, "password used")
@@ -56,7 +56,7 @@ func TestDaemonTPM(t *testing.T) {
 		t.Errorf("put back: %q", s)
 	}
 	d.stop(os.Interrupt)
-	// Without the TPM it does not start, and says what helps.
+	// Without the TPM the daemon does not start, and says how to go on.
 	e.Stop()
 	if out, code := d.command("", "faceauth", "daemon", "--tpm", e.Path, "--store", filepath.Join(state, "profiles"),
 		"--key-file", filepath.Join(state, "key"),

@@ -23,7 +23,7 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// whole is a detector that takes every picture for a face.
+// whole is a detector that reports every whole picture as a face.
 type whole struct{}
 
 func (whole) Detect(p *facedet.Picture) ([]facedet.Face, error) {
@@ -31,7 +31,7 @@ func (whole) Detect(p *facedet.Picture) ([]facedet.Face, error) {
 }
 func (whole) Close() error { return nil }
 
-// write makes files below a folder: pictures of noise, or text where the name is no picture's.
+// write makes files below a folder: pictures of noise, or text if the name is not a picture's name.
 func write(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -115,7 +115,7 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// Thousands of files that are no recordings do not give thousands of warnings.
+// Thousands of files that are not recordings do not cause thousands of warnings.
 func TestManyWarnings(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "ann/1.jpg")

@@ -18,8 +18,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// identified is an identification of two people on a line. Strangers are at places of their own, and far adds a hundred
-// and one who are far away.
+// identified is an identification of two people on a line. Each stranger has a place of its own, and far adds a hundred
+// and one strangers who are far away.
 func identified(t *testing.T, far bool, strangers ...float32) evaluate.Identified {
 	t.Helper()
 	at := func(usable bool, x ...float32) (faces []evaluate.Face) {
@@ -109,7 +109,7 @@ func TestWriteIdentification(t *testing.T) {
 	}
 }
 
-// Without strangers there is no false positive to draw, and with few of them only the strictest bound.
+// Without strangers there is no false positive to draw. With few strangers there is only the strictest bound.
 func TestWriteIdentificationOfFew(t *testing.T) {
 	for _, c := range []struct {
 		strangers []float32

@@ -66,7 +66,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	// Nothing is loaded from anywhere, and no name is markup.
+	// The page loads nothing, and no name becomes markup.
 	for _, not := range []string{"<b>bob", "http://", "https://", "<script", "ZgotmplZ"} {
 		if strings.Contains(page, not) {
 			t.Errorf("the page has %q", not)

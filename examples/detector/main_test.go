@@ -26,7 +26,7 @@ func (c *pixels) Detect(p *facedet.Picture) ([]facedet.Face, error) {
 	return faces, err
 }
 
-// The detector finds nearly all faces that the one inside it finds alone, and looks at fewer pixels.
+// The detector finds nearly all faces that the inner detector finds, and searches fewer pixels.
 func TestDetector(t *testing.T) {
 	if testing.Short() {
 		t.Skip("looks at seconds of video")

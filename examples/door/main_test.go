@@ -40,7 +40,7 @@ func TestDoor(t *testing.T) {
 		t.Errorf("it printed\n%s", &out)
 	}
 
-	// Of alice alone it knows nothing of bob.
+	// A door that knows only alice does not recognise bob.
 	out.Reset()
 	if err := run(context.Background(), &out, []string{"alice=" + s.Enrolment[0].Path,
 		s.Enrolment[1].Path}); err != nil || out.Len() > 0 {

@@ -58,7 +58,7 @@ func TestNetwork(t *testing.T) {
 		t.Error("a picture is away from itself")
 	}
 
-	// Another file than the one that was described is refused.
+	// A file that differs from the described one is refused.
 	if err := os.WriteFile(description, []byte(strings.Replace(string(text), "87aac", "00000", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}

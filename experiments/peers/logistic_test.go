@@ -12,7 +12,7 @@ import (
 	"github.com/faceauth/faceauth/experiments/peers"
 )
 
-// Of one example at -1 and one at 1 the weights are a and -a, with a = 2 cost / (1 + exp(2a)): where the derivative of
+// For one example at -1 and one at 1 the weights are a and -a, with a = 2 cost / (1 + exp(2a)): there the derivative of
 // a² + 2 cost log(1 + exp(-2a)) is 0.
 func TestLogistic(t *testing.T) {
 	x, y := [][]float32{{-1}, {1}}, []int{0, 1}
@@ -48,8 +48,8 @@ func TestLogistic(t *testing.T) {
 	}
 }
 
-// Two clouds, a tenth of whose labels are wrong: what confident learning leaves out is mostly those, so that wrong
-// labels look as wrong as they are.
+// Two clouds, with a tenth of the labels wrong: confident learning leaves out mostly these labels, so that wrong labels
+// get a high score.
 func TestConfident(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	var x [][]float32
@@ -76,7 +76,7 @@ func TestConfident(t *testing.T) {
 	if _, err := peers.Confident(1, peers.Logistic(1))(x, y); !errors.Is(err, anomaly.ErrSetting) {
 		t.Errorf("one fold: %v", err)
 	}
-	// With so few left nothing is left out.
+	// With so few examples none is left out.
 	if _, err := peers.Confident(2, peers.Logistic(1))([][]float32{{0}, {0}, {1}, {1}}, []int{0, 1, 0, 1}); err != nil {
 		t.Error(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// TestSquares shows what the thesis's picture shows: graph cuts with a linear and a cubic kernel separate the clusters,
-// and manifold regularisation with the same kernels does not, for no weight of the graph.
+// TestSquares shows the result of the thesis's picture: graph cuts with a linear and a cubic kernel separate the
+// clusters. Manifold regularisation with the same kernels does not, with any weight of the graph.
 func TestSquares(t *testing.T) {
 	x, y, truth, w := synthetic.Squares()
 	wrong := func(m *maxmargin.Machine) (n int) {
@@ -64,7 +64,7 @@ func TestSquares(t *testing.T) {
 			if !tt.fails && least > 0 {
 				t.Errorf("manifold regularisation puts %d or more on the wrong side", least)
 			}
-			// Nothing but the two labels is left where the sink takes everything.
+			// Only the two labels are left if the sink takes everything.
 			alone, err := e.SVM(y, .1)
 			if err != nil {
 				t.Fatal(err)
@@ -158,7 +158,7 @@ func TestManifoldObjective(t *testing.T) {
 	if err != nil && found == nil {
 		t.Fatal(err)
 	}
-	// Nelder and Mead stop a little above the minimum; nothing is below it.
+	// Nelder and Mead's method stops a little above the minimum; no value is below it.
 	if a, b := objective(got.Weights), found.F; a > b+1e-3 || a < b-.1*b {
 		t.Errorf("objective %g, found %g", a, b)
 	}
@@ -257,8 +257,8 @@ func TestPenalty(t *testing.T) {
 	}
 }
 
-// Two unlabelled vertices lean to the first class. Half of the mass belongs to the other one, and who leans least gets
-// it.
+// Two unlabelled vertices lean to the first class. Half of the mass belongs to the other class, and the vertex that
+// leans least gets it.
 func TestClassMass(t *testing.T) {
 	l := mat.NewDense(4, 2, []float64{1, 0, 0, 1, .9, .1, .6, .4})
 	if err := peers.ClassMass(l, []int{0, 1}, []float64{.5, .5}); err != nil {

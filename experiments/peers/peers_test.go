@@ -15,7 +15,7 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// clouds returns n points of two classes around (-2,0) and (2,0), and the numbers of those that have the other's label.
+// clouds returns n points of two classes around (-2,0) and (2,0), and the numbers of the points with a flipped label.
 func clouds(seed uint64, n int) (x [][]float32, y, flipped []int) {
 	r := rand.New(rand.NewPCG(seed, 9))
 	for i := range n {
@@ -30,7 +30,7 @@ func clouds(seed uint64, n int) (x [][]float32, y, flipped []int) {
 	return x, y, flipped
 }
 
-// points returns n of them in the plane, and classes, drawn by lot.
+// points returns n random points in the plane, and random classes.
 func points(rnd *rand.Rand, n, k int) (x [][]float32, y []int) {
 	for i := range n {
 		x = append(x, []float32{float32(3 * rnd.Float64()), float32(3 * rnd.Float64())})
@@ -59,7 +59,7 @@ func top(scores []float64, n int) []int {
 	return order
 }
 
-// Where classes are far apart every method puts the flipped labels first, and no two agree by chance.
+// If the classes are far apart, every method puts the flipped labels first. No two methods agree by chance.
 func TestMethodsFindFlips(t *testing.T) {
 	x, y, flipped := clouds(1, 200)
 	kernel := graph.Heat(.7)
@@ -73,7 +73,7 @@ func TestMethodsFindFlips(t *testing.T) {
 			return peers.CrossValidate(x, y, 5, peers.Projection(kernel, 1))
 		},
 		"one-class SVM": func() ([]float64, error) {
-			// It takes for normal what it is shown, so it is shown labels that are right.
+			// The method takes its training labels for normal, so it is trained on right labels.
 			truth := slices.Clone(y)
 			for _, i := range flipped {
 				truth[i] = 1 - truth[i]
@@ -132,7 +132,7 @@ func TestBackboneIsTheGraph(t *testing.T) {
 	}
 }
 
-// The more centroids, the nearer to the whole graph.
+// With more centroids the result comes nearer to the whole graph.
 func TestBackboneApproaches(t *testing.T) {
 	x, y, _ := clouds(2, 400)
 	kernel := graph.Heat(.7)
@@ -160,7 +160,7 @@ func TestBackboneApproaches(t *testing.T) {
 	}
 }
 
-// QDA against the density written out.
+// Compares QDA with the density written out.
 func TestQuadratic(t *testing.T) {
 	x := [][]float32{{-1}, {0}, {1}, {4}, {6}, {8}}
 	y := []int{0, 0, 0, 1, 1, 1}

@@ -15,8 +15,8 @@ import (
 // masses.
 var recorded = map[string][2]float64{"digit1": {15.682, 20.537}, "usps": {19.911, 19.329}}
 
-// The nearest labelled example has the errors that the book prints, to the rounding: data and splits are those of the
-// book. The harmonic solutions are those that were recorded when the nearest example agreed.
+// The nearest labelled example has the errors in the book, except for rounding: so data and splits are the book's. The
+// expected harmonic solutions were recorded when the nearest example agreed.
 func TestChapelle(t *testing.T) {
 	o := options{data: filepath.Dir(fixture.Recordings(t, "tables"))}
 	for name, want := range book {

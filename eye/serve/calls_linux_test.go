@@ -9,7 +9,7 @@ import (
 	"github.com/elastic/go-seccomp-bpf/arch"
 )
 
-// One call has different names on different machines, and os.Stat is of no use without it.
+// This call has different names on different processors, and os.Stat needs it.
 func TestNeededHasStatOfEveryMachine(t *testing.T) {
 	// Numbers of newfstatat, from the tables of the kernel: arch/x86/entry/syscalls/syscall_64.tbl and
 	// include/uapi/asm-generic/unistd.h.

@@ -23,10 +23,10 @@ import (
 	"github.com/faceauth/faceauth/replay"
 )
 
-// BenchmarkCost measures what an eye costs, against the pipeline in this process, turn about in one run: the ratio of
-// frames a second (x-fps, 1 where it costs nothing), and how much later the first frame comes, in milliseconds, from
-// nothing (start-ms) and where the eye is ready, as for a login (ready-ms). The medians over the pairs of each
-// recording count.
+// BenchmarkCost compares an eye with the pipeline in this process, by turns in one run. It reports the ratio of frames
+// a second (x-fps, 1 if the eye costs nothing), and the additional time to the first frame in milliseconds: with a new
+// eye (start-ms), and with an eye that is ready, as for a login (ready-ms). The results are medians over the pairs of
+// each recording.
 func BenchmarkCost(b *testing.B) {
 	const pairs = 7
 	for name, recording := range map[string]string{
@@ -64,9 +64,9 @@ func BenchmarkCost(b *testing.B) {
 	}
 }
 
-// BenchmarkBusy measures frames a second of an eye and of who judges what it sees, on recordings in which somebody
-// moves all the time: where the eye spares work, against every frame looked at, turn about in one run (x-fps, the
-// median of the pairs; x-cpu is the same of processor time). Networks are open before the time counts.
+// BenchmarkBusy measures the frames a second of an eye and a judge on recordings in which a person moves all the time.
+// It compares an eye that spares work with an eye that looks at every frame, by turns in one run (x-fps, the median of
+// the pairs; x-cpu is the same for processor time). The networks are open before the measurement begins.
 func BenchmarkBusy(b *testing.B) {
 	const pairs = 5
 	for _, recording := range []string{"fast_videos/clm_default.wmv", "fast_videos/clm_multi_face.avi",
@@ -94,7 +94,7 @@ func BenchmarkBusy(b *testing.B) {
 	}
 }
 
-// judged is how long an eye and a judge take for a recording: by the clock, and of the processor.
+// judged returns the elapsed time and the processor time that an eye and a judge take for a recording.
 func judged(b *testing.B, path string, spare bool) (took, spent time.Duration) {
 	e, err := eye.Start(b.Context(), config(b))
 	if err != nil {
@@ -116,7 +116,7 @@ func judged(b *testing.B, path string, spare bool) (took, spent time.Duration) {
 	return time.Since(begun), processor(b) - before
 }
 
-// processor is the processor time of this process and of its children that live.
+// processor returns the processor time of this process and of its running children.
 func processor(b *testing.B) (sum time.Duration) {
 	names, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -127,7 +127,7 @@ func processor(b *testing.B) (sum time.Duration) {
 		if err != nil {
 			continue // it has ended
 		}
-		// After the name, which is in brackets: state, parent, and ten further on the ticks in user and system mode.
+		// After the name in brackets: state, parent, and ten fields later the ticks in user and system mode.
 		after := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		pid, parent := filepath.Base(filepath.Dir(name)), after[1]
 		if me := strconv.Itoa(os.Getpid()); pid != me && parent != me {
@@ -146,7 +146,7 @@ func processor(b *testing.B) (sum time.Duration) {
 
 const measured = 200 // frames
 
-// frames reads the measured frames, the first of which came so long after begun.
+// frames reads the measured frames, and returns the time from begun to the first frame.
 func frames(b *testing.B, begun time.Time, next func() error) (first, rest time.Duration) {
 	for i := range measured {
 		err := next()
@@ -163,8 +163,8 @@ func frames(b *testing.B, begun time.Time, next func() error) (first, rest time.
 	return first, time.Since(begun)
 }
 
-// inProcess reads a recording in this process: how long its networks take to open, the first frame after that, and the
-// others.
+// inProcess reads a recording in this process. It returns the time in which the networks open, the time to the first
+// frame after that, and the time of the other frames.
 func inProcess(b *testing.B, path string) (networks, first, rest time.Duration) {
 	begun := time.Now()
 	d, e, err := Open(config(b).Vision)
@@ -184,8 +184,8 @@ func inProcess(b *testing.B, path string) (networks, first, rest time.Duration) 
 	return networks, first, rest
 }
 
-// inEye reads a recording in an eye: how long the first frame takes from nothing, and the others; and the first frame
-// of an eye that is ready.
+// inEye reads a recording in an eye. It returns the time to the first frame of a new eye, the time of the other frames,
+// and the time to the first frame of an eye that is ready.
 func inEye(b *testing.B, path string) (first, rest, ready time.Duration) {
 	begun := time.Now()
 	e, err := eye.Start(b.Context(), config(b))

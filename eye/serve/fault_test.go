@@ -18,7 +18,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// faulty builds the program with the tag eyefault, with which an eye breaks at a frame as it is told.
+// faulty builds the program with the tag eyefault. An eye of this program breaks at a given frame.
 func faulty(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "faceauth")
@@ -30,7 +30,7 @@ func faulty(t *testing.T) string {
 	return program
 }
 
-// A fault in C in the eye, as in a decoder, costs the recording that it meets a line, and never the program.
+// A fault in C in the eye, as in a decoder, is reported in one line for its recording, and never ends the program.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the program is built with faults in it")
@@ -72,7 +72,7 @@ func TestFaults(t *testing.T) {
 		fault string
 		args  []string
 		code  int
-		want  string // of what is printed
+		want  string // expected output
 	}{
 		{"replay, abort", "abort 5", []string{"replay", film, "--gallery", gallery}, 3,
 			`^faceauth: the eye, the process that decodes, has ended: .*\n$`},
@@ -93,7 +93,7 @@ func TestFaults(t *testing.T) {
 			`warning: searching .*p0: the eye, .* has ended.*\n(.*\n)*faceauth: p0 is in none of 1 recording\b`},
 		{"office", "abort 30", []string{"office", "a=" + film, "--gallery", gallery, "--fast"}, 0,
 			`p0 has arrived\n(.*\n)*.*a: the eye, .* has ended: .*; the recording ends here\n(.*\n)*.*p0 has left\n`},
-		// An eye breaks at its 15th frame: s1 is whole, s2 breaks, s3 is whole for the next eye, s4 breaks.
+		// An eye breaks at its 15th frame: s1 is read whole, s2 breaks, the next eye reads s3 whole, s4 breaks.
 		{"eval", "abort 15", []string{"eval", people, "--gallery", gallery}, 0,
 			`s2 is passed over: the eye, .* has ended.*\n(.*\n)*.*s4 is passed over`},
 	} {
@@ -116,8 +116,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// The eye of a camera on the network that breaks is started again, and again, with a line each time, until somebody
-// ends it.
+// If the eye of a network camera breaks, it is started again each time, and a line reports it, until the program is
+// ended.
 func TestCameraAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the program is built with faults in it")

@@ -24,7 +24,7 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// start starts an eye as the program does: this program is one when its first argument says so.
+// start starts an eye as the program does: this program is an eye if its first argument says so.
 func start(t testing.TB) *eye.Eye {
 	t.Helper()
 	e, err := eye.Start(t.Context(), config(t))
@@ -42,7 +42,7 @@ func config(t testing.TB) eye.Config {
 	}
 }
 
-// here reads a recording in this process, as the eye does in its own.
+// here reads a recording in this process, as the eye does in its process.
 func here(t testing.TB, path string, o pipeline.Options, most int) (all []face.Frame) {
 	t.Helper()
 	d, e, err := Open(config(t).Vision)
@@ -67,7 +67,7 @@ func here(t testing.TB, path string, o pipeline.Options, most int) (all []face.F
 	return all
 }
 
-// An eye gives what the pipeline gives in this process, to the bit.
+// An eye gives the same frames as the pipeline in this process, to the bit.
 func TestSame(t *testing.T) {
 	for _, recording := range []string{"faces/fast_videos/clm_multi_face.avi", "faces/vidtimit_rot/p0",
 		"faces/fast_videos/clm_default.wmv"} {
@@ -118,7 +118,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// plain is a frame without what is compared apart.
+// plain returns a frame without the parts that are compared separately.
 func plain(f face.Frame) face.Frame {
 	f.JPEG, f.Samples = nil, slices.Clone(f.Samples)
 	for i := range f.Samples {
@@ -127,7 +127,8 @@ func plain(f face.Frame) face.Frame {
 	return f
 }
 
-// One eye opens one source after the other, among its roots and nowhere else, and an error of one leaves it as it is.
+// One eye opens several sources, one after the other, only in its roots. An error of one source does not change the
+// eye.
 func TestSources(t *testing.T) {
 	e := start(t)
 	roots := fixture.Recordings(t, "faces/att")
@@ -154,7 +155,7 @@ func TestSources(t *testing.T) {
 			}
 			frames++
 		}
-		// Ten pictures, 25 a second, of which five a second are looked at.
+		// Ten pictures at 25 a second; the eye looks at five a second.
 		if n := s.Count(); frames != 2 || n.Read != 10 || n.Declared != 10 {
 			t.Errorf("%s: %d frames, %+v", name, frames, n)
 		}
@@ -165,7 +166,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// Networks that are not there are found out before any source is opened.
+// Missing networks are reported before any source is opened.
 func TestNoNetworks(t *testing.T) {
 	c := config(t)
 	c.Vision.Models = t.TempDir()
@@ -180,8 +181,8 @@ func TestNoNetworks(t *testing.T) {
 	}
 }
 
-// Damaged media are errors of their source, or frames that keep the rules: in 300 mutations of real recordings and
-// pictures, none hangs, none ends the program, and an eye that breaks is replaced.
+// Damaged media are errors of their source, or frames that keep the rules. None of 300 mutations of real recordings and
+// pictures hangs or ends the program, and an eye that breaks is replaced.
 func TestMutatedMedia(t *testing.T) {
 	if testing.Short() {
 		t.Skip("300 files are decoded")
@@ -200,7 +201,7 @@ func TestMutatedMedia(t *testing.T) {
 			}
 		}
 	}
-	random := rand.New(rand.NewPCG(16, 0)) // of the issue that asks for it
+	random := rand.New(rand.NewPCG(16, 0)) // any fixed seed
 	dir := t.TempDir()
 	e := start(t)
 	frames, failed, broken := 0, 0, 0
@@ -246,7 +247,7 @@ func TestMutatedMedia(t *testing.T) {
 	}
 }
 
-// mutated returns the bytes of a file with damage: bits and runs that are wrong, parts that are missing or twice there.
+// mutated returns the bytes of a file with damage: wrong bits and runs, and parts that are missing or doubled.
 func mutated(r *rand.Rand, b []byte) []byte {
 	b = bytes.Clone(b)
 	near := func() int { // half of the damage is in the head, where lengths and counts are

@@ -18,8 +18,8 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// A camera on the network is seen by its address and by its name, which its server is told; and again, after it broke
-// off, and where a first name was wrong.
+// A network camera is reached by its address and by its name, and its server receives this name. It is reached again
+// after it broke off, and after a first name was wrong.
 func TestNetworkCamera(t *testing.T) {
 	pictures, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/vidtimit_rot/p2"), "*"))
 	if err != nil || len(pictures) < 3 {

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside makes this program close a sandbox around itself, and try what an attacker would who runs code in an eye.
+// inside makes this program restrict itself with the sandbox, and try the actions of an attacker in an eye.
 const inside = "FACEAUTH_EYE_INSIDE"
 
 func TestMain(m *testing.M) {
@@ -42,19 +42,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// scene is where a try is made.
+// scene is the surroundings of a try.
 type scene struct {
 	Roots             []string
 	Inside, Outside   string // a file among the roots, and one that is not
-	Folder            string // that is not among the roots
-	Camera, Elsewhere string // addresses at which somebody listens, and says which it is
+	Folder            string // is not among the roots
+	Camera, Elsewhere string // addresses of listeners that name themselves
 	Parent            int
 	Relayed           bool // the program makes the connections
 }
 
 func (s scene) online() bool { return strings.Contains(strings.Join(s.Roots, " "), "://") }
 
-// tries are what is tried. The first must succeed, so that it is not a sandbox in which nothing works.
+// tries are the actions. The first action must succeed, which shows that programs work in the sandbox at all.
 var tries = []struct {
 	name    string
 	allowed func(scene) bool
@@ -114,7 +114,7 @@ var tries = []struct {
 	{"type into the terminal", never, func(scene) error {
 		c := byte('x')
 		err := call(unix.SYS_IOCTL, 2, unix.TIOCSTI|1<<40, uintptr(unsafe.Pointer(&c)))
-		if err == syscall.ENOTTY { // the kernel was asked, and there was no terminal
+		if err == syscall.ENOTTY { // the call reached the kernel, and there was no terminal
 			return nil
 		}
 		return err
@@ -148,7 +148,7 @@ var tries = []struct {
 		func(s scene) error { return reach(s.Camera, "camera") },
 	},
 	{"use the network elsewhere", never, func(s scene) error { return reach(s.Elsewhere, "elsewhere") }},
-	// Landlock bounds ports, and not machines.
+	// Landlock limits ports, and not machines.
 	{"use another machine by the port of the camera", func(s scene) bool { return s.online() && !s.Relayed },
 		func(s scene) error {
 			_, port, _ := net.SplitHostPort(s.Camera)
@@ -169,7 +169,7 @@ var tries = []struct {
 		return err
 	}},
 	{"use another kind of stream", never, func(scene) error {
-		_, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 262) // IPPROTO_MPTCP, of which Landlock knows nothing
+		_, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 262) // IPPROTO_MPTCP, which Landlock does not know
 		return err
 	}},
 	{"answer its own calls of connect", never, func(scene) error {
@@ -255,7 +255,7 @@ func dial(network, address string) error {
 	return err
 }
 
-// reach returns nil where it reaches the listener of that name.
+// reach returns nil if it reaches the listener of that name.
 func reach(address, name string) error {
 	c, err := net.DialTimeout("tcp", address, 5*time.Second)
 	if err != nil {
@@ -270,7 +270,7 @@ func reach(address, name string) error {
 	return nil
 }
 
-// limit returns nil where a limit can be got rid of.
+// limit returns nil if a limit can be lifted.
 func limit(what int, most uint64) error {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(what, &l); err != nil {
@@ -285,7 +285,7 @@ func limit(what int, most uint64) error {
 	return unix.Setrlimit(what, &unix.Rlimit{Cur: most + 1, Max: most + 1})
 }
 
-// tryAll is what the inside does.
+// tryAll tries all actions inside the sandbox.
 func tryAll(text string) {
 	var s scene
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -304,7 +304,7 @@ func tryAll(text string) {
 	}
 	fmt.Fprintf(os.Stderr, "sandbox %d %t\n", report.Landlock, report.Seccomp)
 	for _, x := range tries {
-		// Each thread is in it, and not only the one that closed it.
+		// Every thread is restricted, and not only the thread that began the sandbox.
 		done := make(chan error)
 		go func() { done <- x.try(s) }()
 		err := <-done
@@ -312,7 +312,7 @@ func tryAll(text string) {
 	}
 }
 
-// What the sandbox forbids is refused to who tries it from inside.
+// Inside the sandbox every forbidden action is refused.
 func TestSandbox(t *testing.T) {
 	listen := func(address, name string) string {
 		l, err := net.Listen("tcp", address)
@@ -396,10 +396,10 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// relayedScene is that of a camera on the network to which the program connects.
+// relayedScene is the scene of a network camera to which the program connects.
 const relayedScene = "a network camera, the program connects"
 
-// tryRelayed has a child of this program, which makes its connections, try all, and returns what it said.
+// tryRelayed lets a child of this program try all actions, makes the child's connections, and returns its output.
 func tryRelayed(t *testing.T, text, url string) []byte {
 	t.Helper()
 	t.Setenv(inside, text)
@@ -418,7 +418,7 @@ func tryRelayed(t *testing.T, text, url string) []byte {
 	return []byte(said.String())
 }
 
-// An eye is started by a program.
+// An eye that no program has started ends with an error.
 func TestAlone(t *testing.T) {
 	c := exec.Command("/proc/self/exe", "eye")
 	out, err := c.CombinedOutput()
@@ -428,7 +428,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// An eye looks for its own user, or for one that is named, and for nobody else.
+// An eye serves its own user or a named user, and nobody else.
 func TestStrangers(t *testing.T) {
 	t.Setenv("FACEAUTH_EYE_FOR", "nobody")
 	if os.Geteuid() == 65534 {
@@ -440,7 +440,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// Requests that no program makes are answered by an error, and are not the end.
+// Invalid requests are answered with an error, and do not end the eye.
 func TestRequests(t *testing.T) {
 	for _, q := range []eye.Request{{}, {Open: &eye.Open{Name: "x"}}, {Next: &eye.Next{}}, {Setup: &eye.Setup{}},
 		{Setup: &eye.Setup{Version: 9}}} {

@@ -16,7 +16,7 @@ import (
 	"github.com/faceauth/faceauth/replay"
 )
 
-// seen is what an eye gives of a recording; in make test of its first 120 frames.
+// seen returns the frames that an eye gives of a recording. In make test these are only the first 120 frames.
 func seen(t *testing.T, path string, o eye.Options, look bool) (all []face.Frame) {
 	t.Helper()
 	e, err := eye.Start(t.Context(), config(t))
@@ -46,8 +46,8 @@ func seen(t *testing.T, path string, o eye.Options, look bool) (all []face.Frame
 	}
 }
 
-// An eye that spares work finds the same faces on the same tracks, and holds most of them; if it is asked to look at
-// all it holds none.
+// An eye that spares work finds the same faces on the same tracks, and holds most of them. If it has to look at every
+// frame, it holds none.
 func TestSpare(t *testing.T) {
 	path := fixture.Recordings(t, "faces/fast_videos/clm_default.wmv")
 	all := seen(t, path, eye.Options{Gate: eye.Learn}, false)
@@ -73,10 +73,10 @@ func TestSpare(t *testing.T) {
 	}
 }
 
-// Frames that come before they are asked for are those that would come if each was asked for, and so is all that is
-// made of them. An eye does not run ahead of a program that wants what is now.
+// Frames that the eye reads ahead, and the faces in them, are the same as frames that are asked for one by one. An eye
+// does not read ahead for a program that wants the newest frame.
 func TestAhead(t *testing.T) {
-	film := "david.mpg" // somebody walks, comes and goes
+	film := "david.mpg" // somebody walks, leaves and comes back
 	if testing.Short() {
 		film = "grid_bbaf2n.mpg" // of 3 s
 	}
@@ -114,7 +114,7 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// No eye holds faces for a login, for an enrolment, or where liveness is scored.
+// No eye holds faces for a login or an enrolment, or if liveness is scored.
 func TestSpareLogin(t *testing.T) {
 	path := fixture.Recordings(t, "faces/fast_videos/clm_default.wmv")
 	for _, c := range []struct {

@@ -20,13 +20,13 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// benchDevices is how many devices there are; FACEAUTH_FLEET_DEVICES gives another number. A thousand need as many
-// files: ulimit -n 8192.
+// benchDevices is the number of devices; FACEAUTH_FLEET_DEVICES sets another number. A thousand devices need a higher
+// limit of open files: ulimit -n 8192.
 func benchDevices(b *testing.B) int {
 	return fromEnvironment(b, "FACEAUTH_FLEET_DEVICES", 100)
 }
 
-// fromEnvironment returns the number that a variable of the environment gives, or n where it gives none.
+// fromEnvironment returns the number in an environment variable, or n if the variable is not set.
 func fromEnvironment(b *testing.B, name string, n int) int {
 	if s := os.Getenv(name); s != "" {
 		var err error
@@ -37,10 +37,10 @@ func fromEnvironment(b *testing.B, name string, n int) int {
 	return n
 }
 
-// enrolment has the size of five faces of 512 values with what is around them.
+// enrolment has the size of an encoded enrolment with five faces of 512 values.
 var enrolment = make([]byte, 5*2048+400)
 
-// counted is a connection whose bytes are counted, TLS among them.
+// counted is a connection that counts its bytes, those of TLS included.
 type counted struct {
 	net.Conn
 	in, out *atomic.Int64
@@ -58,7 +58,7 @@ func (c counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// crowd is a server in a process of its own with many devices that are members.
+// crowd is a server in a process of its own, with many member devices.
 type crowd struct {
 	*child
 	keys    []nkeys.KeyPair
@@ -66,7 +66,7 @@ type crowd struct {
 	in, out atomic.Int64
 }
 
-// newCrowd admits the devices before the server starts, as joining takes one token each.
+// newCrowd admits the devices before the server starts, because joining would need a token for each device.
 func newCrowd(b *testing.B, n int) *crowd {
 	b.Helper()
 	folder := filepath.Join(b.TempDir(), "server")
@@ -138,8 +138,8 @@ func (c *crowd) resident(b *testing.B) float64 {
 	return 0
 }
 
-// BenchmarkEnrolment measures how long it takes until all devices have an entry of an enrolment's size that one of them
-// appends, over TLS and with the log on disk.
+// BenchmarkEnrolment measures the time from when one device appends an entry of an enrolment's size until all devices
+// have it. Devices use TLS, and the log is on disk.
 func BenchmarkEnrolment(b *testing.B) {
 	n := benchDevices(b)
 	c := newCrowd(b, n)
@@ -197,7 +197,7 @@ func BenchmarkEnrolment(b *testing.B) {
 	b.ReportMetric(c.resident(b), "MB-server")
 }
 
-// BenchmarkCatchUp measures how long a device that was away takes to read 1,000 entries of an enrolment's size.
+// BenchmarkCatchUp measures how long a device that was offline takes to read 1,000 entries of an enrolment's size.
 func BenchmarkCatchUp(b *testing.B) {
 	c := newCrowd(b, 2)
 	writer := c.connect(b, 0)
@@ -230,7 +230,7 @@ func BenchmarkCatchUp(b *testing.B) {
 
 var errRead = fmt.Errorf("all is read")
 
-// BenchmarkSnapshot measures how long a new device takes to fetch a snapshot of 10,000 people with an enrolment each.
+// BenchmarkSnapshot measures how long a new device takes to fetch a snapshot of 10,000 people with one enrolment each.
 func BenchmarkSnapshot(b *testing.B) {
 	h := newHouse(b, hub.Limits{})
 	data := make([]byte, 10000*len(enrolment))

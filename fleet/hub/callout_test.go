@@ -16,7 +16,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// newCallout starts a server of nats-server as it is in go.mod, which asks the service of a fleet who may connect.
+// newCallout starts a nats-server of the version in go.mod. The server asks a fleet's service which clients may
+// connect.
 func newCallout(t *testing.T) (o hub.Options) {
 	t.Helper()
 	if testing.Short() {
@@ -44,7 +45,7 @@ func newCallout(t *testing.T) (o hub.Options) {
 	}
 	port := ports(t, 1)[0]
 	config := filepath.Join(dir, "nats.conf")
-	// As docs/fleet.md has it.
+	// The same settings as in docs/fleet.md.
 	files[config] = fmt.Sprintf(`
 listen: "127.0.0.1:%d"
 jetstream { store_dir: %q, max_mem: 64MB, max_file: 1GB }
@@ -88,8 +89,8 @@ authorization {
 	return o
 }
 
-// A cluster that asks the service who may connect lets in whom the log has admitted, with the rights of a device, and
-// cuts off who was revoked.
+// A cluster that asks the service about each client admits the devices that the log has admitted, with the rights of a
+// device. It disconnects revoked devices.
 func TestCallout(t *testing.T) {
 	hub.CalloutLife(t, 3*time.Second)
 	o := newCallout(t)
@@ -104,12 +105,12 @@ func TestCallout(t *testing.T) {
 		return err == nil && len(found.Faces) > 0
 	}
 	eventually(t, "alice at the hall", func() bool { return knows(hall, "alice") })
-	time.Sleep(6 * time.Second) // they have to ask again
+	time.Sleep(6 * time.Second) // the devices have to ask again
 	if _, err := hall.Enroll("bob", "test", face(2)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "bob at the door", func() bool { return knows(door, "bob") })
-	// Nobody else is let in, and a device may no more than at a server of the fleet's own.
+	// Nobody else is admitted, and a device has no more rights than at the fleet's own server.
 	stranger, _ := deviceKey(t)
 	for name, key := range map[string]nkeys.KeyPair{"a stranger": stranger, "a thief who knows the id alone": nil} {
 		id, sign := hall.ID(), func([]byte) ([]byte, error) { return make([]byte, 64), nil }

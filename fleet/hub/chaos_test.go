@@ -24,23 +24,23 @@ import (
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
-// deviceOptions has this test program be a device that says things until it is killed.
+// deviceOptions makes this test program a device that makes changes until it is killed.
 const deviceOptions = "FACEAUTH_HUB_TEST_DEVICE"
 
 type talkerConfig struct {
 	Folder string
 	Seed   uint64
-	Ahead  time.Duration // of its clock
+	Ahead  time.Duration // how far its clock is ahead
 }
 
-// talk says random things about random people. Before each it prints what it is about to say, and after it that it was
-// said: from then on it must hold for ever.
+// talk makes random changes about random people. It prints each change before it makes it, and prints again after the
+// device has accepted it: from then on the change must hold for ever.
 func talk(text string) {
 	var c talkerConfig
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		panic(err)
 	}
-	go func() { // it never outlives the test
+	go func() { // the process never outlives the test
 		io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
@@ -97,7 +97,7 @@ func talk(text string) {
 	}
 }
 
-// talker is such a device in a process of its own.
+// talker is a device that runs [talk] in a process of its own.
 type talker struct {
 	cmd  *exec.Cmd
 	in   io.Closer
@@ -114,7 +114,7 @@ func startTalker(t testing.TB, c talkerConfig, hear func(line string)) *talker {
 		for lines := bufio.NewReader(out); ; {
 			line, err := lines.ReadString('\n')
 			if err != nil {
-				return // a line that is not whole was not said
+				return // an incomplete line reports no change
 			}
 			hear(strings.TrimSpace(line))
 		}
@@ -132,9 +132,9 @@ func (x *talker) kill() {
 	x.in.Close()
 }
 
-// Server and devices are killed at random moments while all devices talk, clocks apart by a day and the log trimmed all
-// the time. What was said holds, who was forgotten stays so, and all come to one state. FACEAUTH_FLEET_KILLS says how
-// often, FACEAUTH_FLEET_SEED how the draw begins.
+// The server and the devices are killed at random moments while all devices make changes, with clocks a day apart and
+// the log trimmed all the time. Accepted changes hold, forgotten people stay forgotten, and all devices reach one
+// state. FACEAUTH_FLEET_KILLS sets the number of kills, FACEAUTH_FLEET_SEED the seed of the random numbers.
 func TestKilledAtRandom(t *testing.T) {
 	kills := 20
 	if testing.Short() {
@@ -190,7 +190,7 @@ func TestKilledAtRandom(t *testing.T) {
 		x.kill()
 	}
 
-	// They go on without a word, and meet.
+	// The devices run on without changes, and reach one state.
 	var parts []part
 	for i, c := range configs {
 		m, err := hub.Open(c.Folder)

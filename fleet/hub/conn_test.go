@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Entries of several devices come to all of them in one order, each once.
+// Entries of several devices reach all devices in one order, each entry once.
 func TestLog(t *testing.T) {
 	h := newHouse(t, hub.Limits{})
 	var conns []*hub.Conn
@@ -48,7 +48,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// A device whose connection is cut goes on where it was, and appends again without doubling.
+// A device whose connection is cut continues at its place in the log, and appends again without duplicates.
 func TestPartition(t *testing.T) {
 	h := newHouse(t, hub.Limits{})
 	p := newProxy(t, h.Address())
@@ -89,8 +89,8 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// What a device may not do, the server refuses: it purges, deletes and changes nothing, follows nobody's consumer, and
-// reads nobody's inbox.
+// The server refuses every request that a device may not make: to purge, to delete, to change the stream, to use
+// another device's consumer, and to read another device's inbox.
 func TestDeviceMayNot(t *testing.T) {
 	h := newHouse(t, hub.Limits{})
 	c, other := h.device(t), h.device(t)
@@ -153,7 +153,8 @@ func TestDeviceMayNot(t *testing.T) {
 	}
 }
 
-// A revoked device is cut off at once and stays out; so does a key that nobody admitted, and one without its seed.
+// A revoked device is disconnected at once and stays out. A key that nobody admitted is refused, and so is a device
+// without its seed.
 func TestRefused(t *testing.T) {
 	h := newHouse(t, hub.Limits{})
 	c, other := h.device(t), h.device(t)
@@ -176,7 +177,7 @@ func TestRefused(t *testing.T) {
 	if err := h.connect(t, h.url(), stranger).Wait(within(t, 10*time.Second)); !errors.Is(err, hub.ErrRefused) {
 		t.Errorf("a stranger: %v", err)
 	}
-	// One that gives the name of another device, and signs with its own key.
+	// A client that gives the name of another device and signs with its own key.
 	_, err := hub.Dial(within(t, 10*time.Second), h.url(), nats.Nkey(other.ID(), stranger.Sign),
 		nats.Secure(hub.Pinned(h.Pin())))
 	if !errors.Is(err, hub.ErrRefused) {
@@ -186,7 +187,7 @@ func TestRefused(t *testing.T) {
 		hub.ErrRefused) {
 		t.Errorf("without a key: %v", err)
 	}
-	// Admitted again it comes back by itself.
+	// A device that is admitted again reconnects by itself.
 	h.Admit([]string{other.ID(), c.ID()})
 	eventually(t, "coming back", func() bool { return c.Err() == nil })
 }
@@ -197,7 +198,7 @@ func TestWrongServer(t *testing.T) {
 	if err := h.connect(t, impostor.url(), key).Wait(within(t, 10*time.Second)); !errors.Is(err, hub.ErrPin) {
 		t.Errorf("another certificate: %v", err)
 	}
-	// Without TLS nobody comes in, nor with an older one.
+	// A client without TLS is refused, and so is one with an older version of TLS.
 	_, err := hub.Dial(within(t, 10*time.Second), strings.Replace(h.url(), "tls://", "nats://", 1), nats.Nkey("", nil))
 	if err == nil {
 		t.Error("let in without TLS")
@@ -234,7 +235,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// A log that is full refuses what comes and keeps what it has.
+// A full log refuses new entries and keeps its old ones.
 func TestFull(t *testing.T) {
 	h := newHouse(t, hub.Limits{Disk: 1 << 20})
 	c := h.device(t)
@@ -257,8 +258,8 @@ func TestFull(t *testing.T) {
 	eventually(t, "what was stored", func() bool { return len(r.all()) == stored })
 }
 
-// All devices of a large fleet ask the device that enrolled somebody. Where too many questions wait, the others are not
-// left to wait for an answer that does not come.
+// All devices of a large fleet ask one device, the device that enrolled a person. If too many questions wait, the other
+// devices are refused at once and do not wait for an answer in vain.
 func TestKeysBusy(t *testing.T) {
 	h := newHouse(t, hub.Limits{})
 	a, b := h.device(t), h.device(t)

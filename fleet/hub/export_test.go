@@ -53,20 +53,20 @@ func OpenBucket(
 
 var PutSnapshot = putSnapshot
 
-// CalloutLife has devices of a cluster ask again after so long.
+// CalloutLife sets the time after which devices of a cluster have to ask again.
 func CalloutLife(t testing.TB, life time.Duration) {
 	was := calloutLife
 	calloutLife = life
 	t.Cleanup(func() { calloutLife = was })
 }
 
-// LimitsOf returns limits without zeros.
+// LimitsOf returns the limits with every zero replaced by its default.
 func LimitsOf(l Limits) Limits { return l.defaults() }
 
 // Dialer gives a connection another way to the server.
 func (s *Settings) Dialer(dial func(network, address string) (net.Conn, error)) { s.dial = dial }
 
-// AgeInvitations has the tokens of a server that does not run be older than they are.
+// AgeInvitations makes the tokens of a stopped server older.
 func AgeInvitations(t testing.TB, folder string, by time.Duration) {
 	t.Helper()
 	v, err := openInvitations(filepath.Join(folder, "invitations"))

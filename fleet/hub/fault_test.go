@@ -25,7 +25,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// append until it is stored, as a device does.
+// append repeats an append until the entry is stored, as a device does.
 func appendAll(t testing.TB, ctx context.Context, c *hub.Conn, name string, n int, between func()) {
 	for i := range n {
 		for {
@@ -45,7 +45,7 @@ func appendAll(t testing.TB, ctx context.Context, c *hub.Conn, name string, n in
 	}
 }
 
-// once fails where an entry is missing, doubled, or not in the order of its author.
+// once fails if an entry is missing, duplicated, or out of its author's order.
 func once(t testing.TB, read []string, authors []string, n int) {
 	t.Helper()
 	next := make(map[string]int)
@@ -67,8 +67,8 @@ func once(t testing.TB, read []string, authors []string, n int) {
 	}
 }
 
-// The server is killed at random moments, again and again, while devices append. Nothing that was said to be stored is
-// lost, nothing is there twice, and all read one order.
+// The server is killed at random moments, many times, while devices append. No entry that was reported as stored is
+// lost, no entry is stored twice, and all devices read one order.
 func TestServerKilled(t *testing.T) {
 	rounds := 12
 	if testing.Short() {
@@ -145,7 +145,7 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// Garbage on the subjects that a device may use stops nobody.
+// Garbage on the subjects that a device may use stops neither the server nor another device.
 func TestGarbage(t *testing.T) {
 	s := serve(t, hub.Options{})
 	a := admin(t, s.folder)
@@ -175,7 +175,7 @@ func TestGarbage(t *testing.T) {
 	if _, err := a.Revoke(within(t, 10*time.Second), "hall"); err != nil {
 		t.Error(err)
 	}
-	// A stranger's bytes on the socket do not end the server either.
+	// Bytes of a stranger on the socket do not end the server either.
 	for range 20 {
 		c, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "tls://"))
 		if err != nil {
@@ -189,7 +189,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// A device catches up over a wire that is cut again and again.
+// A device catches up over a connection that is cut again and again.
 func TestCutWhileCatchingUp(t *testing.T) {
 	h := newHouse(t, hub.Limits{})
 	near := h.device(t)
@@ -227,7 +227,8 @@ func smallDisk(t testing.TB) string {
 	return dir
 }
 
-// While the disk is nearly full the server takes no entry and says so, and takes them again when there is room.
+// While the disk is nearly full the server refuses every entry with an error that says so. It takes entries again when
+// there is space.
 func TestDiskNearlyFull(t *testing.T) {
 	dir := smallDisk(t)
 	s := serve(t, hub.Options{Folder: filepath.Join(dir, "server")})
@@ -255,7 +256,8 @@ func TestDiskNearlyFull(t *testing.T) {
 	eventually(t, "room", func() bool { return put() == nil })
 }
 
-// A disk that is full at once ends the server with a sentence. What it has stored is there when it is started again.
+// A disk that fills up suddenly ends the server with an error that says so. After a restart, every entry that it had
+// stored is there.
 func TestDiskFull(t *testing.T) {
 	dir := smallDisk(t)
 	c := startChild(t,
@@ -273,7 +275,7 @@ func TestDiskFull(t *testing.T) {
 		}
 		stored++
 	}
-	// No room for another entry from one moment to the next.
+	// From now on there is no space for another entry.
 	f, err := os.Create(ballast)
 	if err != nil {
 		t.Fatal(err)
@@ -320,7 +322,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// A snapshot that is larger than what the server sends before it asks whether it arrives.
+// The snapshot is larger than the part that the server sends before it waits for an acknowledgement.
 func TestLargeSnapshot(t *testing.T) {
 	h := newHouse(t, hub.Limits{})
 	data := make([]byte, 40<<20)
@@ -336,7 +338,7 @@ func TestLargeSnapshot(t *testing.T) {
 	body.Close()
 }
 
-// A snapshot with a flipped bit, or that somebody else signed, is refused.
+// A snapshot with a flipped bit is refused, and so is one that somebody else signed.
 func TestBadSnapshot(t *testing.T) {
 	h := newHouse(t, hub.Limits{})
 	c := h.device(t)
@@ -360,7 +362,7 @@ func TestBadSnapshot(t *testing.T) {
 	if _, _, err := c.Snapshot(within(t, 10*time.Second)); !errors.Is(err, hub.ErrSnapshot) {
 		t.Errorf("another key: %v", err)
 	}
-	// The bytes of one snapshot with what is said of another.
+	// The bytes of one snapshot with the metadata of another.
 	if err := hub.PutSnapshot(within(t, 10*time.Second), h.bucket, h.admin, h.fleet, 7, data); err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +377,7 @@ func TestBadSnapshot(t *testing.T) {
 	if _, _, err := c.Snapshot(within(t, 10*time.Second)); !errors.Is(err, hub.ErrSnapshot) {
 		t.Errorf("a flipped bit: %v", err)
 	}
-	// A snapshot of an earlier place, as from a backup.
+	// A snapshot of an earlier place, as a backup would have it.
 	info.Metadata["seq"] = "6"
 	data[12345] ^= 1
 	if _, err := h.bucket.Put(within(t, 10*time.Second), jetstream.ObjectMeta{Name: "snapshot", Metadata: info.Metadata}, bytes.NewReader(data)); err != nil {
@@ -386,7 +388,7 @@ func TestBadSnapshot(t *testing.T) {
 	}
 }
 
-// A device that has read more than the log has says so: the server was put back from a backup.
+// A device that has read further than the log reaches reports it: the server was put back from a backup.
 func TestRewound(t *testing.T) {
 	h := newHouse(t, hub.Limits{})
 	c := h.device(t)
@@ -407,7 +409,7 @@ func natsServer(t testing.TB) string {
 	return ""
 }
 
-// clusterNode is one of three of Debian's servers.
+// clusterNode is one of the three servers of a cluster, each Debian's NATS server.
 type clusterNode struct {
 	program, config, url string
 	cmd                  *exec.Cmd
@@ -430,7 +432,7 @@ func (n *clusterNode) kill() {
 	}
 }
 
-// ports returns free ports.
+// ports returns free TCP ports.
 func ports(t testing.TB, n int) []int {
 	t.Helper()
 	var all []int
@@ -445,7 +447,7 @@ func ports(t testing.TB, n int) []int {
 	return all
 }
 
-// newCluster starts three of Debian's servers with JetStream, one account, and passwords.
+// newCluster starts three of Debian's NATS servers with JetStream, one account, and passwords.
 func newCluster(t testing.TB) (nodes []*clusterNode, url string) {
 	t.Helper()
 	program, p := natsServer(t), ports(t, 6)
@@ -482,7 +484,7 @@ system_account: SYS
 	return nodes, strings.Join(urls, ",")
 }
 
-// ready waits until the cluster has a leader for streams.
+// ready waits until the cluster has elected a leader for streams.
 func clusterReady(t testing.TB, url, creds string) {
 	t.Helper()
 	login, err := hub.Creds(creds)
@@ -517,8 +519,8 @@ func credsFile(t testing.TB, user string) string {
 	return path
 }
 
-// A fleet at a cluster of Debian's servers: each is killed in turn while entries are appended. None is lost, none is
-// doubled, and all devices read one order.
+// A fleet uses a cluster of Debian's NATS servers. Each server is killed in turn while entries are appended. No entry
+// is lost or duplicated, and all devices read one order.
 func TestCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three servers are killed in turn")
@@ -562,7 +564,7 @@ func TestCluster(t *testing.T) {
 			}
 			return err == nil
 		})
-		time.Sleep(2 * time.Second) // it takes part again
+		time.Sleep(2 * time.Second) // the server joins the cluster again
 	}
 	work.Wait()
 	for i, r := range readers {
@@ -576,7 +578,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("%s has read %d entries, want %d: %v", authors[i], n, 3*each+3, r.errs)
 		}
 	}
-	a = admin(t, s.folder) // the other one was connected to a server that was killed
+	a = admin(t, s.folder) // the earlier connection went to a server that was killed
 	all, err := a.Devices(within(t, 10*time.Second))
 	if err != nil || len(all) != 3 {
 		t.Errorf("%d devices, %v", len(all), err)

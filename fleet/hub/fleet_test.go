@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// part is a device of a fleet that takes part.
+// part is a running device of a fleet.
 type part struct {
 	*fleet.Device
 	conn   *hub.Conn
@@ -55,8 +55,8 @@ func join(t testing.TB, token hub.Token, name string) part {
 
 func face(x float32) []ledger.Face { return []ledger.Face{{Vector: []float32{x, 1, 0, 0}}} }
 
-// Who is enrolled at one device is known at all, also after kill -9 of the server, and who is forgotten at one is
-// forgotten at all. States agree.
+// A person who is enrolled at one device is known at all devices, also after the server was killed with SIGKILL. A
+// person who is forgotten at one device is forgotten at all. All devices have the same state.
 func TestFleetOfDevices(t *testing.T) {
 	c := startChild(t, childConfig{Folder: filepath.Join(t.TempDir(), "server"), Listen: "127.0.0.1:0"})
 	a := admin(t, c.config.Folder)
@@ -72,7 +72,7 @@ func TestFleetOfDevices(t *testing.T) {
 	eventually(t, "alice at the hall", func() bool { return knows(parts[1], "alice") })
 	t.Logf("known at the other device after %v", time.Since(begun))
 	c.kill()
-	bob, err := parts[1].Enroll("bob", "test", face(2)) // off the network
+	bob, err := parts[1].Enroll("bob", "test", face(2)) // without a network
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// house is an embedded server with a log, and without the service.
+// house is an embedded server with a log but without the service.
 type house struct {
 	hub.Server
 	fleet  string
@@ -42,7 +42,7 @@ func deviceKey(t testing.TB) (nkeys.KeyPair, string) {
 	return newKey(t, nkeys.CreateUser)
 }
 
-// newKey makes a key, and returns it with its public one.
+// newKey makes a key, and returns it with its public key.
 func newKey(t testing.TB, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
 	t.Helper()
 	k, err := create()
@@ -98,7 +98,7 @@ func openHouse(t testing.TB, folder, address, fleet string, admin nkeys.KeyPair,
 
 func (h *house) url() string { return "tls://" + h.Address() }
 
-// device returns the connection of a device that is admitted.
+// device returns the connection of an admitted device.
 func (h *house) device(t testing.TB) *hub.Conn {
 	t.Helper()
 	key, id := deviceKey(t)
@@ -109,7 +109,7 @@ func (h *house) device(t testing.TB) *hub.Conn {
 	return h.connect(t, h.url(), key)
 }
 
-// raw returns a connection of a device that is admitted, without what [hub.Conn] makes of it.
+// raw returns the plain NATS connection of an admitted device, without the checks of [hub.Conn].
 func (h *house) raw(t testing.TB) *nats.Conn {
 	t.Helper()
 	key, id := deviceKey(t)
@@ -148,7 +148,7 @@ func within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-// eventually fails the test where something does not come true.
+// eventually fails the test if a condition does not come true in time.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
@@ -158,7 +158,7 @@ func eventually(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// reader follows the log as a device does, also over ends of its connection.
+// reader follows the log as a device does, and continues after each end of its connection.
 type reader struct {
 	mu   sync.Mutex
 	at   uint64
@@ -207,7 +207,7 @@ func (r *reader) all() []string {
 	return append([]string(nil), r.read...)
 }
 
-// proxy is a wire that can be cut.
+// proxy is a connection that the test can cut.
 type proxy struct {
 	l      net.Listener
 	target string
@@ -275,7 +275,7 @@ func (p *proxy) copy(to, from net.Conn) {
 	}
 }
 
-// set cuts the wire, or mends it.
+// set cuts the connection, or restores it.
 func (p *proxy) set(cut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

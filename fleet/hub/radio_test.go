@@ -13,7 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// What a device tells reaches the others that listen and not itself; no device can tell in the name of another.
+// A device's broadcast reaches the other devices that listen, and not the device itself. No device can broadcast in the
+// name of another device.
 func TestRadio(t *testing.T) {
 	h := newHouse(t, hub.Limits{})
 	one, two := h.device(t), h.device(t)
@@ -36,7 +37,7 @@ func TestRadio(t *testing.T) {
 				t.Errorf("%s", got)
 			}
 			said = true
-		case <-time.After(50 * time.Millisecond): // two does not listen yet
+		case <-time.After(50 * time.Millisecond): // two does not listen yet: repeat
 		case <-end:
 			t.Fatal("nothing was heard")
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
-// wholeFleet is a server that can be killed, with devices that know and say things.
+// wholeFleet is a server that can be killed, with devices that know people and make changes.
 type wholeFleet struct {
 	t      *testing.T
 	server *child
@@ -57,7 +57,7 @@ func (w *wholeFleet) must(err error) {
 	}
 }
 
-// agreed waits until these devices have come to one state.
+// agreed waits until these devices have reached one state.
 func (w *wholeFleet) agreed(names ...string) {
 	w.t.Helper()
 	is := func() bool {
@@ -84,7 +84,7 @@ func (w *wholeFleet) agreed(names ...string) {
 	}
 }
 
-// told returns what a device knows of people, without what a log that was put back may order otherwise.
+// told describes the people that a device knows, without details that may change when a log is put back.
 func told(p part) (all []string) {
 	for _, x := range p.People() {
 		var faces []string
@@ -98,7 +98,7 @@ func told(p part) (all []string) {
 	return all
 }
 
-// copyTo copies the folder of a server that does not run.
+// copyTo copies the folder of a stopped server.
 func copyTo(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.RemoveAll(to); err != nil {
@@ -107,7 +107,7 @@ func copyTo(t *testing.T, from, to string) {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
-	err := filepath.WalkDir(to, func(path string, d os.DirEntry, err error) error { // CopyFS sets rights for all
+	err := filepath.WalkDir(to, func(path string, d os.DirEntry, err error) error { // CopyFS adds rights
 		if err == nil && !d.IsDir() {
 			err = os.Chmod(path, 0o600)
 		}
@@ -118,7 +118,7 @@ func copyTo(t *testing.T, from, to string) {
 	}
 }
 
-// restart starts the server that was killed, with the word that it was put back or without it.
+// restart starts the server that was killed, with or without the administrator's notice that it was put back.
 func (w *wholeFleet) restart(restored bool) {
 	w.t.Helper()
 	w.server.config.Restored = restored
@@ -127,13 +127,14 @@ func (w *wholeFleet) restart(restored bool) {
 	w.admin = admin(w.t, w.server.config.Folder)
 }
 
-// A backup of the server is put back. Without the administrator's word devices refuse it; with it they give back what
-// it has lost. Who was forgotten or revoked since stays so.
+// The server is put back from a backup. Devices refuse it without the administrator's notice. With the notice they give
+// back the entries that it has lost. People forgotten since the backup stay forgotten, and devices revoked since then
+// stay revoked.
 func TestBackupIsPutBack(t *testing.T) {
 	w := newWholeFleet(t, "door", "hall", "gate", "old")
 	alice, bob := w.enroll("door", "alice"), w.enroll("hall", "bob")
 	erin := w.enroll("old", "erin")
-	for i := range 30 { // there is a snapshot, and the log is trimmed
+	for i := range 30 { // enough for a snapshot, so that the log is trimmed
 		w.enroll("gate", fmt.Sprint("guest", i))
 	}
 	w.agreed("door", "hall", "gate", "old")
@@ -165,7 +166,7 @@ func TestBackupIsPutBack(t *testing.T) {
 	w.agreed("door", "hall", "gate", "late")
 	_, err = w.parts["hall"].Merge(same, frank)
 	w.must(err)
-	// A token that the backup has as unused.
+	// The backup has this token as unused.
 	w.parts["later"] = join(t, unused, "later")
 	w.agreed("door", "hall", "gate", "late", "later")
 	before := told(w.parts["door"])
@@ -218,21 +219,21 @@ func TestBackupIsPutBack(t *testing.T) {
 	if _, err := w.parts["old"].Find(grace.String()); err == nil {
 		t.Error("the revoked device reads on")
 	}
-	if _, err := w.parts["hall"].Undo(ref); err != nil { // what was given back can be undone as before
+	if _, err := w.parts["hall"].Undo(ref); err != nil { // an entry that was given back can be undone as before
 		t.Errorf("undoing: %v", err)
 	}
-	w.server.kill() // and it stays so
+	w.server.kill() // the state survives a restart
 	w.restart(false)
 	w.agreed("door", "hall", "gate", "late", "later")
 	for name, p := range w.parts {
-		// The revoked one keeps what it has, where it has read that the log goes on before it was shut out.
+		// The revoked device keeps its entries if it read of the new log before it was shut out.
 		if files, _ := filepath.Glob(filepath.Join(p.folder, "aside")); len(files) > 0 && name != "old" {
 			t.Errorf("%s still has what it had set aside", name)
 		}
 	}
 }
 
-// The disk of the server is lost: only the admin key and the certificate are left.
+// The disk of the server is lost. Only the admin key and the certificate are left.
 func TestDiskIsLost(t *testing.T) {
 	w := newWholeFleet(t, "door", "hall", "old")
 	limited, err := w.admin.Invite(within(t, 20*time.Second), time.Hour, []string{w.enroll("door", "alice").String()})

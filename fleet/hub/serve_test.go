@@ -27,7 +27,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// childOptions has this test program be a server that can be killed.
+// childOptions makes this test program a server that can be killed.
 const childOptions = "FACEAUTH_HUB_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveChild serves until it is killed, or its standard input ends: it never outlives the test.
+// serveChild serves until it is killed or its standard input ends, so that it never outlives the test.
 func serveChild(text string) {
 	o := hub.Options{Start: embedded.Start, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	var c childConfig
@@ -95,8 +95,8 @@ func startChild(t testing.TB, config childConfig) *child {
 	return c
 }
 
-// startProcess starts this test program again, with a configuration in an environment variable that TestMain looks at.
-// It ends when its standard input does.
+// startProcess starts this test program again, with a configuration in an environment variable that TestMain reads. The
+// process ends when its standard input ends.
 func startProcess(
 	t testing.TB,
 	variable string,
@@ -123,7 +123,7 @@ func startProcess(
 	return cmd, in, out
 }
 
-// kill is kill -9.
+// kill sends SIGKILL, and waits.
 func (c *child) kill() {
 	if c.cmd.ProcessState == nil {
 		c.cmd.Process.Kill()
@@ -132,7 +132,7 @@ func (c *child) kill() {
 	c.in.Close()
 }
 
-// again starts the server that was killed.
+// again restarts the server that was killed.
 func (c *child) again(t testing.TB) *child {
 	t.Helper()
 	config := c.config
@@ -140,7 +140,7 @@ func (c *child) again(t testing.TB) *child {
 	return startChild(t, config)
 }
 
-// served is a server in this process.
+// served is a server in the process of the test.
 type served struct {
 	hub.Ready
 	folder string
@@ -226,7 +226,7 @@ func open(t testing.TB, m *hub.Member) *hub.Conn {
 	return c
 }
 
-// A device joins by a token, once; all else is refused with a sentence.
+// A device joins with a token, once. Every other attempt is refused with an error that says why.
 func TestJoin(t *testing.T) {
 	s := serve(t, hub.Options{})
 	a := admin(t, s.folder)
@@ -278,7 +278,7 @@ func TestJoin(t *testing.T) {
 		"check that faceauth fleet serve runs there")
 	nobody.URL = "tls://no-such-host.invalid:4222"
 	refused("no such host", fresh(), nobody, hub.Joining{Name: "x"}, hub.ErrOffline, "cannot be found")
-	// The device has lost the answer: the same token admits it again, and the log says so once.
+	// The device has lost the answer: the same token admits it again, and the log has one admission.
 	if err := os.Remove(filepath.Join(folder, "hub")); err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// A token expires by the server's clock, whatever the device's says.
+// A token expires by the clock of the server. The clock of the device does not matter.
 func TestTokenExpires(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "server")
 	s := serve(t, hub.Options{Folder: folder})
@@ -308,7 +308,7 @@ func TestTokenExpires(t *testing.T) {
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}
-	// The file says that the hour has passed.
+	// Change the file, as if the hour had passed.
 	hub.AgeInvitations(t, folder, 2*time.Hour)
 	serve(t, hub.Options{Folder: folder, Listen: strings.TrimPrefix(s.URL, "tls://")})
 	_, err := hub.Join(within(t, 20*time.Second), filepath.Join(t.TempDir(), "d"), token, hub.Joining{Name: "d"})
@@ -327,7 +327,7 @@ func TestTokenExpires(t *testing.T) {
 	}
 }
 
-// Of many who use one token at once, one comes in.
+// If many devices use one token at the same time, exactly one is admitted.
 func TestTokenOnce(t *testing.T) {
 	s := serve(t, hub.Options{})
 	token := invite(t, admin(t, s.folder))
@@ -358,7 +358,7 @@ func TestTokenOnce(t *testing.T) {
 	}
 }
 
-// A bearer of a token can ask to join, and nothing else.
+// A client with only a token can ask to join, and nothing else.
 func TestBearerMayNot(t *testing.T) {
 	s := serve(t, hub.Options{})
 	a := admin(t, s.folder)
@@ -394,7 +394,7 @@ func TestBearerMayNot(t *testing.T) {
 			t.Errorf("listening to %s was let through", subject)
 		}
 	}
-	// Garbage in a request gets an answer that is a refusal.
+	// Garbage in a request is answered with a refusal.
 	sub, err := nc.SubscribeSync(hub.Inbox(id) + ".x")
 	if err != nil {
 		t.Fatal(err)
@@ -409,7 +409,7 @@ func TestBearerMayNot(t *testing.T) {
 	}
 }
 
-// A device that was away when it was revoked is told so, by the word of the admin key, and ends.
+// A device that was offline when it was revoked learns it from an entry of the admin key, and ends.
 func TestRevokedWhileAway(t *testing.T) {
 	s := serve(t, hub.Options{})
 	a := admin(t, s.folder)
@@ -431,7 +431,7 @@ func TestRevokedWhileAway(t *testing.T) {
 	}
 }
 
-// The room for the log and the snapshots may become less and more.
+// The limits of the log and the snapshots can be lowered and raised.
 func TestRoomChanges(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "server")
 	for i, disk := range []int64{1 << 30, 64 << 20, 256 << 20} {
@@ -445,7 +445,8 @@ func TestRoomChanges(t *testing.T) {
 	}
 }
 
-// A revoked device is out at once, stays out over a restart of the server, and cannot join with its key again.
+// A revoked device is disconnected at once, stays out after a restart of the server, and cannot join again with its
+// key.
 func TestRevoke(t *testing.T) {
 	s := serve(t, hub.Options{})
 	a := admin(t, s.folder)
@@ -499,7 +500,7 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// The folder of a server, its admin key and its lock.
+// Checks of the folder of a server, its admin key and its lock.
 func TestServeRefuses(t *testing.T) {
 	s := serve(t, hub.Options{})
 	try := func(what string, o hub.Options, sentence string) {
@@ -546,7 +547,7 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// signedEntry returns an entry of a device, which the fleet takes.
+// signedEntry returns an entry signed by a device, which the fleet accepts.
 func signedEntry(t testing.TB, fleetID string, key nkeys.KeyPair, e ledger.Entry) []byte {
 	t.Helper()
 	if err := e.Sign(fleetID, key); err != nil {
@@ -564,8 +565,8 @@ func deviceSeed(t testing.TB, folder string) nkeys.KeyPair {
 	return k
 }
 
-// What was said of a person who is forgotten leaves the log and the snapshot; the log before a snapshot is trimmed, and
-// who comes late starts from it.
+// The entries about a forgotten person leave the log and the snapshot. The log before a snapshot is trimmed, and a
+// device that joins later starts from the snapshot.
 func TestForgetAndTrim(t *testing.T) {
 	s := serve(t, hub.Options{SnapshotEvery: 40, Keep: 10})
 	a := admin(t, s.folder)
@@ -598,11 +599,11 @@ func TestForgetAndTrim(t *testing.T) {
 	}
 	say(ledger.Entry{Kind: ledger.Forget, Person: people[0]})
 	r := follow(t, c)
-	// The forgetting stays, and what was said of the other person.
+	// The entry that forgets the person stays, and so do the entries about the other person.
 	eventually(t, "the purge",
 		func() bool { n := stored(t, s); return n[people[0].String()] == 1 && n[people[1].String()] == 15 })
 	for range 40 {
-		n++ // an even number would be of the other key
+		n++ // even numbers belong to the other key
 		say(ledger.Entry{Kind: ledger.Name, Person: people[1], N: n})
 	}
 	eventually(t, "all entries",
@@ -643,7 +644,7 @@ func TestForgetAndTrim(t *testing.T) {
 	}
 }
 
-// stored returns how many entries the log has, by their subjects.
+// stored returns the number of entries in the log by subject.
 func stored(t testing.TB, s *served) map[string]uint64 {
 	t.Helper()
 	seed, err := os.ReadFile(filepath.Join(s.folder, "admin.nk"))
@@ -680,7 +681,7 @@ func stored(t testing.TB, s *served) map[string]uint64 {
 	return all
 }
 
-// Of a device that says far more than a device does, nothing is taken for a while; it may read, and others go on.
+// A device that appends far too many entries is refused for a while. It may still read, and other devices can append.
 func TestTooMuch(t *testing.T) {
 	s := serve(t, hub.Options{Limits: hub.Limits{Burst: 200_000}})
 	a := admin(t, s.folder)
@@ -716,12 +717,12 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// A log that garbage has half filled is trimmed, and goes on taking entries.
+// A log half full of garbage is trimmed, and continues to take entries.
 func TestCrowded(t *testing.T) {
 	s := serve(t, hub.Options{Limits: hub.Limits{Disk: 16 << 20}})
 	_, c := joined(t, admin(t, s.folder), "door")
 	isUp(t, c)
-	for n := range 120 { // 24 MB where 9.6 fit
+	for n := range 120 { // 24 MB, more than the 9.6 MB that fit
 		for {
 			err := c.Append(within(t, 10*time.Second), "", fmt.Sprint(n), make([]byte, 200_000))
 			if err == nil {

@@ -16,7 +16,7 @@ func TestToken(t *testing.T) {
 	_, fleet := fleetKey(t)
 	want := hub.NewToken("tls://office.example:4222", fleet, bytes.Repeat([]byte{7}, 32), time.Now().Add(time.Hour))
 	text := want.String()
-	got, err := hub.ParseToken(" " + text[:50] + "\n  " + text[50:] + "\r\n") // as a letter breaks it
+	got, err := hub.ParseToken(" " + text[:50] + "\n  " + text[50:] + "\r\n") // with line breaks, as from a letter
 	if err != nil || got.URL != want.URL || got.Fleet != want.Fleet || !bytes.Equal(got.Pin, want.Pin) ||
 		!bytes.Equal(got.Secret, want.Secret) ||
 		!got.Expires.Equal(want.Expires) {

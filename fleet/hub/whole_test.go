@@ -28,12 +28,12 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// wholePeople is how many people there are; FACEAUTH_FLEET_PEOPLE gives another number.
+// wholePeople is the number of people; FACEAUTH_FLEET_PEOPLE sets another number.
 func wholePeople(b *testing.B) int {
 	return fromEnvironment(b, "FACEAUTH_FLEET_PEOPLE", 10_000)
 }
 
-// wholes are whole devices, each with its folder and its connection over TLS, and a server in a process of its own.
+// wholes are whole devices and a server in a process of its own. Each device has its folder and a connection over TLS.
 type wholes struct {
 	*crowd
 	admin    nkeys.KeyPair
@@ -41,7 +41,7 @@ type wholes struct {
 	folder   string
 	people   []ledger.ID
 	keys     []ledger.Key
-	snapshot string // a file
+	snapshot string // a file's path
 	ring     string
 	index    []byte // without its signature
 	devices  []*whole
@@ -67,8 +67,8 @@ func someFaces(rng *rand.Rand) (all []ledger.Face) {
 	return all
 }
 
-// newWholes makes a fleet of people with a name and four faces of 512 values, and admits n devices. The server begins
-// with a snapshot of all that.
+// newWholes makes a fleet and admits n devices. Each person has a name and four faces of 512 values. The server begins
+// with a snapshot of all people.
 func newWholes(b *testing.B, n, people int) *wholes {
 	b.Helper()
 	ok := func(err error) {
@@ -139,15 +139,15 @@ func newWholes(b *testing.B, n, people int) *wholes {
 	ok(hub.PutSnapshot(within(b, 2*time.Minute), h.bucket, admin, id, l.Seq(), data.Bytes()))
 	stream, err := h.js.Stream(b.Context(), h.names.Stream)
 	ok(err)
-	ok(stream.Purge(b.Context(), jetstream.WithPurgeSequence(l.Seq()+1))) // the log goes on after the snapshot
+	ok(stream.Purge(b.Context(), jetstream.WithPurgeSequence(l.Seq()+1))) // the log continues after the snapshot
 	w.pin = h.Pin()
 	h.Close()
 	w.child = startChild(b, childConfig{Folder: server, Listen: "127.0.0.1:0", SnapshotEvery: 1 << 40})
 	return w
 }
 
-// furnish gives a device what it has after it has been in the fleet for some time: the ledger, its index, and all keys.
-// The ledger is one file on this disk for all devices: they read it alone, and put another in its place.
+// furnish gives a device the files of a device that has been in the fleet for some time: the ledger, its index, and all
+// keys. All devices share one ledger file on disk: they only read it, and replace it with another file.
 func (w *wholes) furnish(b *testing.B, i int) {
 	b.Helper()
 	x := w.devices[i]
@@ -192,7 +192,7 @@ func (w *wholes) open(b *testing.B, i int) {
 	w.devices[i].Device = d
 }
 
-// run has a device take part until its stop is called.
+// run starts a device, which runs until its stop is called.
 func (w *wholes) run(b *testing.B, i int) {
 	b.Helper()
 	x := w.devices[i]
@@ -225,7 +225,7 @@ func (w *wholes) run(b *testing.B, i int) {
 	b.Cleanup(x.stop)
 }
 
-// settled waits until devices are in step with the log and have all keys.
+// settled waits until the devices are in step with the log and have all keys.
 func settled(b *testing.B, patience time.Duration, all ...*whole) {
 	b.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -244,7 +244,7 @@ func settled(b *testing.B, patience time.Duration, all ...*whole) {
 	}
 }
 
-// memoryOf returns the resident memory of a process in MB, and what of it is not in files.
+// memoryOf returns the resident memory of a process in MB, and the part of it that is not backed by files.
 func memoryOf(b *testing.B, pid int) (resident, own float64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -264,7 +264,7 @@ func memoryOf(b *testing.B, pid int) (resident, own float64) {
 	return resident, own
 }
 
-// busy returns how much time of processors a process has had. Other programs do not count in it.
+// busy returns the processor time that a process has used. The time of other programs does not count.
 func busy(b *testing.B, pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -272,7 +272,7 @@ func busy(b *testing.B, pid int) time.Duration {
 	}
 	var ticks int64
 	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	for _, s := range f[11:13] { // of itself and of the kernel for it, in hundredths of a second
+	for _, s := range f[11:13] { // user time and system time, in hundredths of a second
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
 			b.Fatal(err)
@@ -282,8 +282,8 @@ func busy(b *testing.B, pid int) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// BenchmarkWholeDevices measures how long it takes until an enrolment, a new person with a key of its own, a name and
-// four faces, is in the view of each of many whole devices that know 10,000 people. FACEAUTH_FLEET_DEVICES is how many.
+// BenchmarkWholeDevices measures the time until a new person is in the view of each of many whole devices that know
+// 10,000 people. The person has a key, a name and four faces. FACEAUTH_FLEET_DEVICES sets the number of devices.
 func BenchmarkWholeDevices(b *testing.B) {
 	n := benchDevices(b)
 	w := newWholes(b, n, wholePeople(b))
@@ -393,8 +393,8 @@ func BenchmarkWholeDevices(b *testing.B) {
 	}
 }
 
-// BenchmarkWholeDevice measures a whole device at a real server: a new one that begins with the snapshot and asks for
-// all keys, and one that was away for 1,000 changes, among them 250 new people.
+// BenchmarkWholeDevice measures a whole device at a real server in two cases: a new device, which begins with the
+// snapshot and asks for all keys, and a device that was offline for 1,000 changes, among them 250 new people.
 func BenchmarkWholeDevice(b *testing.B) {
 	people := wholePeople(b)
 	w := newWholes(b, 2, people)

@@ -15,7 +15,7 @@ import (
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
-// measure reports how much time of processors an operation took. Other programs do not count in it.
+// measure reports the processor time of an operation. The time of other programs does not count.
 func measure(b *testing.B, op func()) {
 	b.Helper()
 	used := func() time.Duration {
@@ -34,7 +34,7 @@ func measure(b *testing.B, op func()) {
 	b.ReportMetric(float64((used()-before).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 }
 
-// crowd is the log of 10,000 people with four faces of 512 values each, by 100 devices.
+// crowd is the log of 10,000 people with four faces of 512 values each, written by 100 devices.
 type crowd struct {
 	admin *author
 	log   [][]byte
@@ -106,7 +106,7 @@ func BenchmarkApply(b *testing.B) {
 	b.ReportMetric(float64(c.bytes)/float64(len(c.log)-100), "bytes/entry")
 }
 
-// What the ledger and the ring of 10,000 people hold in memory.
+// Measures how much memory the ledger and the key ring of 10,000 people use.
 func BenchmarkMemory(b *testing.B) {
 	c := aCrowd()
 	var before, after runtime.MemStats
@@ -137,7 +137,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	b.ReportMetric(float64(buffer.Len())/1e6, "MB")
 }
 
-// A device that begins with the snapshot of another.
+// Measures a device that begins with the snapshot of another device.
 func BenchmarkRestore(b *testing.B) {
 	c := aCrowd()
 	l := c.ledger(b)

@@ -4,7 +4,7 @@ package ledger
 
 import "os"
 
-// LockTail has the tail be read and not be written any more.
+// LockTail makes every later write to the tail fail; the tail can still be read.
 func (s *Store) LockTail() error {
 	s.tail.Close()
 	f, err := os.Open(s.tail.Name())

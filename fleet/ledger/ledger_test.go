@@ -19,7 +19,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// small is a fleet of two devices and a person, and its log.
+// small is a fleet with two devices, one person, and its log.
 type small struct {
 	admin, a, b *author
 	alice       ledger.ID
@@ -57,7 +57,7 @@ func (s *small) apply(t testing.TB, l *ledger.Ledger, log ...[]byte) {
 	}
 }
 
-// refuses applies an entry to a copy and checks why it does not count.
+// refuses applies an entry to a copy of the ledger and checks why the entry does not count.
 func (s *small) refuses(t *testing.T, what string, data []byte, want error) {
 	t.Helper()
 	l := s.a.own.With()
@@ -126,7 +126,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A newer version of a member stops the ledger where it is; one of somebody else is passed over.
+// An entry of a newer version by a member stops the ledger before it. The same entry by a stranger is skipped.
 func TestFuture(t *testing.T) {
 	s := newSmall(t)
 	e := ledger.Entry{Version: ledger.Version + 1, Kind: ledger.Name, N: 9, Time: s.a.clock}
@@ -142,7 +142,7 @@ func TestFuture(t *testing.T) {
 	s.refuses(t, "a newer version with a wrong signature", data, ledger.ErrSignature)
 }
 
-// A sealed content opens with its key, for its entry and its fleet, and for nothing else.
+// A sealed content opens only with its key, for its entry and its fleet.
 func TestSeal(t *testing.T) {
 	s := newSmall(t)
 	e, err := ledger.Parse(s.log[3])
@@ -183,7 +183,7 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// A content that cannot be one is passed over, whatever its author sealed.
+// A malformed content is skipped, although its author has sealed it correctly.
 func TestBadContent(t *testing.T) {
 	s := newSmall(t)
 	for what, c := range map[string]any{
@@ -223,7 +223,8 @@ func TestBadContent(t *testing.T) {
 	}
 }
 
-// Lessons of several parts come together; a new first part replaces all; a withdrawal takes all of a device's.
+// The parts of a lesson are put together. A new first part replaces all earlier parts. A withdrawal takes away all
+// lessons of a device.
 func TestLessons(t *testing.T) {
 	s := newSmall(t)
 	teach := func(part uint64, links [][2]int, values ...float32) {
@@ -264,7 +265,8 @@ func TestLessons(t *testing.T) {
 	check("[6] []")
 }
 
-// Keys go to members that may have them, fit their numbers, and come to nobody else.
+// Keys reach only members that may have them, and only keys that match their numbers are taken. Nobody else can open
+// the answer.
 func TestKeyRequests(t *testing.T) {
 	s := newSmall(t)
 	wants := s.b.own.Wants(s.b.id, s.b.ring)
@@ -323,7 +325,7 @@ func TestKeyRequests(t *testing.T) {
 	}
 }
 
-// A snapshot with one bit flipped anywhere, cut off anywhere, or of another fleet is refused.
+// A snapshot is refused if any bit is flipped, if it is cut off anywhere, or if it belongs to another fleet.
 func TestSnapshotDamage(t *testing.T) {
 	s := newSmall(t)
 	s.apply(t, s.a.own, s.b.write(ledger.Entry{Kind: ledger.Undo, Person: s.alice}, ledger.Ref{Device: s.a.id, N: 2}))
@@ -403,7 +405,7 @@ func TestRing(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file has mode %v", info.Mode())
 	}
-	// A key more is a line more, and nothing else is written.
+	// One more key is one more line, and nothing else is written.
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -440,7 +442,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// Keys that were destroyed are not in the file any more, neither as text nor as bytes.
+// Destroyed keys are no longer in the file, neither as text nor as bytes.
 func TestDestroyed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	r, err := ledger.OpenRing(path)
@@ -461,7 +463,7 @@ func TestDestroyed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := base64.StdEncoding.EncodeToString(append(ids[i][:], keys[i][:]...)) // of 48 bytes: no padding
+		text := base64.StdEncoding.EncodeToString(append(ids[i][:], keys[i][:]...)) // 48 bytes need no padding
 		return bytes.Contains(data, []byte(text))
 	}
 	if !has(7) || !has(8) {
@@ -477,7 +479,7 @@ func TestDestroyed(t *testing.T) {
 	r.Close()
 }
 
-// The file of an older program is read, and is one of this program then.
+// The file of an older program is read, and then rewritten in this program's format.
 func TestOldRing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	type entry struct {

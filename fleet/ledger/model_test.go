@@ -10,7 +10,7 @@ import (
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
-// A logged entry of the model: what was delivered first at a place.
+// logged is an entry in the log of the model: the first entry that was delivered at a place.
 type logged struct {
 	seq  uint64
 	data []byte
@@ -20,10 +20,10 @@ type logged struct {
 type said struct {
 	seq     uint64
 	e       ledger.Entry
-	content any // nil where its key does not open it
+	content any // nil if its key does not open it
 }
 
-// model is the slow, obvious ledger: it keeps everything that counts, and looks through all of it for each question.
+// model is the slow, obvious ledger: it keeps every entry that counts, and looks through all of them for each question.
 type model struct {
 	fleet string
 	all   []said
@@ -31,7 +31,7 @@ type model struct {
 	gone  map[ledger.ID]bool
 }
 
-// runModel folds a log with all keys.
+// runModel applies a log with all keys.
 func runModel(fleet string, log []logged, key func(ledger.ID, ledger.KeyID) (ledger.Key, bool)) *model {
 	m := &model{fleet: fleet, last: make(map[string]uint64), gone: make(map[ledger.ID]bool)}
 	for _, x := range log {
@@ -64,7 +64,7 @@ func runModel(fleet string, log []logged, key func(ledger.ID, ledger.KeyID) (led
 	return m
 }
 
-// purge returns a log without the entries about people that came before they were forgotten.
+// purge returns a log without the entries about people from before they were forgotten.
 func (m *model) purge(log []logged) []logged {
 	until := make(map[ledger.ID]uint64)
 	for _, s := range m.all {
@@ -74,7 +74,7 @@ func (m *model) purge(log []logged) []logged {
 			}
 		}
 	}
-	// What counts of forgettings stays, also where another one named the same person later.
+	// A forgetting that counts stays, also if a later one names the same person.
 	return slices.DeleteFunc(slices.Clone(log), func(x logged) bool {
 		e, err := ledger.Parse(x.data)
 		return err == nil && e.Kind != ledger.Forget && x.seq < until[e.Person]
@@ -133,7 +133,7 @@ func (m *model) muted(device string) (muted bool) {
 	return muted
 }
 
-// replaced reports whether a lesson was put in the place of s, or s was withdrawn, among what was said before seq.
+// replaced reports whether s was replaced by a later lesson, or withdrawn, by an entry before seq.
 func (m *model) replaced(s said) bool {
 	if s.e.Kind != ledger.Lessons {
 		return false
@@ -198,8 +198,8 @@ func (m *model) counts(e ledger.Entry, content any) bool {
 	return true
 }
 
-// roots returns under which number each person is known, and from which place on what is said of a number is said of
-// it.
+// roots returns the number under which each person is known, and the place in the log from which entries about a number
+// count for that person.
 func (m *model) roots() (root map[ledger.ID]ledger.ID, since map[ledger.ID]uint64) {
 	root, since = make(map[ledger.ID]ledger.ID), make(map[ledger.ID]uint64)
 	for _, s := range m.all {
@@ -224,7 +224,7 @@ func (m *model) roots() (root map[ledger.ID]ledger.ID, since map[ledger.ID]uint6
 	return root, since
 }
 
-// people describes everybody: the names shown, the faces and what was learned.
+// people describes all people: the names shown, the faces and the lessons.
 func (m *model) people() (all []string) {
 	root, since := m.roots()
 	type person struct {
@@ -319,7 +319,7 @@ func (m *model) people() (all []string) {
 	return all
 }
 
-// describe describes the people of a ledger as the model does.
+// describe describes the people of a ledger in the format of the model.
 func describe(people []ledger.Person) (all []string) {
 	for _, p := range people {
 		var faces, denied []ledger.FaceID

@@ -17,7 +17,7 @@ import (
 
 const space = "test"
 
-// author is a device that writes.
+// author is a device that writes entries.
 type author struct {
 	t     testing.TB
 	fleet string
@@ -27,11 +27,11 @@ type author struct {
 	clock time.Time
 	ring  *ledger.Ring
 	own   *ledger.Ledger
-	store *ledger.Store // where its entries are on disk
+	store *ledger.Store // its ledger on disk
 	path  string
 }
 
-// onDisk has an author keep entries on disk.
+// onDisk makes an author keep its entries on disk.
 func (a *author) onDisk() {
 	a.t.Helper()
 	a.path = a.t.TempDir()
@@ -48,7 +48,7 @@ func (a *author) open() {
 	a.store, a.own = s, s.Ledger
 }
 
-// disturb saves the ledger, or closes and opens it as another program does. In either case it is to be what it was.
+// disturb saves the ledger, or closes and opens it as another program would. The ledger must stay the same.
 func (a *author) disturb(rng *rand.Rand) {
 	a.t.Helper()
 	if a.store == nil {
@@ -106,7 +106,7 @@ func newAdmin(t testing.TB) *author {
 	return newAuthor(t, fleet, key)
 }
 
-// write returns an encoded entry, sealed with the key of its person where it must be.
+// write returns an encoded entry, sealed with the key of its person if it has to be sealed.
 func (a *author) write(e ledger.Entry, content any) []byte {
 	a.t.Helper()
 	a.n++
@@ -134,13 +134,13 @@ func (a *author) admit(device string, scope ledger.Scope) []byte {
 func faces(rng *rand.Rand, n int) ledger.Faces {
 	c := ledger.Faces{Space: space}
 	for range n {
-		// Of few values, so that faces come twice.
+		// Few values, so that some faces occur twice.
 		c.Faces = append(c.Faces, ledger.Face{Vector: []float32{float32(rng.IntN(6)), float32(rng.IntN(3)), 1}})
 	}
 	return c
 }
 
-// world is many devices, a log and what goes wrong between them.
+// world is many devices, a log and the faults between them.
 type world struct {
 	t           *testing.T
 	rng         *rand.Rand
@@ -151,15 +151,15 @@ type world struct {
 	everRevoked bool
 	log         []logged
 	seq         uint64
-	keys        map[string]ledger.Key // all that were ever made
+	keys        map[string]ledger.Key // all keys that were ever made
 }
 
 func (w *world) append(data []byte) {
-	w.seq += 1 + uint64(w.rng.IntN(3)) // numbers are left out
+	w.seq += 1 + uint64(w.rng.IntN(3)) // some numbers are skipped
 	w.log = append(w.log, logged{w.seq, data})
 }
 
-// deliver brings a device up to date, with some of it said twice and in another order.
+// deliver brings a device up to date, with some entries repeated and out of order.
 func (w *world) deliver(d *author, limit int) {
 	for _, x := range w.log {
 		if x.seq <= d.own.Seq() {
@@ -185,7 +185,7 @@ func (w *world) deliver(d *author, limit int) {
 	}
 }
 
-// ask has a device ask another for all keys that it has not got.
+// ask makes a device ask another one for all keys that it lacks.
 func (w *world) ask(d, other *author) {
 	wants := d.own.Wants(d.id, d.ring)
 	if len(wants) == 0 {
@@ -197,14 +197,14 @@ func (w *world) ask(d, other *author) {
 	}
 	answer, _, err := other.own.AnswerKeys(q.Bytes(), other.ring, other.key)
 	if err != nil {
-		return // it does not know d yet, or any more
+		return // the other device does not know d yet, or no longer
 	}
 	if _, err := q.Open(answer, d.ring); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// snapshot restores a device from a snapshot of another, or of its own.
+// snapshot restores a device from a snapshot of its own or of another device.
 func (w *world) snapshot(d, other *author) {
 	var b bytes.Buffer
 	if err := other.own.Snapshot(&b, other.key); err != nil {
@@ -222,7 +222,7 @@ func (w *world) snapshot(d, other *author) {
 		l = draft.Ledger
 	}
 	if m, _ := other.own.Device(other.id); err != nil && (m.Revoked || m.Name == "") {
-		return // refused, as it must be
+		return // refused, as expected
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -243,7 +243,7 @@ func (w *world) snapshot(d, other *author) {
 	}
 }
 
-// garbage puts something into the log that counts nowhere, or must not count twice.
+// garbage puts an entry into the log that must not count, or must not count twice.
 func (w *world) garbage(stranger *author) {
 	if len(w.log) == 0 {
 		return
@@ -256,10 +256,10 @@ func (w *world) garbage(stranger *author) {
 		if len(some) > 0 {
 			some[w.rng.IntN(len(some))] ^= 1 << w.rng.IntN(8)
 		}
-	case 2: // as it was: a replay
+	case 2: // an old entry unchanged: a replay
 	case 3:
 		some = stranger.write(ledger.Entry{Kind: ledger.Name, Person: ledger.NewID()}, ledger.Naming{Name: "mallory"})
-	case 4: // a version of the future by a stranger
+	case 4: // a future version, by a stranger
 		e := ledger.Entry{Version: 99, N: 1, Kind: ledger.Name, Time: w.admin.clock}
 		if err := e.Sign(w.admin.fleet, stranger.key); err != nil {
 			w.t.Fatal(err)
@@ -270,7 +270,7 @@ func (w *world) garbage(stranger *author) {
 	}
 	if e, err := ledger.Parse(some); errors.Is(err, ledger.ErrFuture) &&
 		slices.ContainsFunc(w.devices, func(d *author) bool { return d.id == e.Device }) {
-		return // a bit of the version flipped: its signature is wrong, which is no part of this test
+		return // a flipped bit in the version: the signature is wrong, and this test does not cover that
 	}
 	w.append(some)
 }
@@ -284,7 +284,7 @@ func keyOf(t *testing.T, data []byte) ledger.KeyID {
 	return e.Key
 }
 
-// op has a device say something.
+// op makes a device write a random entry.
 func (w *world) op(i int) {
 	d := w.devices[i]
 	pending := w.outbox[i]
@@ -293,7 +293,7 @@ func (w *world) op(i int) {
 	rng := w.rng
 	say := func(e ledger.Entry, content any) {
 		base := d.own
-		d.own = view // keys of what it said itself
+		d.own = view // the keys of its own entries
 		data := d.write(e, content)
 		d.own = base
 		w.outbox[i] = append(w.outbox[i], data)
@@ -357,7 +357,7 @@ func (w *world) op(i int) {
 	}
 }
 
-// Whatever way entries, keys and snapshots take, all devices come to the same, which is what the model says.
+// All devices reach the same state as the model, in whatever order entries, keys and snapshots reach them.
 func TestDevicesAgree(t *testing.T) {
 	seeds := 16
 	if testing.Short() {
@@ -376,7 +376,7 @@ func testAgree(t *testing.T, seed uint64) {
 	rng := w.rng
 	for range 6 {
 		d := newAuthor(t, w.admin.fleet, newUser(t))
-		d.clock = d.clock.Add(time.Duration(rng.IntN(48)-24) * time.Hour) // clocks are wrong by a day
+		d.clock = d.clock.Add(time.Duration(rng.IntN(48)-24) * time.Hour) // clocks are wrong by up to a day
 		if len(w.devices)%2 == 0 {
 			d.onDisk()
 		}
@@ -396,7 +396,7 @@ func testAgree(t *testing.T, seed uint64) {
 			for _, data := range w.outbox[i] {
 				w.append(data)
 				if rng.IntN(4) == 0 {
-					w.append(data) // its author did not hear that it was stored
+					w.append(data) // its author was not told that it was stored
 				}
 			}
 			w.outbox[i] = nil
@@ -469,7 +469,7 @@ func testAgree(t *testing.T, seed uint64) {
 			sealed += p.Sealed
 		}
 		if sealed > 0 {
-			if !w.everRevoked { // only then a forgetting may not count that destroyed a key
+			if !w.everRevoked { // after a revocation, a forgetting that destroyed a key may not count
 				t.Errorf("device %d misses keys of %d entries", i, sealed)
 			}
 			continue
@@ -484,7 +484,7 @@ func testAgree(t *testing.T, seed uint64) {
 	if len(m.all) < 80 {
 		t.Errorf("only %d entries counted", len(m.all))
 	}
-	// A device that comes late finds nothing in the log of those who are forgotten.
+	// A device that joins late finds nothing about forgotten people in the log.
 	late := newAuthor(t, w.admin.fleet, newUser(t))
 	for _, x := range m.purge(w.log) {
 		if _, err := late.own.Apply(x.seq, x.data); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
-// A log that was put back takes what it lost: entries of the admin key by their effect, those of devices in their
-// order.
+// A log that was put back takes its lost entries again: entries of the admin key if they still have an effect, entries
+// of devices in their order.
 func TestRestored(t *testing.T) {
 	s := newSmall(t)
 	restore := func(r ledger.Restoration, n uint64) []byte {
@@ -45,7 +45,7 @@ func TestRestored(t *testing.T) {
 	s.refuses(t, "the same again", word, ledger.ErrRepeated)
 	older := ledger.Restoration{Epoch: 6}
 	s.refuses(t, "an older log", restore(older, older.Counter()), ledger.ErrRepeated)
-	// The service goes on with counters of its own before it gets the lost ones.
+	// The service writes entries with new counters before it gets the lost entries.
 	next := newAuthor(t, s.admin.fleet, newUser(t))
 	e := ledger.Entry{Kind: ledger.Admit, N: first.Counter() + 1, Time: s.a.clock}
 	e.Put(ledger.Admission{Device: next.id, Name: "next", Scope: ledger.Scope{All: true}})
@@ -74,7 +74,7 @@ func TestRestored(t *testing.T) {
 	if err != nil || l.Hash() != s.a.own.Hash() || l.Epoch() != 7 {
 		t.Fatalf("a snapshot of it: %v", err)
 	}
-	// What it holds can be given to an empty one in its order, and is spent where it is known.
+	// Its entries can be given to an empty log in their order, and are already spent where they are known.
 	empty, err := ledger.New(s.admin.fleet)
 	if err != nil {
 		t.Fatal(err)

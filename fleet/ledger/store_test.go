@@ -37,13 +37,14 @@ func stored(t *testing.T) (s *small, device *author) {
 	return s, d
 }
 
-// A file with a byte altered or its end gone is refused, or gives less of the log; it never gives anything else.
+// A file with a changed byte, or without its end, is refused or gives fewer entries of the log. It never gives other
+// entries.
 func TestStoreDamage(t *testing.T) {
 	s, d := stored(t)
 	if err := d.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Without an index all of the snapshot is read, and refused.
+	// Without an index the whole snapshot is read, and refused.
 	for _, i := range []int{0, 30, 200, 900} {
 		folder := copyFolder(t, d.path)
 		path := filepath.Join(folder, ledger.BaseFile)
@@ -79,7 +80,7 @@ func TestStoreDamage(t *testing.T) {
 				}
 				st, err := ledger.OpenStore(folder, d.fleet, d.key)
 				switch {
-				case name == ledger.BaseFile && err == nil: // by the index: what is altered is found when it is read
+				case name == ledger.BaseFile && err == nil: // opened by its index: the change is found when it is read
 					var b bytes.Buffer
 					if st.Hash() != s.a.own.Hash() {
 						t.Fatal("it is another state")
@@ -104,7 +105,7 @@ func TestStoreDamage(t *testing.T) {
 					t.Fatalf("with a damaged tail it has read %d entries", st.Seq())
 				}
 				if st.Seq() == 3 {
-					s.apply(t, st.Ledger, s.log[3:]...) // the log gives it again
+					s.apply(t, st.Ledger, s.log[3:]...) // the log delivers the entries again
 				}
 				if st.Hash() != s.a.own.Hash() {
 					t.Fatal("it is another state")
@@ -131,7 +132,7 @@ func TestStoreDamage(t *testing.T) {
 	}
 }
 
-// An entry whose bytes go bad while the ledger is open is told, and comes into no snapshot.
+// An entry whose bytes are damaged while the ledger is open is reported, and gets into no snapshot.
 func TestStoreRots(t *testing.T) {
 	for _, name := range []string{ledger.BaseFile, ledger.TailFile} {
 		for _, cut := range []bool{false, true} {
@@ -146,7 +147,7 @@ func TestStoreRots(t *testing.T) {
 			} else {
 				var f *os.File
 				if f, err = os.OpenFile(path, os.O_WRONLY, 0); err == nil {
-					_, err = f.WriteAt(make([]byte, 60), int64(len(data)-200)) // in the last entry of both
+					_, err = f.WriteAt(make([]byte, 60), int64(len(data)-200)) // in the last entry of both files
 					err = errors.Join(err, f.Close())
 				}
 			}
@@ -170,7 +171,7 @@ func TestStoreRots(t *testing.T) {
 	}
 }
 
-// A snapshot that another device made is checked once; then an index says so, which counts for these bytes alone.
+// A snapshot of another device is checked once. After that an index vouches for exactly these bytes.
 func TestStoreChecked(t *testing.T) {
 	s, _ := stored(t)
 	b := newAuthor(t, s.admin.fleet, s.b.key)
@@ -198,7 +199,7 @@ func TestStoreChecked(t *testing.T) {
 	if all, err := os.ReadDir(b.path); err != nil || len(all) != 3 {
 		t.Errorf("the folder has %v", all)
 	}
-	// One that a stranger made is refused, whatever was checked before.
+	// A snapshot that a stranger made is refused, whatever was checked before.
 	stranger := newAuthor(t, s.admin.fleet, newUser(t))
 	for _, note := range []bool{true, false} {
 		folder := copyFolder(t, b.path)
@@ -222,7 +223,7 @@ func TestStoreChecked(t *testing.T) {
 	}
 }
 
-// An entry that cannot be written stays in memory, with those that come later, until the ledger can be saved.
+// An entry that cannot be written stays in memory, together with later entries, until the ledger can be saved.
 func TestStoreHole(t *testing.T) {
 	s, d := stored(t)
 	if err := d.store.LockTail(); err != nil {
@@ -233,7 +234,7 @@ func TestStoreHole(t *testing.T) {
 		t.Fatal("there is no hole")
 	}
 	people := d.own.People(d.ring)
-	if len(people) != 1 || people[0].Sealed != 1 { // of the other device, whose key is not here
+	if len(people) != 1 || people[0].Sealed != 1 { // an entry of the other device, whose key is not here
 		t.Errorf("it knows %+v", people)
 	}
 	hash := d.own.Hash()
@@ -247,7 +248,7 @@ func TestStoreHole(t *testing.T) {
 	}
 }
 
-// The place in the log lasts, also where the last entries used no counter.
+// The place in the log is kept, also if the last entries used no counter.
 func TestStorePlace(t *testing.T) {
 	s, d := stored(t)
 	for range 3 {

@@ -76,7 +76,8 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// What a killed program left behind is swept, and nothing else: not the file itself, nor what is being written.
+// Temporary files of a killed program are removed, and nothing else: neither the file itself, nor a file that is being
+// written.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "events.jsonl")

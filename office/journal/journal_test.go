@@ -42,7 +42,7 @@ func put(t testing.TB, st *journal.Store[head], id uint64, name, body string) {
 	}
 }
 
-// text lists a store, the newest first.
+// text lists the records of a store, the newest first.
 func text(t testing.TB, st *journal.Store[head]) string {
 	t.Helper()
 	var all []string
@@ -57,7 +57,7 @@ func text(t testing.TB, st *journal.Store[head]) string {
 	return strings.Join(all, " ")
 }
 
-// contains reports whether a file in a folder has the text in it.
+// contains reports whether a file in a folder contains the text.
 func contains(t testing.TB, dir, what string) bool {
 	t.Helper()
 	found := false
@@ -160,7 +160,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: %d are left, %v", name, st.Len(), err)
 		}
 	}
-	// The index does not grow with the changes.
+	// The index does not grow with the number of changes.
 	dir := t.TempDir()
 	st := open(t, dir, journal.Settings{Lazy: true})
 	put(t, st, 1, "n", "b")
@@ -174,12 +174,12 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What cannot be written holds, and is written once there is room again.
+// A record that cannot be written still counts, and is written when there is room again.
 func TestNoRoom(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	st := open(t, dir, journal.Settings{})
 	put(t, st, 1, "alice", "one")
-	if os.Geteuid() == 0 { // whom no permission stops
+	if os.Geteuid() == 0 { // permissions do not stop root
 		if err := os.Mkdir(filepath.Join(dir, "2"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// A program that is killed at any moment leaves records that were put whole, and no others.
+// A program that is killed at any moment leaves only records that were written completely.
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv("JOURNAL_CHILD"); dir != "" {
 		st, err := journal.Open[head](dir, journal.Settings{Lazy: os.Getenv("JOURNAL_LAZY") != "", Records: 40})

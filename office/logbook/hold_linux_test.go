@@ -14,7 +14,8 @@ import (
 	"github.com/faceauth/faceauth/office/logbook"
 )
 
-// On a full disk all goes on in memory, bounded, and is written when there is room: also where sinks got some of it.
+// On a full disk the logbook goes on in memory, up to a limit, and is written when there is room. Sinks may get events
+// from memory meanwhile.
 func TestFullDisk(t *testing.T) {
 	disk := fixture.NewDisk(t, 1<<18)
 	path := filepath.Join(disk.Dir, "book")
@@ -30,7 +31,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	disk.Fill()
 	id := uint64(3)
-	for ; b.Trouble().Err == nil; id++ { // what is left of the last page may do for some
+	for ; b.Trouble().Err == nil; id++ { // the last page of the disk takes some events
 		record(t, b, id)
 		if id > 500 {
 			t.Fatal("the disk is not full")
@@ -47,7 +48,7 @@ func TestFullDisk(t *testing.T) {
 	if e := b.Events(0, 2); len(e) != 2 || e[0].ID != id-1 || b.State().Last != id-1 {
 		t.Errorf("events %+v", e)
 	}
-	// A sink gets what is in memory.
+	// A sink gets the events that are held in memory.
 	e, ok := q.Next()
 	if _, lost := q.Waiting(); !ok || e.ID != id-5 || lost != int(id)-6 {
 		t.Errorf("next %+v, %d lost", e, lost)
@@ -81,7 +82,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("after a restart next is %d, want %d", next.ID, id-4)
 	}
 
-	// Closed on a full disk it says so, and the file is as it was.
+	// Close on a full disk returns an error, and the file is as it was.
 	disk.Fill()
 	for n := id + 1; b.Trouble().Err == nil && n < id+500; n++ {
 		record(t, b, n)

@@ -19,7 +19,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// event returns one of a number.
+// event returns an event with a number.
 func event(id uint64) presence.Event {
 	return presence.Event{
 		ID:     id,
@@ -98,7 +98,7 @@ func TestBook(t *testing.T) {
 	}
 }
 
-// A queue keeps what was not delivered, in order, over a restart, and at most so many.
+// A queue keeps undelivered events in order, over a restart, up to a limit.
 func TestQueue(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book")
 	b := open(t, path, logbook.Settings{Waiting: 3})
@@ -151,7 +151,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// The file does not grow, and nothing is lost when it is written anew.
+// The file does not grow without limit, and nothing is lost when it is rewritten.
 func TestRewrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book")
 	b := open(t, path, logbook.Settings{Events: 5, Waiting: 5, Lines: 10})
@@ -191,7 +191,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// Events of the past get other names, and theirs back, and nobody who was forgotten is in the file.
+// Past events can get another name, and their old name back. A forgotten person is not in the file.
 func TestNames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book")
 	b := open(t, path, logbook.Settings{})
@@ -213,7 +213,7 @@ func TestNames(t *testing.T) {
 	}
 	want := func(what string, want ...string) {
 		t.Helper()
-		for range 2 { // as it is, and as it is read again
+		for range 2 { // before and after it is read again
 			var got []string
 			for _, e := range b.Events(0, 99) {
 				got = append(got, fmt.Sprintf("%d %s", e.ID, e.Name))
@@ -236,7 +236,7 @@ func TestNames(t *testing.T) {
 	rename(map[uint64]string{2: ""})
 	want("taken back", "4 alice", "3 robert", "2 ", "1 alice")
 	rename(map[uint64]string{2: "alice", 4: "carol"})
-	if err := b.Forget("bob"); err != nil { // the name that robert had
+	if err := b.Forget("bob"); err != nil { // robert's earlier name
 		t.Fatal(err)
 	}
 	want("an old name", "4 carol", "3 robert", "2 alice", "1 alice")
@@ -263,7 +263,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Whatever a crash leaves of the last line, what was recorded before is there, and it goes on.
+// Whatever part of the last line a crash leaves, all earlier events are there, and the logbook goes on.
 func TestTorn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book")
 	b := open(t, path, logbook.Settings{})
@@ -296,7 +296,7 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// A damaged file is an error, and never taken for another one.
+// A damaged file is an error. It is never taken for a valid file.
 func TestDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book")
 	b := open(t, path, logbook.Settings{})
@@ -347,7 +347,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// line returns a line with its sum.
+// line returns a line with its checksum.
 func line(text string) string {
 	return fmt.Sprintf("%08x %s\n", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)), text)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 )
 
-// copied returns a logbook as a program that is killed now leaves it.
+// copied returns a logbook in the state that a kill of the program leaves.
 func copied(t *testing.T, path string) *logbook.Book {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "book")
@@ -30,7 +30,7 @@ func copied(t *testing.T, path string) *logbook.Book {
 	return open(t, to, logbook.Settings{})
 }
 
-// Whenever the program is killed, between any two writes, it knows when people were seen last.
+// If the program is killed between any two writes, the logbook still knows when people were last seen.
 func TestNote(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book")
 	b := open(t, path, logbook.Settings{})
@@ -96,7 +96,7 @@ func TestNote(t *testing.T) {
 		t.Errorf("%s: bob was not seen since; %v", b, err)
 	}
 
-	// Somebody who has left is not there again, and one who has come again was seen then.
+	// A person who has left is not there again. A person who has come back was seen when they came back.
 	left := presence.State{Last: 2, People: people(8, 3, "door").People[1:]}
 	if err := b.Record(left, nil); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestNote(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	// What a crash leaves of the last line is passed over, and it goes on after it.
+	// The part of the last line that a crash leaves is skipped, and new lines follow it.
 	b.Close()
 	b = open(t, path, logbook.Settings{})
 	if err := b.Record(people(20, 20, "door"), nil); err != nil {

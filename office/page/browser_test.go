@@ -23,7 +23,7 @@ import (
 	office "github.com/faceauth/faceauth/office/page"
 )
 
-// browser is a headless Chromium that shows a page. Whatever its scripts complain of fails the test.
+// browser is a headless Chromium that shows a page. An error of a script in the page fails the test.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
@@ -68,7 +68,7 @@ func (b *browser) do(actions ...chromedp.Action) {
 	}
 }
 
-// script runs JavaScript and returns what it comes to.
+// script runs JavaScript and returns its value.
 func (b *browser) script(js string) (out string) {
 	b.t.Helper()
 	if err := chromedp.Run(b.ctx, chromedp.Evaluate("String("+js+")", &out)); err != nil {
@@ -77,10 +77,10 @@ func (b *browser) script(js string) (out string) {
 	return out
 }
 
-// awaits waits until JavaScript comes to true.
+// awaits waits until a JavaScript expression is true.
 func (b *browser) awaits(js string) {
 	b.t.Helper()
-	// A page that is being loaded has nothing of it yet.
+	// While a page is loading it has no elements.
 	tried := "(() => { try { return Boolean(" + js + ") } catch { return false } })()"
 	for end := time.Now().Add(20 * time.Second); b.script(tried) != "true"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -90,12 +90,12 @@ func (b *browser) awaits(js string) {
 	}
 }
 
-// has is that a text is in an element.
+// has is a condition: an element has a text.
 func has(selector, text string) string {
 	return fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.innerText.includes(%q))", selector, text)
 }
 
-// screen sets the size of the window and the colours that its owner likes.
+// screen sets the size of the window and the preferred colours.
 func (b *browser) screen(width, height int64, scheme string) {
 	b.t.Helper()
 	b.do(chromedp.EmulateViewport(width, height), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
@@ -103,7 +103,7 @@ func (b *browser) screen(width, height int64, scheme string) {
 	}))
 }
 
-// picture keeps what a browser shows in $FACEAUTH_PICTURES, if that is set.
+// picture saves a screenshot in $FACEAUTH_PICTURES, if that is set.
 func (b *browser) picture(name string) {
 	b.t.Helper()
 	dir := os.Getenv("FACEAUTH_PICTURES")
@@ -117,7 +117,7 @@ func (b *browser) picture(name string) {
 	}
 }
 
-// serve serves a page to browsers of this machine, and returns where it is.
+// serve serves a page to browsers of this machine, and returns its address.
 func serve(t *testing.T, p *office.Page) string {
 	t.Helper()
 	l, err := p.Listen("127.0.0.1:0")
@@ -136,7 +136,7 @@ func serve(t *testing.T, p *office.Page) string {
 	return "http://" + l.Addr().String()
 }
 
-// views are the addresses of the page, and what shows that each is there.
+// views are the addresses of the page, each with an element that shows that the view is there.
 func views() []struct{ name, anchor, there string } {
 	ann := "#person/Ann%20Archer"
 	return []struct{ name, anchor, there string }{
@@ -164,14 +164,14 @@ func views() []struct{ name, anchor, there string } {
 
 var loaded = "[...document.images].every(i => i.hidden || i.closest('[hidden]') || i.complete && i.naturalWidth > 0)"
 
-// longestWay chooses the learned face of a person that most steps lie before.
+// longestWay chooses the learned face of a person with the most steps before it.
 const longestWay = `(() => {
 	const steps = e => Number((e.textContent.match(/(\d+) step/) || [0, 0])[1]);
 	const all = [...document.querySelectorAll('.pick')].sort((a, b) => steps(b) - steps(a));
 	if (all.length > 0) all[0].click();
 })()`
 
-// On every screen, light or dark, no view is wider than the screen, and axe finds nothing to mend in any of them.
+// On every screen, light or dark, no view is wider than the screen, and axe finds no fault in any view.
 func TestViews(t *testing.T) {
 	script, err := axe.Script()
 	if err != nil {
@@ -199,7 +199,7 @@ func TestViews(t *testing.T) {
 				b.awaits(loaded)
 				if v.name == "person" {
 					b.script(longestWay)
-					// A way, or word that the face has gone: the office goes on learning.
+					// Either the chain of faces, or a message that the face is gone, as the office goes on learning.
 					b.awaits("!!document.querySelector('[aria-label=\"How this face came to be theirs\"] p')")
 				}
 				name := fmt.Sprintf("%s-%s-%d", v.name, scheme, width)
@@ -219,13 +219,13 @@ func TestViews(t *testing.T) {
 			}
 		}
 	}
-	// Everything that the page asks for is its own.
+	// The page loads nothing from other sites.
 	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" + at + "'))"); got != "true" {
 		t.Error("it asks somebody else")
 	}
 }
 
-// axe has axe-core look at what is shown.
+// axe makes axe-core check the page that is shown.
 func (b *browser) axe(name string) {
 	b.t.Helper()
 	var found []struct {
@@ -253,20 +253,20 @@ func (b *browser) axe(name string) {
 	}
 }
 
-// press presses keys, as somebody without a mouse does.
+// press presses keys, as a user without a mouse does.
 func (b *browser) press(keys string) {
 	b.t.Helper()
 	b.do(chromedp.KeyEvent(keys))
 }
 
-// A person answers the inbox with the keyboard alone, and takes back what was wrong.
+// A user answers the inbox with the keyboard alone, and undoes a wrong answer.
 func TestInbox(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{})
 	b.screen(1100, 900, "light")
 	b.do(chromedp.Navigate(serve(t, s.page) + "/#inbox/stranger-1"))
 	b.awaits(has("#question h2", "Who is this?") + " && " + has("#position", " of 5"))
-	// Nothing is answered by somebody who types a name.
+	// Typing a name answers no question.
 	b.press("n")
 	b.awaits("document.activeElement.placeholder === 'Name'")
 	b.script(
@@ -285,7 +285,7 @@ func TestInbox(t *testing.T) {
 	if n := len(s.office.Now().Known); n != 5 {
 		t.Errorf("after the undo %d people are known", n)
 	}
-	// On, back, and around; then ignore one and forget one.
+	// Go on, back, and around; then ignore one stranger and forget another.
 	b.script("location.hash = '#inbox/stranger-2'")
 	b.awaits(has("#position", "3 of 5"))
 	b.press("j")
@@ -307,7 +307,7 @@ func TestInbox(t *testing.T) {
 	b.awaits(has("#toasts", "They are one person now.") + " && " + has("#position", "of 4"))
 	b.script("document.querySelector('#toasts button').click()")
 	b.awaits(has("#position", "of 5"))
-	// Without single keys nothing of that happens.
+	// If single keys are off, none of these keys does anything.
 	b.script("document.querySelector('#keys').click()")
 	b.script("document.activeElement.blur()")
 	before := b.script("document.querySelector('#position').innerText")
@@ -317,7 +317,7 @@ func TestInbox(t *testing.T) {
 	if after := b.script("document.querySelector('#position').innerText"); after != before {
 		t.Errorf("%s, and then %s", before, after)
 	}
-	// Contradicting labels are side by side, and one of them goes.
+	// Contradicting labels are shown side by side, and one of them is taken back.
 	b.script("document.querySelector('#keys').click()")
 	b.script("location.hash = '#inbox/" + s.conflictKey() + "'")
 	b.awaits("document.querySelectorAll('.sides>*').length === 2 && " + has(".sides", "Dana"))
@@ -329,12 +329,12 @@ func TestInbox(t *testing.T) {
 	if n := len(s.office.Conflicts()); n != faces {
 		t.Errorf("%d conflicts, and %d after the undo", faces, n)
 	}
-	// What was said can be read, and undone there, too.
+	// Corrections are listed there, and can be undone there, too.
 	b.script("location.hash = '#health'")
 	b.awaits(has("#corrections", "Named person 1 Zoe") + " && " + has("#corrections", "undone"))
 }
 
-// A mistake is corrected where it was seen. Where a naming was wrong, the page asks whether to take it back.
+// A mistake is corrected at its sighting. If a naming was wrong, the page asks whether to take it back.
 func TestCorrection(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{})
@@ -360,7 +360,7 @@ func TestCorrection(t *testing.T) {
 	}
 }
 
-// Each view has an address, and the browser's buttons go back and forth between them. All of history can be read.
+// Each view has an address, and the browser's buttons move between the views. The whole history can be read.
 func TestHistory(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{})
@@ -410,7 +410,7 @@ func TestHistory(t *testing.T) {
 		"!document.querySelector('[data-view=person]').hidden && document.querySelector('#person form.answer') && " + has(
 			"#person-title", "Ben Okafor"),
 	)
-	// A new name, and the address follows.
+	// The person gets a new name, and the address follows.
 	b.script(
 		"(() => { const f = document.querySelector('#person form.answer'); f.querySelector('input').value = 'Benedict'; f.requestSubmit() })()")
 	b.awaits(

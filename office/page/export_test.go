@@ -6,10 +6,10 @@ import "github.com/faceauth/faceauth/office"
 
 import "slices"
 
-// Routes returns the method and path of everything that programs may ask for.
+// Routes returns the method and path of every request that programs may make.
 func Routes(p *Page) []string { return slices.Clone(p.routes) }
 
-// Say does what somebody says, and returns the correction of the answer.
+// Say applies a correction, and returns the correction in the answer.
 func (p *Page) Say(do func() error) (*office.Correction, error) {
 	s, err := p.say(func(*said) error { return do() })
 	return s.Correction, err

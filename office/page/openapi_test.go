@@ -23,7 +23,8 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// description returns the description that a page serves. In its answers no field may be that it does not name.
+// description returns the description that a page serves. It is made strict: an answer may have no field that the
+// description does not name.
 func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(ask(p, "GET", "/api/openapi.json", "").Body.Bytes())
@@ -45,8 +46,8 @@ func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
 	return doc, r
 }
 
-// What the description says is what the handlers take and give: every route is described, every answer is as described,
-// and what the description refuses the handlers refuse, too.
+// The description agrees with the handlers: every route is described, every answer is as described, and the handlers
+// refuse every request that the description refuses.
 func TestOpenAPI(t *testing.T) {
 	scene := newScene(t, page.Options{})
 	p := scene.page

@@ -97,7 +97,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// What is asked for wrongly is refused with words: nobody believes that there is nothing.
+// A wrong request is refused with a message. It is not answered as if there were nothing.
 func TestQueries(t *testing.T) {
 	p, _ := site(t, page.Options{})
 	for path, want := range map[string]string{
@@ -129,7 +129,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// What is not there is not found, whatever a path says.
+// Missing things are not found, whatever the path is.
 func TestPaths(t *testing.T) {
 	p, _ := site(t, page.Options{})
 	for _, path := range []string{
@@ -144,7 +144,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// Another site can have a browser make requests, and gets nothing.
+// Another site can make a browser send requests, but gets nothing.
 func TestForeign(t *testing.T) {
 	p, w := site(t, page.Options{})
 	forget := `{"name":"alice"}`
@@ -246,7 +246,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// With a token nothing is shown without it, and it cannot be tried for ever.
+// If there is a token, nothing is shown without it, and guesses are limited.
 func TestToken(t *testing.T) {
 	p, _ := site(t, page.Options{Token: token})
 	for _, path := range []string{"/api/now", "/face/1", "/camera/door", "/api/events"} {
@@ -301,7 +301,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// Whoever guesses locks out nobody but those at the same address.
+// Wrong guesses block only the address that they come from.
 func TestLockOut(t *testing.T) {
 	p, _ := site(t, page.Options{Token: token})
 	from := func(address, token string) int {
@@ -328,7 +328,7 @@ func TestLockOut(t *testing.T) {
 		want    int
 	}{
 		{"192.0.2.7:999", http.StatusTooManyRequests},        // another port of the same machine
-		{"[2001:db8::ffff]:1", http.StatusTooManyRequests},   // another address of the same line
+		{"[2001:db8::ffff]:1", http.StatusTooManyRequests},   // another address of the same connection
 		{"[::ffff:192.0.2.7]:1", http.StatusTooManyRequests}, // the same in the other notation
 		{"[2001:db8::1%eth0]:1", http.StatusTooManyRequests}, // with a zone
 		{"192.0.2.8:1", http.StatusOK},
@@ -338,7 +338,7 @@ func TestLockOut(t *testing.T) {
 			t.Errorf("%s: %d", c.address, got)
 		}
 	}
-	// Guesses from everywhere take bounded memory, and do not lock out one who has guessed nothing.
+	// Guesses from many addresses take limited memory, and do not block an address without guesses.
 	for i := range 10000 {
 		from(fmt.Sprintf("10.%d.%d.1:1", i>>8, i&255), "a guess")
 	}
@@ -350,7 +350,7 @@ func TestLockOut(t *testing.T) {
 	}
 }
 
-// The page can be below a path, behind a server that leaves the path or takes it away, and inside other pages.
+// The page can be served below a path, behind a server that keeps the path or removes it, and inside other pages.
 func TestBase(t *testing.T) {
 	p, _ := site(t,
 		page.Options{Token: token, Base: "/home/faceauth", Frames: []string{"self", "https://home.example:8123"}})
@@ -391,7 +391,7 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// Home Assistant takes its path away, and says which it was; nobody else is believed.
+// Home Assistant removes its path, and names it in a header. The header of other servers is not believed.
 func TestIngress(t *testing.T) {
 	p, _ := site(t, page.Options{Token: token, Ingress: true, Frames: []string{"self"}})
 	for header, want := range map[string]string{
@@ -419,7 +419,7 @@ func TestIngress(t *testing.T) {
 		"frame-ancestors 'none'") {
 		t.Error(csp)
 	}
-	// A frame inside another site gets the cookie over TLS alone, and partitioned.
+	// Inside a frame of another site the cookie is sent only over TLS, and is partitioned.
 	framed, _ := site(t, page.Options{Token: token, Frames: []string{"https://home.example"}})
 	r := httptest.NewRequest("POST", "https://office.example/login",
 		strings.NewReader(url.Values{"token": {token}}.Encode()))
@@ -456,7 +456,7 @@ func TestListen(t *testing.T) {
 	}
 	io.Copy(io.Discard, answer.Body)
 	answer.Body.Close()
-	// One who says nothing is not waited for.
+	// The server does not wait for a silent client.
 	silent, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -467,7 +467,7 @@ func TestListen(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Over TLS it is not to be had without.
+	// With TLS the page is not served without it.
 	s := httptest.NewUnstartedServer(nil)
 	s.StartTLS()
 	certificates := s.TLS.Certificates
@@ -497,7 +497,7 @@ func TestListen(t *testing.T) {
 	<-done
 }
 
-// The answer to what somebody says has their own correction, and not one that comes from another office at that moment.
+// The answer to a correction has this correction, and not one that arrives from another office at the same time.
 func TestSaidMeanwhile(t *testing.T) {
 	p, w := site(t, page.Options{})
 	elsewhere := func(from, to string) {

@@ -34,7 +34,7 @@ import (
 // longName is the longest name that somebody can have, in one word.
 var longName = "Wolfeschlegelsteinhausenberger" + strings.Repeat("dorff", 14)
 
-// cast is who is in the scene: where their faces lie in the plane, and how they are drawn. None is a real person.
+// cast is the people in the scene: where their faces lie in the plane, and how they are drawn. None of them is real.
 var cast = map[string]struct {
 	at         [2]float32
 	skin, hair color.RGBA
@@ -50,26 +50,26 @@ var cast = map[string]struct {
 	"stranger 3": {[2]float32{12, 9}, color.RGBA{90, 60, 45, 255}, color.RGBA{200, 200, 205, 255}, false},
 }
 
-// scene is an office with drawn people: some known, some not, some seen lately and some there, with days of history,
-// and with one camera that is down.
+// scene is an office with drawn people: some are known, some are not, some were seen lately, some are there. It has
+// days of history, and one camera that is down.
 type scene struct {
 	t      *testing.T
 	page   *page.Page
 	office *office.Office
 }
 
-// part is somebody who is in view for some frames.
+// part is a person who is in view for some frames.
 type part struct {
 	who         string
 	frames      int
-	from, drift float32 // away from where their faces lie, at the beginning and with each frame
+	from, drift float32 // the distance from their place in the plane: at the beginning, and its growth with each frame
 	unsteady    float32
 }
 
-// fps is that of the cameras of the scene.
+// fps is the frame rate of the cameras in the scene.
 const fps = 5
 
-// newScene returns a scene in which everything has happened that was to happen.
+// newScene returns a scene after its whole script was played.
 func newScene(t *testing.T, o page.Options) *scene {
 	t.Helper()
 	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
@@ -161,7 +161,7 @@ func newScene(t *testing.T, o page.Options) *scene {
 	return s
 }
 
-// history writes what happened in the days before: some hundred comings and goings.
+// history writes the events of the days before: some hundred arrivals and departures.
 func history(t *testing.T, b *logbook.Book, until time.Time) {
 	t.Helper()
 	var events []presence.Event
@@ -199,7 +199,7 @@ func history(t *testing.T, b *logbook.Book, until time.Time) {
 	}
 }
 
-// film is a camera that shows parts: the first frames at once, and from then on as time goes.
+// film is a camera that shows parts: the first frames at once, and the later frames in real time.
 func film(name string, parts []part, atOnce int) office.Camera {
 	return office.Camera{Name: name, Open: func(_ context.Context, wanted func() bool) (office.Stream, error) {
 		return &screen{
@@ -217,7 +217,7 @@ type screen struct {
 	wanted func() bool
 	lot    *rand.Rand
 	n, in  int       // frames so far, and of the part
-	live   time.Time // since when frames come as time goes
+	live   time.Time // the start of real time
 }
 
 func (s *screen) Dropped() int { return 3 }
@@ -271,7 +271,7 @@ var (
 	outside  = color.RGBA{190, 200, 205, 255}
 )
 
-// portrait draws somebody's face, who turns their head from -1 to 1, sharply or not.
+// portrait draws a face with the head turned from -1 to 1, sharply or blurred.
 func portrait(who string, turn float64, blurred bool) []byte {
 	turn = math.Round(turn*4) / 4
 	key := fmt.Sprint(who, turn, blurred)
@@ -289,7 +289,7 @@ func portrait(who string, turn float64, blurred bool) []byte {
 	return b
 }
 
-// room draws what a camera sees.
+// room draws the view of a camera.
 func room(who string, box image.Rectangle, turn float64) []byte {
 	m := image.NewRGBA(image.Rect(0, 0, 640, 480))
 	for y := range 480 {
@@ -368,7 +368,7 @@ func (s *scene) lastGroup() string {
 	return fmt.Sprint(all[len(all)-1].ID)
 }
 
-// learnedSighting returns one of somebody for whom only what was learned speaks.
+// learnedSighting returns a sighting whose name only learned faces support.
 func (s *scene) learnedSighting() string {
 	for _, x := range s.office.Sightings() {
 		if x.Trust == sighting.Learned {
@@ -389,7 +389,7 @@ func (s *scene) sightingOf(name string) string {
 	return ""
 }
 
-// learnedWay returns where the longest way of a learned face is.
+// learnedWay returns the address of the longest chain of a learned face.
 func (s *scene) learnedWay() string {
 	p, err := s.office.Profile("Ann Archer")
 	if err != nil {
@@ -407,7 +407,7 @@ func (s *scene) learnedWay() string {
 	return fmt.Sprintf("/api/way?face=%d", longest.ID)
 }
 
-// aClip is where there is a clip of a sighting.
+// aClip returns the address of a clip of a sighting.
 func (s *scene) aClip() string {
 	s.t.Helper()
 	for _, x := range s.office.Sightings() {

@@ -18,12 +18,12 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
 
-// as is a track that is believed to be somebody, or nobody known after so many frames.
+// as is a track with a name, or without a known name after so many frames.
 func as(id int, name string, frames float64) presence.Seen {
 	return presence.Seen{Track: id, Belief: sighting.Belief{Name: name, Frames: frames}}
 }
 
-// words writes events in short.
+// words describes events in short form.
 func words(events []presence.Event) (all []string) {
 	for _, e := range events {
 		all = append(all, fmt.Sprintf("%d %s %s %s %g", e.ID, e.Kind, e.Name, e.Camera, e.At.Sub(noon).Seconds()))
@@ -68,8 +68,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// Of somebody who was recognised only by what was learned, it is said neither that they are there nor that they are
-// unknown: a known head that turns away is no stranger.
+// A person who was recognised only by learned faces is reported neither as there nor as unknown: a known person who
+// turns away is no stranger.
 func TestLearnedAlone(t *testing.T) {
 	r := presence.New(presence.Settings{}, presence.State{})
 	learned := as(1, "alice", 9)
@@ -86,7 +86,8 @@ func TestLearnedAlone(t *testing.T) {
 	}
 }
 
-// After a restart nobody arrives again, who has gone meanwhile leaves when they did, and numbers go on.
+// After a restart nobody arrives again, the departure of a person who has gone meanwhile has the right time, and
+// numbers go on.
 func TestRestart(t *testing.T) {
 	r := presence.New(presence.Settings{}, presence.State{})
 	r.See("door", at(0), []presence.Seen{as(1, "alice", 9), as(2, "bob", 9)})
@@ -109,7 +110,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// looks has a camera look, every second of an interval, and see nobody or who is seen.
+// looks makes a camera look every second of an interval, and see the given people or nobody.
 func looks(r *presence.Room, camera string, from, to float64, seen ...presence.Seen) (events []presence.Event) {
 	for s := from; s <= to; s++ {
 		events = append(events, r.See(camera, at(s), seen)...)
@@ -117,8 +118,8 @@ func looks(r *presence.Room, camera string, from, to float64, seen ...presence.S
 	return events
 }
 
-// Somebody whom a camera saw last that fails has not left because of that: the camera must look again first, or the
-// time that they are held must pass.
+// If the camera that saw a person last fails, the person has not left. The camera must look again first, or the time
+// for which the person is held must pass.
 func TestCameraDown(t *testing.T) {
 	begin := func() *presence.Room {
 		r := presence.New(presence.Settings{Hold: time.Minute}, presence.State{})
@@ -160,7 +161,7 @@ func TestCameraDown(t *testing.T) {
 	r.Down("door")
 	expect("she is there when it is back",
 		append(looks(r, "door", 30, 32), looks(r, "door", 33, 60, as(2, "alice", 9))...))
-	if got := unsure(r); !slices.Equal(got, []string{"bob"}) { // the desk gives nothing, and nobody has said why
+	if got := unsure(r); !slices.Equal(got, []string{"bob"}) { // the desk gives no frames; no fault is known
 		t.Errorf("unsure of %q", got)
 	}
 
@@ -180,11 +181,12 @@ func TestCameraDown(t *testing.T) {
 	expect("has looked again", r.See("door", at(40.1), nil), "3 left alice door 3")
 
 	r = begin()
-	r.End("door") // a recording: nothing will come of it any more
+	r.End("door") // a recording: no more frames will come
 	expect("the end of a recording", r.Tick(at(13.1)), "3 left alice door 3")
 }
 
-// After a restart nobody has left before all cameras looked again, or one has failed that was not the last to see them.
+// After a restart nobody leaves before all cameras have looked again. A camera that has failed delays only the people
+// whom it saw last.
 func TestGrace(t *testing.T) {
 	state := presence.State{Last: 7, People: []presence.Person{
 		{
@@ -211,7 +213,7 @@ func TestGrace(t *testing.T) {
 	if got := looks(r, "desk", 1006, 1016); got != nil {
 		t.Errorf("it has not looked for long: %q", words(got))
 	}
-	// They left while the program was not there: when they were seen last.
+	// They left while the program was not running: at the time at which they were last seen.
 	if got, want := words(r.See("desk", at(1016.1), nil)), []string{"8 left carol a camera that is no more -2", "9 left bob desk -1"}; !slices.Equal(
 		got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -228,8 +230,8 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// However cameras fail and come back, and the program is started again: each person arrives and leaves by turns, nobody
-// has left whom a camera that looks has just seen, and nobody is held for longer than they may be.
+// Cameras fail and come back, and the program is restarted, at random. Each person arrives and leaves by turns. Nobody
+// leaves whom a working camera has just seen, and nobody is held for too long.
 func TestHolds(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	names, cameras := []string{"", "alice", "bob", "carol"}, []string{"door", "desk"}
@@ -300,7 +302,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// How many strangers are there is counted once for each group, and when people were seen last is remembered.
+// Strangers are counted once for each group, and the time at which people were last seen is remembered.
 func TestCounts(t *testing.T) {
 	r := presence.New(presence.Settings{}, presence.State{})
 	r.Remember("carol", at(-50))
@@ -329,8 +331,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// However people come and go, each arrives and leaves by turns, in the order of time, and who is there is who has
-// arrived and not left; also where the program is started again in between.
+// People come and go at random, also with restarts in between. Each person arrives and leaves by turns, in the order of
+// time, and the people who are there are those who have arrived and not left.
 func TestAlternates(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 6))
 	names := []string{"", "alice", "bob", "carol"}

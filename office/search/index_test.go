@@ -12,7 +12,7 @@ import (
 	"github.com/faceauth/faceauth/office/search"
 )
 
-// A recording is looked through once, and again where the file, the rate or the index changed.
+// A recording is read once, and again if the file, the rate or the index has changed.
 func TestIndex(t *testing.T) {
 	dir := t.TempDir()
 	video := filepath.Join(dir, "day.avi")

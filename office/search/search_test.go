@@ -23,7 +23,7 @@ import (
 
 var space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
 
-// play gives a frame for each word, a fifth of a second apart: letters are people, who drift a little from frame to
+// play makes a frame of each word, a fifth of a second apart. Letters are people, who drift a little from frame to
 // frame.
 type play struct {
 	words []string
@@ -93,7 +93,7 @@ func hits(t *testing.T, q *search.Query, r search.Recording) (all []string) {
 }
 
 func TestFind(t *testing.T) {
-	away := n(12, "-") // longer than a track may be lost
+	away := n(12, "-") // longer than a track may be out of view
 	for _, c := range []struct {
 		name, script string
 		drift        float32
@@ -115,13 +115,13 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What is found of one recording does not depend on others, and a query does not learn.
+// The results of one recording do not depend on others, and a query does not learn.
 func TestFindForgets(t *testing.T) {
 	q := query(t, "alice")
 	turned := scan(t, n(30, "a"), .1)
 	late := turned
 	late.Sightings = append([]search.Sighting{}, turned.Sightings...)
-	late.Sightings[0].Album.Faces = turned.Sightings[0].Album.Faces[12:] // only the end, which nothing leads to
+	late.Sightings[0].Album.Faces = turned.Sightings[0].Album.Faces[12:] // only the end of the track
 	if got := hits(t, q, late); got != nil {
 		t.Fatalf("before: %q", got)
 	}
@@ -133,13 +133,13 @@ func TestFindForgets(t *testing.T) {
 	}
 }
 
-// Where nobody is found it can be said how near the nearest face was.
+// If nobody is found, the distance of the nearest face is known.
 func TestClosest(t *testing.T) {
 	q := query(t, "alice")
 	if _, ok, err := q.Closest(scan(t, "- -", 0)); ok || err != nil {
 		t.Errorf("of nobody: %t, %v", ok, err)
 	}
-	r := scan(t, n(12, "s")+n(12, "-")+n(5, "bs"), 0) // a stranger, who is far away, and bob, who is 2
+	r := scan(t, n(12, "s")+n(12, "-")+n(5, "bs"), 0) // a stranger far away, and bob at a distance of 2
 	h, ok, err := q.Closest(r)
 	if err != nil || !ok || h.Recording != "day.avi" || h.Distance != 2 || h.Share != 0 || string(h.JPEG) != "b" {
 		t.Errorf("%+v, %t, %v", h, ok, err)
@@ -149,7 +149,7 @@ func TestClosest(t *testing.T) {
 	}
 }
 
-// Of two at once only the better one is she.
+// If two people are in view at once, only the better match gets the name.
 func TestFindOnce(t *testing.T) {
 	r := scan(t, n(9, "a"), 0)
 	twin := r.Sightings[0]

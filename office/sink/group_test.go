@@ -15,7 +15,7 @@ import (
 	"github.com/faceauth/faceauth/office/sink"
 )
 
-// flaky fails a number of times with one error.
+// flaky fails a number of times with the same error.
 type flaky struct {
 	mu    sync.Mutex
 	fails int
@@ -33,7 +33,7 @@ func (f *flaky) Send(context.Context, presence.Event) error {
 	return nil
 }
 
-// A fault is told once, and so is its end; closing waits for what a sink that answers has not got yet.
+// A fault is reported once, and so is its end. Close waits until a working sink has got all events.
 func TestGroup(t *testing.T) {
 	b := book(t, filepath.Join(t.TempDir(), "log"), 100)
 	var mu sync.Mutex
@@ -74,7 +74,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// The error of something that ends for good is given to the owner.
+// The error of a sink that ends for good is given to the owner.
 func TestGroupFailed(t *testing.T) {
 	broken := errors.New("broken")
 	got := make(chan error, 1)

@@ -21,7 +21,7 @@ import (
 	"github.com/faceauth/faceauth/office/sink"
 )
 
-// rules are what Home Assistant takes.
+// rules are Home Assistant's rules for discovery messages.
 type rules struct {
 	Topic                  string
 	Common, Device, Origin map[string]string
@@ -41,7 +41,7 @@ func readRules(t *testing.T) (r rules) {
 	return r
 }
 
-// check returns what Home Assistant has against a discovery message.
+// check returns the rules that a discovery message breaks.
 func (r rules) check(topic, payload string) error {
 	if !regexp.MustCompile(r.Topic).MatchString(topic) {
 		return errors.New("the topic is none of discovery")
@@ -124,7 +124,7 @@ func (r rules) value(v any, kind string) error {
 	return nil
 }
 
-// The rules refuse what Home Assistant refuses, or they would prove nothing.
+// The rules refuse messages that Home Assistant refuses; otherwise they would prove nothing.
 func TestRules(t *testing.T) {
 	r := readRules(t)
 	const topic = "homeassistant/binary_sensor/faceauth/alice/config"
@@ -151,8 +151,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Everything that Home Assistant is told is what it takes, and says what is true; what belongs to a state is said
-// before the state; and no face leaves the machine unless that is asked for.
+// Home Assistant would accept every message, and every message is true. Attributes are sent before their state, and no
+// face leaves the machine unless this is asked for.
 func TestHomeAssistant(t *testing.T) {
 	r := readRules(t)
 	b := startBroker(t)
@@ -243,7 +243,7 @@ func TestHomeAssistant(t *testing.T) {
 		}
 	}
 
-	// Somebody who is there is not said to have been seen every second; who leaves was seen when they were.
+	// The time of the last sight is not sent every second. When a person leaves, the exact time is sent.
 	h.change(func(h *sink.House) { h.There = slices.Clone(h.There); h.There[0].Last = noon.Add(30 * time.Second) })
 	m.Update()
 	h.change(func(h *sink.House) {
@@ -258,7 +258,7 @@ func TestHomeAssistant(t *testing.T) {
 		t.Errorf("it was said %d times when alice was seen last", n)
 	}
 
-	// Where people are who may be at other sites.
+	// The places of people who may be at other sites.
 	h.change(func(h *sink.House) { h.Elsewhere = map[string][]string{"bob": {"lab"}, odd: {"lab", "shop"}} })
 	m.Update()
 	expect(person("alice", "place"), "away")
@@ -269,7 +269,7 @@ func TestHomeAssistant(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Somebody unknown is an event, and not a state.
+	// An unknown person is an event, and not a state.
 	if err := m.Send(t.Context(), presence.Event{ID: 5, Kind: presence.Unknown, Camera: "door", Group: 3, At: noon}); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestHomeAssistant(t *testing.T) {
 		t.Errorf("the event is retained: %s", got)
 	}
 
-	// Faces, and their end.
+	// Faces are sent, and removed.
 	m.Close()
 	m = connect(true)
 	expect(person("alice", "face"), string(faces["alice"]))
@@ -313,7 +313,7 @@ func count(all []string, what string) (n int) {
 	return n
 }
 
-// Two offices at one broker leave each other alone, whichever is started again, and although they know other people.
+// Two offices at one broker do not disturb each other, whichever of them restarts, although they know different people.
 func TestTwoOffices(t *testing.T) {
 	b := startBroker(t)
 	l := b.Listen("listener")
@@ -337,7 +337,7 @@ func TestTwoOffices(t *testing.T) {
 	if n := strings.Count(all, "binary_sensor/faceauth_up/"); n != 2 {
 		t.Errorf("%d people upstairs: %s", n, all)
 	}
-	for range 2 { // whoever comes last finds what the other one has retained
+	for range 2 { // the later office finds the retained messages of the other
 		one.Close()
 		one = start(upstairs, "up")
 		two.Close()

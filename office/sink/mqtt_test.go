@@ -18,7 +18,7 @@ import (
 	"github.com/faceauth/faceauth/office/sink"
 )
 
-// startBroker returns a broker that runs.
+// startBroker returns a running broker.
 func startBroker(t *testing.T) *fixture.Broker {
 	t.Helper()
 	b := fixture.NewBroker(t)
@@ -26,7 +26,7 @@ func startBroker(t *testing.T) *fixture.Broker {
 	return b
 }
 
-// happened returns the numbers of the events that were sent.
+// happened returns the numbers of the sent events.
 func happened(t *testing.T, l *fixture.Topics) (ids []uint64) {
 	t.Helper()
 	for _, m := range l.All() {
@@ -42,7 +42,7 @@ func happened(t *testing.T, l *fixture.Topics) (ids []uint64) {
 	return ids
 }
 
-// house says what is true.
+// house is the true state.
 type house struct {
 	mu sync.Mutex
 	h  sink.House
@@ -69,7 +69,7 @@ func (h *house) change(how func(*sink.House)) {
 	how(&h.h)
 }
 
-// send waits no longer than a broker that is there could need.
+// send waits only as long as a working broker could need.
 func send(t *testing.T, m *sink.MQTT, id uint64) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -82,7 +82,7 @@ func config(name string) string {
 	return "homeassistant/binary_sensor/faceauth/" + sink.ID(name) + "/config"
 }
 
-// What is retained at the broker is true, whoever was started again.
+// The retained messages at the broker are true, whichever side was restarted.
 func TestMQTT(t *testing.T) {
 	b := startBroker(t)
 	l := b.Listen("first")
@@ -115,7 +115,7 @@ func TestMQTT(t *testing.T) {
 		t.Errorf("attributes %s", l.Get(topic("alice", "attributes")))
 	}
 
-	// An event comes with the state that it led to.
+	// An event is sent together with the state that it caused.
 	h.set([]string{"alice", "Bob+#/ Zoë"}, "Bob+#/ Zoë")
 	for {
 		if err := send(t, m, 7); err == nil {
@@ -127,7 +127,7 @@ func TestMQTT(t *testing.T) {
 	wait(t, "the event", func() bool { return slices.Equal(happened(t, l), []uint64{7}) })
 	wait(t, "who has come", func() bool { return state("alice") == "OFF" && state("Bob+#/ Zoë") == "ON" })
 
-	// Closed, it says so; and whoever comes later is told the same.
+	// When the sink is closed, its status says so, also to clients that connect later.
 	m.Close()
 	late := b.Listen("late")
 	wait(t, "the end", func() bool {
@@ -142,7 +142,7 @@ func TestMQTT(t *testing.T) {
 			l.Get("faceauth/status") == "online"
 	})
 
-	// The broker is started again, and has lost everything.
+	// The broker restarts, and has lost everything.
 	b.Stop()
 	if err := send(t, m, 8); err == nil {
 		t.Error("an event was taken by a broker that is not there")
@@ -177,7 +177,7 @@ func TestNewMQTT(t *testing.T) {
 	}
 }
 
-// A connection that is being made, or made anew, can be closed.
+// Close works while a connection is being made, for the first time or again.
 func TestMQTTCloses(t *testing.T) {
 	b := startBroker(t)
 	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: new(house).now})
@@ -205,7 +205,7 @@ func TestMQTTCloses(t *testing.T) {
 	}
 }
 
-// People whose names are read alike are not one.
+// People whose names have the same readable form stay separate.
 func TestID(t *testing.T) {
 	seen := make(map[string]string)
 	for _, name := range []string{"alice", "Alice", "a lice", "Zoë", "Zo", "李", "王", strings.Repeat("x", 99), strings.Repeat("x", 98)} {

@@ -40,7 +40,7 @@ func event(id uint64) presence.Event {
 // secret is made up for these tests.
 const secret = "made up for the tests of webhooks"
 
-// receiver is a server that takes events, unless it is told to fail, and notes which.
+// receiver is a server that takes events and notes their numbers, unless it is told to fail.
 type receiver struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -129,7 +129,7 @@ func deliver(t *testing.T, b *logbook.Book, s sink.Sink, failed func(error)) (q 
 	}
 }
 
-// empty waits until a queue is: an event that arrived is not one that is known to have.
+// empty waits until a queue is empty: an event may have arrived before the sink knows it.
 func empty(t *testing.T, q *logbook.Queue) {
 	t.Helper()
 	wait(t, "an empty queue", func() bool { waiting, _ := q.Waiting(); return waiting == 0 })
@@ -175,7 +175,7 @@ func TestWebhook(t *testing.T) {
 		t.Errorf("said %q, want %q", said, want)
 	}
 
-	// While the server is down nothing is lost up to the bound, and it comes after a restart of both.
+	// While the server is down nothing is lost up to the limit, and the events arrive after both were restarted.
 	server.Close()
 	record(t, b, 4, 5)
 	err = hook.Send(t.Context(), event(4))
@@ -199,7 +199,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// A server that hangs holds up its own queue only until the timeout, and nobody who records.
+// A server that hangs delays only its own queue, until the timeout, and never a writer of events.
 func TestWebhookHangs(t *testing.T) {
 	begun, end := make(chan bool, 1), make(chan bool)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

@@ -10,7 +10,7 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// turning are recordings of people who turn: from what they are enrolled with to what is far from it, and back.
+// turning are recordings of people who turn: from the faces that are enrolled to faces far from them, and back.
 func turning(people, frames int) []trial.Recording {
 	all := recordings(people, frames, 3)
 	for _, r := range all {
@@ -27,7 +27,7 @@ func turning(people, frames int) []trial.Recording {
 	return all
 }
 
-// fleetOf runs days with four cameras on so many devices.
+// fleetOf runs days with four cameras on a given number of devices.
 func fleetOf(t *testing.T, devices int, o trial.Options) trial.Report {
 	t.Helper()
 	o.Strangers, o.Cameras, o.Visits, o.Devices, o.Seed, o.Days = 1, 4, 6, devices, 3, 1
@@ -38,9 +38,9 @@ func fleetOf(t *testing.T, devices int, o trial.Options) trial.Report {
 	return r
 }
 
-// Four devices that share what they learn name as many faces as one that sees everything, and more than four that share
-// enrolments alone. Wrong lessons confirm nobody, take away no more than what lessons give, and with the rule against
-// them they name no stranger either. They are gone when they are withdrawn.
+// Four devices that share lessons name as many faces as one device with all cameras, and more than four devices that
+// share only enrolments. Wrong lessons confirm nobody, and take away no more than lessons give. With the rule against
+// them they name no stranger either. After a withdrawal they have no effect.
 func TestFleet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("days of several offices take a while")

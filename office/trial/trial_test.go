@@ -17,7 +17,7 @@ import (
 
 var space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
 
-// recordings are of people who stand apart in the plane, each a little restless.
+// recordings are of people who stand apart in the plane, and move a little.
 func recordings(people, frames int, apart float32) (all []trial.Recording) {
 	for p := range people {
 		r := trial.Recording{Person: string(rune('a' + p))}
@@ -29,7 +29,7 @@ func recordings(people, frames int, apart float32) (all []trial.Recording) {
 						Space:  "plane",
 						Box:    image.Rect(0, 0, 10, 10),
 						Vector: []float32{-99, -99},
-					}, // somebody further away
+					}, // a person further away
 					{
 						Space:  "plane",
 						Box:    image.Rect(0, 0, 90, 99),
@@ -44,7 +44,7 @@ func recordings(people, frames int, apart float32) (all []trial.Recording) {
 	return all
 }
 
-// Where people cannot be taken for each other, all that is said is true.
+// If people cannot be confused, everything that the office reports is true.
 func TestRun(t *testing.T) {
 	days := 0
 	r, err := trial.Run(t.Context(), space, recordings(5, 204, 3), trial.Options{Strangers: 1, Day: func() { days++ }})
@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// It sees what is wrong: people who look alike are taken for each other, and one who is hard to please names nobody.
+// The trial finds errors: people who look alike are confused, and an office with strict rules names nobody.
 func TestSees(t *testing.T) {
 	alike, err := trial.Run(t.Context(), space, recordings(4, 204, .4), trial.Options{Strangers: 2})
 	if err != nil {
@@ -94,7 +94,7 @@ func TestSees(t *testing.T) {
 	}
 }
 
-// A stranger who shows fewer faces than word of them takes is counted as such.
+// A stranger who shows fewer faces than an event needs is counted as such.
 func TestShort(t *testing.T) {
 	r, err := trial.Run(t.Context(), space, recordings(3, 84, 3), trial.Options{Strangers: 1, Away: time.Second})
 	if err != nil {

@@ -21,7 +21,7 @@ var (
 	plane = face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: 1} // Near is .75, Apart .25
 )
 
-// at returns a face that looks like a point, seen so many minutes after noon.
+// at returns a face at a point, seen so many minutes after noon.
 func at(g *unknown.Groups, minute int, x, y float32) unknown.Face {
 	return unknown.Face{
 		ID:     g.Number(),
@@ -62,7 +62,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// However many strangers come, the file and the memory stay as small as they are said to.
+// For any number of strangers the file and the memory stay below their limits.
 func TestBounds(t *testing.T) {
 	g := unknown.New(plane, unknown.Settings{Groups: 5, Ignored: 2, Faces: 8})
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -111,7 +111,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Of an album that is full the faces stay that are unlike each other.
+// A full album keeps the faces that differ from each other.
 func TestAlbum(t *testing.T) {
 	var a unknown.Album
 	g := unknown.New(plane, unknown.Settings{})
@@ -255,7 +255,7 @@ func TestFile(t *testing.T) {
 			}
 		}
 	}
-	// What was forgotten is not in the file.
+	// A forgotten stranger is not in the file.
 	g.Keep(false)
 	if err := g.Save(path); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=dash
 # SPDX-License-Identifier: Apache-2.0
-# The first process of the emulated machine that arm64.sh makes. It tries the program, and ends the machine.
+# The first process of the emulated machine that arm64.sh makes. It tests the program, and stops the machine.
 /bin/busybox --install -s /bin
 export PATH=/usr/bin:/bin HOME=/root
 mount -t proc proc /proc

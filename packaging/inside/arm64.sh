@@ -3,8 +3,8 @@
 # Builds the packages for arm64 in this tree, which is of amd64, into /out; installs them beside this tree's own
 # programs, and replays stills with them in an emulated machine.
 #
-# It is a machine, with a kernel of its own, and not qemu-user: that one has neither seccomp nor Landlock, so that the
-# eye, which decodes in a sandbox, refuses to work there.
+# The machine is emulated whole, with a kernel of its own. qemu-user has neither seccomp nor Landlock, so the eye, which
+# decodes in a sandbox, refuses to work there.
 . /root/faceauth/packaging/inside/common.sh
 
 dpkg --add-architecture arm64
@@ -50,8 +50,8 @@ done >$machine/list
 tar -C / -c -T $machine/list | tar -x
 find . | cpio -o -H newc --quiet >$machine/initrd
 
-# Its clock counts instructions, a thousand million to the second, as a tablet makes them: it stands still while this
-# machine is busy with others, and no deadline of the program passes for that.
+# Its clock counts instructions, a thousand million to the second, as on a tablet. It stands still while this machine is
+# busy with other work, so that no deadline of the program passes because of that.
 timeout 2400 qemu-system-aarch64 -M virt -cpu cortex-a72 -m 3072 -icount shift=0,sleep=off -nodefaults -display none \
 	-nic none -no-reboot -serial file:$machine/console -kernel $machine/unpacked/boot/vmlinuz-* -initrd $machine/initrd \
 	-append 'console=ttyAMA0 panic=-1 quiet' || say "the machine ended with exit code $?"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the scripts of this folder share. They run as root in a tree that packaging/tree.sh has made.
+# The functions that the scripts of this folder share. They run as root in a tree that packaging/tree.sh has made.
 set -eu
 
 say() { printf '%s: %s\n' "$RELEASE" "$*"; }
@@ -8,7 +8,7 @@ stop() {
 	exit 1
 }
 
-# Runs a command quietly, and shows what it said when it fails.
+# Runs a command quietly, and shows its output if it fails.
 quietly() {
 	if ! "$@" >/tmp/quiet.log 2>&1; then
 		tail -n 40 /tmp/quiet.log >&2

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# make demo, as a person would on a machine where nothing but Go and make is installed.
+# Runs make demo as a person would on a machine with only Go and make.
 . /root/faceauth/packaging/inside/common.sh
 
 apt update

@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the packages of /out in this tree, upgrades, removes and purges them, and says what each step must leave.
+# Installs the packages of /out in this tree, upgrades, removes and purges them, and checks the files after each step.
 . /root/faceauth/packaging/inside/common.sh
 
 arch=$(dpkg --print-architecture)
 debs=$(ls /out/faceauth_*_"$arch".deb /out/libpam-faceauth_*_"$arch".deb /out/faceauth-models_*_all.deb)
-# One release's packages, should the folder hold those of several.
+# Only the packages of one release, as the folder may hold packages of several.
 # shellcheck disable=SC1091
 release=$(. /etc/os-release && case $ID in debian) echo "deb$VERSION_ID" ;; *) echo "$ID$VERSION_ID" ;; esac)
 debs=$(printf '%s\n' "$debs" | grep -F "+${release}_") || stop "there are no packages of $release for $arch in $(ls /out)"
 
 must() { "$@" || stop "not so: $*"; }
 mustnt() { ! "$@" || stop "so it is: $*"; }
-# Alice logs in with her password. Whatever state faceauth is in, she must get in.
+# Alice logs in with her password. This must work in every state of faceauth.
 password() { printf 'secret\n' | pamtester -v tried alice authenticate 2>/tmp/pam.log >/tmp/pam.out || { cat /tmp/pam.log; stop "no login with the password $1"; }; }
 
 apt update
@@ -43,28 +43,28 @@ quietly systemd-analyze verify --man=no faceauth.service faceauth-fleet.service 
 must getent passwd faceauth-fleet-server
 mustnt systemctl is-enabled faceauth-fleet-server.service
 ! command -v ldd >/dev/null || mustnt sh -c 'ldd /usr/bin/faceauth /lib/*/security/pam_faceauth.so | grep "not found"'
-# It is off until somebody wants it.
+# The service is off until an administrator turns it on.
 mustnt grep -r pam_faceauth /etc/pam.d
 password 'while it is off'
 pam-auth-update --enable faceauth faceauth-password
 must grep -q pam_faceauth.so /etc/pam.d/common-auth
 password 'while it is on'
 
-# A replay as on every other machine, by the installed program and models.
+# The installed program and models replay as on every other machine.
 cp -R "$(ls -d "$GOMODCACHE"/gocv.io/x/gocv@*/contrib/att_faces)" /srv/stills
 chmod -R a+rX /srv/stills
 cd /home/alice
-# as_alice is without the environment of root.
+# as_alice does not pass on root's environment.
 as_alice() { su - alice -s /bin/sh -c "FACEAUTH_DEMO_FACES=/srv/stills $*"; }
 as_alice faceauth demo >/tmp/demo.log 2>&1 || { tail -n 5 /tmp/demo.log; stop 'the demo failed'; }
 grep -F "$demo" /tmp/demo.log || stop "the demo ended otherwise: $(tail -n 1 /tmp/demo.log)"
 as_alice faceauth enroll faceauth-demo/alice.avi --name alice >/tmp/enroll.log 2>&1 || { cat /tmp/enroll.log; stop 'enrolling failed'; }
 people=$(as_alice faceauth people --json)
 must [ -n "$people" ]
-# And the replay that arm64.sh makes on an emulated arm64.
+# The replay that arm64.sh makes on an emulated arm64.
 must sh /root/faceauth/packaging/inside/stills.sh /srv/stills
 
-# Two files that stand for a store of logins, as its owner would have written them.
+# Two files in the place of a store of logins, as its owner would have written them.
 printf 'sealed' >/var/lib/faceauth/profiles && printf 'seen' >/var/lib/faceauth-counters/seen
 chown faceauth:faceauth /var/lib/faceauth/profiles /var/lib/faceauth-counters/seen
 chmod 600 /var/lib/faceauth/profiles /var/lib/faceauth-counters/seen
@@ -74,7 +74,7 @@ kept() {
 	[ "$(stat -c %U:%a /var/lib/faceauth/profiles)" = faceauth:600 ] || stop "the store belongs to $(stat -c %U:%a /var/lib/faceauth/profiles) after $1"
 }
 
-# The same packages with a higher version stand for a later one.
+# The same packages with a higher version take the place of a later version.
 mkdir /tmp/next
 for deb in $debs; do
 	dpkg-deb -R "$deb" /tmp/next/tree

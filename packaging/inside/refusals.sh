@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Says whether make explains, on a fresh system, why it cannot go on: nobody who may install packages, no network, a
-# proxy that is not there, another program that installs packages. The words of apt-get are those of this release.
+# Checks whether make explains on a fresh system why it cannot continue: the user may not install packages, there is no
+# network, the proxy does not exist, or another program is installing packages. The messages of apt-get are those of
+# this release.
 . /root/faceauth/packaging/inside/common.sh
 
 apt update
@@ -10,11 +11,11 @@ useradd -m bob
 cp -R /root/faceauth /srv/faceauth
 chown -R bob /srv/faceauth
 cd /srv/faceauth
-# A fresh system has fetched nothing, so that apt-get must.
+# A fresh system has fetched nothing, so apt-get has to.
 umount /var/cache/apt/archives
 rm -rf /var/lib/apt/lists/*
 
-# Make must fail within four minutes, and its words must have the sentence in them.
+# make must fail within four minutes, and its output must contain the sentence.
 says() {
 	sentence=$1
 	shift
@@ -27,7 +28,7 @@ says() {
 	}
 }
 
-# Bob has the Go of the tree, but not its folders: what he lacks must be said before Go is asked for modules.
+# Bob has the Go of the tree, but not its folders: make must report what is missing before it asks Go for modules.
 says 'only root can install them; as root run: apt-get update && apt-get install --no-install-recommends gcc g++' \
 	su bob -s /bin/sh -c "PATH=$PATH make demo"
 says 'its servers cannot be reached; is there a network? Behind a proxy run: http_proxy=' unshare --net make demo
@@ -35,7 +36,7 @@ says 'its servers cannot be reached through the proxy of http_proxy; is that add
 	env http_proxy=http://127.0.0.1:9 make demo
 says 'its servers cannot be reached through the proxy of http_proxy; is that address right?' \
 	env HTTPS_PROXY=http://proxy.invalid:3128 make demo
-# Held by perl, which is in every Debian, as apt-get and dpkg hold it.
+# Perl, which every Debian has, takes the lock as apt-get and dpkg do.
 perl -e 'use Fcntl; open my $f, ">", "/var/lib/dpkg/lock-frontend" or die; my $lock = pack("s x62", F_WRLCK);
 	fcntl($f, F_SETLK, $lock) or die; sleep 600' &
 held=$!

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Enrols two people from stills in the folder $1 and replays stills of three, with the installed program. It says
-# whether the verdicts are those of every release and architecture. It runs in busybox, too.
+# Enrols two people from stills in the folder $1 and replays stills of three people, with the installed program. It
+# checks whether the verdicts are the same as on every other release and architecture. It runs in busybox, too.
 set -eu
 
 stop() {
@@ -15,7 +15,7 @@ export HOME="$work" XDG_DATA_HOME="$work/share"
 cp -R "$1" "$work/stills"
 cd "$work"
 
-# The eye must be in the whole of its sandbox: the program warns where it is not.
+# The eye must have its whole sandbox: the program warns if a part is missing.
 runs() {
 	log=$1
 	shift
@@ -25,7 +25,7 @@ runs() {
 runs enrol enroll stills/s1 --name alice --frames 4
 runs enrol enroll stills/s2 --name bob --frames 4
 
-# Label, faces, and how many faces of the events have that label.
+# The label, the number of faces, and the number of faces in the events with that label.
 replays() {
 	runs replay replay "stills/$1" --out "$1"
 	grep -q "^  *$2  *$3 faces " replay || { cat replay; stop "the replay of $1 must end with $2 in $3 faces"; }

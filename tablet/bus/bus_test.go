@@ -32,7 +32,7 @@ import (
 	"github.com/godbus/dbus/v5/introspect"
 )
 
-// Users of this system that are in every Debian, and are nobody's.
+// System users that exist on every Debian, and that no person uses.
 const (
 	nobody = 65534
 	games  = 5
@@ -41,7 +41,7 @@ const (
 // dial connects to a bus as a user.
 func dial(t *testing.T, address string, uid int) *dbus.Conn {
 	t.Helper()
-	// The kernel tells the bus who the thread was that connected.
+	// The bus learns from the kernel which user the connecting thread was.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -53,7 +53,7 @@ func dial(t *testing.T, address string, uid int) *dbus.Conn {
 	}
 	err = syscall.Connect(fd, &syscall.SockaddrUnix{Name: strings.TrimPrefix(address, "unix:path=")})
 	if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), 0, ^uintptr(0)); e != 0 {
-		panic(e) // this thread is another user for ever
+		panic(e) // this thread would keep the other user's number for ever
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -72,10 +72,10 @@ func dial(t *testing.T, address string, uid int) *dbus.Conn {
 	return conn
 }
 
-// authority stands in for polkit: it allows what its table says.
+// authority stands in for polkit: it allows the actions in its table.
 type authority struct {
 	mu    sync.Mutex
-	allow map[string]bool // by "uid action"
+	allow map[string]bool // the keys are "uid action"
 	hang  bool
 	conn  *dbus.Conn
 }
@@ -86,13 +86,13 @@ func (a *authority) set(uid int, action string, ok bool) {
 	a.allow[fmt.Sprint(uid, " org.faceauth.", action)] = ok
 }
 
-// Subject is polkit's.
+// Subject is the subject of a call of polkit.
 type Subject struct {
 	Kind    string
 	Details map[string]dbus.Variant
 }
 
-// Answer is polkit's.
+// Answer is polkit's answer.
 type Answer struct {
 	Authorized, Challenge bool
 	Details               map[string]string
@@ -119,15 +119,15 @@ func (a *authority) CheckAuthorization(
 	return Answer{Authorized: ok, Details: map[string]string{}}, nil
 }
 
-// house is a bus with polkit and the service on it.
+// house is a bus with polkit and the service.
 type house struct {
 	address string
 	polkit  *authority
 	camera  stage.Camera
 	a       *tablet.Authenticator
 	log     *fixture.Log
-	conn    *dbus.Conn // the service's
-	ended   chan error // what Serve returned
+	conn    *dbus.Conn // the connection of the service
+	ended   chan error // receives the result of Serve
 	stop    func() error
 }
 
@@ -141,7 +141,7 @@ func newHouseWith(t *testing.T, o tablet.Options, served bus.Options) *house {
 	return newHouseOn(t, fixture.StartBus(t, logindRules), o, served)
 }
 
-// logindRules let root stand in for logind on a bus.
+// logindRules allow root to stand in for logind on a bus.
 const logindRules = `<policy user="root"><allow own="org.freedesktop.login1"/></policy>`
 
 func newHouseOn(t *testing.T, b fixture.Bus, o tablet.Options, served bus.Options) *house {
@@ -198,7 +198,7 @@ func (h *house) client(t *testing.T, uid int) *bus.Client {
 	return bus.NewClient(dial(t, h.address, uid))
 }
 
-// enrol enrols a user as root, and says that they gave their password.
+// enrol enrols a user as root, and reports that the user gave the password.
 func (h *house) enrol(t *testing.T, user string, who []float32) {
 	t.Helper()
 	h.camera.Play(stage.Show{Frames: stage.Enrolling(who)})
@@ -212,7 +212,7 @@ func (h *house) enrol(t *testing.T, user string, who []float32) {
 	}
 }
 
-// name returns that of an error of the service, without its prefix.
+// name returns the name of an error of the service, without its prefix.
 func name(err error) string {
 	if e, ok := err.(*bus.Error); ok {
 		return strings.TrimPrefix(e.Name, "org.faceauth.Error.")
@@ -260,7 +260,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// A face that is taken for a picture is told so on the way and at the end, in words that there are sentences for.
+// If a face is taken for a picture, the user is told during the login and at its end, in words that have sentences.
 func TestTakenForPicture(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: session.Policy{MinLiveness: .5, Deadline: 300 * time.Millisecond}})
 	scored := func(frames []face.Frame, score float32) []face.Frame {
@@ -303,7 +303,7 @@ func TestTakenForPicture(t *testing.T) {
 	}
 }
 
-// Every method, called by root, by the user and by another user, with and without leave.
+// Calls every method as root, as the user and as another user, with and without permission.
 func TestCallers(t *testing.T) {
 	type row struct{ root, self, selfLeave, other, otherLeave string }
 	const ok, denied = "", "PermissionDenied"
@@ -333,7 +333,7 @@ func TestCallers(t *testing.T) {
 			return c.Follow(ctx, "nobody", strings.Repeat("0a", 16), false)
 		},
 		"Health": func(ctx context.Context, c *bus.Client) error { _, err := c.Health(ctx); return err },
-		"Forget": func(ctx context.Context, c *bus.Client) error { // the last: nothing is left to ask about
+		"Forget": func(ctx context.Context, c *bus.Client) error { // must be the last: after it there is no profile
 			return c.Forget(ctx, "nobody")
 		},
 	}
@@ -390,7 +390,7 @@ func TestCallers(t *testing.T) {
 	}
 	for _, m := range described.Methods {
 		covered := m.Name == "Release" ||
-			strings.HasSuffix(m.Name, "Stop") // they ask for a claim; see TestWithoutClaim
+			strings.HasSuffix(m.Name, "Stop") // these need a claim; see TestWithoutClaim
 		for method := range want {
 			covered = covered || strings.Contains(method, m.Name)
 		}
@@ -408,7 +408,7 @@ func introspectXML(h *house, t *testing.T) (introspect.Interface, error) {
 	return node.Interfaces[0], nil
 }
 
-// signature returns the arguments of a method that is described.
+// signature returns the arguments of a method in the description.
 func signature(m introspect.Method) (s string) {
 	for _, a := range m.Args {
 		s += a.Direction + a.Type + " "
@@ -416,7 +416,7 @@ func signature(m introspect.Method) (s string) {
 	return s
 }
 
-// The description names the methods that there are, with their arguments.
+// The description names exactly the methods of the service, with their arguments.
 func TestDescription(t *testing.T) {
 	h := newHouse(t, tablet.Options{})
 	described, err := introspectXML(h, t)
@@ -474,8 +474,8 @@ func TestWithoutClaim(t *testing.T) {
 	}
 }
 
-// Several clients at once: the newest has the camera, but nobody's own login loses it to somebody who only wants to be
-// that user, or to a program that is no login.
+// With several clients at once, the newest has the camera. But a user's own login never loses the camera to another
+// user who wants to become that user, nor to a program that is not a login.
 func TestClaims(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: 20 * time.Second}})
 	h.enrol(t, "nobody", stage.Alice)
@@ -486,7 +486,7 @@ func TestClaims(t *testing.T) {
 	type start struct {
 		uid   int
 		user  string
-		asker int // -1 for a program that is no PAM module
+		asker int // -1 for a program that is not the PAM module
 	}
 	program := func(uid int, user string) start { return start{uid, user, -1} }
 	own, greeter := start{0, "nobody", nobody}, start{0, "games", 0}
@@ -545,7 +545,7 @@ func TestClaims(t *testing.T) {
 					}
 				}
 			}
-			// Under a claim that has only been left open nobody waits.
+			// A claim that is only left open makes nobody wait.
 			if !c.taken {
 				if err := conns[0].Object(bus.Name, bus.Path).Call(bus.Interface+".VerifyStop", 0).Err; err != nil {
 					t.Fatal(err)
@@ -561,14 +561,14 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Who fails to be somebody else uses up attempts of their own, and of nobody else.
+// A user who fails to log in as another user loses their own attempts, and not the attempts of the other user.
 func TestForeignFailures(t *testing.T) {
 	h := newHouse(t,
 		tablet.Options{Policy: session.Policy{Failures: 2, Delay: time.Millisecond, Deadline: 300 * time.Millisecond}})
 	h.enrol(t, "nobody", stage.Alice)
 	try := func(asker int) string {
 		t.Helper()
-		time.Sleep(5 * time.Millisecond) // the delay
+		time.Sleep(5 * time.Millisecond) // the delay between attempts
 		c := h.client(t, 0)
 		defer c.Close()
 		if err := c.Call(t.Context(), "ClaimFor", "nobody", uint32(asker)); err != nil {
@@ -613,7 +613,7 @@ func TestForeignFailures(t *testing.T) {
 	}
 }
 
-// A client that dies releases the camera.
+// When a client dies, the camera is released.
 func TestClientDies(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
@@ -642,7 +642,7 @@ func TestClientDies(t *testing.T) {
 	}
 }
 
-// A client that comes right after another has gone need not wait for it.
+// A client that comes right after another client has gone does not wait for it.
 func TestOneAfterTheOther(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
@@ -661,7 +661,7 @@ func TestOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// The camera is open from a start to a stop, and not while it is only claimed; the words go to nobody else.
+// The camera is open from a start to a stop, and not during a mere claim. The results go only to the client that asked.
 func TestCameraAndSignals(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
@@ -701,7 +701,7 @@ func TestCameraAndSignals(t *testing.T) {
 	}
 	call("VerifyStop")
 	uses(0, "stopped")
-	call("VerifyStop") // once more
+	call("VerifyStop") // a second stop
 	call("Release")
 	if s, err := h.a.Status("nobody"); err != nil || s.Refusal != session.Wait {
 		t.Errorf("a stopped attempt does not count: %+v, %v", s, err)
@@ -715,7 +715,7 @@ func TestCameraAndSignals(t *testing.T) {
 	}
 }
 
-// Without polkit, or while it hangs, only root gets leave, and nobody waits long.
+// If polkit is missing or hangs, only root has permission, and nobody waits long.
 func TestNoPolkit(t *testing.T) {
 	h := newHouseWith(t, tablet.Options{}, bus.Options{Patience: 500 * time.Millisecond})
 	h.enrol(t, "nobody", stage.Alice)
@@ -754,7 +754,7 @@ func TestNoPolkit(t *testing.T) {
 	}
 }
 
-// A flood of clients, allowed and not, does not keep root's login from succeeding in time.
+// During a flood of clients, with and without permission, root's login still succeeds in time.
 func TestFlood(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: 5 * time.Second}})
 	h.enrol(t, "nobody", stage.Alice)
@@ -787,8 +787,8 @@ func TestFlood(t *testing.T) {
 	flood.Wait()
 }
 
-// A flood of calls that expect no answer, from one connection and from many, of a user who may ask and of one who may
-// not, keeps nobody's login waiting, and takes no memory.
+// A flood of calls that expect no answer delays nobody's login and takes no memory. The calls come from one connection
+// and from many, of a user with permission and of a user without.
 func TestFloodWithoutReply(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a flood of calls takes a while, and the race detector is too slow for it")
@@ -837,7 +837,7 @@ func TestFloodWithoutReply(t *testing.T) {
 			best = min(best, time.Since(one))
 			c.Close()
 		}
-		if best > 2*time.Second { // the flood comes from this process; that of the boot test comes from elsewhere
+		if best > 2*time.Second { // this process makes the flood itself; in the boot test another process does
 			t.Errorf("%d connections: the quickest login took %v", connections, best)
 		}
 		var m runtime.MemStats
@@ -852,7 +852,7 @@ func TestFloodWithoutReply(t *testing.T) {
 	}
 }
 
-// The service ends what was started when it ends.
+// When the service ends, it ends everything that it started.
 func TestStop(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
@@ -869,7 +869,7 @@ func TestStop(t *testing.T) {
 	if err := h.stop(); err != nil {
 		t.Error(err)
 	}
-	h.conn.Close() // as when the process ends; else the client waits for the answer to its release
+	h.conn.Close() // as when the process ends; otherwise the client waits for the answer to its release
 	if w := <-word; w != "verify-error" {
 		t.Errorf("%q", w)
 	}
@@ -900,7 +900,7 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// A service that nobody asks for anything ends, and not while it is asked.
+// A service without calls ends after a while, and not while it is in use.
 func TestIdle(t *testing.T) {
 	h := newHouseWith(t, tablet.Options{Policy: session.Policy{Deadline: time.Second}},
 		bus.Options{Idle: 400 * time.Millisecond})
@@ -917,13 +917,13 @@ func TestIdle(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		h.ended <- nil // for the end of the test
+		h.ended <- nil // the end of the test waits for this
 	case <-time.After(10 * time.Second):
 		t.Error("it goes on")
 	}
 }
 
-// While the device goes to sleep nobody is looked for.
+// While the device goes to sleep the camera is not used.
 func TestSleep(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)

@@ -2,10 +2,10 @@
 
 package bus
 
-// Signatures returns the arguments of the methods that there are, as the description has them.
+// Signatures returns the arguments of the methods of the service, in the format of the description.
 func Signatures() map[string]string { return signatures(methods) }
 
-// FleetSignatures is Signatures for [FleetInterface]. In, then out.
+// FleetSignatures does the same for [FleetInterface]. Arguments come before results.
 func FleetSignatures() (all map[string][2]string) {
 	all = make(map[string][2]string)
 	for name, m := range fleetMethods {

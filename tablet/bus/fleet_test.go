@@ -19,7 +19,7 @@ import (
 	"github.com/godbus/dbus/v5/introspect"
 )
 
-// The user games of this system stands in for faceauth-fleet, by a rule of the bus and by an option.
+// The system user games stands in for faceauth-fleet, by a rule of the bus and by an option.
 const (
 	fleetRules = `<policy user="games"><allow send_destination="org.faceauth" send_interface="org.faceauth.Fleet"/></policy>`
 	bin        = 2 // another user
@@ -32,7 +32,7 @@ func newFleetHouse(t *testing.T, o bus.Options, rules ...string) *house {
 	return newHouseOn(t, fixture.StartBus(t, append(rules, logindRules)...), tablet.Options{}, o)
 }
 
-// fleet speaks for a fleet, as a user.
+// fleet calls the methods of the fleet as a user.
 func (h *house) fleet(t *testing.T, uid int) *bus.Fleet {
 	t.Helper()
 	f, err := bus.NewFleet(t.Context(), dial(t, h.address, uid))
@@ -50,8 +50,8 @@ func faces(all ...[]float32) (told []tablet.FleetFace) {
 	return told
 }
 
-// The whole way over the bus: an account follows a person, the fleet's process tells faces, the first login ends with a
-// word that asks for the password, later ones do not, and the forgotten are forgotten.
+// Tests the whole way over the bus: an account follows a person, and the fleet's process sends faces. The first login
+// ends with a word that asks for the password, later logins do not, and a forgotten person is removed.
 func TestFleet(t *testing.T) {
 	h := newFleetHouse(t, bus.Options{FleetUser: "games"}, fleetRules)
 	root, fleet := h.client(t, 0), h.fleet(t, games)
@@ -116,7 +116,7 @@ func TestFleet(t *testing.T) {
 		t.Error(err)
 	}
 
-	// The faces that this device enrols go to the fleet if an administrator said so.
+	// The fleet gets the faces that this device enrols if an administrator allowed it.
 	if err := root.Follow(t.Context(), "nobody", person, true); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// A face that is taken back while a login looks for it lets nobody in.
+// A face that is taken back while a login uses it lets nobody in.
 func TestFleetInterrupts(t *testing.T) {
 	for name, tell := range map[string]func(context.Context, *bus.Fleet) error{
 		"forgotten": func(ctx context.Context, f *bus.Fleet) error { return f.Forgotten(ctx, "nobody", person) },
@@ -196,10 +196,10 @@ func TestFleetInterrupts(t *testing.T) {
 	}
 }
 
-// Nobody but the fleet's user and root speaks for a fleet: the bus stops others, and so does the service.
+// Only the fleet's user and root may call the methods of the fleet: both the bus and the service refuse other users.
 func TestFleetCallers(t *testing.T) {
 	const denied = "PermissionDenied"
-	allow := strings.ReplaceAll(fleetRules, "games", "bin") // a bus whose rules say too much
+	allow := strings.ReplaceAll(fleetRules, "games", "bin") // a bus whose rules allow too much
 	for _, c := range []struct {
 		name, rules string
 		uid         int
@@ -229,7 +229,7 @@ func TestFleetCallers(t *testing.T) {
 			{"Forgotten", func() error { return f.Forgotten(t.Context(), "nobody", person) }},
 		} {
 			if x.method == "Forgotten" && c.want == "" {
-				continue // after it nobody is followed
+				continue // this call would end the following
 			}
 			got := name(x.call())
 			if strings.Contains(got, "Rejected send message") {
@@ -245,7 +245,7 @@ func TestFleetCallers(t *testing.T) {
 	}
 }
 
-// What cannot be used is refused with a sentence, and changes nothing.
+// Invalid arguments are refused with an error that says why, and change nothing.
 func TestFleetRefused(t *testing.T) {
 	h := newFleetHouse(t, bus.Options{})
 	f, conn := h.fleet(t, 0), dial(t, h.address, 0)
@@ -302,7 +302,7 @@ func TestFleetRefused(t *testing.T) {
 	}
 }
 
-// The description names the methods of the fleet.
+// The description names exactly the methods of the fleet.
 func TestFleetDescription(t *testing.T) {
 	h := newFleetHouse(t, bus.Options{})
 	node, err := introspect.Call(dial(t, h.address, games).Object(bus.Name, bus.Path))
@@ -323,7 +323,7 @@ func TestFleetDescription(t *testing.T) {
 	if len(there) > 0 {
 		t.Errorf("not described: %v", there)
 	}
-	// A call that names no interface is one of the device's.
+	// A call that names no interface is a call of the device's interface.
 	conn := dial(t, h.address, games)
 	if err := conn.Object(bus.Name, bus.Path).CallWithContext(t.Context(), "Followed", 0).Err; err == nil {
 		t.Error("the fleet's method is called without its interface")

@@ -25,21 +25,21 @@ import (
 	"github.com/godbus/dbus/v5/introspect"
 )
 
-// fprintRules lets root stand in for logind and systemd, and have fprintd's names, on a bus of a test.
+// fprintRules allow root to stand in for logind and systemd, and to own fprintd's names, on the bus of a test.
 const fprintRules = `<policy user="root"><allow own="net.reactivated.Fprint"/><allow own="org.freedesktop.systemd1"/></policy>
 	<policy context="default"><allow send_destination="net.reactivated.Fprint"/><allow send_destination="org.freedesktop.login1"/><allow send_destination="org.freedesktop.systemd1"/></policy>`
 
-// manager stands in for logind and systemd: all processes are where it says.
+// manager stands in for logind and systemd: it puts all processes into one place.
 type manager struct {
 	conn *dbus.Conn
 
 	mu       sync.Mutex
-	sessions []seatedSession // of which the first is that of all processes, where there is no unit
-	unit     string          // in which all processes are
-	owner    uint32          // of the unit, where it is a user's manager
+	sessions []seatedSession // if there is no unit, all processes are in the first
+	unit     string          // the unit of all processes
+	owner    uint32          // the user of the unit, if it is a user's manager
 }
 
-// seatedSession is one of logind's.
+// seatedSession is a session of logind.
 type seatedSession struct {
 	uid            uint32
 	class          string
@@ -47,7 +47,7 @@ type seatedSession struct {
 	seat           string
 }
 
-// atSeat is the session of somebody at the device.
+// atSeat is the session of a person at the device.
 func atSeat(uid uint32) seatedSession { return seatedSession{uid, "user", false, true, "seat0"} }
 
 const (
@@ -56,7 +56,7 @@ const (
 	userPath      = dbus.ObjectPath("/org/freedesktop/login1/user/it")
 )
 
-// place says where all processes are from now on.
+// place moves all processes to another place.
 func (m *manager) place(unit string, owner uint32, sessions ...seatedSession) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,7 +68,7 @@ func (m *manager) place(unit string, owner uint32, sessions ...seatedSession) {
 	}
 }
 
-// GetSessionByPID is logind's.
+// GetSessionByPID is a method of logind.
 func (m *manager) GetSessionByPID(uint32) (dbus.ObjectPath, *dbus.Error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,13 +78,13 @@ func (m *manager) GetSessionByPID(uint32) (dbus.ObjectPath, *dbus.Error) {
 	return sessionsBelow + "0", nil
 }
 
-// GetUserByPID is logind's.
+// GetUserByPID is a method of logind.
 func (m *manager) GetUserByPID(uint32) (dbus.ObjectPath, *dbus.Error) { return userPath, nil }
 
-// GetUnitByPID is systemd's.
+// GetUnitByPID is a method of systemd.
 func (m *manager) GetUnitByPID(uint32) (dbus.ObjectPath, *dbus.Error) { return unitPath, nil }
 
-// listed is a session in a list of logind's.
+// listed is a session in logind's list.
 type listed struct {
 	ID   string
 	UID  uint32
@@ -93,7 +93,7 @@ type listed struct {
 	Path dbus.ObjectPath
 }
 
-// ListSessions is logind's.
+// ListSessions is a method of logind.
 func (m *manager) ListSessions() (all []listed, _ *dbus.Error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +105,7 @@ func (m *manager) ListSessions() (all []listed, _ *dbus.Error) {
 	return all, nil
 }
 
-// Get gives the properties of the unit and of the user.
+// Get returns a property of the unit or of the user.
 func (m *manager) Get(_, name string) (dbus.Variant, *dbus.Error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,13 +115,13 @@ func (m *manager) Get(_, name string) (dbus.Variant, *dbus.Error) {
 	return dbus.MakeVariant(m.unit), nil
 }
 
-// ofSession gives the properties of a session.
+// ofSession returns the properties of a session.
 type ofSession struct {
 	m *manager
 	i int
 }
 
-// GetAll gives all of them.
+// GetAll returns all properties.
 func (o ofSession) GetAll(string) (map[string]dbus.Variant, *dbus.Error) {
 	o.m.mu.Lock()
 	defer o.m.mu.Unlock()
@@ -140,7 +140,8 @@ func (o ofSession) GetAll(string) (map[string]dbus.Variant, *dbus.Error) {
 	}, nil
 }
 
-// fprintHouse is a house whose service has fprintd's names, and where logind and systemd say that all is at the device.
+// fprintHouse is a house whose service has fprintd's names. Its logind and systemd report that all processes are at the
+// device.
 type fprintHouse struct {
 	*house
 	manager *manager
@@ -218,7 +219,7 @@ func programs(t *testing.T) string {
 	return dir
 }
 
-// fprintd's own programs, unchanged, as a user and as root.
+// Tests fprintd's own programs, unchanged, as a user and as root.
 func TestFprintPrograms(t *testing.T) {
 	dir := programs(t)
 	h := newFprintHouse(t, tablet.Options{Policy: session.Policy{Delay: time.Millisecond}})
@@ -269,7 +270,7 @@ func TestFprintPrograms(t *testing.T) {
 	}
 }
 
-// pam returns the name of a PAM service that asks pam_fprintd alone, with options.
+// pam returns the name of a PAM service that uses only pam_fprintd, with options.
 func pam(t *testing.T, options string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(fixture.Fprintd(t), "lib", "*", "security", "pam_fprintd.so"))
@@ -291,7 +292,7 @@ func pam(t *testing.T, options string) string {
 	return service
 }
 
-// fprintd's own PAM module, unchanged. It is what GDM and KDE ask.
+// Tests fprintd's own PAM module, unchanged. GDM and KDE use this module.
 func TestFprintModule(t *testing.T) {
 	service := pam(t, "timeout=10 max-tries=3")
 	h := newFprintHouse(t, tablet.Options{})
@@ -301,7 +302,7 @@ func TestFprintModule(t *testing.T) {
 		return out, code == 0
 	}
 	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
-	for range 20 { // a signal that came before its answer would be taken for a fault
+	for range 20 { // the module would fail if a signal came before the answer to its call
 		if out, in := login(); !in || !strings.Contains(out, "Place your finger on the fingerprint reader") {
 			t.Fatalf("the user: %s\n%s", out, h.log)
 		}
@@ -312,7 +313,7 @@ func TestFprintModule(t *testing.T) {
 		t.Errorf("nobody is seen: %s after %v", out, time.Since(begun))
 	}
 	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Bob, 9)})
-	if out, in := login(); in || strings.Count(out, "Failed to match") != 1 { // the second try would come too soon
+	if out, in := login(); in || strings.Count(out, "Failed to match") != 1 { // a second try would come too soon
 		t.Errorf("somebody else: %s", out)
 	}
 	if st, err := h.a.Status("nobody"); err != nil || st.Wait == 0 {
@@ -329,7 +330,7 @@ func TestFprintModule(t *testing.T) {
 	if out, in := login(); !in {
 		t.Errorf("after the password: %s", out)
 	}
-	// A service that goes is noticed at once.
+	// The module notices at once that the service has gone.
 	h.camera.Play(stage.Show{Pace: time.Millisecond})
 	done := make(chan time.Duration, 1)
 	go func() {
@@ -347,7 +348,7 @@ func TestFprintModule(t *testing.T) {
 	h.stop()
 }
 
-// A program of root is believed only where logind and systemd say that it runs for somebody at the device.
+// A program of root is believed only if logind and systemd report that it runs for a person at the device.
 func TestFprintHere(t *testing.T) {
 	const games32, nobody32 = uint32(games), uint32(nobody)
 	greeter := seatedSession{120, "greeter", false, true, "seat0"}
@@ -401,7 +402,7 @@ func TestFprintHere(t *testing.T) {
 			if word := f.verify(t); word != "verify-no-match" {
 				t.Fatal(word)
 			}
-			// The failure counts against who asked.
+			// The failure counts against the user who asked.
 			st, err := h.a.Status("nobody")
 			if err != nil || (st.Wait > 0) != (c.asker != games) {
 				t.Errorf("the user must wait %v, %v", st.Wait, err)
@@ -410,7 +411,7 @@ func TestFprintHere(t *testing.T) {
 	}
 }
 
-// finger is a client that knows fprintd's names.
+// finger is a client that uses fprintd's names.
 type finger struct {
 	conn    *dbus.Conn
 	o       dbus.BusObject
@@ -429,7 +430,7 @@ func (f finger) call(method string, args ...any) error {
 	return f.o.Call(bus.FprintDevice+"."+method, 0, args...).Err
 }
 
-// verify starts, and returns the last word.
+// verify starts a verification, and returns its last result.
 func (f finger) verify(t *testing.T) string {
 	t.Helper()
 	if err := f.call("VerifyStart", "any"); err != nil {
@@ -462,7 +463,7 @@ func errorName(err error) string {
 	return fmt.Sprint(err)
 }
 
-// What fprintd refuses is refused, by the same names.
+// The service refuses the same calls as fprintd, with errors of the same names.
 func TestFprintErrors(t *testing.T) {
 	h := newFprintHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
@@ -498,7 +499,7 @@ func TestFprintErrors(t *testing.T) {
 	want(f, "PermissionDenied", "DeleteEnrolledFingers", "nobody")
 	want(f, fine, "Release")
 	want(f, "ClaimDevice", "Release")
-	// A claim by one interface is none by the other.
+	// A claim on one interface is no claim on the other interface.
 	want(f, fine, "Claim", "nobody")
 	own := f.conn.Object(bus.Name, bus.Path)
 	for _, method := range []string{"Release", "VerifyStart", "VerifyStop", "EnrollStart"} {
@@ -512,7 +513,7 @@ func TestFprintErrors(t *testing.T) {
 	want(f, fine, "Release")
 }
 
-// Calls by fprintd's names have the quotas of all calls.
+// The quotas of all calls apply to fprintd's names, too.
 func TestFprintFlood(t *testing.T) {
 	h := newFprintHouse(t, tablet.Options{})
 	h.enrol(t, "nobody", stage.Alice)
@@ -548,7 +549,7 @@ func TestFprintDescription(t *testing.T) {
 		defer file.Close()
 		var theirs introspect.Node
 		d := xml.NewDecoder(file)
-		d.Strict = false // its words are made of entities
+		d.Strict = false // the texts of the description are entities
 		if err := d.Decode(&theirs); err != nil {
 			t.Fatal(err)
 		}
@@ -567,7 +568,7 @@ func TestFprintDescription(t *testing.T) {
 	}
 }
 
-// summary is what an interface has, in order.
+// summary lists the members of an interface, in order.
 func summary(i introspect.Interface) (all []string) {
 	args := func(list []introspect.Arg) (s string) {
 		for _, a := range list {
@@ -588,7 +589,7 @@ func summary(i introspect.Interface) (all []string) {
 	return all
 }
 
-// Off by default; and a service that has the names already, as of a real reader, keeps them.
+// fprintd's names are off by default. If another service has the names already, as with a real reader, it keeps them.
 func TestFprintOff(t *testing.T) {
 	h := newHouseOn(t, fixture.StartBus(t, logindRules, fprintRules), tablet.Options{}, bus.Options{})
 	conn := dial(t, h.address, 0)
@@ -596,11 +597,11 @@ func TestFprintOff(t *testing.T) {
 		err) != "org.freedesktop.DBus.Error.ServiceUnknown" {
 		t.Error(err)
 	}
-	// Nor by the service's own name.
+	// The names are not offered under the service's own name either.
 	if err := conn.Object(bus.Name, bus.FprintPath).Call(bus.FprintDevice+".Claim", 0, "").Err; err == nil {
 		t.Error("claimed")
 	}
-	// A reader's own service keeps its name, and logins go on by ours.
+	// A reader's own service keeps its name, and logins continue under our name.
 	b := fixture.StartBus(t, logindRules, fprintRules)
 	reader := dial(t, b.Address, 0)
 	if r, err := reader.RequestName(bus.FprintName, dbus.NameFlagDoNotQueue); err != nil ||

@@ -52,13 +52,13 @@ func play(script string) (*enrolment.Enrolment, []enrolment.Word) {
 	return e, words
 }
 
-// A face that scores like a picture is not enrolled, nor is one that was not scored; a live one is, when enough of the
-// last frames are alive.
+// A face that scores like a picture is not enrolled, and neither is a face without a score. A live face is enrolled
+// when enough of the last frames are live.
 func TestLiveness(t *testing.T) {
 	const none = -1 // not scored
 	for _, c := range []struct {
 		name   string
-		scores []float32 // of eight frames, two of each pose, and of more as the last pose goes on
+		scores []float32 // of eight frames, two for each pose; further scores are of the last pose
 		stage  int
 		want   enrolment.Word
 	}{

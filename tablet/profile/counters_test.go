@@ -12,8 +12,8 @@ import (
 	"github.com/faceauth/faceauth/tablet/profile"
 )
 
-// A store that is put back from a copy is told by its counters: what was written since makes a profile stale, and who
-// was forgotten since stays forgotten.
+// The counters detect a store that was put back from a copy. A profile that was written after the copy is stale, and
+// users who were forgotten after the copy stay forgotten.
 func TestPutBack(t *testing.T) {
 	dir := t.TempDir()
 	path, seen, key := filepath.Join(dir, "store"), filepath.Join(dir, "apart", "seen"), profile.NewKey()
@@ -80,7 +80,7 @@ func TestPutBack(t *testing.T) {
 	stale(s, "alice", false)
 	s.Close()
 
-	// The counters are put back, or away, or are another store's, or none.
+	// The counters are put back, removed, of another store, or empty.
 	for name, b := range map[string][]byte{"old counters": counters, "no counters": nil, "garbage": []byte("garbage")} {
 		back(path, after)
 		if b == nil {
@@ -92,7 +92,7 @@ func TestPutBack(t *testing.T) {
 		stale(s, "alice", true)
 		stale(s, "bob", name != "old counters")
 		s.Close()
-		s = again() // it stays so
+		s = again() // the result is the same after another start
 		stale(s, "alice", true)
 		s.Close()
 	}
@@ -100,13 +100,13 @@ func TestPutBack(t *testing.T) {
 	back(seen, afterSeen)
 	s = again()
 	stale(s, "alice", false)
-	// A rotation keeps them.
+	// A rotation of the key keeps the counters.
 	if err := s.Rotate(profile.NewKey()); err != nil {
 		t.Fatal(err)
 	}
 	stale(s, "alice", false)
 	s.Close()
-	// A folder where the counters should be.
+	// A folder is in the place of the counters.
 	os.Remove(seen)
 	if err := os.Mkdir(seen, 0o700); err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ func (v *vault) open() (*profile.Store, *tpm.Counter) {
 	return s, c
 }
 
-// with does something with the open store.
+// with opens the store and calls a function with it.
 func (v *vault) with(do func(*profile.Store)) {
 	v.t.Helper()
 	s, c := v.open()
@@ -61,7 +61,7 @@ func (v *vault) save(users ...string) {
 	})
 }
 
-// stale checks whether a profile is taken for one of a copy.
+// stale checks whether a profile counts as one from an old copy.
 func (v *vault) stale(what, user string, want bool) {
 	v.t.Helper()
 	v.with(func(s *profile.Store) {
@@ -97,7 +97,8 @@ func (v *vault) copied() (back func()) {
 	}
 }
 
-// The store, the counters and the key, put back from one copy, are told by a TPM: without one they are not.
+// A TPM detects that the store, the counters and the key were all put back from one copy. Without a TPM this is not
+// detected.
 func TestGrowing(t *testing.T) {
 	v := newVault(t)
 	v.save("alice", "bob")
@@ -107,11 +108,11 @@ func TestGrowing(t *testing.T) {
 	v.stale("written again", "alice", false)
 	back()
 	v.stale("put back", "alice", true)
-	v.stale("put back", "bob", true) // of whom nothing had changed: that cannot be told
+	v.stale("put back", "bob", true) // bob's profile had not changed, but the store cannot know this
 	v.save("alice")                  // as when the password is given
 	v.stale("after the password", "alice", false)
 	v.stale("after somebody else's password", "bob", true)
-	// Forgetting counts, too: who is revived must give the password.
+	// Forgetting counts, too: a forgotten user who is back must give the password.
 	back = v.copied()
 	v.with(func(s *profile.Store) {
 		if err := s.Delete("alice"); err != nil {
@@ -125,7 +126,8 @@ func TestGrowing(t *testing.T) {
 	v.stale("forgotten, and put back", "alice", true)
 }
 
-// A store that was written before there was a TPM takes one in, and says nothing; a copy of that time is noticed later.
+// A store from before the TPM was used starts to use the TPM without a warning. A copy from that time is detected
+// later.
 func TestGrowingLater(t *testing.T) {
 	v := newVault(t)
 	plain, err := profile.Open(filepath.Join(v.dir, "store"), v.key, space)
@@ -141,7 +143,7 @@ func TestGrowingLater(t *testing.T) {
 	v.stale("the second time", "alice", false)
 	back()
 	v.stale("a copy from before", "alice", true)
-	// Without the TPM the store is as it was, and with it again.
+	// Without the TPM the store works as before, and again with the TPM.
 	v.save("alice")
 	if plain, err = profile.Open(filepath.Join(v.dir, "store"), v.key, space); err != nil {
 		t.Fatal(err)
@@ -151,7 +153,7 @@ func TestGrowingLater(t *testing.T) {
 	}
 	plain.Close()
 	v.stale("with it again", "alice", false)
-	// Another key takes it along.
+	// The counter survives a change of the key.
 	v.with(func(s *profile.Store) {
 		key := profile.NewKey()
 		if err := s.Rotate(key); err != nil {
@@ -162,12 +164,12 @@ func TestGrowingLater(t *testing.T) {
 	v.stale("with another key", "alice", false)
 }
 
-// A TPM whose power fails, that is cleared, whose counter is removed, or that goes, lets nobody in who was not.
+// A TPM that loses its power, is cleared, loses its counter, or disappears lets in nobody who was not let in before.
 func TestGrowingTrouble(t *testing.T) {
 	v := newVault(t)
 	v.save("alice")
 	v.tpm.Restart(t)
-	v.with(func(s *profile.Store) { // ahead, or where it was
+	v.with(func(s *profile.Store) { // the counter is ahead, or at its place
 		if _, err := s.Load("alice"); err != nil {
 			t.Error(err)
 		}
@@ -187,7 +189,7 @@ func TestGrowingTrouble(t *testing.T) {
 	v.stale("its counter was made anew", "alice", true)
 	v.save("alice")
 	v.stale("after the password", "alice", false)
-	// It goes while the store is open: nothing is written any more, also when it is back.
+	// The TPM disappears while the store is open: nothing is written any more, also when the TPM is back.
 	s, _ := v.open()
 	v.tpm.Stop()
 	if err := s.Save("alice", numbered(2, 100)); err == nil {
@@ -209,7 +211,7 @@ func TestGrowingTrouble(t *testing.T) {
 	}
 }
 
-// interrupted counts, and then fails as where the power goes between the file and the TPM.
+// interrupted counts, and then fails, as if the power went between the file and the TPM.
 type interrupted struct {
 	*tpm.Counter
 	fail bool
@@ -222,7 +224,7 @@ func (i *interrupted) Increment(secret []byte) error {
 	return i.Counter.Increment(secret)
 }
 
-// The power may go between the file of the counters and the TPM, and the profile.
+// The power may go between the writes of the counters' file, the TPM and the profile.
 func TestGrowingInterrupted(t *testing.T) {
 	v := newVault(t)
 	v.save("alice", "bob")

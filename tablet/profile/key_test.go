@@ -20,7 +20,7 @@ func TestKeyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "etc", "key")
 	keys := make([]profile.Key, 8)
 	var wait sync.WaitGroup
-	for i := range keys { // at first use by several at once
+	for i := range keys { // several goroutines use it for the first time at once
 		wait.Go(func() {
 			var err error
 			if keys[i], err = profile.KeyFile(path); err != nil {
@@ -48,7 +48,7 @@ func TestKeyFile(t *testing.T) {
 	}
 }
 
-// However it is printed, a key does not show itself.
+// No way of printing a key shows its bytes.
 func TestKeyHidden(t *testing.T) {
 	k := profile.NewKey()
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%x", "%q", "%d"} {
@@ -121,7 +121,8 @@ func TestCredential(t *testing.T) {
 	}
 }
 
-// A key file is rotated with the store; wherever that is interrupted, the store opens with what is there.
+// A key file is rotated together with the store. After an interruption at any point, the store opens with the files
+// that exist.
 func TestRotateFile(t *testing.T) {
 	dir := t.TempDir()
 	path, keyPath := filepath.Join(dir, "profiles"), filepath.Join(dir, "key")
@@ -157,7 +158,7 @@ func TestRotateFile(t *testing.T) {
 	}
 	open("rotated").Close()
 
-	// Interrupted before anything was sealed: a new key lies there that nothing is sealed with.
+	// Interrupted before anything was sealed: there is a new key that seals nothing.
 	if err := os.WriteFile(keyPath+".next", first, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestRotateFile(t *testing.T) {
 	s.Close()
 	open("rotated after that").Close()
 
-	// Interrupted between sealing and putting the key in its place.
+	// Interrupted after the store was sealed, and before the new key replaced the old one.
 	third, err := os.ReadFile(keyPath)
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ import (
 
 var space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3}
 
-// a profile whose learner begins with a number and is filled with bytes that follow from it.
+// numbered returns a profile whose learner begins with a number, and is filled with bytes that follow from it.
 func numbered(n uint64, size int) profile.Profile {
 	b := binary.BigEndian.AppendUint64(nil, n)
 	r := rand.New(rand.NewPCG(n, 1))
@@ -53,7 +53,7 @@ func open(t *testing.T, path string, key profile.Key) *profile.Store {
 	return s
 }
 
-// users lists the users, and fails unless each profile is that of its number.
+// users lists the users, and fails unless each profile belongs to its user's number.
 func users(t *testing.T, s *profile.Store, want map[string]uint64) {
 	t.Helper()
 	got, err := s.Users()
@@ -86,7 +86,7 @@ func TestStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Save("carol", numbered(4, 100)); err != nil { // in place of the first
+	if err := s.Save("carol", numbered(4, 100)); err != nil { // replaces the first profile
 		t.Fatal(err)
 	}
 	want := map[string]uint64{"alice": 1, "Bob Müller": 2, "carol": 4}
@@ -113,7 +113,7 @@ func TestStore(t *testing.T) {
 	users(t, s, want)
 }
 
-// Nothing in the file names a user or shows a part of a learner; and nothing of a deleted user is left, sealed or not.
+// The file shows neither a user's name nor a part of a learner, and has no trace of a deleted user, sealed or not.
 func TestNoTraces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	key := profile.NewKey()
@@ -152,20 +152,20 @@ func TestNoTraces(t *testing.T) {
 	if n < 3000 || len(after) >= len(before) {
 		t.Errorf("%d pieces looked for; the file has %d bytes, and had %d", n, len(after), len(before))
 	}
-	if left, _ := filepath.Glob(path + "*"); len(left) != 2 { // the counters are the other
+	if left, _ := filepath.Glob(path + "*"); len(left) != 2 { // the other file is the counters
 		t.Errorf("files are left: %q", left)
 	}
 	if bytes.Contains(read(t, path+".seen"), []byte("alice")) || bytes.Contains(read(t, path+".seen"), []byte("bob")) {
 		t.Error("the counters show what they should hide")
 	}
-	// Bob's value, too, is sealed anew.
+	// Bob's value is sealed again, too.
 	if err := s.Delete("bob"); err != nil {
 		t.Fatal(err)
 	}
 	users(t, s, nil)
 }
 
-// sealedBytes returns the large values of the database: those of alice.
+// sealedBytes returns the large values of the database, which are alice's values.
 func sealedBytes(t *testing.T, path string) (all [][]byte) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
@@ -189,7 +189,7 @@ func sealedBytes(t *testing.T, path string) (all [][]byte) {
 	return all
 }
 
-// A deletion that was interrupted after the profile was gone, but not yet its traces, is finished at the next open.
+// A deletion may be interrupted after the profile is removed, and before its traces are. The next open finishes it.
 func TestInterruptedDeletion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	key := profile.NewKey()
@@ -299,8 +299,8 @@ func TestOpenErrors(t *testing.T) {
 	users(t, open(t, path, key), map[string]uint64{"alice": 1})
 }
 
-// Bytes that were altered anywhere are an error or make no difference. They never give another profile, and never end
-// the program.
+// A changed byte anywhere is either an error or has no effect. It never gives another profile, and never ends the
+// program.
 func TestAltered(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "store")
@@ -320,7 +320,7 @@ func TestAltered(t *testing.T) {
 		b := slices.Clone(good)
 		for range 1 + r.IntN(4) {
 			at := r.IntN(len(b))
-			if try%2 == 0 { // where the format itself is
+			if try%2 == 0 { // in the part that has the format
 				at = at/4096*4096 + r.IntN(100)
 			}
 			b[at] ^= byte(1 + r.IntN(255))
@@ -353,14 +353,14 @@ func TestAltered(t *testing.T) {
 			noticed++
 		}
 		s.Close()
-		runtime.GC() // which ends the program where a pointer leads where it should not
+		runtime.GC() // a wrong pointer would end the program here
 	}
 	if noticed < 90 {
 		t.Errorf("%d alterations were noticed", noticed)
 	}
 }
 
-// Several goroutines read and write at once.
+// Several goroutines read and write at the same time.
 func TestConcurrent(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "store"), profile.NewKey())
 	var wait sync.WaitGroup
@@ -399,7 +399,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// write saves numbered profiles, and prints each number when it is saved.
+// write saves numbered profiles, and prints each number after it is saved.
 func write(path string) {
 	var limit uint64
 	path, rest, _ := strings.Cut(path, "|")
@@ -454,7 +454,8 @@ func start(t *testing.T, path string, from, limit uint64) (*exec.Cmd, *bufio.Sca
 	return c, bufio.NewScanner(out)
 }
 
-// Killed at any moment, 200 writes long, the store holds the last profile that was said to be saved, or the next.
+// After a kill at any moment, within 200 writes, the store holds the last profile that was reported as saved, or the
+// next one.
 func TestKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("programs are killed for a while")
@@ -472,12 +473,12 @@ func TestKilled(t *testing.T) {
 			}
 			last = n
 			if n >= stop {
-				time.Sleep(time.Duration(kills%7) * time.Millisecond) // into the next write
+				time.Sleep(time.Duration(kills%7) * time.Millisecond) // so that the kill comes during the next write
 				break
 			}
 		}
 		c.Process.Kill()
-		for lines.Scan() { // what it had said before it was killed
+		for lines.Scan() { // the output from before the kill
 			if n, err := strconv.ParseUint(lines.Text(), 10, 64); err == nil {
 				last = n
 			}

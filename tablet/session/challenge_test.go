@@ -14,7 +14,7 @@ import (
 	"github.com/faceauth/faceauth/tablet/session"
 )
 
-// act plays frames of the user, 40 ms apart, and returns the words that came.
+// act plays frames of the user, 40 ms apart, and returns the words of the session.
 //
 //   - straight on   > <  turned to the user's left, right   v  eyes shut   m  eyes half shut   .  nobody
 //     n  somebody else, straight on   N  turned to the left   V  with shut eyes
@@ -108,7 +108,7 @@ func TestChallenge(t *testing.T) {
 	}
 }
 
-// A picture whose landmarks tremble, by as much as those of still faces in recordings do, passes no challenge.
+// A picture whose landmarks tremble as much as those of still faces in recordings passes no challenge.
 func TestChallengeTremblingPicture(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for _, kind := range []session.Challenge{session.Turn, session.Blink} {
@@ -135,9 +135,9 @@ func TestChallengeTremblingPicture(t *testing.T) {
 	}
 }
 
-// What lets in is a mean over the frames that match, of the last five; what was not scored is not alive.
+// The score that decides is a mean over the matching frames of the last five. A frame without a score counts as 0.
 func TestLiveness(t *testing.T) {
-	const none = -1 // not scored
+	const none = -1 // no score
 	for _, c := range []struct {
 		scores []float32
 		want   session.Word
@@ -178,7 +178,7 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
-// The liveness of frames that do not match, and of another face, helps nobody.
+// The liveness of frames that do not match, or that show another face, does not count.
 func TestLivenessOfOthers(t *testing.T) {
 	alive, dead := float32(1), float32(0)
 	s, err := session.New(session.Policy{MinLiveness: .5}, session.Left, noon)
@@ -208,7 +208,7 @@ func TestLivenessOfOthers(t *testing.T) {
 			t.Error("the liveness of one face let in another one")
 		}
 	}
-	// Live at last, on one track.
+	// Live frames at last, on one track.
 	for range 2 {
 		frame(session.Face{Track: 4, Match: true, Liveness: &alive})
 	}
@@ -217,7 +217,7 @@ func TestLivenessOfOthers(t *testing.T) {
 	}
 }
 
-// A challenge asks for liveness before and after it.
+// A challenge needs live frames before and after it.
 func TestLivenessWithChallenge(t *testing.T) {
 	alive, dead := float32(1), float32(0)
 	s, err := session.New(session.Policy{MinLiveness: .5, Challenge: session.Turn}, session.Left, noon)

@@ -18,8 +18,8 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// play plays a script, of a word for each frame, a tenth of a second apart, and returns how the session stands after
-// each.
+// play plays a script with one letter for each frame, a tenth of a second apart. It returns the state of the session
+// after each frame.
 //
 //	m n     the user, or somebody else, on track 1; M N on track 2
 //	d       too dark a picture, on track 1
@@ -70,12 +70,12 @@ func TestSession(t *testing.T) {
 		{"mdmdm", session.Match, ""},
 		{"nmnmm", session.Match, ""},
 		{"mmnnn", session.Looking, ""},
-		{"mnnmnm", session.Looking, ""}, // two of the last five
+		{"mnnmnm", session.Looking, ""}, // only two of the last five match
 		{"mmnn", session.Looking, ""},
 		{"mm.m", session.Looking, ""}, // somebody may have taken the place
-		{"mm2m", session.Looking, ""}, // or stands beside
-		{"mmM", session.Looking, ""},  // or is somebody else
-		{"mmMMM", session.Match, ""},  // who is the user as well
+		{"mm2m", session.Looking, ""}, // or stand beside the user
+		{"mmM", session.Looking, ""},  // or be somebody else
+		{"mmMMM", session.Match, ""},  // another track that matches as well
 		{"mmMMmm", session.Looking, ""},
 		{"2", session.TwoFaces, ""},
 		{"d", session.Retry, face.TooDark},
@@ -98,8 +98,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// However a session goes, it is over at the deadline, nothing changes its end, and it ends with a match only after
-// three of five judged frames, one after the other, in which one face alone was in view, matched.
+// Every session is over at its deadline, and nothing changes its result. It ends with a match only after three of five
+// consecutive judged frames matched, with one and the same face alone in view.
 func TestSessionAlwaysEnds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	ends := make(map[session.Word]int)
@@ -125,7 +125,7 @@ func TestSessionAlwaysEnds(t *testing.T) {
 			t.Fatalf("%q ends with a match", script[:at+1])
 		}
 		if end != session.Match {
-			for i := range at { // and with nothing else where it is deserved
+			for i := range at { // and with no other word if it is deserved
 				if deserved(script[:i+1]) && !strings.Contains(script[:i+1], "!") {
 					t.Fatalf("%q ends with %q, and was a match at %q", script, end, script[:i+1])
 				}
@@ -137,8 +137,8 @@ func TestSessionAlwaysEnds(t *testing.T) {
 	}
 }
 
-// deserved is the rule written out: of the last five judged frames since another face, nobody, or two were seen,
-// three match, and the last one does.
+// deserved is the rule written out. It looks at the last five judged frames since another face, nobody, or two faces
+// were seen: three of them match, and the last one does.
 func deserved(script string) bool {
 	var last []bool
 	track := ' '
@@ -171,7 +171,7 @@ func deserved(script string) bool {
 	return n >= 3 && last[len(last)-1] && !strings.HasSuffix(script, "d")
 }
 
-// Without frames, as from a camera that hangs, the clock alone ends a session; one that was set back does so, too.
+// Without frames, as from a camera that hangs, the clock alone ends a session. A clock that was set back ends it, too.
 func TestTick(t *testing.T) {
 	s, err := session.New(session.Policy{Deadline: 3 * time.Second}, session.Left, noon)
 	if err != nil {
@@ -191,7 +191,7 @@ func TestTick(t *testing.T) {
 		r.Word != session.Failed {
 		t.Errorf("a clock that was set back: %+v", r)
 	}
-	// A frame that comes too late does not count, even the one that would have been enough.
+	// A frame that comes too late does not count, even if it would have completed the match.
 	s, _ = play(t, session.Policy{}, "mm")
 	if r := s.Frame(noon.Add(5*time.Second), []session.Face{{Track: 1, Match: true}}); r.Word != session.NoMatch {
 		t.Errorf("too late: %+v", r)
@@ -218,7 +218,7 @@ func TestLimits(t *testing.T) {
 	var l session.Limits
 	ask := func(what string, after time.Duration, why session.Refusal, wait time.Duration) {
 		t.Helper()
-		// What is remembered is the same after a restart.
+		// The remembered state is the same after a restart.
 		b, err := l.MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
@@ -253,7 +253,7 @@ func TestLimits(t *testing.T) {
 	l.Matched(session.At(noon.Add(time.Hour)))
 	ask("a match", time.Hour, "", 0)
 	ask("a match does not put the password off", 49*time.Hour, session.PasswordDue, 0)
-	// The delay grows to a bound, and no clock makes it longer.
+	// The delay grows up to a limit, and no clock makes it longer.
 	p = session.Policy{Failures: 1000, MaxDelay: 10 * time.Second}
 	for range 900 {
 		l.Failed(session.At(noon.Add(2 * time.Hour)))
@@ -262,7 +262,7 @@ func TestLimits(t *testing.T) {
 	ask("a clock that was set back", time.Hour, session.PasswordDue, 0)
 }
 
-// Whatever is done to the clock on the wall, a password is due no later, and a wait is no shorter.
+// No change of the wall clock delays a password that is due, or shortens a wait.
 func TestLimitsClock(t *testing.T) {
 	at := func(boot string, wall, up time.Duration) session.Moment {
 		return session.Moment{Wall: noon.Add(wall), Boot: boot, Up: up}
@@ -312,7 +312,7 @@ func TestLimitsClock(t *testing.T) {
 			}
 		}
 	}
-	// What an earlier version wrote.
+	// The format of an earlier version.
 	var l session.Limits
 	if err := l.UnmarshalBinary(cborMap("failures", 1, "last", noon.UnixMilli(), "password", noon.UnixMilli())); err != nil {
 		t.Fatal(err)
@@ -368,7 +368,8 @@ func ExampleSession() {
 	// match
 }
 
-// A session that lets nobody in goes as another, but where that would end with a match it asks for the password.
+// A session without permission to let in works like any other session, but asks for the password instead of ending with
+// a match.
 func TestUnproven(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	ends := make(map[session.Word]int)
@@ -399,7 +400,7 @@ func TestUnproven(t *testing.T) {
 	}
 }
 
-// That the password is due is no reason against a session that asks for it. Failures are.
+// A password that is due does not prevent a session that asks for it. Failures prevent it.
 func TestLimitsUnproven(t *testing.T) {
 	var l session.Limits
 	now := session.At(noon)

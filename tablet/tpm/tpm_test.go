@@ -15,7 +15,7 @@ import (
 
 var (
 	secret = []byte("0123456789abcdef0123456789abcdef")
-	other  = []byte("fedcba98765\x0043210fedcba987654321\x00") // zeros have a meaning of their own
+	other  = []byte("fedcba98765\x0043210fedcba987654321\x00") // zeros have a special meaning
 )
 
 func open(t *testing.T, path string) *tpm.Counter {
@@ -28,8 +28,8 @@ func open(t *testing.T, path string) *tpm.Counter {
 	return c
 }
 
-// A counter counts, outlives the program and the TPM's own restart, and never goes back: not even where it is removed
-// and made anew.
+// A counter survives the end of the program and a restart of the TPM. It never goes back, even if it is removed and
+// created again.
 func TestCounter(t *testing.T) {
 	e := fixture.StartTPM(t)
 	c := open(t, e.Path)
@@ -85,7 +85,7 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// What is no TPM, and one that hangs up, talks nonsense or has gone, is an error.
+// A device that is not a TPM is an error, and so is a TPM that hangs up, sends garbage, or disappears.
 func TestBroken(t *testing.T) {
 	if _, err := tpm.Open(filepath.Join(t.TempDir(), "tpm")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/faceauth/faceauth/tablet/trial"
 )
 
-// scored returns a recording of frames 40 ms apart with these scores; one below zero is of a frame that was not scored.
+// scored returns a recording of frames 40 ms apart with these scores. A score below zero means a frame without a score.
 func scored(person, attack string, scores ...float32) trial.Recording {
 	var frames []face.Frame
 	for _, x := range scores {
@@ -54,7 +54,7 @@ func measure(t *testing.T, all ...trial.Recording) trial.LivenessReport {
 	return r
 }
 
-// The score of a presentation is the threshold up to which a login lets in.
+// The score of a presentation is the highest threshold at which a login would let it in.
 func TestLivenessScores(t *testing.T) {
 	turned := scored("turned", "", 1, 1, 1, 1)
 	for i := range turned.Frames {
@@ -75,7 +75,7 @@ func TestLivenessScores(t *testing.T) {
 		{scored("a", "", .5, .75, .25), []float64{.5}},                    // three frames are enough
 		{scored("b", "", .5, .5), []float64{}},                            // two are not
 		{scored("c", "", 0, 0, 0, .75, .75, .75, 0), []float64{.75 * .6}}, // the best five
-		{scored("d", "", -1, -1, -1), []float64{0}},                       // what was not scored passes nothing
+		{scored("d", "", -1, -1, -1), []float64{0}},                       // without a score it never passes
 		{scored("e", "", 1, 1, 1), []float64{1}},
 		{turned, []float64{}},
 		{none, []float64{}},
@@ -95,7 +95,7 @@ func TestLivenessScores(t *testing.T) {
 	}
 }
 
-// A presentation begins each second, and is as long as a login.
+// A presentation begins at each second, and is as long as a login.
 func TestPresentations(t *testing.T) {
 	scores := make([]float32, 201) // eight seconds
 	for i := range scores {
@@ -104,7 +104,7 @@ func TestPresentations(t *testing.T) {
 	r := measure(t, scored("a", "", scores...))
 	if got, want := r.Recordings[0].Scores, []float64{.5, .625, .75, .875, .9, .9, .9, .9}; !reflect.DeepEqual(got,
 		want) {
-		t.Errorf("%v, want %v", got, want) // the last frame, of 1, is in those from the fourth second on
+		t.Errorf("%v, want %v", got, want) // the last frame scores 1; it counts from the fourth second on
 	}
 	if r.Seconds != 5 || r.Every != 1 {
 		t.Errorf("%+v", r)
@@ -117,7 +117,7 @@ func TestPresentations(t *testing.T) {
 	}
 }
 
-// Each half is measured at the threshold of the other, which is never its own.
+// Each half is measured at the threshold of the other half, and never at its own threshold.
 func TestLivenessHalves(t *testing.T) {
 	r := measure(t,
 		scored("ann", "", .75, .75, .75), scored("ann", "print", .25, .25, .25), // half 1: .5
@@ -125,7 +125,7 @@ func TestLivenessHalves(t *testing.T) {
 		scored("cat", "", .875, .875, .875),       // half 1
 		scored("dan", "", 1, 1, 1),                // half 2
 		scored("ann", "", .25, .25, .25),          // stays in half 1: refused at .3125
-		scored("bea", "replay", .375, .375, .375), // let in at .3125, were it measured at it
+		scored("bea", "replay", .375, .375, .375), // would be let in at .3125
 	)
 	for i, want := range []int{1, 1, 2, 2, 1, 2, 1, 2} {
 		if r.Recordings[i].Half != want {
@@ -153,14 +153,14 @@ func TestLivenessHalves(t *testing.T) {
 		!math.IsNaN(float64(b.Threshold)) {
 		t.Errorf("%+v", b)
 	}
-	// The rates of the species are apart, and the highest counts.
+	// The rates of the attack species are separate, and the highest rate counts.
 	if low := r.Sweep[0]; low.Threshold != .1 || low.APCER != 1 || low.BPCER != 0 || low.Attacks["print"].Wrong != 2 ||
 		low.Attacks["print"].WrongIn != 2 {
 		t.Errorf("%+v", low)
 	}
 	if high := r.Sweep[1]; high.APCER != 0 || high.BPCER != .8 || high.Live.Interval.Low < .28 ||
 		high.Live.Interval.High > .996 {
-		t.Errorf("%+v", high) // Clopper and Pearson of 4 of 5: .2836 to .9949
+		t.Errorf("%+v", high) // Clopper and Pearson's interval for 4 of 5: .2836 to .9949
 	}
 	if p := r.Policy; p.Threshold != .5 || p.BPCER != .2 || p.APCER != 0 {
 		t.Errorf("%+v", p)
@@ -172,7 +172,7 @@ func TestLivenessHalves(t *testing.T) {
 	}
 }
 
-// Without attacks in both halves no threshold is chosen, and that of the policy is measured all the same.
+// Unless both halves have attacks, no threshold is chosen. The threshold of the policy is measured all the same.
 func TestLivenessWithoutHalves(t *testing.T) {
 	r := measure(t, scored("ann", "", 1, 1, 1), scored("ann", "print", .25, .25, .25), scored("bea", "", .25, .25, .25),
 		scored("cat", "", 1, 1, 1))

@@ -74,7 +74,7 @@ func TestRun(t *testing.T) {
 		r.People != 3 {
 		t.Errorf("%+v", r)
 	}
-	// A recording of three seconds begins three attempts, one of two begins two.
+	// A recording of three seconds gives three attempts, a recording of two seconds gives two.
 	type counts struct{ all, matches, pairs, in int }
 	for name, c := range map[string]struct {
 		got  trial.Attempts
@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The first faces are enough where no poses are asked for.
+// If no poses are asked for, the first faces are enough.
 func TestFirst(t *testing.T) {
 	o := options()
 	o.First = true
@@ -111,7 +111,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// A replay that scores too low ends as what it is taken for; the user's own face, which scores high, gets in.
+// A replay with a low score ends as a picture. The user's own face, which has a high score, is let in.
 func TestRunWithLiveness(t *testing.T) {
 	alive, dead := float32(.9), float32(.1)
 	all := people()
@@ -138,7 +138,8 @@ func TestRunWithLiveness(t *testing.T) {
 	}
 }
 
-// Blends teach nothing, as they are near no enrolled face. Where edges are so long that they do, the anchor stops them.
+// Blended faces are not learned, as they are near no enrolled face. With edges so long that blends are learned, the
+// anchor stops them.
 func TestBridge(t *testing.T) {
 	o := options()
 	o.Steps = []int{1, 8}
@@ -163,7 +164,7 @@ func TestBridge(t *testing.T) {
 		}
 	}
 	long := online.Settings{Sigma: 1, Reach: 3}
-	o.Tablet.Policy.MinLiveness = .5 // which stops no blend that is brought before the camera alive
+	o.Tablet.Policy.MinLiveness = .5 // does not stop a blend that a live face shows
 	for _, c := range []struct {
 		anchor float64
 		edges  online.Settings
@@ -177,7 +178,7 @@ func TestBridge(t *testing.T) {
 	}
 }
 
-// The lot falls on the side to which the user turns; what does not turn does not count.
+// The random side is the side to which the user turns. A recording without a turn does not count.
 func TestObedience(t *testing.T) {
 	o := options()
 	o.Tablet.Policy.Challenge = session.Turn

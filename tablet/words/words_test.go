@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the header of the PAM module")
 
 const header = "../pam/words.h"
 
-// render returns the header of the PAM module: the sentences as it shows them.
+// render returns the header of the PAM module, with all its sentences.
 func render() []byte {
 	var b bytes.Buffer
 	b.WriteString(
@@ -32,7 +32,7 @@ func render() []byte {
 	b.WriteString("NULL};\n\nstatic const struct { const char *word, *in[3]; } catalogue[] = {\n")
 	for _, word := range slices.Sorted(maps.Keys(catalogue)) {
 		if strings.Contains(catalogue[word][0], "%") || word == "looking" || word == "match" {
-			continue // not for the prompt of a login
+			continue // this word is not for the prompt of a login
 		}
 		fmt.Fprintf(&b, "\t{%q, {", word)
 		for l, s := range catalogue[word] {
@@ -51,7 +51,7 @@ func render() []byte {
 	return b.Bytes()
 }
 
-// The module says what the program says.
+// The PAM module uses the same sentences as the program.
 func TestHeader(t *testing.T) {
 	want := render()
 	if *update {
@@ -88,7 +88,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Each word is said in each language, with the same arguments.
+// Each word has a sentence in each language, with the same arguments.
 func TestCatalogue(t *testing.T) {
 	for word, in := range catalogue {
 		for l, s := range in {

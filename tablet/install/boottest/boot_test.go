@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package boottest boots a copy of the running Linux system, installs faceauth on it as docs/tablet.md says, and tries
-// logins and attacks on it: what the unit, the bus policy, polkit, logind and PAM make of it together.
+// logins and attacks. So it tests how the unit, the bus policy, polkit, logind and PAM work together.
 package boottest
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// system is a booted one, with faceauth installed. Its users are alice and bob, whose passwords are their names. All
-// tests share it, one after the other.
+// system is a booted system with faceauth installed. Its users are alice and bob, and their passwords are their names.
+// All tests share it, one after the other.
 type system struct {
-	dir  string // /srv/share inside
-	pid  string // of its first process
+	dir  string // the folder that is /srv/share in the system
+	pid  string // the number of its first process
 	stop func()
 }
 
-// booted is the system of these tests.
+// booted is the system that all these tests share.
 var booted *system
 
 func TestMain(m *testing.M) {
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// boot returns the system, which the first test boots and installs on.
+// boot returns the system. The first call boots it and installs faceauth.
 func boot(t *testing.T) *system {
 	t.Helper()
 	if testing.Short() {
@@ -114,8 +114,8 @@ func boot(t *testing.T) *system {
 	return s
 }
 
-// try runs a shell script in a service of its own, as root, and returns what it printed and its exit code. It must not
-// take a minute.
+// try runs a shell script in a service of its own, as root, and returns its output and its exit code. The script has
+// less than a minute.
 func (s *system) try(t testing.TB, script string, options ...string) (out string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -149,7 +149,7 @@ func (s *system) try(t testing.TB, script string, options ...string) (out string
 	return b.String(), 0
 }
 
-// run runs a shell script, which must succeed, and returns what it printed.
+// run runs a shell script, which must succeed, and returns its output.
 func (s *system) run(t testing.TB, script string, options ...string) string {
 	t.Helper()
 	out, code := s.try(t, script, options...)
@@ -165,7 +165,7 @@ func (s *system) write(t testing.TB, path, text string) {
 	s.run(t, fmt.Sprintf("mkdir -p %s && cat >%s <<'END'\n%sEND\n", filepath.Dir(path), path, text))
 }
 
-// camera has the camera play a recording from now on, four times over: a busy machine misses frames.
+// camera makes the camera play a recording from now on, four times, because a busy machine misses frames.
 func (s *system) camera(t testing.TB, recording string) {
 	t.Helper()
 	s.run(
@@ -185,7 +185,7 @@ func (s *system) journal(t testing.TB) string {
 	return out
 }
 
-// prepare makes the users and installs faceauth as docs/tablet.md says, which enrols alice, who is p2.
+// prepare makes the users and installs faceauth as docs/tablet.md says. This enrols alice, with the recording p2.
 func (s *system) prepare(t testing.TB) {
 	t.Helper()
 	s.insider(t)
@@ -197,7 +197,7 @@ func (s *system) prepare(t testing.TB) {
 	s.install(t)
 }
 
-// The service comes up when somebody asks, and stays up for longer than its watchdog waits.
+// The service starts at the first call, and keeps running for longer than its watchdog's time.
 func TestUnit(t *testing.T) {
 	s := boot(t)
 	s.run(t,

@@ -14,7 +14,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// documented returns the commands of docs/tablet.md, in their order, below a heading. The comments are left out.
+// documented returns the commands below a heading of docs/tablet.md, in order and without their comments.
 func documented(t testing.TB, heading string) (commands []string) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(fixture.Root(t), "docs", "tablet.md"))
@@ -38,7 +38,7 @@ func documented(t testing.TB, heading string) (commands []string) {
 	return commands
 }
 
-// install does what docs/tablet.md says, as alice, who may use sudo. What is built is built outside.
+// install follows docs/tablet.md as alice, who may use sudo. Programs are built outside the system.
 func (s *system) install(t testing.TB) {
 	t.Helper()
 	for _, command := range documented(t, "Install") {
@@ -53,7 +53,7 @@ func (s *system) install(t testing.TB) {
 	}
 }
 
-// asAlice runs a command as root for alice, if it begins with sudo, or else as alice in a session at the device.
+// asAlice runs a command: as root for alice if it begins with sudo, and otherwise as alice in a session at the device.
 func (s *system) asAlice(t testing.TB, command string) string {
 	t.Helper()
 	if rest, ok := strings.CutPrefix(command, "sudo "); ok {
@@ -67,7 +67,7 @@ func (s *system) asAlice(t testing.TB, command string) string {
 	return out
 }
 
-// What docs/tablet.md tells people to do does what it says. That it installs is what all tests begin with.
+// The commands in docs/tablet.md do what the page says. All tests begin with the commands that install faceauth.
 func TestDocs(t *testing.T) {
 	s := people(t)
 	want := map[string]string{
@@ -94,7 +94,7 @@ func TestDocs(t *testing.T) {
 		"für diesen Benutzer ist kein Gesicht registriert") {
 		t.Errorf("in German: %s", out)
 	}
-	// Each setting that is named is one.
+	// Every flag in the page exists.
 	b, err := os.ReadFile(filepath.Join(fixture.Root(t), "docs", "tablet.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -115,13 +115,13 @@ func TestDocs(t *testing.T) {
 	for _, command := range documented(t, "When the camera breaks") {
 		s.asAlice(t, command)
 	}
-	// Where a system keeps programs, settings and data: the project itself may lie anywhere else. Other tests write
-	// services of PAM into the machine's own /etc.
+	// Search only where a system keeps programs, settings and data, as the project itself may lie anywhere else. Other
+	// tests write services of PAM into the machine's own /etc.
 	find := "find /etc /usr /opt /var -xdev -newer /etc/machine-id -not -path '/var/tmp/*' -not -name 'faceauth-test-*' " +
 		"-name '*faceauth*' -print 2>/dev/null; grep -rl --exclude='faceauth-test-*' faceauth /etc/pam.d"
 	if out, _ := s.try(t, find); strings.Contains(out, "pam.d/common") {
 		t.Errorf("it is still in use: %s", out)
-	} else if left := strings.Fields(out); !slices.Equal(left, []string{"/etc/default/faceauth"}) { // the test's settings
+	} else if left := strings.Fields(out); !slices.Equal(left, []string{"/etc/default/faceauth"}) { // of the tests
 		t.Errorf("this is left: %q", left)
 	}
 	if a := s.console(t, "login", "alice", 0); !a.in || strings.Contains(a.said, "camera") {

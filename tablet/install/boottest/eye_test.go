@@ -10,7 +10,7 @@ import (
 // eyes is a script that lists the processes of eyes.
 const eyes = `for p in $(systemctl show -p MainPID --value 'faceauth-eye@*' | grep -v '^0*$'); do `
 
-// The daemon and its eyes are processes of different users, neither of whom is root, and the daemon has no camera.
+// The daemon and its eyes are processes of different users, both without root's rights, and the daemon has no camera.
 func TestEyesUser(t *testing.T) {
 	s := people(t)
 	s.run(t, "faceauth tablet health")
@@ -26,7 +26,7 @@ func TestEyesUser(t *testing.T) {
 			t.Errorf("%q is not in %s", want, out)
 		}
 	}
-	// Nobody but the daemon is answered: other users cannot ask, and an eye asks who asks.
+	// Only the daemon gets an answer: other users cannot connect, and an eye checks its caller.
 	for _, user := range []string{"bob", "faceauth-eye"} {
 		if out, code := s.try(t, "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"/run/faceauth-eye\")'", "--property=User="+user); code == 0 {
 			t.Errorf("%s reaches an eye: %s", user, out)
@@ -38,8 +38,8 @@ func TestEyesUser(t *testing.T) {
 	}
 }
 
-// An eye that is killed while it looks costs that login, and not the daemon, nor the next login; one that is killed
-// while it waits costs nothing.
+// If an eye is killed during a login, only this login fails: the daemon and the next login work. If an eye is killed
+// while it waits, nothing fails.
 func TestEyeKilled(t *testing.T) {
 	s := people(t)
 	before := s.run(t, "systemctl show -p MainPID --value faceauth")

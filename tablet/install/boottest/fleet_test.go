@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What docs/tablet.md tells people to do makes an account follow somebody of a fleet: with the installed unit, its
+// The commands in docs/tablet.md make an account follow a person of a fleet. The test uses the installed unit, its
 // user, its sandbox, and the rules of the bus.
 func TestFleet(t *testing.T) {
 	s := boot(t)
@@ -90,7 +90,7 @@ func TestFleet(t *testing.T) {
 	s.trust(t)
 	verify("recognised\n")
 
-	// Nobody but the unit's user speaks for the fleet, and that user does nothing else that is not everybody's.
+	// Only the unit's user may call the fleet's methods, and that user has no other special permission.
 	for user, want := range map[string]bool{"bob": false, "faceauth-eye": false, "faceauth-fleet": true} {
 		call := "busctl call org.faceauth /org/faceauth/Device org.faceauth.Fleet Followed"
 		if out, code := s.try(t, "runuser -u "+user+" -- "+call); (code == 0) != want ||
@@ -108,13 +108,13 @@ func TestFleet(t *testing.T) {
 		t.Errorf("they read each other's: %s", out)
 	}
 
-	// Killed, and with another daemon.
+	// The process is killed, and another daemon runs.
 	s.run(t, "systemctl kill -s KILL faceauth-fleet; systemctl kill -s KILL faceauth")
 	until("both are back", "faceauth tablet status --user alice", "4 faces from there, on which")
 	until("they are in step", "faceauth tablet status --user alice", "in step since")
 	verify("recognised\n")
 
-	// Revoked: the unit ends for good, and says why.
+	// After a revocation the unit ends for good, and says why.
 	s.run(t, "XDG_DATA_HOME=/root/server faceauth fleet revoke tablet")
 	until("it ends", "systemctl is-failed faceauth-fleet", "failed")
 	until("nothing rests on the fleet", "faceauth tablet status --user alice", "it was revoked")

@@ -12,8 +12,8 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// fprintd's own clients, unchanged, on a booted system: off by default; on as docs/tablet.md says; and then only for
-// somebody at the device.
+// Tests fprintd's own clients, unchanged, on a booted system. The names are off by default; docs/tablet.md says how to
+// turn them on; and then they work only for a person at the device.
 func TestFprintd(t *testing.T) {
 	from := fixture.Fprintd(t)
 	s := people(t)
@@ -34,7 +34,7 @@ func TestFprintd(t *testing.T) {
 		s.run(t,
 			"rm /etc/dbus-1/system.d/faceauth-fprintd.conf /usr/local/share/dbus-1/system-services/net.reactivated.Fprint.service; systemctl reload dbus; systemctl stop faceauth")
 	})
-	// The bus starts the daemon, which is not running.
+	// The daemon is not running, and the bus starts it.
 	if out := s.run(t, "systemctl is-active faceauth; /srv/share/fprintd/usr/bin/fprintd-list alice || true", "--setenv=LC_ALL=C"); !strings.Contains(
 		out, "right-index-finger") {
 		t.Fatalf("fprintd-list: %s\n%s", out, s.journal(t))
@@ -43,7 +43,7 @@ func TestFprintd(t *testing.T) {
 		return strings.Count(s.run(t, "journalctl -q --no-pager -o cat -u faceauth"), "msg=verify ")
 	}
 	const login = "pamtester finger alice authenticate && echo let in"
-	// service runs a script in a unit of that name.
+	// service runs a script in a unit of the given name.
 	service := func(name, script string) string {
 		s.write(t, "/run/systemd/system/"+name,
 			"[Service]\nType=oneshot\nExecStart=/bin/bash -c '"+script+"'\nStandardOutput=truncate:/srv/share/out\nStandardError=inherit\n")
@@ -108,7 +108,7 @@ func TestFprintd(t *testing.T) {
 	if out := root(elsewhere); strings.Contains(out, "let in") {
 		t.Errorf("root in a session from elsewhere: %s\n%s", out, s.journal(t))
 	}
-	// A failure counts: somebody who is no match is one, against who asked.
+	// A face that does not match is a failure, which counts against the user who asked.
 	s.camera(t, "vidtimit_rot/p3")
 	s.trust(t)
 	if out := service("getty@tty2.service", login); strings.Contains(out, "let in") {
@@ -120,7 +120,7 @@ func TestFprintd(t *testing.T) {
 	}
 	s.camera(t, "vidtimit_rot/p2")
 	s.trust(t)
-	// With a challenge nobody could be told what to do.
+	// With a challenge, no message could tell the user what to do.
 	if out, code := s.try(t, "faceauth-daemon daemon --fprintd --challenge turn"); code != 2 ||
 		!strings.Contains(out, "leave out --challenge") {
 		t.Errorf("with a challenge: %d, %s", code, out)

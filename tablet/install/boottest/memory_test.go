@@ -23,7 +23,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// memoryOf returns where in the memory of a process any of the needles is, as somebody with all rights would look.
+// memoryOf returns where in a process's memory any of the needles lies, as root can see it.
 func memoryOf(t testing.TB, pid string, needles map[string][]byte) (found map[string]int) {
 	t.Helper()
 	found = make(map[string]int)
@@ -58,7 +58,7 @@ func memoryOf(t testing.TB, pid string, needles map[string][]byte) (found map[st
 	return found
 }
 
-// After a profile is forgotten no copy of its faces is left, neither in the daemon's memory nor in a file.
+// After a profile is forgotten, no copy of its faces is left in the daemon's memory or in a file.
 func TestForgotten(t *testing.T) {
 	s := people(t)
 	s.camera(t, "vidtimit_rot/p5")
@@ -67,7 +67,7 @@ func TestForgotten(t *testing.T) {
 	s.run(t, "faceauth tablet verify --user bob")
 	s.camera(t, "vidtimit_rot/p2")
 
-	// What is to be looked for: bob's vectors, which are read with the key from a copy of the store.
+	// The test searches for bob's vectors, which it reads with the key from a copy of the store.
 	s.run(t,
 		"rm -rf /srv/share/copy; cp -a /var/lib/faceauth /srv/share/copy; cp /var/lib/faceauth-counters/seen /srv/share/copy/seen; chown -R root /srv/share/copy")
 	copied := filepath.Join(s.dir, "copy")
@@ -117,7 +117,7 @@ func TestForgotten(t *testing.T) {
 			t.Errorf("%s is in a file", name)
 		}
 	}
-	// Nobody but root may look, and nothing is written down.
+	// Only root may read the memory, and no core dump is written.
 	if out, code := s.try(t, "head -c 1 /proc/$(systemctl show -p MainPID --value faceauth)/mem", "--property=User=faceauth"); code == 0 {
 		t.Errorf("a process of the same user reads the memory: %s", out)
 	}
@@ -130,13 +130,13 @@ func TestForgotten(t *testing.T) {
 	switch locked := m != nil && len(m[1]) > 5; {
 	case regexp.MustCompile(`locked memory\s+unlimited`).MatchString(limits) && !locked:
 		t.Errorf("memory is not locked: %s\n%s", limits, s.journal(t))
-	case !locked: // this place does not let systemd raise the limit
+	case !locked: // systemd cannot raise the limit here
 		if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth"); !strings.Contains(out,
 			"faces may get into swap") {
 			t.Errorf("memory is not locked, and nobody is told: %s", limits)
 		}
 	}
-	// A store from before the forgetting does not bring bob back, and costs alice her password.
+	// A store from before the forgetting does not bring bob back, and alice has to give her password.
 	s.run(t,
 		"systemctl stop faceauth; cp /srv/share/copy/profiles /var/lib/faceauth/profiles; chown faceauth: /var/lib/faceauth/profiles")
 	if out, code := s.try(t, "faceauth tablet status --user bob"); code == 0 {
@@ -144,7 +144,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// spaceOf returns the feature space of a store, as far as it takes to open it: of the built-in network.
+// spaceOf returns the feature space of a store, with only the parts that are needed to open it: the built-in network's.
 func spaceOf(t testing.TB, path string) face.Space {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
@@ -163,7 +163,7 @@ func spaceOf(t testing.TB, path string) face.Space {
 	return s
 }
 
-// outside returns the number that the daemon's process has outside of the system.
+// outside returns the number of the daemon's process as seen from outside the system.
 func (s *system) outside(t testing.TB) string {
 	t.Helper()
 	inside := strings.TrimSpace(s.run(t, "systemctl show -p MainPID --value faceauth"))
@@ -185,7 +185,7 @@ func (s *system) outside(t testing.TB) string {
 	return ""
 }
 
-// vectors returns pieces of vectors of a space, as they lie in memory, that a snapshot of a learner holds.
+// vectors returns pieces of the vectors in a learner's snapshot, in the form that they have in memory.
 func vectors(t testing.TB, snapshot []byte, dim int) (all [][]byte) {
 	t.Helper()
 	var walk func(x any)
@@ -231,7 +231,7 @@ func vectors(t testing.TB, snapshot []byte, dim int) (all [][]byte) {
 	}
 	var x any
 	if err := cbor.Unmarshal(snapshot, &x); err != nil {
-		return nil // of another form: the pieces of the record are what is looked for
+		return nil // another form: then the test searches for pieces of the record
 	}
 	walk(x)
 	return all[:min(len(all), 6)]

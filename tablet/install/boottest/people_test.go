@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// A session, as PAM's items and environment make it.
+// A place is a session that PAM's items and environment describe.
 const (
 	atDevice  = "-E XDG_SEAT=seat0 -E XDG_SESSION_TYPE=wayland -E XDG_SESSION_CLASS=user"
 	elsewhere = "-I rhost=far.example -I tty=pts/1 -E XDG_SESSION_TYPE=tty -E XDG_SESSION_CLASS=user"
 )
 
-// session runs a script in a session of a user, and returns what it printed.
+// session runs a script in a session of a user, and returns its output.
 func (s *system) session(t testing.TB, user, kind, script string) string {
 	t.Helper()
 	s.write(t, "/srv/share/in-session", "#!/bin/bash\n[ \"$PAM_TYPE\" = open_session ] || exit 0\n"+
@@ -40,8 +40,8 @@ func (s *system) session(t testing.TB, user, kind, script string) string {
 	return string(b)
 }
 
-// prompter is what this program does as an insider that is to answer a prompt: it runs a command, answers each prompt
-// with a line, and says how long the first took to come, and everything.
+// prompter is the work of this program as an insider that answers prompts. It runs a command and answers each prompt
+// with a line. It reports the whole output, and how long the first prompt took to appear.
 func prompter() {
 	lines := strings.Split(os.Getenv("LINES_TYPED"), "|")
 	c := exec.Command(os.Args[1], os.Args[2:]...)
@@ -83,13 +83,13 @@ func prompter() {
 		err == nil, said)
 }
 
-// typing is how long somebody takes to answer a prompt.
+// typing is the time that a person takes to answer a prompt.
 func typing() time.Duration {
 	ms, _ := strconv.Atoi(os.Getenv("TYPING"))
 	return time.Duration(ms) * time.Millisecond
 }
 
-// answered is what a prompter says.
+// answered is the report of a prompter.
 type answered struct {
 	prompt, total time.Duration
 	in            bool
@@ -109,12 +109,12 @@ func parse(t testing.TB, out string) answered {
 	return answered{ms(m[1]), ms(m[2]), m[3] == "true", m[4]}
 }
 
-// prompted is a command with which a script answers prompts.
+// prompted returns a command with which a script answers prompts.
 func prompted(lines, command string) string {
 	return "env " + insider + "=prompt LINES_TYPED='" + lines + "' /srv/share/insider " + command
 }
 
-// people has alice, who is p2, enrolled, and her password used; and it ends a daemon that runs.
+// people enrols alice with the recording p2, gives her password, and ends a running daemon.
 func people(t *testing.T) *system {
 	t.Helper()
 	s := boot(t)
@@ -128,14 +128,14 @@ func people(t *testing.T) *system {
 	return s
 }
 
-// trust says that alice gave her password.
+// trust reports to the daemon that alice gave her password.
 func (s *system) trust(t testing.TB) {
 	t.Helper()
 	s.run(t,
 		"for asker in 0 $(id -u bob); do busctl call org.faceauth /org/faceauth/Device org.faceauth.Device PasswordUsedFor su alice $asker; done")
 }
 
-// Who may have a face looked for: somebody with an active session at the device, and nobody else.
+// Only a user with an active session at the device may use the camera.
 func TestWhoMayAsk(t *testing.T) {
 	s := people(t)
 	looked := func() int {
@@ -184,7 +184,7 @@ func TestWhoMayAsk(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			before := looked()
 			a := parse(t, c.run())
-			for end := time.Now().Add(3 * time.Second); c.look && looked() == before && time.Now().Before(end); { // the log comes after the verdict
+			for end := time.Now().Add(3 * time.Second); c.look && looked() == before && time.Now().Before(end); { // wait for the log
 				time.Sleep(20 * time.Millisecond)
 			}
 			if a.in != c.look || (looked() > before) != c.look {
@@ -195,7 +195,7 @@ func TestWhoMayAsk(t *testing.T) {
 			}
 		})
 	}
-	// A list that others than root may write counts for nothing.
+	// If users other than root may write the list, the list does not count.
 	s.run(t, "chmod 666 /etc/faceauth/services")
 	if a := parse(t, s.session(t, "bob", atDevice, face)); a.in {
 		t.Error("a list that everybody may write was believed")

@@ -14,7 +14,7 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// console is a login on a console of the device, by a program that does nothing else.
+// console is a login on a console of the device, by a program that only logs in.
 func (s *system) console(t testing.TB, service, lines string, typing time.Duration) answered {
 	t.Helper()
 	out, _ := s.try(
@@ -25,8 +25,8 @@ func (s *system) console(t testing.TB, service, lines string, typing time.Durati
 	return parse(t, out)
 }
 
-// Whatever the daemon, the bus or the store does, the prompt is there at once, and a password that was typed goes on at
-// once: within 50 ms and within 200 ms of a login without faceauth. The daemon goes, and nobody waits for it.
+// In every fault of the daemon, the bus or the store, the prompt appears at once, and a typed password is used at once:
+// at most 50 ms and 200 ms later than in a login without faceauth. If the daemon ends, nobody waits for it.
 func TestPromptFirst(t *testing.T) {
 	s := people(t)
 	s.write(t, "/etc/pam.d/plain", "auth required pam_unix.so\n")
@@ -45,10 +45,10 @@ func TestPromptFirst(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		before  string
-		between string // the try by password and the one by face
+		between string // runs between the try by password and the try by face
 		after   string
-		in      bool          // by face
-		limit   time.Duration // of a try by face, refused or not
+		in      bool          // whether the face lets in
+		limit   time.Duration // the longest time of a try by face, refused or not
 	}{
 		{"warm", "faceauth tablet health", "", "", true, time.Second},
 		{"cold", "systemctl stop faceauth", "for i in {1..50}; do faceauth tablet health && break; sleep .1; done; systemctl stop faceauth", "", true, 3 * time.Second},
@@ -69,7 +69,7 @@ func TestPromptFirst(t *testing.T) {
 				return prompted(lines, "pamtester -I tty=tty7 "+service+" alice authenticate")
 			}
 			prompts := func() (a, f answered) {
-				// One script: while the bus hangs, no other could be started.
+				// All in one script, as no other script could start while the bus hangs.
 				out, _ := s.try(
 					t,
 					c.before+strings.Repeat("\n"+login("login", "alice")+"\necho ====\n"+c.between, 3)+"\n"+login(
@@ -86,7 +86,7 @@ func TestPromptFirst(t *testing.T) {
 				}
 				return a, f
 			}
-			// The machine has other things to do: the best of three counts, and of nine where that is not enough.
+			// The machine is busy: the best of three tries counts, and the best of nine if three are not enough.
 			a, f := prompts()
 			late := func() bool {
 				return a.prompt > prompt+50*time.Millisecond || a.total > total+200*time.Millisecond || f.total > c.limit
@@ -108,7 +108,7 @@ func TestPromptFirst(t *testing.T) {
 	}
 }
 
-// A daemon that is killed while it looks is not waited for, neither by the module nor by the program.
+// Neither the module nor the program waits for a daemon that is killed during a login.
 func TestDaemonKilled(t *testing.T) {
 	s := people(t)
 	defer func() {
@@ -142,8 +142,8 @@ func TestDaemonKilled(t *testing.T) {
 	}
 }
 
-// flood is what an insider that floods does: calls that expect no answer, 10,000 a second, on one connection and on
-// many.
+// flood is the work of an insider that floods the daemon: 10,000 calls a second that expect no answer, on one
+// connection and on many.
 func flood() {
 	n, _ := strconv.Atoi(os.Getenv("CONNECTIONS"))
 	for range n {
@@ -167,7 +167,7 @@ func flood() {
 	time.Sleep(time.Minute)
 }
 
-// A user who floods the daemon keeps nobody's login from being done in a second, and does not make it grow.
+// While a user floods the daemon, every login is done within a second, and the daemon's memory does not grow.
 func TestFlooded(t *testing.T) {
 	s := people(t)
 	s.run(t, "faceauth tablet health")
@@ -179,7 +179,7 @@ func TestFlooded(t *testing.T) {
 				insider, connections),
 		)
 		time.Sleep(2 * time.Second)
-		best := time.Hour // of three: the machine has other things to do
+		best := time.Hour // the best of three tries, as the machine is busy
 		for range 3 {
 			a := s.console(t, "login", "", 0)
 			if !a.in {
@@ -209,7 +209,7 @@ func memory(t testing.TB, health string) uint64 {
 	return n
 }
 
-// A prompt that somebody leaves open keeps nobody from logging in.
+// An open prompt prevents no other login.
 func TestOthersKeepNobodyOut(t *testing.T) {
 	s := people(t)
 	defer s.trust(t)

@@ -17,19 +17,19 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// insider makes this program, which then runs under the settings of the unit, try what an attacker would who runs code
-// in the daemon.
+// insider makes this program, which then runs under the settings of the unit, try the actions of an attacker who runs
+// code in the daemon.
 const insider = "FACEAUTH_INSIDER"
 
-// daemon, eye and teller say whose sandbox an insider is in.
+// daemon, eye and teller say in which sandbox an insider is.
 const (
 	daemon = 1 << iota
 	eye
 	teller // the process that takes part in a fleet
 )
 
-// tries are what an insider tries, and who may. There is something for each, so that it is not a sandbox in which
-// nothing works.
+// tries are the actions of an insider, and the sandboxes that allow them. Each sandbox allows some action, which shows
+// that programs work in it at all.
 var tries = []struct {
 	name    string
 	allowed int
@@ -103,7 +103,7 @@ var tries = []struct {
 	}},
 	{"read a profile", 0, func() error {
 		if _, err := os.ReadDir("/var/lib/faceauth"); err == nil && whose() == daemon {
-			return os.ErrPermission // they are its own
+			return os.ErrPermission // these processes are its own
 		} else {
 			return err
 		}
@@ -185,7 +185,7 @@ func call(number, a, b, c uintptr) error {
 	return nil
 }
 
-// tryAll is what an insider does.
+// tryAll tries all actions of an insider.
 func tryAll() {
 	for _, x := range tries {
 		err := x.try()
@@ -193,7 +193,7 @@ func tryAll() {
 	}
 }
 
-// whose is the sandbox that an insider is in.
+// whose returns the sandbox in which an insider is.
 func whose() int {
 	switch os.Getenv(insider) {
 	case "eye":
@@ -204,7 +204,7 @@ func whose() int {
 	return daemon
 }
 
-// insider puts this program into the system.
+// insider copies this program into the system.
 func (s *system) insider(t testing.TB) {
 	t.Helper()
 	path := filepath.Join(s.dir, "insider")
@@ -224,13 +224,13 @@ func (s *system) insider(t testing.TB) {
 	}
 }
 
-// What the units promise is true of a program that runs under their settings.
+// The promises of the units hold for a program that runs under their settings.
 func TestSandbox(t *testing.T) {
 	s := boot(t)
 	s.run(t, "echo >/srv/share/video; chgrp video /srv/share/video; chmod 640 /srv/share/video")
 	for unit, who := range map[string]string{"faceauth": "daemon", "faceauth-eye@": "eye", "faceauth-fleet": "teller"} {
 		t.Run(who, func(t *testing.T) {
-			// The unit itself, with another program, which may be started.
+			// The unit itself, with another program, which the unit may start.
 			s.run(
 				t,
 				`sed -e 's|^ExecStart=.*|ExecStart=/srv/share/insider|' -e 's|^Type=.*||' -e '/^BusName\|^WantedBy\|^Restart\|^WatchdogSec\|^Alias\|^StandardOutput\|^CollectMode/d' \
@@ -264,8 +264,8 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// Of 10 points of exposure 1 is left, as an eye has to open a camera, and a little more to the unit that has the
-// network.
+// The exposure of an eye is at most 1 of 10 points, because it has to open a camera. The unit with the network has a
+// little more.
 func TestExposure(t *testing.T) {
 	s := boot(t)
 	for unit, most := range map[string]string{"faceauth.service": "10", "faceauth-eye@x.service": "10", "faceauth-fleet.service": "12"} {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The server of a fleet runs as a service: it is off at first, admits devices, comes back after kill -9, and ends when
-// it is told to. Without its log it does not begin another one by itself.
+// The server of a fleet runs as a service: it is off at first, admits devices, comes back after SIGKILL, and ends when
+// it is stopped. If its log is missing, it does not begin a new log by itself.
 func TestFleetServer(t *testing.T) {
 	s := boot(t)
 	const state = "/var/lib/faceauth-fleet-server"
@@ -58,7 +58,7 @@ func TestFleetServer(t *testing.T) {
 		"start the server once with: faceauth fleet serve --restored") {
 		t.Errorf("the journal: %s", out)
 	}
-	// As docs/fleet.md says: once by hand, and then by the service manager again.
+	// As docs/fleet.md says: the server starts once by hand, and then again as a service.
 	s.run(
 		t,
 		"systemctl reset-failed faceauth-fleet-server; "+as+"serve --restored --state "+state+" >/srv/share/restored &\n"+
