@@ -85,8 +85,7 @@ RACE = $(shell CGO_ENABLED=0 go list -f '{{.Dir}}' $(PURE) | while read -r dir; 
 	grep -qE '^[[:space:]]*go [a-zA-Z]|[;{] *go [a-zA-Z]|errgroup|"sync|Parallel|"net/http' "$$dir"/*.go && echo "$$dir"; done)
 
 # Each package is tested in full once. The packages that take longest begin first, and many tests wait: more packages
-# are tested at once than there are processors. The tests that -short leaves out in the third run were in
-# the first two.
+# are tested at once than there are processors. The tests that -short leaves out in the third run were in the first two.
 LONGEST = ./cmd/faceauth ./tablet/install/boottest ./eye/serve ./pipeline
 
 test-all: setup-test models

@@ -57,7 +57,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// A person who is forgotten while in view, with a held face, loses the name at once, and nobody in view has a name.
+// A person who is forgotten while in view, with a held face, loses the name at once.
 func TestHeldForgotten(t *testing.T) {
 	w, l := watched(t)
 	for i := range 40 {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A place is a session that PAM's items and environment describe.
+// The items and environment of PAM for a session at the device, and for a session from elsewhere.
 const (
 	atDevice  = "-E XDG_SEAT=seat0 -E XDG_SESSION_TYPE=wayland -E XDG_SESSION_CLASS=user"
 	elsewhere = "-I rhost=far.example -I tty=pts/1 -E XDG_SESSION_TYPE=tty -E XDG_SESSION_CLASS=user"
