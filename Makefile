@@ -89,14 +89,17 @@ RACE = $(shell CGO_ENABLED=0 go list -f '{{.Dir}}' $(PURE) | while read -r dir; 
 LONGEST = ./cmd/faceauth ./tablet/install/boottest ./eye/serve ./pipeline
 
 test-all: setup-test models
-	go test -tags matprofile -timeout 30m -p $$(($$(nproc) + 2)) $(LONGEST) \
+	@echo 'the packages that need cgo, every test'
+	@go test -tags matprofile -timeout 30m -p $$(($$(nproc) + 2)) $(LONGEST) \
 		$(filter-out $(filter-out $(BOTH),$(PURE)),$(shell go list ./...))
 	@$(MAKE) -s test-pure
-	go test -race -short -timeout 30m $(or $(RACE),$(error no package starts goroutines))
+	@echo 'the packages that start goroutines, under the race detector'
+	@go test -race -short -timeout 30m $(or $(RACE),$(error no package starts goroutines))
 
 test-pure:
-	CGO_ENABLED=0 go test -timeout 30m -p $$(($$(nproc) + 1)) $(filter-out $(BOTH),$(PURE))
-	CGO_ENABLED=0 go test -short $(BOTH)
+	@echo 'the other packages, every test, without cgo'
+	@CGO_ENABLED=0 go test -timeout 30m -p $$(($$(nproc) + 1)) $(filter-out $(BOTH),$(PURE))
+	@CGO_ENABLED=0 go test -short $(BOTH)
 
 PAM_MODULE = bin/pam_faceauth.so
 

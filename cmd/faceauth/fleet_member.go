@@ -50,6 +50,16 @@ func (f *memberFlags) flags(c *cobra.Command, persistent bool) {
 	deviceFolderFlag(set, &f.state, "fleet-state")
 }
 
+// beside reports whether this device has joined a fleet, but the command does not take part.
+func (f *memberFlags) beside() bool {
+	folder, err := fleetFolder("", "fleet")
+	if f.fleet || err != nil {
+		return false
+	}
+	_, err = fleet.Joined(folder)
+	return err == nil
+}
+
 // join connects to the fleet, or returns nil without --fleet.
 func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 	if !f.fleet {

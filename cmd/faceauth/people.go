@@ -125,6 +125,10 @@ func newPeople() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s is forgotten\n", args[0])
+			if o.member.beside() {
+				warn(c, fmt.Sprintf("this device has joined a fleet, which gives %s back to galleries that it shares; "+
+					"to forget a person everywhere, run faceauth people remove NAME --fleet", args[0]))
+			}
 			return nil
 		},
 	}
