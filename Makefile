@@ -4,7 +4,7 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-test build programs models demo test test-all test-pure lint bench clean pam pam-module man deb \
+.PHONY: help setup setup-login setup-test build programs models demo test test-all test-cgo test-pure lint bench clean pam pam-module man deb \
 	install install-programs install-models install-docs install-files uninstall
 
 help:
@@ -85,20 +85,22 @@ RACE = $(shell CGO_ENABLED=0 go list -f '{{.Dir}}' $(PURE) | while read -r dir; 
 	grep -qE '^[[:space:]]*go [a-zA-Z]|[;{] *go [a-zA-Z]|errgroup|"sync|Parallel|"net/http' "$$dir"/*.go && echo "$$dir"; done)
 
 # Each package is tested in full once. The packages that take longest begin first, and many tests wait: more packages
-# are tested at once than there are processors. The tests that -short leaves out in the third run were in the first two.
+# are tested at once than there are processors. The tests that -short leaves out in the last run were in the others.
 LONGEST = ./cmd/faceauth ./tablet/install/boottest ./eye/serve ./pipeline
 
 test-all: setup-test models
+	@$(MAKE) -s -j2 --output-sync=target test-cgo test-pure
+	@echo 'the packages that start goroutines, under the race detector'
+	@go test -race -short -timeout 30m -p $$(($$(nproc) + 1)) $(or $(RACE),$(error no package starts goroutines))
+
+test-cgo:
 	@echo 'the packages that need cgo, every test'
 	@go test -tags matprofile -timeout 30m -p $$(($$(nproc) + 2)) $(LONGEST) \
 		$(filter-out $(filter-out $(BOTH),$(PURE)),$(shell go list ./...))
-	@$(MAKE) -s test-pure
-	@echo 'the packages that start goroutines, under the race detector'
-	@go test -race -short -timeout 30m $(or $(RACE),$(error no package starts goroutines))
 
 test-pure:
 	@echo 'the other packages, every test, without cgo'
-	@CGO_ENABLED=0 go test -timeout 30m -p $$(($$(nproc) + 1)) $(filter-out $(BOTH),$(PURE))
+	@CGO_ENABLED=0 go test -timeout 30m -p 1 $(filter-out $(BOTH),$(PURE))
 	@CGO_ENABLED=0 go test -short $(BOTH)
 
 PAM_MODULE = bin/pam_faceauth.so
