@@ -113,6 +113,7 @@ if [ "$what" = test ] && command -v apt-get >/dev/null 2>&1 && command -v dpkg >
 		say "unpacking the clients of fprintd into $dir"
 		debs=$(mktemp -d)
 		if (cd "$debs" && apt-get -q -o Acquire::http::Timeout=20 download fprintd libpam-fprintd) >/dev/null 2>&1; then
+			mkdir -p "$dir"
 			for deb in "$debs"/*.deb; do dpkg -x "$deb" "$dir"; done
 		else
 			say 'the packages fprintd and libpam-fprintd could not be fetched: the tests with them skip'
