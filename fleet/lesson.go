@@ -12,14 +12,24 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
+// A ledger refuses a lesson with more sources than MaxThrough, so a learner must not give one.
+const _ = uint(ledger.MaxThrough - online.MaxThrough)
+
 // TakeLessons gives the gallery's learner the lessons of other devices, and removes the lessons that were withdrawn. It
 // reports whether the gallery has changed and must be saved. Lessons that do not fit into the learner, or that it
 // cannot use, add a sentence to [Reconciled].Refused.
 func (r *Reconciled) TakeLessons(g *gallery.Gallery) (changed bool) {
 	l := g.Learner()
+	withdrawn := slices.Clone(r.outdated)
 	for _, source := range l.Sources() {
-		if len(r.Lessons[source.Name]) == 0 && l.WithdrawLessons(source.Name) == nil {
-			r.d.noteTaken(g, source.Name, nil)
+		if len(r.Lessons[source.Name]) == 0 {
+			withdrawn = append(withdrawn, source.Name)
+		}
+	}
+	for _, source := range withdrawn {
+		if l.WithdrawLessons(source) == nil {
+			// Lessons of others that were learned through it are gone as well. Those that still count are taken again.
+			r.d.forgetTaken()
 			changed = true
 		}
 	}
@@ -45,16 +55,27 @@ func (r *Reconciled) TakeLessons(g *gallery.Gallery) (changed bool) {
 }
 
 func onlineLesson(t Taught) online.Lesson {
-	x := online.Lesson{Space: t.Lesson.Space, Name: t.Name, Links: slices.Clone(t.Lesson.Links)}
+	x := online.Lesson{
+		Space: t.Lesson.Space, Name: t.Name, Through: t.Lesson.Through, Links: slices.Clone(t.Lesson.Links),
+	}
 	for _, c := range t.Lesson.Centroids {
 		x.Centroids = append(x.Centroids, online.Centroid(c))
 	}
 	return x
 }
 
+func ledgerLesson(s online.Lesson) ledger.Lesson {
+	x := ledger.Lesson{Space: s.Space, Through: s.Through, Links: s.Links}
+	for _, c := range s.Centroids {
+		x.Centroids = append(x.Centroids, ledger.Centroid(c))
+	}
+	return x
+}
+
 func equalLessons(a, b []online.Lesson) bool {
 	return slices.EqualFunc(a, b, func(x, y online.Lesson) bool {
-		return x.Space == y.Space && x.Name == y.Name && slices.Equal(x.Links, y.Links) &&
+		return x.Space == y.Space && x.Name == y.Name && slices.Equal(x.Through, y.Through) &&
+			slices.Equal(x.Links, y.Links) &&
 			slices.EqualFunc(x.Centroids, y.Centroids, func(p, q online.Centroid) bool {
 				return p.Multiplicity == q.Multiplicity && p.Radius == q.Radius && slices.Equal(p.Vector, q.Vector)
 			})
@@ -75,47 +96,46 @@ func (d *Device) hasTaken(g *gallery.Gallery, source string, all []online.Lesson
 	return there && d.taken.learner == g.Learner() && equalLessons(before, all)
 }
 
-// noteTaken remembers the lessons that a learner has taken from a source; nil removes them.
+// noteTaken remembers the lessons that a learner has taken from a source.
 func (d *Device) noteTaken(g *gallery.Gallery, source string, all []online.Lesson) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.taken.learner != g.Learner() {
 		d.taken = taken{g.Learner(), make(map[string][]online.Lesson)}
 	}
-	if d.taken.lessons[source] = all; all == nil {
-		delete(d.taken.lessons, source)
-	}
+	d.taken.lessons[source] = all
 }
 
-// TeachLessons publishes the lessons that a gallery's learner learned itself about the gallery's people. People maps
-// the names in the gallery to the fleet's numbers; a lesson that the fleet has already is left out. It returns the
-// number of people with new lessons. The errors are those of [Device.Teach], joined.
+// forgetTaken makes the learner take all lessons again.
+func (d *Device) forgetTaken() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.taken = taken{}
+}
+
+// TeachLessons publishes the lessons of a gallery's learner ([online.Learner.Lessons]). People maps the names in the
+// gallery to the fleet's numbers; a lesson that the fleet has already is left out. It returns the number of people with
+// new lessons. The errors of [Device.Teach] are joined.
 func (d *Device) TeachLessons(g *gallery.Gallery, people map[string]ledger.ID) (taught int, err error) {
-	own := make(map[string]online.Lesson)
+	lessons := make(map[string][]ledger.Lesson)
 	for _, x := range g.Learner().Lessons() {
-		own[x.Name] = x
+		lessons[x.Name] = append(lessons[x.Name], ledgerLesson(x))
 	}
 	for name, id := range people {
 		p, e := d.Find(id.String())
 		if e != nil {
 			continue // forgotten meanwhile
 		}
-		x := ledger.Lesson{Space: g.Space().ID, Links: own[name].Links}
-		for _, c := range own[name].Centroids {
-			x.Centroids = append(x.Centroids, ledger.Centroid(c))
-		}
-		at := slices.IndexFunc(p.Lessons,
-			func(l ledger.PersonLesson) bool { return l.Device == d.id && l.Space == x.Space })
-		if at < 0 && len(x.Centroids) == 0 || at >= 0 && p.Lessons[at].Lesson.Equal(x) {
-			continue
-		}
-		if e := d.Teach(p.ID, x); e != nil {
+		did, e := d.Teach(p.ID, g.Space().ID, lessons[name])
+		if e != nil {
 			if !errors.Is(e, ledger.ErrForgotten) && !errors.Is(e, ledger.ErrScope) {
 				err = errors.Join(err, fmt.Errorf("publishing the lessons about %s: %w", name, e))
 			}
 			continue
 		}
-		taught++
+		if did {
+			taught++
+		}
 	}
 	return taught, err
 }

@@ -122,8 +122,156 @@ func TestLessons(t *testing.T) {
 	if len(g2.Learner().Sources()) != 0 || len(g2.People()) != 0 || len(two.d.People()) != 0 {
 		t.Errorf("%+v, %+v", g2.Learner().Sources(), two.d.People())
 	}
-	if err := one.d.Teach(ann.ID, ledger.Lesson{Space: "plane"}); err == nil {
+	if _, err := one.d.Teach(ann.ID, "plane", nil); err == nil {
 		t.Error("a lesson of somebody who is forgotten brings them back")
+	}
+}
+
+// chain is a fleet in which the door learned ann up to 2.9, the gate one face at 3.2 with the door's help, and the hall
+// one face at 3.7 with the help of both.
+type chain struct {
+	t                *testing.T
+	log              *memLog
+	door, gate, hall *node
+	galleries        map[*node]*gallery.Gallery
+}
+
+func newChain(t *testing.T) *chain {
+	plane := face.Space{
+		ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .6, ImpostorRadius: .93, GenuineRadius: 1.3,
+	}
+	c := &chain{t: t, log: newMemLog(), galleries: make(map[*node]*gallery.Gallery)}
+	a := newAdmin(t, c.log)
+	c.door, c.gate, c.hall = a.join(everybody).run(), a.join(everybody).run(), a.join(everybody).run()
+	for _, n := range []*node{c.door, c.gate, c.hall} {
+		g, err := gallery.New(plane, online.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.galleries[n] = g
+	}
+	if _, err := c.galleries[c.door].Enroll("ann", [][]float32{{0, 0}}, time.Now(), gallery.Enrolment{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		if _, err := c.learner(c.door).Observe([]float32{.1 * float32(i), 0}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.exchange(c.door)
+	until(t, "the gate has the door's lessons", func() bool {
+		c.exchange(c.gate)
+		return c.label(c.gate, 2.9) == "ann"
+	})
+	c.aid(c.gate, 3.2)
+	c.exchange(c.gate)
+	until(t, "the hall has the lessons of both", func() bool {
+		c.exchange(c.hall)
+		return c.label(c.hall, 3.7) == "ann" && len(c.learner(c.hall).Sources()) == 2
+	})
+	c.aid(c.hall, 3.7)
+	return c
+}
+
+func (c *chain) learner(n *node) *online.Learner { return c.galleries[n].Learner() }
+
+// exchange does what an office does once a second, and with lessons once a minute.
+func (c *chain) exchange(n *node) {
+	c.t.Helper()
+	g := c.galleries[n]
+	r, err := n.d.Reconcile(g, fleet.Reconciling{Publish: true})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r.TakeLessons(g)
+	if err := r.Done(); err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err := n.d.TeachLessons(g, r.People); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *chain) label(n *node, x float32) string {
+	c.t.Helper()
+	v, err := c.learner(n).Judge([]float32{x, 0})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return v.Label
+}
+
+// aid shows a face of ann, which the device learns with the help of others.
+func (c *chain) aid(n *node, x float32) {
+	c.t.Helper()
+	seen, err := c.learner(n).ObserveFrame([]online.Observation{{Vector: []float32{x, 0}, As: "ann"}})
+	if err != nil || !seen[0].Learned || seen[0].Stored >= 0 {
+		c.t.Fatalf("at %g: %+v, %v", x, seen, err)
+	}
+}
+
+// A face that one device learned with the help of a second one helps a third one. If the lessons of the second are
+// withdrawn, it no longer does, also while the first has not heard of the withdrawal.
+func TestLessonsGivenOn(t *testing.T) {
+	c := newChain(t)
+	c.gate.halt()
+	if _, err := c.hall.d.Withdraw(c.door.d.ID(), true); err != nil {
+		t.Fatal(err)
+	}
+	c.exchange(c.hall)
+	l := c.learner(c.hall)
+	if c.label(c.hall, 3.7) != "" || l.Aided() != 0 || len(l.Sources()) != 0 || len(l.Through()) != 0 {
+		t.Errorf("at 3.7 it says %q, %d aided, %+v", c.label(c.hall, 3.7), l.Aided(), l.Sources())
+	}
+	// The gate gives on another face that it learned so, before it hears of the withdrawal.
+	c.aid(c.gate, 3.5)
+	ann, err := c.gate.d.Find("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := c.gate.d.TeachLessons(c.galleries[c.gate], map[string]ledger.ID{"ann": ann.ID})
+	if err != nil || n != 1 {
+		t.Fatalf("%d, %v", n, err)
+	}
+	c.gate.run()
+	allInStep(t, c.log, c.gate, c.hall)
+	c.exchange(c.hall)
+	if c.label(c.hall, 3.7) != "" || len(l.Sources()) != 0 {
+		t.Errorf("at 3.7 it says %q, from %+v", c.label(c.hall, 3.7), l.Sources())
+	}
+	c.exchange(c.gate)
+	if c.label(c.gate, 3.2) != "" || c.learner(c.gate).Aided() != 0 {
+		t.Error("the gate keeps what was withdrawn")
+	}
+}
+
+// If a device takes back what it learned, and nobody withdraws its lessons, lessons that were learned through it count
+// until their own devices take them back.
+func TestTakenBack(t *testing.T) {
+	c := newChain(t)
+	c.gate.halt()
+	if _, err := c.learner(c.door).Undo(0); err != nil {
+		t.Fatal(err)
+	}
+	c.exchange(c.door)
+	allInStep(t, c.log, c.door, c.hall)
+	l := c.learner(c.hall)
+	for range 2 {
+		c.exchange(c.hall)
+		if all := l.Sources(); len(all) != 1 || all[0].Name != c.gate.d.ID() || all[0].Centroids != 1 {
+			t.Errorf("the hall has %+v", all)
+		}
+	}
+	c.gate.run()
+	allInStep(t, c.log, c.gate)
+	c.exchange(c.gate)
+	if c.learner(c.gate).Aided() != 0 {
+		t.Error("the gate keeps a face that it would not learn now")
+	}
+	allInStep(t, c.log, c.gate, c.hall)
+	c.exchange(c.hall)
+	if all := l.Sources(); len(all) != 0 {
+		t.Errorf("the hall has %+v", all)
 	}
 }
 

@@ -58,7 +58,8 @@ func (x *reconciling) publishFaces(id ledger.ID, p *ledger.Person, have *gallery
 		// An old gallery may still have faces that the fleet has taken back. Only the methods of Device add them again.
 		labels, known, shared, against, holders := have.faces, &p.Faces, h.Faces, slices.Clone(p.Gone), x.labelled
 		if kind == ledger.Deny {
-			labels, known, shared, against, holders = have.denied, &p.Denied, h.Denied, slices.Clone(p.Allowed), x.denies
+			labels, known, shared, against, holders = have.denied, &p.Denied, h.Denied, slices.Clone(p.Allowed),
+				x.denies
 			for _, f := range p.Faces {
 				if !slices.Contains(h.Faces, f.ID) { // labelled in the fleet meanwhile
 					against = append(against, f.ID)
@@ -121,7 +122,8 @@ func (x *reconciling) publish() error {
 		}
 		if !slices.ContainsFunc(ids, func(id ledger.FaceID) bool { return !gone[id] }) {
 			x.refuse(
-				"%s stays in this gallery: all faces of this person were taken back in the fleet; enrol %s again with new faces",
+				"%s stays in this gallery: all faces of this person were taken back in the fleet; "+
+					"enrol %s again with new faces",
 				name, name)
 			continue
 		}

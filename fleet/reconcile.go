@@ -41,12 +41,13 @@ type Reconciled struct {
 	// Another person may have such a name now.
 	Forgotten []string
 	People    map[string]ledger.ID // the people of the gallery whom the fleet knows, by name
-	// Lessons holds the lessons of other devices about people of the gallery, by device.
+	// Lessons holds the lessons of other devices about people of the gallery, by source ([ledger.Ledger.Source]).
 	Lessons map[string][]Taught
 
-	d    *Device
-	path string
-	next common
+	d        *Device
+	path     string
+	next     common
+	outdated []string // sources that helped the gallery's learner, and whose lessons were withdrawn
 }
 
 // Taught is another device's lesson about a person of a gallery.
@@ -172,7 +173,9 @@ func (h holders) add(id ledger.ID, faces []ledger.FaceID) {
 // others reports whether a face is shared, but with none of the numbers of a person. The gallery's program has moved it
 // to this person, as it does when it merges two people. Only the methods of Device move a face in the fleet.
 func (h holders) others(face ledger.FaceID, ids []ledger.ID) bool {
-	return len(h[face]) > 0 && !slices.ContainsFunc(h[face], func(id ledger.ID) bool { return slices.Contains(ids, id) })
+	return len(h[face]) > 0 && !slices.ContainsFunc(h[face], func(id ledger.ID) bool {
+		return slices.Contains(ids, id)
+	})
 }
 
 // Reconcile brings a gallery in line with the fleet. With Publish it also adds the changes of the gallery's own program
@@ -266,9 +269,15 @@ func (x *reconciling) run() error {
 			}
 		}
 		for _, lesson := range p.Lessons {
-			if lesson.Device != x.d.id && lesson.Space == x.space.ID {
-				x.Lessons[lesson.Device] = append(x.Lessons[lesson.Device], Taught{name, lesson.Lesson})
+			if lesson.Device != x.d.id && lesson.Space == x.space.ID && len(lesson.Centroids) > 0 {
+				source := x.d.current().Source(lesson.Device)
+				x.Lessons[source] = append(x.Lessons[source], Taught{name, lesson.Lesson})
 			}
+		}
+	}
+	for _, source := range x.g.Learner().Through() {
+		if x.d.current().Outdated(source) {
+			x.outdated = append(x.outdated, source)
 		}
 	}
 	return nil
@@ -418,7 +427,8 @@ func (x *reconciling) faces(
 	}
 	var drop []int64
 	for id, label := range have.faces {
-		if !wanted[id] && (slices.Contains(h.Faces, id) || slices.Contains(p.Gone, id) || x.labelled.others(id, p.IDs)) {
+		if !wanted[id] && (slices.Contains(h.Faces, id) || slices.Contains(p.Gone, id) ||
+			x.labelled.others(id, p.IDs)) {
 			drop = append(drop, have.labels(label)...)
 		}
 	}

@@ -294,36 +294,51 @@ func (d *Device) Forget(person ledger.ID) (ledger.Ref, error) {
 	return ref, d.saveRing()
 }
 
-// Teach publishes this device's lesson about a person; it replaces the device's earlier lesson. An equal lesson is not
-// written again.
-func (d *Device) Teach(person ledger.ID, lesson ledger.Lesson) error {
+// Teach publishes this device's lessons about a person, in a feature space: one for each list of sources through which
+// faces were learned. They replace the device's earlier lessons about the person. It reports whether they were written:
+// equal lessons are not written again.
+func (d *Device) Teach(person ledger.ID, space string, lessons []ledger.Lesson) (taught bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id, err := d.writableID(person)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if p, ok := d.current().Person(id, d.ring); ok {
-		i := slices.IndexFunc(p.Lessons, func(x ledger.PersonLesson) bool { return x.Device == d.id && x.Of == id })
-		if i < 0 && len(lesson.Centroids) == 0 || i >= 0 && p.Lessons[i].Lesson.Equal(lesson) {
-			return nil
+		var before []ledger.Lesson
+		for _, x := range p.Lessons {
+			if x.Device == d.id && x.Of == id && len(x.Centroids) > 0 {
+				before = append(before, x.Lesson)
+			}
+		}
+		if slices.EqualFunc(before, lessons, ledger.Lesson.Equal) {
+			return false, nil
 		}
 	}
-	all := []statement{{ledger.Entry{Kind: ledger.Lessons, Person: id}, ledger.Lesson{Space: lesson.Space}}}
-	if c := lesson.Centroids; len(c) > 0 {
-		all = nil
-		for i, p := range portions(len(c), 4*len(c[0].Vector)) {
-			part := ledger.Lesson{Space: lesson.Space, Centroids: c[p[0]:p[1]]}
-			for _, link := range lesson.Links { // a link belongs to the part with its later centroid
+	var all []statement
+	add := func(part ledger.Lesson) {
+		e := ledger.Entry{Kind: ledger.Lessons, Person: id, Part: uint64(len(all))}
+		all = append(all, statement{e, part})
+	}
+	for _, x := range lessons {
+		if len(x.Centroids) == 0 {
+			continue
+		}
+		for _, p := range portions(len(x.Centroids), 4*len(x.Centroids[0].Vector)) {
+			part := ledger.Lesson{Space: space, Through: x.Through, Centroids: x.Centroids[p[0]:p[1]]}
+			for _, link := range x.Links { // a link belongs to the part with its later centroid
 				if later := max(link[0], link[1]); p[0] <= later && later < p[1] {
 					part.Links = append(part.Links, link)
 				}
 			}
-			all = append(all, statement{ledger.Entry{Kind: ledger.Lessons, Person: id, Part: uint64(i)}, part})
+			add(part)
 		}
 	}
+	if len(all) == 0 {
+		add(ledger.Lesson{Space: space})
+	}
 	_, err = d.say(all...)
-	return err
+	return err == nil, err
 }
 
 // Withdraw takes back all lessons of a device. With mute, later lessons of that device do not count either, until a

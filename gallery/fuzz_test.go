@@ -64,7 +64,7 @@ func TestRandomPrograms(t *testing.T) {
 		"mismatch", "exists",
 		"anchored", "named from afar", "linked", "recalled", "confirmed", "renamed", "retracted",
 		"forgotten", "unlabelled", "absorbed", "capped", "drift", "many rejected",
-		"taught", "withdrawn", "aided", "named by others", "left out",
+		"taught", "withdrawn", "withdrawn from others", "aided", "named by others", "left out",
 	} {
 		if total.seen[what] < int(programs)/200 {
 			t.Errorf("the programs saw %q %d times: they test too little", what, total.seen[what])
@@ -604,6 +604,11 @@ func (m *machine) step() {
 			if n := len(s.Centroids); n > 1 && m.next()%2 == 0 {
 				s.Links = [][2]int{{0, n - 1}}
 			}
+			if b := m.next(); b%4 == 0 { // part of it was learned through others
+				part := s
+				part.Through = [][]string{{"door"}, {"door", "gate"}, {"hall"}, {"yard"}}[b/4%4]
+				lessons = append(lessons, part)
+			}
 			if lessons = append(lessons, s); !l.Knows(name) {
 				err = online.ErrUnknown
 			}
@@ -619,9 +624,11 @@ func (m *machine) step() {
 			return nil, g.Learner().TakeLessons(source, lessons)
 		})
 	case 50, 58:
-		source := pick(m, append(slices.Sorted(maps.Keys(l.Given)), "hall")...)
+		source := pick(m, append(slices.Sorted(maps.Keys(l.Given)), "hall", "yard")...)
+		_, gave := l.Given[source]
 		there := l.WithdrawLessons(source)
 		m.note("withdrawn", there)
+		m.note("withdrawn from others", there && !gave)
 		m.both("WithdrawLessons "+source, nil, unknown(there), func(g *gallery.Gallery) (any, error) {
 			return nil, g.Learner().WithdrawLessons(source)
 		})
@@ -765,14 +772,17 @@ func (m *machine) refuse() {
 	}
 	before := m.snapshot(m.g)
 	for what, do := range map[string]func(*gallery.Gallery) error{
-		"Label":     func(g *gallery.Gallery) error { return g.Learner().Label(x, "alice") },
-		"LabelAll":  func(g *gallery.Gallery) error { return g.Learner().LabelAll([][]float32{good, x}, "alice") },
-		"Observe":   func(g *gallery.Gallery) error { _, err := g.Learner().Observe(x); return err },
-		"Judge":     func(g *gallery.Gallery) error { _, err := g.Learner().Judge(x); return err },
-		"Nearest":   func(g *gallery.Gallery) error { _, err := g.Learner().Nearest(x, "alice"); return err },
-		"Adopt":     func(g *gallery.Gallery) error { _, err := g.Learner().Adopt(x, 1); return err },
-		"Reject":    func(g *gallery.Gallery) error { return g.Learner().Reject(x, "alice") },
-		"Resembles": func(g *gallery.Gallery) error { _, err := g.Resembles("alice", [][]float32{good, x}); return err },
+		"Label":    func(g *gallery.Gallery) error { return g.Learner().Label(x, "alice") },
+		"LabelAll": func(g *gallery.Gallery) error { return g.Learner().LabelAll([][]float32{good, x}, "alice") },
+		"Observe":  func(g *gallery.Gallery) error { _, err := g.Learner().Observe(x); return err },
+		"Judge":    func(g *gallery.Gallery) error { _, err := g.Learner().Judge(x); return err },
+		"Nearest":  func(g *gallery.Gallery) error { _, err := g.Learner().Nearest(x, "alice"); return err },
+		"Adopt":    func(g *gallery.Gallery) error { _, err := g.Learner().Adopt(x, 1); return err },
+		"Reject":   func(g *gallery.Gallery) error { return g.Learner().Reject(x, "alice") },
+		"Resembles": func(g *gallery.Gallery) error {
+			_, err := g.Resembles("alice", [][]float32{good, x})
+			return err
+		},
 		"Enroll": func(g *gallery.Gallery) error {
 			_, err := g.Enroll("eve", [][]float32{good, x}, time.Time{}, gallery.Enrolment{})
 			return err
@@ -882,6 +892,9 @@ func (m *machine) compare() {
 	m.look("Lessons", slow.Lessons(), nil, func(g *gallery.Gallery) (any, error) {
 		return lessons(g.Learner().Lessons()),
 			nil
+	})
+	m.look("Through", slices.Sorted(maps.Keys(slow.Through)), nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Through(), nil
 	})
 	m.look("Aided", len(slow.Aided), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Aided(), nil })
 	m.look("Nearest", slow.Nearest(x, name), nil, func(g *gallery.Gallery) (any, error) {

@@ -11,7 +11,7 @@ import (
 )
 
 // aided is a face that was learned with the help of lessons, because the learner's own centroids do not reach it. It is
-// stored separately, and never becomes a lesson.
+// stored separately from the graph, and becomes a lesson that names the sources of these lessons.
 type aided struct {
 	id     int64 // negative, and never used again
 	name   string
@@ -41,6 +41,10 @@ func (l *Learner) aid(o Observation, v *Verdict) error {
 	if t.Outlier() || !l.Radii().teaches(t) || min(labelled, learned) < apart*l.graph.Config().EdgeRadius() {
 		return nil
 	}
+	through := union(l.through, s.names)
+	if len(through) > MaxSources {
+		return nil
+	}
 	l.lastAided--
 	// The vector is copied, so that o does not escape to the heap for every face that is judged.
 	a := aided{
@@ -56,19 +60,70 @@ func (l *Learner) aid(o Observation, v *Verdict) error {
 		}
 	}
 	l.aided = append(l.aided, a)
+	l.through = through
 	l.shared = nil
 	v.Learned, v.NoRoom, v.Stored = true, false, a.id
 	return nil
 }
 
+// union returns the strings of both lists, which are in ascending order, as is the result.
+func union(a, b []string) []string {
+	if slices.Equal(a, b) {
+		return a
+	}
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// aidedLessons returns a lesson for each person who has aided faces, with at most most faces together. All lessons name
+// the same sources: each source may have had a share in each of these faces, as it may change which centroids are
+// merged.
+func (l *Learner) aidedLessons(most int) (all []Lesson) {
+	if len(l.through) > MaxThrough {
+		return nil
+	}
+	clock := l.graph.Clock()
+	type place struct{ lesson, centroid int }
+	lessons, placed := make(map[string]int), make(map[int64]place)
+	for _, a := range l.aided {
+		weight := math.Exp2(a.clock - clock)
+		if weight < leastGiven || len(placed) >= most {
+			continue
+		}
+		at, there := lessons[a.name]
+		if !there {
+			at, lessons[a.name] = len(all), len(all)
+			all = append(all, Lesson{Space: l.space.ID, Name: a.name, Through: slices.Clone(l.through)})
+		}
+		s := &all[at]
+		for _, id := range a.links {
+			if early, there := placed[id]; there && early.lesson == at {
+				s.Links = append(s.Links, [2]int{early.centroid, len(s.Centroids)})
+			}
+		}
+		placed[a.id] = place{at, len(s.Centroids)}
+		s.Centroids = append(s.Centroids, Centroid{Vector: slices.Clone(a.vector), Multiplicity: weight})
+	}
+	for i := range all {
+		slices.SortFunc(all[i].Links, compareLinks)
+	}
+	return all
+}
+
 // Aided returns the number of faces that were learned with the help of lessons.
 func (l *Learner) Aided() int { return len(l.aided) }
+
+// Through returns the sources whose lessons helped to learn aided faces, and the sources that helped those, in
+// ascending order. See [Lesson].Through.
+func (l *Learner) Through() []string { return slices.Clone(l.through) }
 
 // unaid takes back all aided faces.
 func (l *Learner) unaid() {
 	if len(l.aided) > 0 {
 		l.aided, l.shared = nil, nil
 	}
+	l.through = nil
 	if !l.helped() { // as if there had never been lessons
 		l.lastAided = 0
 	}
@@ -77,7 +132,9 @@ func (l *Learner) unaid() {
 // unaidOf takes back the aided faces of a person.
 func (l *Learner) unaidOf(name string) {
 	l.aided = slices.DeleteFunc(slices.Clone(l.aided), func(a aided) bool { return a.name == name })
-	l.shared = nil
+	if l.shared = nil; len(l.aided) == 0 {
+		l.through = nil
+	}
 }
 
 // snapshotAided is an aided face in a snapshot.
@@ -90,7 +147,7 @@ type snapshotAided struct {
 	Links []int64
 }
 
-func (l *Learner) restoreAided(all []snapshotAided, last int64) error {
+func (l *Learner) restoreAided(all []snapshotAided, last int64, through []string) error {
 	if last > 0 || last < -maxAided || len(all) > l.settings.K {
 		return fmt.Errorf("%d faces were learned with the help of others, the last one with the number %d",
 			len(all), last)
@@ -117,6 +174,16 @@ func (l *Learner) restoreAided(all []snapshotAided, last int64) error {
 	if len(all) > 0 && len(l.given) == 0 {
 		return fmt.Errorf("%d faces were learned with the help of others, who gave nothing", len(all))
 	}
+	if len(all) > 0 && len(through) == 0 { // version 6
+		through = l.share().names
+	}
+	if len(through) > MaxSources || len(through) > 0 && len(all) == 0 {
+		return fmt.Errorf("%d sources helped to learn %d faces", len(through), len(all))
+	}
+	if err := checkThrough(through); err != nil {
+		return fmt.Errorf("faces were learned %w", err)
+	}
+	l.through = through
 	return nil
 }
 

@@ -182,40 +182,48 @@ func TestHugeClaims(t *testing.T) {
 	}
 	empty := func(change func(map[string]any)) func(map[string]any) {
 		return func(m map[string]any) {
-			m["vertices"], m["journal"], m["names"], m["negative"], m["spent"] = []any{}, []any{}, []string{}, []bool{}, []int{}
+			m["vertices"], m["journal"], m["names"], m["negative"], m["spent"] = []any{}, []any{}, []string{}, []bool{},
+				[]int{}
 			change(m)
 		}
 	}
 	for name, change := range map[string]func(map[string]any){
-		"dimension":                   set("space", "dim", 1<<28),
-		"dimension without vertices":  empty(set("space", "dim", 1<<28)),
-		"dimension at its limit":      empty(func(m map[string]any) { set("space", "dim", 1<<20)(m); set("settings", "k", 1)(m) }),
-		"dimension that overflows":    empty(set("space", "dim", uint64(1)<<62)),
-		"k":                           set("settings", "k", 1<<40),
-		"k without vertices":          empty(set("settings", "k", 1<<26)),
-		"journal":                     set("settings", "journal", 1<<20),
-		"window":                      set("settings", "learn_window", 1<<40),
-		"last ID":                     set("", "last_id", int64(math.MaxInt64)),
-		"observed":                    func(m map[string]any) { m["counts"].(map[any]any)["observed"] = int64(math.MaxInt64) },
-		"clock":                       set("", "clock", math.MaxFloat64),
-		"aged":                        set("", "aged", int64(math.MaxInt64)),
-		"radius":                      set("", "r", math.MaxFloat64),
-		"edges that are not listed":   set("", "reach", 0),
-		"spent":                       set("", "spent", []int64{math.MaxInt64}),
-		"half-life":                   set("settings", "half_life", int64(math.MaxInt64)),
-		"multiplier":                  set("settings", "multiplier", 1e300),
-		"sigma":                       set("settings", "sigma", 1e300),
-		"scale":                       set("space", "scale", 1e-300),
-		"classes that nobody has":     set("", "names", []string{"a", "b", "c", "d"}),
-		"hops":                        func(m map[string]any) { origin(m, 4)[4] = int64(math.MaxInt64) },
-		"observation of a vertex":     func(m map[string]any) { origin(m, 4)[1] = int64(math.MaxInt64) },
-		"time of a vertex":            func(m map[string]any) { origin(m, 4)[2] = int64(math.MinInt64) },
-		"faces of a vertex":           func(m map[string]any) { origin(m, 4)[5] = 1e300 },
-		"birth of a vertex":           func(m map[string]any) { origin(m, 4)[6] = 1e300 },
-		"weight of a vertex":          func(m map[string]any) { vertex(m, 4)[1] = 1e300 },
-		"class of a vertex":           func(m map[string]any) { vertex(m, 4)[3] = 1 << 40 },
-		"neighbour of a vertex":       func(m map[string]any) { vertex(m, 4)[6] = []int{1 << 40} },
-		"coordinates of a vertex":     func(m map[string]any) { vertex(m, 4)[0] = []byte{0, 0, 0xc0, 0x7f, 0, 0, 0, 0} },
+		"dimension":                  set("space", "dim", 1<<28),
+		"dimension without vertices": empty(set("space", "dim", 1<<28)),
+		"dimension at its limit": empty(func(m map[string]any) {
+			set("space", "dim", 1<<20)(m)
+			set("settings", "k", 1)(m)
+		}),
+		"dimension that overflows": empty(set("space", "dim", uint64(1)<<62)),
+		"k":                        set("settings", "k", 1<<40),
+		"k without vertices":       empty(set("settings", "k", 1<<26)),
+		"journal":                  set("settings", "journal", 1<<20),
+		"window":                   set("settings", "learn_window", 1<<40),
+		"last ID":                  set("", "last_id", int64(math.MaxInt64)),
+		"observed": func(m map[string]any) {
+			m["counts"].(map[any]any)["observed"] = int64(math.MaxInt64)
+		},
+		"clock":                     set("", "clock", math.MaxFloat64),
+		"aged":                      set("", "aged", int64(math.MaxInt64)),
+		"radius":                    set("", "r", math.MaxFloat64),
+		"edges that are not listed": set("", "reach", 0),
+		"spent":                     set("", "spent", []int64{math.MaxInt64}),
+		"half-life":                 set("settings", "half_life", int64(math.MaxInt64)),
+		"multiplier":                set("settings", "multiplier", 1e300),
+		"sigma":                     set("settings", "sigma", 1e300),
+		"scale":                     set("space", "scale", 1e-300),
+		"classes that nobody has":   set("", "names", []string{"a", "b", "c", "d"}),
+		"hops":                      func(m map[string]any) { origin(m, 4)[4] = int64(math.MaxInt64) },
+		"observation of a vertex":   func(m map[string]any) { origin(m, 4)[1] = int64(math.MaxInt64) },
+		"time of a vertex":          func(m map[string]any) { origin(m, 4)[2] = int64(math.MinInt64) },
+		"faces of a vertex":         func(m map[string]any) { origin(m, 4)[5] = 1e300 },
+		"birth of a vertex":         func(m map[string]any) { origin(m, 4)[6] = 1e300 },
+		"weight of a vertex":        func(m map[string]any) { vertex(m, 4)[1] = 1e300 },
+		"class of a vertex":         func(m map[string]any) { vertex(m, 4)[3] = 1 << 40 },
+		"neighbour of a vertex":     func(m map[string]any) { vertex(m, 4)[6] = []int{1 << 40} },
+		"coordinates of a vertex": func(m map[string]any) {
+			vertex(m, 4)[0] = []byte{0, 0, 0xc0, 0x7f, 0, 0, 0, 0}
+		},
 		"entry of an unknown vertex":  func(m map[string]any) { m["journal"].([]any)[0].([]any)[2] = 1 << 40 },
 		"entry of too many faces":     func(m map[string]any) { m["journal"].([]any)[0].([]any)[5] = 1e15 },
 		"entry that was not born yet": func(m map[string]any) { m["journal"].([]any)[0].([]any)[6] = 1e300 },

@@ -69,10 +69,10 @@
 //
 // # Lessons
 //
-// [Learner.Lessons] returns the learner's own lessons: for each person the centroids, their multiplicities, and for
-// each centroid the radius within which its faces lie. [Learner.TakeLessons] takes lessons of another learner, a
-// source. They replace earlier lessons of this source. [Learner.WithdrawLessons] removes the lessons of a source. Their
-// people must be enrolled here.
+// [Learner.Lessons] returns the lessons of the faces that the learner saw itself: for each person the centroids, their
+// multiplicities, and for each centroid the radius within which its faces lie. [Learner.TakeLessons] takes lessons of
+// another learner, a source. They replace earlier lessons of this source. [Learner.WithdrawLessons] removes the lessons
+// of a source, and the lessons that others learned through them. Their people must be enrolled here.
 //
 // The lessons of all sources together are merged to at most K centroids, beside at most K own centroids. If l names a
 // face without lessons, the face has this name. If l knows that a face is not a person's, lessons do not give it this
@@ -94,15 +94,18 @@
 // What l learns itself does not depend on lessons: l judges a face that may be learned a second time, without lessons,
 // and uses this verdict. If l does not reach a face without lessons, it learns the face with their help only if the
 // caller names the person ([Observation].As) and the verdict with lessons says the same. Such an aided face
-// ([Learner.Aided]) is stored separately, among at most K, and has a negative number. Consequences:
+// ([Learner.Aided]) is stored separately, among at most K, and has a negative number. It becomes a lesson of its own,
+// whose [Lesson].Through names every source of lessons that l had, and the sources through which these were learned: so
+// a chain of turned heads that goes from one camera to the next is learned as before a single camera. Consequences:
 //
 //   - When all sources are withdrawn, l is bit for bit the learner that has seen the same faces and never had
 //     lessons, except for [Counts], which count past verdicts. This holds if the caller has shown the same faces: a
 //     program may choose them by verdicts, for example by confirmed people.
-//   - With one source withdrawn, all verdicts are the same as if this source had never given a lesson. All aided
-//     faces are removed with any source, because it is unknown through which source they came.
+//   - With one source withdrawn, all verdicts are the same as if this source had never given a lesson, nor helped
+//     others to learn one. All aided faces are removed with any source, because each may have had a share in each:
+//     it may change which centroids are merged. [Learner.Through] lists these sources.
 //   - The order of sources, and their earlier lessons, make no difference: only the newest lessons count, sorted.
-//   - Lessons returns no lessons of others and no aided face, so lessons do not echo between learners.
+//   - Lessons returns no centroid that was taken from others, so no face counts twice.
 //
 // Forget removes the lessons of a person, and Rename renames them. Undo, Unlearn, Retract and Remove take back all
 // aided faces, and leave the lessons. With Settings.HalfLife, lessons lose weight like learned faces, from the moment
@@ -123,9 +126,10 @@
 //	Remove, learned face   as Unlearn of its own observation                     as Unlearn
 //	Remove, label; Unlabel the label; with a person's last one as Forget         what was learned through it
 //	Reject                 nothing; the face is known not to be the person's     labels; faces learned before
-//	Forget                 a person: labels, rejected faces, every centroid to   faces of others; what came through the person
-//	                       which a face accepted as theirs has gone              as somebody else's
-//	WithdrawLessons        what a source gave; aided faces                       all that l learned itself
+//	Forget                 a person: labels, rejected faces, every centroid to   others' faces; what came through the
+//	                       which a face accepted as theirs has gone              person as somebody else's
+//	WithdrawLessons        what a source gave, or helped others to learn;        what l learned without help
+//	                       aided faces
 //	Configure, Freeze      nothing; Freeze stops learning                        all
 //
 // If a centroid is removed, all faces that were merged into it are removed with it. Undo and Unlearn know the last
@@ -135,18 +139,20 @@
 // # Snapshots
 //
 // [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the format, which
-// is 5, or 6 with lessons; the space, the settings, the names of the classes and which of them are of rejected faces,
-// the counters, the time that faces carry; R, the bound of the distance from a centroid, whether there is no room, and
-// the length up to which edges are listed; for each vertex an array of its coordinates as little-endian float32, its
-// multiplicity, the number of faces it stands for, its class or -1, its sources, its origin (ID, observation, Unix
-// time, via, hops, faces of its own, half-lives that had passed), the earlier vertices it has an edge to, and those
-// that it is joined to as they follow each other; the last ID; the journal, an array for each entry (observation, Unix
-// time, ID of the vertex, ID that it had as a vertex, via, faces, half-lives); the latest observation and time that
-// fell out of it; the observation to which multiplicities are aged and the half-lives that have passed; and what was
-// spent in the window of Settings.LearnCap. With lessons, also an array for each source (name, half-lives that had
-// passed, and for each person the name, the centroids and the links), one for each aided face (number, name,
-// coordinates, half-lives, the stored faces that it follows), and the number of the last aided face. A restored learner
-// continues and writes the same bytes.
+// is 5, 6 with lessons, or 7 if some were learned through others; the space, the settings, the names of the classes and
+// which of them are of rejected faces, the counters, the time that faces carry; R, the bound of the distance from a
+// centroid, whether there is no room, and the length up to which edges are listed; for each vertex an array of its
+// coordinates as little-endian float32, its multiplicity, the number of faces it stands for, its class or -1, its
+// sources, its origin (ID, observation, Unix time, via, hops, faces of its own, half-lives that had passed), the
+// earlier vertices it has an edge to, and those that it is joined to as they follow each other; the last ID; the
+// journal, an array for each entry (observation, Unix time, ID of the vertex, ID that it had as a vertex, via, faces,
+// half-lives); the latest observation and time that fell out of it; the observation to which multiplicities are aged
+// and the half-lives that have passed; and what was spent in the window of Settings.LearnCap. With lessons, also an
+// array for each source (name, half-lives that had passed, and for each person the name, the centroids and the links),
+// one for each aided face (number, name, coordinates, half-lives, the stored faces that it follows), and the number of
+// the last aided face. In version 7 also an array for each lesson that a source learned through others (source,
+// half-lives that had passed, the lesson, the names of these others), and the names of the sources through which the
+// aided faces were learned. A restored learner continues and writes the same bytes.
 //
 // [Learner.UnmarshalBinary] checks everything except the completeness of the list of edges: a file that hides some
 // edges makes a learner that knows less. It reads versions 3 and 4, too, and repairs weights that version 4 could

@@ -37,6 +37,7 @@ type Learner struct {
 	given    map[string]given // lessons, by source
 	taken    int              // centroids in given
 	aided    []aided          // faces learned with the help of lessons
+	through  []string         // sources of these lessons, and the sources through which they were learned
 	shared   *shared          // union of given and aided; nil if it must be made again
 
 	lastAided int64 // number of the last aided face

@@ -279,7 +279,7 @@ func TestSnapshotDamaged(t *testing.T) {
 	other := bytes.Replace(good, []byte("\x67version\x05"), []byte("\x67version\x09"), 1)
 	var m online.Learner
 	if err := m.UnmarshalBinary(other); !errors.Is(err, online.ErrVersion) ||
-		err.Error() != "snapshot of another version: it is 9, and this program reads 3 to 6" {
+		err.Error() != "snapshot of another version: it is 9, and this program reads 3 to 7" {
 		t.Errorf("another version: %v", err)
 	}
 	// Whatever bit is flipped, the learner must not break.
@@ -492,7 +492,8 @@ func TestOldSnapshots(t *testing.T) {
 		if (len(w) > 0) != (repaired > 0) {
 			t.Errorf("%s: %q", path, w)
 		}
-		if want := "the weights of 1 centroid were damaged by an earlier version and have been repaired"; repaired > 0 && w[0] != want {
+		want := "the weights of 1 centroid were damaged by an earlier version and have been repaired"
+		if repaired > 0 && w[0] != want {
 			t.Errorf("%s: %q", path, w)
 		}
 		for x, want := range map[[2]float32]string{{0, .05}: "alice", {2, .05}: "bob"} {

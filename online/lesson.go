@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/quantized"
 )
 
 // ErrLesson is wrapped by the error of [Learner.TakeLessons] for lessons that no learner can have made.
@@ -22,6 +20,8 @@ const (
 	MaxCentroids = 4096
 	// MaxSources is the largest number of sources of a learner.
 	MaxSources = 1 << 14
+	// MaxThrough is the largest number of sources of [Lesson].Through.
+	MaxThrough = 256
 
 	mostTaken        = 1 << 26 // coordinates of all sources together: 256 MiB
 	mostLinks        = 16      // earlier centroids that one centroid follows
@@ -31,12 +31,16 @@ const (
 	mostRadius       = 1e30
 )
 
-// Lesson is what one learner has learned of a person by itself, for other learners: the centroids of faces that it
-// accepted as this person, and as nobody else. It holds no labelled face.
+// Lesson is what one learner has learned of a person from faces that it saw itself, for other learners: the centroids
+// of faces that it accepted as this person, and as nobody else. It holds no labelled face.
 type Lesson struct {
 	Space     string // ID of the feature space
 	Name      string
 	Centroids []Centroid
+	// Through are the sources whose lessons helped to accept these faces, and the sources that helped those, in
+	// ascending order. It is empty for faces that were accepted without lessons. If one of these sources is withdrawn,
+	// so is this lesson.
+	Through []string
 	// Links are pairs of centroids, the smaller index first. One centroid of a pair follows the other on a track over
 	// more than the length of an edge ([Observation].Follows). The pairs are in ascending order.
 	Links [][2]int
@@ -55,29 +59,11 @@ type given struct {
 	clock   float64  // half-lives that had passed when the lessons were taken
 }
 
-// shared is the union of all lessons, with which l judges.
-type shared struct {
-	union  *quantized.Union
-	merged quantized.Merged
-	from   [][]part      // for each kept centroid, the parts of it
-	aided  map[int64]int // places of aided faces, by their numbers
-	clock  float64       // half-lives that had passed when the centroids were weighed
-	until  float64       // half-lives after which the first centroid has faded
-	faded  int           // centroids that have faded
-	err    error         // why there is no usable union
-}
-
-// part is the share of one source in a centroid.
-type part struct {
-	multiplicity, clock float64
-}
-
-// until returns the half-lives after which the part has faded.
-func (p part) until() float64 { return p.clock + math.Log2(p.multiplicity) - math.Log2(leastTaken) }
-
-// Lessons returns the lessons that l has learned itself, sorted by name. The lesson of a person has the centroids to
-// which only faces accepted as this person have gone. It holds nothing from lessons of others ([Learner.TakeLessons])
-// and no aided face. If there are more than [MaxCentroids] centroids, the heaviest are returned.
+// Lessons returns the lessons of the faces that l has learned, sorted by name. The lesson of a person has the centroids
+// to which only faces accepted as this person have gone. Faces that l learned with the help of lessons are a second
+// lesson of the person, with the sources that helped in [Lesson].Through; they are left out if these are more than
+// [MaxThrough]. No lesson holds a centroid that l took from others ([Learner.TakeLessons]). If there are more than
+// [MaxCentroids] centroids, the heaviest are returned, and aided faces only where there is room.
 func (l *Learner) Lessons() []Lesson {
 	g := l.graph
 	var own []int
@@ -118,13 +104,18 @@ func (l *Learner) Lessons() []Lesson {
 		s.Links = append(s.Links, links...)
 		s.Centroids = append(s.Centroids, c)
 	}
-	var all []Lesson
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		s := of[name]
+	all := l.aidedLessons(MaxCentroids - len(own))
+	for _, s := range of {
 		slices.SortFunc(s.Links, compareLinks)
 		all = append(all, *s)
 	}
+	slices.SortFunc(all, compareLessons)
 	return all
+}
+
+// compareLessons orders lessons by name, and those of one name by the sources through which they were learned.
+func compareLessons(a, b Lesson) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Through, b.Through))
 }
 
 func compareLinks(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }
@@ -140,8 +131,8 @@ func (l *Learner) TakeLessons(source string, lessons []Lesson) error {
 		return err
 	}
 	if len(lessons) == 0 {
-		if _, there := l.given[source]; there {
-			return l.WithdrawLessons(source)
+		if err := l.WithdrawLessons(source); !errors.Is(err, ErrUnknown) {
+			return err
 		}
 		return nil
 	}
@@ -170,15 +161,30 @@ func (l *Learner) put(source string, g given) {
 	l.shared = nil
 }
 
-// WithdrawLessons removes all lessons of a source, as if it had never given any. The error wraps [ErrUnknown] if there
-// are no lessons of this source.
+// WithdrawLessons removes all lessons of a source, as if it had never given any, and all lessons of others that were
+// learned through it. The error wraps [ErrUnknown] if there are no such lessons, and no face was learned with their
+// help.
 func (l *Learner) WithdrawLessons(source string) error {
-	if _, there := l.given[source]; !there {
+	dropped := l.drop(func(other string, s Lesson) bool {
+		return other == source || slices.Contains(s.Through, source)
+	})
+	if !dropped && !slices.Contains(l.through, source) {
 		return fmt.Errorf("%w: there are no lessons of %s", ErrUnknown, source)
 	}
-	l.put(source, given{})
 	l.unaid()
 	return nil
+}
+
+// drop removes the lessons for which gone is true, and reports whether there were any.
+func (l *Learner) drop(gone func(source string, s Lesson) bool) (dropped bool) {
+	for source, g := range l.given {
+		kept := slices.DeleteFunc(slices.Clone(g.lessons), func(s Lesson) bool { return gone(source, s) })
+		if len(kept) < len(g.lessons) {
+			l.put(source, given{kept, g.clock})
+			dropped = true
+		}
+	}
+	return dropped
 }
 
 // Source describes the lessons of one source.
@@ -194,7 +200,9 @@ func (l *Learner) Sources() (all []Source) {
 	for _, name := range slices.Sorted(maps.Keys(l.given)) {
 		s := Source{Name: name, Centroids: l.given[name].centroids()}
 		for _, lesson := range l.given[name].lessons {
-			s.People = append(s.People, lesson.Name)
+			if n := len(s.People); n == 0 || s.People[n-1] != lesson.Name {
+				s.People = append(s.People, lesson.Name)
+			}
 			for _, c := range lesson.Centroids {
 				s.Faces += c.Multiplicity
 			}
@@ -204,177 +212,12 @@ func (l *Learner) Sources() (all []Source) {
 	return all
 }
 
-// Taken describes the union of the lessons of all sources, merged within K.
-type Taken struct {
-	Centroids int `json:"centroids"` // centroids in all lessons
-	Kept      int `json:"kept"`      // centroids and aided faces that are used; at most K
-	Left      int `json:"left"`      // centroids for which there was no room
-	Faded     int `json:"faded"`     // that have faded
-	// bound of merging: no centroid was merged into one as far away as this; see [quantized.Config.Merge]
-	R      float64 `json:"r"`
-	Radius float64 `json:"radius"` // greatest distance of a face from its centroid
-}
-
-// Taken returns the state of the union of all lessons.
-func (l *Learner) Taken() Taken {
-	s := l.share()
-	if s == nil {
-		return Taken{}
-	}
-	t := Taken{Centroids: l.taken, Faded: s.faded, Kept: len(s.merged.Kept), Left: s.merged.Left, R: s.merged.R}
-	for _, k := range s.merged.Kept {
-		t.Radius = max(t.Radius, k.Radius)
-	}
-	if s.err != nil {
-		t.Kept, t.Left = 0, len(s.merged.To)
-	}
-	return t
-}
-
-// share returns the union of all lessons and aided faces, or nil without lessons.
-func (l *Learner) share() *shared {
-	if len(l.given) == 0 {
-		return nil
-	}
-	clock := l.graph.Clock()
-	if s := l.shared; s != nil && clock <= s.until {
-		if s.union != nil && s.clock != clock {
-			s.weigh(clock)
-		}
-		return s
-	}
-	s := &shared{until: math.Inf(1)}
-	l.shared = s
-	var all []quantized.Summary
-	var parts []part
-	add := func(c quantized.Summary, born float64) (place int) {
-		p := part{c.Multiplicity, born}
-		if until := p.until(); until < clock {
-			s.faded++
-			return -1
-		} else {
-			s.until = min(s.until, until)
-		}
-		all, parts = append(all, c), append(parts, p)
-		return len(all) - 1
-	}
-	for _, source := range slices.Sorted(maps.Keys(l.given)) {
-		g := l.given[source]
-		for _, lesson := range g.lessons {
-			group := l.class(lesson.Name, false)
-			at := make([]int, len(lesson.Centroids))
-			for i, c := range lesson.Centroids {
-				given := quantized.Summary{Point: c.Vector, Multiplicity: c.Multiplicity, Radius: c.Radius,
-					Group: group}
-				at[i] = add(given, g.clock)
-			}
-			for _, link := range lesson.Links {
-				if early, late := at[link[0]], at[link[1]]; early >= 0 && late >= 0 {
-					all[late].Links = append(all[late].Links, early)
-				}
-			}
-		}
-	}
-	at := make(map[int64]int)
-	for _, a := range l.aided {
-		summary := quantized.Summary{Point: a.vector, Multiplicity: 1, Group: l.class(a.name, false)}
-		for _, id := range a.links {
-			if id > 0 {
-				summary.Follows = append(summary.Follows, id)
-			} else if other, there := at[id]; there {
-				summary.Links = append(summary.Links, other)
-			}
-		}
-		if place := add(summary, a.clock); place >= 0 {
-			at[a.id] = place
-		}
-	}
-	s.merged = l.graph.Config().Merge(all)
-	s.aided = make(map[int64]int)
-	for id, i := range at {
-		if to := s.merged.To[i]; to >= 0 {
-			s.aided[id] = to
-		}
-	}
-	s.from = make([][]part, len(s.merged.Kept))
-	for i, to := range s.merged.To {
-		if to >= 0 {
-			s.from[to] = append(s.from[to], parts[i])
-		}
-	}
-	s.union, s.err = l.graph.Union(slices.Clone(s.merged.Kept))
-	if s.err == nil {
-		s.weigh(clock)
-	}
-	return s
-}
-
-// weigh ages lessons as the learner ages its own faces.
-func (s *shared) weigh(clock float64) {
-	s.clock = clock
-	for i, parts := range s.from {
-		sum := 0.
-		for _, p := range parts {
-			sum += p.multiplicity * math.Exp2(p.clock-clock)
-		}
-		s.union.Weigh(i, sum)
-	}
-}
-
-// look tries a face on the union of the learner's own graph and the lessons.
-func (s *shared) look(l *Learner, o Observation) (quantized.Trial, error) {
-	var others []int
-	for _, id := range o.Follows {
-		if i, there := s.aided[id]; there {
-			others = append(others, i)
-		}
-	}
-	return s.union.Look(o.Vector, l.Radii().sight(), o.Follows, others)
-}
-
-// see judges a face without lessons. If that gives no name and denies none, it judges with lessons. It changes nothing.
-func (l *Learner) see(o Observation) (Verdict, claim, error) {
-	own, c, err := l.look(o)
-	if err != nil {
-		return own, c, err
-	}
-	return l.lend(o, own, c)
-}
-
-// lend returns the verdict with lessons on a face that has a verdict without lessons.
-func (l *Learner) lend(o Observation, own Verdict, c claim) (Verdict, claim, error) {
-	if own.Label != "" || own.Reason == Rejected || !l.helped() {
-		return own, c, nil
-	}
-	s := l.share()
-	if s == nil || s.err != nil {
-		return own, c, nil
-	}
-	t, err := s.look(l, o)
-	var v Verdict
-	var lent claim
-	if err == nil {
-		v, lent, err = l.judge(t)
-	}
-	// There may be too many enrolled faces since then, or weights that cannot be solved with. Lessons must not prevent
-	// l from judging by itself. Warnings says so.
-	if errors.Is(err, ErrFull) || errors.Is(err, quantized.ErrUnsolved) {
-		s.err = err
-		return own, c, nil
-	}
-	v.Lent, v.Anchored = true, false // a name that rests on lessons confirms nobody
-	return v, lent, err
-}
-
 // helped reports whether there are lessons.
 func (l *Learner) helped() bool { return len(l.given) > 0 }
 
 // forgetLessons removes the lessons about a person.
 func (l *Learner) forgetLessons(name string) {
-	for source, g := range l.given {
-		g.lessons = slices.DeleteFunc(slices.Clone(g.lessons), func(s Lesson) bool { return s.Name == name })
-		l.put(source, g)
-	}
+	l.drop(func(_ string, s Lesson) bool { return s.Name == name })
 	if l.unaidOf(name); !l.helped() {
 		l.unaid()
 	}
@@ -409,13 +252,13 @@ func (g given) centroids() (n int) {
 	return n
 }
 
-// tidy returns a copy of lessons, sorted by name, with one lesson for each person.
+// tidy returns a copy of lessons, sorted, with one lesson for each person and sources through which it was learned.
 func tidy(lessons []Lesson) (all []Lesson) {
 	sorted := slices.Clone(lessons)
-	slices.SortStableFunc(sorted, func(a, b Lesson) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(sorted, compareLessons)
 	for _, s := range sorted {
-		if n := len(all); n == 0 || all[n-1].Name != s.Name {
-			all = append(all, Lesson{Space: s.Space, Name: s.Name})
+		if n := len(all); n == 0 || compareLessons(all[n-1], s) != 0 {
+			all = append(all, Lesson{Space: s.Space, Name: s.Name, Through: slices.Clone(s.Through)})
 		}
 		own := &all[len(all)-1]
 		first := len(own.Centroids)
@@ -459,12 +302,25 @@ func (l *Learner) check(lessons []Lesson) error {
 	return nil
 }
 
+// checkThrough returns an error if sources through which something was learned have bad names or are not in order.
+func checkThrough(sources []string) error {
+	for i, source := range sources {
+		if err := CheckName(source); err != nil {
+			return fmt.Errorf("through source %d: %w", i+1, err)
+		}
+		if i > 0 && sources[i-1] >= source {
+			return fmt.Errorf("through %s and %s, which are not in order", sources[i-1], source)
+		}
+	}
+	return nil
+}
+
 func (s Lesson) check(space face.Space) error {
 	if err := CheckName(s.Name); err != nil {
 		return err
 	}
 	wrong := func(format string, args ...any) error {
-		return fmt.Errorf("%w: the lesson of %s %s", ErrLesson, s.Name, fmt.Sprintf(format, args...))
+		return fmt.Errorf("%w: the lesson of %s %w", ErrLesson, s.Name, fmt.Errorf(format, args...))
 	}
 	if s.Space != space.ID {
 		return wrong("is of the feature space %.100q, and this is %s", s.Space, space.ID)
@@ -482,6 +338,12 @@ func (s Lesson) check(space face.Space) error {
 		if !(c.Radius >= 0 && c.Radius <= mostRadius) {
 			return wrong("has a centroid of radius %g; it must be a number that is not negative", c.Radius)
 		}
+	}
+	if len(s.Through) > MaxThrough {
+		return wrong("was learned through %d sources; there may be %d", len(s.Through), MaxThrough)
+	}
+	if err := checkThrough(s.Through); err != nil {
+		return wrong("was learned %w", err)
 	}
 	if len(s.Links) > mostLinks*len(s.Centroids) {
 		return wrong("joins %d pairs of %d centroids; it may be %d a centroid", len(s.Links), len(s.Centroids),

@@ -113,24 +113,70 @@ func TestBadLessons(t *testing.T) {
 			"name: eve; enrol them here first"},
 		"bad name": {"x", with(func(s *online.Lesson) { s.Name = " b" }), online.ErrName, "begins or ends " +
 			"with a space"},
-		"other space": {"x", with(func(s *online.Lesson) { s.Space = "moon" }), online.ErrLesson, `the lesson of bob is of the feature space "moon", and this is plane`},
-		"no centroid": {"x", with(func(s *online.Lesson) { s.Centroids = nil }), online.ErrLesson, "the lesson of bob " +
+		"other space": {"x", with(func(s *online.Lesson) {
+			s.Space = "moon"
+		}), online.ErrLesson, `the lesson of bob is of the feature space "moon", and this is plane`},
+		"no centroid": {"x", with(func(s *online.Lesson) {
+			s.Centroids = nil
+		}), online.ErrLesson, "the lesson of bob " +
 			"has no centroids"},
-		"too many":        {"x", []online.Lesson{good, many}, online.ErrLesson, "it has more than 4096 centroids"},
-		"dimension":       {"x", with(func(s *online.Lesson) { s.Centroids[3].Vector = []float32{1} }), face.ErrDimension, "centroid 4 of bob"},
-		"NaN":             {"x", with(func(s *online.Lesson) { s.Centroids[0].Vector[1] = float32(math.NaN()) }), face.ErrNotFinite, "centroid 1 of bob"},
-		"infinite":        {"x", with(func(s *online.Lesson) { s.Centroids[0].Vector[1] = float32(math.Inf(1)) }), face.ErrNotFinite, "centroid 1 of bob"},
-		"counts nothing":  {"x", with(func(s *online.Lesson) { s.Centroids[1].Multiplicity = 0 }), online.ErrLesson, "of multiplicity 0;"},
-		"counts less":     {"x", with(func(s *online.Lesson) { s.Centroids[1].Multiplicity = -2 }), online.ErrLesson, "of multiplicity -2;"},
-		"counts too much": {"x", with(func(s *online.Lesson) { s.Centroids[1].Multiplicity = 1e18 }), online.ErrLesson, "of multiplicity 1e+18;"},
-		"counts NaN":      {"x", with(func(s *online.Lesson) { s.Centroids[1].Multiplicity = math.NaN() }), online.ErrLesson, "of multiplicity NaN;"},
-		"radius":          {"x", with(func(s *online.Lesson) { s.Centroids[1].Radius = -1 }), online.ErrLesson, "of radius -1;"},
-		"radius NaN":      {"x", with(func(s *online.Lesson) { s.Centroids[1].Radius = math.NaN() }), online.ErrLesson, "of radius NaN;"},
-		"link nowhere":    {"x", with(func(s *online.Lesson) { s.Links = [][2]int{{1, 4}} }), online.ErrLesson, "joins centroids 1 and 4"},
-		"link below":      {"x", with(func(s *online.Lesson) { s.Links = [][2]int{{-1, 2}} }), online.ErrLesson, "joins centroids -1 and 2"},
-		"link to itself":  {"x", with(func(s *online.Lesson) { s.Links = [][2]int{{2, 2}} }), online.ErrLesson, "joins centroids 2 and 2"},
-		"link twice":      {"x", with(func(s *online.Lesson) { s.Links = [][2]int{{1, 2}, {1, 2}} }), online.ErrLesson, "joins centroids 1 and 2"},
-		"too many links":  {"x", with(func(s *online.Lesson) { s.Links = make([][2]int, 65) }), online.ErrLesson, "joins 65 pairs of 4 centroids"},
+		"too many": {"x", []online.Lesson{good, many}, online.ErrLesson, "it has more than 4096 centroids"},
+		"dimension": {"x", with(func(s *online.Lesson) {
+			s.Centroids[3].Vector = []float32{1}
+		}), face.ErrDimension, "centroid 4 of bob"},
+		"NaN": {"x", with(func(s *online.Lesson) {
+			s.Centroids[0].Vector[1] = float32(math.NaN())
+		}), face.ErrNotFinite, "centroid 1 of bob"},
+		"infinite": {"x", with(func(s *online.Lesson) {
+			s.Centroids[0].Vector[1] = float32(math.Inf(1))
+		}), face.ErrNotFinite, "centroid 1 of bob"},
+		"counts nothing": {"x", with(func(s *online.Lesson) {
+			s.Centroids[1].Multiplicity = 0
+		}), online.ErrLesson, "of multiplicity 0;"},
+		"counts less": {"x", with(func(s *online.Lesson) {
+			s.Centroids[1].Multiplicity = -2
+		}), online.ErrLesson, "of multiplicity -2;"},
+		"counts too much": {"x", with(func(s *online.Lesson) {
+			s.Centroids[1].Multiplicity = 1e18
+		}), online.ErrLesson, "of multiplicity 1e+18;"},
+		"counts NaN": {"x", with(func(s *online.Lesson) {
+			s.Centroids[1].Multiplicity = math.NaN()
+		}), online.ErrLesson, "of multiplicity NaN;"},
+		"radius": {"x", with(func(s *online.Lesson) {
+			s.Centroids[1].Radius = -1
+		}), online.ErrLesson, "of radius -1;"},
+		"radius NaN": {"x", with(func(s *online.Lesson) {
+			s.Centroids[1].Radius = math.NaN()
+		}), online.ErrLesson, "of radius NaN;"},
+		"link nowhere": {"x", with(func(s *online.Lesson) {
+			s.Links = [][2]int{{1, 4}}
+		}), online.ErrLesson, "joins centroids 1 and 4"},
+		"link below": {"x", with(func(s *online.Lesson) {
+			s.Links = [][2]int{{-1, 2}}
+		}), online.ErrLesson, "joins centroids -1 and 2"},
+		"link to itself": {"x", with(func(s *online.Lesson) {
+			s.Links = [][2]int{{2, 2}}
+		}), online.ErrLesson, "joins centroids 2 and 2"},
+		"link twice": {"x", with(func(s *online.Lesson) {
+			s.Links = [][2]int{{1, 2}, {1, 2}}
+		}), online.ErrLesson, "joins centroids 1 and 2"},
+		"through no name": {"x", with(func(s *online.Lesson) {
+			s.Through = []string{"a", " b"}
+		}), online.ErrLesson, "the lesson of bob was learned through source 2: unusable name"},
+		"through not in order": {"x", with(func(s *online.Lesson) {
+			s.Through = []string{"b", "a"}
+		}), online.ErrLesson, "was learned through b and a, which are not in order"},
+		"through itself twice": {"x", with(func(s *online.Lesson) {
+			s.Through = []string{"a", "a"}
+		}), online.ErrLesson, "through a and a,"},
+		"through too many": {"x", with(func(s *online.Lesson) {
+			for i := range 257 {
+				s.Through = append(s.Through, fmt.Sprintf("s%03d", i))
+			}
+		}), online.ErrLesson, "was learned through 257 sources; there may be 256"},
+		"too many links": {"x", with(func(s *online.Lesson) {
+			s.Links = make([][2]int, 65)
+		}), online.ErrLesson, "joins 65 pairs of 4 centroids"},
 	} {
 		err := l.TakeLessons(c.source, c.lessons)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
@@ -157,8 +203,8 @@ func untaught(t *testing.T, l *online.Learner) (map[string]any, *online.Learner)
 	if err := back.UnmarshalBinary(snapshot(t, l)); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range back.Sources() {
-		if err := back.WithdrawLessons(s.Name); err != nil {
+	for len(back.Sources()) > 0 {
+		if err := back.WithdrawLessons(back.Sources()[0].Name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -196,6 +242,7 @@ func TestWithdrawn(t *testing.T) {
 				for i := range len(given.Centroids) - 2 {
 					given.Links = append(given.Links, [2]int{i, i + 2})
 				}
+				given.Through = [][]string{nil, nil, {"s0"}, {"s1", "s2"}}[r.IntN(4)]
 				err := l.TakeLessons(fmt.Sprint("s", r.IntN(3)), []online.Lesson{given})
 				if known := l.Knows(people[person]); known != (err == nil) {
 					t.Fatal(err)
@@ -255,9 +302,9 @@ func TestWithdrawn(t *testing.T) {
 				}
 			}
 			aided = max(aided, l.Aided())
-			if !reflect.DeepEqual(l.Lessons(), never.Lessons()) {
-				t.Fatalf("seed %d, step %d: it gives %+v, and without lessons %+v", seed, step, l.Lessons(),
-					never.Lessons())
+			own := slices.DeleteFunc(l.Lessons(), func(s online.Lesson) bool { return len(s.Through) > 0 })
+			if want := never.Lessons(); len(own) != len(want) || len(own) > 0 && !reflect.DeepEqual(own, want) {
+				t.Fatalf("seed %d, step %d: it gives %+v, and without lessons %+v", seed, step, own, want)
 			}
 			if step%5 > 0 {
 				continue
@@ -376,8 +423,10 @@ func TestAided(t *testing.T) {
 			}
 			follows = append(follows, seen[0].Stored)
 		}
-		if l.Aided() != 5 || len(l.Lessons()) != 0 {
-			t.Fatalf("%d aided, and %+v given", l.Aided(), l.Lessons())
+		given := l.Lessons()
+		if l.Aided() != 5 || len(given) != 1 || given[0].Name != "alice" || len(given[0].Centroids) != 5 ||
+			!slices.Equal(given[0].Through, []string{"door", "gate"}) || len(given[0].Links) != 10 {
+			t.Fatalf("%d aided, and %+v given", l.Aided(), given)
 		}
 		if v := judge(t, l, 0, 3); v.Label != "alice" {
 			t.Fatalf("%+v", v)
@@ -432,19 +481,27 @@ func TestLessonsFade(t *testing.T) {
 	}
 }
 
-// A snapshot without lessons has the version that older programs read. Every changed byte gives an error or a learner
+// A snapshot without lessons has the version that older programs read, and so has a snapshot of lessons of faces that
+// their sources learned without help. Every changed byte gives an error or a learner
 // that works.
 func TestLessonsSnapshot(t *testing.T) {
 	data := assisted(t)
 	var head struct {
 		Version int `cbor:"version"`
 	}
-	if err := cbor.Unmarshal(data, &head); err != nil || head.Version != 6 {
+	if err := cbor.Unmarshal(data, &head); err != nil || head.Version != 7 {
+		t.Fatal(head, err)
+	}
+	plain := learner(t, online.Settings{})
+	take(t, plain, "door", lesson("alice", 0, .2, 5))
+	if err := cbor.Unmarshal(snapshot(t, plain), &head); err != nil || head.Version != 6 {
 		t.Fatal(head, err)
 	}
 	for what, old := range map[string][]byte{
-		"lessons in an older version": bytes.Replace(data, []byte("\x67version\x06"), []byte("\x67version\x05"), 1),
-		"a later version":             bytes.Replace(data, []byte("\x67version\x06"), []byte("\x67version\x07"), 1),
+		"lessons in an older version": bytes.Replace(data, []byte("\x67version\x07"), []byte("\x67version\x05"), 1),
+		"lessons through others in an older version": bytes.Replace(data, []byte("\x67version\x07"),
+			[]byte("\x67version\x06"), 1),
+		"a later version": bytes.Replace(data, []byte("\x67version\x07"), []byte("\x67version\x08"), 1),
 		"no lessons": bytes.Replace(snapshot(t, learner(t, online.Settings{})),
 			[]byte("\x67version\x05"), []byte("\x67version\x06"), 1),
 	} {
@@ -467,6 +524,108 @@ func TestLessonsSnapshot(t *testing.T) {
 	}
 }
 
+// In a snapshot of version 6, faces were learned with the help of lessons, and it does not say of which sources. Then
+// each source may have helped.
+func TestAidedOfVersion6(t *testing.T) {
+	var fields map[string]any
+	if err := cbor.Unmarshal(assisted(t), &fields); err != nil {
+		t.Fatal(err)
+	}
+	delete(fields, "through")
+	delete(fields, "onward")
+	fields["version"] = 6
+	var l online.Learner
+	if err := l.UnmarshalBinary(encoded(t, fields)); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Through(); l.Aided() == 0 || !slices.Equal(got, []string{"door", "gate"}) {
+		t.Errorf("%d aided, through %v", l.Aided(), got)
+	}
+}
+
+// What one device learned with the help of another is given on, and is withdrawn with the lessons that helped, also
+// where these lessons never came.
+func TestGivenOn(t *testing.T) {
+	learns := func(l *online.Learner, y float32) {
+		t.Helper()
+		frame := []online.Observation{{Vector: []float32{0, y}, As: "alice"}}
+		if seen, err := l.ObserveFrame(frame); err != nil || !seen[0].Learned || seen[0].Stored >= 0 {
+			t.Fatalf("at %g: %+v, %v", y, seen, err)
+		}
+	}
+	gate, hall := learner(t, online.Settings{Reach: .6}), learner(t, online.Settings{Reach: .6})
+	take(t, gate, "door", lesson("alice", 0, .3, 12))
+	learns(gate, 1.7)
+	learns(gate, 2)
+	take(t, hall, "gate", lesson("alice", 0, .3, 12)) // without help
+	alone := snapshot(t, hall)
+	take(t, hall, "gate", append(gate.Lessons(), lesson("alice", 0, .3, 12))...)
+	if got := hall.Sources(); len(got) != 1 || got[0].Centroids != 14 || len(got[0].People) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	if v := judge(t, hall, 0, 2.3); v.Label != "alice" || !v.Lent {
+		t.Fatalf("%+v", v)
+	}
+	learns(hall, 2.4)
+	given := hall.Lessons()
+	if len(given) != 1 || !slices.Equal(given[0].Through, []string{"door", "gate"}) {
+		t.Fatalf("%+v", given)
+	}
+	var back online.Learner
+	if err := back.UnmarshalBinary(snapshot(t, hall)); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []*online.Learner{hall, &back} {
+		if !slices.Equal(l.Through(), []string{"door", "gate"}) {
+			t.Errorf("through %v", l.Through())
+		}
+		if err := l.WithdrawLessons("door"); err != nil {
+			t.Fatal(err)
+		}
+		if got := snapshot(t, l); !bytes.Equal(uncounted(t, got), uncounted(t, alone)) {
+			t.Error("it is not as if the door had never helped the gate")
+		}
+		if err := l.WithdrawLessons("door"); !errors.Is(err, online.ErrUnknown) {
+			t.Error(err)
+		}
+	}
+	// More sources than a lesson can name may help, and then it is not given on.
+	for i := range online.MaxThrough {
+		take(t, hall, fmt.Sprint("s", i), lesson("alice", 0, 1.6, 8))
+	}
+	learns(hall, 2.7)
+	if hall.Aided() != 1 || len(hall.Through()) != online.MaxThrough+1 || len(hall.Lessons()) != 0 {
+		t.Errorf("%d aided through %d, %+v", hall.Aided(), len(hall.Through()), hall.Lessons())
+	}
+}
+
+// uncounted returns a snapshot without the counts of verdicts and the number of the last aided face.
+func uncounted(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var fields map[string]cbor.RawMessage
+	if err := cbor.Unmarshal(data, &fields); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"counts", "last_aided"} {
+		delete(fields, name)
+	}
+	return encoded(t, fields)
+}
+
+// encoded returns the fields of a snapshot as CBOR, as MarshalBinary writes them.
+func encoded(t *testing.T, fields any) []byte {
+	t.Helper()
+	mode, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := mode.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // assisted returns a snapshot with lessons, and with faces that were learned with their help.
 func assisted(t testing.TB) []byte {
 	t.Helper()
@@ -481,8 +640,10 @@ func assisted(t testing.TB) []byte {
 	}
 	given := lesson("al", 0, .2, 9)
 	given.Links = [][2]int{{0, 3}, {2, 5}}
+	onward := lesson("bo", 1, .5, 2)
+	onward.Through = []string{"door"}
 	if err := errors.Join(l.TakeLessons("door", []online.Lesson{given}),
-		l.TakeLessons("gate", []online.Lesson{lesson("bo", 1, .2, 2)})); err != nil {
+		l.TakeLessons("gate", []online.Lesson{lesson("bo", 1, .2, 2), onward})); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
@@ -501,7 +662,7 @@ func assisted(t testing.TB) []byte {
 // A lesson is the same after it was encoded and decoded.
 func TestLessonTravels(t *testing.T) {
 	s := lesson("alice", 0, .2, 5)
-	s.Links = [][2]int{{0, 1}, {0, 4}}
+	s.Links, s.Through = [][2]int{{0, 1}, {0, 4}}, []string{"door", "gate"}
 	data, err := s.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -530,6 +691,11 @@ func FuzzLesson(f *testing.F) {
 	s.Links = [][2]int{{0, 2}}
 	data, err := s.MarshalBinary()
 	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	s.Through = []string{"a", "b"}
+	if data, err = s.MarshalBinary(); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(data)

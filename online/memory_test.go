@@ -19,7 +19,7 @@ import (
 // sphere is a space like that of an embedding.
 var sphere = face.Space{ID: "sphere", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3}
 
-// walker returns faces of a few people, each of whom turns slowly and without end.
+// walker returns faces of a few people. Each person turns slowly and without end.
 type walker struct {
 	dim  int
 	r    *rand.Rand

@@ -136,7 +136,9 @@ func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 				}
 			}
 			right := 0
-			rand.New(rand.NewPCG(seed, 1)).Shuffle(len(stream), func(i, j int) { stream[i], stream[j] = stream[j], stream[i] })
+			rand.New(rand.NewPCG(seed, 1)).Shuffle(len(stream), func(i, j int) {
+				stream[i], stream[j] = stream[j], stream[i]
+			})
 			for _, s := range stream {
 				v, err := l.Observe(s.x)
 				if err != nil {

@@ -20,10 +20,11 @@ var (
 	ErrDamaged = errors.New("damaged snapshot")
 )
 
-// Versions of the snapshot format: the version that MarshalBinary writes with lessons, the version without lessons, and
-// the oldest version that UnmarshalBinary reads.
+// Versions of the snapshot format: the version that MarshalBinary writes with lessons that were learned through others
+// or with aided faces, with other lessons, and without lessons; and the oldest version that UnmarshalBinary reads.
 const (
-	version    = 6
+	version    = 7
+	assisted   = 6
 	unassisted = 5
 	oldest     = 3
 )
@@ -51,6 +52,8 @@ type snapshot struct {
 	Given    []snapshotSource `cbor:"given,omitempty"`
 	Aided    []snapshotAided  `cbor:"aided,omitempty"`
 	LastAid  int64            `cbor:"last_aided,omitempty"`
+	Onward   []snapshotOnward `cbor:"onward,omitempty"`
+	Through  []string         `cbor:"through,omitempty"`
 }
 
 type snapshotVertex struct {
@@ -70,6 +73,15 @@ type snapshotSource struct {
 	Name    string
 	Clock   float64
 	Lessons []snapshotLesson
+}
+
+// snapshotOnward is a lesson that its source learned through others.
+type snapshotOnward struct {
+	_       struct{} `cbor:",toarray"`
+	Source  string
+	Clock   float64
+	Lesson  snapshotLesson
+	Through []string
 }
 
 type snapshotMoment struct {
@@ -145,13 +157,23 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 		g := l.given[source]
 		kept := snapshotSource{Name: source, Clock: g.clock}
 		for _, lesson := range g.lessons {
-			kept.Lessons = append(kept.Lessons, lesson.snapshot())
+			if len(lesson.Through) == 0 {
+				kept.Lessons = append(kept.Lessons, lesson.snapshot())
+				continue
+			}
+			s.Onward = append(s.Onward, snapshotOnward{Source: source, Clock: g.clock, Lesson: lesson.snapshot(),
+				Through: lesson.Through})
 		}
-		s.Version, s.Given = version, append(s.Given, kept)
+		if len(kept.Lessons) > 0 {
+			s.Given = append(s.Given, kept)
+		}
 	}
-	if s.Version == version {
-		s.LastAid = l.lastAided
+	if s.Through = l.through; len(s.Through) > 0 || len(s.Onward) > 0 {
+		s.Version = version
+	} else if l.helped() {
+		s.Version = assisted
 	}
+	s.LastAid = l.lastAided
 	for _, a := range l.aided {
 		s.Aided = append(s.Aided, snapshotAided{ID: a.id, Name: a.name, Point: vector.Bytes(a.vector), Clock: a.clock,
 			Links: a.links})
@@ -188,9 +210,8 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 func read(data []byte, version int) (s snapshot, repaired int, err error) {
 	if version >= unassisted {
 		err = decoding.Unmarshal(data, &s)
-		if given := len(s.Given) > 0; err == nil && (given != (version > unassisted) || !given &&
-			(len(s.Aided) > 0 || s.LastAid != 0)) {
-			err = fmt.Errorf("it is of version %d, and has lessons of %d sources", version, len(s.Given))
+		if err == nil {
+			err = s.checkVersion()
 		}
 		return s, 0, err
 	}
@@ -199,6 +220,17 @@ func read(data []byte, version int) (s snapshot, repaired int, err error) {
 		return s, 0, err
 	}
 	return old.upgrade()
+}
+
+// checkVersion returns an error if the snapshot has lessons that MarshalBinary does not write in its version.
+func (s *snapshot) checkVersion() error {
+	onward, given := len(s.Onward) > 0 || len(s.Through) > 0, len(s.Given) > 0 || len(s.Onward) > 0
+	if onward != (s.Version > assisted) || given != (s.Version > unassisted) ||
+		!given && (len(s.Aided) > 0 || s.LastAid != 0) {
+		return fmt.Errorf("it is of version %d, and has lessons of %d sources, %d of them through others", s.Version,
+			len(s.Given), len(s.Onward))
+	}
+	return nil
 }
 
 // check returns an error if the settings and names of a snapshot cannot belong to a learner.
@@ -291,8 +323,8 @@ func (s *snapshot) learner() (*Learner, error) {
 	if l.graph, err = quantized.Restore(s.Settings.graph(s.Space), state); err != nil {
 		return nil, err
 	}
-	if err := l.restoreLessons(s.Given); err != nil {
+	if err := l.restoreLessons(s.Given, s.Onward); err != nil {
 		return nil, err
 	}
-	return l, l.restoreAided(s.Aided, s.LastAid)
+	return l, l.restoreAided(s.Aided, s.LastAid, s.Through)
 }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -27,6 +29,9 @@ const (
 
 	maxCentroids = 1 << 24 // highest index in a link
 )
+
+// MaxThrough is the largest number of sources of [Lesson].Through.
+const MaxThrough = 256
 
 // FaceID is the number of a face: a hash of its space and vector. The same face has the same number on all devices.
 type FaceID [16]byte
@@ -84,8 +89,11 @@ type Refs struct {
 type Lesson struct {
 	Space     string
 	Centroids []Centroid
+	// Through are the sources ([Ledger.Source]) whose lessons helped to learn these faces, in ascending order. If the
+	// lessons of one of them are withdrawn, this lesson does not count.
+	Through []string
 	// Links are pairs of indexes in Centroids that follow each other on a track. If a lesson has several entries,
-	// indexes count through all of them.
+	// indexes count through all of them with the same sources.
 	Links [][2]int
 }
 
@@ -95,7 +103,7 @@ func (x Lesson) Equal(o Lesson) bool {
 	for _, links := range [][][2]int{a, b} {
 		slices.SortFunc(links, func(p, q [2]int) int { return slices.Compare(p[:], q[:]) })
 	}
-	return x.Space == o.Space && slices.Equal(a, b) &&
+	return x.Space == o.Space && slices.Equal(x.Through, o.Through) && slices.Equal(a, b) &&
 		slices.EqualFunc(x.Centroids, o.Centroids, func(p, q Centroid) bool {
 			return p.Multiplicity == q.Multiplicity && p.Radius == q.Radius && slices.Equal(p.Vector, q.Vector)
 		})
@@ -170,6 +178,7 @@ type wireLesson struct {
 	Space     string         `cbor:"1,keyasint"`
 	Centroids []wireCentroid `cbor:"2,keyasint"`
 	Links     [][2]int       `cbor:"3,keyasint,omitempty"`
+	Through   []string       `cbor:"4,keyasint,omitempty"`
 }
 
 func floats32(b []byte) ([]float32, error) {
@@ -214,7 +223,7 @@ func encodeContent(k Kind, content any) []byte {
 		}
 	case Lesson:
 		if k == Lessons {
-			w := wireLesson{Space: c.Space, Links: c.Links}
+			w := wireLesson{Space: c.Space, Links: c.Links, Through: c.Through}
 			for _, x := range c.Centroids {
 				y := wireCentroid{Vector: vector.Bytes(x.Vector), Multiplicity: x.Multiplicity, Radius: x.Radius}
 				w.Centroids = append(w.Centroids, y)
@@ -250,6 +259,24 @@ func encodeContent(k Kind, content any) []byte {
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// checkThrough checks the sources of a lesson.
+func checkThrough(sources []string) error {
+	if len(sources) > MaxThrough {
+		return fmt.Errorf("%w: a lesson was learned through %d sources; there may be %d", ErrContent, len(sources),
+			MaxThrough)
+	}
+	for i, source := range sources {
+		device, place, withdrawn := strings.Cut(source, "@")
+		n, err := strconv.ParseUint(place, 10, 64)
+		if !nkeys.IsValidPublicUserKey(device) || withdrawn && (err != nil || strconv.FormatUint(n, 10) != place) ||
+			i > 0 && sources[i-1] >= source {
+			return fmt.Errorf("%w: a lesson was learned through %.100q, which is no source or not in order", ErrContent,
+				source)
+		}
+	}
+	return nil
+}
 
 func checkSpace(s string) error {
 	if s == "" || len(s) > maxSpace {
@@ -334,7 +361,10 @@ func decodeContent(k Kind, data []byte) (any, error) {
 				return nil, fmt.Errorf("%w: a link from centroid %d to %d", ErrContent, link[0], link[1])
 			}
 		}
-		c := Lesson{Space: w.Space, Links: w.Links}
+		if err := checkThrough(w.Through); err != nil {
+			return nil, err
+		}
+		c := Lesson{Space: w.Space, Links: w.Links, Through: w.Through}
 		for _, x := range w.Centroids {
 			v, err := floats32(x.Vector)
 			if err != nil {

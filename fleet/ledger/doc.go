@@ -41,8 +41,10 @@
 //
 // A person is the fold of the entries that count and are not undone, in the order of the log. A face is identified by a
 // hash of its space and vector: labelling it twice has the effect of labelling it once. A face is either labelled or
-// denied; the later entry decides. Of a device's lessons about a person only the last one counts. An entry without a
-// key is kept, and counts at its place when the key comes: the order in which keys come makes no difference.
+// denied; the later entry decides. Of a device's lessons about a person only the last ones count. A lesson that was
+// learned with the help of others names their sources: a device and the place of the last withdrawal of its lessons. It
+// counts until the lessons of one of these devices are withdrawn again. An entry without a key is kept, and counts at
+// its place when the key comes: the order in which keys come makes no difference.
 //
 // A merge makes two numbers one person with one name. Later entries about either number are about this person. If the
 // merge is undone, they are two people again. Two people may have the same name; the person who got it later is shown

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,8 +197,14 @@ func TestBadContent(t *testing.T) {
 		"a long name":          ledger.Naming{Name: strings.Repeat("x", 1000)},
 		"no UTF-8":             ledger.Naming{Name: "\xff"},
 		"no faces":             ledger.Lesson{Space: space, Centroids: []ledger.Centroid{{Vector: []float32{1}}}},
-		"a bad radius":         ledger.Lesson{Space: space, Centroids: []ledger.Centroid{{Vector: []float32{1}, Multiplicity: 1, Radius: -1}}},
-		"a bad link":           ledger.Lesson{Space: space, Links: [][2]int{{2, 1}}},
+		"a bad radius": ledger.Lesson{Space: space,
+			Centroids: []ledger.Centroid{{Vector: []float32{1}, Multiplicity: 1, Radius: -1}}},
+		"a source that is no device": ledger.Lesson{Space: space, Through: []string{"door"}},
+		"a place that is no number":  ledger.Lesson{Space: space, Through: []string{s.b.id + "@x"}},
+		"a place with zeros":         ledger.Lesson{Space: space, Through: []string{s.b.id + "@07"}},
+		"a source twice":             ledger.Lesson{Space: space, Through: []string{s.b.id, s.b.id}},
+		"too many sources":           ledger.Lesson{Space: space, Through: make([]string, 257)},
+		"a bad link":                 ledger.Lesson{Space: space, Links: [][2]int{{2, 1}}},
 	} {
 		kind := ledger.Label
 		switch c.(type) {
@@ -263,6 +270,45 @@ func TestLessons(t *testing.T) {
 	s.apply(t, s.a.own, s.b.write(ledger.Entry{Kind: ledger.Withdraw}, ledger.Withdrawal{Device: s.a.id}))
 	teach(0, nil, 6)
 	check("[6] []")
+}
+
+// A lesson that was learned through lessons which were withdrawn since does not count, whenever its entry comes; and
+// its device can give such lessons again once it has heard of the withdrawal.
+func TestLearnedThrough(t *testing.T) {
+	s := newSmall(t)
+	teach := func(part uint64, through ...string) {
+		slices.Sort(through)
+		c := ledger.Lesson{Space: space, Through: through,
+			Centroids: []ledger.Centroid{{Vector: []float32{float32(part)}, Multiplicity: 1}}}
+		s.apply(t, s.a.own, s.a.write(ledger.Entry{Kind: ledger.Lessons, Person: s.alice, Part: part}, c))
+	}
+	check := func(want ...int) {
+		t.Helper()
+		p, _ := s.a.own.Person(s.alice, s.a.ring)
+		var got []int
+		for _, x := range p.Lessons {
+			got = append(got, len(x.Centroids))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the lessons have %v centroids, and not %v", got, want)
+		}
+	}
+	before := s.a.own.Source(s.b.id)
+	teach(0)
+	teach(1)
+	teach(2, before)
+	teach(3, before)
+	teach(4, s.a.id, before)
+	check(2, 2, 1)
+	if s.a.own.Outdated(before) || !s.a.own.Outdated(before+"@1") || !s.a.own.Outdated("door") {
+		t.Error("the source is outdated before the withdrawal, or another one is not")
+	}
+	s.apply(t, s.a.own, s.b.write(ledger.Entry{Kind: ledger.Withdraw}, ledger.Withdrawal{Device: s.b.id}))
+	check(2)
+	teach(2, before) // its author has not heard of it
+	check(2)
+	teach(2, s.a.own.Source(s.b.id))
+	check(2, 1)
 }
 
 // Keys reach only members that may have them, and only keys that match their numbers are taken. Nobody else can open

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -77,6 +78,24 @@ func (l *Ledger) Device(id string) (Member, bool) {
 		ID: id, Name: m.name, Scope: Scope{m.scope.All, slices.Clone(m.scope.People)}, Admitted: m.admitted,
 		Revoked: m.revoked, Muted: m.muted, Entries: c.last, Gaps: c.gaps,
 	}, known
+}
+
+// Source returns the name of the lessons that a device gives now. A withdrawal of its lessons changes the name, so that
+// [Lesson].Through tells lessons that were learned through earlier lessons from lessons that were learned through later
+// ones: it is the device's number, and after a withdrawal also "@" and the place of the last one in the log.
+func (l *Ledger) Source(device string) string {
+	if r, there := l.withdrew[device]; there {
+		return fmt.Sprintf("%s@%d", device, r.seq)
+	}
+	return device
+}
+
+// Outdated reports whether lessons learned through this source do not count: the lessons of its device were withdrawn
+// since, or the device was never admitted.
+func (l *Ledger) Outdated(source string) bool {
+	device, _, _ := strings.Cut(source, "@")
+	_, known := l.members[device]
+	return !known || l.Source(device) != source
 }
 
 // MayWrite reports whether a device is a member that may write about a person, or may enrol a new person with this

@@ -147,6 +147,20 @@ func (m *model) replaced(s said) bool {
 	})
 }
 
+// outdated reports whether a lesson that was learned through these sources does not count.
+func (m *model) outdated(sources []string) bool {
+	return slices.ContainsFunc(sources, func(source string) bool {
+		device, place, _ := strings.Cut(source, "@")
+		now := ""
+		for _, s := range m.all {
+			if w, ok := s.content.(ledger.Withdrawal); ok && w.Device == device {
+				now = fmt.Sprint(s.seq)
+			}
+		}
+		return !m.everMember(device) || place != now
+	})
+}
+
 func (m *model) undone(s said) bool {
 	return slices.ContainsFunc(m.all, func(o said) bool {
 		what, ok := o.content.(ledger.Ref)
@@ -284,8 +298,11 @@ func (m *model) people() (all []string) {
 				p.faces = without(p.faces, id)
 			}
 		case ledger.Lesson:
+			if m.outdated(c.Through) {
+				continue
+			}
 			for _, x := range c.Centroids {
-				p.lessons = append(p.lessons, fmt.Sprintf("%s:%v:%v", s.e.Device[:6], x.Vector, x.Multiplicity))
+				p.lessons = append(p.lessons, taught(s.e.Device, x, c.Through))
 			}
 		}
 	}
@@ -319,6 +336,10 @@ func (m *model) people() (all []string) {
 	return all
 }
 
+func taught(device string, c ledger.Centroid, through []string) string {
+	return fmt.Sprintf("%s:%v:%v:%v", device[:6], c.Vector, c.Multiplicity, through)
+}
+
 // describe describes the people of a ledger in the format of the model.
 func describe(people []ledger.Person) (all []string) {
 	for _, p := range people {
@@ -332,7 +353,7 @@ func describe(people []ledger.Person) (all []string) {
 		var lessons []string
 		for _, l := range p.Lessons {
 			for _, x := range l.Centroids {
-				lessons = append(lessons, fmt.Sprintf("%s:%v:%v", l.Device[:6], x.Vector, x.Multiplicity))
+				lessons = append(lessons, taught(l.Device, x, l.Through))
 			}
 		}
 		slices.Sort(lessons)

@@ -267,7 +267,9 @@ func (l *Ledger) person(ids []ID, ring *Ring) Person {
 		case Refs:
 			p.Faces = slices.DeleteFunc(p.Faces, func(f PersonFace) bool { return slices.Contains(o.faces, f.ID) })
 		case Lesson:
-			p.learn(o, c)
+			if !slices.ContainsFunc(c.Through, l.Outdated) {
+				p.learn(o, c)
+			}
 		}
 	}
 	for i := range p.Lessons { // some parts of the lesson may be missing
@@ -297,7 +299,8 @@ func (p *Person) take(f PersonFace, denied bool) {
 // learn adds a lesson, or a further part of one.
 func (p *Person) learn(o opened, c Lesson) {
 	i := slices.IndexFunc(p.Lessons, func(x PersonLesson) bool {
-		return o.part > 0 && x.Device == o.ref.Device && x.Of == o.of && x.Space == c.Space
+		return o.part > 0 && x.Device == o.ref.Device && x.Of == o.of && x.Space == c.Space &&
+			slices.Equal(x.Through, c.Through)
 	})
 	if i < 0 {
 		p.Lessons = append(p.Lessons, PersonLesson{o.ref.Device, o.of, c})

@@ -330,6 +330,11 @@ func (w *world) op(i int) {
 			Space:     space,
 			Centroids: []ledger.Centroid{{Vector: []float32{rng.Float32()}, Multiplicity: 3, Radius: .1}},
 		}
+		for range rng.IntN(3) {
+			c.Through = append(c.Through, d.own.Source(w.devices[rng.IntN(len(w.devices))].id))
+		}
+		slices.Sort(c.Through)
+		c.Through = slices.Compact(c.Through)
 		say(ledger.Entry{Kind: ledger.Lessons, Person: id, Part: uint64(rng.IntN(2))}, c)
 	case 8:
 		if other := people[rng.IntN(len(people))]; other.ID != id {

@@ -94,7 +94,8 @@ func TestStoreDamage(t *testing.T) {
 					}
 					st.Close()
 					continue
-				case name == ledger.BaseFile && (!errors.Is(err, ledger.ErrStore) || !strings.Contains(err.Error(), "move it away")):
+				case name == ledger.BaseFile &&
+					(!errors.Is(err, ledger.ErrStore) || !strings.Contains(err.Error(), "move it away")):
 					t.Fatalf("%s of %d bytes, byte %d altered: %v", name, len(bad), i, err)
 				case err != nil && !errors.Is(err, ledger.ErrFuture) && name == ledger.TailFile:
 					t.Fatalf("%s of %d bytes, byte %d altered: %v", name, len(bad), i, err)

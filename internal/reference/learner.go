@@ -26,6 +26,7 @@ type Learner struct {
 	lessons  []lesson
 	Given    map[string]Given // lessons, by source
 	Aided    []Aided          // faces learned with the help of lessons
+	Through  map[string]bool  // sources that may have helped
 	lastID   int64
 }
 

@@ -27,40 +27,64 @@ type Aided struct {
 	Links []int64
 }
 
-// TakeLessons takes the lessons of a source, at most one for each person.
+// TakeLessons takes the lessons of a source, at most one for each person and sources through which it was learned.
 func (l *Learner) TakeLessons(source string, lessons []online.Lesson) {
 	if l.Given == nil {
 		l.Given = make(map[string]Given)
 	}
-	sorted := slices.Clone(lessons)
-	slices.SortStableFunc(sorted, func(a, b online.Lesson) int { return cmp.Compare(a.Name, b.Name) })
-	l.Given[source] = Given{sorted, l.Graph.Clock}
+	l.Given[source] = Given{sortLessons(lessons), l.Graph.Clock}
 }
 
-// WithdrawLessons removes the lessons of a source, and reports whether there were any.
+// sortLessons sorts lessons by name, and those of one person by the sources through which they were learned.
+func sortLessons(lessons []online.Lesson) []online.Lesson {
+	sorted := slices.Clone(lessons)
+	slices.SortStableFunc(sorted, func(a, b online.Lesson) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Through, b.Through))
+	})
+	return sorted
+}
+
+// WithdrawLessons removes the lessons of a source, and those that were learned through it. It reports whether there
+// were any, or whether the source may have helped.
 func (l *Learner) WithdrawLessons(source string) bool {
-	if _, there := l.Given[source]; !there {
-		return false
+	there := l.Through[source]
+	for other := range l.Given {
+		l.drop(other, func(s online.Lesson) bool {
+			gone := other == source || slices.Contains(s.Through, source)
+			there = there || gone
+			return gone
+		})
 	}
-	delete(l.Given, source)
-	l.unaid()
-	return true
+	if there {
+		l.unaid()
+	}
+	return there
+}
+
+// drop removes the lessons of a source for which gone is true.
+func (l *Learner) drop(source string, gone func(online.Lesson) bool) {
+	g := l.Given[source]
+	g.Lessons = slices.DeleteFunc(slices.Clone(g.Lessons), gone)
+	if l.Given[source] = g; len(g.Lessons) == 0 {
+		delete(l.Given, source)
+	}
 }
 
 func (l *Learner) unaid() {
-	if l.Aided = nil; len(l.Given) == 0 {
+	l.Aided, l.Through = nil, nil
+	if len(l.Given) == 0 {
 		l.lastID = 0
 	}
 }
 
 func (l *Learner) forgetLessons(name string) {
-	for source, g := range l.Given {
-		g.Lessons = slices.DeleteFunc(slices.Clone(g.Lessons), func(s online.Lesson) bool { return s.Name == name })
-		if l.Given[source] = g; len(g.Lessons) == 0 {
-			delete(l.Given, source)
-		}
+	for source := range l.Given {
+		l.drop(source, func(s online.Lesson) bool { return s.Name == name })
 	}
 	l.Aided = slices.DeleteFunc(slices.Clone(l.Aided), func(a Aided) bool { return a.Name == name })
+	if len(l.Aided) == 0 {
+		l.Through = nil
+	}
 	if len(l.Given) == 0 {
 		l.unaid()
 	}
@@ -74,8 +98,7 @@ func (l *Learner) renameLessons(from, to string) {
 				lessons[i].Name = to
 			}
 		}
-		slices.SortStableFunc(lessons, func(a, b online.Lesson) int { return cmp.Compare(a.Name, b.Name) })
-		l.Given[source] = Given{lessons, g.Clock}
+		l.Given[source] = Given{sortLessons(lessons), g.Clock}
 	}
 	for i := range l.Aided {
 		if l.Aided[i].Name == from {
@@ -293,11 +316,22 @@ func (l *Learner) aid(o online.Observation, v online.Verdict) online.Verdict {
 		}
 	}
 	l.Aided = append(l.Aided, a)
+	through := make(map[string]bool)
+	maps.Copy(through, l.Through) // a copy of the learner shares the old one
+	for source, g := range l.Given {
+		through[source] = true
+		for _, s := range g.Lessons {
+			for _, other := range s.Through {
+				through[other] = true
+			}
+		}
+	}
+	l.Through = through
 	v.Learned, v.NoRoom, v.Stored = true, false, a.ID
 	return v
 }
 
-// Lessons returns the learner's own lessons, without radii.
+// Lessons returns the lessons of the faces that the learner saw itself, without radii.
 func (l *Learner) Lessons() (all []online.Lesson) {
 	g := l.Graph
 	for _, name := range slices.Sorted(slices.Values(l.Names())) {
@@ -321,6 +355,31 @@ func (l *Learner) Lessons() (all []online.Lesson) {
 		if len(own) > 0 {
 			all = append(all, s)
 		}
+		if s := l.aidedLesson(name); len(s.Centroids) > 0 {
+			all = append(all, s)
+		}
 	}
 	return all
+}
+
+// aidedLesson returns the lesson of the faces of a person that were learned with help.
+func (l *Learner) aidedLesson(name string) online.Lesson {
+	s := online.Lesson{Space: l.Space.ID, Name: name, Through: slices.Sorted(maps.Keys(l.Through))}
+	var given []Aided
+	for _, a := range l.Aided {
+		weight := math.Exp2(a.Clock - l.Graph.Clock)
+		if a.Name != name || weight < 0x1p-10 {
+			continue
+		}
+		s.Centroids = append(s.Centroids, online.Centroid{Vector: a.X, Multiplicity: weight})
+		given = append(given, a)
+	}
+	for i, early := range given {
+		for j, late := range given {
+			if slices.Contains(late.Links, early.ID) {
+				s.Links = append(s.Links, [2]int{i, j})
+			}
+		}
+	}
+	return s
 }
