@@ -144,7 +144,8 @@ func views() []struct{ name, anchor, there string } {
 			"now",
 			"#now",
 			has("#now-title",
-				"are here") + " && document.querySelectorAll('#sightings>li').length > 3 && document.querySelector('#now-cameras img:not([hidden])')",
+				"are here") + " && document.querySelectorAll('#sightings>li').length > 3 && " +
+				"document.querySelector('#now-cameras img:not([hidden])')",
 		},
 		{
 			"inbox",
@@ -209,7 +210,9 @@ func TestViews(t *testing.T) {
 						name,
 						got,
 						b.script(
-							"[...document.querySelectorAll('main *,.bar *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map(e => e.outerHTML.slice(0, 100)).join('\\n')"),
+							"[...document.querySelectorAll('main *,.bar *')].filter(e => "+
+								"e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map(e => "+
+								"e.outerHTML.slice(0, 100)).join('\\n')"),
 					)
 				}
 				b.picture(name)
@@ -220,7 +223,8 @@ func TestViews(t *testing.T) {
 		}
 	}
 	// The page loads nothing from other sites.
-	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" + at + "'))"); got != "true" {
+	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" + at +
+		"'))"); got != "true" {
 		t.Error("it asks somebody else")
 	}
 }
@@ -237,8 +241,10 @@ func (b *browser) axe(name string) {
 	var out string
 	b.do(
 		chromedp.Evaluate(
-			`axe.run(document, {resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
-		.then(r => JSON.stringify(r.violations.map(v => ({ID: v.id, Help: v.help, Nodes: v.nodes.map(n => ({HTML: n.html, FailureSummary: n.failureSummary}))}))))`,
+			`axe.run(document, {resultTypes: ["violations"],
+						runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
+		.then(r => JSON.stringify(r.violations.map(v => ({ID: v.id, Help: v.help,
+						Nodes: v.nodes.map(n => ({HTML: n.html, FailureSummary: n.failureSummary}))}))))`,
 			&out,
 			func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) },
 		),
@@ -269,8 +275,8 @@ func TestInbox(t *testing.T) {
 	// Typing a name answers no question.
 	b.press("n")
 	b.awaits("document.activeElement.placeholder === 'Name'")
-	b.script(
-		"document.activeElement.value = ''") // chromedp sends the letter to the field that it focuses, as no browser does
+	// chromedp sends the letter to the field that it focuses, as no browser does.
+	b.script("document.activeElement.value = ''")
 	b.press("fij")
 	b.awaits("document.activeElement.value === 'fij'")
 	b.script("document.activeElement.value = ''")
@@ -346,9 +352,11 @@ func TestCorrection(t *testing.T) {
 	}
 	b.awaits(has("#sightings a", "Zoe"))
 	b.script(
-		"[...document.querySelectorAll('#sightings li')].find(e => e.innerText.includes('Zoe')).querySelector('details').open = true")
+		"[...document.querySelectorAll('#sightings li')].find(e => " +
+			"e.innerText.includes('Zoe')).querySelector('details').open = true")
 	b.script(
-		"[...document.querySelectorAll('#sightings button')].find(e => e.offsetParent && e.innerText === 'It is somebody else' && e.closest('li').innerText.includes('Zoe')).click()")
+		"[...document.querySelectorAll('#sightings button')].find(e => e.offsetParent && " +
+			"e.innerText === 'It is somebody else' && e.closest('li').innerText.includes('Zoe')).click()")
 	b.awaits("document.querySelector('#ask').open && " + has("#ask", "Was it wrong to name these faces Zoe?"))
 	b.press("\r")
 	b.awaits(has("#toasts", "The naming is undone."))
@@ -378,18 +386,22 @@ func TestHistory(t *testing.T) {
 		b.awaits("document.querySelectorAll('.events li').length > " + n)
 	}
 	b.awaits(
-		"!document.querySelector('#beginning').hidden && document.querySelectorAll('.events li').length >= " + fmt.Sprint(
-			total),
+		"!document.querySelector('#beginning').hidden && document.querySelectorAll('.events li').length >= " +
+			fmt.Sprint(
+				total),
 	)
 	if n := b.script("document.querySelectorAll('.day').length"); n < "4" {
 		t.Errorf("there are %s days", n)
 	}
 	b.script(
-		"(() => { const f = document.querySelector('#f-kind'); f.value = 'mistake'; f.dispatchEvent(new Event('change', {bubbles: true})) })()")
+		"(() => { const f = document.querySelector('#f-kind'); f.value = 'mistake'; " +
+			"f.dispatchEvent(new Event('change', {bubbles: true})) })()")
 	b.awaits(
-		"document.querySelectorAll('.events li').length > 0 && [...document.querySelectorAll('.events li')].every(e => e.innerText.includes('a mistake'))")
+		"document.querySelectorAll('.events li').length > 0 && [...document.querySelectorAll('.events li')].every(e " +
+			"=> e.innerText.includes('a mistake'))")
 	b.script(
-		"(() => { const f = document.querySelector('#f-name'); f.value = 'Ben Okafor'; f.dispatchEvent(new Event('change', {bubbles: true})) })()")
+		"(() => { const f = document.querySelector('#f-name'); f.value = 'Ben Okafor'; " +
+			"f.dispatchEvent(new Event('change', {bubbles: true})) })()")
 	b.awaits("[...document.querySelectorAll('.events li')].every(e => e.innerText.includes('Ben Okafor'))")
 
 	b.script("document.querySelector('.tabs a[href=\"#people\"]').click()")
@@ -398,7 +410,8 @@ func TestHistory(t *testing.T) {
 	b.script("[...document.querySelectorAll('#people-list a')].find(e => e.innerText.includes('Ben')).click()")
 	b.awaits(
 		has("#person-title",
-			"Ben Okafor") + " && document.title.startsWith('Ben Okafor') && document.querySelectorAll('#visits .day').length >= 3",
+			"Ben Okafor") + " && document.title.startsWith('Ben Okafor') && " +
+			"document.querySelectorAll('#visits .day').length >= 3",
 	)
 	b.script("history.back()")
 	b.awaits("document.title.startsWith('People')")
@@ -407,15 +420,18 @@ func TestHistory(t *testing.T) {
 	b.script("history.forward()")
 	b.script("history.forward()")
 	b.awaits(
-		"!document.querySelector('[data-view=person]').hidden && document.querySelector('#person form.answer') && " + has(
-			"#person-title", "Ben Okafor"),
+		"!document.querySelector('[data-view=person]').hidden && document.querySelector('#person form.answer') && " +
+			has(
+				"#person-title", "Ben Okafor"),
 	)
 	// The person gets a new name, and the address follows.
 	b.script(
-		"(() => { const f = document.querySelector('#person form.answer'); f.querySelector('input').value = 'Benedict'; f.requestSubmit() })()")
+		"(() => { const f = document.querySelector('#person form.answer'); " +
+			"f.querySelector('input').value = 'Benedict'; f.requestSubmit() })()")
 	b.awaits(
 		has("#person-title",
-			"Benedict") + " && decodeURIComponent(location.hash) === '#person/Benedict' && document.querySelectorAll('#visits .day').length >= 3",
+			"Benedict") + " && decodeURIComponent(location.hash) === '#person/Benedict' && " +
+			"document.querySelectorAll('#visits .day').length >= 3",
 	)
 	b.script("location.hash = '#person/' + encodeURIComponent('Nobody / <b>x</b>%')")
 	b.awaits(has("#person", "No person with this name is known."))
@@ -440,9 +456,11 @@ func TestBelow(t *testing.T) {
 		t.Error("a script can read the cookie")
 	}
 	b.script(
-		"(() => { const f = document.createElement('iframe'); f.src = 'api/now'; f.id = 'inside'; document.body.append(f) })()")
+		"(() => { const f = document.createElement('iframe'); f.src = 'api/now'; f.id = 'inside'; " +
+			"document.body.append(f) })()")
 	time.Sleep(300 * time.Millisecond)
-	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" + at + "/home/faceauth/'))"); got != "true" {
+	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" + at +
+		"/home/faceauth/'))"); got != "true" {
 		t.Error("it asks for something that is not below its path")
 	}
 }
@@ -458,7 +476,8 @@ func TestPictures(t *testing.T) {
 	}
 	b := newBrowser(t)
 	b.do(chromedp.Navigate(serve(t, s.page) + "/"))
-	longest := "[...document.querySelectorAll('#person .pick')].sort((a, b) => parseInt(b.innerText.match(/(\\d+) step/)[1]) - parseInt(a.innerText.match(/(\\d+) step/)[1]))[0]"
+	longest := "[...document.querySelectorAll('#person .pick')].sort((a, b) => parseInt(b.innerText.match(/(\\d+) " +
+		"step/)[1]) - parseInt(a.innerText.match(/(\\d+) step/)[1]))[0]"
 	for _, p := range []struct {
 		name, anchor  string
 		width, height int64
@@ -474,7 +493,8 @@ func TestPictures(t *testing.T) {
 		b.awaits(p.there)
 		if p.name == "person" {
 			b.script(
-				"[...document.querySelectorAll('#person button')].find(e => e.innerText.startsWith('Show the other')).click()")
+				"[...document.querySelectorAll('#person button')].find(e => e.innerText.startsWith('Show the " +
+					"other')).click()")
 			b.script(longest + ".click()")
 			b.awaits("document.querySelectorAll('.way li').length > 2")
 			b.script(

@@ -99,7 +99,8 @@ func New(w *office.Office, o Options) (*Page, error) {
 	}
 	if o.Base != "" && !isPath(o.Base) {
 		return nil, fmt.Errorf(
-			"%w: %q; use a path such as /faceauth, with letters, digits, '-', '_', '.' and '/', and without a '/' at the end",
+			"%w: %q; use a path such as /faceauth, with letters, digits, '-', '_', '.' and '/', and without a '/' at "+
+				"the end",
 			ErrBase, o.Base)
 	}
 	p := &Page{o: o, office: w, cookie: cookieOf(o.Token)}

@@ -135,7 +135,8 @@ func TestPaths(t *testing.T) {
 	for _, path := range []string{
 		"/page.go", "/index.html.tmpl", "/../page.go", "/%2e%2e/%2e%2e/etc/passwd", "/face/../../etc/passwd", "/face/1",
 		"/face/x",
-		"/camera/../../../etc/passwd", "/camera/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/camera/", "/api/", "/api/name", "/static/x", "//etc/passwd",
+		"/camera/../../../etc/passwd", "/camera/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/camera/", "/api/", "/api/name",
+		"/static/x", "//etc/passwd",
 	} {
 		w := ask(p, "GET", path, "")
 		if w.Code/100 == 2 || strings.Contains(w.Body.String(), "root:") {
@@ -158,7 +159,8 @@ func TestForeign(t *testing.T) {
 		{"another site's script", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
 		{"another site's script, older browser", []string{"Origin", "http://evil.example"}, http.StatusForbidden},
 		{"a form", []string{"Content-Type", "text/plain"}, http.StatusUnsupportedMediaType},
-		{"a form of another kind", []string{"Content-Type", "application/x-www-form-urlencoded"}, http.StatusUnsupportedMediaType},
+		{"a form of another kind", []string{"Content-Type", "application/x-www-form-urlencoded"},
+			http.StatusUnsupportedMediaType},
 	} {
 		if got := ask(p, "POST", "/api/forget", forget, c.headers...); got.Code != c.want {
 			t.Errorf("%s: %d %s", c.name, got.Code, got.Body)
@@ -194,10 +196,12 @@ func TestChanges(t *testing.T) {
 		{"name", `{"group":1.5,"name":"bob"}`, http.StatusBadRequest, `the field "group" must be a whole number`},
 		{"name", `{"group":1,"name":"bob","more":1}`, http.StatusBadRequest, `the field "more" is unknown`},
 		{"name", `{"group":1,"Name":"bob"}`, http.StatusBadRequest, `the field "Name" is unknown`},
-		{"name", `{"group":1,"group":2,"name":"bob"}`, http.StatusBadRequest, `the field "group" is unknown, or appears twice`},
+		{"name", `{"group":1,"group":2,"name":"bob"}`, http.StatusBadRequest,
+			`the field "group" is unknown, or appears twice`},
 		{"name", `{"group":1,"name":null}`, http.StatusBadRequest, `the field "name" must be a text`},
 		{"name", `{"group":1,"name":7}`, http.StatusBadRequest, `the field "name" must be a text`},
-		{"name", `{"group":1,"name":"bob","force":"no"}`, http.StatusBadRequest, `the field "force" must be true or false`},
+		{"name", `{"group":1,"name":"bob","force":"no"}`, http.StatusBadRequest,
+			`the field "force" must be true or false`},
 		{"name", `{"name":"bob"}`, http.StatusBadRequest, `the field "group" is missing`},
 		{"name", `{"group":1,"name":"bob"} {}`, http.StatusBadRequest, "continues after"},
 		{"name", `{"group":1,"name":"bob"}}`, http.StatusBadRequest, "continues after"},
@@ -379,12 +383,14 @@ func TestBase(t *testing.T) {
 		"frame-ancestors 'self' https://home.example:8123") {
 		t.Error(csp)
 	}
-	for _, text := range []string{"/", "faceauth", "/face/", "//evil.example", "/a/../b", "/a;b", "/a\nb", "/%2e", "/a b", "/" + strings.Repeat("a", 300)} {
+	for _, text := range []string{"/", "faceauth", "/face/", "//evil.example", "/a/../b", "/a;b", "/a\nb", "/%2e",
+		"/a b", "/" + strings.Repeat("a", 300)} {
 		if _, err := page.New(nil, page.Options{Base: text}); !errors.Is(err, page.ErrBase) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for _, text := range []string{"", "*", "'self'", "https://*", "home.example", "https://home.example/", "https://a b", "https://a;script-src *", "ftp://a", "https://a@b"} {
+	for _, text := range []string{"", "*", "'self'", "https://*", "home.example", "https://home.example/",
+		"https://a b", "https://a;script-src *", "ftp://a", "https://a@b"} {
 		if _, err := page.New(nil, page.Options{Frames: []string{text}}); !errors.Is(err, page.ErrFrame) {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -153,7 +153,8 @@ func newScene(t *testing.T, o page.Options) *scene {
 		t.Fatal(err)
 	}
 	s := &scene{t, p, w}
-	for end := time.Now().Add(30 * time.Second); len(w.Now().People) < 2 || len(w.Strangers()) < 3 || w.Picture("door") == nil; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); len(w.Now().People) < 2 || len(w.Strangers()) < 3 ||
+		w.Picture("door") == nil; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the scene does not come about: %+v, %d strangers", w.Now(), len(w.Strangers()))
 		}

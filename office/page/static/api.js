@@ -5,7 +5,9 @@ import {$, make, sentence, show} from "./dom.js";
 let again = async () => {};
 
 // afterwards sets what is done when something was said.
-export function afterwards(f) { again = f; }
+export function afterwards(f) {
+  again = f;
+}
 
 export async function get(path) {
   const r = await fetch("api/" + path, {cache: "no-store"});
@@ -18,13 +20,18 @@ export async function get(path) {
   return r.json();
 }
 
-export const query = (path, values) => path + "?" + new URLSearchParams(Object.entries(values).filter(([, v]) => v !== "" && v !== undefined));
+export const query = (path, values) =>
+  path + "?" + new URLSearchParams(Object.entries(values).filter(([, v]) => v !== "" && v !== undefined));
 
 // refused is an answer that says why something cannot be done.
 class Refused extends Error {}
 
 async function post(path, what) {
-  const r = await fetch("api/" + path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(what)});
+  const r = await fetch("api/" + path, {
+    method: "POST",
+    headers: {"Content-Type": "application/json"},
+    body: JSON.stringify(what),
+  });
   if (r.status === 401) location.href = "login";
   if (!r.ok) throw new Refused((await r.text()).trim());
   return r.json();
@@ -57,8 +64,8 @@ export async function name(group, who) {
       trouble(e.message);
       return false;
     }
-    if (!await ask(sentence(e.message), "Name them " + who + " all the same", "Do not name them")) return false;
-    return await tell("name", {group: group, name: who, force: true}, "Named " + who + ".") !== null;
+    if (!(await ask(sentence(e.message), "Name them " + who + " all the same", "Do not name them"))) return false;
+    return (await tell("name", {group: group, name: who, force: true}, "Named " + who + ".")) !== null;
   } finally {
     await again();
   }
@@ -66,8 +73,15 @@ export async function name(group, who) {
 
 // correct says that a sighting was somebody else, and asks whether the naming was wrong on which the mistake rests.
 export async function correct(sighting, was, is) {
-  const answer = await tell("correct", {sighting: sighting, is: is}, is ? "That was " + is + "." : "That was not " + was + ", and will not be again.");
-  if (answer?.naming && await ask("Was it wrong to name these faces " + answer.naming.name + "?", "Undo the naming", "Keep it")) {
+  const answer = await tell(
+    "correct",
+    {sighting: sighting, is: is},
+    is ? "That was " + is + "." : "That was not " + was + ", and will not be again.",
+  );
+  if (
+    answer?.naming &&
+    (await ask("Was it wrong to name these faces " + answer.naming.name + "?", "Undo the naming", "Keep it"))
+  ) {
     await tell("undo", {id: answer.naming.id}, "The naming is undone.");
   }
   return answer !== null;
@@ -101,33 +115,69 @@ export function toast(text, correction) {
     box.remove();
     if (held) $("content").focus();
   };
-  if (correction) box.append(make("button", {type: "button", onclick: () => { close(); undo(correction); }}, "Undo"));
+  if (correction)
+    box.append(
+      make(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            close();
+            undo(correction);
+          },
+        },
+        "Undo",
+      ),
+    );
   else box.append(make("button", {type: "button", onclick: close, "aria-label": "Close this message"}, "✕"));
   $("toasts").replaceChildren(box);
-  const wait = () => setTimeout(() => (box.matches(":hover,:focus-within") ? wait() : close()), correction ? 15000 : 7000);
+  const wait = () =>
+    setTimeout(() => (box.matches(":hover,:focus-within") ? wait() : close()), correction ? 15000 : 7000);
   wait();
 }
 
 // ask asks for a decision, and returns whether it is yes.
 export function ask(text, yes, no) {
-  const dialog = $("ask"), row = dialog.querySelector(".row");
+  const dialog = $("ask"),
+    row = dialog.querySelector(".row");
   $("ask-text").textContent = text;
-  row.replaceChildren(make("button", {value: ""}, no || "Cancel"), make("button", {value: "yes", className: "main"}, yes));
+  row.replaceChildren(
+    make("button", {value: ""}, no || "Cancel"),
+    make("button", {value: "yes", className: "main"}, yes),
+  );
   dialog.returnValue = "";
   dialog.showModal();
   row.lastChild.focus();
-  return new Promise((done) => { dialog.onclose = () => done(dialog.returnValue === "yes"); });
+  return new Promise((done) => {
+    dialog.onclose = () => done(dialog.returnValue === "yes");
+  });
 }
 
 // naming returns a form that asks for a name.
 export function naming(label, button, say) {
-  const input = make("input", {type: "text", required: true, maxLength: 100, autocomplete: "off", autocapitalize: "words", "aria-label": label, placeholder: "Name"});
+  const input = make("input", {
+    type: "text",
+    required: true,
+    maxLength: 100,
+    autocomplete: "off",
+    autocapitalize: "words",
+    "aria-label": label,
+    placeholder: "Name",
+  });
   input.setAttribute("list", "names");
-  return make("form", {className: "answer", onsubmit: async (e) => {
-    e.preventDefault();
-    const name = input.value.trim();
-    if (!name) return;
-    input.blur();
-    await say(name);
-  }}, input, button);
+  return make(
+    "form",
+    {
+      className: "answer",
+      onsubmit: async (e) => {
+        e.preventDefault();
+        const name = input.value.trim();
+        if (!name) return;
+        input.blur();
+        await say(name);
+      },
+    },
+    input,
+    button,
+  );
 }

@@ -36,17 +36,23 @@ export function keyed(list, items, key, draw) {
   const old = new Map([...list.children].map((e) => [e.dataset.key, e]));
   let at = list.firstChild;
   for (const item of items) {
-    const id = String(key(item)), text = JSON.stringify(item);
+    const id = String(key(item)),
+      text = JSON.stringify(item);
     let e = old.get(id);
     old.delete(id);
-    const busy = e && (e.contains(document.activeElement) && document.activeElement.matches("input,select") || e.querySelector("details[open],input:checked"));
+    const busy =
+      e &&
+      ((e.contains(document.activeElement) && document.activeElement.matches("input,select")) ||
+        e.querySelector("details[open],input:checked"));
     if (!e || (e.dataset.text !== text && !busy)) {
       const fresh = draw(item);
       fresh.dataset.key = id;
       fresh.dataset.text = text;
       if (e) {
         if (e === at) at = fresh;
-        const held = e.contains(document.activeElement) ? [...e.querySelectorAll("a,button,summary")].indexOf(document.activeElement) : -1;
+        const held = e.contains(document.activeElement)
+          ? [...e.querySelectorAll("a,button,summary")].indexOf(document.activeElement)
+          : -1;
         e.replaceWith(fresh);
         if (held >= 0) fresh.querySelectorAll("a,button,summary")[held]?.focus();
       }
@@ -76,20 +82,25 @@ export function face(id, alt) {
     return box;
   }
   const img = make("img", {alt: alt, src: "face/" + id});
-  img.onerror = () => { img.hidden = true; };
+  img.onerror = () => {
+    img.hidden = true;
+  };
   box.append(img);
   return box;
 }
 
 const language = "en-GB"; // the words of the page are English
-export const clock = (t) => new Date(t).toLocaleTimeString(language, {hour: "2-digit", minute: "2-digit", hourCycle: "h23"});
-export const exact = (t) => new Date(t).toLocaleTimeString(language, {hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23"});
+export const clock = (t) =>
+  new Date(t).toLocaleTimeString(language, {hour: "2-digit", minute: "2-digit", hourCycle: "h23"});
+export const exact = (t) =>
+  new Date(t).toLocaleTimeString(language, {hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23"});
 
 // dayKey is the same for two times of one day of this browser's.
 export const dayKey = (t) => new Date(t).toDateString();
 
 export function day(t) {
-  const date = new Date(t), yesterday = new Date();
+  const date = new Date(t),
+    yesterday = new Date();
   yesterday.setDate(yesterday.getDate() - 1);
   if (dayKey(date) === dayKey(Date.now())) return "Today";
   if (dayKey(date) === dayKey(yesterday)) return "Yesterday";
@@ -97,11 +108,25 @@ export function day(t) {
   return date.toLocaleDateString(language, {weekday: "long", day: "numeric", month: "long", year: year});
 }
 
-export const when = (t) => (dayKey(t) === dayKey(Date.now()) ? "" : day(t).replace(/^Yesterday$/, "yesterday") + " ") + clock(t);
+export const when = (t) =>
+  (dayKey(t) === dayKey(Date.now()) ? "" : day(t).replace(/^Yesterday$/, "yesterday") + " ") + clock(t);
 
 export const many = (n, one, more) => n + " " + (n === 1 ? one : more || one + "s");
 
 export const personLink = (name) => "#person/" + encodeURIComponent(name);
+
+// personCard links to a person, with the picture, the name and more of this person.
+export const personCard = (p, ...more) =>
+  make(
+    "li",
+    {},
+    make(
+      "a",
+      {href: personLink(p.name)},
+      face(p.face, p.name),
+      make("div", {}, make("b", {className: "two"}, p.name), ...more),
+    ),
+  );
 
 // cut returns a name that fits into a line; titles have all of it.
 export const cut = (name) => (name.length > 40 ? name.slice(0, 39) + "…" : name);
@@ -110,4 +135,5 @@ export const cut = (name) => (name.length > 40 ? name.slice(0, 39) + "…" : nam
 export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!…]$/.test(text) ? "" : ".");
 
 // list joins names as a sentence does.
-export const list = (names) => (names.length < 2 ? names.join("") : names.slice(0, -1).join(", ") + " and " + names.at(-1));
+export const list = (names) =>
+  names.length < 2 ? names.join("") : names.slice(0, -1).join(", ") + " and " + names.at(-1);

@@ -6,28 +6,59 @@ import {$, keyed, make, many, sentence, show, when} from "./dom.js";
 // states returns how each part is: what it is, whether it is well, and how it is in words.
 function states(now, sinks) {
   const cameras = now.cameras.map((c) => ({
-    what: "Camera " + c.camera, bad: !c.up && Boolean(c.error), how: c.up ? "Connected" : c.error ? "Down" : "Ended",
-    more: (c.error && !c.up ? sentence(c.error) + " It is tried again. " : "") + (c.since ? "Since " + when(c.since) + ". " : "") + (c.up ? Math.round(c.rate) + " frames a second." : ""),
+    what: "Camera " + c.camera,
+    bad: !c.up && Boolean(c.error),
+    how: c.up ? "Connected" : c.error ? "Down" : "Ended",
+    more:
+      (c.error && !c.up ? sentence(c.error) + " It is tried again. " : "") +
+      (c.since ? "Since " + when(c.since) + ". " : "") +
+      (c.up ? Math.round(c.rate) + " frames a second." : ""),
   }));
   const room = {
-    what: "Learning", bad: now.room.full, how: !now.learns ? "Off" : now.room.full ? "No room" : "There is room",
-    more: now.room.full ? `All ${now.room.k} places for learned faces are taken, and no two are near enough to be merged. Faces are recognised, and no longer learned (${now.room.passed_over} so far). Start the office with a larger --k.` :
-      now.learns ? `Up to ${now.room.k} learned faces are kept.` : "Faces are judged, but not learned.",
+    what: "Learning",
+    bad: now.room.full,
+    how: !now.learns ? "Off" : now.room.full ? "No room" : "There is room",
+    more: now.room.full
+      ? `All ${now.room.k} places for learned faces are taken, and no two are near enough to be merged. ` +
+        `Faces are recognised, and no longer learned (${now.room.passed_over} so far). ` +
+        "Start the office with a larger --k."
+      : now.learns
+        ? `Up to ${now.room.k} learned faces are kept.`
+        : "Faces are judged, but not learned.",
   };
-  if (now.poor) room.more += " " + many(now.poor, "sighting was", "sightings were") + " too short or too poor to say who it was.";
+  if (now.poor)
+    room.more += " " + many(now.poor, "sighting was", "sightings were") + " too short or too poor to say who it was.";
   const state = now.disk?.error || now.unkept;
   const disk = {
-    what: "Disk", bad: Boolean(state), how: state ? "Cannot be written" : "Well",
-    more: state ? sentence(state) + " All goes on in memory, and is written when there is room. " + (now.disk?.held ? many(now.disk.held, "event") + " would be lost if the program ended now." : "") : "Everything is written.",
+    what: "Disk",
+    bad: Boolean(state),
+    how: state ? "Cannot be written" : "Well",
+    more: state
+      ? sentence(state) +
+        " All goes on in memory, and is written when there is room. " +
+        (now.disk?.held ? many(now.disk.held, "event") + " would be lost if the program ended now." : "")
+      : "Everything is written.",
   };
   const told = sinks.map((s) => ({
-    what: "Sink " + s.name, bad: Boolean(s.error) || s.lost > 0, how: s.error ? "Not delivered" : s.lost ? "Events were lost" : "Well",
-    more: (s.error ? sentence(s.error) + " It is tried again. " : "") + (s.waiting ? many(s.waiting, "event waits", "events wait") + ". " : "No event waits. ") + (s.lost ? many(s.lost, "event was lost", "events were lost") + ", as there was no room." : ""),
+    what: "Sink " + s.name,
+    bad: Boolean(s.error) || s.lost > 0,
+    how: s.error ? "Not delivered" : s.lost ? "Events were lost" : "Well",
+    more:
+      (s.error ? sentence(s.error) + " It is tried again. " : "") +
+      (s.waiting ? many(s.waiting, "event waits", "events wait") + ". " : "No event waits. ") +
+      (s.lost ? many(s.lost, "event was lost", "events were lost") + ", as there was no room." : ""),
   }));
   return cameras.concat([room, disk], told);
 }
 
-const drawState = (s) => make("li", {className: s.bad ? "bad" : ""}, make("h2", {className: "first"}, s.what), make("div", {className: "how"}, s.how), make("div", {className: "soft small"}, s.more));
+const drawState = (s) =>
+  make(
+    "li",
+    {className: s.bad ? "bad" : ""},
+    make("h2", {className: "first"}, s.what),
+    make("div", {className: "how"}, s.how),
+    make("div", {className: "soft small"}, s.more),
+  );
 
 let sinks = [];
 
@@ -56,14 +87,26 @@ const page = 25;
 let older = [];
 
 function drawCorrection(c) {
-  return make("li", {}, make("div", {}, make("div", {className: c.undone ? "undone" : ""}, (words[c.kind] || ((x) => x.kind + " " + x.name))(c)),
-    make("span", {className: "soft small"}, when(c.at) + (c.undone ? ", undone" : ""))),
-    ...(c.can_undo && !c.undone ? [make("button", {type: "button", onclick: () => undo(c)}, "Undo")] : []));
+  return make(
+    "li",
+    {},
+    make(
+      "div",
+      {},
+      make("div", {className: c.undone ? "undone" : ""}, (words[c.kind] || ((x) => x.kind + " " + x.name))(c)),
+      make("span", {className: "soft small"}, when(c.at) + (c.undone ? ", undone" : "")),
+    ),
+    ...(c.can_undo && !c.undone ? [make("button", {type: "button", onclick: () => undo(c)}, "Undo")] : []),
+  );
 }
 
-export function reset() { older = []; }
+export function reset() {
+  older = [];
+}
 
-export async function refreshSinks() { sinks = await get("sinks"); }
+export async function refreshSinks() {
+  sinks = await get("sinks");
+}
 
 export async function refresh(now) {
   const said = await get(query("corrections", {n: page}));
@@ -89,7 +132,7 @@ $("older-corrections").onclick = async () => {
 $("keep").onchange = async (e) => {
   const on = e.target.checked;
   e.target.blur();
-  if (!on && !await ask("Forget the strangers that are kept, and keep none from now on?", "Forget them")) {
+  if (!on && !(await ask("Forget the strangers that are kept, and keep none from now on?", "Forget them"))) {
     e.target.checked = true;
     return;
   }

@@ -13,13 +13,19 @@ const views = {
   now: {title: "Now", refresh: now.refresh, each: now.each},
   inbox: {title: "Inbox", refresh: inbox.refresh, open: inbox.open},
   people: {title: "People", refresh: people.refresh},
-  person: {title: "Person", refresh: (n, q, changed) => people.refreshPerson(changed), open: people.open, tab: "people"},
+  person: {
+    title: "Person",
+    refresh: (n, q, changed) => people.refreshPerson(changed),
+    open: people.open,
+    tab: "people",
+  },
   timeline: {title: "Timeline", refresh: timeline.refresh},
   cameras: {title: "Cameras", refresh: () => {}, each: (n) => look("camera-list", n)},
   health: {title: "Health", refresh: health.refresh},
 };
 
-let view = "", questions = [];
+let view = "",
+  questions = [];
 
 // route shows the view that the address names: #inbox, #person/NAME.
 function route() {
@@ -48,10 +54,14 @@ function route() {
 }
 
 function title(argument) {
-  document.title = (view === "person" && argument ? argument : views[view].title) + (questions.length ? " (" + questions.length + ")" : "") + " – Office";
+  document.title =
+    (view === "person" && argument ? argument : views[view].title) +
+    (questions.length ? " (" + questions.length + ")" : "") +
+    " – Office";
 }
 
-let running = null, due = false;
+let running = null,
+  due = false;
 
 // refresh asks for what the view shows. Where it is called while it asks, it asks once more.
 function refresh(changed) {

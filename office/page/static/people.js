@@ -1,13 +1,14 @@
 // Everybody who is known, and the page of one of them.
 
 import {ask, correct, get, naming, query, tell} from "./api.js";
-import {$, clock, day, dayKey, face, keyed, make, many, personLink, portrait, show, when} from "./dom.js";
+import {$, clock, day, dayKey, face, keyed, make, many, personCard, personLink, portrait, show, when} from "./dom.js";
 import {bars, stays} from "./timeline.js";
 
 function drawPerson(p) {
-  const state = p.here ? make("span", {className: "tag here"}, "here since " + clock(p.since)) : make("span", {className: "soft small"}, p.last ? "last seen " + when(p.last) : "not seen yet");
-  return make("li", {}, make("a", {href: personLink(p.name)}, face(p.face, p.name),
-    make("div", {}, make("b", {className: "two"}, p.name), state, make("div", {className: "soft small"}, many(p.faces, "enrolled face")))));
+  const state = p.here
+    ? make("span", {className: "tag here"}, "here since " + clock(p.since))
+    : make("span", {className: "soft small"}, p.last ? "last seen " + when(p.last) : "not seen yet");
+  return personCard(p, state, make("div", {className: "soft small"}, many(p.faces, "enrolled face")));
 }
 
 let everybody = [];
@@ -15,7 +16,14 @@ let everybody = [];
 function list() {
   const text = $("find").value.trim().toLowerCase();
   const found = everybody.filter((p) => p.name.toLowerCase().includes(text));
-  show($("no-people"), everybody.length === 0 ? "Nobody is known yet. Name somebody in the inbox." : found.length === 0 ? "There is no person with this name." : "");
+  show(
+    $("no-people"),
+    everybody.length === 0
+      ? "Nobody is known yet. Name somebody in the inbox."
+      : found.length === 0
+        ? "There is no person with this name."
+        : "",
+  );
   keyed($("people-list"), found, (p) => p.name, drawPerson);
 }
 
@@ -27,7 +35,12 @@ export async function refresh() {
   list();
 }
 
-let name = "", visits = [], shown = "", before = 0, more = false, asked = 0;
+let name = "",
+  visits = [],
+  shown = "",
+  before = 0,
+  more = false,
+  asked = 0;
 const page = 200;
 
 // open shows the page of a person.
@@ -42,8 +55,19 @@ export function open(who) {
 const words = (p) => (p.camera ? " at " + p.camera : "");
 
 function under(f) {
-  if (f.learned) return make("span", {className: "under"}, (f.at ? when(f.at) : "learned") + ", " + many(f.hops, "step") + (f.points > 1 ? ", stands for " + f.points : ""));
-  return make("span", {className: "under"}, !f.portrait.face ? "no picture is kept" : (f.portrait.apart > 0 ? "seen like this " : "seen ") + when(f.portrait.seen) + words(f.portrait));
+  if (f.learned)
+    return make(
+      "span",
+      {className: "under"},
+      (f.at ? when(f.at) : "learned") + ", " + many(f.hops, "step") + (f.points > 1 ? ", stands for " + f.points : ""),
+    );
+  return make(
+    "span",
+    {className: "under"},
+    !f.portrait.face
+      ? "no picture is kept"
+      : (f.portrait.apart > 0 ? "seen like this " : "seen ") + when(f.portrait.seen) + words(f.portrait),
+  );
 }
 
 // drawWay shows the faces by which a learned face came to be somebody's, from the enrolled one on.
@@ -52,24 +76,75 @@ function drawWay(way) {
   way.steps.toReversed().forEach((s, i, all) => {
     const next = all[i - 1];
     const what = s.name ? "enrolled" : s.merged ? "learned, merged since" : "learned";
-    const stop = make("div", {className: s.name ? "stop enrolled" : "stop"}, portrait(s.portrait, "Step " + (i + 1) + ", " + what),
-      make("b", {}, s.name ? (s.not ? "known not to be theirs" : "enrolled") : i === all.length - 1 ? "this face" : what), make("br"), s.at ? when(s.at) : "");
-    items.push(make("li", {}, ...(next ? [make("span", {className: "hop"}, make("span", {className: "skip"}, "at a distance of "), next.distance.toFixed(2))] : []), stop));
+    const stop = make(
+      "div",
+      {className: s.name ? "stop enrolled" : "stop"},
+      portrait(s.portrait, "Step " + (i + 1) + ", " + what),
+      make(
+        "b",
+        {},
+        s.name ? (s.not ? "known not to be theirs" : "enrolled") : i === all.length - 1 ? "this face" : what,
+      ),
+      make("br"),
+      s.at ? when(s.at) : "",
+    );
+    items.push(
+      make(
+        "li",
+        {},
+        ...(next
+          ? [
+              make(
+                "span",
+                {className: "hop"},
+                make("span", {className: "skip"}, "at a distance of "),
+                next.distance.toFixed(2),
+              ),
+            ]
+          : []),
+        stop,
+      ),
+    );
   });
-  const text = way.whole ? "After the enrolled face, each face was accepted because it is near the face before it. The numbers are the distances; a step may have " + way.link.toFixed(2) + " at most." :
-    "The faces before the first one are no longer kept.";
-  const gone = way.instead ? [make("p", {}, "This face is no longer kept by itself: it was merged with a very similar face, or taken back. Below is the chain of the face that is nearest to it now.")] : [];
+  const text = way.whole
+    ? "After the enrolled face, each face was accepted because it is near the face before it. " +
+      "The numbers are the distances; a step may have " +
+      way.link.toFixed(2) +
+      " at most."
+    : "The faces before the first one are no longer kept.";
+  const gone = way.instead
+    ? [
+        make(
+          "p",
+          {},
+          "This face is no longer kept by itself: it was merged with a very similar face, or taken back. " +
+            "Below is the chain of the face that is nearest to it now.",
+        ),
+      ]
+    : [];
   return [...gone, make("p", {className: "soft small"}, text), make("ol", {className: "way"}, ...items)];
 }
 
 function learned(p) {
-  const faces = p.faces.filter((f) => f.learned).toReversed(), first = 24;
+  const faces = p.faces.filter((f) => f.learned).toReversed(),
+    first = 24;
   if (faces.length === 0) return [make("p", {className: "soft"}, "No face was learned besides the enrolled faces.")];
-  const panel = make("div", {className: "panel", hidden: true, role: "region", "aria-label": "How this face came to be theirs", tabIndex: -1});
+  const panel = make("div", {
+    className: "panel",
+    hidden: true,
+    role: "region",
+    "aria-label": "How this face came to be theirs",
+    tabIndex: -1,
+  });
   const ul = make("ul", {className: "faces large"});
   let open = null;
   const item = (f) => {
-    const pick = make("button", {type: "button", className: "pick", "aria-expanded": "false"}, portrait(f.portrait, "Learned face"), under(f));
+    const pick = make(
+      "button",
+      {type: "button", className: "pick", "aria-expanded": "false"},
+      portrait(f.portrait, "Learned face"),
+      under(f),
+    );
     pick.onclick = async () => {
       open?.setAttribute("aria-expanded", "false");
       if (open === pick) {
@@ -84,7 +159,16 @@ function learned(p) {
       try {
         panel.append(...drawWay(await get(query("way", {face: f.id}))));
       } catch (e) {
-        panel.append(make("p", {}, e.status === 404 ? "This face is not kept any more: it was merged with another one, or taken back. Load the page again to see the faces that are kept now." : e.message));
+        panel.append(
+          make(
+            "p",
+            {},
+            e.status === 404
+              ? "This face is not kept any more: it was merged with another one, or taken back. " +
+                  "Load the page again to see the faces that are kept now."
+              : e.message,
+          ),
+        );
       }
       panel.focus();
       panel.scrollIntoView({block: "nearest"});
@@ -92,13 +176,29 @@ function learned(p) {
     return make("li", {}, pick);
   };
   ul.append(...faces.slice(0, first).map(item));
-  const parts = [make("p", {className: "soft small"}, "Choose a face to see the chain of faces that led to it. Learned faces alone announce nobody. A paler picture is of a similar face: not every picture is kept."), panel, ul];
+  const parts = [
+    make(
+      "p",
+      {className: "soft small"},
+      "Choose a face to see the chain of faces that led to it. Learned faces alone announce nobody. " +
+        "A paler picture is of a similar face: not every picture is kept.",
+    ),
+    panel,
+    ul,
+  ];
   if (faces.length > first) {
-    const rest = make("button", {type: "button", onclick: () => {
-      ul.append(...faces.slice(first).map(item));
-      ul.children[first].firstChild.focus();
-      rest.remove();
-    }}, "Show the other " + (faces.length - first));
+    const rest = make(
+      "button",
+      {
+        type: "button",
+        onclick: () => {
+          ul.append(...faces.slice(first).map(item));
+          ul.children[first].firstChild.focus();
+          rest.remove();
+        },
+      },
+      "Show the other " + (faces.length - first),
+    );
     parts.push(rest);
   }
   return parts;
@@ -106,50 +206,169 @@ function learned(p) {
 
 function draw(p, summary, still) {
   const box = $("person");
-  const enrolled = p.faces.filter((f) => !f.learned && !f.not), rejected = p.faces.filter((f) => f.not);
+  const enrolled = p.faces.filter((f) => !f.learned && !f.not),
+    rejected = p.faces.filter((f) => f.not);
   const best = summary?.face || enrolled.find((f) => f.portrait.face)?.portrait.face;
-  const state = !summary ? "" : summary.here ? make("span", {className: "tag here"}, "here since " + clock(summary.since) + ", at " + summary.camera) :
-    summary.last ? "Last seen " + when(summary.last) + words(summary) : "Not seen yet";
+  const state = !summary
+    ? ""
+    : summary.here
+      ? make("span", {className: "tag here"}, "here since " + clock(summary.since) + ", at " + summary.camera)
+      : summary.last
+        ? "Last seen " + when(summary.last) + words(summary)
+        : "Not seen yet";
   const known = p.faces.filter((f) => f.learned);
-  const faces = (all, alt, more) => make("ul", {className: "faces large"}, ...all.map((f) => make("li", {}, portrait(f.portrait, alt), under(f), ...more(f))));
+  const faces = (all, alt, more) =>
+    make(
+      "ul",
+      {className: "faces large"},
+      ...all.map((f) => make("li", {}, portrait(f.portrait, alt), under(f), ...more(f))),
+    );
   const none = () => [];
-  const takeBack = (f) => [make("button", {type: "button", className: "quiet small", onclick: async () => {
-    if (await ask("Take this face back? Faces that were learned through it stay.", "Take back")) await tell("unlabel", {face: f.id}, "The face is taken back.");
-  }}, "Take back")];
+  const takeBack = (f) => [
+    make(
+      "button",
+      {
+        type: "button",
+        className: "quiet small",
+        onclick: async () => {
+          if (await ask("Take this face back? Faces that were learned through it stay.", "Take back"))
+            await tell("unlabel", {face: f.id}, "The face is taken back.");
+        },
+      },
+      "Take back",
+    ),
+  ];
   box.replaceChildren(
-    make("div", {className: "portrait"}, face(best, p.name), make("div", {}, make("h1", {id: "person-title", tabIndex: -1}, p.name), make("p", {}, state),
-      make("p", {className: "soft small"}, many(enrolled.length, "enrolled face") + (p.enrolled ? ", the last " + when(p.enrolled) : "") + "; " + many(Math.round(p.drift.learned), "face") + " learned, kept as " + known.length))),
-    ...(p.drift.alarm ? [make("p", {className: "warn"}, "The learned faces have moved far from the enrolled faces, in one direction. Check that the learned faces below are of this person.")] : []),
-    ...still.map((s) => make("div", {className: "panel"}, make("h2", {className: "first"}, "Still " + p.name + "?"),
-      make("ul", {className: "best few"}, make("li", {}, face(s.face, p.name + ", " + when(s.first)))),
-      make("p", {className: "soft small"}, s.camera + ", " + when(s.first) + ". Only learned faces speak for it."),
-      make("div", {className: "row"}, make("button", {type: "button", className: "main", onclick: () => tell("confirm", {sighting: s.id}, "These faces of " + p.name + " are enrolled now.")}, "Yes"),
-        make("button", {type: "button", onclick: () => correct(s.id, p.name, "")}, "No")))),
-    make("h2", {}, "Enrolled"), faces(enrolled, "Enrolled face of " + p.name, enrolled.length > 1 ? takeBack : none),
-    make("h2", {}, "Learned"), ...learned(p),
+    make(
+      "div",
+      {className: "portrait"},
+      face(best, p.name),
+      make(
+        "div",
+        {},
+        make("h1", {id: "person-title", tabIndex: -1}, p.name),
+        make("p", {}, state),
+        make(
+          "p",
+          {className: "soft small"},
+          many(enrolled.length, "enrolled face") +
+            (p.enrolled ? ", the last " + when(p.enrolled) : "") +
+            "; " +
+            many(Math.round(p.drift.learned), "face") +
+            " learned, kept as " +
+            known.length,
+        ),
+      ),
+    ),
+    ...(p.drift.alarm
+      ? [
+          make(
+            "p",
+            {className: "warn"},
+            "The learned faces have moved far from the enrolled faces, in one direction. " +
+              "Check that the learned faces below are of this person.",
+          ),
+        ]
+      : []),
+    ...still.map((s) =>
+      make(
+        "div",
+        {className: "panel"},
+        make("h2", {className: "first"}, "Still " + p.name + "?"),
+        make("ul", {className: "best few"}, make("li", {}, face(s.face, p.name + ", " + when(s.first)))),
+        make("p", {className: "soft small"}, s.camera + ", " + when(s.first) + ". Only learned faces speak for it."),
+        make(
+          "div",
+          {className: "row"},
+          make(
+            "button",
+            {
+              type: "button",
+              className: "main",
+              onclick: () => tell("confirm", {sighting: s.id}, "These faces of " + p.name + " are enrolled now."),
+            },
+            "Yes",
+          ),
+          make("button", {type: "button", onclick: () => correct(s.id, p.name, "")}, "No"),
+        ),
+      ),
+    ),
+    make("h2", {}, "Enrolled"),
+    faces(enrolled, "Enrolled face of " + p.name, enrolled.length > 1 ? takeBack : none),
+    make("h2", {}, "Learned"),
+    ...learned(p),
     ...(rejected.length ? [make("h2", {}, "Known not to be them"), faces(rejected, "Not " + p.name, takeBack)] : []),
-    make("h2", {}, "Visits"), make("div", {id: "visits"}),
-    make("h2", {}, "Name"), naming("Another name for " + p.name, make("button", {}, "Rename"), async (to) => {
+    make("h2", {}, "Visits"),
+    make("div", {id: "visits"}),
+    make("h2", {}, "Name"),
+    naming("Another name for " + p.name, make("button", {}, "Rename"), async (to) => {
       if (await tell("rename", {from: p.name, to: to}, "They are " + to + " now.")) location.replace(personLink(to));
     }),
-    make("p", {}, make("button", {type: "button", className: "bad", onclick: async () => {
-      if (await ask("Forget " + p.name + " and all that was learned of them?", "Forget")) {
-        if (await tell("forget", {name: p.name}, p.name.length > 40 ? "They are forgotten." : p.name + " is forgotten.")) location.hash = "#people";
-      }
-    }}, "Forget this person")));
+    make(
+      "p",
+      {},
+      make(
+        "button",
+        {
+          type: "button",
+          className: "bad",
+          onclick: async () => {
+            if (await ask("Forget " + p.name + " and all that was learned of them?", "Forget")) {
+              if (
+                await tell(
+                  "forget",
+                  {name: p.name},
+                  p.name.length > 40 ? "They are forgotten." : p.name + " is forgotten.",
+                )
+              )
+                location.hash = "#people";
+            }
+          },
+        },
+        "Forget this person",
+      ),
+    ),
+  );
   drawVisits();
 }
 
 function drawVisits() {
   const box = $("visits");
   if (!box) return;
-  const days = Map.groupBy(stays(visits, Date.now()).filter((s) => s.name === name).toReversed(), (s) => dayKey(s.from));
-  box.replaceChildren(...[...days.values()].map((all) => {
-    const minutes = Math.round(all.reduce((sum, s) => sum + s.to - s.from, 0) / 60000);
-    const text = all.toReversed().map((s) => (s.cut ? "until " : clock(s.from) + (s.here ? " until now" : " to ")) + (s.here ? "" : clock(s.to))).join(", ");
-    return make("div", {className: "day"}, make("h3", {}, day(all[0].from), " ", make("small", {className: "soft"}, many(all.length, "visit") + ", " + (minutes < 60 ? minutes + " min" : Math.floor(minutes / 60) + " h " + minutes % 60 + " min"))),
-      ...bars(all, all[0].from, false), make("p", {className: "soft small"}, text));
-  }));
+  const days = Map.groupBy(
+    stays(visits, Date.now())
+      .filter((s) => s.name === name)
+      .toReversed(),
+    (s) => dayKey(s.from),
+  );
+  box.replaceChildren(
+    ...[...days.values()].map((all) => {
+      const minutes = Math.round(all.reduce((sum, s) => sum + s.to - s.from, 0) / 60000);
+      const text = all
+        .toReversed()
+        .map((s) => (s.cut ? "until " : clock(s.from) + (s.here ? " until now" : " to ")) + (s.here ? "" : clock(s.to)))
+        .join(", ");
+      return make(
+        "div",
+        {className: "day"},
+        make(
+          "h3",
+          {},
+          day(all[0].from),
+          " ",
+          make(
+            "small",
+            {className: "soft"},
+            many(all.length, "visit") +
+              ", " +
+              (minutes < 60 ? minutes + " min" : Math.floor(minutes / 60) + " h " + (minutes % 60) + " min"),
+          ),
+        ),
+        ...bars(all, all[0].from, false),
+        make("p", {className: "soft small"}, text),
+      );
+    }),
+  );
   if (days.size === 0) box.append(make("p", {className: "soft"}, "There are no visits."));
   if (more) box.append(make("button", {type: "button", onclick: older}, "Show older visits"));
 }
@@ -167,7 +386,9 @@ async function older() {
 // refreshPerson shows what is known of the person. It is not asked for often: the office compares many faces for it.
 export async function refreshPerson(changed) {
   const box = $("person");
-  const busy = box.contains(document.activeElement) && document.activeElement.matches("input") || box.querySelector(".panel[role]:not([hidden])");
+  const busy =
+    (box.contains(document.activeElement) && document.activeElement.matches("input")) ||
+    box.querySelector(".panel[role]:not([hidden])");
   if (!changed && shown === name && (Date.now() - asked < 15000 || busy)) return;
   asked = Date.now();
   const who = name;
@@ -177,7 +398,10 @@ export async function refreshPerson(changed) {
   } catch (e) {
     if (who !== name) return; // another one was opened meanwhile
     if (e.status !== 404) throw e;
-    box.replaceChildren(make("h1", {id: "person-title", tabIndex: -1}, name), make("p", {}, "No person with this name is known. The person may have been renamed or forgotten."));
+    box.replaceChildren(
+      make("h1", {id: "person-title", tabIndex: -1}, name),
+      make("p", {}, "No person with this name is known. The person may have been renamed or forgotten."),
+    );
     shown = name;
     return;
   }
@@ -192,6 +416,10 @@ export async function refreshPerson(changed) {
   shown = name;
   const still = seen.filter((s) => s.name === name && s.trust === "learned").slice(0, 1);
   const held = box.contains(document.activeElement) && document.activeElement.id !== "person-title";
-  draw(p, people.find((x) => x.name === name), still);
+  draw(
+    p,
+    people.find((x) => x.name === name),
+    still,
+  );
   if (held) $("person-title").focus();
 }
