@@ -10,7 +10,7 @@
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
 	@echo 'make build  builds bin/faceauth, and bin/faceauth-daemon, which links no decoder'
-	@echo 'make test-all  every test, also the long ones; and the packages without cgo again, without it; and those that start goroutines under the race detector'
+	@echo 'make test-all  every test, also the long ones, then packages with goroutines under the race detector'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
 	@echo 'make man    writes the manual pages and the completion of shells into bin/share'

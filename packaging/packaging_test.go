@@ -86,7 +86,8 @@ func TestInstalledFilesArePackaged(t *testing.T) {
 	// The files that are built, as make says that it would install them.
 	installed := files(t, root)
 	for _, name := range []string{"usr/share/man/man1/faceauth.1", "usr/share/bash-completion/completions/faceauth",
-		"usr/share/zsh/vendor-completions/_faceauth", "usr/share/fish/vendor_completions.d/faceauth.fish", "usr/bin/faceauth",
+		"usr/share/zsh/vendor-completions/_faceauth", "usr/share/fish/vendor_completions.d/faceauth.fish",
+		"usr/bin/faceauth",
 		"usr/lib/triplet/security/pam_faceauth.so", "usr/share/faceauth/models/fr_detect.onnx"} {
 		installed = append(installed, name)
 		path := filepath.Join(root, name)
@@ -111,7 +112,8 @@ func TestInstalledFilesArePackaged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		patterns[list] = strings.Fields(strings.NewReplacer("${env:SYSLIB}", "usr/lib", "${DEB_HOST_MULTIARCH}", "triplet").Replace(string(b)))
+		patterns[list] = strings.Fields(strings.NewReplacer("${env:SYSLIB}", "usr/lib", "${DEB_HOST_MULTIARCH}",
+			"triplet").Replace(string(b)))
 	}
 	for _, name := range installed {
 		var in []string
@@ -189,7 +191,8 @@ func TestScripts(t *testing.T) {
 		return
 	}
 	// Scripts of inside/ use definitions of other scripts there; set -e ends a script whose folder is missing.
-	out, err := exec.Command("shellcheck", append([]string{"-s", "sh", "-S", "warning", "-e", "SC2034,SC2154,SC2164"}, scripts...)...).CombinedOutput()
+	out, err := exec.Command("shellcheck",
+		append([]string{"-s", "sh", "-S", "warning", "-e", "SC2034,SC2154,SC2164"}, scripts...)...).CombinedOutput()
 	if err != nil {
 		t.Errorf("shellcheck: %v\n%s", err, out)
 	}
@@ -228,7 +231,8 @@ func TestContainer(t *testing.T) {
 		}
 		return string(b)
 	}
-	file := regexp.MustCompile(`\\\n\s*`).ReplaceAllString(regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(read("Dockerfile"), ""), "")
+	file := regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(read("Dockerfile"), "")
+	file = regexp.MustCompile(`\\\n\s*`).ReplaceAllString(file, "")
 	instructions := make(map[string][]string)
 	for line := range strings.Lines(file) {
 		if name, rest, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
@@ -252,7 +256,8 @@ func TestContainer(t *testing.T) {
 		t.Errorf("FROM %s", from)
 	}
 	run := one("RUN")
-	for _, want := range []string{"--no-install-recommends", "rm -rf /var/lib/apt/lists/*", "/packages/faceauth_*.deb", "/packages/faceauth-models_*.deb", "--uid " + one("USER") + " "} {
+	for _, want := range []string{"--no-install-recommends", "rm -rf /var/lib/apt/lists/*", "/packages/faceauth_*.deb",
+		"/packages/faceauth-models_*.deb", "--uid " + one("USER") + " "} {
 		if !strings.Contains(run, want) {
 			t.Errorf("RUN has no %s: %s", want, run)
 		}
@@ -297,7 +302,8 @@ func TestContainer(t *testing.T) {
 		t.Errorf("ports %q", o.Ports)
 	}
 	example := read("office.yaml")
-	for _, want := range []string{"page: 0.0.0.0:" + one("EXPOSE") + " ", "state: " + one("VOLUME") + "/", "\nsecrets:\n  token: "} {
+	for _, want := range []string{"page: 0.0.0.0:" + one("EXPOSE") + " ", "state: " + one("VOLUME") + "/",
+		"\nsecrets:\n  token: "} {
 		if !strings.Contains(example, want) {
 			t.Errorf("office.yaml has no %q", want)
 		}

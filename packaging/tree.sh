@@ -90,7 +90,8 @@ unshare --mount --pid --fork --kill-child sh -euc '
 	cd "$work/root"
 	mkdir -p ".$GOROOT" ".$GOMODCACHE" root/cache
 	mount -t proc proc proc
-	mount -t tmpfs tmpfs dev && for d in null zero full random urandom tty; do : >"dev/$d"; mount --bind "/dev/$d" "dev/$d"; done
+	mount -t tmpfs tmpfs dev
+	for d in null zero full random urandom tty; do : >"dev/$d"; mount --bind "/dev/$d" "dev/$d"; done
 	ln -s /proc/self/fd dev/fd
 	mkdir dev/shm dev/pts && mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts && ln -s pts/ptmx dev/ptmx
 	mount --bind "$GOROOT" ".$GOROOT" && mount -o remount,ro,bind ".$GOROOT"
@@ -100,7 +101,8 @@ unshare --mount --pid --fork --kill-child sh -euc '
 	[ -z "$out" ] || mount --bind "$out" out
 	cp /etc/resolv.conf etc/resolv.conf
 	exec chroot . /usr/bin/env -i "$@"' sh \
-	PATH="$GOROOT/bin:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive TERM="${TERM:-dumb}" \
-	GOCACHE=/root/cache GOMODCACHE="$GOMODCACHE" GOPROXY="$proxy" GOTOOLCHAIN=local GOFLAGS=-modcacherw RELEASE="$release" \
+	PATH="$GOROOT/bin:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+	TERM="${TERM:-dumb}" RELEASE="$release" \
+	GOCACHE=/root/cache GOMODCACHE="$GOMODCACHE" GOPROXY="$proxy" GOTOOLCHAIN=local GOFLAGS=-modcacherw \
 	http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" HTTPS_PROXY="${HTTPS_PROXY:-}" \
 	sh -c "$command"

@@ -7,20 +7,18 @@
 # decodes in a sandbox, refuses to work there.
 . /root/faceauth/packaging/inside/common.sh
 
+models=$(ls /out/faceauth-models_*_all.deb 2>/dev/null) ||
+	stop 'the package of the models is missing; build it first: packaging/tree.sh bookworm build OUT, with the same OUT'
 dpkg --add-architecture arm64
 apt update
-mkdir /tmp/deps
-cp -R /root/faceauth/packaging/debian /tmp/deps/debian
-printf 'faceauth (0) unstable; urgency=medium\n\n  * For the list of packages.\n\n -- nobody <nobody@faceauth.invalid>  Thu, 01 Jan 1970 00:00:00 +0000\n' >/tmp/deps/debian/changelog
 apt install dpkg-dev crossbuild-essential-arm64 qemu-user-static
-apt build-dep --host-architecture arm64 /tmp/deps
+build_dependencies --host-architecture arm64
 git clone -q /root/faceauth.git /root/build
 cd /root/build
 ARCH=arm64 packaging/build.sh /out
 
-
 # Beside this tree's own packages, so that all scripts run natively; only the program itself is emulated.
-apt install "$(ls /out/faceauth_*_arm64.deb)" "$(ls /out/faceauth-models_*_all.deb)"
+apt install "$models" /out/faceauth_*_arm64.deb
 
 # The machine has the kernel of this release for arm64, and no disk: all its files are in memory.
 apt install qemu-system-arm cpio

@@ -18,5 +18,14 @@ quietly() {
 
 apt() { quietly apt-get -q -y --no-install-recommends -o APT::Keep-Downloaded-Packages=true "$@"; }
 
+# Installs what the packages are built with, by a changelog, which packaging/build.sh writes only later.
+build_dependencies() {
+	mkdir /tmp/deps
+	cp -R /root/faceauth/packaging/debian /tmp/deps/debian
+	printf '%s\n\n  * %s\n\n -- %s\n' 'faceauth (0) unstable; urgency=medium' 'For the list of packages.' \
+		'nobody <nobody@faceauth.invalid>  Thu, 01 Jan 1970 00:00:00 +0000' >/tmp/deps/debian/changelog
+	apt build-dep "$@" /tmp/deps
+}
+
 # The summary that make demo must end with, on every release and architecture.
 demo='of 550 faces of alice and bob 550 were named rightly and 0 wrongly; of 144 faces of the stranger 0 were accepted'

@@ -8,12 +8,17 @@ debs=$(ls /out/faceauth_*_"$arch".deb /out/libpam-faceauth_*_"$arch".deb /out/fa
 # Only the packages of one release, as the folder may hold packages of several.
 # shellcheck disable=SC1091
 release=$(. /etc/os-release && case $ID in debian) echo "deb$VERSION_ID" ;; *) echo "$ID$VERSION_ID" ;; esac)
-debs=$(printf '%s\n' "$debs" | grep -F "+${release}_") || stop "there are no packages of $release for $arch in $(ls /out)"
+debs=$(printf '%s\n' "$debs" | grep -F "+${release}_") ||
+	stop "there are no packages of $release for $arch in $(ls /out)"
 
 must() { "$@" || stop "not so: $*"; }
 mustnt() { ! "$@" || stop "so it is: $*"; }
 # Alice logs in with her password. This must work in every state of faceauth.
-password() { printf 'secret\n' | pamtester -v tried alice authenticate 2>/tmp/pam.log >/tmp/pam.out || { cat /tmp/pam.log; stop "no login with the password $1"; }; }
+password() {
+	printf 'secret\n' | pamtester -v tried alice authenticate 2>/tmp/pam.log >/tmp/pam.out && return
+	cat /tmp/pam.log
+	stop "no login with the password $1"
+}
 
 apt update
 apt install pamtester apparmor groff-base man-db libpam-runtime passwd
@@ -33,8 +38,11 @@ id -nG faceauth-eye | grep -qw video || stop 'the user faceauth-eye may not use 
 for dir in /var/lib/faceauth /var/lib/faceauth-counters; do
 	[ "$(stat -c %U:%a $dir)" = faceauth:700 ] || stop "$dir is $(stat -c %U:%a $dir)"
 done
-[ "$(stat -c %U:%a /var/lib/faceauth-fleet)" = faceauth-fleet:700 ] || stop "/var/lib/faceauth-fleet is $(stat -c %U:%a /var/lib/faceauth-fleet)"
-[ -z "$(id -nG faceauth-fleet | tr ' ' '\n' | grep -xE 'video|tss|faceauth')" ] || stop "the user faceauth-fleet is in the groups $(id -nG faceauth-fleet)"
+owner=$(stat -c %U:%a /var/lib/faceauth-fleet)
+[ "$owner" = faceauth-fleet:700 ] || stop "/var/lib/faceauth-fleet is $owner"
+groups=$(id -nG faceauth-fleet)
+[ -z "$(echo "$groups" | tr ' ' '\n' | grep -xE 'video|tss|faceauth')" ] ||
+	stop "the user faceauth-fleet is in the groups $groups"
 [ ! -e /etc/systemd/system/multi-user.target.wants/faceauth-fleet.service ] || stop 'faceauth-fleet is enabled'
 gzip -dc /usr/share/man/man1/faceauth.1.gz | groff -man -Tutf8 -ww -z || stop 'the manual page is not in order'
 bash -n /usr/share/bash-completion/completions/faceauth || stop 'the completion of bash is not in order'
@@ -58,7 +66,10 @@ cd /home/alice
 as_alice() { su - alice -s /bin/sh -c "FACEAUTH_DEMO_FACES=/srv/stills $*"; }
 as_alice faceauth demo >/tmp/demo.log 2>&1 || { tail -n 5 /tmp/demo.log; stop 'the demo failed'; }
 grep -F "$demo" /tmp/demo.log || stop "the demo ended otherwise: $(tail -n 1 /tmp/demo.log)"
-as_alice faceauth enroll faceauth-demo/alice.avi --name alice >/tmp/enroll.log 2>&1 || { cat /tmp/enroll.log; stop 'enrolling failed'; }
+as_alice faceauth enroll faceauth-demo/alice.avi --name alice >/tmp/enroll.log 2>&1 || {
+	cat /tmp/enroll.log
+	stop 'enrolling failed'
+}
 people=$(as_alice faceauth people --json)
 must [ -n "$people" ]
 # The replay that arm64.sh makes on an emulated arm64.
@@ -70,8 +81,10 @@ chown faceauth:faceauth /var/lib/faceauth/profiles /var/lib/faceauth-counters/se
 chmod 600 /var/lib/faceauth/profiles /var/lib/faceauth-counters/seen
 echo 'session mine' >>/etc/faceauth/services
 kept() {
-	[ "$(cat /var/lib/faceauth/profiles)" = sealed ] && [ "$(cat /var/lib/faceauth-counters/seen)" = seen ] || stop "the store is gone after $1"
-	[ "$(stat -c %U:%a /var/lib/faceauth/profiles)" = faceauth:600 ] || stop "the store belongs to $(stat -c %U:%a /var/lib/faceauth/profiles) after $1"
+	[ "$(cat /var/lib/faceauth/profiles)" = sealed ] && [ "$(cat /var/lib/faceauth-counters/seen)" = seen ] ||
+		stop "the store is gone after $1"
+	owner=$(stat -c %U:%a /var/lib/faceauth/profiles)
+	[ "$owner" = faceauth:600 ] || stop "the store belongs to $owner after $1"
 }
 
 # The same packages with a higher version take the place of a later version.
@@ -112,11 +125,15 @@ apt install $debs
 kept 'another installation'
 echo 'faceauth faceauth/purge-data boolean true' | debconf-set-selections
 apt purge faceauth libpam-faceauth faceauth-models
-grep -q 'faceauth: removed the faces and the key in' /tmp/quiet.log || { cat /tmp/quiet.log; stop 'the purge does not say that it removed the faces'; }
+grep -q 'faceauth: removed the faces and the key in' /tmp/quiet.log || {
+	cat /tmp/quiet.log
+	stop 'the purge does not say that it removed the faces'
+}
 mustnt [ -e /var/lib/faceauth ]
 mustnt [ -e /var/lib/faceauth-counters ]
 must [ -e /home/alice/.local/share/faceauth/gallery ]
 password 'after all of it'
-left=$(find /etc /usr /lib /var /run /opt -xdev -name '*faceauth*' ! -path '/var/cache/apt/archives/*' ! -path '/usr/local/go/*' 2>/dev/null || true)
+left=$(find /etc /usr /lib /var /run /opt -xdev -name '*faceauth*' ! -path '/var/cache/apt/archives/*' \
+	! -path '/usr/local/go/*' 2>/dev/null || true)
 [ -z "$left" ] || stop "left behind: $left"
 say 'purged with the answer yes: nothing is left but the gallery in a home'
